@@ -1,0 +1,1 @@
+//! The client of Azure Resource Manager: clouds, credentials, budgets, long-running operations.

@@ -1,0 +1,1 @@
+//! Azure in one process: Resource Manager, Entra, instance metadata, packet oracle.

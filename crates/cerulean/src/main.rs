@@ -1,0 +1,2 @@
+//! `cerulean`: demo, simulate, plan, bench.
+fn main() {}

@@ -1,0 +1,1 @@
+//! azure.json: every key, its default, its validation.

@@ -1,0 +1,1 @@
+//! azure-cloud-controller-manager: flags and wiring, nothing else.

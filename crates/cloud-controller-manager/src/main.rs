@@ -1,0 +1,2 @@
+//! `azure-cloud-controller-manager`: flags and wiring, nothing else.
+fn main() {}

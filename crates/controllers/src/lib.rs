@@ -1,0 +1,1 @@
+//! The Kubernetes side: services, nodes, node lifecycle, leader election.

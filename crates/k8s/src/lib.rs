@@ -1,0 +1,1 @@
+//! Slim Kubernetes types, and the one place that pins their version.

@@ -1,0 +1,1 @@
+//! Desired and observed state in, plan out: pure.

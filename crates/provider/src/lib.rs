@@ -1,0 +1,1 @@
+//! Observed state, one writer per shared resource, applying plans.

@@ -1,0 +1,1 @@
+//! Logs, metrics under the established names, health endpoints.

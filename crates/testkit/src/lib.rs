@@ -1,0 +1,1 @@
+//! Named worlds for tests: both simulators, the controllers, builders and assertions.
