@@ -1,0 +1,20 @@
+//! What reads the simulated Azure without asking over HTTP: the packet oracle, the topology page,
+//! instance metadata and tests.
+
+use azure_types::ResourceId;
+use serde_json::Value;
+
+/// Read access to the documents of a simulated Azure, as a `GET` at this moment would show them:
+/// with etags, provisioning states, back-references and allocated addresses.
+pub trait Documents {
+    /// The document of one resource, child resource (a backend pool, a subnet, a security rule) or
+    /// read-only view with an id of its own (a scale set instance's network interface and its
+    /// `ipConfigurations`). Case of the id does not matter. Absent resources give `None`.
+    fn document(&self, id: &ResourceId) -> Option<Value>;
+
+    /// Every document of a full resource type such as `Microsoft.Network/loadBalancers`,
+    /// `Microsoft.Network/virtualNetworks/subnets` or
+    /// `Microsoft.Compute/virtualMachineScaleSets/virtualMachines/networkInterfaces`, ordered by id.
+    /// Case of the type does not matter; unknown types give an empty list.
+    fn of_type(&self, resource_type: &str) -> Vec<Value>;
+}
