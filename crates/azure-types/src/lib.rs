@@ -3,6 +3,20 @@
 //! Every document keeps the members it does not know, at every level, so that a read-modify-write
 //! never loses what somebody else (or a newer Azure) put there.
 
+mod document;
+mod load_balancer;
+mod public_ip;
 mod resource_id;
+mod scale_set;
+mod security_group;
+mod subscription;
+mod virtual_network;
 
+pub use document::{ExtendedLocation, Rest, Sku, SubResource, Tags, Word};
+pub use load_balancer::*;
+pub use public_ip::*;
 pub use resource_id::{ResourceId, ResourceIdError};
+pub use scale_set::*;
+pub use security_group::*;
+pub use subscription::*;
+pub use virtual_network::*;

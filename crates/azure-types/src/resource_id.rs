@@ -125,7 +125,7 @@ impl ResourceId {
         &self.0
     }
 
-    fn segments(&self) -> impl DoubleEndedIterator<Item = &str> {
+    fn segments(&self) -> impl Iterator<Item = &str> {
         self.0.split('/').skip(1)
     }
 

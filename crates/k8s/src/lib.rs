@@ -1,1 +1,60 @@
-//! Slim Kubernetes types, and the one place that pins their version.
+//! Slim Kubernetes types, and the one place that pins the version of Kubernetes' API.
+//!
+//! Controllers cache every Service and Node of a cluster, so these types hold only what somebody here
+//! reads; whole objects cost ten times as much memory. They are read from the API and never written
+//! back whole: changes go out as patches. Types that are not cached ([`api`]) come as they are.
+
+mod meta;
+mod node;
+mod service;
+
+pub use meta::{ObjectKey, ObjectMeta, Time, is_deleting};
+pub use node::*;
+pub use service::*;
+
+/// Kubernetes' own types at the version that the whole workspace uses, for what is not cached.
+pub use k8s_openapi as api;
+
+/// Labels, annotations and taints that several parts of the system read.
+/// Sources: `spec/nodes.md` section 1, `spec/load-balancer.md` section 0.5.
+pub mod names {
+    /// The finalizer that keeps a Service until its load balancer is gone.
+    pub const LOAD_BALANCER_FINALIZER: &str = "service.kubernetes.io/load-balancer-cleanup";
+    /// Prefix of every Azure annotation of a Service.
+    pub const SERVICE_ANNOTATION_PREFIX: &str = "service.beta.kubernetes.io/";
+    /// The taint that a kubelet sets until a cloud controller has initialised its node.
+    pub const TAINT_UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
+    /// The taint of a node whose machine is shut down.
+    pub const TAINT_SHUTDOWN: &str = "node.cloudprovider.kubernetes.io/shutdown";
+    /// The taint that an operator (or this program) puts on a node that is out of service.
+    pub const TAINT_OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
+    /// The taint of a node that the cluster autoscaler is about to remove.
+    pub const TAINT_TO_BE_DELETED: &str = "ToBeDeletedByClusterAutoscaler";
+    /// The label that keeps a node out of load balancers.
+    pub const LABEL_EXCLUDE_FROM_LOAD_BALANCERS: &str =
+        "node.kubernetes.io/exclude-from-external-load-balancers";
+    /// The label of a node that Azure does not manage (value `false`).
+    pub const LABEL_MANAGED: &str = "kubernetes.azure.com/managed";
+    /// The label of a node whose machine lives in another resource group.
+    pub const LABEL_RESOURCE_GROUP: &str = "kubernetes.azure.com/resource-group";
+    /// The label of a control-plane node.
+    pub const LABEL_CONTROL_PLANE: &str = "node-role.kubernetes.io/control-plane";
+    /// The older label of a control-plane node.
+    pub const LABEL_MASTER: &str = "node-role.kubernetes.io/master";
+    /// The oldest label of a control-plane node (value `master`).
+    pub const LABEL_ROLE: &str = "kubernetes.io/role";
+    /// The zone of a node.
+    pub const LABEL_ZONE: &str = "topology.kubernetes.io/zone";
+    /// The region of a node.
+    pub const LABEL_REGION: &str = "topology.kubernetes.io/region";
+    /// The machine size of a node.
+    pub const LABEL_INSTANCE_TYPE: &str = "node.kubernetes.io/instance-type";
+    /// The older label of the zone.
+    pub const LABEL_ZONE_BETA: &str = "failure-domain.beta.kubernetes.io/zone";
+    /// The older label of the region.
+    pub const LABEL_REGION_BETA: &str = "failure-domain.beta.kubernetes.io/region";
+    /// The older label of the machine size.
+    pub const LABEL_INSTANCE_TYPE_BETA: &str = "beta.kubernetes.io/instance-type";
+    /// The annotation by which a kubelet asks for its own address to come first.
+    pub const ANNOTATION_PROVIDED_NODE_IP: &str = "alpha.kubernetes.io/provided-node-ip";
+}

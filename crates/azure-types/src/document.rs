@@ -1,0 +1,107 @@
+//! What all documents share: the macro that declares them, and the small parts that recur.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::ResourceId;
+
+/// Members that a type does not name, kept as they came.
+pub type Rest = serde_json::Map<String, serde_json::Value>;
+
+/// Resource tags by key. Azure compares keys without regard to case but keeps their spelling.
+pub type Tags = BTreeMap<String, String>;
+
+/// Declares a document: every member is optional, absent members are not written (Resource Manager
+/// knows no `null`, `spec/arm-wire.md` section 5), and what the type does not name stays in `rest`.
+macro_rules! document {
+    ($(#[$doc:meta])* $name:ident { $($(#[$member:meta])* $field:ident: $kind:ty,)* }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        pub struct $name {
+            $(
+                $(#[$member])*
+                #[serde(default, skip_serializing_if = "Option::is_none")]
+                pub $field: Option<$kind>,
+            )*
+            /// Members that this type does not name, kept as they came.
+            #[serde(flatten)]
+            pub rest: $crate::document::Rest,
+        }
+    };
+}
+pub(crate) use document;
+
+document! {
+    /// A reference to another resource by its id.
+    SubResource {
+        /// The id of the resource referred to.
+        id: ResourceId,
+    }
+}
+
+impl SubResource {
+    /// A reference to `id`.
+    pub fn to(id: ResourceId) -> Self {
+        Self { id: Some(id), rest: Rest::new() }
+    }
+}
+
+document! {
+    /// The size or price class of a resource.
+    Sku {
+        /// The class, such as `Standard` for network resources or a machine size for scale sets.
+        name: String,
+        /// `Regional` or `Global` for network resources, `Standard` for scale sets.
+        tier: String,
+        /// The number of instances of a scale set.
+        capacity: i64,
+    }
+}
+
+document! {
+    /// An edge zone.
+    ExtendedLocation {
+        /// The zone's name.
+        name: String,
+        /// `EdgeZone`.
+        #[serde(rename = "type")]
+        kind: String,
+    }
+}
+
+/// An enumeration member that keeps values it does not know; compared without regard to case.
+#[derive(Debug, Clone, Default, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Word(pub String);
+
+impl Word {
+    /// Whether this is the given value, in any case.
+    pub fn is(&self, value: &str) -> bool {
+        self.0.eq_ignore_ascii_case(value)
+    }
+
+    /// The spelling that came from Azure or goes to it.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl PartialEq for Word {
+    fn eq(&self, other: &Self) -> bool {
+        self.is(&other.0)
+    }
+}
+
+impl From<&str> for Word {
+    fn from(value: &str) -> Self {
+        Self(value.to_owned())
+    }
+}
+
+impl std::fmt::Display for Word {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}

@@ -1,0 +1,62 @@
+//! Virtual networks and subnets: `spec/arm-wire.md` 9.5.
+
+use crate::ResourceId;
+use crate::document::{SubResource, Tags, Word, document};
+
+document! {
+    /// A virtual network.
+    VirtualNetwork {
+        /// The resource's own id.
+        id: ResourceId,
+        /// The resource's name.
+        name: String,
+        /// The version of the document, for `If-Match`.
+        etag: String,
+        /// The region.
+        location: String,
+        /// The resource's tags.
+        tags: Tags,
+        /// Its address space and subnets.
+        properties: VirtualNetworkProperties,
+    }
+}
+
+document! {
+    /// The address space and subnets of a virtual network.
+    VirtualNetworkProperties {
+        /// `Succeeded`, `Updating`, `Deleting` or `Failed`.
+        provisioning_state: Word,
+        /// The subnets.
+        subnets: Vec<Subnet>,
+    }
+}
+
+document! {
+    /// A part of a virtual network. Load balancers send it as id and name only.
+    Subnet {
+        /// The subnet's id.
+        id: ResourceId,
+        /// The subnet's name, unique in its network.
+        name: String,
+        /// The subnet's version.
+        etag: String,
+        /// Its address range and what is attached to it.
+        properties: SubnetProperties,
+    }
+}
+
+document! {
+    /// The address range of a subnet and what is attached to it.
+    SubnetProperties {
+        /// `Succeeded`, `Updating`, `Deleting` or `Failed`.
+        provisioning_state: Word,
+        /// The range, where it is one.
+        address_prefix: String,
+        /// The ranges, where they are several.
+        address_prefixes: Vec<String>,
+        /// The security group that guards it.
+        network_security_group: SubResource,
+        /// The route table that it uses.
+        route_table: SubResource,
+    }
+}

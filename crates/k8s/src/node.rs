@@ -1,0 +1,136 @@
+//! Nodes: the members that decide about pools, addresses and taints.
+
+use serde::{Deserialize, Serialize};
+
+use crate::meta::{self, ObjectMeta, Time};
+use crate::names;
+
+/// A Node, as far as the cloud cares.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Node {
+    /// Name, UID, labels, annotations, creation.
+    #[serde(deserialize_with = "meta::slim")]
+    pub metadata: ObjectMeta,
+    /// Provider id and taints.
+    pub spec: NodeSpec,
+    /// Addresses and conditions.
+    pub status: NodeStatus,
+}
+
+/// Provider id and taints of a Node.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct NodeSpec {
+    /// `azure://` and the machine's resource id; empty until initialised.
+    #[serde(rename = "providerID", skip_serializing_if = "String::is_empty")]
+    pub provider_id: String,
+    /// The taints.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub taints: Vec<Taint>,
+}
+
+/// A taint of a Node.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Taint {
+    /// The taint's key.
+    pub key: String,
+    /// The taint's value.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub value: String,
+    /// `NoSchedule`, `PreferNoSchedule` or `NoExecute`.
+    pub effect: String,
+    /// When a `NoExecute` taint was added; kept so that patches do not lose it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time_added: Option<Time>,
+}
+
+/// Addresses and conditions of a Node.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct NodeStatus {
+    /// The node's addresses.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub addresses: Vec<NodeAddress>,
+    /// The node's conditions, such as `Ready`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<NodeCondition>,
+}
+
+/// One address of a Node.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct NodeAddress {
+    /// `InternalIP`, `ExternalIP`, `Hostname`, `InternalDNS` or `ExternalDNS`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// The address or name.
+    pub address: String,
+}
+
+/// One condition of a Node.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct NodeCondition {
+    /// The condition's name.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// `True`, `False` or `Unknown`.
+    pub status: String,
+}
+
+impl Node {
+    /// The node's name.
+    pub fn name(&self) -> &str {
+        self.metadata.name.as_deref().unwrap_or_default()
+    }
+
+    /// A label's value.
+    pub fn label(&self, key: &str) -> Option<&str> {
+        self.metadata.labels.as_ref()?.get(key).map(String::as_str)
+    }
+
+    /// Whether a taint with this key is there, whatever its effect.
+    pub fn has_taint(&self, key: &str) -> bool {
+        self.spec.taints.iter().any(|taint| taint.key == key)
+    }
+
+    /// Whether the kubelet says that the node is ready; a missing condition means no.
+    pub fn is_ready(&self) -> bool {
+        self.status.conditions.iter().any(|c| c.kind == "Ready" && c.status == "True")
+    }
+
+    /// Whether the node belongs to the control plane, by any of the three labels that say so.
+    pub fn is_control_plane(&self) -> bool {
+        self.label(names::LABEL_CONTROL_PLANE).is_some()
+            || self.label(names::LABEL_MASTER).is_some()
+            || self.label(names::LABEL_ROLE) == Some("master")
+    }
+
+    /// Whether Azure manages the node: not labelled `kubernetes.azure.com/managed=false`.
+    pub fn is_managed(&self) -> bool {
+        !self.label(names::LABEL_MANAGED).is_some_and(|value| value.eq_ignore_ascii_case("false"))
+    }
+}
+
+impl k8s_openapi::Resource for Node {
+    const API_VERSION: &'static str = "v1";
+    const GROUP: &'static str = "";
+    const KIND: &'static str = "Node";
+    const VERSION: &'static str = "v1";
+    const URL_PATH_SEGMENT: &'static str = "nodes";
+    type Scope = k8s_openapi::ClusterResourceScope;
+}
+
+impl k8s_openapi::Metadata for Node {
+    type Ty = ObjectMeta;
+
+    fn metadata(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn metadata_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+}

@@ -1,0 +1,189 @@
+//! Services: the members that decide about load balancers.
+
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use serde::{Deserialize, Serialize};
+
+use crate::meta::{self, ObjectKey, ObjectMeta};
+
+/// A Service, as far as load balancers care.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Service {
+    /// Name, namespace, UID, annotations, finalizers.
+    #[serde(deserialize_with = "meta::slim")]
+    pub metadata: ObjectMeta,
+    /// What its owner wants.
+    pub spec: ServiceSpec,
+    /// What was achieved.
+    pub status: ServiceStatus,
+}
+
+/// What the owner of a Service wants.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ServiceSpec {
+    /// `ClusterIP`, `NodePort`, `LoadBalancer` or `ExternalName`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Another implementation's class: such a Service is not ours.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub load_balancer_class: Option<String>,
+    /// The address asked for, in the older form.
+    #[serde(rename = "loadBalancerIP", skip_serializing_if = "String::is_empty")]
+    pub load_balancer_ip: String,
+    /// The source prefixes that may reach the Service.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub load_balancer_source_ranges: Vec<String>,
+    /// The ports.
+    pub ports: Vec<ServicePort>,
+    /// `None` or `ClientIP`.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub session_affinity: String,
+    /// Addresses that route to the nodes by other means.
+    #[serde(rename = "externalIPs", skip_serializing_if = "Vec::is_empty")]
+    pub external_ips: Vec<String>,
+    /// `Cluster` or `Local`.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub external_traffic_policy: String,
+    /// The port on which nodes say whether they have endpoints, for policy `Local`; 0 for none.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub health_check_node_port: i32,
+    /// The address families, first the primary one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ip_families: Vec<String>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
+fn is_zero(port: &i32) -> bool {
+    *port == 0
+}
+
+/// One port of a Service.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ServicePort {
+    /// The port's name; may be empty where there is only one.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    /// `TCP`, `UDP` or `SCTP`; empty means TCP.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub protocol: String,
+    /// The port that clients use.
+    pub port: i32,
+    /// The port on every node; 0 until allocated.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub node_port: i32,
+    /// The port on the pods.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target_port: Option<IntOrString>,
+    /// The protocol spoken above, such as `http`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub app_protocol: Option<String>,
+}
+
+/// What was achieved for a Service.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ServiceStatus {
+    /// The addresses that clients may use.
+    pub load_balancer: LoadBalancerStatus,
+}
+
+/// The addresses that clients may use.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LoadBalancerStatus {
+    /// One entry an address.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ingress: Vec<LoadBalancerIngress>,
+}
+
+/// One address that clients may use.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LoadBalancerIngress {
+    /// The address.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub ip: String,
+}
+
+impl Service {
+    /// Namespace and name.
+    pub fn key(&self) -> ObjectKey {
+        ObjectKey::of(&self.metadata)
+    }
+
+    /// The UID, from which Azure names are made; empty before the API server has set it.
+    pub fn uid(&self) -> &str {
+        self.metadata.uid.as_deref().unwrap_or_default()
+    }
+
+    /// An annotation's value by its full key.
+    pub fn annotation(&self, key: &str) -> Option<&str> {
+        self.metadata.annotations.as_ref()?.get(key).map(String::as_str)
+    }
+
+    /// Whether the Service asks this program for a load balancer: the type says so and no other
+    /// class is named (`spec/load-balancer.md` 0.5).
+    pub fn wants_load_balancer(&self) -> bool {
+        self.spec.kind == "LoadBalancer" && self.spec.load_balancer_class.is_none()
+    }
+
+    /// Whether traffic stays on the node that it arrives at.
+    pub fn is_local(&self) -> bool {
+        self.spec.external_traffic_policy == "Local"
+    }
+}
+
+impl k8s_openapi::Resource for Service {
+    const API_VERSION: &'static str = "v1";
+    const GROUP: &'static str = "";
+    const KIND: &'static str = "Service";
+    const VERSION: &'static str = "v1";
+    const URL_PATH_SEGMENT: &'static str = "services";
+    type Scope = k8s_openapi::NamespaceResourceScope;
+}
+
+impl k8s_openapi::Metadata for Service {
+    type Ty = ObjectMeta;
+
+    fn metadata(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn metadata_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_parts_of_metadata_are_not_kept() {
+        let service: Service = serde_json::from_value(serde_json::json!({
+            "apiVersion": "v1", "kind": "Service",
+            "metadata": {
+                "name": "web", "namespace": "shop", "uid": "1",
+                "annotations": {"kubectl.kubernetes.io/last-applied-configuration": "{...}", "a": "b"},
+                "managedFields": [{"manager": "kubectl"}],
+            },
+            "spec": {"type": "LoadBalancer", "clusterIP": "10.0.0.9", "ports": [{"port": 80, "targetPort": "http"}]},
+        }))
+        .unwrap();
+        assert_eq!(service.key().to_string(), "shop/web");
+        assert_eq!(service.metadata.managed_fields, None);
+        assert_eq!(service.metadata.annotations.as_ref().unwrap().len(), 1);
+        assert!(service.wants_load_balancer());
+    }
+
+    #[test]
+    fn a_service_of_another_class_is_not_ours() {
+        let service: Service = serde_json::from_value(
+            serde_json::json!({"spec": {"type": "LoadBalancer", "loadBalancerClass": "x/y"}}),
+        )
+        .unwrap();
+        assert!(!service.wants_load_balancer());
+    }
+}
