@@ -1,0 +1,182 @@
+//! The keys that take one of a few words.
+//!
+//! Words compare without regard to case. Where upstream starts with any text, the unknown word is kept
+//! in `Other`, and [`crate::CloudConfig::unsupported`] reports it.
+
+use std::fmt;
+
+macro_rules! words {
+    (
+        $(#[$doc:meta])*
+        $name:ident { $( $(#[$variant_doc:meta])* $variant:ident = $word:literal ),+ $(,)? }
+    ) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum $name { $( $(#[$variant_doc])* $variant ),+ }
+
+        impl $name {
+            /// The words that the key takes, as documented.
+            pub const WORDS: &'static [&'static str] = &[$($word),+];
+
+            /// Reads a word without regard to case and surrounding spaces.
+            pub fn parse(text: &str) -> Option<Self> {
+                let text = text.trim();
+                $( if text.eq_ignore_ascii_case($word) { return Some(Self::$variant); } )+
+                None
+            }
+
+            /// The word as documented.
+            pub fn as_str(&self) -> &'static str {
+                match self { $( Self::$variant => $word ),+ }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+    };
+}
+
+words! {
+    /// `loadBalancerBackendPoolConfigurationType`: how machines become members of a pool.
+    BackendPoolType {
+        /// Through the IP configurations of their network interfaces (the default).
+        NodeIpConfiguration = "nodeIPConfiguration",
+        /// By the machines' addresses.
+        NodeIp = "nodeIP",
+        /// By the pods' addresses; only with the service gateway.
+        PodIp = "podIP",
+    }
+}
+
+words! {
+    /// `clusterServiceLoadBalancerHealthProbeMode`: what the probe of a Service with
+    /// `externalTrafficPolicy: Cluster` asks.
+    HealthProbeMode {
+        /// The Service's own node port (the default).
+        ServiceNodePort = "servicenodeport",
+        /// One shared path on every node.
+        Shared = "shared",
+    }
+}
+
+words! {
+    /// `cloudConfigType`: where the configuration comes from.
+    CloudConfigType {
+        /// The file alone.
+        File = "file",
+        /// The Secret alone.
+        Secret = "secret",
+        /// The file, with the keys of the Secret laid over it (the default).
+        Merge = "merge",
+    }
+}
+
+/// `loadBalancerSku`: the SKU of load balancers and public IPs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LoadBalancerSku {
+    /// Standard (the default).
+    Standard,
+    /// Basic, which Azure has retired.
+    Basic,
+    /// The service gateway's load balancers.
+    Service,
+    /// Anything else; upstream treats it as not standard.
+    Other(String),
+}
+
+impl LoadBalancerSku {
+    pub(crate) fn parse(text: &str) -> Self {
+        match text.trim().to_ascii_lowercase().as_str() {
+            "" | "standard" => Self::Standard,
+            "basic" => Self::Basic,
+            "service" => Self::Service,
+            _ => Self::Other(text.to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for LoadBalancerSku {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Standard => "standard",
+            Self::Basic => "basic",
+            Self::Service => "service",
+            Self::Other(text) => text,
+        })
+    }
+}
+
+/// `vmType`: what kind of machines the cluster's nodes are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum VmType {
+    /// Scale sets, possibly mixed with others (the default).
+    Vmss,
+    /// Flexible scale sets alone.
+    VmssFlex,
+    /// Availability sets and standalone machines.
+    Standard,
+    /// Anything else; upstream treats it as `standard`.
+    Other(String),
+}
+
+impl VmType {
+    pub(crate) fn parse(text: &str) -> Self {
+        match text.trim().to_ascii_lowercase().as_str() {
+            "" | "vmss" => Self::Vmss,
+            "vmssflex" => Self::VmssFlex,
+            "standard" => Self::Standard,
+            _ => Self::Other(text.to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for VmType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Vmss => "vmss",
+            Self::VmssFlex => "vmssflex",
+            Self::Standard => "standard",
+            Self::Other(text) => text,
+        })
+    }
+}
+
+/// `preConfiguredBackendPoolLoadBalancerTypes`: whose pools somebody else fills.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PreConfiguredBackendPools {
+    /// Nobody's: we fill all (the default).
+    None,
+    /// Those of internal load balancers.
+    Internal,
+    /// Those of external load balancers.
+    External,
+    /// All.
+    All,
+    /// Anything else; upstream treats it as none.
+    Other(String),
+}
+
+impl PreConfiguredBackendPools {
+    pub(crate) fn parse(text: &str) -> Self {
+        match text.trim().to_ascii_lowercase().as_str() {
+            "" => Self::None,
+            "internal" => Self::Internal,
+            "external" => Self::External,
+            "all" => Self::All,
+            _ => Self::Other(text.to_owned()),
+        }
+    }
+
+    /// Whether the pools of internal (`true`) or external load balancers are left alone.
+    pub fn covers(&self, internal: bool) -> bool {
+        match self {
+            Self::All => true,
+            Self::Internal => internal,
+            Self::External => !internal,
+            Self::None | Self::Other(_) => false,
+        }
+    }
+}

@@ -1,0 +1,468 @@
+//! Documents as operators write them, and what becomes of them.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::time::Duration;
+
+use cloud_config::{
+    BackendPoolType, CloudConfig, CloudConfigType, ConfigError, HealthProbeMode, LoadBalancerSku, Problem,
+    VmType,
+};
+use proptest::prelude::*;
+
+fn parse(text: &str) -> CloudConfig {
+    CloudConfig::parse(text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn problems(text: &str) -> Vec<Problem> {
+    match CloudConfig::parse(text) {
+        Err(ConfigError::Invalid(problems)) => problems,
+        other => panic!("{text}: {other:?}"),
+    }
+}
+
+fn with_environment(text: &str, environment: &[(&str, &str)]) -> CloudConfig {
+    CloudConfig::from_file(text, &|name| {
+        environment.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+    })
+    .unwrap()
+}
+
+const MINIMAL: &str = r#"{
+  "cloud": "AzurePublicCloud",
+  "tenantId": "00000000-0000-0000-0000-00000000000a",
+  "subscriptionId": "00000000-0000-0000-0000-00000000000b",
+  "resourceGroup": "Group-A",
+  "location": "westeurope",
+  "vnetName": "vnet",
+  "subnetName": "nodes",
+  "securityGroupName": "nodes-nsg",
+  "routeTableName": "routes",
+  "vmType": "vmss",
+  "loadBalancerSku": "Standard",
+  "useManagedIdentityExtension": true,
+  "userAssignedIdentityID": "00000000-0000-0000-0000-00000000000c"
+}"#;
+
+#[test]
+fn the_minimal_managed_identity_document() {
+    let config = parse(MINIMAL);
+    assert_eq!(config.resource_group, "group-a", "lower-cased after a file load");
+    assert_eq!(config.load_balancer_sku, LoadBalancerSku::Standard);
+    assert_eq!(config.vnet_resource_group(), "group-a");
+    assert_eq!(config.security_group_resource_group(), "group-a");
+    assert_eq!(config.network_subscription_id(), config.subscription_id);
+    assert_eq!(config.missing(), []);
+    assert_eq!(config.unsupported(), []);
+    assert_eq!(config.warnings(), [""; 0]);
+    let secret = CloudConfig::from_secret(MINIMAL, &|_| None).unwrap();
+    assert_eq!(secret.resource_group, "Group-A", "kept on the way through a Secret");
+}
+
+#[test]
+fn an_empty_document_is_all_defaults() {
+    for text in ["", "  \n", "{}", "null", "# nothing\n", "\u{feff}"] {
+        let config = parse(text);
+        assert_eq!(config, CloudConfig::default(), "{text:?}");
+    }
+    let config = CloudConfig::default();
+    assert!(config.exclude_master_from_standard_lb);
+    assert_eq!(config.vm_type, VmType::Vmss);
+    assert_eq!(config.maximum_load_balancer_rule_count, 250);
+    assert_eq!(config.load_balancer_backend_pool_configuration_type, BackendPoolType::NodeIpConfiguration);
+    assert_eq!(config.cluster_service_load_balancer_health_probe_mode, HealthProbeMode::ServiceNodePort);
+    assert_eq!(config.cluster_service_shared_load_balancer_health_probe_port, 10256);
+    assert_eq!(config.cluster_service_shared_load_balancer_health_probe_path, "/healthz");
+    assert_eq!(config.cloud_config_type, CloudConfigType::Merge);
+    assert_eq!(config.node_instance_not_found_grace_period, Duration::ZERO);
+    assert_eq!(config.vmss_cache_ttl, Duration::from_secs(600));
+    assert_eq!(config.put_vmss_vm_batch_size, 1);
+    assert_eq!((config.backoff.retries, config.backoff.duration), (1, Duration::from_secs(5)));
+    let keys: Vec<String> = config.missing().into_iter().map(|problem| problem.key).collect();
+    assert_eq!(keys, ["subscriptionId", "resourceGroup", "location", "useManagedIdentityExtension"]);
+}
+
+#[test]
+fn yaml_and_json_and_any_case_give_the_same() {
+    let json =
+        r#"{"subscriptionID":"s","useInstancemetadata":true,"cloudProviderRatelimit":false,"VNETNAME":"v"}"#;
+    let yaml = "subscriptionId: s\nuseInstanceMetadata: true\ncloudProviderRateLimit: false\nvnetName: v\n";
+    let flow = "{subscriptionId: s, useInstanceMetadata: true, vnetName: v} # flow style is YAML alone";
+    assert_eq!(parse(json), parse(yaml));
+    assert_eq!(parse(json), parse(flow));
+}
+
+#[test]
+fn the_exact_spelling_wins_and_the_other_one_is_named() {
+    let config = parse(r#"{"vnetname":"other","vnetName":"exact","VNetName":"third"}"#);
+    assert_eq!(config.vnet_name, "exact");
+    assert_eq!(config.warnings().len(), 2, "{:?}", config.warnings());
+    assert_eq!(parse("location: a\nlocation: b").location, "b", "a repeated key: the last one counts");
+}
+
+#[test]
+fn scalars_become_text_where_text_is_expected() {
+    for (text, expected) in [
+        ("aadClientSecret: 12345", "12345"),
+        ("aadClientSecret: 98765432109876543", "98765432109876543"),
+        ("aadClientSecret: true", "true"),
+        ("aadClientSecret: 1.5", "1.5"),
+        ("aadClientSecret: '0123'", "0123"),
+        ("aadClientSecret: ", ""),
+        ("aadClientSecret: ~", ""),
+        (r#"{"aadClientSecret": 12345678}"#, "12345678"),
+    ] {
+        assert_eq!(parse(text).aad_client_secret.reveal(), expected, "{text}");
+    }
+    // The other way round is an error, named with key, value and remedy.
+    let found =
+        problems("useManagedIdentityExtension: \"true\"\nvmssCacheTTLInSeconds: \"600\"\nlocation: [a]\n");
+    let shown: Vec<String> = found.iter().map(Problem::to_string).collect();
+    assert_eq!(
+        shown,
+        [
+            "useManagedIdentityExtension=\"true\": must be true or false (write true or false without quotes)",
+            "location=a list: must be a text (write a single value)",
+            "vmssCacheTTLInSeconds=\"600\": must be a whole number (write digits without quotes)",
+        ]
+    );
+    assert!(parse("useManagedIdentityExtension: yes").use_managed_identity_extension, "as YAML 1.1 has it");
+}
+
+#[test]
+fn unknown_keys_are_kept_for_one_warning() {
+    let config = parse("maximumLoadBalancerRuleCountt: 1\nproviderVaultName: x\nlocation: l");
+    assert_eq!(config.unknown_keys, ["maximumLoadBalancerRuleCountt", "providerVaultName"]);
+    assert_eq!(config.warnings()[0], "maximumLoadBalancerRuleCountt: unknown key, ignored");
+}
+
+#[test]
+fn the_environment_lies_over_the_document() {
+    let text = "tenantId: t\naadClientId: c\naadClientSecret: s\n";
+    let config = with_environment(text, &[]);
+    assert_eq!((config.tenant_id.as_str(), config.aad_client_secret.reveal()), ("t", "s"));
+    let config = with_environment(
+        text,
+        &[
+            ("AZURE_TENANT_ID", "t2"),
+            ("AZURE_CLIENT_ID", ""),
+            ("AZURE_CLIENT_SECRET", "s2"),
+            ("AZURE_FEDERATED_TOKEN_FILE", "/token"),
+            ("AZURE_ENVIRONMENT_FILEPATH", "/env.json"),
+        ],
+    );
+    assert_eq!(config.tenant_id, "t2");
+    assert_eq!(config.aad_client_id, "c", "an empty variable does not count");
+    assert_eq!(config.aad_client_secret.reveal(), "s2");
+    assert_eq!(config.aad_federated_token_file, "/token");
+    assert!(config.use_federated_workload_identity_extension);
+    assert_eq!(config.environment_file, "/env.json");
+}
+
+/// NODE-138, the decoding half: keys of the Secret lie over those of the file, whatever their case.
+#[test]
+fn a_secret_is_laid_over_a_file() {
+    let file = "cloud: AzurePublicCloud\nuseInstanceMetadata: true\nlocation: a\n";
+    let secret = "Cloud: AzureCloud\nfromSecret: true\nlocation: null\n";
+    let merged = CloudConfig::merged(file, secret, &|_| None).unwrap();
+    assert_eq!((merged.cloud.as_str(), merged.use_instance_metadata), ("AzureCloud", true));
+    assert_eq!(merged.location, "a", "null changes nothing");
+}
+
+#[test]
+fn lb_168_node_144_outbound_snat_needs_the_standard_sku() {
+    for sku in ["basic", "Basic", "service"] {
+        let text = format!("loadBalancerSku: {sku}\ndisableOutboundSNAT: true\n");
+        let found = problems(&text);
+        let problem = found.iter().find(|problem| problem.key == "disableOutboundSNAT").unwrap();
+        assert!(
+            problem.reason.contains("standard") && problem.reason.contains(&sku.to_lowercase()),
+            "{problem}"
+        );
+    }
+    assert!(parse("disableOutboundSNAT: true").disable_outbound_snat);
+}
+
+#[test]
+fn lb_220_node_143_several_load_balancers_must_be_told_apart() {
+    let entries = |pool: &str, entries: &str| {
+        format!(
+            "loadBalancerBackendPoolConfigurationType: {pool}\nmultipleStandardLoadBalancerConfigurations:\n{entries}"
+        )
+    };
+    let good =
+        "- {name: lb1, primaryVMSet: a}\n- {name: lb2, primaryVMSet: b, allowServicePlacement: false}\n";
+    let config = parse(&entries("nodeIP", good));
+    assert_eq!(config.multiple_standard_load_balancer_configurations.len(), 2);
+    assert!(config.multiple_standard_load_balancer_configurations[0].allow_service_placement);
+    assert!(!config.multiple_standard_load_balancer_configurations[1].allow_service_placement);
+
+    let found = problems(&entries("nodeIPConfiguration", good));
+    assert!(
+        found[0].reason.contains("cannot be used with backend pool type nodeIPConfiguration"),
+        "{found:?}"
+    );
+    for (bad, words) in [
+        (
+            "- {name: lb1, primaryVMSet: a}\n- {name: LB1, primaryVMSet: b}\n",
+            "duplicated multiple standard load",
+        ),
+        ("- {name: lb1}\n", "must have primary VMSet"),
+        ("- {name: lb1, primaryVMSet: a}\n- {name: lb2, primaryVMSet: A}\n", "duplicated primary VMSet"),
+    ] {
+        let found = problems(&entries("nodeIP", bad));
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].reason.contains(words), "{found:?}");
+    }
+    // With another SKU the list has no effect, so it is not judged.
+    let basic = format!("loadBalancerSku: basic\n{}", entries("nodeIP", "- {name: lb1}\n"));
+    assert!(!parse(&basic).uses_multiple_standard_load_balancers());
+}
+
+#[test]
+fn lb_338_node_142_the_service_gateway_is_all_or_nothing() {
+    let document = |gateway: bool, pods: bool, service: bool| {
+        let mut text = String::new();
+        if gateway {
+            text.push_str("serviceGatewayEnabled: true\n");
+        }
+        if pods {
+            text.push_str("loadBalancerBackendPoolConfigurationType: PodIP\n");
+        }
+        if service {
+            text.push_str("loadBalancerSku: Service\n");
+        }
+        text
+    };
+    for bits in 1..7u8 {
+        let text = document(bits & 1 != 0, bits & 2 != 0, bits & 4 != 0);
+        let found = problems(&text);
+        assert_eq!(found.len(), 1, "{text}{found:?}");
+        let shown = found[0].to_string();
+        assert!(shown.contains("loadBalancerBackendPoolConfigurationType is '"), "{shown}");
+        assert!(shown.contains("loadBalancerSku is '"), "{shown}");
+    }
+    let all = document(true, true, true);
+    assert!(parse(&all).service_gateway_enabled);
+    assert!(!problems(&format!("{all}enableMigrateToIPBasedBackendPoolAPI: true\n")).is_empty());
+    let multiple = "multipleStandardLoadBalancerConfigurations: [{name: a, primaryVMSet: b}]\n";
+    assert!(!problems(&format!("{all}{multiple}")).is_empty());
+}
+
+#[test]
+fn node_139_140_141_other_contradictions() {
+    let found = problems("vmType: standard\ndisableAvailabilitySetNodes: true\n");
+    assert!(found[0].reason.contains("only supported when vmType is 'vmss'"), "{found:?}");
+    let found = problems("cloudConfigType: FILE\n");
+    assert!(found[0].reason.contains("must be enabled without Azure credentials"), "{found:?}");
+    assert!(parse("cloudConfigType: file\nuseInstanceMetadata: true\n").use_instance_metadata);
+    let found = problems("loadBalancerBackendPoolConfigurationType: invalid\n");
+    for word in BackendPoolType::WORDS {
+        assert!(found[0].remedy.contains(word), "{found:?}");
+    }
+}
+
+#[test]
+fn all_problems_come_at_once_on_one_line() {
+    let error = CloudConfig::parse(
+        "cloudConfigType: disk\ndisableOutboundSNAT: true\nloadBalancerSku: basic\nsubscriptionId: a/b\n\
+         clusterServiceSharedLoadBalancerHealthProbePort: 70000\nresourceManagerEndpoint: management.azure.com\n",
+    )
+    .unwrap_err();
+    let text = error.to_string();
+    assert!(!text.contains('\n'), "{text}");
+    for key in [
+        "cloudConfigType=disk",
+        "disableOutboundSNAT=true",
+        "subscriptionId=\"a/b\"",
+        "clusterServiceSharedLoadBalancerHealthProbePort=70000",
+        "resourceManagerEndpoint=\"management.azure.com\"",
+    ] {
+        assert!(text.contains(key), "{key} in {text}");
+    }
+}
+
+#[test]
+fn lb_337_node_145_a_map_of_tags_wins_over_the_text() {
+    let config = parse("tags: A=1,keep=x\ntagsMap: {a: 2, number: 7, empty: , 'with,comma': 'k=v'}\n");
+    let tags: Vec<(&str, &str)> = config.tags.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+    assert_eq!(tags, [("a", "2"), ("empty", ""), ("keep", "x"), ("number", "7"), ("with,comma", "k=v")]);
+}
+
+/// LB-334 and LB-336, the configuration's part: what is ignored is named, prefixes are trimmed.
+#[test]
+fn tags_that_are_no_pairs_are_named_in_warnings() {
+    let config = parse("tags: 'a=b, c = d ,e,f=g=h, x= null'\nsystemTags: ' c , '\n");
+    assert_eq!(config.tags.get("x").map(String::as_str), Some(" null"));
+    assert_eq!(config.tags.len(), 3);
+    assert_eq!(config.system_tags, ["c"]);
+    assert_eq!(config.warnings().len(), 2, "{:?}", config.warnings());
+}
+
+#[test]
+fn what_this_release_does_not_do_is_refused_by_key() {
+    for (text, key) in [
+        ("vmType: standard", "vmType"),
+        ("vmType: vmssflex", "vmType"),
+        ("vmType: mainframe", "vmType"),
+        ("loadBalancerSku: basic", "loadBalancerSku"),
+        ("loadBalancerSku: premium", "loadBalancerSku"),
+        ("loadBalancerBackendPoolConfigurationType: nodeip", "loadBalancerBackendPoolConfigurationType"),
+        ("preConfiguredBackendPoolLoadBalancerTypes: some", "preConfiguredBackendPoolLoadBalancerTypes"),
+        ("cloud: AzureStackCloud", "cloud"),
+        ("enableVmssFlexNodes: true", "enableVmssFlexNodes"),
+        ("{tenantId: a, networkResourceTenantID: b}", "networkResourceTenantID"),
+        ("aadMSIDataPlaneIdentityPath: /x", "aadMSIDataPlaneIdentityPath"),
+    ] {
+        let found = parse(text).unsupported();
+        assert_eq!(found.len(), 1, "{text}: {found:?}");
+        assert_eq!(found[0].key, key);
+        assert!(!found[0].remedy.is_empty());
+    }
+    let gateway = "serviceGatewayEnabled: true\nloadBalancerBackendPoolConfigurationType: podIP\nloadBalancerSku: service\n";
+    assert_eq!(parse(gateway).unsupported().len(), 3);
+    for text in [
+        "vmType: VMSS",
+        "{tenantId: a, networkResourceTenantID: A}",
+        "{cloud: azurestackcloud, disableAzureStackCloud: true}",
+    ] {
+        assert_eq!(parse(text).unsupported(), [], "{text}");
+    }
+}
+
+#[test]
+fn rate_limits_are_read_from_both_places_and_announced_as_not_applied() {
+    let config = parse(
+        "cloudProviderRateLimit: true\ncloudProviderRateLimitQPS: 3\ncloudProviderRateLimitBucketWrite: 100\n\
+         loadBalancerRateLimit: {cloudProviderRateLimitQPS: 0.5}\n\
+         Entries: {LoadBalancerRateLimit: {cloudProviderRateLimitQPS: 9}, routeTableRateLimit: {cloudProviderRateLimit: false}}\n",
+    );
+    assert_eq!((config.rate_limit.qps, config.rate_limit.bucket_write), (3.0, 100));
+    assert_eq!(config.per_client_rate_limits["loadBalancerRateLimit"].qps, 0.5);
+    assert_eq!(config.per_client_rate_limits.len(), 2);
+    assert_eq!(config.warnings().len(), 1, "{:?}", config.warnings());
+}
+
+#[test]
+fn back_off_keys_count_only_when_enabled() {
+    let keys =
+        "cloudProviderBackoffRetries: 9\ncloudProviderBackoffDuration: 7\ncloudProviderBackoffExponent: 2\n";
+    assert_eq!(parse(keys).backoff.retries, 1);
+    let backoff = parse(&format!("cloudProviderBackoff: true\n{keys}")).backoff;
+    assert_eq!((backoff.retries, backoff.duration, backoff.exponent), (9, Duration::from_secs(7), 2.0));
+    let backoff = parse("cloudProviderBackoff: true").backoff;
+    assert_eq!((backoff.retries, backoff.exponent, backoff.jitter), (6, 1.5, 1.0));
+}
+
+#[test]
+fn texts_that_are_no_mapping_are_told_apart() {
+    for (text, words) in [
+        ("- a\n- b\n", "a list"),
+        ("just words", "a text"),
+        ("{\"a\": 1,\n \"b\": \"x}", "line 2"),
+        ("a: [1, 2\nb: }", "line 2"),
+        ("a: b: c\n", "neither valid YAML nor JSON"),
+    ] {
+        let error = CloudConfig::parse(text).unwrap_err().to_string();
+        assert!(error.contains(words), "{text:?}: {error}");
+        assert!(!error.contains('\n'), "{error}");
+    }
+}
+
+#[test]
+fn no_error_and_no_debug_output_shows_a_secret() {
+    for text in [
+        "aadClientSecret: [hunter2]\n",
+        "aadClientSecret: {hunter2: hunter2}\n",
+        "aadClientSecret: \"hunter2\n",
+        "aadClientSecret: *hunter2\n",
+        "aadClientSecret: &hunter2 !hunter2 [\n",
+        "{\"aadClientSecret\": \"hunter2\" \"x\"}",
+    ] {
+        let error = CloudConfig::parse(text).unwrap_err();
+        assert!(!format!("{error} {error:?}").contains("hunter2"), "{error:?}");
+    }
+    let config = parse("aadClientSecret: hunter2\naadClientCertPassword: hunter2\n");
+    assert!(!format!("{config:?} {config:#?}").contains("hunter2"));
+}
+
+fn scalar() -> impl Strategy<Value = serde_json::Value> {
+    prop_oneof![
+        Just(serde_json::Value::Null),
+        any::<bool>().prop_map(Into::into),
+        any::<i64>().prop_map(Into::into),
+        any::<f64>().prop_map(|f| serde_json::json!(f)),
+        ".{0,20}".prop_map(Into::into),
+        Just(serde_json::json!([1, "a"])),
+        Just(serde_json::json!({"a": 1})),
+    ]
+}
+
+const KEYS: &[&str] = &[
+    "cloud",
+    "subscriptionId",
+    "resourceGroup",
+    "tags",
+    "tagsMap",
+    "vmType",
+    "loadBalancerSku",
+    "disableOutboundSNAT",
+    "routeUpdateIntervalInSeconds",
+    "multipleStandardLoadBalancerConfigurations",
+    "clusterServiceSharedLoadBalancerHealthProbePort",
+    "aadClientSecret",
+    "Entries",
+    "auxiliaryTokenProvider",
+    "maximumLoadBalancerRuleCount",
+    "cloudProviderRateLimitQPS",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn no_text_makes_parsing_panic(text in "\\PC{0,200}") {
+        let _ = CloudConfig::parse(&text);
+    }
+
+    #[test]
+    fn no_yaml_looking_text_makes_parsing_panic(text in "[a-zA-Z0-9:{}\\[\\],&*!|>'\"#~ .\n-]{0,200}") {
+        let _ = CloudConfig::parse(&text);
+    }
+
+    #[test]
+    fn no_value_of_any_key_makes_parsing_panic(
+        pairs in prop::collection::vec((prop::sample::select(KEYS), scalar()), 0..8)
+    ) {
+        let object: serde_json::Map<_, _> = pairs.into_iter().map(|(k, v)| (k.to_owned(), v)).collect();
+        let text = serde_json::Value::Object(object).to_string();
+        if let Err(error) = CloudConfig::parse(&text) {
+            prop_assert!(!error.to_string().is_empty());
+        }
+    }
+
+    #[test]
+    fn the_case_of_keys_does_not_matter(flips in prop::collection::vec(any::<bool>(), 800)) {
+        let mut flips = flips.into_iter().cycle();
+        let object: serde_json::Map<String, serde_json::Value> = serde_json::from_str(MINIMAL).unwrap();
+        let scrambled: serde_json::Map<_, _> = object
+            .into_iter()
+            .map(|(key, value)| {
+                let key = key
+                    .chars()
+                    .map(|c| if flips.next() == Some(true) { c.to_ascii_uppercase() } else { c.to_ascii_lowercase() })
+                    .collect::<String>();
+                (key, value)
+            })
+            .collect();
+        prop_assert_eq!(parse(&serde_json::Value::Object(scrambled).to_string()), parse(MINIMAL));
+    }
+
+    #[test]
+    fn parsed_tags_never_hold_two_keys_that_azure_takes_for_one(text in "[aAbB= ,n]{0,60}") {
+        let (tags, _) = cloud_config::parse_tags(&text);
+        let mut lower: Vec<String> = tags.keys().map(|key| key.to_ascii_lowercase()).collect();
+        lower.sort();
+        lower.dedup();
+        prop_assert_eq!(lower.len(), tags.len());
+    }
+}
