@@ -1,1 +1,4 @@
-//! azure-cloud-controller-manager: flags and wiring, nothing else.
+//! `azure-cloud-controller-manager`: flags and wiring, nothing else.
+
+pub mod flags;
+pub mod go_values;

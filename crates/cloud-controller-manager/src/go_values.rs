@@ -1,0 +1,79 @@
+//! Values as Go programs take them on the command line, since manifests are written for those.
+
+use std::time::Duration;
+
+/// Reads a duration such as `10s`, `1h30m`, `1.5h`, `100ms` or `0`.
+///
+/// # Errors
+/// A sentence that tells what is missing or wrong.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("`{text}` is no duration; write for example 10s, 5m or 1h30m");
+    if text == "0" {
+        return Ok(Duration::ZERO);
+    }
+    let mut rest = text.strip_prefix('+').unwrap_or(text);
+    if rest.is_empty() {
+        return Err(wrong());
+    }
+    let mut total = 0f64;
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or_else(wrong)?;
+        let (number, tail) = rest.split_at(digits);
+        let number: f64 = number.parse().map_err(|_| wrong())?;
+        let unit = tail.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(tail.len());
+        let (unit, next) = tail.split_at(unit);
+        let seconds = match unit {
+            "ns" => 1e-9,
+            "us" | "µs" | "μs" => 1e-6,
+            "ms" => 1e-3,
+            "s" => 1.0,
+            "m" => 60.0,
+            "h" => 3600.0,
+            _ => return Err(wrong()),
+        };
+        total += number * seconds;
+        rest = next;
+    }
+    Duration::try_from_secs_f64(total).map_err(|_| wrong())
+}
+
+/// Reads a truth value as Go does: `true`, `T`, `1` and their opposites.
+///
+/// # Errors
+/// A sentence that names the allowed values.
+pub fn truth(text: &str) -> Result<bool, String> {
+    match text {
+        "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),
+        "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(false),
+        _ => Err(format!("`{text}` is neither true nor false")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_read_as_go_writes_them() {
+        for (text, milliseconds) in [
+            ("10s", 10_000),
+            ("1h30m", 5_400_000),
+            ("1.5h", 5_400_000),
+            ("100ms", 100),
+            ("0", 0),
+            ("5m0s", 300_000),
+        ] {
+            assert_eq!(duration(text), Ok(Duration::from_millis(milliseconds)), "{text}");
+        }
+        for text in ["", "10", "s", "1 h", "-5s", "1x", "1.2.3s"] {
+            assert!(duration(text).unwrap_err().contains("is no duration"), "{text}");
+        }
+    }
+
+    #[test]
+    fn truth_values_are_read_as_go_reads_them() {
+        assert_eq!(truth("T"), Ok(true));
+        assert_eq!(truth("0"), Ok(false));
+        assert!(truth("yes").is_err());
+    }
+}
