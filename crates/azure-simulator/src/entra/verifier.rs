@@ -1,0 +1,192 @@
+//! Checking access tokens, as Resource Manager does with every request.
+
+use std::collections::HashMap;
+
+use jiff::Timestamp;
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+
+use super::Entra;
+use super::jwt::Jwt;
+
+/// Decides whom a bearer token stands for.
+pub trait TokenVerifier: Send + Sync {
+    /// Checks signature, validity at `now`, tenant and audience of a token, given without the word
+    /// `Bearer`.
+    ///
+    /// # Errors
+    ///
+    /// The reason for refusing it.
+    fn verify(&self, bearer: &str, now: Timestamp) -> Result<Principal, AuthFailure>;
+}
+
+/// Who asks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Principal {
+    /// The application (client) id.
+    pub client_id: String,
+    /// The object id of the service principal: what role assignments name.
+    pub object_id: String,
+    /// The tenant that issued the token.
+    pub tenant_id: String,
+    /// The resource that the token is for.
+    pub audience: String,
+    /// When the token ends.
+    pub expires_at: Timestamp,
+}
+
+/// Why a request is not authenticated. The texts are what the caller may see.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AuthFailure {
+    /// No `Authorization` header, or none with a bearer token.
+    #[error("Authentication failed. The 'Authorization' header is missing.")]
+    Missing,
+    /// Not a token, or not signed by this directory.
+    #[error("The access token is invalid.")]
+    Invalid,
+    /// The token ended.
+    #[error("The access token expiry UTC time '{expiry}' is earlier than current UTC time '{now}'.")]
+    Expired {
+        /// When it ended.
+        expiry: Timestamp,
+        /// The time of the request.
+        now: Timestamp,
+    },
+    /// The token is not valid yet.
+    #[error("The access token is not valid before UTC time '{not_before}'; current UTC time is '{now}'.")]
+    NotYetValid {
+        /// When it begins.
+        not_before: Timestamp,
+        /// The time of the request.
+        now: Timestamp,
+    },
+    /// The token is for another resource.
+    #[error("The access token has been obtained for wrong audience or resource '{audience}'.")]
+    WrongAudience {
+        /// What it is for.
+        audience: String,
+    },
+    /// The token is of another tenant than the subscription.
+    #[error(
+        "The access token is from the wrong issuer 'https://sts.windows.net/{tenant}/'. It must match the tenant \
+         'https://sts.windows.net/{expected}/' associated with this subscription."
+    )]
+    WrongTenant {
+        /// The tenant of the token.
+        tenant: String,
+        /// The tenant of the subscription.
+        expected: String,
+    },
+}
+
+impl AuthFailure {
+    /// Resource Manager's error code; the status is 401 for all.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Missing => "AuthenticationFailed",
+            Self::Expired { .. } => "ExpiredAuthenticationToken",
+            Self::WrongTenant { .. } => "InvalidAuthenticationTokenTenant",
+            Self::WrongAudience { .. } => "InvalidAuthenticationTokenAudience",
+            Self::Invalid | Self::NotYetValid { .. } => "InvalidAuthenticationToken",
+        }
+    }
+
+    /// The value of `WWW-Authenticate`; `authority` is such as `https://login.microsoftonline.com/{tenant}`.
+    pub fn challenge(&self, authority: &str) -> String {
+        let why = match self {
+            Self::Missing => {
+                "The authentication failed because of missing 'Authorization' header.".to_owned()
+            }
+            other => other.to_string(),
+        };
+        format!(
+            "Bearer authorization_uri=\"{authority}\", error=\"invalid_token\", error_description=\"{why}\""
+        )
+    }
+}
+
+/// Claims of an access token for Resource Manager (version 1.0 tokens).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct AccessClaims {
+    pub aud: String,
+    pub iss: String,
+    pub iat: i64,
+    pub nbf: i64,
+    pub exp: i64,
+    pub appid: String,
+    #[serde(default)]
+    pub idtyp: String,
+    pub oid: String,
+    pub sub: String,
+    pub tid: String,
+    #[serde(default)]
+    pub uti: String,
+    pub ver: String,
+}
+
+/// Hash of a token.
+type TokenHash = [u8; 32];
+
+/// Claims of tokens whose signature has been checked before: one client sends the same token with
+/// every request for a day, and checking a signature costs more than answering.
+#[derive(Default)]
+pub(super) struct SeenTokens(Mutex<HashMap<TokenHash, AccessClaims>>);
+
+/// Beyond this many the memory starts anew: no simulated cloud has so many live tokens.
+const MOST_SEEN: usize = 4096;
+/// How far the clocks of issuer and verifier may be apart, in seconds.
+const CLOCK_SKEW: i64 = 300;
+
+impl TokenVerifier for Entra {
+    fn verify(&self, bearer: &str, now: Timestamp) -> Result<Principal, AuthFailure> {
+        let claims = self.signed_claims(bearer)?;
+        let at = |second| Timestamp::from_second(second).map_err(|_| AuthFailure::Invalid);
+        let (expiry, not_before) = (at(claims.exp)?, at(claims.nbf)?);
+        if expiry <= now {
+            return Err(AuthFailure::Expired { expiry, now });
+        }
+        if claims.nbf > now.as_second().saturating_add(CLOCK_SKEW) {
+            return Err(AuthFailure::NotYetValid { not_before, now });
+        }
+        if self.tenant(&claims.tid).is_none() {
+            let expected = self.home_tenant().to_owned();
+            return Err(AuthFailure::WrongTenant { tenant: claims.tid, expected });
+        }
+        if !self.is_management_audience(&claims.aud) {
+            return Err(AuthFailure::WrongAudience { audience: claims.aud });
+        }
+        Ok(Principal {
+            client_id: claims.appid,
+            object_id: claims.oid,
+            tenant_id: claims.tid,
+            audience: claims.aud,
+            expires_at: expiry,
+        })
+    }
+}
+
+impl Entra {
+    fn signed_claims(&self, bearer: &str) -> Result<AccessClaims, AuthFailure> {
+        let mut hash: TokenHash = [0; 32];
+        let digest = ring::digest::digest(&ring::digest::SHA256, bearer.as_bytes());
+        for (byte, hashed) in hash.iter_mut().zip(digest.as_ref()) {
+            *byte = *hashed;
+        }
+        let seen = &self.directory.seen.0;
+        if let Some(claims) = seen.lock().get(&hash) {
+            return Ok(claims.clone());
+        }
+        let token = Jwt::parse(bearer).ok_or(AuthFailure::Invalid)?;
+        let key = &self.directory.key;
+        if token.header.kid.as_deref() != Some(key.id()) || !token.is_signed_by(key.public()) {
+            return Err(AuthFailure::Invalid);
+        }
+        let claims: AccessClaims = serde_json::from_value(token.claims).map_err(|_| AuthFailure::Invalid)?;
+        let mut seen = seen.lock();
+        if seen.len() >= MOST_SEEN {
+            seen.clear();
+        }
+        seen.insert(hash, claims.clone());
+        Ok(claims)
+    }
+}

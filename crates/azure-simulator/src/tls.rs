@@ -1,0 +1,329 @@
+//! The simulator's own certificate authority, and TLS for its listeners.
+//!
+//! Real clients insist on HTTPS towards Entra and Resource Manager (`spec/arm-wire.md`, section 3.5),
+//! so the simulator brings an authority that they are told to trust, for instance by `SSL_CERT_FILE`.
+
+use std::fmt;
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rcgen::{
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
+    KeyPair, KeyUsagePurpose, PublicKeyData as _, date_time_ymd,
+};
+use rustls::crypto::CryptoProvider;
+use rustls::{ClientConfig, RootCertStore, ServerConfig};
+use rustls_pki_types::pem::PemObject as _;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+
+/// File in the authority's directory that clients are pointed at.
+pub const CERTIFICATE_FILE: &str = "ca.crt";
+/// File in the authority's directory that holds its private key, readable by the owner alone.
+pub const KEY_FILE: &str = "ca.key";
+
+/// What can go wrong with certificates.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    /// A key could not be made or a certificate not be signed.
+    #[error("cannot make a certificate for {subject}")]
+    MakeCertificate {
+        /// The names of the certificate.
+        subject: String,
+        /// What the certificate library says.
+        source: rcgen::Error,
+    },
+    /// A file of the authority could not be read.
+    #[error("cannot read the certificate authority's file {path}")]
+    ReadFile {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// A file of the authority could not be written.
+    #[error("cannot write the certificate authority's file {path}")]
+    WriteFile {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// The files in the directory are no authority of the simulator: damaged, or from two different ones.
+    #[error("{path} does not hold a usable certificate authority: {reason}; remove it to get a new one")]
+    UnusableAuthority {
+        /// The directory.
+        path: PathBuf,
+        /// What is wrong.
+        reason: &'static str,
+    },
+    /// The TLS library refused the certificate.
+    #[error("cannot set up TLS for {subject}")]
+    Configure {
+        /// The names of the certificate.
+        subject: String,
+        /// What the TLS library says.
+        source: rustls::Error,
+    },
+}
+
+/// A certificate authority that issues server certificates to the simulator's listeners.
+///
+/// Its private key cannot be printed.
+pub struct CertificateAuthority {
+    certificate: CertificateDer<'static>,
+    certificate_pem: String,
+    issuer: Issuer<'static, KeyPair>,
+}
+
+/// A server certificate with its private key, as PEM texts.
+pub struct IssuedCertificate {
+    /// The certificate, without the authority's.
+    pub certificate_pem: String,
+    /// The private key, PKCS#8. A secret.
+    pub key_pem: String,
+}
+
+impl CertificateAuthority {
+    /// Makes a new authority with a fresh key.
+    pub fn generate() -> Result<Self, TlsError> {
+        let made = |source| TlsError::MakeCertificate { subject: AUTHORITY_NAME.into(), source };
+        let key = KeyPair::generate().map_err(made)?;
+        let certificate = authority_params().self_signed(&key).map_err(made)?;
+        Ok(Self {
+            certificate_pem: certificate.pem(),
+            certificate: certificate.into(),
+            issuer: Issuer::new(authority_params(), key),
+        })
+    }
+
+    /// Takes the authority kept in `directory`, or makes one and keeps it there, so that clients that
+    /// trust it go on doing so after a restart. The directory is created when missing.
+    pub fn load_or_generate(directory: &Path) -> Result<Self, TlsError> {
+        let (certificate_path, key_path) = (directory.join(CERTIFICATE_FILE), directory.join(KEY_FILE));
+        match (read_if_exists(&certificate_path)?, read_if_exists(&key_path)?) {
+            (Some(certificate), Some(key)) => Self::from_pem(directory, certificate, &key),
+            (Some(_), None) => {
+                Err(TlsError::UnusableAuthority { path: directory.into(), reason: "its key is missing" })
+            }
+            // A key alone is what an interrupted first start leaves behind: nobody can trust it yet.
+            (None, _) => {
+                let authority = Self::generate()?;
+                fs::create_dir_all(directory)
+                    .map_err(|source| TlsError::WriteFile { path: directory.into(), source })?;
+                write_file(&key_path, &authority.issuer.key().serialize_pem(), true)?;
+                write_file(&certificate_path, &authority.certificate_pem, false)?;
+                Ok(authority)
+            }
+        }
+    }
+
+    fn from_pem(directory: &Path, certificate_pem: String, key_pem: &str) -> Result<Self, TlsError> {
+        let unusable = |reason| TlsError::UnusableAuthority { path: directory.into(), reason };
+        let key = KeyPair::from_pem(key_pem).map_err(|_| unusable("its key cannot be parsed"))?;
+        let certificate = CertificateDer::from_pem_slice(certificate_pem.as_bytes())
+            .map_err(|_| unusable("its certificate cannot be parsed"))?;
+        let public_key = key.subject_public_key_info();
+        if !certificate.windows(public_key.len()).any(|window| window == public_key) {
+            return Err(unusable("its certificate and its key do not belong together"));
+        }
+        Ok(Self { certificate, certificate_pem, issuer: Issuer::new(authority_params(), key) })
+    }
+
+    /// The authority's certificate as PEM: what clients must trust.
+    pub fn certificate_pem(&self) -> &str {
+        &self.certificate_pem
+    }
+
+    /// The authority's certificate as DER.
+    pub fn certificate(&self) -> &CertificateDer<'static> {
+        &self.certificate
+    }
+
+    /// Issues a server certificate for DNS names and IP addresses.
+    pub fn issue(&self, names: &[&str]) -> Result<IssuedCertificate, TlsError> {
+        let (certificate, key) = self.issue_leaf(names)?;
+        Ok(IssuedCertificate { certificate_pem: certificate.pem(), key_pem: key.serialize_pem() })
+    }
+
+    /// TLS for a listener that is reached under these DNS names and IP addresses, offering HTTP/2 and
+    /// HTTP/1.1.
+    pub fn server_config(&self, names: &[&str]) -> Result<Arc<ServerConfig>, TlsError> {
+        let refused = |source| TlsError::Configure { subject: names.join(", "), source };
+        let (certificate, key) = self.issue_leaf(names)?;
+        let key = PrivateKeyDer::Pkcs8(key.serialize_der().into());
+        let mut config = ServerConfig::builder_with_provider(provider())
+            .with_safe_default_protocol_versions()
+            .map_err(refused)?
+            .with_no_client_auth()
+            .with_single_cert(vec![certificate.into(), self.certificate.clone()], key)
+            .map_err(refused)?;
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        Ok(Arc::new(config))
+    }
+
+    /// TLS for a client that trusts this authority and no other. ALPN is left to the client.
+    pub fn client_config(&self) -> Result<ClientConfig, TlsError> {
+        let refused = |source| TlsError::Configure { subject: AUTHORITY_NAME.into(), source };
+        let mut roots = RootCertStore::empty();
+        roots.add(self.certificate.clone()).map_err(refused)?;
+        Ok(ClientConfig::builder_with_provider(provider())
+            .with_safe_default_protocol_versions()
+            .map_err(refused)?
+            .with_root_certificates(roots)
+            .with_no_client_auth())
+    }
+
+    fn issue_leaf(&self, names: &[&str]) -> Result<(rcgen::Certificate, KeyPair), TlsError> {
+        let made = |source| TlsError::MakeCertificate { subject: names.join(", "), source };
+        let names_owned: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        let mut params = CertificateParams::new(names_owned).map_err(made)?;
+        params.distinguished_name = DistinguishedName::new();
+        params.distinguished_name.push(DnType::CommonName, "Cerulean Azure simulator");
+        params.use_authority_key_identifier_extension = true;
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        params.not_before = date_time_ymd(VALID_FROM_YEAR, 1, 1);
+        params.not_after = date_time_ymd(VALID_TO_YEAR, 1, 1);
+        let key = KeyPair::generate().map_err(made)?;
+        let certificate = params.signed_by(&key, &self.issuer).map_err(made)?;
+        Ok((certificate, key))
+    }
+}
+
+impl fmt::Debug for CertificateAuthority {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CertificateAuthority").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for IssuedCertificate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("IssuedCertificate")
+            .field("certificate_pem", &self.certificate_pem)
+            .finish_non_exhaustive()
+    }
+}
+
+const AUTHORITY_NAME: &str = "Cerulean Azure simulator authority";
+// Fixed dates keep certificates independent of the clock. Years from 2050 on need another encoding,
+// which some clients do not read.
+const VALID_FROM_YEAR: i32 = 2020;
+const VALID_TO_YEAR: i32 = 2049;
+
+/// The authority's name and extensions; equal for every authority, only the key differs.
+fn authority_params() -> CertificateParams {
+    let mut params = CertificateParams::default();
+    params.distinguished_name = DistinguishedName::new();
+    params.distinguished_name.push(DnType::OrganizationName, "Cerulean");
+    params.distinguished_name.push(DnType::CommonName, AUTHORITY_NAME);
+    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    params.key_usages =
+        vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign, KeyUsagePurpose::DigitalSignature];
+    params.not_before = date_time_ymd(VALID_FROM_YEAR, 1, 1);
+    params.not_after = date_time_ymd(VALID_TO_YEAR, 1, 1);
+    params
+}
+
+fn provider() -> Arc<CryptoProvider> {
+    Arc::new(rustls::crypto::ring::default_provider())
+}
+
+fn read_if_exists(path: &Path) -> Result<Option<String>, TlsError> {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(TlsError::ReadFile { path: path.into(), source }),
+    }
+}
+
+/// Writes by way of a new file, so that a reader never sees half of it.
+fn write_file(path: &Path, text: &str, private: bool) -> Result<(), TlsError> {
+    let failed = |source| TlsError::WriteFile { path: path.into(), source };
+    let fresh = path.with_extension("new");
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        options.mode(if private { 0o600 } else { 0o644 });
+    }
+    #[cfg(not(unix))]
+    let _ = private;
+    let mut file = options.open(&fresh).map_err(failed)?;
+    file.write_all(text.as_bytes()).map_err(failed)?;
+    file.sync_all().map_err(failed)?;
+    fs::rename(&fresh, path).map_err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn verify(authority: &CertificateAuthority, leaf_pem: &str, name: &str) -> Result<(), rustls::Error> {
+        use rustls::client::danger::ServerCertVerifier as _;
+        let mut roots = RootCertStore::empty();
+        roots.add(authority.certificate().clone()).unwrap();
+        let verifier =
+            rustls::client::WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider())
+                .build()
+                .unwrap();
+        let leaf = CertificateDer::from_pem_slice(leaf_pem.as_bytes()).unwrap();
+        let at = rustls_pki_types::UnixTime::since_unix_epoch(std::time::Duration::from_secs(1_800_000_000));
+        verifier
+            .verify_server_cert(&leaf, &[], &name.to_owned().try_into().unwrap(), &[], at)
+            .map(|_verified| ())
+    }
+
+    #[test]
+    fn a_leaf_is_valid_for_its_names_and_addresses_only() {
+        let authority = CertificateAuthority::generate().unwrap();
+        let leaf = authority.issue(&["management.azure.example", "127.0.0.1", "::1"]).unwrap();
+        for name in ["management.azure.example", "127.0.0.1", "::1"] {
+            verify(&authority, &leaf.certificate_pem, name).unwrap();
+        }
+        verify(&authority, &leaf.certificate_pem, "login.azure.example").unwrap_err();
+        let other = CertificateAuthority::generate().unwrap();
+        verify(&other, &leaf.certificate_pem, "127.0.0.1").unwrap_err();
+    }
+
+    #[test]
+    fn an_authority_survives_a_restart() {
+        let directory = tempfile::tempdir().unwrap();
+        let kept = directory.path().join("deep/pki");
+        let first = CertificateAuthority::load_or_generate(&kept).unwrap();
+        let second = CertificateAuthority::load_or_generate(&kept).unwrap();
+        assert_eq!(first.certificate_pem(), second.certificate_pem());
+        // What the second signs, a client that trusts the first accepts.
+        verify(&first, &second.issue(&["localhost"]).unwrap().certificate_pem, "localhost").unwrap();
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt as _;
+            let mode = fs::metadata(kept.join(KEY_FILE)).unwrap().permissions().mode();
+            assert_eq!(mode & 0o077, 0, "the key is for its owner alone");
+        }
+    }
+
+    #[test]
+    fn mixed_up_or_damaged_files_are_refused_with_the_remedy() {
+        let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        CertificateAuthority::load_or_generate(one.path()).unwrap();
+        CertificateAuthority::load_or_generate(other.path()).unwrap();
+        fs::copy(other.path().join(KEY_FILE), one.path().join(KEY_FILE)).unwrap();
+        let error = CertificateAuthority::load_or_generate(one.path()).unwrap_err().to_string();
+        assert!(error.contains("do not belong together") && error.contains("remove it"), "{error}");
+        fs::write(one.path().join(KEY_FILE), "nonsense").unwrap();
+        CertificateAuthority::load_or_generate(one.path()).unwrap_err();
+        fs::remove_file(one.path().join(KEY_FILE)).unwrap();
+        CertificateAuthority::load_or_generate(one.path()).unwrap_err();
+    }
+
+    #[test]
+    fn private_keys_cannot_be_printed() {
+        let authority = CertificateAuthority::generate().unwrap();
+        let leaf = authority.issue(&["localhost"]).unwrap();
+        let printed = format!("{authority:?} {leaf:?}");
+        assert!(!printed.contains("PRIVATE"), "{printed}");
+    }
+}
