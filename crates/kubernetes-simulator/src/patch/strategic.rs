@@ -1,0 +1,191 @@
+//! Strategic merge patch: a merge patch that knows which lists merge by which key, with the
+//! directives `$patch`, `$retainKeys`, `$setElementOrder/…` and `$deleteFromPrimitiveList/…`.
+
+use serde_json::{Map, Value};
+
+use super::PatchError;
+use super::schema::{self, List};
+
+const PATCH: &str = "$patch";
+const RETAIN_KEYS: &str = "$retainKeys";
+const ORDER: &str = "$setElementOrder/";
+const DELETE_VALUES: &str = "$deleteFromPrimitiveList/";
+
+pub(super) fn merge(kind: &str, current: Value, patch: &Value) -> Result<Value, PatchError> {
+    let (Value::Object(current), Value::Object(patch)) = (current, patch) else {
+        return Err(PatchError::Invalid("a strategic merge patch must be an object".into()));
+    };
+    merge_map(kind, "", current, patch).map(Value::Object)
+}
+
+fn merge_map(
+    kind: &str,
+    path: &str,
+    mut current: Map<String, Value>,
+    patch: &Map<String, Value>,
+) -> Result<Map<String, Value>, PatchError> {
+    match patch.get(PATCH).map(|directive| directive.as_str().unwrap_or_default()) {
+        None | Some("merge") => {}
+        Some("replace") => return Ok(without_directives_map(patch)),
+        Some("delete") => return Ok(Map::new()),
+        Some(other) => {
+            return Err(PatchError::Invalid(format!(
+                "unknown patch type: {other} in map: {}",
+                Value::Object(patch.clone())
+            )));
+        }
+    }
+    if let Some(keep) = patch.get(RETAIN_KEYS) {
+        let keep = list_of(RETAIN_KEYS, keep)?;
+        if let Some(stray) = patch.iter().find(|(member, value)| {
+            !member.starts_with('$') && !value.is_null() && !contains_str(keep, member)
+        }) {
+            return Err(PatchError::Invalid(format!(
+                "{RETAIN_KEYS} does not name {}, which the patch sets",
+                stray.0
+            )));
+        }
+        current.retain(|member, _| contains_str(keep, member));
+    }
+    for (directive, values) in patch {
+        let Some(member) = directive.strip_prefix(DELETE_VALUES) else { continue };
+        let values = list_of(directive, values)?;
+        if let Some(Value::Array(list)) = current.get_mut(member) {
+            list.retain(|value| !values.contains(value));
+        }
+    }
+    for (member, value) in patch {
+        if member.starts_with('$') {
+            continue;
+        }
+        if value.is_null() {
+            current.remove(member);
+            continue;
+        }
+        let at = schema::join(path, member);
+        let merged = match (current.remove(member), value) {
+            (Some(Value::Object(old)), Value::Object(new)) => Value::Object(merge_map(kind, &at, old, new)?),
+            (Some(Value::Array(old)), Value::Array(new)) => Value::Array(merge_list(kind, &at, old, new)?),
+            (None, Value::Array(new)) => Value::Array(merge_list(kind, &at, vec![], new)?),
+            (_, new) => without_directives(new),
+        };
+        current.insert(member.clone(), merged);
+    }
+    for (directive, order) in patch {
+        let Some(member) = directive.strip_prefix(ORDER) else { continue };
+        let order = list_of(directive, order)?;
+        let key = match schema::list(kind, &schema::join(path, member)) {
+            List::Keyed(keys) => keys.first().copied(),
+            List::Set => None,
+            List::Atomic => continue,
+        };
+        let patched = patch.get(member).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        if let Some(Value::Array(list)) = current.get_mut(member) {
+            sort(list, order, patched, key);
+        }
+    }
+    Ok(current)
+}
+
+fn merge_list(
+    kind: &str,
+    path: &str,
+    mut current: Vec<Value>,
+    patch: &[Value],
+) -> Result<Vec<Value>, PatchError> {
+    let key = match schema::list(kind, path) {
+        List::Atomic => return Ok(patch.iter().filter_map(element).collect()),
+        List::Set => {
+            for value in patch {
+                if !current.contains(value) {
+                    current.push(value.clone());
+                }
+            }
+            return Ok(current);
+        }
+        List::Keyed(keys) => keys.first().copied().unwrap_or_default(),
+    };
+    if patch.iter().any(|item| item.get(PATCH).and_then(Value::as_str) == Some("replace")) {
+        return Ok(patch.iter().filter_map(element).collect());
+    }
+    for item in patch {
+        let Value::Object(item) = item else {
+            return Err(PatchError::Invalid(format!("{path} merges by {key}: its items must be objects")));
+        };
+        let Some(id) = item.get(key) else {
+            return Err(PatchError::Invalid(format!(
+                "map: {} does not contain declared merge key: {key}",
+                Value::Object(item.clone())
+            )));
+        };
+        let at = current.iter().position(|old| old.get(key) == Some(id));
+        if item.get(PATCH).and_then(Value::as_str) == Some("delete") {
+            current.retain(|old| old.get(key) != Some(id));
+            continue;
+        }
+        match at.and_then(|at| current.get_mut(at)) {
+            Some(Value::Object(old)) => *old = merge_map(kind, path, std::mem::take(old), item)?,
+            _ => current.push(Value::Object(merge_map(kind, path, Map::new(), item)?)),
+        }
+    }
+    Ok(current)
+}
+
+/// Puts the items that the patch speaks of into its order; items of the server alone keep their
+/// place before the items that they stood before.
+fn sort(list: &mut Vec<Value>, order: &[Value], patched: &[Value], key: Option<&str>) {
+    let id = |item: &Value| match key {
+        Some(key) => item.get(key).cloned().unwrap_or(Value::Null),
+        None => item.clone(),
+    };
+    let wanted: Vec<Value> = order.iter().map(id).chain(patched.iter().map(id)).collect();
+    let rank = |item: &Value| wanted.iter().position(|other| *other == id(item));
+    let before: Vec<Value> = list.iter().map(id).collect();
+    let place = |item: &Value| before.iter().position(|other| *other == id(item));
+
+    let (mut ordered, rest): (Vec<Value>, Vec<Value>) =
+        std::mem::take(list).into_iter().partition(|item| rank(item).is_some());
+    ordered.sort_by_key(|item| rank(item));
+    let mut rest = rest.into_iter().peekable();
+    for item in ordered {
+        while let Some(own) = rest.next_if(|own| place(own) < place(&item)) {
+            list.push(own);
+        }
+        list.push(item);
+    }
+    list.extend(rest);
+}
+
+fn list_of<'a>(directive: &str, value: &'a Value) -> Result<&'a Vec<Value>, PatchError> {
+    value.as_array().ok_or_else(|| PatchError::Invalid(format!("{directive} must be a list, not {value}")))
+}
+
+fn contains_str(list: &[Value], text: &str) -> bool {
+    list.iter().any(|value| value.as_str() == Some(text))
+}
+
+/// A list item as it is stored: without directives; an item that only carries `$patch` is none.
+fn element(item: &Value) -> Option<Value> {
+    match item {
+        Value::Object(map) if map.contains_key(PATCH) => {
+            let map = without_directives_map(map);
+            (!map.is_empty()).then_some(Value::Object(map))
+        }
+        other => Some(without_directives(other)),
+    }
+}
+
+fn without_directives(value: &Value) -> Value {
+    match value {
+        Value::Object(map) => Value::Object(without_directives_map(map)),
+        Value::Array(list) => Value::Array(list.iter().filter_map(element).collect()),
+        other => other.clone(),
+    }
+}
+
+fn without_directives_map(map: &Map<String, Value>) -> Map<String, Value> {
+    map.iter()
+        .filter(|(member, value)| !member.starts_with('$') && !value.is_null())
+        .map(|(member, value)| (member.clone(), without_directives(value)))
+        .collect()
+}
