@@ -1,1 +1,37 @@
 //! The Kubernetes API in one process, and stand-in kubelets.
+//!
+//! [`Kubernetes`] is the handle to one API server: an ordered log of changes over shelves of objects,
+//! the verbs, and the rules that kube-apiserver and kube-controller-manager hold objects to. Reach it
+//!
+//! * in-process: `kube::Client::new(kubernetes.router(), "default")`, without sockets, on paused time;
+//! * over HTTPS: [`Kubernetes::serve_https`] and [`Kubernetes::kubeconfig`], for kubectl and any client;
+//! * directly: [`Kubernetes::create`], [`Kubernetes::get`] and their kin, for builders and assertions.
+//!
+//! Behaviour follows Kubernetes' "API Concepts" and "API Conventions"; what is served is the table in
+//! [`registry`]. Everything random is seeded and time is tokio's, so that a run can be repeated.
+
+pub mod admission;
+mod discovery;
+mod fault;
+mod kubeconfig;
+mod kubernetes;
+mod object;
+mod openapi;
+pub mod patch;
+pub mod registry;
+mod rest;
+mod selector;
+mod server;
+mod status;
+mod store;
+pub mod table;
+mod tls;
+mod verbs;
+mod watch;
+
+pub use fault::{Effect, Fault};
+pub use kubernetes::{Kubernetes, Options, Token};
+pub use object::Object;
+pub use server::ServeError;
+pub use status::ApiError;
+pub use tls::{Authority, TlsError};

@@ -1,0 +1,340 @@
+//! The handle: one Kubernetes API in this process.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use crate::fault::{Fault, Faults};
+use crate::object::{Object, metadata, string_at};
+use crate::patch::PatchType;
+use crate::registry::Kind;
+use crate::selector::Selection;
+use crate::status::ApiError;
+use crate::tls::{Authority, TlsError};
+use crate::verbs::{DeleteOptions, ListOptions, Part, State, Write, namespace};
+
+/// A bearer token. Its text is shown by [`Token::reveal`] alone.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Token(String);
+
+impl Token {
+    /// A token with this text.
+    #[must_use]
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// A token that nobody can guess, from the system's random source.
+    #[must_use]
+    pub fn generate() -> Self {
+        Self(uuid::Uuid::new_v4().simple().to_string())
+    }
+
+    /// The text, for a kubeconfig or an `Authorization` header.
+    #[must_use]
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(…)")
+    }
+}
+
+/// How a simulated Kubernetes is made.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Seed of everything random: uids, name suffixes, allocations, watch durations.
+    pub seed: u64,
+    /// What the wall clock shows when the server starts; it then follows tokio's time.
+    pub start: Timestamp,
+    /// How many changes of each kind are remembered for watches and old list pages.
+    pub event_window: usize,
+    /// Who may speak to the server. Without tokens everybody may.
+    pub tokens: Vec<Token>,
+    /// Folder that keeps the certificate authority over restarts. Without it each server has a new one.
+    pub authority_dir: Option<PathBuf>,
+}
+
+impl Default for Options {
+    /// Seed 1, start 2026-01-01T00:00:00Z, 10,000 changes a kind, no tokens, a new authority.
+    fn default() -> Self {
+        // Seconds from 1970 to 2026-01-01T00:00:00Z.
+        const START: i64 = 1_767_225_600;
+        Self {
+            seed: 1,
+            start: Timestamp::from_second(START).unwrap_or_default(),
+            event_window: 10_000,
+            tokens: Vec::new(),
+            authority_dir: None,
+        }
+    }
+}
+
+pub(crate) struct Shared {
+    pub(crate) options: Options,
+    pub(crate) state: Mutex<State>,
+    pub(crate) faults: Mutex<Faults>,
+    counts: Mutex<BTreeMap<(String, String), u64>>,
+    authority: Mutex<Option<Arc<Authority>>>,
+    /// Watches end when this changes.
+    pub(crate) watch_generation: watch::Sender<u64>,
+    created: Instant,
+}
+
+/// A Kubernetes API in this process. Clones are handles to the same one.
+#[derive(Clone)]
+pub struct Kubernetes {
+    pub(crate) shared: Arc<Shared>,
+}
+
+impl fmt::Debug for Kubernetes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Kubernetes").field("options", &self.shared.options).finish_non_exhaustive()
+    }
+}
+
+/// Name under which the direct accessors write, in `metadata.managedFields`.
+const DIRECT: &str = "kubernetes-simulator";
+
+impl Kubernetes {
+    /// A server with the namespaces that every cluster has, and nothing else.
+    #[must_use]
+    pub fn new(options: Options) -> Self {
+        let state = State::new(options.seed, options.event_window);
+        let this = Self {
+            shared: Arc::new(Shared {
+                options,
+                state: Mutex::new(state),
+                faults: Mutex::default(),
+                counts: Mutex::default(),
+                authority: Mutex::new(None),
+                watch_generation: watch::Sender::new(0),
+                created: Instant::now(),
+            }),
+        };
+        for name in namespace::INITIAL {
+            let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
+            if let Err(error) = this.create(namespace) {
+                tracing::error!(%error, name, "a namespace of every cluster could not be created");
+            }
+        }
+        this
+    }
+
+    /// The server's wall clock: the configured start, advanced by tokio's time.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        let elapsed = SignedDuration::try_from(self.shared.created.elapsed()).unwrap_or_default();
+        self.shared.options.start.checked_add(elapsed).unwrap_or(self.shared.options.start)
+    }
+
+    /// Creates an object, as a client would; its `apiVersion` and `kind` say what it is. Objects of
+    /// namespaced kinds without a namespace go to `default`.
+    ///
+    /// # Errors
+    /// What a client would get: 404 for unknown kinds and namespaces, 409, 422.
+    pub fn create(&self, object: Value) -> Result<Arc<Object>, ApiError> {
+        let mut state = self.shared.state.lock();
+        let (kind, namespace, _) = addressed(&state, &object)?;
+        state.create(&kind, &namespace, object, &self.direct())
+    }
+
+    /// The object, or `None`. `kind` is a kind, plural or short name: `Service`, `services`, `svc`.
+    /// The namespace of cluster-scoped kinds is ignored.
+    #[must_use]
+    pub fn get(&self, kind: &str, namespace: &str, name: &str) -> Option<Arc<Object>> {
+        let state = self.shared.state.lock();
+        let kind = state.registry.by_name(kind)?;
+        state.get(&kind, namespace, name).ok()
+    }
+
+    /// All objects of a kind in all namespaces, ordered by namespace and name. Empty for unknown kinds.
+    #[must_use]
+    pub fn list(&self, kind: &str) -> Vec<Arc<Object>> {
+        self.list_in(kind, "")
+    }
+
+    /// All objects of a kind in one namespace, ordered by name. Empty for unknown kinds.
+    #[must_use]
+    pub fn list_in(&self, kind: &str, namespace: &str) -> Vec<Arc<Object>> {
+        let mut state = self.shared.state.lock();
+        let Some(kind) = state.registry.by_name(kind) else { return Vec::new() };
+        let selection = Selection { namespace: namespace.to_owned(), ..Selection::default() };
+        state
+            .list(&kind, &ListOptions { selection, ..ListOptions::default() })
+            .map(|page| page.items)
+            .unwrap_or_default()
+    }
+
+    /// Replaces an object; of kinds with a status subresource all but the status. With a
+    /// `metadata.resourceVersion` only if that is the newest one.
+    ///
+    /// # Errors
+    /// What a client would get: 404, 409, 422.
+    pub fn update(&self, object: Value) -> Result<Arc<Object>, ApiError> {
+        self.write(object, Part::Main)
+    }
+
+    /// Replaces the status of an object.
+    ///
+    /// # Errors
+    /// What a client would get: 404, 409, 422.
+    pub fn update_status(&self, object: Value) -> Result<Arc<Object>, ApiError> {
+        self.write(object, Part::Status)
+    }
+
+    fn write(&self, object: Value, part: Part) -> Result<Arc<Object>, ApiError> {
+        let mut state = self.shared.state.lock();
+        let (kind, namespace, name) = addressed(&state, &object)?;
+        state.update(&kind, &namespace, &name, part, object, &self.direct()).map(|(object, _)| object)
+    }
+
+    /// Merges members into an object (JSON merge patch), all but the status.
+    ///
+    /// # Errors
+    /// What a client would get: 404, 409, 422.
+    pub fn merge(
+        &self,
+        kind: &str,
+        namespace: &str,
+        name: &str,
+        patch: &Value,
+    ) -> Result<Arc<Object>, ApiError> {
+        self.patch(kind, namespace, name, patch, Part::Main)
+    }
+
+    /// Merges `{"status": …}` into the status of an object (JSON merge patch).
+    ///
+    /// # Errors
+    /// What a client would get: 404, 409, 422.
+    pub fn merge_status(
+        &self,
+        kind: &str,
+        namespace: &str,
+        name: &str,
+        patch: &Value,
+    ) -> Result<Arc<Object>, ApiError> {
+        self.patch(kind, namespace, name, patch, Part::Status)
+    }
+
+    fn patch(
+        &self,
+        kind: &str,
+        namespace: &str,
+        name: &str,
+        patch: &Value,
+        part: Part,
+    ) -> Result<Arc<Object>, ApiError> {
+        let mut state = self.shared.state.lock();
+        let kind = state.registry.by_name(kind).ok_or_else(ApiError::no_such_resource)?;
+        state
+            .patch(&kind, namespace, name, part, (patch, &PatchType::Merge), &self.direct())
+            .map(|(object, _)| object)
+    }
+
+    /// Deletes an object. Finalizers may hold it back: then it is only marked.
+    ///
+    /// # Errors
+    /// 404 when there is no such object.
+    pub fn delete(&self, kind: &str, namespace: &str, name: &str) -> Result<(), ApiError> {
+        let mut state = self.shared.state.lock();
+        let kind = state.registry.by_name(kind).ok_or_else(ApiError::no_such_resource)?;
+        state.delete(&kind, namespace, name, &DeleteOptions::default(), &self.direct()).map(|_| ())
+    }
+
+    /// Version of the newest change.
+    #[must_use]
+    pub fn resource_version(&self) -> u64 {
+        self.shared.state.lock().store.version()
+    }
+
+    /// Forgets all past changes: every version that clients hold is too old from now on, and answered
+    /// with 410. Open watches go on; see [`Kubernetes::drop_watches`].
+    pub fn compact(&self) {
+        self.shared.state.lock().store.compact();
+    }
+
+    /// Ends every open watch, as a restarting server or a load balancer would.
+    pub fn drop_watches(&self) {
+        self.shared.watch_generation.send_modify(|generation| *generation += 1);
+    }
+
+    /// Declares a fault. Faults that meet the same request happen in the order of declaration.
+    pub fn inject(&self, fault: Fault) {
+        self.shared.faults.lock().add(fault);
+    }
+
+    /// Forgets the faults that did not happen yet.
+    pub fn clear_faults(&self) {
+        self.shared.faults.lock().clear();
+    }
+
+    /// How many requests of a verb (`get`, `list`, `watch`, `create`, `update`, `patch`, `delete`,
+    /// `deletecollection`) came over HTTP for a resource (`services`, `services/status`) so far.
+    #[must_use]
+    pub fn requests(&self, verb: &str, resource: &str) -> u64 {
+        self.shared.counts.lock().get(&(verb.to_owned(), resource.to_owned())).copied().unwrap_or(0)
+    }
+
+    pub(crate) fn count(&self, verb: &str, resource: &str) {
+        *self.shared.counts.lock().entry((verb.to_owned(), resource.to_owned())).or_default() += 1;
+    }
+
+    /// The certificate authority of [`Kubernetes::serve_https`], made at first use.
+    ///
+    /// # Errors
+    /// When keys or certificates cannot be made, read or kept.
+    pub fn authority(&self) -> Result<Arc<Authority>, TlsError> {
+        let mut slot = self.shared.authority.lock();
+        if let Some(authority) = &*slot {
+            return Ok(Arc::clone(authority));
+        }
+        let made = match &self.shared.options.authority_dir {
+            Some(dir) => Authority::in_dir(dir)?,
+            None => Authority::generate()?,
+        };
+        let made = Arc::new(made);
+        *slot = Some(Arc::clone(&made));
+        Ok(made)
+    }
+
+    /// A kubeconfig (YAML) for the server at `url`, with the authority's certificate and the first token
+    /// inside, as kubectl and other clients read it. The result is a secret when there are tokens.
+    ///
+    /// # Errors
+    /// When the authority cannot be made.
+    pub fn kubeconfig(&self, url: &str) -> Result<String, TlsError> {
+        let authority = self.authority()?;
+        Ok(crate::kubeconfig::render(url, authority.certificate_pem(), self.shared.options.tokens.first()))
+    }
+
+    fn direct(&self) -> Write<'static> {
+        Write { now: self.now(), dry_run: false, manager: DIRECT }
+    }
+}
+
+/// The kind, namespace and name that an object itself names.
+fn addressed(state: &State, object: &Value) -> Result<(Arc<Kind>, String, String), ApiError> {
+    let api_version = string_at(object, &["apiVersion"]).unwrap_or_default();
+    let kind = string_at(object, &["kind"]).unwrap_or_default();
+    let kind = state.registry.by_type(api_version, kind).ok_or_else(|| {
+        let message = format!("no matches for kind {kind:?} in version {api_version:?}");
+        ApiError::new(404, "NotFound", message)
+    })?;
+    let namespace = match metadata(object, "namespace") {
+        _ if !kind.namespaced => "",
+        "" => "default",
+        given => given,
+    };
+    Ok((kind, namespace.to_owned(), metadata(object, "name").to_owned()))
+}

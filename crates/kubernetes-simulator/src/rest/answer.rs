@@ -1,0 +1,36 @@
+//! Answers.
+
+use axum::body::Body;
+use axum::response::Response;
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderValue, StatusCode};
+
+use crate::object::to_bytes;
+use crate::status::ApiError;
+
+pub(super) const JSON: &str = "application/json";
+
+pub(super) fn bytes(status: StatusCode, media_type: &'static str, body: Bytes) -> Response<Body> {
+    stream(status, media_type, Body::from(body))
+}
+
+pub(super) fn stream(status: StatusCode, media_type: &'static str, body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+    response
+}
+
+pub(super) fn text(status: StatusCode, body: &'static str) -> Response<Body> {
+    bytes(status, "text/plain; charset=utf-8", Bytes::from_static(body.as_bytes()))
+}
+
+pub(super) fn error(error: &ApiError) -> Response<Body> {
+    let status = StatusCode::from_u16(error.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut response = bytes(status, JSON, to_bytes(&error.to_status()));
+    if let Some(seconds) = error.retry_after_seconds() {
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    response
+}

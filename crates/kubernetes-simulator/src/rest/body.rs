@@ -1,0 +1,111 @@
+//! Request bodies.
+
+use axum::body::{Body, to_bytes};
+use bytes::Bytes;
+use http::HeaderMap;
+use http::header::CONTENT_TYPE;
+use serde_json::Value;
+
+use crate::patch::PatchType;
+use crate::status::ApiError;
+use crate::verbs::{DeleteOptions, Propagation};
+
+use super::query::Query;
+
+/// Largest body, as kube-apiserver: 3 MiB.
+const LIMIT: usize = 3 * 1024 * 1024;
+
+pub(super) async fn read(body: Body) -> Result<Bytes, ApiError> {
+    to_bytes(body, LIMIT).await.map_err(|_| ApiError::too_large(LIMIT))
+}
+
+fn media_type(headers: &HeaderMap) -> String {
+    let value = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+}
+
+/// An object as JSON or YAML.
+pub(super) fn object(headers: &HeaderMap, bytes: &[u8]) -> Result<Value, ApiError> {
+    match media_type(headers).as_str() {
+        "" | "*/*" | "application/json" => json(bytes),
+        "application/yaml" => yaml(bytes),
+        _ => Err(ApiError::unsupported_media_type("application/json, application/yaml")),
+    }
+}
+
+/// A patch and how to read it.
+pub(super) fn patch(
+    headers: &HeaderMap,
+    query: &Query,
+    custom: bool,
+    bytes: &[u8],
+) -> Result<(Value, PatchType), ApiError> {
+    Ok(match media_type(headers).as_str() {
+        "application/merge-patch+json" => (json(bytes)?, PatchType::Merge),
+        "application/json-patch+json" => (json(bytes)?, PatchType::Json),
+        // Custom resources have no merge keys in their schema; the API server refuses the type.
+        "application/strategic-merge-patch+json" if !custom => (json(bytes)?, PatchType::Strategic),
+        "application/apply-patch+yaml" => {
+            let Some(field_manager) = query.field_manager.clone() else {
+                return Err(ApiError::unprocessable(
+                    "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Required value: is required for apply patch",
+                ));
+            };
+            (yaml(bytes)?, PatchType::Apply { field_manager, force: query.force })
+        }
+        _ => {
+            return Err(ApiError::unsupported_media_type(if custom {
+                "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"
+            } else {
+                "application/json-patch+json, application/merge-patch+json, application/strategic-merge-patch+json, \
+                 application/apply-patch+yaml"
+            }));
+        }
+    })
+}
+
+/// Delete options from the body, where there is one, and from the query.
+pub(super) fn delete_options(query: &Query, bytes: &[u8]) -> Result<(DeleteOptions, bool), ApiError> {
+    let body = if bytes.is_empty() { Value::Null } else { yaml_or_json(bytes)? };
+    let text = |pointer: &str| body.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+    let policy = text("/propagationPolicy").or_else(|| query.propagation_policy.clone());
+    let orphan = body.get("orphanDependents").and_then(Value::as_bool).or(query.orphan_dependents);
+    let propagation = match (policy.as_deref(), orphan) {
+        (Some("Orphan"), _) | (None, Some(true)) => Propagation::Orphan,
+        (Some("Foreground"), _) => Propagation::Foreground,
+        (Some("Background"), _) | (None, _) => Propagation::Background,
+        (Some(other), _) => {
+            return Err(ApiError::unprocessable(format!(
+                "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Invalid value: {other:?}: must be \
+                 \"Background\", \"Foreground\" or \"Orphan\""
+            )));
+        }
+    };
+    let dry_run = body.get("dryRun").and_then(Value::as_array).is_some_and(|stages| !stages.is_empty());
+    let options = DeleteOptions {
+        uid: text("/preconditions/uid"),
+        resource_version: text("/preconditions/resourceVersion"),
+        propagation,
+    };
+    Ok((options, dry_run || query.dry_run))
+}
+
+fn json(bytes: &[u8]) -> Result<Value, ApiError> {
+    serde_json::from_slice(bytes)
+        .map_err(|error| ApiError::bad_request(format!("the body of the request is not valid JSON: {error}")))
+}
+
+fn yaml(bytes: &[u8]) -> Result<Value, ApiError> {
+    // Most clients send JSON under YAML's name, and JSON is the faster one to read.
+    if let Ok(value) = serde_json::from_slice(bytes) {
+        return Ok(value);
+    }
+    let text = std::str::from_utf8(bytes)
+        .map_err(|_| ApiError::bad_request("the body of the request is not valid YAML: it is not UTF-8"))?;
+    serde_saphyr::from_str(text)
+        .map_err(|error| ApiError::bad_request(format!("the body of the request is not valid YAML: {error}")))
+}
+
+fn yaml_or_json(bytes: &[u8]) -> Result<Value, ApiError> {
+    yaml(bytes)
+}

@@ -1,0 +1,88 @@
+//! What a path addresses.
+
+/// A path below `/api/v1` or `/apis/group/version`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct ResourcePath {
+    pub(super) group: String,
+    pub(super) version: String,
+    pub(super) plural: String,
+    /// Empty: all namespaces, or a cluster-scoped kind.
+    pub(super) namespace: String,
+    /// Empty: the collection.
+    pub(super) name: String,
+    /// Empty: the object itself.
+    pub(super) subresource: String,
+}
+
+impl ResourcePath {
+    /// `services` or `services/status`.
+    pub(super) fn resource(&self) -> String {
+        if self.subresource.is_empty() {
+            self.plural.clone()
+        } else {
+            format!("{}/{}", self.plural, self.subresource)
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Target {
+    Resource(ResourcePath),
+    /// Discovery, health and the like, or nothing at all.
+    Other,
+}
+
+pub(super) fn target(path: &str) -> Target {
+    let segments: Vec<&str> = path.split('/').filter(|segment| !segment.is_empty()).collect();
+    let (group, version, rest) = match segments.as_slice() {
+        ["api", version, rest @ ..] if !rest.is_empty() => ("", *version, rest),
+        ["apis", group, version, rest @ ..] if !rest.is_empty() => (*group, *version, rest),
+        _ => return Target::Other,
+    };
+    let (namespace, rest) = match rest {
+        // The namespace itself and its subresources read the same as a resource in a namespace.
+        ["namespaces", _] | ["namespaces", _, "status" | "finalize"] => ("", rest),
+        ["namespaces", namespace, rest @ ..] => (*namespace, rest),
+        rest => ("", rest),
+    };
+    let [plural, rest @ ..] = rest else { return Target::Other };
+    let (name, subresource) = match rest {
+        [] => ("", String::new()),
+        [name, subresource @ ..] => (*name, subresource.join("/")),
+    };
+    Target::Resource(ResourcePath {
+        group: group.to_owned(),
+        version: version.to_owned(),
+        plural: (*plural).to_owned(),
+        namespace: namespace.to_owned(),
+        name: name.to_owned(),
+        subresource,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resource(path: &str) -> [String; 6] {
+        let Target::Resource(found) = target(path) else { panic!("{path} is no resource") };
+        [found.group, found.version, found.namespace, found.plural, found.name, found.subresource]
+    }
+
+    #[test]
+    fn paths_name_their_parts() {
+        assert_eq!(resource("/api/v1/nodes"), ["", "v1", "", "nodes", "", ""]);
+        assert_eq!(resource("/api/v1/nodes/a/status"), ["", "v1", "", "nodes", "a", "status"]);
+        assert_eq!(resource("/api/v1/namespaces"), ["", "v1", "", "namespaces", "", ""]);
+        assert_eq!(resource("/api/v1/namespaces/x"), ["", "v1", "", "namespaces", "x", ""]);
+        assert_eq!(resource("/api/v1/namespaces/x/status"), ["", "v1", "", "namespaces", "x", "status"]);
+        assert_eq!(resource("/api/v1/namespaces/x/pods"), ["", "v1", "x", "pods", "", ""]);
+        assert_eq!(
+            resource("/apis/apps/v1/namespaces/x/deployments/d/scale"),
+            ["apps", "v1", "x", "deployments", "d", "scale"]
+        );
+        for other in ["/", "/api", "/apis", "/api/v1", "/apis/apps/v1", "/healthz", "/openapi/v2"] {
+            assert_eq!(target(other), Target::Other, "{other}");
+        }
+    }
+}

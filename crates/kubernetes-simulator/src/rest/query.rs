@@ -1,0 +1,121 @@
+//! Query parameters (Kubernetes API reference: "Common Parameters").
+
+use axum::extract::Query as Pairs;
+use http::Uri;
+
+use crate::status::ApiError;
+use crate::verbs::VersionMatch;
+
+/// The parameters that have an effect. Others, such as `pretty` and `fieldValidation`, are accepted.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Query {
+    pub(super) watch: bool,
+    pub(super) label_selector: String,
+    pub(super) field_selector: String,
+    pub(super) limit: Option<usize>,
+    pub(super) token: Option<String>,
+    pub(super) resource_version: Option<u64>,
+    pub(super) version_match: Option<VersionMatch>,
+    pub(super) timeout_seconds: Option<u64>,
+    pub(super) bookmarks: bool,
+    pub(super) send_initial_events: bool,
+    pub(super) dry_run: bool,
+    pub(super) field_manager: Option<String>,
+    pub(super) force: bool,
+    pub(super) include_object: Option<String>,
+    pub(super) propagation_policy: Option<String>,
+    pub(super) orphan_dependents: Option<bool>,
+}
+
+impl Query {
+    pub(super) fn parse(text: &str) -> Result<Self, ApiError> {
+        let uri: Uri = format!("/?{text}").parse().map_err(|_| ApiError::bad_request("malformed query"))?;
+        let Pairs(pairs) = Pairs::<Vec<(String, String)>>::try_from_uri(&uri)
+            .map_err(|error| ApiError::bad_request(format!("malformed query: {error}")))?;
+        let mut query = Self::default();
+        for (name, value) in pairs {
+            query.set(&name, value)?;
+        }
+        if query.token.is_some() && query.resource_version.is_some_and(|version| version != 0) {
+            return Err(ApiError::bad_request(
+                "specifying resource version is not allowed when using continue",
+            ));
+        }
+        if query.version_match.is_some() && query.resource_version.is_none() && !query.send_initial_events {
+            return Err(invalid(
+                "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided",
+            ));
+        }
+        if query.send_initial_events && !query.watch {
+            return Err(invalid("sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list"));
+        }
+        if query.send_initial_events && query.version_match != Some(VersionMatch::NotOlderThan) {
+            return Err(invalid(
+                "resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
+            ));
+        }
+        Ok(query)
+    }
+
+    fn set(&mut self, name: &str, value: String) -> Result<(), ApiError> {
+        let number = |value: &str| {
+            value
+                .parse::<u64>()
+                .map_err(|_| ApiError::bad_request(format!("{name}: invalid number {value:?}")))
+        };
+        match name {
+            "watch" => self.watch = truth(&value),
+            "labelSelector" => self.label_selector = value,
+            "fieldSelector" => self.field_selector = value,
+            "limit" => {
+                self.limit = Some(number(&value)?).filter(|n| *n > 0).and_then(|n| usize::try_from(n).ok())
+            }
+            "continue" if !value.is_empty() => self.token = Some(value),
+            "resourceVersion" if !value.is_empty() => {
+                self.resource_version = Some(value.parse().map_err(|_| {
+                    invalid(&format!(
+                        "resourceVersion: Invalid value: {value:?}: must be an unsigned integer"
+                    ))
+                })?);
+            }
+            "resourceVersionMatch" if !value.is_empty() => {
+                self.version_match = Some(match value.as_str() {
+                    "Exact" => VersionMatch::Exact,
+                    "NotOlderThan" => VersionMatch::NotOlderThan,
+                    _ => {
+                        return Err(invalid(&format!(
+                            "resourceVersionMatch: Unsupported value: {value:?}: supported values: \"Exact\", \"NotOlderThan\""
+                        )));
+                    }
+                });
+            }
+            "timeoutSeconds" => self.timeout_seconds = Some(number(&value)?).filter(|seconds| *seconds > 0),
+            "allowWatchBookmarks" => self.bookmarks = truth(&value),
+            "sendInitialEvents" => self.send_initial_events = truth(&value),
+            "dryRun" => match value.as_str() {
+                "" => {}
+                "All" => self.dry_run = true,
+                _ => {
+                    return Err(invalid(&format!(
+                        "dryRun: Unsupported value: {value:?}: supported values: \"All\""
+                    )));
+                }
+            },
+            "fieldManager" if !value.is_empty() => self.field_manager = Some(value),
+            "force" => self.force = truth(&value),
+            "includeObject" => self.include_object = Some(value),
+            "propagationPolicy" => self.propagation_policy = Some(value),
+            "orphanDependents" => self.orphan_dependents = Some(truth(&value)),
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+fn truth(value: &str) -> bool {
+    !matches!(value, "false" | "0")
+}
+
+fn invalid(message: &str) -> ApiError {
+    ApiError::unprocessable(message)
+}

@@ -1,0 +1,118 @@
+//! Serving over sockets with TLS.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+
+use crate::kubernetes::Kubernetes;
+use crate::tls::TlsError;
+
+/// Why the server could not start.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// No certificate.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// The address cannot be listened on.
+    #[error("listening on {address}: {source}")]
+    Listen {
+        /// The address that was asked for.
+        address: SocketAddr,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
+/// How long a client may take for the TLS handshake.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+
+/// How long open requests may take to end after the shutdown; watches never end by themselves.
+const FAREWELL: Duration = Duration::from_millis(500);
+
+/// One HTTP/2 connection carries all of a client's watches, and one a kind is common.
+const STREAMS: u32 = 1000;
+
+impl Kubernetes {
+    /// Serves the API over HTTPS (HTTP/2 and HTTP/1.1) until `shutdown`; answers the address that is
+    /// listened on, which has a port of the system's choice when `address` has port 0.
+    ///
+    /// The certificate is signed by [`Kubernetes::authority`] and names the address, `localhost` and the
+    /// names that API servers have inside of clusters.
+    ///
+    /// # Errors
+    /// When the certificate cannot be made or the address cannot be listened on.
+    pub async fn serve_https(
+        &self,
+        address: SocketAddr,
+        shutdown: CancellationToken,
+    ) -> Result<SocketAddr, ServeError> {
+        let config = self.authority()?.server_config(address.ip())?;
+        let acceptor = TlsAcceptor::from(Arc::new(config));
+        let failed = |source| ServeError::Listen { address, source };
+        let listener = TcpListener::bind(address).await.map_err(failed)?;
+        let bound = listener.local_addr().map_err(failed)?;
+        tokio::spawn(accept(listener, acceptor, self.clone(), shutdown));
+        Ok(bound)
+    }
+}
+
+async fn accept(
+    listener: TcpListener,
+    acceptor: TlsAcceptor,
+    kubernetes: Kubernetes,
+    shutdown: CancellationToken,
+) {
+    loop {
+        let accepted = tokio::select! {
+            () = shutdown.cancelled() => break,
+            accepted = listener.accept() => accepted,
+        };
+        match accepted {
+            Ok((stream, peer)) => {
+                let (acceptor, kubernetes, shutdown) =
+                    (acceptor.clone(), kubernetes.clone(), shutdown.clone());
+                tokio::spawn(async move {
+                    if let Err(error) = serve(stream, acceptor, kubernetes, shutdown).await {
+                        tracing::debug!(%peer, %error, "connection ended");
+                    }
+                });
+            }
+            Err(error) => {
+                // Out of file descriptors, most likely: give the others time to close.
+                tracing::warn!(%error, "accepting a connection failed");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        }
+    }
+}
+
+async fn serve(
+    stream: TcpStream,
+    acceptor: TlsAcceptor,
+    kubernetes: Kubernetes,
+    shutdown: CancellationToken,
+) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    stream.set_nodelay(true)?;
+    let stream = tokio::time::timeout(HANDSHAKE, acceptor.accept(stream)).await??;
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder.http1().timer(TokioTimer::new());
+    builder.http2().timer(TokioTimer::new()).max_concurrent_streams(STREAMS);
+    let service = TowerToHyperService::new(kubernetes.router());
+    let connection = builder.serve_connection(TokioIo::new(stream), service);
+    tokio::pin!(connection);
+    tokio::select! {
+        ended = connection.as_mut() => return ended,
+        () = shutdown.cancelled() => connection.as_mut().graceful_shutdown(),
+    }
+    match tokio::time::timeout(FAREWELL, connection).await {
+        Ok(ended) => ended,
+        Err(_) => Ok(()),
+    }
+}

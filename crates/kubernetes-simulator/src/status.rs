@@ -1,0 +1,255 @@
+//! Errors as the API server words them: every failure is a `Status` object.
+//!
+//! Codes, reasons and messages follow the API conventions ("Response Status Kind") and what
+//! kube-apiserver answers, because clients match on them.
+
+use serde_json::{Value, json};
+
+use crate::registry::Kind;
+
+/// A request that failed: what becomes a `Status` object on the wire.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{message}")]
+pub struct ApiError {
+    /// HTTP status code.
+    pub code: u16,
+    /// Machine-readable reason, such as `NotFound`. Empty where the API server gives none.
+    pub reason: String,
+    /// What went wrong, for people.
+    pub message: String,
+    /// The `details` member: name, group, kind, uid, causes, retryAfterSeconds. Null when there are none.
+    pub details: Value,
+    /// Token with which an expired list can be continued without consistency.
+    pub continue_token: Option<String>,
+}
+
+impl ApiError {
+    pub(crate) fn new(code: u16, reason: &str, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            reason: reason.to_owned(),
+            message: message.into(),
+            details: Value::Null,
+            continue_token: None,
+        }
+    }
+
+    fn about(mut self, kind: &Kind, name: &str) -> Self {
+        self.details = details(&kind.group, &kind.plural, name);
+        self
+    }
+
+    fn causes(mut self, causes: Value) -> Self {
+        if !self.details.is_object() {
+            self.details = json!({});
+        }
+        if let Some(details) = self.details.as_object_mut() {
+            details.insert("causes".to_owned(), causes);
+        }
+        self
+    }
+
+    /// How long to wait before the next try, in seconds.
+    #[must_use]
+    pub fn retry_after(mut self, seconds: u32) -> Self {
+        if !self.details.is_object() {
+            self.details = json!({});
+        }
+        if let Some(details) = self.details.as_object_mut() {
+            details.insert("retryAfterSeconds".to_owned(), Value::from(seconds));
+        }
+        self
+    }
+
+    /// Seconds that the client is asked to wait, if any.
+    #[must_use]
+    pub fn retry_after_seconds(&self) -> Option<u64> {
+        self.details.get("retryAfterSeconds").and_then(Value::as_u64)
+    }
+
+    pub(crate) fn not_found(kind: &Kind, name: &str) -> Self {
+        Self::new(404, "NotFound", format!("{} {name:?} not found", kind.resource())).about(kind, name)
+    }
+
+    pub(crate) fn no_such_resource() -> Self {
+        let mut error = Self::new(404, "NotFound", "the server could not find the requested resource");
+        error.details = json!({});
+        error
+    }
+
+    pub(crate) fn already_exists(kind: &Kind, name: &str) -> Self {
+        Self::new(409, "AlreadyExists", format!("{} {name:?} already exists", kind.resource()))
+            .about(kind, name)
+    }
+
+    pub(crate) fn conflict(kind: &Kind, name: &str, why: &str) -> Self {
+        let message = format!("Operation cannot be fulfilled on {} {name:?}: {why}", kind.resource());
+        Self::new(409, "Conflict", message).about(kind, name)
+    }
+
+    pub(crate) fn modified(kind: &Kind, name: &str) -> Self {
+        let why =
+            "the object has been modified; please apply your changes to the latest version and try again";
+        Self::conflict(kind, name, why)
+    }
+
+    pub(crate) fn forbidden(kind: &Kind, name: &str, why: &str) -> Self {
+        Self::new(403, "Forbidden", format!("{} {name:?} is forbidden: {why}", kind.resource()))
+            .about(kind, name)
+    }
+
+    pub(crate) fn namespace_terminating(kind: &Kind, name: &str, namespace: &str) -> Self {
+        let why =
+            format!("unable to create new content in namespace {namespace} because it is being terminated");
+        Self::forbidden(kind, name, &why).causes(json!([{
+            "reason": "NamespaceTerminating",
+            "message": format!("namespace {namespace} is being terminated"),
+            "field": "metadata.namespace",
+        }]))
+    }
+
+    pub(crate) fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(400, "BadRequest", message)
+    }
+
+    pub(crate) fn invalid(kind: &Kind, name: &str, field: &str, message: &str) -> Self {
+        let qualified = kind.qualified_kind();
+        let mut error =
+            Self::new(422, "Invalid", format!("{qualified} {name:?} is invalid: {field}: {message}"));
+        error.details = details(&kind.group, &kind.kind, name);
+        error.causes(json!([{ "reason": cause_reason(message), "message": message, "field": field }]))
+    }
+
+    pub(crate) fn unprocessable(message: impl Into<String>) -> Self {
+        Self::new(422, "Invalid", message)
+    }
+
+    pub(crate) fn apply_conflict(message: String, conflicts: &[String]) -> Self {
+        let causes = conflicts
+            .iter()
+            .map(|conflict| {
+                let (message, field) = conflict.rsplit_once(": ").unwrap_or((conflict, ""));
+                json!({ "reason": "FieldManagerConflict", "message": message, "field": field })
+            })
+            .collect();
+        Self::new(409, "Conflict", message).causes(Value::Array(causes))
+    }
+
+    pub(crate) fn unauthorized() -> Self {
+        Self::new(401, "Unauthorized", "Unauthorized")
+    }
+
+    pub(crate) fn method_not_allowed() -> Self {
+        let message = "the server does not allow this method on the requested resource";
+        Self::new(405, "MethodNotAllowed", message).with_empty_details()
+    }
+
+    pub(crate) fn not_acceptable() -> Self {
+        let message = "only the following media types are accepted: application/json";
+        Self::new(406, "NotAcceptable", message)
+    }
+
+    pub(crate) fn unsupported_media_type(accepted: &str) -> Self {
+        let message = format!(
+            "the body of the request was in an unknown format - accepted media types include: {accepted}"
+        );
+        Self::new(415, "UnsupportedMediaType", message)
+    }
+
+    pub(crate) fn too_large(limit: usize) -> Self {
+        Self::new(413, "RequestEntityTooLarge", format!("Request entity too large: limit is {limit}"))
+    }
+
+    /// A watch or list asked for a version that is no longer remembered.
+    pub(crate) fn expired(asked: u64, oldest: u64) -> Self {
+        Self::new(410, "Expired", format!("too old resource version: {asked} ({oldest})"))
+    }
+
+    /// A list page asked for a version that is no longer remembered; `token` continues at the newest one.
+    pub(crate) fn continue_expired(token: String) -> Self {
+        let message = "The provided continue parameter is too old to display a consistent list result. You can start \
+                       a new list without the continue parameter, or use the continue token in this response to \
+                       retrieve the remainder of the results. Continuing with the provided token results in an \
+                       inconsistent list - objects that were created, modified, or deleted between the time the \
+                       first chunk was returned and now may show up in the list.";
+        let mut error = Self::new(410, "Expired", message);
+        error.continue_token = Some(token);
+        error
+    }
+
+    /// A client asked for a version that does not exist yet.
+    pub(crate) fn version_too_large(asked: u64, current: u64) -> Self {
+        let message = format!("Too large resource version: {asked}, current: {current}");
+        Self::new(504, "Timeout", format!("Timeout: {message}"))
+            .causes(json!([{ "reason": "ResourceVersionTooLarge", "message": "Too large resource version" }]))
+            .retry_after(1)
+    }
+
+    fn with_empty_details(mut self) -> Self {
+        self.details = json!({});
+        self
+    }
+
+    /// The `Status` object.
+    #[must_use]
+    pub fn to_status(&self) -> Value {
+        let mut status = json!({
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": self.message,
+            "code": self.code,
+        });
+        if let Some(members) = status.as_object_mut() {
+            if !self.reason.is_empty() {
+                members.insert("reason".to_owned(), Value::from(self.reason.as_str()));
+            }
+            if !self.details.is_null() {
+                members.insert("details".to_owned(), self.details.clone());
+            }
+            if let Some(token) = &self.continue_token {
+                members.insert("metadata".to_owned(), json!({ "continue": token }));
+            }
+        }
+        status
+    }
+}
+
+/// The answer to a delete that took effect at once.
+pub(crate) fn deleted(kind: &Kind, name: &str, uid: &str) -> Value {
+    let mut details = details(&kind.group, &kind.plural, name);
+    if let Some(members) = details.as_object_mut() {
+        members.insert("uid".to_owned(), Value::from(uid));
+    }
+    json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details })
+}
+
+fn details(group: &str, kind: &str, name: &str) -> Value {
+    let mut details = json!({ "kind": kind });
+    if let Some(members) = details.as_object_mut() {
+        for (member, value) in [("name", name), ("group", group)] {
+            if !value.is_empty() {
+                members.insert(member.to_owned(), Value::from(value));
+            }
+        }
+    }
+    details
+}
+
+/// The cause's reason follows from how field errors are worded.
+fn cause_reason(message: &str) -> &'static str {
+    const REASONS: &[(&str, &str)] = &[
+        ("Required value", "FieldValueRequired"),
+        ("Duplicate value", "FieldValueDuplicate"),
+        ("Unsupported value", "FieldValueNotSupported"),
+        ("Forbidden", "FieldValueForbidden"),
+        ("Not found", "FieldValueNotFound"),
+        ("Too many", "FieldValueTooMany"),
+        ("Too long", "FieldValueTooLong"),
+    ];
+    REASONS
+        .iter()
+        .find(|(start, _)| message.starts_with(start))
+        .map_or("FieldValueInvalid", |(_, reason)| reason)
+}

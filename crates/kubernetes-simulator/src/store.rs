@@ -1,0 +1,278 @@
+//! The store: one order of changes for all kinds, and per kind a shelf of objects with a bounded
+//! memory of its changes (what kube-apiserver calls the watch cache).
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::ops::Bound;
+use std::sync::Arc;
+
+use serde_json::Value;
+use tokio::sync::watch;
+
+use crate::object::{Object, metadata, owner_uids, set_metadata};
+
+/// What happened to an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Change {
+    Added,
+    Modified,
+    Deleted,
+}
+
+/// One entry of a shelf's log.
+#[derive(Debug, Clone)]
+pub(crate) struct Entry {
+    pub(crate) version: u64,
+    pub(crate) change: Change,
+    /// The new state; for a deletion the last state, under the version of the deletion.
+    pub(crate) object: Arc<Object>,
+    pub(crate) previous: Option<Arc<Object>>,
+}
+
+/// All objects of one kind, by key, and what recently changed among them.
+#[derive(Debug)]
+pub(crate) struct Shelf {
+    objects: BTreeMap<String, Arc<Object>>,
+    log: VecDeque<Entry>,
+    /// Version of the newest change that the log no longer holds.
+    forgotten: u64,
+    changed: watch::Sender<u64>,
+}
+
+impl Shelf {
+    fn new(version: u64) -> Self {
+        Self {
+            objects: BTreeMap::new(),
+            log: VecDeque::new(),
+            forgotten: 0,
+            changed: watch::Sender::new(version),
+        }
+    }
+
+    pub(crate) fn get(&self, key: &str) -> Option<&Arc<Object>> {
+        self.objects.get(key)
+    }
+
+    /// Objects whose key starts with `prefix` and is greater than `after`, in order.
+    pub(crate) fn range<'a>(
+        &'a self,
+        prefix: &'a str,
+        after: &'a str,
+    ) -> impl Iterator<Item = (&'a String, &'a Arc<Object>)> + 'a {
+        let start = if after.is_empty() { Bound::Included(prefix) } else { Bound::Excluded(after) };
+        self.objects
+            .range::<str, _>((start, Bound::Unbounded))
+            .take_while(move |(key, _)| key.starts_with(prefix))
+    }
+
+    /// The objects as they were at `version`. `None` when the log does not reach back that far.
+    pub(crate) fn at(
+        &self,
+        version: u64,
+        key_of: impl Fn(&Object) -> String,
+    ) -> Option<BTreeMap<String, Arc<Object>>> {
+        if version < self.forgotten {
+            return None;
+        }
+        let mut objects = self.objects.clone();
+        for entry in self.log.iter().rev().take_while(|entry| entry.version > version) {
+            match &entry.previous {
+                Some(previous) => objects.insert(key_of(previous), Arc::clone(previous)),
+                None => objects.remove(&key_of(&entry.object)),
+            };
+        }
+        Some(objects)
+    }
+
+    /// Up to `limit` changes after `version`, oldest first. `Err` with the oldest version that can be
+    /// continued from, when changes after `version` were forgotten.
+    pub(crate) fn changes_after(&self, version: u64, limit: usize) -> Result<Vec<Entry>, u64> {
+        if version < self.forgotten {
+            return Err(self.forgotten);
+        }
+        let start = self.log.partition_point(|entry| entry.version <= version);
+        Ok(self.log.range(start..).take(limit).cloned().collect())
+    }
+
+    /// Tells of every change, by the version of the newest one.
+    pub(crate) fn subscribe(&self) -> watch::Receiver<u64> {
+        self.changed.subscribe()
+    }
+
+    fn append(&mut self, entry: Entry, window: usize) {
+        let version = entry.version;
+        self.log.push_back(entry);
+        while self.log.len() > window {
+            if let Some(oldest) = self.log.pop_front() {
+                self.forgotten = oldest.version;
+            }
+        }
+        self.changed.send_replace(version);
+    }
+}
+
+/// Where an object lies: shelf and key.
+pub(crate) type Place = (Arc<str>, String);
+
+/// All shelves under one order of versions.
+#[derive(Debug)]
+pub(crate) struct Store {
+    version: u64,
+    window: usize,
+    /// Clients cannot start from versions below this one.
+    compacted: u64,
+    shelves: HashMap<Arc<str>, Shelf>,
+    dependents: HashMap<String, BTreeSet<Place>>,
+    uids: HashMap<String, Place>,
+}
+
+impl Store {
+    /// A store whose shelves remember `window` changes each. Versions start at 1, as with etcd.
+    pub(crate) fn new(window: usize) -> Self {
+        Self {
+            version: 1,
+            window: window.max(1),
+            compacted: 0,
+            shelves: HashMap::new(),
+            dependents: HashMap::new(),
+            uids: HashMap::new(),
+        }
+    }
+
+    /// Version of the newest change of any kind.
+    pub(crate) fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// The oldest version that a client may start from.
+    pub(crate) fn compacted(&self) -> u64 {
+        self.compacted
+    }
+
+    pub(crate) fn shelf(&mut self, shelf: &Arc<str>) -> &Shelf {
+        let version = self.version;
+        self.shelves.entry(Arc::clone(shelf)).or_insert_with(|| Shelf::new(version))
+    }
+
+    pub(crate) fn get(&self, shelf: &str, key: &str) -> Option<&Arc<Object>> {
+        self.shelves.get(shelf)?.get(key)
+    }
+
+    /// Stores the next version of an object and tells the watchers.
+    pub(crate) fn put(&mut self, shelf: &Arc<str>, key: String, mut value: Value) -> Arc<Object> {
+        self.version += 1;
+        let version = self.version;
+        set_metadata(&mut value, "resourceVersion", Value::from(version.to_string()));
+        let object = Arc::new(Object::new(value, version));
+        let window = self.window;
+        let place = (Arc::clone(shelf), key.clone());
+        let on = self.shelves.entry(Arc::clone(shelf)).or_insert_with(|| Shelf::new(version));
+        let previous = on.objects.insert(key, Arc::clone(&object));
+        let change = if previous.is_some() { Change::Modified } else { Change::Added };
+        on.append(Entry { version, change, object: Arc::clone(&object), previous: previous.clone() }, window);
+        if let Some(previous) = &previous {
+            self.unlink(previous, &place);
+        }
+        self.link(&object, &place);
+        self.uids.insert(object.uid().to_owned(), place);
+        object
+    }
+
+    /// Changes an object without a version of its own: only for what is removed in the same step.
+    pub(crate) fn replace_unseen(&mut self, shelf: &Arc<str>, key: &str, value: Value) {
+        let Some(current) = self.shelves.get_mut(shelf).and_then(|on| on.objects.get_mut(key)) else {
+            return;
+        };
+        let changed = Arc::new(Object::new(value, current.version()));
+        let previous = std::mem::replace(current, Arc::clone(&changed));
+        let place = (Arc::clone(shelf), key.to_owned());
+        self.unlink(&previous, &place);
+        self.link(&changed, &place);
+    }
+
+    /// Removes an object and tells the watchers. Answers its last state under the deletion's version.
+    pub(crate) fn remove(&mut self, shelf: &Arc<str>, key: &str) -> Option<Arc<Object>> {
+        let window = self.window;
+        let on = self.shelves.get_mut(shelf)?;
+        let previous = on.objects.remove(key)?;
+        self.version += 1;
+        let version = self.version;
+        let object = Arc::new(with_version(&previous, version));
+        let entry = Entry {
+            version,
+            change: Change::Deleted,
+            object: Arc::clone(&object),
+            previous: Some(Arc::clone(&previous)),
+        };
+        on.append(entry, window);
+        self.unlink(&previous, &(Arc::clone(shelf), key.to_owned()));
+        self.uids.remove(previous.uid());
+        Some(object)
+    }
+
+    fn link(&mut self, object: &Object, place: &Place) {
+        for uid in owner_uids(object) {
+            self.dependents.entry(uid.to_owned()).or_default().insert(place.clone());
+        }
+    }
+
+    fn unlink(&mut self, object: &Object, place: &Place) {
+        for uid in owner_uids(object) {
+            if let Some(places) = self.dependents.get_mut(uid) {
+                places.remove(place);
+                if places.is_empty() {
+                    self.dependents.remove(uid);
+                }
+            }
+        }
+    }
+
+    /// Where the objects lie that name this uid as an owner.
+    pub(crate) fn dependents(&self, uid: &str) -> Vec<Place> {
+        self.dependents.get(uid).map(|places| places.iter().cloned().collect()).unwrap_or_default()
+    }
+
+    /// Where the object with this uid lies, if it exists.
+    pub(crate) fn place_of(&self, uid: &str) -> Option<&Place> {
+        self.uids.get(uid)
+    }
+
+    /// Every object in a namespace.
+    pub(crate) fn in_namespace(&self, namespace: &str) -> Vec<Place> {
+        let prefix = format!("{namespace}/");
+        let mut places = Vec::new();
+        for (name, shelf) in &self.shelves {
+            places.extend(
+                shelf
+                    .range(&prefix, "")
+                    .filter(|(_, object)| metadata(object, "namespace") == namespace)
+                    .map(|(key, _)| (Arc::clone(name), key.clone())),
+            );
+        }
+        places.sort();
+        places
+    }
+
+    /// Every object on a shelf.
+    pub(crate) fn keys(&self, shelf: &str) -> Vec<String> {
+        self.shelves.get(shelf).map(|shelf| shelf.objects.keys().cloned().collect()).unwrap_or_default()
+    }
+
+    /// Forgets all past changes: every version handed out so far becomes too old to start from.
+    pub(crate) fn compact(&mut self) {
+        self.version += 1;
+        self.compacted = self.version;
+        for shelf in self.shelves.values_mut() {
+            if let Some(newest) = shelf.log.back() {
+                shelf.forgotten = newest.version;
+            }
+            shelf.log.clear();
+        }
+    }
+}
+
+/// The same object under another version.
+pub(crate) fn with_version(object: &Object, version: u64) -> Object {
+    let mut value = object.value().clone();
+    set_metadata(&mut value, "resourceVersion", Value::from(version.to_string()));
+    Object::new(value, version)
+}

@@ -1,0 +1,110 @@
+//! Create.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::{State, Tracking, Write, date_managed_fields, definition, metadata as rules, rfc3339_seconds};
+use crate::admission;
+use crate::object::{Object, is_terminating, metadata, serve, set_metadata, to_stored};
+use crate::patch;
+use crate::registry::{Kind, StatusRule};
+use crate::status::ApiError;
+
+impl State {
+    /// Stores a new object. `object` is in the form of `kind`.
+    pub(crate) fn create(
+        &mut self,
+        kind: &Kind,
+        namespace: &str,
+        object: Value,
+        write: &Write<'_>,
+    ) -> Result<Arc<Object>, ApiError> {
+        self.create_tracked(kind, namespace, object, Tracking::Changes, write)
+    }
+
+    pub(super) fn create_tracked(
+        &mut self,
+        kind: &Kind,
+        namespace: &str,
+        mut object: Value,
+        tracking: Tracking,
+        write: &Write<'_>,
+    ) -> Result<Arc<Object>, ApiError> {
+        rules::settle_type(kind, &mut object)?;
+        rules::settle_namespace(kind, &mut object, namespace)?;
+        if !matches!(metadata(&object, "resourceVersion"), "" | "0") {
+            return Err(ApiError::new(500, "", "resourceVersion should not be set on objects to be created"));
+        }
+        if kind.namespaced {
+            self.check_namespace(kind, &object, namespace)?;
+        }
+        self.settle_name(kind, &mut object);
+        rules::validate(kind, &object)?;
+        let name = metadata(&object, "name").to_owned();
+        let key = kind.key(namespace, &name);
+        if self.store.get(&kind.shelf, &key).is_some() {
+            return Err(ApiError::already_exists(kind, &name));
+        }
+        if kind.status == StatusRule::Subresource
+            && let Some(members) = object.as_object_mut()
+        {
+            members.remove("status");
+        }
+        set_metadata(&mut object, "uid", Value::from(self.new_uid()));
+        set_metadata(&mut object, "creationTimestamp", Value::from(rfc3339_seconds(write.now)));
+        for member in ["resourceVersion", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds"] {
+            set_metadata(&mut object, member, Value::Null);
+        }
+        set_metadata(&mut object, "generation", if kind.generation { json!(1) } else { Value::Null });
+        to_stored(kind, &mut object);
+        self.settle_namespace_object(kind, &mut object);
+        admission::on_create(&kind.kind, &mut object, &mut self.allocators)
+            .map_err(|invalid| ApiError::invalid(kind, &name, &invalid.field, &invalid.message))?;
+        if *kind.shelf == *definition::SHELF {
+            definition::establish(&mut object, write.now);
+        }
+        if tracking == Tracking::Changes {
+            patch::track_update(&kind.kind, None, None, &mut object, write.manager);
+        }
+        date_managed_fields(&mut object, write.now);
+        if write.dry_run {
+            admission::on_delete(&kind.kind, &object, &mut self.allocators);
+            return Ok(serve(kind, &Arc::new(Object::new(object, self.store.version()))));
+        }
+        let object = self.store.put(&kind.shelf, key, object);
+        self.definition_written(kind, &object);
+        Ok(serve(kind, &object))
+    }
+
+    fn check_namespace(&self, kind: &Kind, object: &Value, namespace: &str) -> Result<(), ApiError> {
+        let name = metadata(object, "name");
+        match self.store.get("namespaces", namespace) {
+            Some(found) if is_terminating(found) => {
+                Err(ApiError::namespace_terminating(kind, name, namespace))
+            }
+            Some(_) => Ok(()),
+            None => {
+                let namespaces = self.registry.by_name("namespaces");
+                Err(namespaces
+                    .map_or_else(ApiError::no_such_resource, |row| ApiError::not_found(&row, namespace)))
+            }
+        }
+    }
+
+    fn settle_name(&mut self, kind: &Kind, object: &mut Value) {
+        let prefix = metadata(object, "generateName").to_owned();
+        if !metadata(object, "name").is_empty() || prefix.is_empty() {
+            return;
+        }
+        // A name may have 63 characters where it is also a label, and the suffix takes five of them.
+        let kept: String = prefix.chars().take(58).collect();
+        loop {
+            let name = format!("{kept}{}", self.name_suffix());
+            if self.store.get(&kind.shelf, &kind.key(metadata(object, "namespace"), &name)).is_none() {
+                set_metadata(object, "name", Value::from(name));
+                return;
+            }
+        }
+    }
+}

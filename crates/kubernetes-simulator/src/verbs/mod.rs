@@ -1,0 +1,108 @@
+//! What the API's verbs do to the state: pure of HTTP and of waiting.
+
+mod create;
+mod definition;
+mod delete;
+mod garbage;
+mod list;
+mod metadata;
+pub(crate) mod namespace;
+mod update;
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use serde_json::Value;
+
+use crate::admission::Allocators;
+use crate::object::Object;
+use crate::registry::{Kind, Registry};
+use crate::status::ApiError;
+use crate::store::Store;
+
+pub(crate) use delete::{DeleteOptions, Deletion, Propagation};
+pub(crate) use list::{ListOptions, Page, VersionMatch};
+pub(crate) use update::Part;
+
+/// Everything that the API server knows.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) registry: Registry,
+    pub(crate) store: Store,
+    pub(crate) allocators: Allocators,
+    random: StdRng,
+}
+
+/// What holds for one write.
+#[derive(Debug, Clone)]
+pub(crate) struct Write<'a> {
+    /// The server's wall clock at the request.
+    pub(crate) now: Timestamp,
+    /// `dryRun=All`: decide and answer, but store nothing.
+    pub(crate) dry_run: bool,
+    /// Who writes, for `metadata.managedFields`.
+    pub(crate) manager: &'a str,
+}
+
+/// Whose doing a write is, for `metadata.managedFields`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tracking {
+    /// An ordinary write: what it changes becomes the writer's.
+    Changes,
+    /// Server-side apply has said already whose the fields are.
+    Applied,
+}
+
+impl State {
+    pub(crate) fn new(seed: u64, window: usize) -> Self {
+        Self {
+            registry: Registry::default(),
+            store: Store::new(window),
+            allocators: Allocators::new(seed),
+            random: StdRng::seed_from_u64(seed),
+        }
+    }
+
+    /// The object under this key, in the form of its kind.
+    pub(crate) fn get(&self, kind: &Kind, namespace: &str, name: &str) -> Result<Arc<Object>, ApiError> {
+        self.store
+            .get(&kind.shelf, &kind.key(namespace, name))
+            .map(|object| crate::object::serve(kind, object))
+            .ok_or_else(|| ApiError::not_found(kind, name))
+    }
+
+    fn new_uid(&mut self) -> String {
+        uuid::Builder::from_random_bytes(self.random.random()).into_uuid().to_string()
+    }
+
+    /// What is appended to `generateName`: five characters that spell no words.
+    fn name_suffix(&mut self) -> String {
+        const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+        (0..5)
+            .filter_map(|_| ALPHABET.get(self.random.random_range(0..ALPHABET.len())))
+            .map(|c| char::from(*c))
+            .collect()
+    }
+
+    /// Seconds that a watch lasts when the client names none: between 30 and 60 minutes, as kube-apiserver.
+    pub(crate) fn watch_seconds(&mut self) -> u64 {
+        self.random.random_range(1800..3600)
+    }
+}
+
+/// Says when the entries of `metadata.managedFields` that are new were made.
+fn date_managed_fields(object: &mut Value, now: Timestamp) {
+    let Some(entries) = object.pointer_mut("/metadata/managedFields").and_then(Value::as_array_mut) else {
+        return;
+    };
+    for entry in entries.iter_mut().filter_map(Value::as_object_mut) {
+        entry.entry("time").or_insert_with(|| Value::from(rfc3339_seconds(now)));
+    }
+}
+
+/// Times in metadata have whole seconds.
+pub(crate) fn rfc3339_seconds(now: Timestamp) -> String {
+    Timestamp::from_second(now.as_second()).unwrap_or(now).to_string()
+}

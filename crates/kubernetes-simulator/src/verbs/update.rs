@@ -1,0 +1,308 @@
+//! Update and patch: both make a proposed object of the current one, and the rest is the same.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::{State, Tracking, Write, date_managed_fields, metadata as rules};
+use crate::admission;
+use crate::object::{
+    Object, finalizers, is_terminating, metadata, metadata_value, serve, set_metadata, string_at, to_stored,
+};
+use crate::patch::{self, PatchError, PatchType};
+use crate::registry::Kind;
+use crate::status::ApiError;
+
+/// Which part of an object a write may change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// Everything but the status, where that is a subresource.
+    Main,
+    /// The status subresource: everything but the specification; of custom resources the status alone.
+    Status,
+}
+
+impl State {
+    /// Replaces an object, or creates it where the kind allows that. The flag says which.
+    pub(crate) fn update(
+        &mut self,
+        kind: &Kind,
+        namespace: &str,
+        name: &str,
+        part: Part,
+        mut proposed: Value,
+        write: &Write<'_>,
+    ) -> Result<(Arc<Object>, bool), ApiError> {
+        rules::settle_type(kind, &mut proposed)?;
+        let given = metadata(&proposed, "name");
+        if given.is_empty() && kind.custom {
+            return Err(ApiError::bad_request("name must be provided"));
+        }
+        if given.is_empty() {
+            set_metadata(&mut proposed, "name", Value::from(name));
+        } else if given != name {
+            return Err(ApiError::bad_request(format!(
+                "the name of the object ({given}) does not match the name on the URL ({name})"
+            )));
+        }
+        rules::settle_namespace(kind, &mut proposed, namespace)?;
+        let current = match self.get(kind, namespace, name) {
+            Ok(current) => current,
+            Err(_) if kind.create_on_update && part == Part::Main => {
+                set_metadata(&mut proposed, "resourceVersion", Value::Null);
+                return Ok((self.create(kind, namespace, proposed, write)?, true));
+            }
+            Err(error) => return Err(error),
+        };
+        let version = metadata(&proposed, "resourceVersion");
+        if matches!(version, "" | "0") && !kind.unconditional_update {
+            let message = "Invalid value: 0x0: must be specified for an update";
+            return Err(ApiError::invalid(kind, name, "metadata.resourceVersion", message));
+        }
+        let uid = metadata(&proposed, "uid");
+        if !uid.is_empty() && uid != current.uid() {
+            let why = format!(
+                "Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
+                current.uid()
+            );
+            return Err(ApiError::conflict(kind, name, &why));
+        }
+        Ok((self.replace(kind, &current, proposed, part, Tracking::Changes, write)?, false))
+    }
+
+    /// Patches an object; server-side apply also creates it. The flag says whether it did.
+    pub(crate) fn patch(
+        &mut self,
+        kind: &Kind,
+        namespace: &str,
+        name: &str,
+        part: Part,
+        (body, how): (&Value, &PatchType),
+        write: &Write<'_>,
+    ) -> Result<(Arc<Object>, bool), ApiError> {
+        let applies = matches!(how, PatchType::Apply { .. });
+        let tracking = if applies { Tracking::Applied } else { Tracking::Changes };
+        let subresource = (part == Part::Status).then_some("status");
+        let current = self.get(kind, namespace, name);
+        let current = match current {
+            Ok(current) => Some(current),
+            Err(_) if applies && part == Part::Main => None,
+            Err(error) => return Err(error),
+        };
+        let proposed = patch::patch_subresource(
+            &kind.kind,
+            subresource,
+            current.as_deref().map(Object::value),
+            body,
+            how,
+        )
+        .map_err(|error| match error {
+            PatchError::Invalid(message) => ApiError::bad_request(message),
+            PatchError::TestFailed(message) => ApiError::unprocessable(message),
+            PatchError::Conflict(ref conflicts) => ApiError::apply_conflict(error.to_string(), conflicts),
+        })?;
+        let Some(current) = current else {
+            let mut proposed = proposed;
+            let given = metadata(&proposed, "name");
+            if given.is_empty() {
+                set_metadata(&mut proposed, "name", Value::from(name));
+            } else if given != name {
+                return Err(wrong_name(kind, name, given));
+            }
+            return Ok((self.create_tracked(kind, namespace, proposed, tracking, write)?, true));
+        };
+        let mut proposed = proposed;
+        rules::settle_type(kind, &mut proposed)?;
+        let given = metadata(&proposed, "name");
+        if given != name {
+            return Err(wrong_name(kind, name, given));
+        }
+        rules::settle_namespace(kind, &mut proposed, namespace)?;
+        Ok((self.replace(kind, &current, proposed, part, tracking, write)?, false))
+    }
+
+    /// Sets `spec.replicas`.
+    pub(crate) fn scale(
+        &mut self,
+        kind: &Kind,
+        current: &Arc<Object>,
+        replicas: u64,
+        version: &str,
+        write: &Write<'_>,
+    ) -> Result<Arc<Object>, ApiError> {
+        let mut proposed = current.value().clone();
+        if !matches!(version, "" | "0") {
+            set_metadata(&mut proposed, "resourceVersion", Value::from(version));
+        }
+        if let Some(spec) = proposed.get_mut("spec").and_then(Value::as_object_mut) {
+            spec.insert("replicas".to_owned(), Value::from(replicas));
+        }
+        self.replace(kind, current, proposed, Part::Main, Tracking::Changes, write)
+    }
+
+    /// Stores `proposed` in place of `current`, keeping what the part may not change. Both are in the
+    /// form of `kind`. Stores nothing when nothing differs.
+    fn replace(
+        &mut self,
+        kind: &Kind,
+        current: &Arc<Object>,
+        mut proposed: Value,
+        part: Part,
+        tracking: Tracking,
+        write: &Write<'_>,
+    ) -> Result<Arc<Object>, ApiError> {
+        let name = current.name().to_owned();
+        let version = metadata(&proposed, "resourceVersion");
+        if !matches!(version, "" | "0") && version != metadata(current, "resourceVersion") {
+            return Err(ApiError::modified(kind, &name));
+        }
+        keep_system_metadata(current, &mut proposed);
+        keep_other_part(kind, current, &mut proposed, part);
+        if is_terminating(current) {
+            refuse_new_finalizers(kind, current, &proposed)?;
+        }
+        rules::validate(kind, &proposed)?;
+
+        let mut old = current.value().clone();
+        to_stored(kind, &mut old);
+        to_stored(kind, &mut proposed);
+        if part == Part::Main {
+            admission::on_update(&kind.kind, &old, &mut proposed, &mut self.allocators)
+                .map_err(|invalid| ApiError::invalid(kind, &name, &invalid.field, &invalid.message))?;
+        }
+        if kind.generation && part == Part::Main && changes_specification(&old, &proposed) {
+            let generation = metadata_value(&old, "generation").as_u64().unwrap_or(0) + 1;
+            set_metadata(&mut proposed, "generation", Value::from(generation));
+        }
+        if tracking == Tracking::Changes {
+            let subresource = (part == Part::Status).then_some("status");
+            patch::track_update(&kind.kind, subresource, Some(&old), &mut proposed, write.manager);
+        }
+        date_managed_fields(&mut proposed, write.now);
+        let finishes = is_terminating(&proposed) && finalizers(&proposed).is_empty();
+        if write.dry_run {
+            // What the proposed object took goes back, and the current one holds again what it held:
+            // every address and port in it is named and was free a moment ago.
+            admission::on_delete(&kind.kind, &proposed, &mut self.allocators);
+            let _ = admission::on_create(&kind.kind, &mut old, &mut self.allocators);
+            return Ok(serve(kind, &Arc::new(Object::new(proposed, current.version()))));
+        }
+        let key = kind.key(current.namespace(), &name);
+        if finishes {
+            // The last finalizer's removal is itself no change that watchers see: they see the deletion.
+            self.store.replace_unseen(&kind.shelf, &key, proposed.clone());
+            self.remove(kind, &key, write);
+            return Ok(serve(kind, &Arc::new(Object::new(proposed, self.store.version()))));
+        }
+        if same(&old, &proposed) {
+            return Ok(Arc::clone(current));
+        }
+        let object = self.store.put(&kind.shelf, key, proposed);
+        self.definition_written(kind, &object);
+        Ok(serve(kind, &object))
+    }
+}
+
+fn wrong_name(kind: &Kind, name: &str, given: &str) -> ApiError {
+    let message = format!("Invalid value: {given:?}: field is immutable");
+    ApiError::invalid(kind, name, "metadata.name", &message)
+}
+
+/// Metadata that the server alone decides.
+fn keep_system_metadata(current: &Value, proposed: &mut Value) {
+    const KEPT: &[&str] = &[
+        "uid",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "generation",
+        "resourceVersion",
+        "selfLink",
+    ];
+    for member in KEPT {
+        set_metadata(proposed, member, metadata_value(current, member));
+    }
+    // Absent means untouched; an empty list is how clients reset the record.
+    match proposed.pointer("/metadata/managedFields") {
+        None | Some(Value::Null) => {
+            set_metadata(proposed, "managedFields", metadata_value(current, "managedFields"))
+        }
+        Some(Value::Array(entries))
+            if entries.iter().all(|entry| entry.as_object().is_none_or(Map::is_empty)) =>
+        {
+            set_metadata(proposed, "managedFields", Value::Null);
+        }
+        Some(_) => {}
+    }
+}
+
+/// Puts back the members that belong to the part that is not being written.
+fn keep_other_part(kind: &Kind, current: &Value, proposed: &mut Value, part: Part) {
+    if !kind.has_status() {
+        return;
+    }
+    let (Some(current), Some(members)) = (current.as_object(), proposed.as_object_mut()) else { return };
+    match part {
+        Part::Main => put_back(members, current, "status"),
+        Part::Status => {
+            // Builtin kinds let metadata through, which service controllers rely on to set their finalizer.
+            let free: &[&str] = if kind.custom { &["status"] } else { &["status", "metadata"] };
+            let managed = members.get("metadata").and_then(|metadata| metadata.get("managedFields")).cloned();
+            let names: Vec<String> = members.keys().chain(current.keys()).cloned().collect();
+            for name in names.iter().filter(|name| !free.contains(&name.as_str())) {
+                put_back(members, current, name);
+            }
+            if let (true, Some(managed)) = (kind.custom, managed)
+                && let Some(metadata) = members.get_mut("metadata").and_then(Value::as_object_mut)
+            {
+                metadata.insert("managedFields".to_owned(), managed);
+            }
+        }
+    }
+}
+
+fn put_back(members: &mut Map<String, Value>, current: &Map<String, Value>, name: &str) {
+    match current.get(name) {
+        Some(value) => members.insert(name.to_owned(), value.clone()),
+        None => members.remove(name),
+    };
+}
+
+fn refuse_new_finalizers(kind: &Kind, current: &Value, proposed: &Value) -> Result<(), ApiError> {
+    let had = finalizers(current);
+    let new: Vec<String> =
+        finalizers(proposed).into_iter().filter(|finalizer| !had.contains(finalizer)).collect();
+    if new.is_empty() {
+        return Ok(());
+    }
+    let list = new.iter().map(|finalizer| format!("{finalizer:?}")).collect::<Vec<_>>().join(", ");
+    let message = format!(
+        "Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers []string{{{list}}}"
+    );
+    let name = string_at(current, &["metadata", "name"]).unwrap_or_default();
+    Err(ApiError::invalid(kind, name, "metadata.finalizers", &message))
+}
+
+fn changes_specification(old: &Value, new: &Value) -> bool {
+    let (Some(old), Some(new)) = (old.as_object(), new.as_object()) else { return false };
+    let counts = |name: &str| name != "metadata" && name != "status";
+    old.iter().any(|(name, value)| counts(name) && new.get(name) != Some(value))
+        || new.keys().any(|name| counts(name) && !old.contains_key(name))
+}
+
+/// Whether two versions say the same: the times in `managedFields` alone are no difference.
+fn same(old: &Value, new: &Value) -> bool {
+    old == new || {
+        let timeless = |object: &Value| {
+            let mut object = object.clone();
+            if let Some(entries) = object.pointer_mut("/metadata/managedFields").and_then(Value::as_array_mut)
+            {
+                for entry in entries.iter_mut().filter_map(Value::as_object_mut) {
+                    entry.remove("time");
+                }
+            }
+            object
+        };
+        timeless(old) == timeless(new)
+    }
+}

@@ -1,0 +1,267 @@
+//! Watches: a stream of changes from the log, at the client's own pace. A slow client delays nobody:
+//! it reads the log behind a cursor, and is told 410 when the log no longer reaches back to it.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use futures::Stream;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use crate::kubernetes::Kubernetes;
+use crate::object::{Object, serve, to_bytes};
+use crate::registry::Kind;
+use crate::rest::{Representation, bookmark, watch_line};
+use crate::selector::Selection;
+use crate::status::ApiError;
+use crate::store::{Change, Entry, with_version};
+use crate::verbs::ListOptions;
+
+/// Where a watch begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Start {
+    /// With all objects as they are now, then the changes.
+    Newest,
+    /// With the changes after a version.
+    After(u64),
+    /// As `Newest`, with a bookmark between the two (Kubernetes: "Streaming lists").
+    InitialEvents { not_older_than: u64 },
+}
+
+/// How often an idle watch hears what version it has reached, as kube-apiserver: about once a minute.
+const BOOKMARK_PERIOD: Duration = Duration::from_secs(60);
+
+/// Changes that are read from the log, under its lock, at once.
+const BATCH: usize = 512;
+
+pub(crate) struct Watch {
+    kubernetes: Kubernetes,
+    kind: Arc<Kind>,
+    selection: Selection,
+    representation: Representation,
+    bookmarks: bool,
+    /// All changes up to this version were told.
+    cursor: u64,
+    initial: VecDeque<Arc<Object>>,
+    initial_bookmark: bool,
+    table_headers: bool,
+    changed: watch::Receiver<u64>,
+    dropped: watch::Receiver<u64>,
+    next_bookmark: Instant,
+    deadline: Instant,
+    /// Why the watch cannot begin where the client asked; told on the stream, as kube-apiserver does.
+    refusal: Option<ApiError>,
+    finished: bool,
+}
+
+enum Woken {
+    Changed,
+    Bookmark,
+    Deadline,
+    Dropped,
+}
+
+impl Watch {
+    pub(crate) fn new(
+        kubernetes: Kubernetes,
+        kind: Arc<Kind>,
+        selection: Selection,
+        representation: Representation,
+        start: Start,
+        bookmarks: bool,
+        timeout_seconds: Option<u64>,
+    ) -> Result<Self, ApiError> {
+        let dropped = kubernetes.shared.watch_generation.subscribe();
+        let mut state = kubernetes.shared.state.lock();
+        let current = state.store.version();
+        let mut initial = VecDeque::new();
+        let cursor = match start {
+            Start::After(version) if version > current => {
+                return Err(ApiError::version_too_large(version, current));
+            }
+            Start::After(version) => version,
+            Start::InitialEvents { not_older_than } if not_older_than > current => {
+                return Err(ApiError::version_too_large(not_older_than, current));
+            }
+            Start::Newest | Start::InitialEvents { .. } => {
+                let options = ListOptions { selection: selection.clone(), ..ListOptions::default() };
+                initial.extend(state.list(&kind, &options)?.items);
+                current
+            }
+        };
+        let seconds = timeout_seconds.unwrap_or_else(|| state.watch_seconds());
+        let changed = state.store.shelf(&kind.shelf).subscribe();
+        let refusal = match start {
+            Start::After(version) if version < state.store.compacted() => {
+                Some(ApiError::expired(version, current))
+            }
+            _ => None,
+        };
+        drop(state);
+        let now = Instant::now();
+        let mut this = Self {
+            kubernetes,
+            kind,
+            selection,
+            representation,
+            bookmarks,
+            cursor,
+            initial,
+            initial_bookmark: matches!(start, Start::InitialEvents { .. }) && bookmarks,
+            table_headers: true,
+            changed,
+            dropped,
+            next_bookmark: now + BOOKMARK_PERIOD,
+            deadline: now + Duration::from_secs(seconds),
+            refusal,
+            finished: false,
+        };
+        this.changed.mark_changed();
+        Ok(this)
+    }
+
+    /// The lines of the watch; ends with its time, or after an error.
+    pub(crate) fn into_stream(self) -> impl Stream<Item = Result<Bytes, Infallible>> + Send + 'static {
+        futures::stream::unfold(self, |mut watch| async move {
+            let lines = watch.next().await?;
+            Some((Ok(lines), watch))
+        })
+    }
+
+    async fn next(&mut self) -> Option<Bytes> {
+        if self.finished {
+            return None;
+        }
+        let mut lines = BytesMut::new();
+        if let Some(refusal) = self.refusal.take() {
+            self.error_line(&refusal, &mut lines);
+            return Some(lines.freeze());
+        }
+        if !self.initial.is_empty() || self.initial_bookmark {
+            self.initial_lines(&mut lines);
+            return Some(lines.freeze());
+        }
+        loop {
+            match self.wait().await {
+                Woken::Changed => {
+                    self.changed_lines(&mut lines);
+                    if !lines.is_empty() {
+                        return Some(lines.freeze());
+                    }
+                }
+                Woken::Bookmark => {
+                    self.changed_lines(&mut lines);
+                    if !self.finished {
+                        self.bookmark_line(&mut lines, false);
+                    }
+                    return Some(lines.freeze());
+                }
+                Woken::Deadline => {
+                    self.changed_lines(&mut lines);
+                    if self.bookmarks && !self.finished {
+                        // A last word on the version reached spares the client the changes of other kinds.
+                        self.bookmark_line(&mut lines, false);
+                    }
+                    self.finished = true;
+                    return Some(lines.freeze()).filter(|lines| !lines.is_empty());
+                }
+                Woken::Dropped => return None,
+            }
+        }
+    }
+
+    async fn wait(&mut self) -> Woken {
+        let (next_bookmark, deadline, bookmarks) = (self.next_bookmark, self.deadline, self.bookmarks);
+        tokio::select! {
+            biased;
+            changed = self.changed.changed() => if changed.is_ok() { Woken::Changed } else { Woken::Dropped },
+            _ = self.dropped.changed() => Woken::Dropped,
+            () = tokio::time::sleep_until(deadline) => Woken::Deadline,
+            () = tokio::time::sleep_until(next_bookmark), if bookmarks => {
+                self.next_bookmark = next_bookmark + BOOKMARK_PERIOD;
+                Woken::Bookmark
+            }
+        }
+    }
+
+    fn initial_lines(&mut self, lines: &mut BytesMut) {
+        for _ in 0..BATCH {
+            let Some(object) = self.initial.pop_front() else { break };
+            self.line("ADDED", &object, lines);
+        }
+        if self.initial.is_empty() && self.initial_bookmark {
+            self.initial_bookmark = false;
+            self.bookmark_line(lines, true);
+        }
+    }
+
+    /// Tells what the log says after the cursor.
+    fn changed_lines(&mut self, lines: &mut BytesMut) {
+        loop {
+            self.changed.borrow_and_update();
+            let (entries, reached) = {
+                let mut state = self.kubernetes.shared.state.lock();
+                let version = state.store.version();
+                (state.store.shelf(&self.kind.shelf).changes_after(self.cursor, BATCH), version)
+            };
+            let entries = match entries {
+                Ok(entries) => entries,
+                Err(oldest) => {
+                    self.error_line(&ApiError::expired(self.cursor, oldest), lines);
+                    return;
+                }
+            };
+            for entry in &entries {
+                self.entry_line(entry, lines);
+            }
+            if entries.len() < BATCH {
+                self.cursor = reached;
+                return;
+            }
+            self.cursor = entries.last().map_or(reached, |entry| entry.version);
+            if !lines.is_empty() {
+                // The rest waits until the client has taken this much.
+                self.changed.mark_changed();
+                return;
+            }
+        }
+    }
+
+    /// A change as this selection sees it: objects enter and leave it by changing.
+    fn entry_line(&mut self, entry: &Entry, lines: &mut BytesMut) {
+        let object = serve(&self.kind, &entry.object);
+        let previous = entry.previous.as_ref().map(|previous| serve(&self.kind, previous));
+        let was = previous.as_ref().is_some_and(|previous| self.selection.matches(previous));
+        let is = entry.change != Change::Deleted && self.selection.matches(&object);
+        match (was, is) {
+            (false, true) => self.line("ADDED", &object, lines),
+            (true, true) => self.line("MODIFIED", &object, lines),
+            (true, false) if entry.change == Change::Deleted => self.line("DELETED", &object, lines),
+            (true, false) => {
+                // What leaves the selection is told as it last looked inside it.
+                let Some(previous) = previous else { return };
+                self.line("DELETED", &Arc::new(with_version(&previous, entry.version)), lines);
+            }
+            (false, false) => {}
+        }
+    }
+
+    fn line(&mut self, change: &str, object: &Arc<Object>, lines: &mut BytesMut) {
+        let bytes = self.representation.object(&self.kind, object, self.kubernetes.now(), self.table_headers);
+        self.table_headers = false;
+        watch_line(change, &bytes, lines);
+    }
+
+    fn error_line(&mut self, error: &ApiError, lines: &mut BytesMut) {
+        watch_line("ERROR", &to_bytes(&error.to_status()), lines);
+        self.finished = true;
+    }
+
+    fn bookmark_line(&mut self, lines: &mut BytesMut, initial_events_end: bool) {
+        let object = bookmark(&self.kind, &self.representation, self.cursor, initial_events_end);
+        watch_line("BOOKMARK", &object, lines);
+    }
+}

@@ -1,0 +1,45 @@
+//! The server over TLS, through the kubeconfig that it writes. These tests use sockets and real time.
+
+use futures::{StreamExt, TryStreamExt};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{PostParams, WatchEvent, WatchParams};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Api, Client, Config};
+use kubernetes_simulator::{Authority, Kubernetes, Options, Token};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use crate::*;
+
+#[tokio::test]
+async fn a_client_with_the_kubeconfig_reads_and_watches() {
+    let options = Options { tokens: vec![Token::generate()], ..Options::default() };
+    let kubernetes = Kubernetes::new(options);
+    let shutdown = CancellationToken::new();
+    let address = kubernetes.serve_https("127.0.0.1:0".parse().unwrap(), shutdown.clone()).await.unwrap();
+    let text = kubernetes.kubeconfig(&format!("https://{address}")).unwrap();
+    let config = Kubeconfig::from_yaml(&text).unwrap();
+    let mut config = Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await.unwrap();
+    config.default_retry = false;
+    let client = Client::try_from(config).unwrap();
+    let api: Api<ConfigMap> = Api::default_namespaced(client);
+    let version = kubernetes.resource_version().to_string();
+    let mut watch = api.watch(&WatchParams::default(), &version).await.unwrap().boxed();
+    api.create(&PostParams::default(), &typed(config_map("a", json!({})))).await.unwrap();
+    assert!(
+        matches!(watch.try_next().await.unwrap(), Some(WatchEvent::Added(object)) if object.metadata.name.as_deref() == Some("a"))
+    );
+
+    shutdown.cancel();
+    while let Ok(Some(_)) = watch.try_next().await {}
+    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    assert!(api.get("a").await.is_err(), "nobody listens any more");
+}
+
+#[tokio::test]
+async fn a_kept_authority_is_the_same_after_a_restart() {
+    let dir = std::env::temp_dir().join(format!("cerulean-authority-{}", Token::generate().reveal()));
+    let first = Authority::in_dir(&dir).unwrap().certificate_pem().to_owned();
+    assert_eq!(Authority::in_dir(&dir).unwrap().certificate_pem(), first);
+    std::fs::remove_dir_all(&dir).unwrap();
+}
