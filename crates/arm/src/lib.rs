@@ -1,1 +1,62 @@
 //! The client of Azure Resource Manager: clouds, credentials, budgets, long-running operations.
+//!
+//! A [`Client`] speaks JSON documents of any type over [`ResourceId`](azure_types::ResourceId)s; it
+//! knows no Kubernetes and no document's meaning. Its promises:
+//!
+//! * **Unknown is not absent.** [`Client::get_optional`] answers `None` only when Azure itself says
+//!   that the resource, its parent or its group does not exist. Everything else is an [`Error`].
+//! * **One budget.** All clones of a client share [`Budgets`]: calls queue by [`Class`], and no call
+//!   waits behind a class below its own. While Azure reports plenty, nothing waits.
+//! * **Operations are values.** A write gives back [`Accepted`] with an [`Operation`] that can be
+//!   stored, loaded in another process and waited for there.
+//! * **Errors speak plainly.** One line, with Azure's own code, message and request id, and methods
+//!   that say what kind it is ([`Error::is_refusal`], [`Error::is_precondition_failed`], ...).
+//! * Bodies, headers and tokens are never logged.
+//!
+//! Facts: `spec/azure-client.md`, `spec/arm-wire.md`, `spec/config-and-cli.md` 1.6, 2 and 3.
+//!
+//! ```no_run
+//! # async fn example(config: cloud_config::CloudConfig) -> Result<(), arm::Error> {
+//! use arm::{ApiVersion, Class, Client, Clock, Cloud, Credential, Transport, TransportOptions};
+//! use azure_types::ResourceId;
+//!
+//! let transport = Transport::connect(TransportOptions::default())?;
+//! let (cloud, _warnings) = Cloud::resolve(&config, &transport).await?;
+//! let credential = Credential::from_config(&config, &cloud, &transport, Clock::system())?;
+//! let client = Client::builder(cloud, transport, credential).build();
+//! let id = ResourceId::group("sub", "group").resource("Microsoft.Network", "loadBalancers", "kubernetes");
+//! let balancer: Option<serde_json::Value> =
+//!     client.get_optional(&id, ApiVersion::NETWORK, Class::Refresh).await?;
+//! # let _ = balancer; Ok(())
+//! # }
+//! ```
+
+mod api_version;
+mod budget;
+mod certificate;
+mod client;
+mod clock;
+mod cloud;
+mod credential;
+mod error;
+mod identity;
+mod meter;
+mod operation;
+mod proxy;
+mod request;
+mod retry;
+mod transport;
+
+pub use api_version::ApiVersion;
+pub use budget::{Budgets, Class, OperationGroup};
+pub use client::{Accepted, Client, ClientBuilder};
+pub use clock::Clock;
+pub use cloud::Cloud;
+pub use credential::Credential;
+pub use error::{Detail, Error, ServiceError};
+pub use meter::{CallObserver, CallRecord, Purpose};
+pub use operation::{Operation, OperationStyle};
+pub use proxy::ProxySettings;
+pub use request::Listing;
+pub use retry::RetryPolicy;
+pub use transport::{Transport, TransportError, TransportOptions, install_crypto_provider};

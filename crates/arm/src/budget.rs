@@ -1,0 +1,592 @@
+//! One budget a subscription and kind of operation, learned from Azure's own headers.
+//!
+//! Azure counts reads, writes and deletes of a subscription in token buckets and says in every answer
+//! how many tokens are left (`spec/arm-wire.md` 8.3). The budget keeps that figure, lets it refill at
+//! Azure's documented rate between answers, and makes calls wait only when it runs low: the lower its
+//! class, the earlier a call waits, so that the last tokens go to repairs. A 429 closes the budget, or
+//! one provider's part of it, until `Retry-After`, for all callers together; they queue by class.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::HeaderMap;
+use parking_lot::Mutex;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+/// How urgent a call is. No call waits behind a class below its own; equal ones go in order of arrival.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+pub enum Class {
+    /// Restores traffic: a write that fixes what is broken, a drained or lost machine.
+    Repair,
+    /// Removes what is no longer wanted.
+    Delete,
+    /// Creates or changes what is newly wanted.
+    Create,
+    /// Learns the present state, with nothing broken.
+    Refresh,
+}
+
+impl Class {
+    /// All classes, most urgent first.
+    pub const ALL: [Self; 4] = [Self::Repair, Self::Delete, Self::Create, Self::Refresh];
+
+    /// A word for labels and tables.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Repair => "repair",
+            Self::Delete => "delete",
+            Self::Create => "create",
+            Self::Refresh => "refresh",
+        }
+    }
+
+    /// Tokens that must be left for a call of this class to go; the difference is kept for the classes
+    /// above. Small against the buckets (200 and 250), so that nothing waits on ordinary days.
+    fn floor(self) -> f64 {
+        match self {
+            Self::Repair => 1.0,
+            Self::Delete => 5.0,
+            Self::Create => 10.0,
+            Self::Refresh => 20.0,
+        }
+    }
+}
+
+/// The buckets in which Azure counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum OperationGroup {
+    /// GET and HEAD.
+    Reads,
+    /// PUT, PATCH and POST.
+    Writes,
+    /// DELETE.
+    Deletes,
+}
+
+impl OperationGroup {
+    /// The group in which a method is counted.
+    pub fn of(method: &http::Method) -> Self {
+        match method.as_str() {
+            "GET" | "HEAD" => Self::Reads,
+            "DELETE" => Self::Deletes,
+            _ => Self::Writes,
+        }
+    }
+
+    /// Bucket size and refill a second (`spec/arm-wire.md` 8.3).
+    fn bucket(self) -> (f64, f64) {
+        match self {
+            Self::Reads => (250.0, 25.0),
+            Self::Writes | Self::Deletes => (200.0, 10.0),
+        }
+    }
+
+    fn headers(self) -> [&'static str; 2] {
+        match self {
+            Self::Reads => [
+                "x-ms-ratelimit-remaining-subscription-reads",
+                "x-ms-ratelimit-remaining-subscription-global-reads",
+            ],
+            Self::Writes => [
+                "x-ms-ratelimit-remaining-subscription-writes",
+                "x-ms-ratelimit-remaining-subscription-global-writes",
+            ],
+            Self::Deletes => [
+                "x-ms-ratelimit-remaining-subscription-deletes",
+                "x-ms-ratelimit-remaining-subscription-global-deletes",
+            ],
+        }
+    }
+}
+
+/// No call waits longer than this for a closed budget; it fails instead and says when to come back.
+const LONGEST_WAIT: Duration = Duration::from_secs(300);
+
+/// The budgets of a process. Clones share them.
+#[derive(Clone, Default)]
+pub struct Budgets {
+    gates: Arc<Mutex<HashMap<(String, OperationGroup), Arc<Gate>>>>,
+}
+
+impl std::fmt::Debug for Budgets {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Budgets({} known)", self.gates.lock().len())
+    }
+}
+
+impl Budgets {
+    /// Budgets that know nothing yet and let everything through.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Tokens that are left by the last answer, refilled since; `None` before the first answer.
+    pub fn remaining(&self, subscription: &str, group: OperationGroup) -> Option<u32> {
+        let gate = self.gates.lock().get(&(subscription.to_ascii_lowercase(), group)).cloned()?;
+        let mut state = gate.state.lock();
+        state.refill(Instant::now());
+        state.tokens.map(|tokens| tokens.max(0.0) as u32)
+    }
+
+    pub(crate) fn gate(&self, subscription: &str, group: OperationGroup) -> Arc<Gate> {
+        let key = (subscription.to_ascii_lowercase(), group);
+        Arc::clone(self.gates.lock().entry(key).or_insert_with(|| Arc::new(Gate::new(group))))
+    }
+}
+
+/// One budget.
+pub(crate) struct Gate {
+    group: OperationGroup,
+    state: Mutex<State>,
+}
+
+struct State {
+    /// Bucket size: the documented one, or more if Azure reports more.
+    capacity: f64,
+    /// Tokens a second.
+    rate: f64,
+    /// What is left; `None` until Azure has said.
+    tokens: Option<f64>,
+    /// When `tokens` was true.
+    at: Instant,
+    /// Calls that were let through and are not answered, which the next answer's figure may not count.
+    in_flight: u32,
+    /// Closed for all until then.
+    closed: Option<Instant>,
+    /// Closed for single provider namespaces, in lower case, until then.
+    closed_namespaces: Vec<(Box<str>, Instant)>,
+    waiting: BTreeMap<(Class, u64), Waiter>,
+    next: u64,
+}
+
+struct Waiter {
+    namespace: Box<str>,
+    granted: oneshot::Sender<()>,
+}
+
+impl State {
+    fn new(group: OperationGroup, now: Instant) -> Self {
+        let (capacity, rate) = group.bucket();
+        Self {
+            capacity,
+            rate,
+            tokens: None,
+            at: now,
+            in_flight: 0,
+            closed: None,
+            closed_namespaces: Vec::new(),
+            waiting: BTreeMap::new(),
+            next: 0,
+        }
+    }
+
+    fn refill(&mut self, now: Instant) {
+        let elapsed = now.saturating_duration_since(self.at).as_secs_f64();
+        self.at = now;
+        if let Some(tokens) = &mut self.tokens {
+            *tokens = (*tokens + elapsed * self.rate).min(self.capacity);
+        }
+        self.closed = self.closed.filter(|until| *until > now);
+        self.closed_namespaces.retain(|(_, until)| *until > now);
+    }
+
+    /// When calls to this namespace may go again, if they may not now.
+    fn opens(&self, namespace: &str) -> Option<Instant> {
+        let own =
+            self.closed_namespaces.iter().find(|(name, _)| **name == *namespace).map(|(_, until)| *until);
+        own.max(self.closed)
+    }
+
+    fn has_tokens(&self, class: Class) -> bool {
+        self.tokens.is_none_or(|tokens| tokens >= class.floor())
+    }
+
+    fn take(&mut self) {
+        self.in_flight += 1;
+        if let Some(tokens) = &mut self.tokens {
+            *tokens -= 1.0;
+        }
+    }
+
+    /// Whether a newcomer would overtake one who waits for nothing but tokens or its turn.
+    fn would_overtake(&self, class: Class) -> bool {
+        self.waiting.range(..=(class, u64::MAX)).any(|(_, waiter)| self.opens(&waiter.namespace).is_none())
+    }
+
+    fn try_take(&mut self, class: Class, namespace: &str, now: Instant) -> bool {
+        self.refill(now);
+        let free = self.opens(namespace).is_none() && self.has_tokens(class) && !self.would_overtake(class);
+        if free {
+            self.take();
+        }
+        free
+    }
+
+    /// Lets through everyone whose turn it is, in order of class and arrival.
+    fn pump(&mut self, now: Instant) {
+        self.refill(now);
+        let mut granted = Vec::new();
+        let keys: Vec<(Class, u64)> = self.waiting.keys().copied().collect();
+        for key in keys {
+            let Some(waiter) = self.waiting.get(&key) else { continue };
+            if self.opens(&waiter.namespace).is_some() {
+                continue;
+            }
+            // Lower classes need even more tokens, so nobody behind may go either.
+            if !self.has_tokens(key.0) {
+                break;
+            }
+            if let Some(waiter) = self.waiting.remove(&key) {
+                self.take();
+                granted.push(waiter.granted);
+            }
+        }
+        for sender in granted {
+            // A receiver that is gone gives its place back when its guard is dropped.
+            let _ = sender.send(());
+        }
+    }
+
+    /// When a waiter can expect its turn: after its gate opens and enough tokens came for all before it.
+    fn expected(&self, key: (Class, u64), namespace: &str, now: Instant) -> Instant {
+        let opens = self.opens(namespace).unwrap_or(now);
+        let before =
+            self.waiting.range(..key).filter(|(_, other)| self.opens(&other.namespace).is_none()).count();
+        let missing = self.tokens.map_or(0.0, |tokens| key.0.floor() + before as f64 - tokens);
+        // A millisecond more, so that rounding never wakes a waiter just before its token.
+        let tokens = now
+            + Duration::from_secs_f64((missing / self.rate).clamp(0.0, 3600.0))
+            + Duration::from_millis(1);
+        opens.max(tokens)
+    }
+
+    fn observe(&mut self, remaining: Option<f64>, now: Instant) {
+        self.refill(now);
+        if let Some(remaining) = remaining {
+            self.capacity = self.capacity.max(remaining);
+            // Azure has not counted what is still under way.
+            self.tokens = Some(remaining - f64::from(self.in_flight));
+        }
+    }
+}
+
+/// The right to send one request; dropping it says that the request is over.
+#[must_use]
+pub(crate) struct Permit {
+    gate: Arc<Gate>,
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        let mut state = self.gate.state.lock();
+        state.in_flight = state.in_flight.saturating_sub(1);
+    }
+}
+
+/// A place in the queue; leaving it early wakes whoever can take it.
+struct Place {
+    gate: Arc<Gate>,
+    key: (Class, u64),
+    done: bool,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if self.done {
+            return;
+        }
+        let mut state = self.gate.state.lock();
+        if state.waiting.remove(&self.key).is_none() {
+            // Granted while leaving: nothing was sent, so the token is still there.
+            state.in_flight = state.in_flight.saturating_sub(1);
+            if let Some(tokens) = &mut state.tokens {
+                *tokens += 1.0;
+            }
+        }
+        state.pump(Instant::now());
+    }
+}
+
+impl Gate {
+    fn new(group: OperationGroup) -> Self {
+        Self { group, state: Mutex::new(State::new(group, Instant::now())) }
+    }
+
+    /// Waits for the right to send. Fails at once when the budget is closed for longer than calls wait,
+    /// with the time until it opens.
+    pub(crate) async fn enter(self: &Arc<Self>, class: Class, namespace: &str) -> Result<Permit, Duration> {
+        let namespace = namespace.to_ascii_lowercase();
+        let (key, mut turn) = {
+            let mut state = self.state.lock();
+            let now = Instant::now();
+            if state.try_take(class, &namespace, now) {
+                return Ok(Permit { gate: Arc::clone(self) });
+            }
+            if let Some(wait) = state.opens(&namespace).map(|until| until.saturating_duration_since(now))
+                && wait > LONGEST_WAIT
+            {
+                return Err(wait);
+            }
+            let key = (class, state.next);
+            state.next += 1;
+            let (granted, turn) = oneshot::channel();
+            state.waiting.insert(key, Waiter { namespace: namespace.clone().into(), granted });
+            (key, turn)
+        };
+        let mut place = Place { gate: Arc::clone(self), key, done: false };
+        loop {
+            let until = self.state.lock().expected(key, &namespace, Instant::now());
+            tokio::select! {
+                biased;
+                _ = &mut turn => {
+                    place.done = true;
+                    return Ok(Permit { gate: Arc::clone(self) });
+                }
+                () = tokio::time::sleep_until(until) => self.state.lock().pump(Instant::now()),
+            }
+        }
+    }
+
+    /// Learns from an answer; `permit` is that of its request.
+    pub(crate) fn observe(&self, permit: Permit, headers: &HeaderMap) {
+        drop(permit);
+        let count = |name| headers.get(name)?.to_str().ok()?.trim().parse::<f64>().ok();
+        let remaining = self.group.headers().into_iter().filter_map(count).reduce(f64::min);
+        let mut state = self.state.lock();
+        let now = Instant::now();
+        state.observe(remaining.filter(|count| count.is_finite()), now);
+        state.pump(now);
+    }
+
+    /// Closes the budget for everyone, or for one provider's namespace.
+    pub(crate) fn close(&self, namespace: Option<&str>, wait: Duration) {
+        let mut state = self.state.lock();
+        let until = Instant::now() + wait.min(Duration::from_secs(24 * 3600));
+        match namespace {
+            None => state.closed = state.closed.max(Some(until)),
+            Some(namespace) => {
+                let namespace = namespace.to_ascii_lowercase();
+                match state.closed_namespaces.iter_mut().find(|(name, _)| **name == *namespace) {
+                    Some((_, old)) => *old = until.max(*old),
+                    None => state.closed_namespaces.push((namespace.into(), until)),
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn headers(remaining: u32) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert("x-ms-ratelimit-remaining-subscription-writes", remaining.into());
+        headers
+    }
+
+    const NETWORK: &str = "Microsoft.Network";
+
+    #[tokio::test(start_paused = true)]
+    async fn plenty_means_no_waiting_at_all() {
+        let gate = Budgets::new().gate("s", OperationGroup::Writes);
+        let start = Instant::now();
+        for _ in 0..1000 {
+            let permit = gate.enter(Class::Refresh, NETWORK).await.unwrap();
+            gate.observe(permit, &headers(199));
+        }
+        assert_eq!(start.elapsed(), Duration::ZERO);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_last_tokens_are_kept_for_the_upper_classes() {
+        let budgets = Budgets::new();
+        let gate = budgets.gate("s", OperationGroup::Writes);
+        let permit = gate.enter(Class::Create, NETWORK).await.unwrap();
+        gate.observe(permit, &headers(6));
+        assert_eq!(budgets.remaining("S", OperationGroup::Writes), Some(6));
+        let start = Instant::now();
+        drop(gate.enter(Class::Repair, NETWORK).await.unwrap());
+        drop(gate.enter(Class::Delete, NETWORK).await.unwrap());
+        assert_eq!(start.elapsed(), Duration::ZERO, "6 and 5 tokens: enough for both");
+        drop(gate.enter(Class::Refresh, NETWORK).await.unwrap());
+        // From 4 tokens to 20 at 10 a second.
+        let waited = start.elapsed().as_secs_f64();
+        assert!((1.6..1.7).contains(&waited), "{waited}");
+    }
+
+    /// Queued behind a closed gate, callers go in order of class, then of arrival.
+    #[tokio::test(start_paused = true)]
+    async fn a_closed_gate_opens_in_class_order() {
+        let gate = Budgets::new().gate("s", OperationGroup::Writes);
+        let permit = gate.enter(Class::Create, NETWORK).await.unwrap();
+        gate.observe(permit, &headers(100));
+        gate.close(None, Duration::from_secs(30));
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let start = Instant::now();
+        let mut tasks = Vec::new();
+        for (index, class) in
+            [Class::Refresh, Class::Create, Class::Repair, Class::Delete, Class::Repair, Class::Refresh]
+                .into_iter()
+                .enumerate()
+        {
+            let (gate, order) = (Arc::clone(&gate), Arc::clone(&order));
+            tasks.push(tokio::spawn(async move {
+                let permit = gate.enter(class, NETWORK).await.unwrap();
+                order.lock().push((class, index));
+                drop(permit);
+            }));
+            tokio::task::yield_now().await;
+        }
+        for task in tasks {
+            task.await.unwrap();
+        }
+        assert!(start.elapsed() >= Duration::from_secs(30) && start.elapsed() < Duration::from_secs(31));
+        let order = order.lock().clone();
+        let mut sorted = order.clone();
+        sorted.sort();
+        assert_eq!(order, sorted);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_providers_throttling_leaves_the_others_alone() {
+        let gate = Budgets::new().gate("s", OperationGroup::Writes);
+        gate.close(Some("Microsoft.Compute"), Duration::from_secs(60));
+        let start = Instant::now();
+        let waiting = {
+            let gate = Arc::clone(&gate);
+            tokio::spawn(async move { drop(gate.enter(Class::Repair, "microsoft.compute").await.unwrap()) })
+        };
+        tokio::task::yield_now().await;
+        drop(gate.enter(Class::Refresh, NETWORK).await.unwrap());
+        assert_eq!(start.elapsed(), Duration::ZERO);
+        waiting.await.unwrap();
+        assert!(start.elapsed() >= Duration::from_secs(60));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_long_closure_fails_at_once_and_says_when_to_come_back() {
+        let gate = Budgets::new().gate("s", OperationGroup::Reads);
+        gate.close(None, Duration::from_secs(1000));
+        let wait = gate.enter(Class::Repair, NETWORK).await.err().unwrap();
+        assert_eq!(wait, Duration::from_secs(1000));
+        gate.close(None, Duration::from_secs(10));
+        assert!(gate.enter(Class::Repair, NETWORK).await.is_err(), "a shorter closure does not open it");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_who_leaves_the_queue_makes_room() {
+        let gate = Budgets::new().gate("s", OperationGroup::Writes);
+        let permit = gate.enter(Class::Create, NETWORK).await.unwrap();
+        gate.observe(permit, &headers(0));
+        let leaver = {
+            let gate = Arc::clone(&gate);
+            tokio::spawn(async move { drop(gate.enter(Class::Repair, NETWORK).await) })
+        };
+        tokio::task::yield_now().await;
+        leaver.abort();
+        let _ = leaver.await;
+        assert!(gate.state.lock().waiting.is_empty());
+        drop(gate.enter(Class::Repair, NETWORK).await.unwrap());
+        assert_eq!(gate.state.lock().in_flight, 0);
+    }
+
+    #[derive(Debug, Clone)]
+    enum Step {
+        Enter(usize),
+        Answer(u32),
+        Pass(u64),
+        Close(u64),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            4 => (0..4usize).prop_map(Step::Enter),
+            2 => (0..40u32).prop_map(Step::Answer),
+            2 => (1..3000u64).prop_map(Step::Pass),
+            1 => (0..2000u64).prop_map(Step::Close),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(300))]
+
+        /// Whatever happens: nobody goes while closed or without tokens for its class (conservation), and
+        /// nobody goes while one of a class above, or an earlier one of its own, still waits.
+        #[test]
+        fn conservation_and_no_starvation_from_below(steps in prop::collection::vec(step(), 1..120)) {
+            let mut now = Instant::now();
+            let mut state = State::new(OperationGroup::Writes, now);
+            let mut receivers: BTreeMap<(Class, u64), oneshot::Receiver<()>> = BTreeMap::new();
+            // Since the last answer: the figure, when, and how many were let through.
+            let mut known: Option<(f64, Instant, u32)> = None;
+            for step in steps {
+                let granted_before = state.in_flight;
+                match step {
+                    Step::Enter(class) => {
+                        let class = Class::ALL[class];
+                        let went = state.try_take(class, "n", now);
+                        if went {
+                            prop_assert!(state.closed.is_none());
+                            prop_assert!(!receivers.keys().any(|(other, _)| *other <= class), "overtook");
+                        } else {
+                            let key = (class, state.next);
+                            state.next += 1;
+                            let (granted, turn) = oneshot::channel();
+                            state.waiting.insert(key, Waiter { namespace: "n".into(), granted });
+                            receivers.insert(key, turn);
+                        }
+                    }
+                    Step::Answer(remaining) => {
+                        state.in_flight = state.in_flight.saturating_sub(1);
+                        state.observe(Some(f64::from(remaining)), now);
+                        known = Some((f64::from(remaining) - f64::from(state.in_flight), now, 0));
+                        let before = state.in_flight;
+                        state.pump(now);
+                        known = known.map(|(figure, at, _)| (figure, at, state.in_flight - before));
+                    }
+                    Step::Pass(ms) => {
+                        now += Duration::from_millis(ms);
+                        state.pump(now);
+                    }
+                    Step::Close(ms) => {
+                        let until = now + Duration::from_millis(ms);
+                        state.closed = state.closed.max(Some(until));
+                    }
+                }
+                if !matches!(step, Step::Answer(_)) {
+                    let granted = state.in_flight - granted_before;
+                    if let Some((_, _, count)) = &mut known {
+                        *count += granted;
+                    }
+                }
+                // Whoever was let through came before everyone who still waits and could go.
+                let mut gone = Vec::new();
+                for (key, turn) in &mut receivers {
+                    if turn.try_recv().is_ok() {
+                        gone.push(*key);
+                    }
+                }
+                for key in &gone {
+                    receivers.remove(key);
+                }
+                if let (Some(last), Some(first)) = (gone.last(), receivers.keys().next()) {
+                    prop_assert!(last < first, "{last:?} went before {first:?}");
+                }
+                if let Some((figure, at, count)) = known {
+                    let refilled = figure.max(-1000.0) + now.duration_since(at).as_secs_f64() * 10.0;
+                    prop_assert!(f64::from(count) <= refilled.max(0.0) + 1e-6, "{count} of {refilled}");
+                }
+            }
+            // Given time, everybody goes.
+            for _ in 0..200 {
+                now += Duration::from_secs(5);
+                state.pump(now);
+            }
+            prop_assert!(state.waiting.is_empty());
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! The cloud's endpoints: `spec/config-and-cli.md`, section 3.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use cloud_config::{CloudConfig, CloudEndpoints};
+use serde::Deserialize;
+use url::Url;
+
+use crate::{Error, Transport};
+
+/// How long the cloud's description may take.
+const METADATA_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// One cloud, as this process uses it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cloud {
+    /// The cloud's name.
+    pub name: String,
+    /// Azure Resource Manager.
+    pub resource_manager: Url,
+    /// The audience of its tokens.
+    pub audience: String,
+    /// The authority that issues tokens.
+    pub authority: Url,
+    /// The domain of container registries.
+    pub container_registry_suffix: String,
+    /// The domain of storage accounts.
+    pub storage_suffix: String,
+    /// The domain of public IP labels, below which the region stands.
+    pub public_ip_suffix: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Described {
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    resource_manager: Option<String>,
+    #[serde(default)]
+    authentication: Authentication,
+    #[serde(default)]
+    suffixes: Suffixes,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Authentication {
+    #[serde(default)]
+    audiences: Vec<String>,
+    #[serde(default)]
+    login_endpoint: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Suffixes {
+    #[serde(default)]
+    acr_login_server: Option<String>,
+    #[serde(default)]
+    storage: Option<String>,
+}
+
+/// The file of an Azure Stack; only the members that count.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct EnvironmentFile {
+    #[serde(default)]
+    resource_manager_endpoint: String,
+    #[serde(default)]
+    token_audience: String,
+    #[serde(default)]
+    active_directory_endpoint: String,
+    #[serde(default, rename = "containerRegistryDNSSuffix")]
+    container_registry_suffix: String,
+    #[serde(default)]
+    storage_endpoint_suffix: String,
+    #[serde(default, rename = "resourceManagerVMDNSSuffix")]
+    public_ip_suffix: String,
+}
+
+fn set(target: &mut String, value: Option<String>) {
+    if let Some(value) = value.filter(|value| !value.is_empty()) {
+        *target = value;
+    }
+}
+
+fn endpoint(setting: &str, text: &str) -> Result<Url, Error> {
+    let bad = |why: String| Error::Configuration { reason: format!("{setting}={text}: {why}") };
+    let url = Url::parse(text.trim()).map_err(|error| bad(format!("is no URL: {error}")))?;
+    if !matches!(url.scheme(), "https" | "http") || url.host_str().is_none() {
+        return Err(bad("must be an https URL with a host".to_owned()));
+    }
+    Ok(url)
+}
+
+impl Cloud {
+    /// A built-in cloud.
+    pub fn built_in(endpoints: &CloudEndpoints) -> Result<Self, Error> {
+        Ok(Self {
+            name: endpoints.name.to_owned(),
+            resource_manager: endpoint("resource manager", endpoints.resource_manager)?,
+            audience: endpoints.audience.to_owned(),
+            authority: endpoint("authority", endpoints.authority)?,
+            container_registry_suffix: endpoints.container_registry_suffix.to_owned(),
+            storage_suffix: endpoints.storage_suffix.to_owned(),
+            public_ip_suffix: endpoints.public_ip_suffix.to_owned(),
+        })
+    }
+
+    /// The configured cloud: the built-in one of that name, overridden by the description that
+    /// `resourceManagerEndpoint` serves, then by Azure Stack's environment file. The texts beside it are
+    /// warnings for the log.
+    ///
+    /// Errors: an endpoint that is no URL, that does not answer within 30 s, or whose answer is no
+    /// description; an environment file that cannot be read.
+    pub async fn resolve(config: &CloudConfig, transport: &Transport) -> Result<(Self, Vec<String>), Error> {
+        let mut cloud = Self::built_in(&config.endpoints())?;
+        let mut warnings = Vec::new();
+        if !config.resource_manager_endpoint.is_empty() {
+            let described = describe(&config.resource_manager_endpoint, transport).await?;
+            cloud.override_by(described, config, &mut warnings)?;
+        }
+        if config.names_azure_stack() && !config.environment_file.is_empty() {
+            cloud.read_environment_file(&config.environment_file)?;
+        }
+        Ok((cloud, warnings))
+    }
+
+    /// The scope of tokens for Azure Resource Manager. The audience keeps its trailing slash, so the
+    /// public cloud's scope has two in a row; authorities expect that.
+    pub fn scope(&self) -> String {
+        format!("{}/.default", self.audience)
+    }
+
+    fn override_by(
+        &mut self,
+        described: Vec<Described>,
+        config: &CloudConfig,
+        warnings: &mut Vec<String>,
+    ) -> Result<(), Error> {
+        let wanted = config.cloud.trim();
+        let names: Vec<String> = described.iter().map(|cloud| cloud.name.clone()).collect();
+        let found =
+            described.into_iter().find(|cloud| wanted.is_empty() || cloud.name.eq_ignore_ascii_case(wanted));
+        let Some(found) = found else {
+            warnings.push(format!(
+                "resourceManagerEndpoint={} describes {} and not cloud={wanted}: the endpoints of {} are used",
+                config.resource_manager_endpoint,
+                if names.is_empty() { "no cloud".to_owned() } else { names.join(", ") },
+                self.name
+            ));
+            return Ok(());
+        };
+        let manager = found.resource_manager.filter(|url| !url.is_empty());
+        let manager = manager.as_deref().unwrap_or(&config.resource_manager_endpoint);
+        self.resource_manager = endpoint("resourceManager of the cloud's description", manager)?;
+        set(&mut self.audience, found.authentication.audiences.into_iter().next());
+        if let Some(login) = found.authentication.login_endpoint.filter(|url| !url.is_empty()) {
+            self.authority = endpoint("loginEndpoint of the cloud's description", &login)?;
+        }
+        set(&mut self.name, Some(found.name));
+        set(&mut self.container_registry_suffix, found.suffixes.acr_login_server);
+        set(&mut self.storage_suffix, found.suffixes.storage);
+        Ok(())
+    }
+
+    fn read_environment_file(&mut self, path: &str) -> Result<(), Error> {
+        let bad = |why: String| Error::Configuration {
+            reason: format!("AZURE_ENVIRONMENT_FILEPATH={path}: {why}"),
+        };
+        let text = std::fs::read(path).map_err(|error| bad(format!("cannot be read: {error}")))?;
+        let file: EnvironmentFile =
+            serde_json::from_slice(text.trim_ascii_start().strip_prefix(b"\xef\xbb\xbf").unwrap_or(&text))
+                .map_err(|error| bad(format!("is no environment file: {error}")))?;
+        if !file.resource_manager_endpoint.is_empty() && !file.token_audience.is_empty() {
+            self.resource_manager = endpoint("resourceManagerEndpoint", &file.resource_manager_endpoint)?;
+            self.audience = file.token_audience;
+        }
+        if !file.active_directory_endpoint.is_empty() {
+            self.authority = endpoint("activeDirectoryEndpoint", &file.active_directory_endpoint)?;
+        }
+        set(&mut self.container_registry_suffix, Some(file.container_registry_suffix));
+        set(&mut self.storage_suffix, Some(file.storage_endpoint_suffix));
+        set(&mut self.public_ip_suffix, Some(file.public_ip_suffix));
+        Ok(())
+    }
+}
+
+async fn describe(address: &str, transport: &Transport) -> Result<Vec<Described>, Error> {
+    let bad = |why: String| Error::Configuration {
+        reason: format!("resourceManagerEndpoint={address}: the cloud's description {why}"),
+    };
+    let base = endpoint("resourceManagerEndpoint", address)?;
+    let target = format!("{}/metadata/endpoints?api-version=2019-05-01", base.as_str().trim_end_matches('/'));
+    let request = http::Request::get(target)
+        .header(http::header::ACCEPT, "application/json")
+        .body(Bytes::new())
+        .map_err(|error| bad(format!("cannot be asked for: {error}")))?;
+    let answer = match tokio::time::timeout(METADATA_TIMEOUT, transport.send(request)).await {
+        Err(_) => return Err(bad(format!("did not come within {} s", METADATA_TIMEOUT.as_secs()))),
+        Ok(Err(error)) => return Err(bad(format!("cannot be had: {error}"))),
+        Ok(Ok(answer)) => answer,
+    };
+    if !answer.status().is_success() {
+        return Err(bad(format!("cannot be had: status {}", answer.status().as_u16())));
+    }
+    serde_json::from_slice(answer.body()).map_err(|error| bad(format!("is not one: {error}")))
+}

@@ -1,0 +1,124 @@
+//! What every attempt is reported as: to the log, and to whoever counts.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::Class;
+
+/// What an attempt was for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Purpose {
+    /// Reading one resource.
+    Read,
+    /// Reading a page of a list.
+    List,
+    /// Creating, replacing or patching a resource.
+    Write,
+    /// Deleting a resource.
+    Delete,
+    /// An action on a resource (POST).
+    Action,
+    /// Asking how an operation is doing.
+    Poll,
+    /// Reading the resource after its operation is done.
+    FinalRead,
+    /// Registering a resource provider with the subscription.
+    Register,
+}
+
+impl Purpose {
+    /// A word for labels and tables.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::List => "list",
+            Self::Write => "write",
+            Self::Delete => "delete",
+            Self::Action => "action",
+            Self::Poll => "poll",
+            Self::FinalRead => "final read",
+            Self::Register => "register",
+        }
+    }
+}
+
+impl fmt::Display for Purpose {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// One attempt at one request.
+#[derive(Debug, Clone)]
+pub struct CallRecord<'a> {
+    /// The HTTP method.
+    pub method: &'a str,
+    /// The full resource type, such as `Microsoft.Network/loadBalancers`.
+    pub resource_type: &'a str,
+    /// The resource's name; for lists that of the scope.
+    pub resource_name: &'a str,
+    /// The subscription's id.
+    pub subscription: &'a str,
+    /// The resource group's name, where there is one.
+    pub resource_group: Option<&'a str>,
+    /// What it was for.
+    pub purpose: Purpose,
+    /// The class it queued in.
+    pub class: Class,
+    /// The HTTP status; absent when no answer came.
+    pub status: Option<u16>,
+    /// Time from sending to the whole answer, without waiting for the budget.
+    pub duration: Duration,
+    /// Time spent waiting for the budget before sending.
+    pub waited: Duration,
+    /// 1 for the first try, 2 for the first repetition, ...
+    pub attempt: u32,
+    /// Azure's error code, or `transport` when no answer came; absent on success.
+    pub reason: Option<&'a str>,
+    /// Azure's id of the request.
+    pub request_id: Option<&'a str>,
+    /// Whether the answer closed a budget.
+    pub throttled: bool,
+}
+
+/// Is told of every attempt, as it ends. Called on the task that made the request: must not block.
+pub trait CallObserver: Send + Sync {
+    /// Takes note of one attempt.
+    fn on_call(&self, call: &CallRecord<'_>);
+}
+
+impl<F: Fn(&CallRecord<'_>) + Send + Sync> CallObserver for F {
+    fn on_call(&self, call: &CallRecord<'_>) {
+        self(call);
+    }
+}
+
+pub(crate) fn log(call: &CallRecord<'_>) {
+    let ms = u64::try_from(call.duration.as_millis()).unwrap_or(u64::MAX);
+    let CallRecord { method, resource_type, resource_name, purpose, attempt, .. } = call;
+    let (status, request_id) = (call.status.unwrap_or_default(), call.request_id.unwrap_or_default());
+    match call.reason {
+        None => tracing::debug!(
+            method,
+            resource_type,
+            name = resource_name,
+            purpose = purpose.as_str(),
+            status,
+            ms,
+            request_id,
+            "azure call"
+        ),
+        Some(code) => tracing::info!(
+            method,
+            resource_type,
+            name = resource_name,
+            purpose = purpose.as_str(),
+            status,
+            code,
+            ms,
+            attempt,
+            request_id,
+            "azure call failed"
+        ),
+    }
+}

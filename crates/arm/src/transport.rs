@@ -1,0 +1,273 @@
+//! How requests travel: over TLS, or straight into a service in the same process.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use http::{HeaderValue, Uri};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper_rustls::HttpsConnector;
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use rustls::{ClientConfig, RootCertStore};
+use rustls_pki_types::CertificateDer;
+use rustls_pki_types::pem::PemObject;
+use tower::{Service, ServiceExt};
+
+use crate::Error;
+use crate::proxy::{ProxyConnector, ProxySettings};
+
+/// No answer of Azure's is larger than 8 MB; more is not read into memory.
+const LARGEST_BODY: usize = 64 << 20;
+
+/// Makes `ring` the process's provider of cryptography. Call it first in `main`: libraries that build
+/// their own TLS settings look for it. Calling it again changes nothing.
+pub fn install_crypto_provider() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+}
+
+/// No answer came. The text is one line, causes joined by colons.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{reason}")]
+pub struct TransportError {
+    reason: String,
+}
+
+impl TransportError {
+    /// An error in plain words.
+    pub fn new(reason: impl Into<String>) -> Self {
+        Self { reason: reason.into() }
+    }
+
+    fn of(error: &(dyn std::error::Error + 'static)) -> Self {
+        let mut reason = error.to_string();
+        let mut source = error.source();
+        while let Some(cause) = source {
+            let text = cause.to_string();
+            if !reason.contains(&text) {
+                reason.push_str(": ");
+                reason.push_str(&text);
+            }
+            source = cause.source();
+        }
+        Self { reason }
+    }
+
+    /// What went wrong.
+    pub fn reason(&self) -> &str {
+        &self.reason
+    }
+}
+
+/// How to reach Azure.
+#[derive(Debug, Clone)]
+pub struct TransportOptions {
+    /// PEM texts of certificate authorities to trust besides the system's.
+    pub extra_roots: Vec<String>,
+    /// Whether to trust the system's authorities (or those that `SSL_CERT_FILE` names).
+    pub system_roots: bool,
+    /// The proxy.
+    pub proxy: ProxySettings,
+    /// How long one request may take, its answer's body included.
+    pub request_timeout: Duration,
+    /// Where requests to a host go instead: `("169.254.169.254", "http://127.0.0.1:4000")`.
+    pub redirects: Vec<(String, String)>,
+}
+
+impl Default for TransportOptions {
+    /// The system's authorities, no proxy, 60 s a request.
+    fn default() -> Self {
+        Self {
+            extra_roots: Vec::new(),
+            system_roots: true,
+            proxy: ProxySettings::default(),
+            request_timeout: Duration::from_secs(60),
+            redirects: Vec::new(),
+        }
+    }
+}
+
+#[async_trait]
+trait Exchange: Send + Sync {
+    async fn exchange(&self, request: http::Request<Bytes>) -> Result<http::Response<Bytes>, TransportError>;
+}
+
+/// Carries requests. Clones share their connections.
+#[derive(Clone)]
+pub struct Transport {
+    way: Arc<dyn Exchange>,
+    timeout: Duration,
+    redirects: Arc<[(String, Uri)]>,
+}
+
+impl fmt::Debug for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Transport(timeout {:?})", self.timeout)
+    }
+}
+
+impl Transport {
+    /// A transport over the network: TLS 1.2 or later, HTTP/2 where the server offers it.
+    pub fn connect(options: TransportOptions) -> Result<Self, Error> {
+        let configuration = |reason: String| Error::Configuration { reason };
+        let mut roots = RootCertStore::empty();
+        if options.system_roots {
+            let found = rustls_native_certs::load_native_certs();
+            roots.add_parsable_certificates(found.certs);
+        }
+        for pem in &options.extra_roots {
+            for certificate in CertificateDer::pem_slice_iter(pem.as_bytes()) {
+                let certificate = certificate.map_err(|error| {
+                    configuration(format!("an extra certificate authority is no PEM: {error}"))
+                })?;
+                roots.add(certificate).map_err(|error| {
+                    configuration(format!("an extra certificate authority is unusable: {error}"))
+                })?;
+            }
+        }
+        if roots.is_empty() {
+            return Err(configuration(
+                "no certificate authorities found: install the system's CA bundle or set SSL_CERT_FILE"
+                    .into(),
+            ));
+        }
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let tls = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|error| configuration(format!("TLS cannot be set up: {error}")))?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        let mut direct = HttpConnector::new();
+        direct.enforce_http(false);
+        direct.set_nodelay(true);
+        direct.set_connect_timeout(Some(Duration::from_secs(30)));
+        direct.set_keepalive(Some(Duration::from_secs(30)));
+        let connector = hyper_rustls::HttpsConnectorBuilder::new()
+            .with_tls_config(tls)
+            .https_or_http()
+            .enable_all_versions()
+            .wrap_connector(ProxyConnector { direct, matcher: options.proxy.matcher() });
+        let client = Client::builder(TokioExecutor::new())
+            .timer(TokioTimer::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(Duration::from_secs(90))
+            .http2_keep_alive_interval(Duration::from_secs(30))
+            .http2_keep_alive_timeout(Duration::from_secs(15))
+            .build(connector);
+        let redirects = options
+            .redirects
+            .iter()
+            .map(|(host, to)| match to.parse::<Uri>() {
+                Ok(uri) if uri.scheme().is_some() && uri.authority().is_some() => Ok((host.clone(), uri)),
+                _ => Err(configuration(format!(
+                    "requests to {host} cannot be redirected to `{to}`: it is no URL"
+                ))),
+            })
+            .collect::<Result<Vec<_>, Error>>()?;
+        Ok(Self {
+            way: Arc::new(Network(client)),
+            timeout: options.request_timeout,
+            redirects: redirects.into(),
+        })
+    }
+
+    /// A transport into a service of this process, such as an `axum::Router`: no sockets, and time that
+    /// tests can pause.
+    pub fn in_process<S, B>(service: S) -> Self
+    where
+        S: Service<http::Request<Full<Bytes>>, Response = http::Response<B>> + Clone + Send + Sync + 'static,
+        S::Future: Send,
+        S::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+        B: hyper::body::Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        Self {
+            way: Arc::new(InProcess(service)),
+            timeout: TransportOptions::default().request_timeout,
+            redirects: Arc::new([]),
+        }
+    }
+
+    /// Sends a request with an absolute URI and reads the whole answer, whatever its status.
+    pub async fn send(
+        &self,
+        mut request: http::Request<Bytes>,
+    ) -> Result<http::Response<Bytes>, TransportError> {
+        if !self.redirects.is_empty() {
+            self.redirect(&mut request)?;
+        }
+        match tokio::time::timeout(self.timeout, self.way.exchange(request)).await {
+            Ok(answer) => answer,
+            Err(_) => Err(TransportError::new(format!("no answer within {} s", self.timeout.as_secs()))),
+        }
+    }
+
+    fn redirect(&self, request: &mut http::Request<Bytes>) -> Result<(), TransportError> {
+        let host = request.uri().host().unwrap_or_default();
+        if let Some((_, to)) = self.redirects.iter().find(|(from, _)| from == host) {
+            let mut parts = request.uri().clone().into_parts();
+            parts.scheme = to.scheme().cloned();
+            parts.authority = to.authority().cloned();
+            *request.uri_mut() =
+                Uri::from_parts(parts).map_err(|error| TransportError::new(error.to_string()))?;
+        }
+        Ok(())
+    }
+}
+
+struct Network(Client<HttpsConnector<ProxyConnector>, Full<Bytes>>);
+
+#[async_trait]
+impl Exchange for Network {
+    async fn exchange(&self, request: http::Request<Bytes>) -> Result<http::Response<Bytes>, TransportError> {
+        let answer =
+            self.0.request(request.map(Full::new)).await.map_err(|error| TransportError::of(&error))?;
+        collect(answer).await
+    }
+}
+
+struct InProcess<S>(S);
+
+#[async_trait]
+impl<S, B> Exchange for InProcess<S>
+where
+    S: Service<http::Request<Full<Bytes>>, Response = http::Response<B>> + Clone + Send + Sync + 'static,
+    S::Future: Send,
+    S::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    B: hyper::body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    async fn exchange(
+        &self,
+        mut request: http::Request<Bytes>,
+    ) -> Result<http::Response<Bytes>, TransportError> {
+        // Over a network hyper sets it.
+        let host = request.uri().authority().and_then(|host| HeaderValue::from_str(host.as_str()).ok());
+        if let Some(host) = host {
+            request.headers_mut().entry(http::header::HOST).or_insert(host);
+        }
+        let service = self.0.clone();
+        let answer = service
+            .oneshot(request.map(Full::new))
+            .await
+            .map_err(|error| TransportError::of(error.into().as_ref()))?;
+        collect(answer).await
+    }
+}
+
+async fn collect<B>(answer: http::Response<B>) -> Result<http::Response<Bytes>, TransportError>
+where
+    B: hyper::body::Body<Data = Bytes> + Send,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let (parts, body) = answer.into_parts();
+    let body = Limited::new(body, LARGEST_BODY)
+        .collect()
+        .await
+        .map_err(|error| TransportError::of(error.as_ref()))?
+        .to_bytes();
+    Ok(http::Response::from_parts(parts, body))
+}
