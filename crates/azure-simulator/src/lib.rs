@@ -2,6 +2,7 @@
 
 mod documents;
 pub mod tls;
+pub mod packet;
 pub mod serve;
 pub mod imds;
 pub mod entra;

@@ -1,0 +1,163 @@
+//! Which members of a pool take new flows, and why.
+
+use std::net::IpAddr;
+
+use azure_types::ResourceId;
+use serde::Serialize;
+
+use super::balancer::{AdminState, LoadBalancer, Member, Pool, Probe};
+use super::network::{Network, Power};
+use super::security_group::{Access, Decision, Direction, Flow, PROBE_SOURCE, PROBE_SOURCE_V6};
+use super::{ProbeAnswers, Protocol};
+
+/// Whether a member of a pool takes new flows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "because")]
+pub enum Health {
+    /// It answers the probe.
+    Answers,
+    /// The rule has no probe, so every member takes flows.
+    NotProbed,
+    /// The administrative state says so.
+    AdminUp,
+    /// The administrative state forbids it.
+    AdminDown,
+    /// It does not answer the probe.
+    Silent,
+    /// A security rule keeps the probe away.
+    ProbeDenied {
+        /// The decision.
+        decision: Decision,
+    },
+    /// The machine is stopped.
+    Stopped,
+    /// The machine is off its host.
+    Deallocated,
+    /// No machine has the address.
+    NoMachine,
+}
+
+impl Health {
+    /// Whether new flows go there.
+    pub fn takes_flows(&self) -> bool {
+        matches!(self, Self::Answers | Self::NotProbed | Self::AdminUp)
+    }
+
+    /// A few plain words.
+    pub fn words(&self) -> String {
+        match self {
+            Self::Answers => "answers the probe".to_owned(),
+            Self::NotProbed => "no probe asked for".to_owned(),
+            Self::AdminUp => "set up by an operator".to_owned(),
+            Self::AdminDown => "set down by an operator".to_owned(),
+            Self::Silent => "does not answer the probe".to_owned(),
+            Self::ProbeDenied { decision } => {
+                format!("probe kept away by security rule {}", decision.rule)
+            }
+            Self::Stopped => "machine is stopped".to_owned(),
+            Self::Deallocated => "machine is deallocated".to_owned(),
+            Self::NoMachine => "no machine has this address".to_owned(),
+        }
+    }
+}
+
+/// A member of a pool as one rule sees it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct MemberState {
+    /// The machine's name, or the bare address where no machine has it.
+    pub node: String,
+    /// The machine, if there is one.
+    pub machine: Option<ResourceId>,
+    /// The private address.
+    pub address: Option<IpAddr>,
+    /// The administrative state.
+    pub admin_state: AdminState,
+    /// Whether and why it takes new flows.
+    pub health: Health,
+    #[serde(skip)]
+    pub(super) interface: Option<usize>,
+}
+
+impl Network {
+    /// The states of a rule's pool members.
+    pub(super) fn members(
+        &self,
+        balancer: &LoadBalancer,
+        pools: &[ResourceId],
+        probe: Option<&ResourceId>,
+        answers: &dyn ProbeAnswers,
+    ) -> Vec<MemberState> {
+        let probe = probe.and_then(|probe| balancer.probe(probe));
+        let members =
+            pools.iter().filter_map(|pool| balancer.pool(pool)).flat_map(|pool: &Pool| &pool.members);
+        let mut states: Vec<MemberState> = members.map(|member| self.state(member, probe, answers)).collect();
+        if probe.is_some_and(|probe| probe.all_when_none)
+            && !states.iter().any(|state| state.health.takes_flows())
+        {
+            for state in &mut states {
+                if matches!(state.health, Health::Silent | Health::ProbeDenied { .. } | Health::Stopped) {
+                    state.health = Health::NotProbed;
+                }
+            }
+        }
+        states
+    }
+
+    fn state(&self, member: &Member, probe: Option<&Probe>, answers: &dyn ProbeAnswers) -> MemberState {
+        let interface = member.interface.and_then(|index| self.interfaces.get(index));
+        MemberState {
+            node: match (interface, member.address) {
+                (Some(interface), _) => self.node_name(interface),
+                (None, Some(address)) => address.to_string(),
+                (None, None) => String::new(),
+            },
+            machine: interface.and_then(|interface| interface.machine.clone()),
+            address: member.address,
+            admin_state: member.admin_state,
+            health: self.health(member, probe, answers),
+            interface: member.interface,
+        }
+    }
+
+    fn health(&self, member: &Member, probe: Option<&Probe>, answers: &dyn ProbeAnswers) -> Health {
+        let Some(interface) = member.interface.and_then(|index| self.interfaces.get(index)) else {
+            return Health::NoMachine;
+        };
+        let (Some(machine), Some(address)) = (&interface.machine, interface.address) else {
+            return Health::NoMachine;
+        };
+        let power = self.power_of(interface);
+        if power == Power::Deallocated {
+            return Health::Deallocated;
+        }
+        match (member.admin_state, probe) {
+            (AdminState::Up, _) => Health::AdminUp,
+            (AdminState::Down, _) => Health::AdminDown,
+            (AdminState::None, None) => Health::NotProbed,
+            (AdminState::None, Some(_)) if power == Power::Stopped => Health::Stopped,
+            (AdminState::None, Some(probe)) => {
+                let flow = Flow {
+                    source: if address.is_ipv4() { PROBE_SOURCE } else { PROBE_SOURCE_V6 },
+                    source_port: super::default_source_port(),
+                    source_interface: None,
+                    destination: address,
+                    port: probe.port,
+                    destination_interface: Some(interface),
+                    protocol: Protocol::Tcp,
+                };
+                let denied = self
+                    .decisions(interface, &flow, Direction::Inbound)
+                    .pop()
+                    .filter(|decision| decision.access == Access::Deny);
+                if let Some(decision) = denied {
+                    return Health::ProbeDenied { decision };
+                }
+                if answers.answers(machine, address, &probe.protocol, probe.port, probe.path.as_deref()) {
+                    Health::Answers
+                } else {
+                    Health::Silent
+                }
+            }
+        }
+    }
+}

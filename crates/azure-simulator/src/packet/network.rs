@@ -1,0 +1,294 @@
+//! What the packet oracle knows: the simulated network, read once from its documents.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+
+use azure_types::ResourceId;
+use ipnet::IpNet;
+use serde_json::Value;
+
+use super::balancer::LoadBalancer;
+use super::json::{address_at, id_at, id_of, ids_at, items, text_at};
+use super::security_group::SecurityGroup;
+use crate::Documents;
+
+/// The simulated network at one moment. Read it once to trace many packets.
+#[derive(Debug, Default)]
+pub struct Network {
+    pub(super) interfaces: Vec<Interface>,
+    by_address: HashMap<IpAddr, Vec<usize>>,
+    by_configuration: HashMap<ResourceId, usize>,
+    pub(super) machines: HashMap<ResourceId, Machine>,
+    pub(super) subnets: HashMap<ResourceId, Subnet>,
+    pub(super) virtual_networks: HashMap<ResourceId, VirtualNetwork>,
+    pub(super) groups: HashMap<ResourceId, SecurityGroup>,
+    pub(super) public_addresses: Vec<PublicAddress>,
+    pub(super) balancers: Vec<LoadBalancer>,
+    pub(super) service_tags: HashMap<String, Vec<IpNet>>,
+    pub(super) seed: u64,
+}
+
+/// One IP configuration of a network interface: an address of a machine.
+#[derive(Debug, Clone)]
+pub(super) struct Interface {
+    /// The IP configuration's id.
+    pub id: ResourceId,
+    pub interface: ResourceId,
+    pub machine: Option<ResourceId>,
+    pub address: Option<IpAddr>,
+    pub subnet: Option<ResourceId>,
+    pub group: Option<ResourceId>,
+    pub pools: Vec<ResourceId>,
+    pub public_address: Option<ResourceId>,
+    pub application_groups: Vec<ResourceId>,
+}
+
+/// A virtual machine or scale set instance.
+#[derive(Debug, Clone)]
+pub(super) struct Machine {
+    pub name: String,
+    /// The resource's own name, such as `pool_0`; differs from the host name in scale sets.
+    pub resource_name: String,
+    pub power: Power,
+}
+
+/// Whether a machine runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Power {
+    Running,
+    /// Stopped, starting or stopping, but still on a host: it is offered packets and answers none.
+    Stopped,
+    /// Off its host: no packet is sent there.
+    Deallocated,
+}
+
+#[derive(Debug)]
+pub(super) struct Subnet {
+    pub virtual_network: ResourceId,
+    pub group: Option<ResourceId>,
+}
+
+#[derive(Debug)]
+pub(super) struct VirtualNetwork {
+    pub prefixes: Vec<IpNet>,
+    pub peers: Vec<ResourceId>,
+}
+
+#[derive(Debug)]
+pub(super) struct PublicAddress {
+    pub id: ResourceId,
+    pub address: Option<IpAddr>,
+    pub standard: bool,
+    pub used_by: Option<ResourceId>,
+}
+
+impl Network {
+    /// Reads the network out of a simulated Azure.
+    pub fn read(documents: &dyn Documents) -> Self {
+        let mut network = Self::default();
+        for document in documents.of_type("Microsoft.Network/virtualNetworks") {
+            network.read_virtual_network(&document);
+        }
+        for document in documents.of_type("Microsoft.Network/networkSecurityGroups") {
+            if let Some(id) = id_of(&document) {
+                network.groups.insert(id.clone(), SecurityGroup::read(id, &document));
+            }
+        }
+        for document in documents.of_type("Microsoft.Network/publicIPAddresses") {
+            if let Some(id) = id_of(&document) {
+                network.public_addresses.push(PublicAddress {
+                    id,
+                    address: address_at(&document, "/properties/ipAddress"),
+                    standard: text_at(&document, "/sku/name")
+                        .is_some_and(|sku| sku.eq_ignore_ascii_case("Standard")),
+                    used_by: id_at(&document, "/properties/ipConfiguration/id"),
+                });
+            }
+        }
+        network.read_machines(documents);
+        for document in documents.of_type("Microsoft.Network/loadBalancers") {
+            if let Some(balancer) = LoadBalancer::read(&document, &network) {
+                network.balancers.push(balancer);
+            }
+        }
+        network
+    }
+
+    /// Chooses another spread of flows over nodes.
+    #[must_use]
+    pub fn with_seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Says which addresses a service tag stands for, such as `AzureCloud`. `Internet`,
+    /// `VirtualNetwork` and `AzureLoadBalancer` are known; a tag that is not matches nothing.
+    #[must_use]
+    pub fn with_service_tag(mut self, tag: &str, prefixes: Vec<IpNet>) -> Self {
+        self.service_tags.insert(tag.to_ascii_lowercase(), prefixes);
+        self
+    }
+
+    fn read_virtual_network(&mut self, document: &Value) {
+        let Some(id) = id_of(document) else { return };
+        for subnet in items(document, "/properties/subnets") {
+            if let Some(subnet_id) = id_of(subnet) {
+                let group = id_at(subnet, "/properties/networkSecurityGroup/id");
+                self.subnets.insert(subnet_id, Subnet { virtual_network: id.clone(), group });
+            }
+        }
+        let prefixes = items(document, "/properties/addressSpace/addressPrefixes")
+            .filter_map(|prefix| prefix.as_str()?.parse().ok())
+            .collect();
+        let peers = items(document, "/properties/virtualNetworkPeerings")
+            .filter(|peering| {
+                text_at(peering, "/properties/peeringState")
+                    .is_none_or(|state| state.eq_ignore_ascii_case("Connected"))
+            })
+            .filter_map(|peering| id_at(peering, "/properties/remoteVirtualNetwork/id"))
+            .collect();
+        self.virtual_networks.insert(id, VirtualNetwork { prefixes, peers });
+    }
+
+    fn read_machines(&mut self, documents: &dyn Documents) {
+        const INSTANCES: &str = "Microsoft.Compute/virtualMachineScaleSets/virtualMachines";
+        let mut instance_pools = HashMap::new();
+        for document in documents.of_type(INSTANCES) {
+            if let Some(id) = self.read_machine(&document) {
+                instance_pools_of(&id, &document, &mut instance_pools);
+            }
+        }
+        for document in documents.of_type("Microsoft.Compute/virtualMachines") {
+            self.read_machine(&document);
+        }
+        for document in documents.of_type(&format!("{INSTANCES}/networkInterfaces")) {
+            self.read_interface(&document, Some(&instance_pools));
+        }
+        for document in documents.of_type("Microsoft.Network/networkInterfaces") {
+            self.read_interface(&document, None);
+        }
+    }
+
+    fn read_machine(&mut self, document: &Value) -> Option<ResourceId> {
+        let id = id_of(document)?;
+        let resource_name = text_at(document, "/name").unwrap_or_else(|| id.name()).to_owned();
+        let host = text_at(document, "/properties/osProfile/computerName").filter(|name| !name.is_empty());
+        let name = host.map_or_else(|| resource_name.clone(), str::to_owned);
+        self.machines.insert(id.clone(), Machine { name, resource_name, power: power(document) });
+        Some(id)
+    }
+
+    /// `instance_pools` is given for interfaces of scale set instances, whose membership the
+    /// instance's own configuration decides (`spec/arm-wire.md`, 10.2).
+    fn read_interface(
+        &mut self,
+        document: &Value,
+        instance_pools: Option<&HashMap<ResourceId, Vec<ResourceId>>>,
+    ) {
+        let Some(interface) = id_of(document) else { return };
+        let machine = match instance_pools {
+            Some(_) => interface.parent(),
+            None => id_at(document, "/properties/virtualMachine/id"),
+        };
+        let group = id_at(document, "/properties/networkSecurityGroup/id");
+        for configuration in items(document, "/properties/ipConfigurations") {
+            let id = id_of(configuration)
+                .or_else(|| Some(interface.child("ipConfigurations", text_at(configuration, "/name")?)));
+            let Some(id) = id else { continue };
+            let pools = instance_pools.and_then(|pools| pools.get(&id).cloned()).unwrap_or_else(|| {
+                match instance_pools {
+                    Some(_) => Vec::new(),
+                    None => ids_at(configuration, "/properties/loadBalancerBackendAddressPools"),
+                }
+            });
+            let address = address_at(configuration, "/properties/privateIPAddress");
+            let index = self.interfaces.len();
+            if let Some(address) = address {
+                self.by_address.entry(address).or_default().push(index);
+            }
+            self.by_configuration.insert(id.clone(), index);
+            self.interfaces.push(Interface {
+                interface: interface.clone(),
+                machine: machine.clone(),
+                address,
+                subnet: id_at(configuration, "/properties/subnet/id"),
+                group: group.clone(),
+                pools,
+                public_address: id_at(configuration, "/properties/publicIPAddress/id"),
+                application_groups: ids_at(configuration, "/properties/applicationSecurityGroups"),
+                id,
+            });
+        }
+    }
+
+    pub(super) fn machine_of(&self, interface: &Interface) -> Option<&Machine> {
+        self.machines.get(interface.machine.as_ref()?)
+    }
+
+    /// What people call the machine behind an interface.
+    pub(super) fn node_name(&self, interface: &Interface) -> String {
+        self.machine_of(interface)
+            .map_or_else(|| interface.interface.name().to_owned(), |machine| machine.name.clone())
+    }
+
+    pub(super) fn power_of(&self, interface: &Interface) -> Power {
+        self.machine_of(interface).map_or(Power::Running, |machine| machine.power)
+    }
+
+    pub(super) fn subnet_of(&self, interface: &Interface) -> Option<&Subnet> {
+        self.subnets.get(interface.subnet.as_ref()?)
+    }
+
+    pub(super) fn virtual_network_of(&self, interface: &Interface) -> Option<&ResourceId> {
+        self.subnet_of(interface).map(|subnet| &subnet.virtual_network)
+    }
+
+    /// Whether private addresses of the one network can be reached from the other.
+    pub(super) fn are_connected(&self, one: &ResourceId, other: &ResourceId) -> bool {
+        one == other || self.virtual_networks.get(one).is_some_and(|network| network.peers.contains(other))
+    }
+
+    /// The interface with a private address, in one virtual network if that is known.
+    pub(super) fn interface_at(&self, address: IpAddr, network: Option<&ResourceId>) -> Option<usize> {
+        self.by_address.get(&address)?.iter().copied().find(|index| {
+            let interface = self.interfaces.get(*index);
+            network.is_none()
+                || interface.is_some_and(|interface| self.virtual_network_of(interface) == network)
+        })
+    }
+
+    /// The interface that has an IP configuration of this id.
+    pub(super) fn interface_of(&self, configuration: &ResourceId) -> Option<usize> {
+        self.by_configuration.get(configuration).copied()
+    }
+}
+
+/// The pools that each IP configuration of a scale set instance is in, by the IP configuration's id.
+fn instance_pools_of(
+    instance: &ResourceId,
+    document: &Value,
+    pools: &mut HashMap<ResourceId, Vec<ResourceId>>,
+) {
+    let path = "/properties/networkProfileConfiguration/networkInterfaceConfigurations";
+    for interface in items(document, path) {
+        let Some(interface_name) = text_at(interface, "/name") else { continue };
+        let interface_id = instance.child("networkInterfaces", interface_name);
+        for configuration in items(interface, "/properties/ipConfigurations") {
+            let Some(name) = text_at(configuration, "/name") else { continue };
+            let found = ids_at(configuration, "/properties/loadBalancerBackendAddressPools");
+            pools.insert(interface_id.child("ipConfigurations", name), found);
+        }
+    }
+}
+
+/// Power by the instance view, where the document carries one; a machine is taken to run otherwise.
+fn power(document: &Value) -> Power {
+    let view = items(document, "/properties/instanceView/statuses")
+        .filter_map(|status| text_at(status, "/code"))
+        .find_map(|code| code.strip_prefix("PowerState/"));
+    match view {
+        None | Some("running") => Power::Running,
+        Some("deallocated" | "deallocating") => Power::Deallocated,
+        Some(_) => Power::Stopped,
+    }
+}
