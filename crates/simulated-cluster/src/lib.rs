@@ -1,0 +1,3 @@
+//! Both simulators joined into one cluster: machines become nodes, nodes answer probes.
+
+pub mod manifests;
