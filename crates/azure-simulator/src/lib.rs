@@ -1,10 +1,32 @@
 //! Azure in one process: Resource Manager, Entra, instance metadata, packet oracle.
+//!
+//! [`Azure`] holds documents and rules, not canned answers. A resource provider is a module with a
+//! list of resource types (`providers.rs` names them); the engine knows none of them by name.
+//! It shares no code with our client or planner beyond resource ids, so that it stays an independent
+//! witness of what they do.
 
+mod azure;
+mod cloud;
+mod compute;
+mod control;
 mod documents;
-pub mod tls;
-pub mod packet;
-pub mod serve;
-pub mod imds;
+mod engine;
 pub mod entra;
+mod http;
+pub mod imds;
+mod listed;
+mod network;
+mod options;
+pub mod packet;
+mod providers;
+mod resources;
+pub mod serve;
+pub mod tls;
 
+pub use azure::{Azure, PowerState};
 pub use documents::Documents;
+pub use engine::error::Refusal;
+pub use engine::fault::{Fault, FaultAction};
+pub use engine::journal::{Counts, Journal, JournalEntry, RequestKind};
+pub use engine::latency::{LatencyProfile, LatencyRule};
+pub use options::{Budgets, Options};

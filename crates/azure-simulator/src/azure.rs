@@ -1,0 +1,363 @@
+//! The handle on one simulated Azure.
+
+use std::sync::{Arc, Weak};
+
+use azure_types::ResourceId;
+use jiff::Timestamp;
+use parking_lot::{Mutex, RwLock};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use crate::Documents;
+use crate::engine::answer::Resolved;
+use crate::engine::error::Refusal;
+use crate::engine::fault::Fault;
+use crate::engine::journal::Journal;
+use crate::engine::latency::LatencyProfile;
+use crate::engine::world::{Course, World};
+use crate::engine::write::Conditions;
+use crate::entra::{Clock, TokenVerifier};
+use crate::options::Options;
+
+/// One simulated Azure. Clones are cheap and stand for the same Azure.
+///
+/// Requests go through [`Azure::router`]; builders, tests and the demo may also reach in directly.
+/// All time is tokio's: under a paused clock operations take no real time.
+#[derive(Clone)]
+pub struct Azure {
+    pub(crate) inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) world: Mutex<World>,
+    pub(crate) options: Arc<Options>,
+    revision: watch::Sender<u64>,
+    verifier: RwLock<Option<Arc<dyn TokenVerifier>>>,
+    external_url: RwLock<Option<String>>,
+}
+
+/// The power state of a machine, as its instance view words it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PowerState {
+    /// `PowerState/starting`
+    Starting,
+    /// `PowerState/running`
+    Running,
+    /// `PowerState/stopping`
+    Stopping,
+    /// `PowerState/stopped`: off, but still on its host.
+    Stopped,
+    /// `PowerState/deallocating`
+    Deallocating,
+    /// `PowerState/deallocated`
+    Deallocated,
+}
+
+impl PowerState {
+    /// The word behind `PowerState/`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Starting => "starting",
+            Self::Running => "running",
+            Self::Stopping => "stopping",
+            Self::Stopped => "stopped",
+            Self::Deallocating => "deallocating",
+            Self::Deallocated => "deallocated",
+        }
+    }
+
+    /// Reads the word behind `PowerState/`.
+    pub fn parse(word: &str) -> Option<Self> {
+        [Self::Starting, Self::Running, Self::Stopping, Self::Stopped, Self::Deallocating, Self::Deallocated]
+            .into_iter()
+            .find(|state| state.as_str().eq_ignore_ascii_case(word))
+    }
+}
+
+impl std::fmt::Debug for Azure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Azure").field("options", &self.inner.options).finish_non_exhaustive()
+    }
+}
+
+impl Azure {
+    /// An Azure without any resource.
+    pub fn new(options: Options) -> Self {
+        let options = Arc::new(options);
+        let world = World::new(options.clone(), crate::providers::all());
+        let inner = Inner {
+            world: Mutex::new(world),
+            external_url: RwLock::new(options.external_url.clone()),
+            options,
+            revision: watch::Sender::new(0),
+            verifier: RwLock::new(None),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// How it was set up.
+    pub fn options(&self) -> &Options {
+        &self.inner.options
+    }
+
+    /// The HTTP surface: Resource Manager, cloud metadata and the control API under `/_cerulean/`.
+    /// Also a tower service for callers in the same process.
+    pub fn router(&self) -> axum::Router {
+        crate::http::router(self.clone())
+    }
+
+    /// Lets this verifier judge bearer tokens. Also makes `Authorization` headers necessary.
+    pub fn set_verifier(&self, verifier: Arc<dyn TokenVerifier>) {
+        *self.inner.verifier.write() = Some(verifier);
+    }
+
+    pub(crate) fn verifier(&self) -> Option<Arc<dyn TokenVerifier>> {
+        self.inner.verifier.read().clone()
+    }
+
+    /// Sets the base URL of links in answers, once the port is known. See [`Options::external_url`].
+    pub fn set_external_url(&self, url: Option<String>) {
+        *self.inner.external_url.write() = url;
+    }
+
+    pub(crate) fn external_url(&self) -> Option<String> {
+        self.inner.external_url.read().clone()
+    }
+
+    /// Replaces the latencies of operations that start from now on.
+    pub fn set_latency(&self, latency: LatencyProfile) {
+        self.inner.world.lock().latency = latency;
+    }
+
+    /// The simulated wall-clock time.
+    pub fn now(&self) -> Timestamp {
+        self.inner.world.lock().now()
+    }
+
+    /// The simulated wall clock, for whoever issues or checks tokens beside this Azure.
+    pub fn clock(&self) -> Clock {
+        let azure = self.clone();
+        Arc::new(move || azure.now())
+    }
+
+    /// Creates or replaces a resource (or child resource) as its builder: the same rules as a PUT over
+    /// HTTP, but done at once, without tokens, budgets, faults and journal. A missing resource group
+    /// is made in the Azure's region; a missing `location` is the group's.
+    ///
+    /// # Errors
+    ///
+    /// What Azure would refuse.
+    pub fn put(&self, id: &ResourceId, mut document: Value) -> Result<Value, Refusal> {
+        self.change(|world| {
+            if let Some(group) = id.group_name() {
+                let group_id = ResourceId::group(id.subscription_id(), group);
+                if id.namespace().is_none() {
+                    return world.put_group(id.subscription_id(), group, document).map(|a| a.body.unwrap_or_default());
+                }
+                if world.store.get(&group_id).is_none() {
+                    let location = world.options.region.clone();
+                    world.put_group(id.subscription_id(), group, json!({ "location": location }))?;
+                }
+            }
+            let resolved = resolve(world, id)?;
+            if resolved.kind.tracked() && resolved.below.is_empty() && document.get("location").is_none() {
+                let location = world.location(&resolved.id);
+                if let Some(document) = document.as_object_mut() {
+                    document.insert("location".into(), location.into());
+                }
+            }
+            world.put(&resolved, document, &Conditions::default(), &at_once())?;
+            Ok(world.document(id).unwrap_or_default())
+        })
+    }
+
+    /// Deletes a resource or group at once, with Azure's delete guards.
+    ///
+    /// # Errors
+    ///
+    /// What Azure would refuse.
+    pub fn delete(&self, id: &ResourceId) -> Result<(), Refusal> {
+        self.change(|world| {
+            if let (None, Some(group)) = (id.namespace(), id.group_name()) {
+                return world.delete_group(id.subscription_id(), group, &at_once()).map(drop);
+            }
+            let resolved = resolve(world, id)?;
+            world.delete(&resolved, &Conditions::default(), &at_once()).map(drop)
+        })
+    }
+
+    /// Changes a resource behind everybody's back, as a foreign operator would: reads it, lets `edit`
+    /// change it and writes it, at once.
+    ///
+    /// # Errors
+    ///
+    /// What Azure would refuse; also when the resource is absent.
+    pub fn edit(&self, id: &ResourceId, edit: impl FnOnce(&mut Value)) -> Result<Value, Refusal> {
+        let Some(mut document) = self.document(id) else {
+            return Err(Refusal::new(404, "ResourceNotFound", format!("The Resource '{id}' was not found.")));
+        };
+        edit(&mut document);
+        self.put(id, document)
+    }
+
+    /// What was asked so far.
+    pub fn journal(&self) -> Journal {
+        self.inner.world.lock().journal.after(0)
+    }
+
+    /// What was asked after the request with this number.
+    pub fn journal_after(&self, sequence: u64) -> Journal {
+        self.inner.world.lock().journal.after(sequence)
+    }
+
+    /// Forgets what was asked so far, counts included; numbering goes on.
+    pub fn clear_journal(&self) {
+        self.inner.world.lock().journal.clear();
+    }
+
+    /// Puts a fault in force.
+    pub fn inject(&self, fault: Fault) {
+        self.inner.world.lock().faults.declare(fault);
+    }
+
+    /// The faults in force.
+    pub fn faults(&self) -> Vec<Fault> {
+        self.inner.world.lock().faults.list()
+    }
+
+    /// Takes all faults out of force.
+    pub fn clear_faults(&self) {
+        self.inner.world.lock().faults.clear();
+    }
+
+    /// A revision number that rises with every change of a document and with every request. For pages
+    /// and stand-in kubelets: await a change, then read what is of interest.
+    pub fn subscribe(&self) -> watch::Receiver<u64> {
+        self.inner.revision.subscribe()
+    }
+
+    /// How many long-running operations have not ended.
+    pub fn running_operations(&self) -> usize {
+        let mut world = self.inner.world.lock();
+        world.settle();
+        world.operations.running_count()
+    }
+
+    /// Sets the capacity of a scale set, as an autoscaler does; machines come and go at once.
+    ///
+    /// # Errors
+    ///
+    /// What Azure would refuse; also when the scale set is absent.
+    pub fn scale(&self, scale_set: &ResourceId, capacity: u64) -> Result<(), Refusal> {
+        self.change(|world| {
+            let resolved = resolve(world, scale_set)?;
+            let patch = json!({ "sku": { "capacity": capacity } });
+            world.patch(&resolved, patch, &Conditions::default(), &at_once()).map(drop)
+        })
+    }
+
+    /// Removes one instance of a scale set at once; the capacity goes down with it.
+    ///
+    /// # Errors
+    ///
+    /// What Azure would refuse; also when the instance is absent.
+    pub fn remove_instance(&self, scale_set: &ResourceId, instance: &str) -> Result<(), Refusal> {
+        let id = scale_set.child("virtualMachines", instance);
+        if self.document(&id).is_none() {
+            return Err(Refusal::new(404, "ResourceNotFound", format!("The Resource '{id}' was not found.")));
+        }
+        self.delete(&id)
+    }
+
+    /// Switches a scale set instance at once.
+    ///
+    /// # Errors
+    ///
+    /// When the instance is absent.
+    pub fn set_power_state(&self, instance: &ResourceId, state: PowerState) -> Result<(), Refusal> {
+        self.change(|world| crate::compute::power::set(world, instance, state.as_str()))
+    }
+
+    /// Runs a change and tells subscribers.
+    pub(crate) fn change<T>(&self, change: impl FnOnce(&mut World) -> T) -> T {
+        let (value, revision) = {
+            let mut world = self.inner.world.lock();
+            world.settle();
+            let value = change(&mut world);
+            (value, world.revision)
+        };
+        self.inner.tell(revision);
+        value
+    }
+
+    /// Settles the world when an operation ends, so that subscribers hear of it without asking.
+    pub(crate) fn wake_at(&self, due: Instant) {
+        let inner: Weak<Inner> = Arc::downgrade(&self.inner);
+        tokio::spawn(async move {
+            tokio::time::sleep_until(due).await;
+            if let Some(inner) = inner.upgrade() {
+                let revision = {
+                    let mut world = inner.world.lock();
+                    world.settle();
+                    world.revision
+                };
+                inner.tell(revision);
+            }
+        });
+    }
+}
+
+impl Inner {
+    fn tell(&self, revision: u64) {
+        self.revision.send_if_modified(|seen| {
+            let newer = revision > *seen;
+            *seen = revision.max(*seen);
+            newer
+        });
+    }
+}
+
+impl Documents for Azure {
+    fn document(&self, id: &ResourceId) -> Option<Value> {
+        let mut world = self.inner.world.lock();
+        world.settle();
+        world.document(id)
+    }
+
+    fn of_type(&self, resource_type: &str) -> Vec<Value> {
+        self.documents_of_type(resource_type)
+    }
+}
+
+impl Azure {
+    /// The document of one resource, child resource or view, as a GET would show it now.
+    pub fn document(&self, id: &ResourceId) -> Option<Value> {
+        Documents::document(self, id)
+    }
+
+    /// Every document of a full resource type, ordered by id. See [`Documents::of_type`].
+    pub fn documents_of_type(&self, resource_type: &str) -> Vec<Value> {
+        let mut world = self.inner.world.lock();
+        world.settle();
+        world.documents_of_type(resource_type)
+    }
+
+    /// Every resource, top-level ones and scale set instances, ordered by id.
+    pub fn documents(&self) -> Vec<Value> {
+        let mut world = self.inner.world.lock();
+        world.settle();
+        world.store.all().map(|record| world.present(record, Default::default())).collect()
+    }
+}
+
+fn at_once() -> Course {
+    Course { at_once: true, ..Course::default() }
+}
+
+fn resolve(world: &World, id: &ResourceId) -> Result<Resolved, Refusal> {
+    let segments: Vec<String> =
+        id.type_and_name_pairs().into_iter().flat_map(|(kind, name)| [kind.to_owned(), name.to_owned()]).collect();
+    let namespace = id.namespace().unwrap_or_default();
+    world.resolve(id.subscription_id(), id.group_name(), namespace, &segments, "")
+}

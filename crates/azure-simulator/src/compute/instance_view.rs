@@ -1,0 +1,99 @@
+//! Instance views: what a machine looks like from outside (`spec/arm-wire.md`, 10.1 and 10.2).
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::scale_set_instance::{Instances, set_of};
+use crate::engine::document::text;
+use crate::engine::kind::Kind as _;
+use crate::engine::store::{Record, State};
+use crate::engine::world::World;
+
+/// The version that the stand-in guest agents report.
+const AGENT_VERSION: &str = "1.0.0.0";
+
+fn provisioning(state: State) -> (&'static str, &'static str, &'static str) {
+    match state {
+        State::Creating => ("ProvisioningState/creating", "Info", "Creating"),
+        State::Updating => ("ProvisioningState/updating", "Info", "Updating"),
+        State::Deleting => ("ProvisioningState/deleting", "Info", "Deleting"),
+        State::Succeeded => ("ProvisioningState/succeeded", "Info", "Provisioning succeeded"),
+        State::Failed => ("ProvisioningState/failed", "Error", "Provisioning failed"),
+    }
+}
+
+/// The power state, where the machine has one: one that is being made has none yet.
+fn power(record: &Record) -> Option<&str> {
+    record.hidden.get("power").and_then(Value::as_str)
+}
+
+/// The instance view of a scale set instance.
+pub(super) fn of_instance(world: &World, record: &Record) -> Value {
+    let created = record.created.to_string();
+    let (code, level, shown) = provisioning(record.state);
+    let mut statuses = vec![json!({ "code": code, "level": level, "displayStatus": shown, "time": created })];
+    let power = power(record);
+    if let Some(power) = power {
+        let code = format!("PowerState/{power}");
+        statuses.push(json!({ "code": code, "level": "Info", "displayStatus": format!("VM {power}") }));
+    }
+    let disk = text(&record.body, "properties/storageProfile/osDisk/name").unwrap_or_default();
+    let windows = text(&record.body, "properties/storageProfile/osDisk/osType") == Some("Windows");
+    let placement = set_of(world, &record.id).map(|set| world.seed.guid("placement group", set.id.as_str(), 0));
+    let zoned = record.body.get("zones").is_some();
+    let number: u64 = record.id.name().parse().unwrap_or_default();
+    let domain = if zoned { 0 } else { number % 5 };
+    let mut view = json!({
+        "placementGroupId": placement,
+        "platformUpdateDomain": domain,
+        "platformFaultDomain": domain,
+        "computerName": record.hidden.get("computerName"),
+        "disks": [{
+            "name": disk,
+            "statuses": [{
+                "code": "ProvisioningState/succeeded",
+                "level": "Info",
+                "displayStatus": "Provisioning succeeded",
+                "time": created,
+            }],
+        }],
+        "hyperVGeneration": if windows { "V1" } else { "V2" },
+        "statuses": statuses,
+    });
+    // A guest agent reports only while its machine runs.
+    if power == Some("running") && record.state == State::Succeeded {
+        let image = |member: &str| text(&record.body, &format!("properties/storageProfile/imageReference/{member}"));
+        view["osName"] = image("offer").unwrap_or(if windows { "Windows" } else { "Linux" }).into();
+        view["osVersion"] = image("version").unwrap_or("latest").into();
+        view["vmAgent"] = json!({
+            "vmAgentVersion": AGENT_VERSION,
+            "statuses": [{
+                "code": "ProvisioningState/succeeded",
+                "level": "Info",
+                "displayStatus": "Ready",
+                "message": "GuestAgent is running and processing the extensions.",
+                "time": created,
+            }],
+        });
+    }
+    view
+}
+
+/// The instance view of a scale set: how many machines are in which state.
+pub(super) fn of_set(world: &World, record: &Record) -> Value {
+    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+    for instance in world.store.of_kind(Instances.resource_type(), &record.id) {
+        *counts.entry(provisioning(instance.state).0.to_owned()).or_default() += 1;
+        if let Some(power) = power(instance) {
+            *counts.entry(format!("PowerState/{power}")).or_default() += 1;
+        }
+    }
+    let summary: Vec<Value> =
+        counts.into_iter().map(|(code, count)| json!({ "code": code, "count": count })).collect();
+    let (code, level, shown) = provisioning(record.state);
+    json!({
+        "virtualMachine": { "statusesSummary": summary },
+        "statuses": [{ "code": code, "level": level, "displayStatus": shown, "time": record.created.to_string() }],
+    })
+}

@@ -1,0 +1,26 @@
+//! The resource provider `Microsoft.Compute` (`spec/arm-wire.md`, section 10).
+
+mod instance_view;
+mod network_interface;
+mod network_profile;
+pub(crate) mod power;
+pub(crate) mod scale_set;
+mod scale_set_instance;
+
+use crate::engine::kind::Provider;
+use crate::listed::Listed;
+
+/// Versions that clients of today use, newest first; 2018-10-01 serves the NICs of instances.
+const API_VERSIONS: [&str; 6] = ["2025-04-01", "2024-07-01", "2023-09-01", "2021-07-01", "2019-07-01", "2018-10-01"];
+
+pub(crate) fn provider() -> Provider {
+    Provider {
+        namespace: "Microsoft.Compute",
+        kinds: vec![
+            &scale_set::ScaleSets,
+            &scale_set_instance::Instances,
+            &Listed { resource_type: "Microsoft.Compute/virtualMachines", noun: "VirtualMachine" },
+            &Listed { resource_type: "Microsoft.Compute/availabilitySets", noun: "AvailabilitySet" },
+        ],
+    }
+}

@@ -1,0 +1,129 @@
+//! Power states and the actions of scale sets and instances (`spec/arm-wire.md`, 10.1 and 10.2).
+
+use azure_types::ResourceId;
+use serde_json::{Value, json};
+
+use super::scale_set;
+use super::scale_set_instance::{self, is_set};
+use crate::engine::document::items;
+use crate::engine::error::Refusal;
+use crate::engine::kind::Action;
+use crate::engine::operation::Completion;
+use crate::engine::store::State;
+use crate::engine::world::World;
+
+/// An action, with the power state while it runs and after it.
+struct Known {
+    name: &'static str,
+    during: Option<&'static str>,
+    after: Option<&'static str>,
+    /// Whether the caller must say which instances.
+    names_instances: bool,
+}
+
+const ACTIONS: [Known; 8] = [
+    Known { name: "start", during: Some("starting"), after: Some("running"), names_instances: false },
+    Known { name: "powerOff", during: Some("stopping"), after: Some("stopped"), names_instances: false },
+    Known { name: "deallocate", during: Some("deallocating"), after: Some("deallocated"), names_instances: false },
+    Known { name: "restart", during: Some("starting"), after: Some("running"), names_instances: false },
+    Known { name: "redeploy", during: Some("starting"), after: Some("running"), names_instances: false },
+    Known { name: "reimage", during: Some("starting"), after: Some("running"), names_instances: false },
+    Known { name: "manualupgrade", during: None, after: None, names_instances: true },
+    Known { name: "delete", during: None, after: None, names_instances: true },
+];
+
+/// Starts an action on a scale set (some or all of its instances) or on one instance.
+pub(super) fn begin(
+    world: &mut World,
+    id: &ResourceId,
+    action: &str,
+    body: &Value,
+) -> Option<Result<Action, Refusal>> {
+    let known = ACTIONS.iter().find(|known| known.name.eq_ignore_ascii_case(action))?;
+    let set = is_set(world.store.get(id)?);
+    if !set && known.names_instances {
+        return None;
+    }
+    let targets = if set { named_instances(world, id, known, body) } else { Ok(vec![id.clone()]) };
+    let targets = match targets {
+        Ok(targets) => targets,
+        Err(refusal) => return Some(Err(refusal)),
+    };
+    for target in &targets {
+        let Some(record) = world.store.get_mut(target) else { continue };
+        if known.name == "delete" {
+            record.state = State::Deleting;
+        } else {
+            record.state = State::Updating;
+        }
+        if let Some(during) = known.during {
+            record.hidden.insert("power".into(), during.into());
+        }
+    }
+    match known.name {
+        "manualupgrade" => targets.iter().for_each(|target| scale_set_instance::apply_model(world, target)),
+        "delete" => scale_set::lower_capacity(world, id, targets.len() as u64),
+        _ => {}
+    }
+    let completion = Completion::Action(known.name.into(), json!(targets));
+    Some(Ok(Action { completion, answer: None }))
+}
+
+fn named_instances(
+    world: &World,
+    id: &ResourceId,
+    known: &Known,
+    body: &Value,
+) -> Result<Vec<ResourceId>, Refusal> {
+    let all = scale_set::instances(world, id);
+    let names = items(body, "instanceIds");
+    if names.is_empty() && known.names_instances {
+        return Err(Refusal::invalid_parameter("instanceIds", "Required parameter 'instanceIds' is missing (null)."));
+    }
+    if names.is_empty() || names.iter().any(|name| name == "*") {
+        return Ok(all);
+    }
+    names
+        .iter()
+        .map(|name| {
+            let name = name.as_str().unwrap_or_default();
+            all.iter().find(|instance| instance.name() == name).cloned().ok_or_else(|| {
+                Refusal::invalid_parameter(
+                    "instanceIds",
+                    format!("The provided instanceId {name} is not an active Virtual Machine Scale Set VM instanceId."),
+                )
+            })
+        })
+        .collect()
+}
+
+/// Ends an action that went well.
+pub(super) fn finish(world: &mut World, _id: &ResourceId, action: &str, targets: &Value) {
+    let Some(known) = ACTIONS.iter().find(|known| known.name == action) else { return };
+    let targets = targets.as_array().into_iter().flatten().filter_map(Value::as_str);
+    for target in targets.filter_map(|target| ResourceId::parse(target).ok()) {
+        if known.name == "delete" {
+            world.remove(&target);
+            continue;
+        }
+        if let Some(record) = world.store.get_mut(&target) {
+            record.state = State::Succeeded;
+            if let Some(after) = known.after {
+                record.hidden.insert("power".into(), after.into());
+            }
+        }
+    }
+    world.revision += 1;
+}
+
+/// Switches a machine at once, as if somebody pulled its plug.
+pub(crate) fn set(world: &mut World, instance: &ResourceId, state: &str) -> Result<(), Refusal> {
+    let missing = || Refusal::new(404, "ResourceNotFound", format!("The Resource '{instance}' was not found."));
+    let record = world.store.get_mut(instance).filter(|record| !is_set(record)).ok_or_else(missing)?;
+    if record.kind.resource_type() != "Microsoft.Compute/virtualMachineScaleSets/virtualMachines" {
+        return Err(missing());
+    }
+    record.hidden.insert("power".into(), state.into());
+    world.revision += 1;
+    Ok(())
+}

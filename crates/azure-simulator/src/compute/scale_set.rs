@@ -1,0 +1,377 @@
+//! Scale sets with uniform orchestration: model, capacity, upgrade policy (`spec/arm-wire.md`, 10.2).
+
+use std::collections::BTreeMap;
+
+use azure_types::ResourceId;
+use serde_json::{Value, json};
+
+use super::scale_set_instance::{self, Instances};
+use super::{API_VERSIONS, instance_view, network_interface, network_profile, power};
+use crate::engine::document::{
+    Object, at, drop_nulls, fill, integer, into_object, items, merge, stored_reference, strip, take_properties, text,
+};
+use crate::engine::error::Refusal;
+use crate::engine::kind::{Action, Concurrency, Expand, Kind, Proposal, Reference, Role, Style};
+use crate::engine::operation::Completion;
+use crate::engine::store::{Record, State};
+use crate::engine::world::World;
+
+/// Most instances of one scale set.
+const LARGEST_CAPACITY: i64 = 1_000;
+
+pub(crate) struct ScaleSets;
+
+impl Kind for ScaleSets {
+    fn resource_type(&self) -> &'static str {
+        "Microsoft.Compute/virtualMachineScaleSets"
+    }
+
+    fn noun(&self) -> &'static str {
+        "VirtualMachineScaleSet"
+    }
+
+    fn api_versions(&self) -> &'static [&'static str] {
+        &API_VERSIONS
+    }
+
+    fn style(&self) -> Style {
+        Style::Compute
+    }
+
+    fn concurrency(&self) -> Concurrency {
+        Concurrency::Conflict
+    }
+
+    fn write(&self, world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+        let id = proposal.id;
+        // Writing an existing scale set updates the parts that were given.
+        let mut whole = proposal.old.map(|old| old.body.clone()).unwrap_or_else(|| json!({}));
+        merge(&mut whole, Value::Object(std::mem::take(&mut proposal.body)));
+        drop_nulls(&mut whole);
+        let mut body = into_object(whole);
+        let capacity = sku(id, &mut body)?;
+        let mut properties = take_properties(&mut body);
+        strip(&mut properties, &["provisioningState", "timeCreated", "uniqueId"]);
+        let unique = proposal.old_member("properties/uniqueId").cloned();
+        let unique = unique.unwrap_or_else(|| world.seed.guid("scale set", id.as_str(), world.requests).into());
+        properties.insert("uniqueId".into(), unique);
+        let mode = properties.get("orchestrationMode").and_then(Value::as_str).unwrap_or("Uniform");
+        if !mode.eq_ignore_ascii_case("Uniform") {
+            return Err(Refusal::invalid_parameter(
+                "orchestrationMode",
+                format!("This simulated Azure has scale sets with orchestrationMode Uniform only; {id} asks for {mode}."),
+            ));
+        }
+        properties.insert("orchestrationMode".into(), "Uniform".into());
+        let zoned = body.get("zones").is_some();
+        fill(&mut properties, "singlePlacementGroup", true);
+        fill(&mut properties, "overprovision", true);
+        fill(&mut properties, "doNotRunExtensionsOnOverprovisionedVMs", false);
+        fill(&mut properties, "platformFaultDomainCount", if zoned { 1 } else { 5 });
+        upgrade_policy(id, &mut properties)?;
+        let mut profile = properties.remove("virtualMachineProfile").map(into_object).unwrap_or_default();
+        virtual_machine_profile(id, &body, &mut profile, &proposal)?;
+        properties.insert("virtualMachineProfile".into(), Value::Object(profile));
+        body.insert("properties".into(), Value::Object(properties));
+        let body = Value::Object(body);
+        check_room(world, id, &body, capacity)?;
+        Ok(body)
+    }
+
+    fn references(&self, record: &Record) -> Vec<Reference> {
+        let Some(profile) = at(&record.body, "properties/virtualMachineProfile/networkProfile") else {
+            return Vec::new();
+        };
+        let mut targets = Vec::new();
+        for (nic, ip) in network_profile::ip_configurations(profile) {
+            targets.extend(network_profile::pools(ip));
+            targets.extend(network_profile::subnet(ip));
+            targets.extend(stored_reference(nic, "properties/networkSecurityGroup/id"));
+        }
+        targets.extend(stored_reference(profile, "healthProbe/id"));
+        targets.sort();
+        targets.dedup();
+        targets
+            .into_iter()
+            .map(|to| Reference { from: record.id.clone(), to, role: Role::Model, address: None })
+            .collect()
+    }
+
+    fn stored(&self, world: &mut World, id: &ResourceId, old: Option<&Value>) {
+        let Some(record) = world.store.get_mut(id) else { return };
+        let rest = |body: &Value| {
+            let mut profile = at(body, "properties/virtualMachineProfile").cloned().unwrap_or_default();
+            if let Some(profile) = profile.as_object_mut() {
+                profile.remove("networkProfile");
+            }
+            (profile, at(body, "sku/name").cloned())
+        };
+        if old.is_none_or(|old| rest(old) != rest(&record.body)) {
+            let version = record.hidden.get("model").and_then(Value::as_u64).unwrap_or_default();
+            record.hidden.insert("model".into(), (version + 1).into());
+        }
+        let automatic = text(&record.body, "properties/upgradePolicy/mode").is_some_and(|mode| mode != "Manual");
+        if automatic && old.is_some() {
+            for instance in instances(world, id) {
+                scale_set_instance::apply_model(world, &instance);
+            }
+        }
+        reconcile(world, id);
+    }
+
+    fn settled(&self, world: &mut World, id: &ResourceId, completion: &Completion, failed: bool) {
+        match completion {
+            Completion::Action(action, targets) if !failed => power::finish(world, id, action, targets),
+            Completion::Delete => {}
+            _ => {}
+        }
+        // What the operation brought about in instances ends with it.
+        let pending: Vec<(ResourceId, State, bool)> = world
+            .store
+            .of_kind(Instances.resource_type(), id)
+            .into_iter()
+            .filter(|instance| instance.state != State::Succeeded)
+            .filter(|instance| world.operations.running(instance.operation.as_ref()).is_none())
+            .map(|instance| (instance.id.clone(), instance.state, failed))
+            .collect();
+        for (instance, state, failed) in pending {
+            match (state, failed) {
+                (State::Deleting, false) => world.remove(&instance),
+                (State::Creating | State::Updating, _) => scale_set_instance::settle(world, &instance, failed),
+                _ => {}
+            }
+        }
+    }
+
+    fn deleting(&self, world: &mut World, id: &ResourceId) {
+        for instance in instances(world, id) {
+            if let Some(record) = world.store.get_mut(&instance) {
+                record.state = State::Deleting;
+            }
+        }
+    }
+
+    fn present(&self, _world: &World, record: &Record, document: &mut Object, _expand: Expand) {
+        let created = record.created.to_string();
+        let Some(properties) = document.get_mut("properties").and_then(Value::as_object_mut) else { return };
+        properties.insert("timeCreated".into(), created.as_str().into());
+        if let Some(profile) = properties.get_mut("virtualMachineProfile").and_then(Value::as_object_mut) {
+            profile.insert("timeCreated".into(), created.into());
+        }
+    }
+
+    fn view(&self, world: &World, record: &Record, below: &[&str]) -> Option<Result<Value, Refusal>> {
+        match below {
+            [view] if view.eq_ignore_ascii_case("instanceView") => Some(Ok(instance_view::of_set(world, record))),
+            [view] if view.eq_ignore_ascii_case("networkInterfaces") => {
+                let all: Vec<Value> = world
+                    .store
+                    .of_kind(Instances.resource_type(), &record.id)
+                    .into_iter()
+                    .flat_map(|instance| network_interface::all(world, instance))
+                    .collect();
+                Some(Ok(json!({ "value": all })))
+            }
+            [view] if view.eq_ignore_ascii_case("publicIPAddresses") => Some(Ok(json!({ "value": [] }))),
+            _ => None,
+        }
+    }
+
+    fn act(&self, world: &mut World, id: &ResourceId, action: &str, body: &Value) -> Option<Result<Action, Refusal>> {
+        power::begin(world, id, action, body)
+    }
+}
+
+/// The ids of all instances of a set, deleted ones left out.
+pub(super) fn instances(world: &World, id: &ResourceId) -> Vec<ResourceId> {
+    world
+        .store
+        .of_kind(Instances.resource_type(), id)
+        .into_iter()
+        .filter(|instance| instance.state != State::Deleting)
+        .map(|instance| instance.id.clone())
+        .collect()
+}
+
+/// Checks the sku; gives the capacity.
+fn sku(id: &ResourceId, body: &mut Object) -> Result<i64, Refusal> {
+    let mut sku = body.remove("sku").map(into_object).unwrap_or_default();
+    if sku.get("name").and_then(Value::as_str).unwrap_or_default().is_empty() {
+        return Err(Refusal::invalid_parameter("sku.name", format!("Required parameter 'sku.name' is missing for {id}.")));
+    }
+    fill(&mut sku, "tier", "Standard");
+    fill(&mut sku, "capacity", 0);
+    let capacity = integer(&sku, "capacity")?.unwrap_or_default();
+    if !(0..=LARGEST_CAPACITY).contains(&capacity) {
+        return Err(Refusal::invalid_parameter(
+            "sku.capacity",
+            format!("The capacity {capacity} of {id} is outside the range 0 to {LARGEST_CAPACITY}."),
+        ));
+    }
+    sku.insert("capacity".into(), capacity.into());
+    body.insert("sku".into(), Value::Object(sku));
+    Ok(capacity)
+}
+
+fn upgrade_policy(id: &ResourceId, properties: &mut Object) -> Result<(), Refusal> {
+    let mut policy = properties.remove("upgradePolicy").map(into_object).unwrap_or_default();
+    let mode = policy.get("mode").and_then(Value::as_str).unwrap_or("Manual");
+    let Some(mode) = ["Manual", "Automatic", "Rolling"].into_iter().find(|known| known.eq_ignore_ascii_case(mode)) else {
+        return Err(Refusal::invalid_parameter("upgradePolicy.mode", format!("{id}: '{mode}' is no upgrade mode.")));
+    };
+    policy.insert("mode".into(), mode.into());
+    if let Some(Value::Object(automatic)) = policy.get_mut("automaticOSUpgradePolicy") {
+        for member in ["enableAutomaticOSUpgrade", "useRollingUpgradePolicy", "disableAutomaticRollback"] {
+            fill(automatic, member, false);
+        }
+    }
+    properties.insert("upgradePolicy".into(), Value::Object(policy));
+    Ok(())
+}
+
+fn virtual_machine_profile(
+    id: &ResourceId,
+    body: &Object,
+    profile: &mut Object,
+    proposal: &Proposal<'_>,
+) -> Result<(), Refusal> {
+    profile.remove("timeCreated");
+    let mut storage = profile.remove("storageProfile").map(into_object).unwrap_or_default();
+    let windows = storage_profile(body, &mut storage);
+    profile.insert("storageProfile".into(), Value::Object(storage));
+
+    let mut os = profile.remove("osProfile").map(into_object).unwrap_or_default();
+    // Azure takes secrets in and never gives them back.
+    strip(&mut os, &["adminPassword", "customData"]);
+    let default_prefix: String = id.name().to_ascii_lowercase().chars().take(9).collect();
+    fill(&mut os, "computerNamePrefix", default_prefix);
+    let old_prefix = proposal.old_member("properties/virtualMachineProfile/osProfile/computerNamePrefix");
+    if old_prefix.is_some_and(|old| Some(old) != os.get("computerNamePrefix")) {
+        return Err(Refusal::new(
+            409,
+            "PropertyChangeNotAllowed",
+            "Changing property 'osProfile.computerNamePrefix' is not allowed.",
+        )
+        .at("osProfile.computerNamePrefix"));
+    }
+    fill(&mut os, "secrets", json!([]));
+    fill(&mut os, "allowExtensionOperations", true);
+    fill(&mut os, "requireGuestProvisionSignal", true);
+    let (member, extra) = if windows {
+        ("windowsConfiguration", ("enableAutomaticUpdates", true))
+    } else {
+        ("linuxConfiguration", ("disablePasswordAuthentication", false))
+    };
+    let mut configuration = os.remove(member).map(into_object).unwrap_or_default();
+    fill(&mut configuration, "provisionVMAgent", true);
+    fill(&mut configuration, extra.0, extra.1);
+    os.insert(member.into(), Value::Object(configuration));
+    profile.insert("osProfile".into(), Value::Object(os));
+
+    let mut network = profile.remove("networkProfile").map(into_object).unwrap_or_default();
+    crate::engine::document::reference(&mut network, "healthProbe")?;
+    network_profile::normalise(&mut network, id)?;
+    profile.insert("networkProfile".into(), Value::Object(network));
+    Ok(())
+}
+
+/// Fills the operating system disk; says whether the system is Windows.
+fn storage_profile(body: &Object, storage: &mut Object) -> bool {
+    let given = storage.get("osDisk").and_then(|disk| text(disk, "osType")).map(str::to_owned);
+    let publisher = storage.get("imageReference").and_then(|image| text(image, "publisher")).unwrap_or_default();
+    let windows = match given {
+        Some(given) => given.eq_ignore_ascii_case("Windows"),
+        None => publisher.to_ascii_lowercase().contains("windows"),
+    };
+    let mut disk = storage.remove("osDisk").map(into_object).unwrap_or_default();
+    fill(&mut disk, "osType", if windows { "Windows" } else { "Linux" });
+    fill(&mut disk, "createOption", "FromImage");
+    fill(&mut disk, "caching", "None");
+    fill(&mut disk, "diskSizeGB", if windows { 127 } else { 30 });
+    if disk.get("managedDisk").is_none() {
+        // Sizes with an `s` behind their number take premium disks.
+        let size = body.get("sku").and_then(|sku| text(sku, "name")).unwrap_or_default();
+        let series = size.split('_').nth(1).unwrap_or_default();
+        let premium = series.trim_start_matches(|c: char| !c.is_ascii_digit()).contains('s');
+        let kind = if premium { "Premium_LRS" } else { "Standard_LRS" };
+        disk.insert("managedDisk".into(), json!({ "storageAccountType": kind }));
+    }
+    storage.insert("osDisk".into(), Value::Object(disk));
+    windows
+}
+
+/// The subnets must have room for the machines that the capacity adds.
+fn check_room(world: &World, id: &ResourceId, body: &Value, capacity: i64) -> Result<(), Refusal> {
+    let present = instances(world, id).len();
+    let added = usize::try_from(capacity).unwrap_or_default().saturating_sub(present);
+    let Some(profile) = at(body, "properties/virtualMachineProfile/networkProfile") else { return Ok(()) };
+    if added == 0 {
+        return Ok(());
+    }
+    let mut wanted: BTreeMap<(String, bool), (ResourceId, usize)> = BTreeMap::new();
+    for (_, ip) in network_profile::ip_configurations(profile) {
+        if let Some(subnet) = network_profile::subnet(ip) {
+            let key = (subnet.to_lower(), network_profile::is_v6(ip));
+            wanted.entry(key).or_insert_with(|| (subnet, 0)).1 += added;
+        }
+    }
+    for ((_, v6), (subnet, count)) in wanted {
+        crate::network::check_room(world, &subnet, v6, count)?;
+    }
+    Ok(())
+}
+
+/// Makes as many instances as the capacity says, or marks the surplus for deletion.
+fn reconcile(world: &mut World, id: &ResourceId) {
+    let Some(record) = world.store.get(id) else { return };
+    let capacity = at(&record.body, "sku/capacity").and_then(Value::as_u64).unwrap_or_default() as usize;
+    let zones: Vec<String> =
+        items(&record.body, "zones").iter().filter_map(Value::as_str).map(str::to_owned).collect();
+    let mut live: Vec<(String, u64, ResourceId)> = world
+        .store
+        .of_kind(Instances.resource_type(), id)
+        .into_iter()
+        .filter(|instance| instance.state != State::Deleting)
+        .map(|instance| {
+            let zone = text(&instance.body, "zones/0").or_else(|| {
+                items(&instance.body, "zones").first().and_then(Value::as_str)
+            });
+            let number = instance.id.name().parse().unwrap_or_default();
+            (zone.unwrap_or_default().to_owned(), number, instance.id.clone())
+        })
+        .collect();
+    while live.len() > capacity {
+        // Keep the zones in balance, then let the newest machine go.
+        let count = |zone: &str| live.iter().filter(|(other, ..)| other == zone).count();
+        let Some(at) = (0..live.len()).max_by_key(|at| live.get(*at).map(|(zone, number, _)| (count(zone), *number)))
+        else {
+            return;
+        };
+        let (_, _, gone) = live.swap_remove(at);
+        if let Some(instance) = world.store.get_mut(&gone) {
+            instance.state = State::Deleting;
+        }
+    }
+    let mut by_zone: BTreeMap<String, usize> = zones.iter().map(|zone| (zone.clone(), 0)).collect();
+    for (zone, ..) in &live {
+        *by_zone.entry(zone.clone()).or_default() += 1;
+    }
+    for _ in live.len()..capacity {
+        // Round robin: the first of the zones with the fewest machines.
+        let zone = zones.iter().min_by_key(|zone| by_zone.get(*zone).copied().unwrap_or_default()).cloned();
+        if let Some(zone) = &zone {
+            *by_zone.entry(zone.clone()).or_default() += 1;
+        }
+        scale_set_instance::create(world, id, zone);
+    }
+}
+
+/// Lowers the capacity by the number of instances that were taken out one by one.
+pub(super) fn lower_capacity(world: &mut World, id: &ResourceId, by: u64) {
+    let Some(record) = world.store.get_mut(id) else { return };
+    record.version += 1;
+    if let Some(capacity) = record.body.get_mut("sku").and_then(|sku| sku.get_mut("capacity")) {
+        let left = capacity.as_u64().unwrap_or_default().saturating_sub(by);
+        *capacity = left.into();
+    }
+}

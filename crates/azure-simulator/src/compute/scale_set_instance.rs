@@ -1,0 +1,390 @@
+//! Instances of uniform scale sets (`spec/arm-wire.md`, 10.2).
+
+use std::collections::BTreeSet;
+
+use azure_types::ResourceId;
+use serde_json::{Value, json};
+
+use super::scale_set::ScaleSets;
+use super::{API_VERSIONS, instance_view, network_interface, network_profile, power, scale_set};
+use crate::engine::document::{
+    Object, at, drop_nulls, fill, into_object, items, merge, name, stored_reference, strip, take_properties, text,
+};
+use crate::engine::error::Refusal;
+use crate::engine::kind::{Action, Concurrency, Expand, Kind, Proposal, Reference, Role, Style};
+use crate::engine::operation::Completion;
+use crate::engine::store::{Record, State};
+use crate::engine::world::World;
+
+pub(crate) struct Instances;
+
+/// Digits of the number in a computer name.
+const NAME_DIGITS: usize = 6;
+
+/// What one IP configuration of an instance is called in full.
+pub(super) fn ip_configuration_id(instance: &ResourceId, nic: &Value, ip: &Value) -> ResourceId {
+    instance.child("networkInterfaces", name(nic)).child("ipConfigurations", name(ip))
+}
+
+/// The scale set of an instance.
+pub(super) fn set_of<'a>(world: &'a World, instance: &ResourceId) -> Option<&'a Record> {
+    world.store.get(&instance.parent()?)
+}
+
+/// The address that an instance holds for one IP configuration.
+pub(super) fn address<'a>(record: &'a Record, nic: &Value, ip: &Value) -> Option<&'a str> {
+    record.hidden.get("addresses")?.get(network_profile::address_key(nic, ip))?.as_str()
+}
+
+impl Kind for Instances {
+    fn resource_type(&self) -> &'static str {
+        "Microsoft.Compute/virtualMachineScaleSets/virtualMachines"
+    }
+
+    fn noun(&self) -> &'static str {
+        "Virtual Machine Scale Set VM Instance"
+    }
+
+    fn api_versions(&self) -> &'static [&'static str] {
+        &API_VERSIONS
+    }
+
+    fn style(&self) -> Style {
+        Style::Compute
+    }
+
+    fn concurrency(&self) -> Concurrency {
+        Concurrency::Conflict
+    }
+
+    fn tracked(&self) -> bool {
+        false
+    }
+
+    fn creatable(&self) -> bool {
+        false
+    }
+
+    fn check_name(&self, name: &str) -> Result<(), Refusal> {
+        if !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Ok(());
+        }
+        Err(Refusal::invalid_parameter("instanceId", "Virtual Machine Scale Set VM instanceId must be a number."))
+    }
+
+    fn absent(&self, id: &ResourceId) -> Option<Refusal> {
+        Some(Refusal::invalid_parameter(
+            "instanceId",
+            format!("The provided instanceId {} is not an active Virtual Machine Scale Set VM instanceId.", id.name()),
+        ))
+    }
+
+    fn write(&self, _world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+        let id = proposal.id;
+        let Some(old) = proposal.old else { return Err(self.not_active(id)) };
+        if old.state == State::Deleting {
+            let set = id.parent().map(|set| set.name().to_owned()).unwrap_or_default();
+            return Err(Refusal::new(
+                409,
+                "OperationNotAllowed",
+                format!(
+                    "'Put on Virtual Machine Scale Set VM Instance' is not allowed on Virtual Machine Scale Set '{set}' \
+                     since it is marked for deletion."
+                ),
+            ));
+        }
+        proposal.body.retain(|member, _| matches!(member.as_str(), "tags" | "properties" | "identity"));
+        let mut given = take_properties(&mut proposal.body);
+        // What the service says about the instance is echoed by clients and not theirs to change.
+        given.retain(|member, _| {
+            matches!(
+                member.as_str(),
+                "networkProfileConfiguration" | "protectionPolicy" | "userData" | "licenseType" | "diagnosticsProfile"
+            )
+        });
+        proposal.body.insert("properties".into(), Value::Object(given));
+        let mut whole = old.body.clone();
+        merge(&mut whole, Value::Object(proposal.body));
+        drop_nulls(&mut whole);
+        let mut body = into_object(whole);
+        let mut properties = take_properties(&mut body);
+        let mut profile = properties.remove("networkProfileConfiguration").map(into_object).unwrap_or_default();
+        network_profile::normalise(&mut profile, id)?;
+        properties.insert("networkProfileConfiguration".into(), Value::Object(profile));
+        body.insert("properties".into(), Value::Object(properties));
+        Ok(Value::Object(body))
+    }
+
+    fn references(&self, record: &Record) -> Vec<Reference> {
+        let Some(profile) = at(&record.body, "properties/networkProfileConfiguration") else { return Vec::new() };
+        let mut all = Vec::new();
+        for (nic, ip) in network_profile::ip_configurations(profile) {
+            let from = ip_configuration_id(&record.id, nic, ip);
+            all.extend(network_profile::pools(ip).map(|to| Reference::uses(&from, to)));
+            if let Some(to) = network_profile::subnet(ip) {
+                let address = address(record, nic, ip).and_then(|address| address.parse().ok());
+                all.push(Reference { from: from.clone(), to, role: Role::Uses, address });
+            }
+        }
+        for nic in items(profile, "networkInterfaceConfigurations") {
+            if let Some(to) = stored_reference(nic, "properties/networkSecurityGroup/id") {
+                all.push(Reference::uses(&record.id.child("networkInterfaces", name(nic)), to));
+            }
+        }
+        all
+    }
+
+    fn stored(&self, world: &mut World, id: &ResourceId, _old: Option<&Value>) {
+        allocate(world, id);
+    }
+
+    fn settled(&self, world: &mut World, id: &ResourceId, completion: &Completion, failed: bool) {
+        match completion {
+            Completion::Action(action, targets) if !failed => power::finish(world, id, action, targets),
+            Completion::Delete if failed => {}
+            Completion::Delete => {}
+            _ => settle(world, id, failed),
+        }
+    }
+
+    fn deleting(&self, world: &mut World, id: &ResourceId) {
+        if let Some(set) = id.parent() {
+            scale_set::lower_capacity(world, &set, 1);
+        }
+    }
+
+    fn present(&self, world: &World, record: &Record, document: &mut Object, expand: Expand) {
+        let Some(set) = set_of(world, &record.id) else { return };
+        document.insert("name".into(), format!("{}_{}", set.id.name(), record.id.name()).into());
+        document.insert("instanceId".into(), record.id.name().into());
+        let view = expand.instance_view.then(|| instance_view::of_instance(world, record));
+        let Some(properties) = document.get_mut("properties").and_then(Value::as_object_mut) else { return };
+        let profile = at(&record.body, "properties/networkProfileConfiguration");
+        let model = at(&set.body, "properties/virtualMachineProfile/networkProfile");
+        let configurations = |profile: Option<&Value>| {
+            profile.and_then(|profile| profile.get("networkInterfaceConfigurations")).cloned()
+        };
+        let latest = configurations(profile) == configurations(model)
+            && record.hidden.get("model") == set.hidden.get("model");
+        properties.insert("latestModelApplied".into(), latest.into());
+        let nics: Vec<Value> = profile
+            .map_or(&[] as &[Value], |profile| items(profile, "networkInterfaceConfigurations"))
+            .iter()
+            .map(|nic| json!({ "id": record.id.child("networkInterfaces", name(nic)) }))
+            .collect();
+        properties.insert("networkProfile".into(), json!({ "networkInterfaces": nics }));
+        properties.insert("timeCreated".into(), record.created.to_string().into());
+        if let Some(view) = view {
+            properties.insert("instanceView".into(), view);
+        }
+    }
+
+    fn view(&self, world: &World, record: &Record, below: &[&str]) -> Option<Result<Value, Refusal>> {
+        match below {
+            [view] if view.eq_ignore_ascii_case("instanceView") => {
+                Some(Ok(instance_view::of_instance(world, record)))
+            }
+            _ => network_interface::view(world, record, below),
+        }
+    }
+
+    fn views_of_type(&self, world: &World, record: &Record, resource_type: &str) -> Vec<Value> {
+        let below = resource_type.get(self.resource_type().len() + 1..).unwrap_or_default();
+        if below.eq_ignore_ascii_case("networkInterfaces") {
+            return network_interface::all(world, record);
+        }
+        Vec::new()
+    }
+
+    fn act(&self, world: &mut World, id: &ResourceId, action: &str, body: &Value) -> Option<Result<Action, Refusal>> {
+        power::begin(world, id, action, body)
+    }
+}
+
+impl Instances {
+    fn not_active(&self, id: &ResourceId) -> Refusal {
+        self.absent(id).unwrap_or_else(|| Refusal::invalid_parameter("instanceId", "No such instance."))
+    }
+}
+
+/// A number in base 36, filled up with zeros.
+fn computer_number(number: u64) -> String {
+    let mut digits = Vec::new();
+    let mut left = number;
+    while left > 0 || digits.len() < NAME_DIGITS {
+        let digit = u32::try_from(left % 36).ok().and_then(|digit| char::from_digit(digit, 36)).unwrap_or('0');
+        digits.push(digit);
+        left /= 36;
+    }
+    digits.iter().rev().collect()
+}
+
+/// Makes the next instance of a set from its model. Numbers are never used twice.
+pub(super) fn create(world: &mut World, set_id: &ResourceId, zone: Option<String>) {
+    let created = world.now();
+    let Some(set) = world.store.get_mut(set_id) else { return };
+    let number = set.hidden.get("next").and_then(Value::as_u64).unwrap_or_default();
+    set.hidden.insert("next".into(), (number + 1).into());
+    let (set_id, body) = (set.id.clone(), set.body.clone());
+    let model = set.hidden.get("model").cloned().unwrap_or_default();
+    let id = set_id.child("virtualMachines", &number.to_string());
+    let mut record = Record {
+        id: id.clone(),
+        kind: &Instances,
+        body: json!({ "location": body["location"] }),
+        hidden: Object::new(),
+        version: 1,
+        state: State::Creating,
+        operation: None,
+        created,
+    };
+    if let Some(zone) = zone {
+        record.body["zones"] = json!([zone]);
+    }
+    let prefix = text(&body, "properties/virtualMachineProfile/osProfile/computerNamePrefix").unwrap_or_default();
+    let computer = format!("{prefix}{}", computer_number(number));
+    record.hidden.insert("computerName".into(), computer.into());
+    record.hidden.insert("model".into(), model);
+    copy_model(world, &set_id, &body, &mut record);
+    world.insert(record);
+    allocate(world, &id);
+}
+
+/// Gives an instance what the model says.
+fn copy_model(world: &World, set: &ResourceId, model: &Value, record: &mut Record) {
+    let profile = |member: &str| at(model, &format!("properties/virtualMachineProfile/{member}")).cloned();
+    let mut os = profile("osProfile").map(into_object).unwrap_or_default();
+    strip(&mut os, &["computerNamePrefix"]);
+    if let Some(computer) = record.hidden.get("computerName") {
+        os.insert("computerName".into(), computer.clone());
+    }
+    let mut storage = profile("storageProfile").map(into_object).unwrap_or_default();
+    fill(&mut storage, "dataDisks", json!([]));
+    let set_name = set.name();
+    let unique = world.seed.guid("os disk", record.id.as_str(), 0).replace('-', "");
+    let disk_name = format!("{set_name}_{set_name}_{}_OS__1_{unique}", record.id.name());
+    let group = ResourceId::group(set.subscription_id(), set.group_name().unwrap_or_default());
+    if let Some(Value::Object(disk)) = storage.get_mut("osDisk") {
+        disk.insert("name".into(), disk_name.as_str().into());
+        if let Some(Value::Object(managed)) = disk.get_mut("managedDisk") {
+            let id = group.resource("Microsoft.Compute", "disks", &disk_name);
+            managed.insert("id".into(), id.as_str().into());
+        }
+    }
+    let network = profile("networkProfile").map(into_object).unwrap_or_default();
+    let configurations = network.get("networkInterfaceConfigurations").cloned().unwrap_or_else(|| json!([]));
+    let properties = json!({
+        "modelDefinitionApplied": "VirtualMachineScaleSet",
+        "hardwareProfile": { "vmSize": at(model, "sku/name") },
+        "networkProfileConfiguration": { "networkInterfaceConfigurations": configurations },
+        "osProfile": os,
+        "resilientVMDeletionStatus": "Disabled",
+        "storageProfile": storage,
+        "vmId": world.seed.guid("vm", record.id.as_str(), 0),
+    });
+    let mut whole = record.body.clone();
+    whole["sku"] = json!({ "name": at(model, "sku/name"), "tier": at(model, "sku/tier") });
+    // What was set on the instance alone (its protection) stays.
+    match whole.get_mut("properties") {
+        Some(Value::Object(old)) => old.extend(into_object(properties)),
+        _ => whole["properties"] = properties,
+    }
+    record.body = whole;
+}
+
+/// Brings an instance to the latest model.
+pub(super) fn apply_model(world: &mut World, id: &ResourceId) {
+    let Some((set, body, model)) = set_of(world, id)
+        .map(|set| (set.id.clone(), set.body.clone(), set.hidden.get("model").cloned().unwrap_or_default()))
+    else {
+        return;
+    };
+    let Some(old) = world.store.get(id) else { return };
+    let mut record = Record {
+        id: old.id.clone(),
+        kind: &Instances,
+        body: old.body.clone(),
+        hidden: old.hidden.clone(),
+        version: old.version,
+        state: old.state,
+        operation: old.operation.clone(),
+        created: old.created,
+    };
+    record.hidden.insert("model".into(), model);
+    copy_model(world, &set, &body, &mut record);
+    if record.body != old.body {
+        record.version += 1;
+        record.state = if record.state == State::Succeeded { State::Updating } else { record.state };
+        world.insert(record);
+        allocate(world, id);
+    } else if let Some(stored) = world.store.get_mut(id) {
+        stored.hidden = record.hidden;
+    }
+}
+
+/// Gives every IP configuration an address, keeps those it has, returns those of configurations
+/// that are gone.
+fn allocate(world: &mut World, id: &ResourceId) {
+    let Some(record) = world.store.get(id) else { return };
+    let mut kept = Object::new();
+    let mut promised = BTreeSet::new();
+    if let Some(profile) = at(&record.body, "properties/networkProfileConfiguration") {
+        for (nic, ip) in network_profile::ip_configurations(profile) {
+            let Some(subnet) = network_profile::subnet(ip) else { continue };
+            let prefixes = crate::network::subnet_prefixes(world, &subnet);
+            let held = address(record, nic, ip)
+                .filter(|held| {
+                    let held = held.parse::<std::net::IpAddr>();
+                    held.is_ok_and(|held| prefixes.iter().any(|prefix| prefix.contains(&held)))
+                })
+                .map(str::to_owned);
+            let address = match held {
+                Some(held) => held,
+                None => match crate::network::free_address(world, &subnet, network_profile::is_v6(ip), &promised) {
+                    Ok(free) => {
+                        promised.insert(free);
+                        free.to_string()
+                    }
+                    // The write checked that there is room; a subnet may have filled up since.
+                    Err(_) => continue,
+                },
+            };
+            kept.insert(network_profile::address_key(nic, ip), address.into());
+        }
+    }
+    if let Some(record) = world.store.get_mut(id) {
+        record.hidden.insert("addresses".into(), Value::Object(kept));
+    }
+    world.changed(id);
+}
+
+/// Ends whatever an instance was in.
+pub(super) fn settle(world: &mut World, id: &ResourceId, failed: bool) {
+    let Some(record) = world.store.get_mut(id) else { return };
+    if failed {
+        record.state = State::Failed;
+    } else {
+        record.state = State::Succeeded;
+        if record.hidden.get("power").is_none() {
+            record.hidden.insert("power".into(), "running".into());
+        }
+    }
+    world.revision += 1;
+}
+
+/// Whether a record is a scale set (rather than one of its instances).
+pub(super) fn is_set(record: &Record) -> bool {
+    record.kind.resource_type() == ScaleSets.resource_type()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::computer_number;
+
+    #[test]
+    fn computer_names_count_in_base_36() {
+        for (number, name) in [(0, "000000"), (9, "000009"), (10, "00000a"), (35, "00000z"), (36, "000010")] {
+            assert_eq!(computer_number(number), name);
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! The control API under `/_cerulean/`: what a test or a demo in another process may see and do.
+
+use std::collections::BTreeMap;
+
+use axum::extract::{Query, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::{get, post, put};
+use axum::{Json, Router};
+use azure_types::ResourceId;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::azure::{Azure, PowerState};
+use crate::engine::error::Refusal;
+use crate::engine::fault::Fault;
+use crate::engine::latency::LatencyProfile;
+
+pub(crate) fn router() -> Router<Azure> {
+    Router::new()
+        .route("/_cerulean/journal", get(journal).delete(clear_journal))
+        .route("/_cerulean/faults", get(faults).post(inject).delete(clear_faults))
+        .route("/_cerulean/latency", put(set_latency))
+        .route("/_cerulean/state", get(state))
+        .route("/_cerulean/scale", post(scale))
+        .route("/_cerulean/power", post(power))
+        .route("/_cerulean/remove-instance", post(remove_instance))
+}
+
+/// `?after=N` leaves out the first N requests.
+async fn journal(State(azure): State<Azure>, Query(query): Query<BTreeMap<String, String>>) -> Response {
+    match query.get("after").map(|after| after.parse()).transpose() {
+        Ok(after) => Json(azure.journal_after(after.unwrap_or_default())).into_response(),
+        Err(_) => refused(&Refusal::invalid_parameter("after", "after must be the number of a request")),
+    }
+}
+
+async fn clear_journal(State(azure): State<Azure>) -> StatusCode {
+    azure.clear_journal();
+    StatusCode::NO_CONTENT
+}
+
+async fn faults(State(azure): State<Azure>) -> Json<Vec<Fault>> {
+    Json(azure.faults())
+}
+
+/// Takes one fault or a list of them.
+async fn inject(State(azure): State<Azure>, Json(body): Json<Value>) -> Response {
+    let list = match body {
+        Value::Array(list) => list,
+        one => vec![one],
+    };
+    match list.into_iter().map(serde_json::from_value).collect::<Result<Vec<Fault>, _>>() {
+        Ok(faults) => {
+            let count = faults.len();
+            faults.into_iter().for_each(|fault| azure.inject(fault));
+            (StatusCode::CREATED, Json(json!({ "inForce": count }))).into_response()
+        }
+        Err(error) => refused(&Refusal::bad_content(error)),
+    }
+}
+
+async fn clear_faults(State(azure): State<Azure>) -> StatusCode {
+    azure.clear_faults();
+    StatusCode::NO_CONTENT
+}
+
+async fn set_latency(State(azure): State<Azure>, Json(body): Json<Value>) -> Response {
+    match serde_json::from_value::<LatencyProfile>(body) {
+        Ok(latency) => {
+            azure.set_latency(latency);
+            StatusCode::NO_CONTENT.into_response()
+        }
+        Err(error) => refused(&Refusal::bad_content(error)),
+    }
+}
+
+async fn state(State(azure): State<Azure>) -> Json<Value> {
+    let revision = *azure.subscribe().borrow();
+    Json(json!({
+        "revision": revision,
+        "time": azure.now(),
+        "runningOperations": azure.running_operations(),
+        "resources": azure.documents(),
+    }))
+}
+
+/// What the actors under `/_cerulean/` are told.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Act {
+    id: ResourceId,
+    #[serde(default)]
+    capacity: Option<u64>,
+    #[serde(default)]
+    instance: Option<String>,
+    #[serde(default)]
+    state: Option<String>,
+}
+
+async fn scale(State(azure): State<Azure>, Json(act): Json<Act>) -> Response {
+    match act.capacity {
+        Some(capacity) => done(azure.scale(&act.id, capacity)),
+        None => refused(&Refusal::invalid_parameter("capacity", "capacity is missing")),
+    }
+}
+
+async fn power(State(azure): State<Azure>, Json(act): Json<Act>) -> Response {
+    match act.state.as_deref().and_then(PowerState::parse) {
+        Some(state) => done(azure.set_power_state(&act.id, state)),
+        None => refused(&Refusal::invalid_parameter("state", "state must be such as running or deallocated")),
+    }
+}
+
+async fn remove_instance(State(azure): State<Azure>, Json(act): Json<Act>) -> Response {
+    match act.instance {
+        Some(instance) => done(azure.remove_instance(&act.id, &instance)),
+        None => refused(&Refusal::invalid_parameter("instance", "instance is missing")),
+    }
+}
+
+fn done(result: Result<(), Refusal>) -> Response {
+    match result {
+        Ok(()) => StatusCode::NO_CONTENT.into_response(),
+        Err(refusal) => refused(&refusal),
+    }
+}
+
+fn refused(refusal: &Refusal) -> Response {
+    let status = StatusCode::from_u16(refusal.status).unwrap_or(StatusCode::BAD_REQUEST);
+    (status, Json(refusal.body())).into_response()
+}

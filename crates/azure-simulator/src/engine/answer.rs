@@ -1,0 +1,65 @@
+//! What the engine answers, before it becomes HTTP.
+
+use azure_types::ResourceId;
+use serde_json::Value;
+
+use super::kind::{Kind, Style};
+
+/// The URLs of a long-running operation that an answer must carry.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct OperationLinks {
+    pub(crate) key: String,
+    pub(crate) style: Style,
+    pub(crate) location: String,
+    /// `Azure-AsyncOperation`; resource group deletions have none.
+    pub(crate) status_url: bool,
+    /// `Location`.
+    pub(crate) result_url: bool,
+    /// Seconds for `Retry-After`; none for operations that are over at once.
+    pub(crate) retry_after: Option<u64>,
+}
+
+/// A successful answer.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) body: Option<Value>,
+    pub(crate) etag: Option<String>,
+    pub(crate) operation: Option<OperationLinks>,
+    /// `Location` of an unfinished final answer: the URL that was asked, again.
+    pub(crate) poll_again: Option<u64>,
+    /// Token of the next page.
+    pub(crate) next_page: Option<String>,
+    pub(crate) note: Note,
+}
+
+/// What the journal says about a request beside its answer.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Note {
+    pub(crate) changes: Vec<String>,
+    pub(crate) operation_ms: Option<u64>,
+}
+
+impl Answer {
+    pub(crate) fn ok(body: Value) -> Self {
+        Self { status: 200, body: Some(body), ..Self::default() }
+    }
+
+    pub(crate) fn empty(status: u16) -> Self {
+        Self { status, ..Self::default() }
+    }
+}
+
+/// What a path means among the known types.
+#[derive(Clone)]
+pub(crate) struct Resolved {
+    pub(crate) kind: &'static dyn Kind,
+    /// Canonical id of the resource; for a list the id of the scope that is listed.
+    pub(crate) id: ResourceId,
+    /// Whether all resources of the kind below `id` are meant.
+    pub(crate) list: bool,
+    /// Segments behind the resource: nested children, views, actions.
+    pub(crate) below: Vec<String>,
+    /// The full type that was asked for, for the journal and for faults.
+    pub(crate) full_type: String,
+}

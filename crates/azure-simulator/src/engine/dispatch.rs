@@ -1,0 +1,248 @@
+//! From a request to an answer: version rules, faults, budgets, then the target.
+
+use std::collections::BTreeMap;
+
+use azure_types::ResourceId;
+use serde_json::Value;
+
+use super::answer::{Answer, Resolved};
+use super::error::Refusal;
+use super::kind::Style;
+use super::target::{BadPath, Scope, Target};
+use super::world::{Course, World};
+use super::write::Conditions;
+use crate::resources::group;
+
+/// A request, freed from HTTP.
+pub(crate) struct Request<'a> {
+    pub(crate) method: &'a str,
+    pub(crate) path: &'a str,
+    /// Query options by lower-case name.
+    pub(crate) query: &'a BTreeMap<String, String>,
+    pub(crate) conditions: &'a Conditions,
+    pub(crate) body: &'a [u8],
+}
+
+/// What a request is about, found before anything is done.
+pub(crate) struct Located {
+    pub(crate) target: Target,
+    pub(crate) resolved: Option<Resolved>,
+    pub(crate) resource_type: String,
+    pub(crate) poll: bool,
+}
+
+impl Located {
+    /// The id of the resource, where the request is about one.
+    pub(crate) fn resource(&self) -> Option<String> {
+        if let Target::Within(subscription, Scope::Group(name)) = &self.target {
+            return Some(ResourceId::group(subscription, name).to_string());
+        }
+        let resolved = self.resolved.as_ref().filter(|resolved| !resolved.list)?;
+        let below: String = resolved.below.iter().map(|segment| format!("/{segment}")).collect();
+        Some(format!("{}{below}", resolved.id))
+    }
+}
+
+fn is_version(text: &str) -> bool {
+    let (date, suffix) = text.split_at_checked(10).unwrap_or((text, ""));
+    let digits = |range: std::ops::Range<usize>| date.get(range).is_some_and(|d| d.bytes().all(|b| b.is_ascii_digit()));
+    let date_fits = date.len() == 10
+        && digits(0..4)
+        && digits(5..7)
+        && digits(8..10)
+        && date.as_bytes().get(4) == Some(&b'-')
+        && date.as_bytes().get(7) == Some(&b'-');
+    date_fits && matches!(suffix, "" | "-preview" | "-alpha" | "-beta" | "-rc" | "-privatepreview")
+}
+
+impl World {
+    /// Finds out what a request is about.
+    pub(crate) fn locate(&self, request: &Request<'_>) -> Result<Located, Refusal> {
+        let version = request.query.get("api-version").map(String::as_str).unwrap_or_default();
+        let own_versions = || group::API_VERSIONS.join(",");
+        let invalid_version = || {
+            Refusal::new(
+                400,
+                "InvalidApiVersionParameter",
+                format!("The api-version '{version}' is invalid. The supported versions are '{}'.", own_versions()),
+            )
+        };
+        let target = Target::parse(request.path).map_err(|bad| match bad {
+            BadPath::Unknown => Refusal::new(
+                404,
+                "InvalidRequestPath",
+                format!("The request path '{}' is not one of Resource Manager.", request.path),
+            ),
+            // ARM answers an empty segment as if the version were at fault.
+            BadPath::EmptySegment => invalid_version(),
+            BadPath::BadCharacter => Refusal::new(
+                400,
+                "InvalidResourceName",
+                "The resource name or path holds characters that are not allowed: < > % & : \\ ? / and control characters.",
+            ),
+        })?;
+        if version.is_empty() {
+            return Err(Refusal::new(
+                400,
+                "MissingApiVersionParameter",
+                "The api-version query parameter (?api-version=) is required for all requests.",
+            ));
+        }
+        let Target::Within(subscription, scope) = &target else {
+            if !is_version(version) {
+                return Err(invalid_version());
+            }
+            return Ok(Located { target, resolved: None, resource_type: "Microsoft.Resources/subscriptions".into(), poll: false });
+        };
+        let Some(subscription) = self.subscription(subscription) else {
+            return Err(Refusal::new(
+                404,
+                "SubscriptionNotFound",
+                format!("The subscription '{subscription}' could not be found."),
+            ));
+        };
+        let (resource_type, resolved, poll) = match scope {
+            Scope::Resource(group, namespace, segments) => {
+                let resolved = self.resolve(subscription, group.as_deref(), namespace, segments, version)?;
+                let versions = resolved.kind.api_versions();
+                if !is_version(version) || (self.options.strict_api_versions && !versions.contains(&version)) {
+                    let region = &self.options.region;
+                    return Err(Refusal::new(
+                        400,
+                        "NoRegisteredProviderFound",
+                        format!(
+                            "No registered resource provider found for location '{region}' and API version '{version}' for \
+                             type '{}'. The supported api-versions are '{}'. The supported locations are '{region}'.",
+                            resolved.full_type.split_once('/').map_or("", |(_, name)| name),
+                            versions.join(", ")
+                        ),
+                    ));
+                }
+                (resolved.full_type.clone(), Some(resolved), false)
+            }
+            Scope::Operation(namespace, ..) => {
+                let name = self.provider(namespace).map_or(namespace.as_str(), |provider| provider.namespace);
+                (format!("{name}/locations/operations"), None, true)
+            }
+            Scope::GroupOperation(_) => ("Microsoft.Resources/locations/operations".into(), None, true),
+            scope => {
+                let known = group::API_VERSIONS.contains(&version);
+                if !is_version(version) || (self.options.strict_api_versions && !known) {
+                    return Err(invalid_version());
+                }
+                let name = match scope {
+                    Scope::Group(_) | Scope::Groups => group::RESOURCE_TYPE,
+                    Scope::Provider(_) | Scope::Providers | Scope::ProviderAction(..) => "Microsoft.Resources/providers",
+                    _ => "Microsoft.Resources/subscriptions",
+                };
+                (name.into(), None, false)
+            }
+        };
+        Ok(Located {
+            target: Target::Within(subscription.to_owned(), scope.clone()),
+            resolved,
+            resource_type,
+            poll,
+        })
+    }
+
+    /// Does what a request asks for.
+    pub(crate) fn perform(
+        &mut self,
+        request: &Request<'_>,
+        located: &Located,
+        course: &Course,
+    ) -> Result<Answer, Refusal> {
+        let method = if request.method == "HEAD" { "GET" } else { request.method };
+        let Target::Within(subscription, scope) = &located.target else {
+            return match method {
+                "GET" => Ok(self.list_subscriptions()),
+                other => Err(Refusal::method_not_allowed(other)),
+            };
+        };
+        let body = || -> Result<Value, Refusal> {
+            serde_json::from_slice(request.body).map_err(Refusal::bad_content)
+        };
+        match (method, scope) {
+            ("GET", Scope::Subscription) => Ok(self.read_subscription(subscription)),
+            ("GET", Scope::Locations) => Ok(self.list_locations(subscription)),
+            ("GET", Scope::Groups) => Ok(self.list_groups(subscription)),
+            ("GET", Scope::Group(name)) => match request.method {
+                "HEAD" => self.read_group(subscription, name).map(|_| Answer::empty(204)),
+                _ => self.read_group(subscription, name),
+            },
+            ("PUT", Scope::Group(name)) => self.put_group(subscription, name, body()?),
+            ("PATCH", Scope::Group(name)) => self.patch_group(subscription, name, body()?),
+            ("DELETE", Scope::Group(name)) => self.delete_group(subscription, name, course),
+            ("GET", Scope::Resources(group)) => {
+                let scope = match group {
+                    Some(group) => self.group_id(subscription, group),
+                    None => ResourceId::subscription(subscription),
+                };
+                self.require_group(&scope)?;
+                Ok(Answer::ok(serde_json::json!({ "value": self.generic_list(&scope) })))
+            }
+            ("GET", Scope::Providers) => Ok(self.list_providers(subscription)),
+            ("GET", Scope::Provider(namespace)) => self.read_provider(subscription, namespace),
+            ("POST", Scope::ProviderAction(namespace, _)) => self.read_provider(subscription, namespace),
+            ("GET", Scope::Operation(_, key, result)) => {
+                let monitor = request.query.get("monitor").is_some_and(|value| value.eq_ignore_ascii_case("true"));
+                self.poll(key, *result || monitor)
+            }
+            ("GET", Scope::GroupOperation(key)) => {
+                let answer = self.poll(key, true)?;
+                Ok(if answer.status == 204 { Answer::empty(200) } else { answer })
+            }
+            (method, Scope::Resource(..)) => {
+                let Some(resolved) = &located.resolved else { return Err(Refusal::method_not_allowed(method)) };
+                match method {
+                    "GET" => self.read(resolved, request.query),
+                    "PUT" => self.put(resolved, body()?, request.conditions, course),
+                    "PATCH" => self.patch(resolved, body()?, request.conditions, course),
+                    "DELETE" => self.delete(resolved, request.conditions, course),
+                    "POST" => {
+                        let body = if request.body.is_empty() { Value::Null } else { body()? };
+                        self.act(resolved, &body, course)
+                    }
+                    other => Err(Refusal::method_not_allowed(other)),
+                }
+            }
+            (other, _) => Err(Refusal::method_not_allowed(other)),
+        }
+    }
+
+    /// The URLs of an operation: (`Azure-AsyncOperation`, `Location`).
+    pub(crate) fn operation_urls(
+        &self,
+        base: &str,
+        subscription: &str,
+        version: &str,
+        links: &super::answer::OperationLinks,
+    ) -> (Option<String>, Option<String>) {
+        let (key, location) = (&links.key, &links.location);
+        if !links.status_url {
+            let url = format!("{base}/subscriptions/{subscription}/operationresults/{key}?api-version={version}");
+            return (None, links.result_url.then_some(url));
+        }
+        match links.style {
+            Style::Network => {
+                let at = |kind: &str| {
+                    format!(
+                        "{base}/subscriptions/{subscription}/providers/Microsoft.Network/locations/{location}/{kind}/{key}\
+                         ?api-version={version}"
+                    )
+                };
+                (Some(at("operations")), links.result_url.then(|| at("operationResults")))
+            }
+            Style::Compute => {
+                let tracking = self.seed.guid("tracking", key, 0);
+                let url = format!(
+                    "{base}/subscriptions/{subscription}/providers/Microsoft.Compute/locations/{location}/operations/{key}\
+                     ?p={tracking}&api-version={version}"
+                );
+                let result = links.result_url.then(|| format!("{url}&monitor=true"));
+                (Some(url), result)
+            }
+        }
+    }
+}

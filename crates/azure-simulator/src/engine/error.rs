@@ -1,0 +1,174 @@
+//! Refusals: Azure's error envelope with its status and headers (`spec/arm-wire.md`, section 6).
+
+use azure_types::ResourceId;
+use serde_json::{Value, json};
+
+/// A request that Azure refuses, or the reason why a long-running operation ended badly.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{status} {code}: {message}")]
+pub struct Refusal {
+    /// HTTP status of the answer; for a failed operation the status the same error would have had.
+    pub status: u16,
+    /// Azure's error code, such as `InvalidResourceReference`.
+    pub code: String,
+    /// Azure's text.
+    pub message: String,
+    /// The member or policy at fault, where the provider names one.
+    pub target: Option<String>,
+    /// Inner errors as (code, message). `None` leaves the member out, as ARM's own answers do.
+    pub details: Option<Vec<(String, String)>>,
+    /// Seconds for the `Retry-After` header.
+    pub retry_after: Option<u64>,
+    /// Whether ARM itself answers, so that `x-ms-failure-cause: gateway` is sent.
+    pub gateway: bool,
+    /// Value of the `WWW-Authenticate` header.
+    pub challenge: Option<String>,
+}
+
+impl Refusal {
+    /// A refusal by ARM itself: no details.
+    pub fn new(status: u16, code: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            status,
+            code: code.into(),
+            message: message.into(),
+            target: None,
+            details: None,
+            retry_after: None,
+            gateway: false,
+            challenge: None,
+        }
+    }
+
+    /// A refusal by the Network provider, which sends `details` even when it has none.
+    pub(crate) fn network(status: u16, code: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { details: Some(Vec::new()), ..Self::new(status, code, message) }
+    }
+
+    pub(crate) fn with_detail(mut self, code: &str, message: impl Into<String>) -> Self {
+        self.details.get_or_insert_default().push((code.into(), message.into()));
+        self
+    }
+
+    pub(crate) fn with_retry_after(mut self, seconds: u64) -> Self {
+        self.retry_after = Some(seconds);
+        self
+    }
+
+    pub(crate) fn at(mut self, target: &str) -> Self {
+        self.target = Some(target.into());
+        self
+    }
+
+    fn from_gateway(mut self) -> Self {
+        self.gateway = true;
+        self
+    }
+
+    /// The body: `{"error":{...}}`.
+    pub fn body(&self) -> Value {
+        json!({ "error": self.error() })
+    }
+
+    /// The inner object, as it also stands in the answer of a failed operation.
+    pub fn error(&self) -> Value {
+        let mut error = json!({ "code": self.code, "message": self.message });
+        if let Some(target) = &self.target {
+            error["target"] = json!(target);
+        }
+        if let Some(details) = &self.details {
+            error["details"] =
+                details.iter().map(|(code, message)| json!({ "code": code, "message": message })).collect();
+        }
+        error
+    }
+
+    pub(crate) fn group_not_found(group: &str) -> Self {
+        Self::new(404, "ResourceGroupNotFound", format!("Resource group '{group}' could not be found.")).from_gateway()
+    }
+
+    /// A tracked resource (or anything below it) is absent; `type_path` is `{ns}/{type}/{name}[/...]`.
+    pub(crate) fn resource_not_found(type_path: &str, group: &str) -> Self {
+        Self::new(
+            404,
+            "ResourceNotFound",
+            format!(
+                "The Resource '{type_path}' under resource group '{group}' was not found. \
+                 For more details please go to https://aka.ms/ARMResourceNotFoundFix"
+            ),
+        )
+        .from_gateway()
+    }
+
+    pub(crate) fn child_not_found(id: &ResourceId) -> Self {
+        Self::network(404, "NotFound", format!("Resource {id} not found."))
+    }
+
+    pub(crate) fn parent_not_found(verb: &str, child_type: &str, parent: &ResourceId) -> Self {
+        Self::new(
+            404,
+            "ParentResourceNotFound",
+            format!(
+                "Failed to perform '{verb}' on resource(s) of type '{child_type}', \
+                 because the parent resource '{parent}' could not be found."
+            ),
+        )
+        .from_gateway()
+    }
+
+    pub(crate) fn invalid_reference(to: &ResourceId, from: &ResourceId) -> Self {
+        Self::network(
+            400,
+            "InvalidResourceReference",
+            format!(
+                "Resource {to} referenced by resource {from} was not found. Please make sure that the referenced \
+                 resource exists, and that both resources are in the same region."
+            ),
+        )
+    }
+
+    pub(crate) fn not_provisioned(to: &ResourceId, from: &ResourceId, state: &str, operation: &str) -> Self {
+        Self::network(429, "RetryableError", "A retryable error occurred.")
+            .with_detail(
+                "ReferencedResourceNotProvisioned",
+                format!(
+                    "Cannot proceed with operation because resource {to} used by resource {from} is not in Succeeded \
+                     state. Resource is in {state} state and the last operation that updated/is updating the resource \
+                     is {operation}."
+                ),
+            )
+            .with_retry_after(10)
+    }
+
+    /// A body that the Network provider cannot read into its types.
+    pub(crate) fn bad_format(message: impl Into<String>) -> Self {
+        Self::new(400, "InvalidRequestFormat", "Cannot parse the request.").with_detail("InvalidJson", message)
+    }
+
+    pub(crate) fn bad_content(reason: impl std::fmt::Display) -> Self {
+        Self::new(
+            400,
+            "InvalidRequestContent",
+            format!("The request content was invalid and could not be deserialized: '{reason}'."),
+        )
+    }
+
+    pub(crate) fn invalid_parameter(target: &str, message: impl Into<String>) -> Self {
+        Self::new(400, "InvalidParameter", message).at(target)
+    }
+
+    pub(crate) fn method_not_allowed(method: &str) -> Self {
+        Self::new(405, "MethodNotAllowed", format!("The request does not support the method '{method}'."))
+    }
+
+    pub(crate) fn bad_id(id: &str, path: &str) -> Self {
+        Self::new(
+            400,
+            "LinkedInvalidPropertyId",
+            format!(
+                "Property id '{id}' at path '{path}' is invalid. Expect fully qualified resource Id that start with \
+                 '/subscriptions/{{subscriptionId}}' or '/providers/{{resourceProviderNamespace}}/'."
+            ),
+        )
+    }
+}

@@ -1,0 +1,243 @@
+//! Faults, declared as data.
+
+use serde::{Deserialize, Serialize};
+
+use super::error::Refusal;
+use super::glob::matches;
+
+/// A fault: which requests it strikes and what it does to them. Conditions that are left out fit
+/// everything; texts may hold `*` and `?` and are compared ignoring case.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Fault {
+    /// Name under which the journal mentions it.
+    #[serde(default)]
+    pub name: String,
+    /// HTTP method.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub method: Option<String>,
+    /// Full resource type, such as `Microsoft.Network/loadBalancers`; polls of operations have
+    /// `{namespace}/locations/operations`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resource_type: Option<String>,
+    /// Name of the resource: the last segment of its id. Lists have an empty name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resource: Option<String>,
+    /// Path of the request, without the query.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// How many fitting requests pass before the first is struck.
+    #[serde(default)]
+    pub skip: u64,
+    /// How many fitting requests are struck; no number means all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
+    /// What happens to a struck request.
+    pub action: FaultAction,
+}
+
+/// What a fault does to a request.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "do", rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
+pub enum FaultAction {
+    /// Refuse it; nothing is done.
+    Fail {
+        /// HTTP status.
+        status: u16,
+        /// Azure's error code.
+        code: String,
+        /// Azure's error text.
+        #[serde(default)]
+        message: String,
+    },
+    /// Refuse it with 429.
+    Throttle {
+        /// Seconds for `Retry-After`; no header without.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        retry_after: Option<u64>,
+    },
+    /// Do the work that much later.
+    Delay {
+        /// Milliseconds.
+        ms: u64,
+    },
+    /// Do the work, then lose the answer: the connection breaks before it is complete.
+    DropAnswer,
+    /// Lose the request: the connection breaks and nothing was done.
+    DropRequest,
+    /// Accept it, but let its long-running operation fail: the resource stays `Failed`.
+    FailOperation {
+        /// Azure's error code.
+        code: String,
+        /// Azure's error text.
+        #[serde(default)]
+        message: String,
+    },
+    /// Accept it, but let its long-running operation run for ever.
+    StallOperation,
+    /// Accept it, but let its long-running operation take this long.
+    SlowOperation {
+        /// Milliseconds.
+        ms: u64,
+    },
+}
+
+impl Fault {
+    /// A fault that strikes every request; narrow it with the other methods.
+    pub fn new(action: FaultAction) -> Self {
+        Self {
+            name: String::new(),
+            method: None,
+            resource_type: None,
+            resource: None,
+            path: None,
+            skip: 0,
+            count: None,
+            action,
+        }
+    }
+
+    /// Strikes one method only.
+    #[must_use]
+    pub fn on_method(mut self, method: &str) -> Self {
+        self.method = Some(method.into());
+        self
+    }
+
+    /// Strikes one resource type only (wildcards allowed).
+    #[must_use]
+    pub fn on_type(mut self, resource_type: &str) -> Self {
+        self.resource_type = Some(resource_type.into());
+        self
+    }
+
+    /// Strikes resources of this name only (wildcards allowed).
+    #[must_use]
+    pub fn on_resource(mut self, name: &str) -> Self {
+        self.resource = Some(name.into());
+        self
+    }
+
+    /// Lets that many fitting requests pass first.
+    #[must_use]
+    pub fn after(mut self, skip: u64) -> Self {
+        self.skip = skip;
+        self
+    }
+
+    /// Strikes that many requests, then no more.
+    #[must_use]
+    pub fn times(mut self, count: u64) -> Self {
+        self.count = Some(count);
+        self
+    }
+
+    /// Gives it a name for the journal.
+    #[must_use]
+    pub fn named(mut self, name: &str) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    fn fits(&self, request: &Subject<'_>) -> bool {
+        let fits = |pattern: &Option<String>, text: &str| pattern.as_deref().is_none_or(|p| matches(p, text));
+        fits(&self.method, request.method)
+            && fits(&self.resource_type, request.resource_type)
+            && fits(&self.resource, request.name)
+            && fits(&self.path, request.path)
+    }
+}
+
+impl FaultAction {
+    /// The refusal that a struck request gets before anything is done, if this is such a fault.
+    pub(crate) fn refusal(&self) -> Option<Refusal> {
+        match self {
+            Self::Fail { status, code, message } => Some(Refusal::new(*status, code, message)),
+            Self::Throttle { retry_after } => Some(Refusal {
+                retry_after: *retry_after,
+                ..Refusal::new(429, "TooManyRequests", "The request is being throttled.")
+            }),
+            _ => None,
+        }
+    }
+}
+
+/// What faults look at.
+pub(crate) struct Subject<'a> {
+    pub(crate) method: &'a str,
+    pub(crate) resource_type: &'a str,
+    pub(crate) name: &'a str,
+    pub(crate) path: &'a str,
+}
+
+/// A fault that struck.
+#[derive(Debug, Clone)]
+pub(crate) struct Struck {
+    pub(crate) name: String,
+    pub(crate) action: FaultAction,
+}
+
+/// The faults in force.
+#[derive(Default)]
+pub(crate) struct Faults {
+    declared: Vec<Declared>,
+}
+
+struct Declared {
+    fault: Fault,
+    seen: u64,
+}
+
+impl Faults {
+    pub(crate) fn declare(&mut self, fault: Fault) {
+        self.declared.push(Declared { fault, seen: 0 });
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.declared.clear();
+    }
+
+    pub(crate) fn list(&self) -> Vec<Fault> {
+        self.declared.iter().map(|declared| declared.fault.clone()).collect()
+    }
+
+    /// The first fault that strikes this request. Every fitting fault counts the request.
+    pub(crate) fn strike(&mut self, request: &Subject<'_>) -> Option<Struck> {
+        let mut struck = None;
+        for declared in self.declared.iter_mut().filter(|declared| declared.fault.fits(request)) {
+            let number = declared.seen;
+            declared.seen += 1;
+            let fault = &declared.fault;
+            let within = number >= fault.skip && fault.count.is_none_or(|count| number < fault.skip + count);
+            if within && struck.is_none() {
+                struck = Some(Struck { name: fault.name.clone(), action: fault.action.clone() });
+            }
+        }
+        struck
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Fault, FaultAction, Faults, Subject};
+
+    fn put(name: &str) -> Subject<'_> {
+        Subject { method: "PUT", resource_type: "Microsoft.Network/loadBalancers", name, path: "/x" }
+    }
+
+    #[test]
+    fn a_fault_strikes_the_requests_between_skip_and_count() {
+        let mut faults = Faults::default();
+        faults.declare(Fault::new(FaultAction::DropAnswer).on_method("put").on_type("*/loadBalancers").after(1).times(2));
+        let struck: Vec<bool> = (0..5).map(|_| faults.strike(&put("a")).is_some()).collect();
+        assert_eq!(struck, [false, true, true, false, false]);
+    }
+
+    #[test]
+    fn a_fault_is_plain_data() {
+        let text = r#"{"method":"PUT","resource":"kube*","count":1,"action":{"do":"throttle","retryAfter":7}}"#;
+        let fault: Fault = serde_json::from_str(text).unwrap();
+        assert_eq!(fault.action, FaultAction::Throttle { retry_after: Some(7) });
+        assert_eq!(serde_json::from_value::<Fault>(serde_json::to_value(&fault).unwrap()).unwrap(), fault);
+    }
+}

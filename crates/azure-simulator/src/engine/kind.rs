@@ -1,0 +1,220 @@
+//! What a resource provider tells the engine about one resource type.
+//!
+//! A provider is a module with a list of kinds; the engine knows none of them by name. Adding one
+//! means writing its kinds and naming the module in `providers.rs`.
+
+use std::net::IpAddr;
+
+use azure_types::ResourceId;
+use serde_json::Value;
+
+use super::document::Object;
+use super::error::Refusal;
+use super::operation::Completion;
+use super::store::Record;
+use super::world::World;
+
+/// How a provider words its etags, operations and answers (`spec/arm-wire.md`, sections 7 and 8.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Style {
+    /// Weak GUID etags; `operations` and `operationResults`.
+    Network,
+    /// Counters as strong etags, also on PUT answers; one operations URL with `monitor=true`.
+    Compute,
+}
+
+/// What a second write does to a resource whose operation still runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Concurrency {
+    /// The first operation ends `Canceled`; the second write counts.
+    Supersede,
+    /// The second write is refused with 429 until the first is done.
+    Busy,
+    /// The second write is refused with 409.
+    Conflict,
+}
+
+/// A collection of child documents inside a document's `properties`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Nested {
+    /// Member of `properties` and path segment, such as `backendAddressPools`.
+    pub(crate) collection: &'static str,
+    /// Whether clients may write children one by one.
+    pub(crate) writable: bool,
+    /// Members that list who refers to the child: (member, type segment of the referrer; an empty one
+    /// means any).
+    pub(crate) back_references: &'static [(&'static str, &'static str)],
+}
+
+/// Why one document points at another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// A configuration uses it: a rule its probe, a subnet its security group, an IP configuration its
+    /// subnet or pool.
+    Uses,
+    /// A scale set's model names it: blocks deletion, but shows in no back-reference.
+    Model,
+}
+
+/// A pointer from one document (or child document) to another.
+#[derive(Debug, Clone)]
+pub(crate) struct Reference {
+    pub(crate) from: ResourceId,
+    pub(crate) to: ResourceId,
+    pub(crate) role: Role,
+    /// The address that `from` holds in the subnet `to`.
+    pub(crate) address: Option<IpAddr>,
+}
+
+impl Reference {
+    pub(crate) fn uses(from: &ResourceId, to: ResourceId) -> Self {
+        Self { from: from.clone(), to, role: Role::Uses, address: None }
+    }
+}
+
+/// A write that asks to be normalised and checked.
+pub(crate) struct Proposal<'a> {
+    /// Canonical id of the resource.
+    pub(crate) id: &'a ResourceId,
+    /// The stored document, where the resource exists.
+    pub(crate) old: Option<&'a Record>,
+    /// What the client sent, nulls dropped: `location` settled, read-only envelope members removed.
+    pub(crate) body: Object,
+}
+
+impl Proposal<'_> {
+    /// A member of the stored document by path.
+    pub(crate) fn old_member(&self, path: &str) -> Option<&Value> {
+        super::document::at(&self.old?.body, path)
+    }
+}
+
+/// Which optional parts a read asked for (`$expand`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Expand {
+    pub(crate) instance_view: bool,
+}
+
+/// What a POST action starts.
+pub(crate) struct Action {
+    /// Passed back to [`Kind::settled`] when the operation is over.
+    pub(crate) completion: Completion,
+    /// A body to answer at once with 200; otherwise the action is a long-running operation.
+    pub(crate) answer: Option<Value>,
+}
+
+/// One resource type of a provider.
+pub(crate) trait Kind: Send + Sync + 'static {
+    /// The type in Azure's spelling, such as `Microsoft.Network/loadBalancers`.
+    fn resource_type(&self) -> &'static str;
+
+    /// Noun in operation names: `LoadBalancer` gives `PutLoadBalancerOperation`.
+    fn noun(&self) -> &'static str;
+
+    /// API versions for strict mode and for the provider record, newest first.
+    fn api_versions(&self) -> &'static [&'static str];
+
+    fn style(&self) -> Style;
+
+    fn concurrency(&self) -> Concurrency;
+
+    /// Child collections inside the document.
+    fn nested(&self) -> &'static [Nested] {
+        &[]
+    }
+
+    /// Whether it is a resource with location and tags, rather than a part of its parent.
+    fn tracked(&self) -> bool {
+        true
+    }
+
+    /// Whether clients may create it by PUT; scale set instances come from their set.
+    fn creatable(&self) -> bool {
+        true
+    }
+
+    /// Whether a write that takes no time is answered as `Succeeded` at once.
+    fn immediate(&self) -> bool {
+        false
+    }
+
+    /// The status of a PUT on an existing resource.
+    fn update_status(&self) -> u16 {
+        200
+    }
+
+    /// Checks a write and gives the document to store: defaults filled, derived members removed.
+    fn write(&self, world: &World, proposal: Proposal<'_>) -> Result<Value, Refusal>;
+
+    /// Everything the document points at.
+    fn references(&self, _record: &Record) -> Vec<Reference> {
+        Vec::new()
+    }
+
+    /// The public address that the document holds.
+    fn public_address(&self, _record: &Record) -> Option<IpAddr> {
+        None
+    }
+
+    /// After a write was stored: effects on other documents.
+    fn stored(&self, _world: &mut World, _id: &ResourceId, _old: Option<&Value>) {}
+
+    /// After the set of documents that point at this one changed.
+    fn referrers_changed(&self, _world: &mut World, _id: &ResourceId) {}
+
+    /// After an operation ended; `failed` when it failed or was cancelled.
+    fn settled(&self, _world: &mut World, _id: &ResourceId, _completion: &Completion, _failed: bool) {}
+
+    /// Whether the resource may go.
+    fn may_delete(&self, _world: &World, _record: &Record) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    /// After a deletion was accepted.
+    fn deleting(&self, _world: &mut World, _id: &ResourceId) {}
+
+    /// Adds derived members to a document that is about to be shown.
+    fn present(&self, _world: &World, _record: &Record, _document: &mut Object, _expand: Expand) {}
+
+    /// Adds derived members to a child document that is about to be shown.
+    fn present_nested(
+        &self,
+        _world: &World,
+        _record: &Record,
+        _collection: &str,
+        _id: &ResourceId,
+        _properties: &mut Object,
+    ) {
+    }
+
+    /// Read-only views below the resource, such as `instanceView`; `None` where there is none.
+    fn view(&self, _world: &World, _record: &Record, _below: &[&str]) -> Option<Result<Value, Refusal>> {
+        None
+    }
+
+    /// All documents of a type that only exists as views below this kind's resources.
+    fn views_of_type(&self, _world: &World, _record: &Record, _resource_type: &str) -> Vec<Value> {
+        Vec::new()
+    }
+
+    /// A POST action.
+    fn act(&self, _world: &mut World, _id: &ResourceId, _action: &str, _body: &Value) -> Option<Result<Action, Refusal>> {
+        None
+    }
+
+    /// The answer to an instance name that cannot exist.
+    fn check_name(&self, _name: &str) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    /// The answer when the resource is absent, where it is not ARM's own.
+    fn absent(&self, _id: &ResourceId) -> Option<Refusal> {
+        None
+    }
+}
+
+/// A resource provider: a namespace and its types.
+pub(crate) struct Provider {
+    pub(crate) namespace: &'static str,
+    pub(crate) kinds: Vec<&'static dyn Kind>,
+}

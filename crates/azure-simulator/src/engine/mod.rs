@@ -1,0 +1,21 @@
+//! The part of Resource Manager that is the same for every resource type.
+
+pub(crate) mod answer;
+pub(crate) mod budget;
+pub(crate) mod dispatch;
+pub(crate) mod document;
+pub(crate) mod error;
+pub(crate) mod fault;
+mod glob;
+pub(crate) mod journal;
+pub(crate) mod kind;
+pub(crate) mod latency;
+pub(crate) mod operation;
+mod paging;
+mod read;
+mod resolve;
+pub(crate) mod seed;
+pub(crate) mod store;
+pub(crate) mod target;
+pub(crate) mod world;
+pub(crate) mod write;

@@ -1,0 +1,148 @@
+//! Reads: resources, lists, children, views and operations.
+
+use std::collections::BTreeMap;
+
+use azure_types::ResourceId;
+use serde_json::{Value, json};
+
+use super::answer::{Answer, Resolved};
+use super::document::{items, name};
+use super::error::Refusal;
+use super::kind::{Expand, Style};
+use super::operation::{Completion, Status};
+use super::paging::{order_of_id, page};
+use super::store::Record;
+use super::world::World;
+
+/// Longest pause that polls are told to make, in seconds.
+const LONGEST_POLL_PAUSE: u64 = 10;
+
+impl World {
+    /// GET of anything below a provider namespace.
+    pub(crate) fn read(&self, resolved: &Resolved, query: &BTreeMap<String, String>) -> Result<Answer, Refusal> {
+        let expand = Expand {
+            instance_view: query.get("$expand").is_some_and(|what| what.to_ascii_lowercase().contains("instanceview")),
+        };
+        if resolved.list {
+            return self.list(resolved, query, expand);
+        }
+        let record = self.require(resolved)?;
+        if resolved.below.is_empty() {
+            let etag = Some(self.etag(record));
+            return Ok(Answer { etag, ..Answer::ok(self.present(record, expand)) });
+        }
+        if let Some((nested, child)) = Self::nested_target(record.kind, &resolved.below) {
+            let children = items(&record.body, &format!("properties/{}", nested.collection));
+            let Some(child) = child else {
+                let list: Vec<Value> =
+                    children.iter().map(|child| self.present_nested(record, nested, child)).collect();
+                return Ok(Answer::ok(json!({ "value": list })));
+            };
+            let found = children
+                .iter()
+                .find(|item| name(item).eq_ignore_ascii_case(child))
+                .ok_or_else(|| Refusal::child_not_found(&record.id.child(nested.collection, child)))?;
+            let etag = Some(self.etag(record));
+            return Ok(Answer { etag, ..Answer::ok(self.present_nested(record, nested, found)) });
+        }
+        let below: Vec<&str> = resolved.below.iter().map(String::as_str).collect();
+        match record.kind.view(self, record, &below) {
+            Some(view) => view.map(Answer::ok),
+            None => Err(Refusal::new(
+                404,
+                "InvalidResourceType",
+                format!("The resource type '{}' could not be found in the namespace.", resolved.full_type),
+            )),
+        }
+    }
+
+    fn list(&self, resolved: &Resolved, query: &BTreeMap<String, String>, expand: Expand) -> Result<Answer, Refusal> {
+        self.require_group(&resolved.id)?;
+        let paged = resolved.id.namespace().is_some();
+        if paged && self.store.get(&resolved.id).is_none() {
+            return Err(self.not_found(&resolved.id));
+        }
+        let mut records = self.store.of_kind(resolved.kind.resource_type(), &resolved.id);
+        let size = if paged { self.options.page_size } else { usize::MAX };
+        records.sort_by_cached_key(|record| order_of_id(&record.id));
+        let token = query.get("$skiptoken").map(String::as_str);
+        let (records, next_page) = page(records, |record: &&Record| order_of_id(&record.id), token, size)
+            .ok_or_else(|| Refusal::invalid_parameter("$skiptoken", "The skip token is invalid."))?;
+        let value: Vec<Value> = records.into_iter().map(|record| self.present(record, expand)).collect();
+        Ok(Answer { next_page, ..Answer::ok(json!({ "value": value })) })
+    }
+
+    /// GET of an operation: its status, or (`result`) the final answer of the call that started it.
+    pub(crate) fn poll(&self, key: &str, result: bool) -> Result<Answer, Refusal> {
+        let operation = self.operations.get(key).ok_or_else(|| {
+            Refusal::new(404, "OperationNotFound", format!("The operation '{key}' could not be found or has expired."))
+        })?;
+        let running = operation.status == Status::InProgress;
+        let pause = running.then(|| self.poll_pause(operation.due)).flatten();
+        if result {
+            return match &operation.status {
+                Status::InProgress => {
+                    Ok(Answer { poll_again: Some(pause.unwrap_or_default()), ..Answer::empty(202) })
+                }
+                Status::Failed(refusal) | Status::Canceled(refusal) => Err(refusal.clone()),
+                Status::Succeeded => Ok(match (&operation.completion, operation.style) {
+                    (Completion::Delete, Style::Network) if self.store.get(&operation.subject).is_none() => {
+                        Answer::empty(204)
+                    }
+                    (Completion::Write, _) => match self.store.get(&operation.subject) {
+                        Some(record) => Answer::ok(self.present(record, Expand::default())),
+                        None => Answer::empty(204),
+                    },
+                    _ => Answer::empty(200),
+                }),
+            };
+        }
+        let mut body = match operation.style {
+            Style::Network => json!({ "status": operation.status.as_str() }),
+            Style::Compute => {
+                let mut body = json!({
+                    "startTime": operation.started.to_string(),
+                    "status": operation.status.as_str(),
+                    "name": operation.key,
+                });
+                if let Some(ended) = operation.ended {
+                    body["endTime"] = json!(ended.to_string());
+                }
+                body
+            }
+        };
+        if let Status::Failed(refusal) | Status::Canceled(refusal) = &operation.status {
+            body["error"] = refusal.error();
+        }
+        Ok(Answer { poll_again: pause, ..Answer::ok(body) })
+    }
+
+    /// Seconds until an operation should be looked at again: until it ends, but not too long.
+    pub(crate) fn poll_pause(&self, due: Option<tokio::time::Instant>) -> Option<u64> {
+        let Some(due) = due else { return Some(LONGEST_POLL_PAUSE) };
+        let left = due.saturating_duration_since(tokio::time::Instant::now());
+        let seconds = left.as_secs_f64().ceil() as u64;
+        (seconds > 0).then(|| seconds.min(LONGEST_POLL_PAUSE))
+    }
+
+    /// Every tracked resource of a group or subscription, as ARM's generic lists show them.
+    pub(crate) fn generic_list(&self, scope: &ResourceId) -> Vec<Value> {
+        self.store
+            .below(scope)
+            .filter(|record| record.kind.tracked() && record.id.namespace().is_some())
+            .map(|record| {
+                let mut item = json!({
+                    "id": record.id,
+                    "name": record.id.name(),
+                    "type": record.kind.resource_type(),
+                });
+                for member in ["location", "tags", "sku", "zones", "kind", "identity"] {
+                    if let Some(value) = record.body.get(member) {
+                        item[member] = value.clone();
+                    }
+                }
+                item
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,189 @@
+//! From a path to a kind and a canonical id.
+
+use azure_types::ResourceId;
+use serde_json::Value;
+
+use super::answer::Resolved;
+use super::error::Refusal;
+use super::kind::Nested;
+use super::store::Record;
+use super::world::World;
+
+impl World {
+    /// The id of a group in the spelling under which it was created.
+    pub(crate) fn group_id(&self, subscription: &str, group: &str) -> ResourceId {
+        let id = ResourceId::group(subscription, group);
+        self.store.get(&id).map_or(id, |record| record.id.clone())
+    }
+
+    /// Finds what the segments behind a provider namespace mean.
+    pub(crate) fn resolve(
+        &self,
+        subscription: &str,
+        group: Option<&str>,
+        namespace: &str,
+        segments: &[String],
+        api_version: &str,
+    ) -> Result<Resolved, Refusal> {
+        let scope = match group {
+            Some(group) => self.group_id(subscription, group),
+            None => ResourceId::subscription(subscription),
+        };
+        let Some(provider) = self.provider(namespace) else {
+            return Err(Refusal::new(
+                404,
+                "InvalidResourceNamespace",
+                format!("The resource namespace '{namespace}' is invalid."),
+            ));
+        };
+        let mut full_type = provider.namespace.to_owned();
+        let mut id = scope.clone();
+        let mut found: Option<Resolved> = None;
+        let mut rest = segments;
+        while let [segment, after @ ..] = rest {
+            let longer = format!("{full_type}/{segment}");
+            let Some(kind) = self.kind(&longer) else { break };
+            full_type = kind.resource_type().to_owned();
+            let spelled = full_type.rsplit('/').next().unwrap_or_default();
+            let Some((name, below)) = after.split_first() else {
+                return Ok(Resolved { kind, id, list: true, below: Vec::new(), full_type });
+            };
+            id = match found {
+                None => id.resource(provider.namespace, spelled, name),
+                Some(_) => id.child(spelled, name),
+            };
+            rest = below;
+            found = Some(Resolved { kind, id: id.clone(), list: false, below: Vec::new(), full_type: full_type.clone() });
+        }
+        let Some(mut resolved) = found else {
+            let asked = segments.first().map_or("", String::as_str);
+            return Err(Refusal::new(
+                404,
+                "InvalidResourceType",
+                format!(
+                    "The resource type '{asked}' could not be found in the namespace '{}' for api version '{api_version}'.",
+                    provider.namespace
+                ),
+            ));
+        };
+        // The stored spelling of the name wins on reads; a write puts its own in its place.
+        for (at, segment) in rest.iter().enumerate() {
+            if at % 2 == 0 {
+                let canonical = resolved
+                    .kind
+                    .nested()
+                    .iter()
+                    .find(|nested| at == 0 && nested.collection.eq_ignore_ascii_case(segment))
+                    .map_or(segment.as_str(), |nested| nested.collection);
+                resolved.full_type = format!("{}/{canonical}", resolved.full_type);
+            }
+        }
+        resolved.below = rest.to_vec();
+        resolved.kind.check_name(resolved.id.name())?;
+        Ok(resolved)
+    }
+
+    /// The group that a resource id lies in; refused when it does not exist.
+    pub(crate) fn require_group(&self, id: &ResourceId) -> Result<(), Refusal> {
+        let Some(group) = id.group_name() else { return Ok(()) };
+        match self.store.get(&ResourceId::group(id.subscription_id(), group)) {
+            Some(_) => Ok(()),
+            None => Err(Refusal::group_not_found(group)),
+        }
+    }
+
+    /// The answer for an absent resource.
+    pub(crate) fn not_found(&self, id: &ResourceId) -> Refusal {
+        let path: String =
+            id.type_and_name_pairs().iter().map(|(segment, name)| format!("/{segment}/{name}")).collect();
+        let namespace = id.namespace().unwrap_or_default();
+        Refusal::resource_not_found(&format!("{namespace}{path}"), id.group_name().unwrap_or_default())
+    }
+
+    /// The record that was resolved, or the refusal that its absence gets.
+    pub(crate) fn require(&self, resolved: &Resolved) -> Result<&Record, Refusal> {
+        self.require_group(&resolved.id)?;
+        if let Some(record) = self.store.get(&resolved.id) {
+            return Ok(record);
+        }
+        // The top-level resource is ARM's to know; what lies below it is the provider's.
+        if let Some(top) = top_level(&resolved.id).filter(|top| *top != resolved.id) {
+            if self.store.get(&top).is_none() {
+                return Err(self.not_found(&resolved.id));
+            }
+            if let Some(refusal) = resolved.kind.absent(&resolved.id) {
+                return Err(refusal);
+            }
+        }
+        Err(self.not_found(&resolved.id))
+    }
+
+    /// The child collection, and the child's name, that the segments below a record mean.
+    pub(crate) fn nested_target<'a>(
+        record_kind: &'static dyn super::kind::Kind,
+        below: &'a [String],
+    ) -> Option<(&'static Nested, Option<&'a str>)> {
+        let (first, rest) = below.split_first()?;
+        let nested = record_kind.nested().iter().find(|nested| nested.collection.eq_ignore_ascii_case(first))?;
+        match rest {
+            [] => Some((nested, None)),
+            [name] => Some((nested, Some(name))),
+            _ => None,
+        }
+    }
+
+    /// The document of an id, however deep: a resource, a child document or a view.
+    pub(crate) fn document(&self, id: &ResourceId) -> Option<Value> {
+        if id.namespace().is_none() {
+            return self.store.get(id).map(|record| self.present(record, Default::default()));
+        }
+        let holder = self.store.holder(id)?;
+        if holder.id == *id {
+            return Some(self.present(holder, Default::default()));
+        }
+        if let Some((nested, child)) = self.nested_of(holder, id) {
+            return Some(self.present_nested(holder, nested, child));
+        }
+        let below: Vec<&str> = id.as_str().get(holder.id.as_str().len() + 1..)?.split('/').collect();
+        holder.kind.view(self, holder, &below)?.ok()
+    }
+
+    /// Every document of a type, ordered by id.
+    pub(crate) fn documents_of_type(&self, resource_type: &str) -> Vec<Value> {
+        let mut type_name = resource_type;
+        loop {
+            if let Some(kind) = self.kind(type_name) {
+                let mut records: Vec<&Record> =
+                    self.store.all().filter(|record| record.kind.resource_type() == kind.resource_type()).collect();
+                records.sort_by_cached_key(|record| super::paging::order_of_id(&record.id));
+                let below = resource_type.get(type_name.len() + 1..);
+                return records.into_iter().flat_map(|record| self.documents_below(record, resource_type, below)).collect();
+            }
+            match type_name.rsplit_once('/') {
+                Some((shorter, _)) if shorter.contains('/') => type_name = shorter,
+                _ => return Vec::new(),
+            }
+        }
+    }
+
+    fn documents_below(&self, record: &Record, resource_type: &str, below: Option<&str>) -> Vec<Value> {
+        let Some(below) = below else { return vec![self.present(record, Default::default())] };
+        match record.kind.nested().iter().find(|nested| nested.collection.eq_ignore_ascii_case(below)) {
+            Some(nested) => super::document::items(&record.body, &format!("properties/{}", nested.collection))
+                .iter()
+                .map(|child| self.present_nested(record, nested, child))
+                .collect(),
+            None => record.kind.views_of_type(self, record, resource_type),
+        }
+    }
+}
+
+/// The top-level resource that an id lies in.
+fn top_level(id: &ResourceId) -> Option<ResourceId> {
+    let pairs = id.type_and_name_pairs().len();
+    let mut top = id.clone();
+    for _ in 1..pairs {
+        top = top.parent()?;
+    }
+    Some(top)
+}

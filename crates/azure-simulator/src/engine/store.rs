@@ -1,0 +1,238 @@
+//! The documents and the index of who points at whom.
+//!
+//! References are kept on the side that makes them; the index is rebuilt from a document whenever it
+//! is stored or removed. Back-references are read from the index, so that they cannot dangle.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::net::IpAddr;
+use std::ops::Bound;
+
+use azure_types::ResourceId;
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::document::Object;
+use super::kind::{Kind, Reference, Role};
+
+/// Where a resource is in its life (`properties.provisioningState`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    Creating,
+    Updating,
+    Deleting,
+    Succeeded,
+    Failed,
+}
+
+impl State {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Creating => "Creating",
+            Self::Updating => "Updating",
+            Self::Deleting => "Deleting",
+            Self::Succeeded => "Succeeded",
+            Self::Failed => "Failed",
+        }
+    }
+}
+
+/// One stored resource.
+pub(crate) struct Record {
+    pub(crate) id: ResourceId,
+    pub(crate) kind: &'static dyn Kind,
+    /// The document without what is derived on reading (etags, states, back-references).
+    pub(crate) body: Value,
+    /// What the service knows and never shows as such (power state, allocated NIC addresses).
+    pub(crate) hidden: Object,
+    /// Raised by every change; etags derive from it.
+    pub(crate) version: u64,
+    pub(crate) state: State,
+    /// Key of the operation that runs, or of the last one.
+    pub(crate) operation: Option<String>,
+    pub(crate) created: Timestamp,
+}
+
+/// Who points at one document.
+#[derive(Debug, Clone)]
+pub(crate) struct Referrer {
+    pub(crate) from: ResourceId,
+    pub(crate) role: Role,
+}
+
+/// All documents of one simulated Azure.
+#[derive(Default)]
+pub(crate) struct Store {
+    records: BTreeMap<String, Record>,
+    by_type: HashMap<&'static str, BTreeSet<String>>,
+    /// Per referring record: what it points at.
+    outgoing: HashMap<String, Vec<Reference>>,
+    /// Per target: who points at it, by the referrer's id.
+    incoming: HashMap<String, BTreeMap<String, Referrer>>,
+    /// Per subnet: addresses in use and by whom.
+    addresses: HashMap<String, BTreeMap<IpAddr, ResourceId>>,
+    public_addresses: BTreeMap<IpAddr, String>,
+    public_of: HashMap<String, IpAddr>,
+}
+
+impl Store {
+    pub(crate) fn get(&self, id: &ResourceId) -> Option<&Record> {
+        self.records.get(&id.to_lower())
+    }
+
+    pub(crate) fn get_mut(&mut self, id: &ResourceId) -> Option<&mut Record> {
+        self.records.get_mut(&id.to_lower())
+    }
+
+    /// The record that holds this id: itself, or the nearest one above it.
+    pub(crate) fn holder(&self, id: &ResourceId) -> Option<&Record> {
+        let mut key = id.to_lower();
+        loop {
+            if let Some(record) = self.records.get(&key) {
+                return Some(record);
+            }
+            key.truncate(key.rfind('/').filter(|at| *at > 0)?);
+        }
+    }
+
+    /// All records, ordered by lower-case id.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Record> {
+        self.records.values()
+    }
+
+    /// The records below an id, ordered by lower-case id.
+    pub(crate) fn below(&self, id: &ResourceId) -> impl Iterator<Item = &Record> {
+        let prefix = id.to_lower() + "/";
+        self.records
+            .range::<String, _>((Bound::Included(&prefix), Bound::Unbounded))
+            .take_while({
+                let prefix = prefix.clone();
+                move |(key, _)| key.starts_with(&prefix)
+            })
+            .map(|(_, record)| record)
+            .collect::<Vec<_>>()
+            .into_iter()
+    }
+
+    /// The records of a type whose id begins with `scope/`, ordered by lower-case id.
+    pub(crate) fn of_kind(&self, resource_type: &str, scope: &ResourceId) -> Vec<&Record> {
+        let Some((_, keys)) = self.by_type.iter().find(|(name, _)| name.eq_ignore_ascii_case(resource_type)) else {
+            return Vec::new();
+        };
+        let prefix = scope.to_lower() + "/";
+        keys.range::<String, _>((Bound::Included(&prefix), Bound::Unbounded))
+            .take_while(|key| key.starts_with(&prefix))
+            .filter_map(|key| self.records.get(key))
+            .collect()
+    }
+
+    /// How many records of a type there are anywhere.
+    pub(crate) fn count(&self, resource_type: &'static str) -> usize {
+        self.by_type.get(resource_type).map_or(0, BTreeSet::len)
+    }
+
+    /// Stores a record. Returns the targets outside the record whose referrers changed.
+    pub(crate) fn insert(&mut self, record: Record) -> Vec<ResourceId> {
+        let key = record.id.to_lower();
+        let references = record.kind.references(&record);
+        let public = record.kind.public_address(&record);
+        self.by_type.entry(record.kind.resource_type()).or_default().insert(key.clone());
+        self.records.insert(key.clone(), record);
+        self.hold_public(&key, public);
+        self.point(&key, references)
+    }
+
+    /// Brings the index up to date after a record was changed in place.
+    pub(crate) fn reindex(&mut self, id: &ResourceId) -> Vec<ResourceId> {
+        let key = id.to_lower();
+        let Some(record) = self.records.get(&key) else { return Vec::new() };
+        let references = record.kind.references(record);
+        let public = record.kind.public_address(record);
+        self.hold_public(&key, public);
+        self.point(&key, references)
+    }
+
+    /// Removes a record. Returns it and the targets whose referrers changed.
+    pub(crate) fn remove(&mut self, id: &ResourceId) -> Option<(Record, Vec<ResourceId>)> {
+        let key = id.to_lower();
+        let record = self.records.remove(&key)?;
+        if let Some(keys) = self.by_type.get_mut(record.kind.resource_type()) {
+            keys.remove(&key);
+        }
+        self.hold_public(&key, None);
+        let changed = self.point(&key, Vec::new());
+        Some((record, changed))
+    }
+
+    fn hold_public(&mut self, key: &str, address: Option<IpAddr>) {
+        if let Some(old) = self.public_of.remove(key) {
+            self.public_addresses.remove(&old);
+        }
+        if let Some(address) = address {
+            self.public_of.insert(key.into(), address);
+            self.public_addresses.insert(address, key.into());
+        }
+    }
+
+    fn point(&mut self, key: &str, references: Vec<Reference>) -> Vec<ResourceId> {
+        let old = self.outgoing.remove(key).unwrap_or_default();
+        let pair = |reference: &Reference| (reference.from.to_lower(), reference.to.to_lower());
+        let before: BTreeSet<_> = old.iter().map(pair).collect();
+        let after: BTreeSet<_> = references.iter().map(pair).collect();
+        for reference in &old {
+            let to = reference.to.to_lower();
+            if let Some(referrers) = self.incoming.get_mut(&to) {
+                referrers.remove(&reference.from.to_lower());
+                if referrers.is_empty() {
+                    self.incoming.remove(&to);
+                }
+            }
+            if let (Some(address), Some(taken)) = (reference.address, self.addresses.get_mut(&to)) {
+                taken.remove(&address);
+            }
+        }
+        for reference in &references {
+            let to = reference.to.to_lower();
+            if let Some(address) = reference.address {
+                self.addresses.entry(to.clone()).or_default().insert(address, reference.from.clone());
+            }
+            self.incoming
+                .entry(to)
+                .or_default()
+                .insert(reference.from.to_lower(), Referrer { from: reference.from.clone(), role: reference.role });
+        }
+        let outside = |to: &str| !(to.starts_with(key) && to.as_bytes().get(key.len()).is_none_or(|next| *next == b'/'));
+        let mut changed: Vec<ResourceId> = old
+            .iter()
+            .filter(|reference| !after.contains(&pair(reference)))
+            .chain(references.iter().filter(|reference| !before.contains(&pair(reference))))
+            .map(|reference| reference.to.clone())
+            .filter(|to| outside(&to.to_lower()))
+            .collect();
+        changed.sort();
+        changed.dedup();
+        if !references.is_empty() {
+            self.outgoing.insert(key.into(), references);
+        }
+        changed
+    }
+
+    /// Who points at exactly this id, ordered by the referrer's id.
+    pub(crate) fn referrers(&self, id: &ResourceId) -> impl Iterator<Item = &Referrer> {
+        self.incoming.get(&id.to_lower()).into_iter().flat_map(BTreeMap::values)
+    }
+
+    /// What a record points at.
+    pub(crate) fn outgoing(&self, id: &ResourceId) -> &[Reference] {
+        self.outgoing.get(&id.to_lower()).map_or(&[], Vec::as_slice)
+    }
+
+    /// The addresses in use in a subnet.
+    pub(crate) fn addresses(&self, subnet: &ResourceId) -> Option<&BTreeMap<IpAddr, ResourceId>> {
+        self.addresses.get(&subnet.to_lower())
+    }
+
+    /// Whether a public address is held by any resource.
+    pub(crate) fn public_address_taken(&self, address: &IpAddr) -> bool {
+        self.public_addresses.contains_key(address)
+    }
+}

@@ -1,0 +1,158 @@
+//! The grammar of Resource Manager paths (`spec/arm-wire.md`, section 2).
+
+/// What a path names, with the caller's spelling of every name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// `/subscriptions`
+    Subscriptions,
+    /// Anything else, within a subscription.
+    Within(String, Scope),
+}
+
+/// What a path names inside its subscription.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Scope {
+    Subscription,
+    Locations,
+    Groups,
+    Group(String),
+    /// Every resource of a group (`None`: of the subscription).
+    Resources(Option<String>),
+    Providers,
+    Provider(String),
+    /// `providers/{ns}/register` and the like.
+    ProviderAction(String, String),
+    /// An operation: namespace, key, whether its final answer is asked for.
+    Operation(String, String, bool),
+    GroupOperation(String),
+    /// A resource, list, child, view or action: group, namespace, segments behind it.
+    Resource(Option<String>, String, Vec<String>),
+}
+
+/// Why a path is not understood.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BadPath {
+    /// No form that Resource Manager has.
+    Unknown,
+    /// A segment is empty (`//`).
+    EmptySegment,
+    /// A percent sequence or character that no name may have.
+    BadCharacter,
+}
+
+/// Longest name of a resource (section 2).
+const LONGEST_NAME: usize = 260;
+
+impl Target {
+    /// Reads a path. Fixed words are compared ignoring case.
+    pub(crate) fn parse(path: &str) -> Result<Self, BadPath> {
+        let trimmed = path.strip_suffix('/').unwrap_or(path);
+        let raw = trimmed.strip_prefix('/').ok_or(BadPath::Unknown)?;
+        let mut segments = Vec::new();
+        for segment in raw.split('/') {
+            if segment.is_empty() {
+                return Err(BadPath::EmptySegment);
+            }
+            segments.push(decode(segment)?);
+        }
+        let words: Vec<&str> = segments.iter().map(String::as_str).collect();
+        let is = |word: &str, expected: &str| word.eq_ignore_ascii_case(expected);
+        let (subscription, rest) = match words.as_slice() {
+            [first] if is(first, "subscriptions") => return Ok(Self::Subscriptions),
+            [first, subscription, rest @ ..] if is(first, "subscriptions") => (*subscription, rest),
+            _ => return Err(BadPath::Unknown),
+        };
+        let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        let scope = match rest {
+            [] => Scope::Subscription,
+            [word] if is(word, "locations") => Scope::Locations,
+            [word] if is(word, "resources") => Scope::Resources(None),
+            [word] if is(word, "providers") => Scope::Providers,
+            [word] if is(word, "resourceGroups") => Scope::Groups,
+            [word, key] if is(word, "operationresults") => Scope::GroupOperation((*key).into()),
+            [word, namespace] if is(word, "providers") => Scope::Provider((*namespace).into()),
+            [word, namespace, action] if is(word, "providers") && (is(action, "register") || is(action, "unregister")) => {
+                Scope::ProviderAction((*namespace).into(), (*action).into())
+            }
+            [word, namespace, locations, _, kind, key]
+                if is(word, "providers")
+                    && is(locations, "locations")
+                    && (is(kind, "operations") || is(kind, "operationResults")) =>
+            {
+                Scope::Operation((*namespace).into(), (*key).into(), is(kind, "operationResults"))
+            }
+            [word, namespace, below @ ..] if is(word, "providers") => {
+                Scope::Resource(None, (*namespace).into(), owned(below))
+            }
+            [word, group] if is(word, "resourceGroups") => Scope::Group((*group).into()),
+            [word, group, resources] if is(word, "resourceGroups") && is(resources, "resources") => {
+                Scope::Resources(Some((*group).into()))
+            }
+            [word, group, providers, namespace, below @ ..]
+                if is(word, "resourceGroups") && is(providers, "providers") && !below.is_empty() =>
+            {
+                Scope::Resource(Some((*group).into()), (*namespace).into(), owned(below))
+            }
+            _ => return Err(BadPath::Unknown),
+        };
+        Ok(Self::Within(subscription.into(), scope))
+    }
+}
+
+/// Decodes `%xx` and refuses what no name may hold.
+fn decode(segment: &str) -> Result<String, BadPath> {
+    let mut bytes = Vec::with_capacity(segment.len());
+    let mut rest = segment.bytes();
+    while let Some(byte) = rest.next() {
+        if byte == b'%' {
+            let digit = |byte: Option<u8>| byte.and_then(|b| char::from(b).to_digit(16)).ok_or(BadPath::BadCharacter);
+            let (high, low) = (digit(rest.next())?, digit(rest.next())?);
+            bytes.push((high * 16 + low) as u8);
+        } else {
+            bytes.push(byte);
+        }
+    }
+    let text = String::from_utf8(bytes).map_err(|_| BadPath::BadCharacter)?;
+    let forbidden = |c: char| c.is_control() || matches!(c, '<' | '>' | '%' | '&' | ':' | '\\' | '?' | '/' | '#');
+    if text.is_empty() || text == "." || text == ".." || text.len() > LONGEST_NAME || text.contains(forbidden) {
+        return Err(BadPath::BadCharacter);
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_read_in_any_case() {
+        let within = |scope| Ok(Target::Within("s".into(), scope));
+        let list = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        for (path, expected) in [
+            ("/subscriptions", Ok(Target::Subscriptions)),
+            ("/subscriptions/s", within(Scope::Subscription)),
+            ("/Subscriptions/s/resourcegroups/G", within(Scope::Group("G".into()))),
+            ("/subscriptions/s/resourceGroups/", within(Scope::Groups)),
+            ("/subscriptions/s/operationresults/abc", within(Scope::GroupOperation("abc".into()))),
+            ("/subscriptions/s/providers/N", within(Scope::Provider("N".into()))),
+            (
+                "/subscriptions/s/providers/N/locations/l/operations/o",
+                within(Scope::Operation("N".into(), "o".into(), false)),
+            ),
+            ("/subscriptions/s/providers/N/t", within(Scope::Resource(None, "N".into(), list(&["t"])))),
+            (
+                "/subscriptions/s/resourceGroups/g/providers/N/t/a%20b/c",
+                within(Scope::Resource(Some("g".into()), "N".into(), list(&["t", "a b", "c"]))),
+            ),
+            ("/subscriptions/s/resourceGroups//providers/N/t", Err(BadPath::EmptySegment)),
+            ("/subscriptions/s/resourceGroups/g/providers/N/t/%2e%2e", Err(BadPath::BadCharacter)),
+            ("/subscriptions/s/resourceGroups/g/providers/N/t/a%2Fb", Err(BadPath::BadCharacter)),
+            ("/subscriptions/s/resourceGroups/g/providers/N/t/a%zz", Err(BadPath::BadCharacter)),
+            ("/subscriptions/s/resourceGroups/g/providers", Err(BadPath::Unknown)),
+            ("/tenants", Err(BadPath::Unknown)),
+            ("", Err(BadPath::Unknown)),
+        ] {
+            assert_eq!(Target::parse(path), expected, "{path}");
+        }
+    }
+}

@@ -1,0 +1,373 @@
+//! The state of one simulated Azure, and what happens to it as time goes on.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use azure_types::ResourceId;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::budget::Buckets;
+use super::document::{Object, items, name};
+use super::error::Refusal;
+use super::fault::Faults;
+use super::journal::JournalBook;
+use super::kind::{Expand, Kind, Nested, Provider, Style};
+use super::operation::{Completion, Operation, Operations, Status};
+use super::seed::Seed;
+use super::store::{Record, State, Store};
+use crate::options::Options;
+
+/// How one request's work is to run: chosen by faults, and by builders that want no delay.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Course {
+    /// Finish before answering.
+    pub(crate) at_once: bool,
+    pub(crate) will_fail: Option<Refusal>,
+    pub(crate) stall: bool,
+    pub(crate) latency: Option<Duration>,
+}
+
+/// The state of one simulated Azure.
+pub(crate) struct World {
+    pub(crate) options: Arc<Options>,
+    pub(crate) providers: Vec<Provider>,
+    pub(crate) seed: Seed,
+    pub(crate) store: Store,
+    pub(crate) operations: Operations,
+    pub(crate) journal: JournalBook,
+    pub(crate) faults: Faults,
+    pub(crate) buckets: Buckets,
+    pub(crate) requests: u64,
+    /// Raised by everything that changes what a reader would see.
+    pub(crate) revision: u64,
+    /// Latencies, changeable while it runs.
+    pub(crate) latency: super::latency::LatencyProfile,
+    origin: Option<Instant>,
+}
+
+/// An operation that was started (or was over at once).
+pub(crate) struct Started {
+    pub(crate) key: String,
+    pub(crate) latency: Option<Duration>,
+}
+
+impl World {
+    pub(crate) fn new(options: Arc<Options>, providers: Vec<Provider>) -> Self {
+        Self {
+            seed: Seed(options.seed),
+            journal: JournalBook::with_capacity(options.journal_capacity),
+            latency: options.latency.clone(),
+            options,
+            providers,
+            store: Store::default(),
+            operations: Operations::default(),
+            faults: Faults::default(),
+            buckets: Buckets::default(),
+            requests: 0,
+            revision: 0,
+            origin: None,
+        }
+    }
+
+    /// The simulated wall-clock time.
+    pub(crate) fn now(&mut self) -> Timestamp {
+        let now = Instant::now();
+        // The origin is the first look at the clock, so that a world can be built outside a runtime.
+        let origin = *self.origin.get_or_insert(now);
+        let passed = jiff::SignedDuration::try_from(now.saturating_duration_since(origin)).unwrap_or_default();
+        self.options.start.checked_add(passed).unwrap_or(Timestamp::MAX)
+    }
+
+    /// The provider of a namespace.
+    pub(crate) fn provider(&self, namespace: &str) -> Option<&Provider> {
+        self.providers.iter().find(|provider| provider.namespace.eq_ignore_ascii_case(namespace))
+    }
+
+    /// The kind of a full resource type.
+    pub(crate) fn kind(&self, resource_type: &str) -> Option<&'static dyn Kind> {
+        let namespace = resource_type.split('/').next().unwrap_or_default();
+        let kinds = &self.provider(namespace)?.kinds;
+        kinds.iter().copied().find(|kind| kind.resource_type().eq_ignore_ascii_case(resource_type))
+    }
+
+    /// The subscription in the spelling of the options, if it exists.
+    pub(crate) fn subscription(&self, subscription: &str) -> Option<&str> {
+        std::iter::once(&self.options.subscription)
+            .chain(&self.options.more_subscriptions)
+            .find(|known| known.eq_ignore_ascii_case(subscription))
+            .map(String::as_str)
+    }
+
+    /// The etag of a record.
+    pub(crate) fn etag(&self, record: &Record) -> String {
+        match record.kind.style() {
+            Style::Network => {
+                format!("W/\"{}\"", self.seed.guid("etag", record.id.as_str(), record.version))
+            }
+            Style::Compute => format!("\"{}\"", record.version),
+        }
+    }
+
+    /// The location of a record, or of its nearest ancestor that has one.
+    pub(crate) fn location(&self, id: &ResourceId) -> String {
+        let mut next = Some(id.clone());
+        while let Some(id) = next {
+            if let Some(location) = self.store.get(&id).and_then(|r| r.body.get("location")).and_then(Value::as_str) {
+                return location.into();
+            }
+            next = id.parent();
+        }
+        self.options.region.clone()
+    }
+
+    /// Stores a record and tells those that it points at.
+    pub(crate) fn insert(&mut self, record: Record) {
+        let changed = self.store.insert(record);
+        self.referrers_changed(changed);
+    }
+
+    /// Brings everything up to date after a record was changed in place.
+    pub(crate) fn changed(&mut self, id: &ResourceId) {
+        let changed = self.store.reindex(id);
+        self.referrers_changed(changed);
+    }
+
+    /// Removes a record and everything below it.
+    pub(crate) fn remove(&mut self, id: &ResourceId) {
+        let below: Vec<ResourceId> = self.store.below(id).map(|record| record.id.clone()).collect();
+        for id in below.iter().rev().chain([id]) {
+            if let Some((_, changed)) = self.store.remove(id) {
+                self.referrers_changed(changed);
+            }
+        }
+    }
+
+    fn referrers_changed(&mut self, targets: Vec<ResourceId>) {
+        self.revision += 1;
+        let follow = self.options.etag_follows_back_references;
+        for target in targets {
+            let Some(holder) = self.store.holder(&target).map(|record| record.id.clone()) else { continue };
+            let Some(record) = self.store.get_mut(&holder) else { continue };
+            if follow && record.kind.style() == Style::Network {
+                record.version += 1;
+            }
+            record.kind.referrers_changed(self, &holder);
+        }
+    }
+
+    /// The child document that an id names inside a record.
+    pub(crate) fn nested_of<'a>(&self, record: &'a Record, id: &ResourceId) -> Option<(&'static Nested, &'a Value)> {
+        let rest = id.as_str().get(record.id.as_str().len() + 1..)?;
+        let (collection, child) = rest.split_once('/')?;
+        let nested = record.kind.nested().iter().find(|n| n.collection.eq_ignore_ascii_case(collection))?;
+        let found = items(record.body.get("properties")?, nested.collection)
+            .iter()
+            .find(|item| name(item).eq_ignore_ascii_case(child))?;
+        Some((nested, found))
+    }
+
+    /// Checks that everything a document is about to point at exists and is ready.
+    pub(crate) fn check_references(&self, candidate: &Record) -> Result<(), Refusal> {
+        for reference in candidate.kind.references(candidate) {
+            if reference.to.is_within(&candidate.id) {
+                if self.nested_of(candidate, &reference.to).is_none() {
+                    return Err(Refusal::invalid_reference(&reference.to, &reference.from));
+                }
+                continue;
+            }
+            let holder = self
+                .store
+                .holder(&reference.to)
+                .filter(|holder| holder.id == reference.to || self.nested_of(holder, &reference.to).is_some())
+                .ok_or_else(|| Refusal::invalid_reference(&reference.to, &reference.from))?;
+            let last = holder.operation.as_ref().and_then(|key| self.operations.get(key)).map_or_else(
+                || format!("Put{}Operation", holder.kind.noun()),
+                |operation| format!("{} ({})", operation.name, operation.key),
+            );
+            match (candidate.kind.style(), holder.state) {
+                (_, State::Succeeded) => {}
+                (Style::Network, state) => {
+                    return Err(Refusal::not_provisioned(&reference.to, &reference.from, state.as_str(), &last));
+                }
+                // Compute waits for the network by itself, but not for what will not come.
+                (Style::Compute, State::Creating | State::Updating) => {}
+                (Style::Compute, state) => {
+                    return Err(Refusal::new(
+                        409,
+                        "Conflict",
+                        format!("Resource {} is in {} state and cannot be used.", reference.to, state.as_str()),
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts an operation on a resource. The caller has set the resource's state already.
+    pub(crate) fn start(
+        &mut self,
+        subject: &ResourceId,
+        kind: &'static dyn Kind,
+        method: &str,
+        name: String,
+        completion: Completion,
+        course: &Course,
+    ) -> Started {
+        let number = self.operations.next_number();
+        let group = kind.resource_type() == crate::resources::group::RESOURCE_TYPE;
+        let mut key = self.seed.guid("operation", subject.as_str(), number);
+        if group {
+            use base64::Engine as _;
+            let job = json!({ "jobId": format!("RESOURCEGROUPDELETIONJOB-{key}"), "jobLocation": self.options.region });
+            key = base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(job.to_string());
+        }
+        let draw = self.seed.number("latency", subject.as_str(), number);
+        let latency = match (course.at_once, course.stall, course.latency) {
+            (true, _, _) => Some(Duration::ZERO),
+            (_, true, _) => None,
+            (_, _, Some(latency)) => Some(latency),
+            _ => Some(self.latency.of(method, kind.resource_type(), draw)),
+        };
+        let operation = Operation {
+            key: key.clone(),
+            name,
+            style: kind.style(),
+            subject: subject.clone(),
+            started: self.now(),
+            ended: None,
+            due: latency.map(|latency| Instant::now() + latency),
+            status: Status::InProgress,
+            completion,
+            will_fail: course.will_fail.clone(),
+        };
+        if let Some(record) = self.store.get_mut(subject) {
+            record.operation = Some(key.clone());
+        }
+        self.operations.start(number, operation);
+        if course.at_once {
+            self.finish(&key);
+        }
+        Started { key, latency }
+    }
+
+    /// Ends every operation that is over by now, in the order in which they end.
+    pub(crate) fn settle(&mut self) {
+        let now = Instant::now();
+        while let Some(key) = self.operations.take_due(now) {
+            self.finish(&key);
+        }
+    }
+
+    /// Ends an operation.
+    pub(crate) fn finish(&mut self, key: &str) {
+        let now = self.now();
+        let Some(operation) = self.operations.get_mut(key).filter(|o| o.status == Status::InProgress) else { return };
+        operation.ended = Some(now);
+        let failure = operation.will_fail.take();
+        operation.status = match &failure {
+            Some(refusal) => Status::Failed(refusal.clone()),
+            None => Status::Succeeded,
+        };
+        let (subject, completion) = (operation.subject.clone(), operation.completion.clone());
+        self.revision += 1;
+        let Some(kind) = self.store.get(&subject).map(|record| record.kind) else { return };
+        match (&completion, &failure) {
+            (Completion::Delete, None) => self.remove(&subject),
+            _ => {
+                if let Some(record) = self.store.get_mut(&subject) {
+                    record.state = if failure.is_some() { State::Failed } else { State::Succeeded };
+                    if kind.style() == Style::Network {
+                        record.version += 1;
+                    }
+                }
+            }
+        }
+        kind.settled(self, &subject, &completion, failure.is_some());
+    }
+
+    /// Ends a running operation as `Canceled`, because another one takes its place.
+    pub(crate) fn supersede(&mut self, key: &str, by_name: &str) {
+        let now = self.now();
+        let Some(operation) = self.operations.get_mut(key).filter(|o| o.status == Status::InProgress) else { return };
+        operation.ended = Some(now);
+        let refusal = match operation.style {
+            Style::Network => Refusal::network(409, "Canceled", "Operation was canceled.").with_detail(
+                "CanceledAndSupersededDueToAnotherOperation",
+                format!(
+                    "Operation {} ({}) was canceled and superseded by operation {by_name}.",
+                    operation.name, operation.key
+                ),
+            ),
+            Style::Compute => Refusal::new(
+                409,
+                "OperationPreempted",
+                "Operation execution has been preempted by a more recent operation.",
+            ),
+        };
+        operation.status = Status::Canceled(refusal);
+    }
+
+    /// A document as a GET shows it.
+    pub(crate) fn present(&self, record: &Record, expand: Expand) -> Value {
+        let mut document = record.body.as_object().cloned().unwrap_or_default();
+        document.insert("id".into(), record.id.as_str().into());
+        document.insert("name".into(), record.id.name().into());
+        document.insert("type".into(), record.kind.resource_type().into());
+        let etag = self.etag(record);
+        let mut properties = super::document::take_properties(&mut document);
+        properties.insert("provisioningState".into(), record.state.as_str().into());
+        for nested in record.kind.nested() {
+            if let Some(Value::Array(children)) = properties.get_mut(nested.collection) {
+                for child in children {
+                    self.complete_nested(record, nested, &etag, child);
+                }
+            }
+        }
+        document.insert("properties".into(), Value::Object(properties));
+        if record.kind.resource_type() != crate::resources::group::RESOURCE_TYPE {
+            document.insert("etag".into(), etag.into());
+        }
+        record.kind.present(self, record, &mut document, expand);
+        Value::Object(document)
+    }
+
+    /// A child document as a GET shows it.
+    pub(crate) fn present_nested(&self, record: &Record, nested: &'static Nested, child: &Value) -> Value {
+        let mut child = child.clone();
+        self.complete_nested(record, nested, &self.etag(record), &mut child);
+        child
+    }
+
+    fn complete_nested(&self, record: &Record, nested: &'static Nested, etag: &str, child: &mut Value) {
+        let id = record.id.child(nested.collection, name(child));
+        let Value::Object(document) = child else { return };
+        let mut properties: Object = super::document::take_properties(document);
+        properties.insert("provisioningState".into(), record.state.as_str().into());
+        for (member, segment) in nested.back_references {
+            let wanted = format!("/{}/", segment.to_ascii_lowercase());
+            let list: Vec<Value> = self
+                .store
+                .referrers(&id)
+                .filter(|referrer| referrer.role == super::kind::Role::Uses)
+                .filter(|referrer| segment.is_empty() || is_of(&referrer.from, &wanted))
+                .map(|referrer| json!({ "id": referrer.from }))
+                .collect();
+            if !list.is_empty() {
+                properties.insert((*member).into(), list.into());
+            }
+        }
+        record.kind.present_nested(self, record, nested.collection, &id, &mut properties);
+        document.insert("id".into(), id.as_str().into());
+        document.insert("type".into(), format!("{}/{}", record.kind.resource_type(), nested.collection).into());
+        document.insert("etag".into(), etag.into());
+        document.insert("properties".into(), Value::Object(properties));
+    }
+}
+
+/// Whether the last (type, name) pair of an id is of a type, given as `/type/` in lower case.
+pub(crate) fn is_of(id: &ResourceId, wanted: &str) -> bool {
+    let text = id.to_lower();
+    text.rfind('/').is_some_and(|at| text[..=at].ends_with(wanted))
+}

@@ -1,0 +1,491 @@
+//! Writes: PUT, PATCH, DELETE and POST actions.
+
+use azure_types::ResourceId;
+use serde_json::Value;
+
+use super::answer::{Answer, Note, OperationLinks, Resolved};
+use super::document::{Object, drop_nulls, items, merge, name};
+use super::error::Refusal;
+use super::journal::differences;
+use super::kind::{Concurrency, Expand, Kind, Nested, Proposal, Style};
+use super::operation::Completion;
+use super::store::{Record, State};
+use super::world::{Course, Started, World};
+
+/// The preconditions of a request.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Conditions {
+    pub(crate) if_match: Option<String>,
+    pub(crate) if_none_match: Option<String>,
+}
+
+/// Members of the resource envelope that clients may write (section 5).
+const WRITABLE: [&str; 9] =
+    ["location", "tags", "sku", "zones", "identity", "plan", "kind", "extendedLocation", "properties"];
+
+/// A normalised location: lower case without spaces.
+pub(crate) fn normal_location(location: &str) -> String {
+    location.chars().filter(|c| !c.is_whitespace()).flat_map(char::to_lowercase).collect()
+}
+
+impl World {
+    /// PUT of a resource or of a child document.
+    pub(crate) fn put(
+        &mut self,
+        resolved: &Resolved,
+        body: Value,
+        conditions: &Conditions,
+        course: &Course,
+    ) -> Result<Answer, Refusal> {
+        if resolved.list {
+            return Err(Refusal::method_not_allowed("PUT"));
+        }
+        self.require_writable_group(&resolved.id)?;
+        let Value::Object(mut body) = body else {
+            return Err(Refusal::bad_content("the body must be a JSON object"));
+        };
+        body.retain(|_, value| !value.is_null());
+        body.values_mut().for_each(drop_nulls);
+        if resolved.below.is_empty() {
+            return self.write("PUT", resolved.kind, &resolved.id, body, conditions, course, None);
+        }
+        let Some((nested, Some(child))) = Self::nested_target(resolved.kind, &resolved.below) else {
+            return Err(Refusal::method_not_allowed("PUT"));
+        };
+        if !nested.writable {
+            return Err(Refusal::method_not_allowed("PUT"));
+        }
+        let (parent, existed) = {
+            let record = self.store.get(&resolved.id).ok_or_else(|| {
+                Refusal::parent_not_found("write", &resolved.full_type, &resolved.id)
+            })?;
+            let mut parent = record.body.as_object().cloned().unwrap_or_default();
+            let existed = put_child(&mut parent, nested, child, body);
+            (parent, existed)
+        };
+        self.write("PUT", resolved.kind, &resolved.id, parent, conditions, course, Some((nested, child, existed)))
+    }
+
+    /// PATCH of a resource: tags as a whole, the rest merged.
+    pub(crate) fn patch(
+        &mut self,
+        resolved: &Resolved,
+        body: Value,
+        conditions: &Conditions,
+        course: &Course,
+    ) -> Result<Answer, Refusal> {
+        if resolved.list || !resolved.below.is_empty() {
+            return Err(Refusal::method_not_allowed("PATCH"));
+        }
+        self.require_writable_group(&resolved.id)?;
+        let Value::Object(mut patch) = body else {
+            return Err(Refusal::bad_content("the body must be a JSON object"));
+        };
+        let record = self.require(resolved)?;
+        let mut merged = record.body.clone();
+        if let (Some(tags), Some(document)) = (patch.remove("tags"), merged.as_object_mut()) {
+            document.insert("tags".into(), tags);
+        }
+        merge(&mut merged, Value::Object(patch));
+        let merged = super::document::into_object(merged);
+        self.write("PATCH", resolved.kind, &resolved.id, merged, conditions, course, None)
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "one write has that many aspects, and two callers")]
+    fn write(
+        &mut self,
+        method: &str,
+        kind: &'static dyn Kind,
+        id: &ResourceId,
+        mut body: Object,
+        conditions: &Conditions,
+        course: &Course,
+        child: Option<(&'static Nested, &str, bool)>,
+    ) -> Result<Answer, Refusal> {
+        body.retain(|member, _| WRITABLE.contains(&member.as_str()));
+        let old = self.store.get(id);
+        self.check_conditions(id, old, conditions)?;
+        if old.is_none() {
+            if !kind.creatable() {
+                return Err(kind.absent(id).unwrap_or_else(|| self.not_found(id)));
+            }
+            if let Some(parent) = id.parent().filter(|parent| parent.namespace().is_some()) {
+                if self.store.get(&parent).is_none() {
+                    return Err(Refusal::parent_not_found("write", kind.resource_type(), &parent));
+                }
+            }
+        }
+        let running = old.and_then(|old| self.operations.running(old.operation.as_ref()));
+        let operation_name = format!("Put{}Operation", kind.noun());
+        if let (Some(old), Some(running)) = (old, running) {
+            if old.state == State::Deleting || kind.concurrency() != Concurrency::Supersede {
+                return Err(busy(kind, id, old.state, &running.name, &running.key));
+            }
+        }
+        let superseded = running.map(|running| running.key.clone());
+        if kind.tracked() {
+            self.check_envelope(id, old, &mut body)?;
+        }
+        let stored = kind.write(self, Proposal { id, old, body })?;
+        let before = old.map(|old| old.body.clone());
+        let changed = before.as_ref() != Some(&stored);
+        let repairs = old.is_some_and(|old| old.state != State::Succeeded);
+        let candidate = Record {
+            // The spelling of the last write is kept.
+            id: id.clone(),
+            kind,
+            body: stored,
+            hidden: old.map(|old| old.hidden.clone()).unwrap_or_default(),
+            version: old.map_or(1, |old| old.version + u64::from(changed || repairs)),
+            state: match kind.style() {
+                Style::Compute if old.is_none() => State::Creating,
+                _ => State::Updating,
+            },
+            operation: old.and_then(|old| old.operation.clone()),
+            created: old.map_or(jiff::Timestamp::UNIX_EPOCH, |old| old.created),
+        };
+        self.check_references(&candidate)?;
+        let existed = old.is_some();
+        let unchanged = existed && !changed && !repairs;
+
+        let mut candidate = candidate;
+        if !existed {
+            candidate.created = self.now();
+        }
+        let note_changes = differences(before.as_ref(), Some(&candidate.body));
+        self.insert(candidate);
+        kind.stored(self, id, before.as_ref());
+        let mut course = course.clone();
+        // A write that changes nothing is over at once; Compute says `Updating` all the same.
+        if unchanged && kind.style() == Style::Network && course.will_fail.is_none() && !course.stall {
+            course.at_once = true;
+        }
+        if kind.immediate() && course.latency.is_none() && !course.stall && course.will_fail.is_none() {
+            course.at_once |= self.latency.of(method, kind.resource_type(), 0).is_zero();
+        }
+        let version = self.store.get(id).map(|record| record.version);
+        let started = self.start(id, kind, method, operation_name.clone(), Completion::Write, &course);
+        if let Some(superseded) = superseded {
+            self.supersede(&superseded, &format!("{operation_name} ({})", started.key));
+        }
+        if let (true, Some(version), Some(record)) = (unchanged, version, self.store.get_mut(id)) {
+            record.version = version;
+        }
+        let record = self.store.get(id).ok_or_else(|| self.not_found(id))?;
+        let (status, shown) = match child {
+            None => {
+                let status = if existed { kind.update_status() } else { 201 };
+                (if method == "PATCH" { 200 } else { status }, self.present(record, Expand::default()))
+            }
+            Some((nested, child, existed)) => {
+                let shown = items(&record.body, &format!("properties/{}", nested.collection))
+                    .iter()
+                    .find(|item| name(item).eq_ignore_ascii_case(child))
+                    .map(|item| self.present_nested(record, nested, item))
+                    .unwrap_or_default();
+                (if existed { 200 } else { 201 }, shown)
+            }
+        };
+        Ok(Answer {
+            status,
+            body: Some(shown),
+            etag: (kind.style() == Style::Compute).then(|| self.etag(record)),
+            operation: Some(self.links(id, kind, &started, false)),
+            note: Note { changes: note_changes, operation_ms: milliseconds(&started) },
+            ..Answer::default()
+        })
+    }
+
+    /// DELETE of a resource or of a child document.
+    pub(crate) fn delete(
+        &mut self,
+        resolved: &Resolved,
+        conditions: &Conditions,
+        course: &Course,
+    ) -> Result<Answer, Refusal> {
+        if resolved.list {
+            return Err(Refusal::method_not_allowed("DELETE"));
+        }
+        self.require_group(&resolved.id)?;
+        let (kind, id) = (resolved.kind, &resolved.id);
+        if !resolved.below.is_empty() {
+            return self.delete_child(resolved, conditions, course);
+        }
+        let Some(record) = self.store.get(id) else {
+            if let Some(parent) = id.parent().filter(|parent| parent.namespace().is_some()) {
+                if self.store.get(&parent).is_none() {
+                    return Err(Refusal::parent_not_found("delete", kind.resource_type(), &parent));
+                }
+            }
+            return Ok(Answer::empty(204));
+        };
+        self.check_conditions(id, Some(record), conditions)?;
+        let running = self.operations.running(record.operation.as_ref());
+        if let (State::Deleting, Some(running)) = (record.state, running) {
+            let started = Started { key: running.key.clone(), latency: None };
+            return Ok(Answer { operation: Some(self.links(id, kind, &started, true)), ..Answer::empty(202) });
+        }
+        kind.may_delete(self, record)?;
+        let superseded = running.map(|running| running.key.clone());
+        let name = format!("Delete{}Operation", kind.noun());
+        let before = record.body.clone();
+        if let Some(record) = self.store.get_mut(id) {
+            record.state = State::Deleting;
+            record.version += 1;
+        }
+        self.revision += 1;
+        kind.deleting(self, id);
+        let started = self.start(id, kind, "DELETE", name.clone(), Completion::Delete, course);
+        if let Some(superseded) = superseded {
+            self.supersede(&superseded, &format!("{name} ({})", started.key));
+        }
+        Ok(Answer {
+            operation: Some(self.links(id, kind, &started, true)),
+            note: Note { changes: differences(Some(&before), None), operation_ms: milliseconds(&started) },
+            ..Answer::empty(202)
+        })
+    }
+
+    fn delete_child(
+        &mut self,
+        resolved: &Resolved,
+        conditions: &Conditions,
+        course: &Course,
+    ) -> Result<Answer, Refusal> {
+        let Some((nested, Some(child))) = Self::nested_target(resolved.kind, &resolved.below) else {
+            return Err(Refusal::method_not_allowed("DELETE"));
+        };
+        if !nested.writable {
+            return Err(Refusal::method_not_allowed("DELETE"));
+        }
+        self.require_writable_group(&resolved.id)?;
+        let record = self
+            .store
+            .get(&resolved.id)
+            .ok_or_else(|| Refusal::parent_not_found("delete", &resolved.full_type, &resolved.id))?;
+        let mut parent = record.body.as_object().cloned().unwrap_or_default();
+        let gone = parent
+            .get_mut("properties")
+            .and_then(|properties| properties.get_mut(nested.collection))
+            .and_then(Value::as_array_mut)
+            .is_some_and(|children| {
+                let count = children.len();
+                children.retain(|item| !name(item).eq_ignore_ascii_case(child));
+                children.len() < count
+            });
+        if !gone {
+            return Ok(Answer::empty(204));
+        }
+        let answer = self.write("DELETE", resolved.kind, &resolved.id, parent, conditions, course, None)?;
+        let operation = answer.operation.map(|links| OperationLinks { result_url: true, ..links });
+        Ok(Answer { operation, note: answer.note, ..Answer::empty(202) })
+    }
+
+    /// POST of an action.
+    pub(crate) fn act(&mut self, resolved: &Resolved, body: &Value, course: &Course) -> Result<Answer, Refusal> {
+        let [action] = resolved.below.as_slice() else {
+            return Err(Refusal::method_not_allowed("POST"));
+        };
+        self.require_writable_group(&resolved.id)?;
+        let record = self.require(resolved)?;
+        let (kind, id) = (record.kind, record.id.clone());
+        if record.state == State::Deleting {
+            return Err(busy(kind, &id, State::Deleting, "Delete", ""));
+        }
+        let superseded = self.operations.running(record.operation.as_ref()).map(|running| running.key.clone());
+        if let (Some(key), true) = (&superseded, kind.concurrency() != Concurrency::Supersede) {
+            return Err(busy(kind, &id, record.state, "Action", key));
+        }
+        let done = kind.act(self, &id, action, body).unwrap_or_else(|| {
+            Err(Refusal::new(404, "InvalidResourceType", format!("The action '{action}' is not known for '{id}'.")))
+        })?;
+        self.revision += 1;
+        if let Some(answer) = done.answer {
+            return Ok(Answer { note: Note { changes: vec![action.clone()], operation_ms: None }, ..Answer::ok(answer) });
+        }
+        if let Some(record) = self.store.get_mut(&id) {
+            record.state = State::Updating;
+        }
+        let started = self.start(&id, kind, "POST", format!("{action}{}Operation", kind.noun()), done.completion, course);
+        if let Some(superseded) = superseded {
+            self.supersede(&superseded, action);
+        }
+        Ok(Answer {
+            operation: Some(self.links(&id, kind, &started, true)),
+            note: Note { changes: vec![action.clone()], operation_ms: milliseconds(&started) },
+            ..Answer::empty(202)
+        })
+    }
+
+    /// The URLs of an operation on a resource.
+    pub(crate) fn links(&self, id: &ResourceId, kind: &'static dyn Kind, started: &Started, result: bool) -> OperationLinks {
+        let due = self.operations.get(&started.key).filter(|o| o.ended.is_none()).map(|operation| operation.due);
+        OperationLinks {
+            key: started.key.clone(),
+            style: kind.style(),
+            location: self.location(id),
+            status_url: true,
+            result_url: result,
+            retry_after: due.and_then(|due| self.poll_pause(due)),
+        }
+    }
+
+    /// The group must exist and must not be on its way out.
+    pub(crate) fn require_writable_group(&self, id: &ResourceId) -> Result<(), Refusal> {
+        self.require_group(id)?;
+        let Some(group) = id.group_name() else { return Ok(()) };
+        match self.store.get(&ResourceId::group(id.subscription_id(), group)) {
+            Some(record) if record.state == State::Deleting => Err(Refusal::new(
+                409,
+                "ResourceGroupBeingDeleted",
+                format!("The resource group '{group}' is in deprovisioning state and cannot perform this operation."),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_conditions(
+        &self,
+        id: &ResourceId,
+        old: Option<&Record>,
+        conditions: &Conditions,
+    ) -> Result<(), Refusal> {
+        if let (Some("*"), Some(old)) = (conditions.if_none_match.as_deref().map(str::trim), old) {
+            return Err(Refusal::new(
+                412,
+                "PreconditionFailed",
+                format!("Resource {} exists already, and the request asks to create it.", old.id),
+            ));
+        }
+        let Some(given) = conditions.if_match.as_deref().map(str::trim) else { return Ok(()) };
+        let Some(old) = old else {
+            return Err(Refusal::new(412, "PreconditionFailed", format!("Resource {id} does not exist.")));
+        };
+        let current = self.etag(old);
+        if given == "*" {
+            return Ok(());
+        }
+        match old.kind.style() {
+            Style::Network => {
+                let shown = if given.contains('"') { given.to_owned() } else { format!("W/\"{given}\"") };
+                if shown == current {
+                    return Ok(());
+                }
+                Err(Refusal::network(412, "PreconditionFailed", "Precondition failed.").with_detail(
+                    "PreconditionFailedEtagMismatch",
+                    format!(
+                        "Etag provided in if-match header {shown} does not match etag {current} of resource {} in NRP \
+                         data store.",
+                        old.id
+                    ),
+                ))
+            }
+            Style::Compute => {
+                let shown = if given.contains('"') { given.to_owned() } else { format!("\"{given}\"") };
+                if shown == current {
+                    return Ok(());
+                }
+                Err(Refusal::new(
+                    412,
+                    "PreconditionFailed",
+                    format!("Etag provided in if-match header {shown} does not match etag {current} of resource."),
+                ))
+            }
+        }
+    }
+
+    fn check_envelope(&self, id: &ResourceId, old: Option<&Record>, body: &mut Object) -> Result<(), Refusal> {
+        let Some(location) = body.get("location").and_then(Value::as_str).map(normal_location) else {
+            return Err(Refusal::new(
+                400,
+                "LocationRequired",
+                "The location property is required for this definition.",
+            ));
+        };
+        if let Some(current) = old.and_then(|old| old.body.get("location")).and_then(Value::as_str) {
+            if current != location {
+                return Err(Refusal::new(
+                    409,
+                    "InvalidResourceLocation",
+                    format!(
+                        "The resource '{}' already exists in location '{current}' in resource group '{}'. A resource \
+                         with the same name cannot be created in location '{location}'. Please select a new resource \
+                         name.",
+                        id.name(),
+                        id.group_name().unwrap_or_default()
+                    ),
+                ));
+            }
+        }
+        body.insert("location".into(), location.into());
+        check_tags(body)
+    }
+}
+
+/// Tags are an object of texts; no tags at all are left out.
+pub(crate) fn check_tags(body: &mut Object) -> Result<(), Refusal> {
+    match body.get("tags") {
+        None => Ok(()),
+        Some(Value::Object(tags)) if tags.values().all(Value::is_string) => {
+            if tags.is_empty() {
+                body.remove("tags");
+            }
+            Ok(())
+        }
+        Some(_) => Err(Refusal::bad_content("tags must be an object of texts")),
+    }
+}
+
+fn milliseconds(started: &Started) -> Option<u64> {
+    started.latency.map(|latency| u64::try_from(latency.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// Replaces or adds a child in the parent's document; says whether it was there.
+fn put_child(parent: &mut Object, nested: &Nested, child: &str, mut body: Object) -> bool {
+    body.insert("name".into(), child.into());
+    let Some(properties) = parent.entry("properties").or_insert_with(|| Object::new().into()).as_object_mut() else {
+        return false;
+    };
+    let Some(children) =
+        properties.entry(nested.collection).or_insert_with(|| Value::Array(Vec::new())).as_array_mut()
+    else {
+        return false;
+    };
+    match children.iter_mut().find(|item| name(item).eq_ignore_ascii_case(child)) {
+        Some(item) => {
+            *item = Value::Object(body);
+            true
+        }
+        None => {
+            children.push(Value::Object(body));
+            false
+        }
+    }
+}
+
+fn busy(kind: &'static dyn Kind, id: &ResourceId, state: State, operation: &str, key: &str) -> Refusal {
+    match kind.style() {
+        Style::Network if state == State::Deleting => Refusal::network(
+            409,
+            "AnotherOperationInProgress",
+            format!("Another operation on this or dependent resource is in progress. Operation {operation} ({key})."),
+        ),
+        Style::Network => Refusal::network(429, "RetryableError", "A retryable error occurred.")
+            .with_detail(
+                "RetryableErrorDueToAnotherOperation",
+                format!("Operation {operation} ({key}) is updating resource {id}. The call can be retried in 10 seconds."),
+            )
+            .with_retry_after(10),
+        Style::Compute if state == State::Deleting => Refusal::new(
+            409,
+            "OperationNotAllowed",
+            format!("'Put on {}' is not allowed on '{}' since it is marked for deletion.", kind.noun(), id.name()),
+        ),
+        Style::Compute => Refusal::new(
+            409,
+            "Conflict",
+            "The request failed due to conflict with a concurrent request. To resolve it, please refer to \
+             https://aka.ms/activitylog to get more details on the conflicting requests.",
+        ),
+    }
+}

@@ -1,0 +1,389 @@
+//! Resource Manager over HTTP: authentication, faults, budgets, headers (`spec/arm-wire.md`, 1 to 4).
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::response::Response;
+use axum::routing::get;
+use bytes::Bytes;
+use http::header::{AUTHORIZATION, HOST, USER_AGENT};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use http_body_util::{BodyExt as _, Limited};
+use jiff::Timestamp;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use crate::azure::Azure;
+use crate::engine::answer::Answer;
+use crate::engine::budget::{Class, Remaining};
+use crate::engine::dispatch::{Located, Request as ArmRequest};
+use crate::engine::error::Refusal;
+use crate::engine::fault::{FaultAction, Struck, Subject};
+use crate::engine::journal::{JournalEntry, RequestKind};
+use crate::engine::target::Target;
+use crate::engine::world::{Course, World};
+use crate::engine::write::Conditions;
+use crate::entra::AuthFailure;
+use crate::options::Budgets;
+use crate::serve::Scheme;
+
+/// Largest body that ARM reads.
+const LARGEST_BODY: usize = 4 * 1024 * 1024;
+
+pub(crate) fn router(azure: Azure) -> Router {
+    Router::new()
+        .route("/metadata/endpoints", get(crate::cloud::endpoints))
+        .merge(crate::control::router())
+        .fallback(answer)
+        .with_state(azure)
+}
+
+/// What the head of a request says.
+struct Head {
+    method: String,
+    path: String,
+    query: BTreeMap<String, String>,
+    conditions: Conditions,
+    bearer: Option<String>,
+    client_request_id: Option<String>,
+    user_agent: Option<String>,
+    correlation: Option<String>,
+    base: String,
+}
+
+/// The base URL under which a request arrived.
+pub(crate) fn base_url(azure: &Azure, request: &Request) -> String {
+    if let Some(url) = azure.external_url() {
+        return url.trim_end_matches('/').to_owned();
+    }
+    let uri = request.uri();
+    let scheme = request.extensions().get::<Scheme>().map(|scheme| scheme.as_str());
+    let scheme = scheme.or_else(|| uri.scheme_str()).unwrap_or("http");
+    let host = request.headers().get(HOST).and_then(|host| host.to_str().ok());
+    let host = host.or_else(|| uri.authority().map(|authority| authority.as_str())).unwrap_or("localhost");
+    format!("{scheme}://{host}")
+}
+
+impl Head {
+    fn of(azure: &Azure, request: &Request) -> Self {
+        let headers = request.headers();
+        let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let bearer = headers
+            .get(AUTHORIZATION)
+            .and_then(|value| value.to_str().ok())
+            .and_then(|value| value.split_once(' '))
+            .filter(|(scheme, token)| scheme.eq_ignore_ascii_case("Bearer") && !token.trim().is_empty())
+            .map(|(_, token)| token.trim().to_owned());
+        let query = url::form_urlencoded::parse(request.uri().query().unwrap_or_default().as_bytes())
+            .map(|(name, value)| (name.to_ascii_lowercase(), value.into_owned()))
+            .collect();
+        Self {
+            method: request.method().as_str().to_owned(),
+            path: request.uri().path().to_owned(),
+            query,
+            conditions: Conditions { if_match: text("if-match"), if_none_match: text("if-none-match") },
+            bearer,
+            client_request_id: text("x-ms-client-request-id"),
+            user_agent: headers.get(USER_AGENT).and_then(|value| value.to_str().ok()).map(str::to_owned),
+            correlation: text("x-ms-correlation-request-id"),
+            base: base_url(azure, request),
+        }
+    }
+
+    fn version(&self) -> Option<&String> {
+        self.query.get("api-version").filter(|version| !version.is_empty())
+    }
+}
+
+/// What is known about a request once it was located and before its work is done.
+struct Admitted {
+    sequence: u64,
+    time: Timestamp,
+    located: Result<Located, Refusal>,
+    struck: Option<Struck>,
+    remaining: Option<Remaining>,
+}
+
+async fn answer(State(azure): State<Azure>, request: Request) -> Response {
+    let head = Head::of(&azure, &request);
+    let body = match Limited::new(request.into_body(), LARGEST_BODY).collect().await {
+        Ok(body) => Ok(body.to_bytes()),
+        Err(error) => Err(Refusal::new(413, "RequestEntityTooLarge", format!("The request body cannot be read: {error}."))),
+    };
+    let mut admitted = azure.change(|world| admit(&azure, world, &head, body.as_ref().err()));
+    let mut course = Course::default();
+    let mut refusal = None;
+    match admitted.struck.as_ref().map(|struck| &struck.action) {
+        Some(FaultAction::Delay { ms }) => tokio::time::sleep(Duration::from_millis(*ms)).await,
+        Some(FaultAction::DropRequest) => return lost(),
+        Some(FaultAction::FailOperation { code, message }) => {
+            course.will_fail = Some(Refusal::network(400, code, message));
+        }
+        Some(FaultAction::StallOperation) => course.stall = true,
+        Some(FaultAction::SlowOperation { ms }) => course.latency = Some(Duration::from_millis(*ms)),
+        Some(action) => refusal = action.refusal(),
+        None => {}
+    }
+    let drop_answer = matches!(admitted.struck, Some(Struck { action: FaultAction::DropAnswer, .. }));
+    let body = body.unwrap_or_default();
+    let (response, due) = azure.change(|world| {
+        let outcome = match (&admitted.located, refusal) {
+            (_, Some(refusal)) => Err(refusal),
+            (Err(refusal), None) => Err(refusal.clone()),
+            (Ok(located), None) => {
+                let request = ArmRequest {
+                    method: &head.method,
+                    path: &head.path,
+                    query: &head.query,
+                    conditions: &head.conditions,
+                    body: &body,
+                };
+                world.perform(&request, located, &course)
+            }
+        };
+        record(world, &head, &mut admitted, &outcome);
+        world.revision += 1;
+        let due = outcome.as_ref().ok().and_then(|answer| answer.operation.as_ref()).and_then(|links| {
+            world.operations.get(&links.key).filter(|operation| operation.ended.is_none())?.due
+        });
+        (respond(world, &head, &admitted, outcome), due)
+    });
+    if let Some(due) = due.filter(|due| *due > Instant::now()) {
+        azure.wake_at(due);
+    }
+    if drop_answer { lost() } else { response }
+}
+
+/// Numbers a request, finds out what it is about and decides whether it may go on.
+fn admit(azure: &Azure, world: &mut World, head: &Head, unreadable: Option<&Refusal>) -> Admitted {
+    world.requests += 1;
+    let (sequence, time) = (world.requests, world.now());
+    let mut admitted = Admitted { sequence, time, located: Err(Refusal::new(500, "", "")), struck: None, remaining: None };
+    let principal = match authenticate(azure, head, time) {
+        Ok(principal) => principal,
+        Err(refusal) => {
+            admitted.located = Err(refusal);
+            return admitted;
+        }
+    };
+    let request = ArmRequest {
+        method: &head.method,
+        path: &head.path,
+        query: &head.query,
+        conditions: &head.conditions,
+        body: &[],
+    };
+    let located = match unreadable {
+        Some(refusal) => Err(refusal.clone()),
+        None => world.locate(&request),
+    };
+    admitted.located = located;
+    let Ok(located) = &admitted.located else { return admitted };
+    let resource = located.resource().unwrap_or_default();
+    let subject = Subject {
+        method: &head.method,
+        resource_type: &located.resource_type,
+        name: resource.rsplit('/').next().unwrap_or_default(),
+        path: &head.path,
+    };
+    admitted.struck = world.faults.strike(&subject);
+    let class = Class::of(&head.method);
+    let subscription = match &located.target {
+        Target::Within(subscription, _) => subscription.clone(),
+        Target::Subscriptions => String::new(),
+    };
+    let full = Budgets::default();
+    match world.options.budgets.clone() {
+        None => {
+            let size = match class {
+                Class::Reads => full.reads,
+                Class::Writes => full.writes,
+                Class::Deletes => full.deletes,
+            };
+            admitted.remaining =
+                Some(Remaining { own: size as u64 - 1, global: (size * full.global_factor) as u64 - 1 });
+        }
+        Some(budgets) => match world.buckets.take(&budgets, &subscription, &principal, class, Instant::now()) {
+            Ok(remaining) => admitted.remaining = Some(remaining),
+            Err(wait) => {
+                admitted.remaining = Some(Remaining { own: 0, global: 0 });
+                admitted.located = Err(Refusal::new(
+                    429,
+                    "SubscriptionRequestsThrottled",
+                    format!(
+                        "Number of requests for subscription '{subscription}' and operation '{}' exceeded the backend \
+                         storage limit. Please try again after '{wait}' seconds.",
+                        format_args!("{}/{}", head.method, located.resource_type.to_uppercase())
+                    ),
+                )
+                .with_retry_after(wait));
+            }
+        },
+    }
+    admitted
+}
+
+/// Who asks: an object id, or a fixed name where nobody judges tokens.
+fn authenticate(azure: &Azure, head: &Head, now: Timestamp) -> Result<String, Refusal> {
+    let options = azure.options();
+    let verifier = azure.verifier();
+    let failure = match (&head.bearer, verifier) {
+        (Some(bearer), Some(verifier)) => match verifier.verify(bearer, now) {
+            Ok(principal) => return Ok(principal.object_id),
+            Err(failure) => failure,
+        },
+        (Some(_), None) => return Ok("anybody".into()),
+        (None, verifier) if options.require_auth || verifier.is_some() => AuthFailure::Missing,
+        (None, _) => return Ok("anybody".into()),
+    };
+    let authority = format!("{}/{}", options.authority.trim_end_matches('/'), options.tenant);
+    let mut refusal = Refusal::new(401, failure.code(), failure.to_string());
+    refusal.challenge = Some(failure.challenge(&authority));
+    Err(refusal)
+}
+
+fn record(world: &mut World, head: &Head, admitted: &mut Admitted, outcome: &Result<Answer, Refusal>) {
+    let located = admitted.located.as_ref().ok();
+    let kind = match head.method.as_str() {
+        "GET" | "HEAD" if located.is_some_and(|located| located.poll) => RequestKind::Poll,
+        "GET" | "HEAD" => RequestKind::Read,
+        "DELETE" => RequestKind::Delete,
+        _ => RequestKind::Write,
+    };
+    let (status, code, message, note) = match outcome {
+        Ok(answer) => (answer.status, None, None, answer.note.clone()),
+        Err(refusal) => (refusal.status, Some(refusal.code.clone()), Some(refusal.message.clone()), Default::default()),
+    };
+    world.journal.record(JournalEntry {
+        sequence: admitted.sequence,
+        time: admitted.time,
+        method: head.method.clone(),
+        path: head.path.clone(),
+        api_version: head.version().cloned(),
+        status,
+        code,
+        message,
+        kind,
+        resource_type: located.map(|located| located.resource_type.clone()),
+        resource: located.and_then(Located::resource),
+        operation_ms: note.operation_ms,
+        client_request_id: head.client_request_id.clone(),
+        user_agent: head.user_agent.clone(),
+        changes: note.changes,
+        fault: admitted.struck.as_ref().map(|struck| struck.name.clone()),
+    });
+}
+
+fn header(headers: &mut HeaderMap, name: &'static str, value: &str) {
+    if let Ok(value) = HeaderValue::from_str(value) {
+        headers.insert(HeaderName::from_static(name), value);
+    }
+}
+
+fn respond(world: &World, head: &Head, admitted: &Admitted, outcome: Result<Answer, Refusal>) -> Response {
+    let mut headers = HeaderMap::new();
+    let sequence = admitted.sequence;
+    let guid = |purpose: &str| world.seed.guid(purpose, "", sequence);
+    let request_id = guid("request");
+    let correlation = head.correlation.clone().unwrap_or_else(|| guid("correlation"));
+    let stamp = admitted.time.strftime("%Y%m%dT%H%M%SZ");
+    let region = world.options.region.to_ascii_uppercase();
+    header(&mut headers, "x-ms-routing-request-id", &format!("{region}:{stamp}:{correlation}"));
+    header(&mut headers, "x-ms-request-id", &request_id);
+    header(&mut headers, "x-ms-correlation-request-id", &correlation);
+    if let Some(id) = &head.client_request_id {
+        header(&mut headers, "x-ms-client-request-id", id);
+    }
+    header(&mut headers, "cache-control", "no-cache");
+    header(&mut headers, "pragma", "no-cache");
+    header(&mut headers, "expires", "-1");
+    header(&mut headers, "x-content-type-options", "nosniff");
+    header(&mut headers, "strict-transport-security", "max-age=31536000; includeSubDomains");
+    let gateway = outcome.as_ref().is_err_and(|refusal| refusal.gateway);
+    if let Some(remaining) = admitted.remaining.filter(|_| !gateway) {
+        let class = Class::of(&head.method);
+        header(&mut headers, class.header(), &remaining.own.to_string());
+        header(&mut headers, class.global_header(), &remaining.global.to_string());
+    }
+    let version = head.version().map(String::as_str).unwrap_or_default();
+    let (status, body) = match outcome {
+        Ok(answer) => {
+            if let Some(etag) = &answer.etag {
+                header(&mut headers, "etag", etag);
+            }
+            if let (Some(links), Ok(Located { target: Target::Within(subscription, _), .. })) =
+                (&answer.operation, &admitted.located)
+            {
+                let (status_url, result_url) = world.operation_urls(&head.base, subscription, version, links);
+                if let Some(url) = status_url {
+                    header(&mut headers, "azure-asyncoperation", &url);
+                    header(&mut headers, "azure-asyncnotification", "Enabled");
+                }
+                if let Some(url) = result_url {
+                    header(&mut headers, "location", &url);
+                }
+                if let Some(seconds) = links.retry_after {
+                    header(&mut headers, "retry-after", &seconds.to_string());
+                }
+            }
+            if let Some(seconds) = answer.poll_again {
+                header(&mut headers, "retry-after", &seconds.to_string());
+                if answer.status == 202 {
+                    header(&mut headers, "location", &format!("{}{}{}", head.base, head.path, query_text(head, None)));
+                }
+            }
+            let mut body = answer.body;
+            if let (Some(token), Some(Value::Object(body))) = (&answer.next_page, &mut body) {
+                let link = format!("{}{}{}", head.base, head.path, query_text(head, Some(token)));
+                body.insert("nextLink".into(), link.into());
+            }
+            (answer.status, body)
+        }
+        Err(refusal) => {
+            if let Some(seconds) = refusal.retry_after {
+                header(&mut headers, "retry-after", &seconds.to_string());
+            }
+            if let Some(challenge) = &refusal.challenge {
+                header(&mut headers, "www-authenticate", challenge);
+            }
+            if refusal.gateway {
+                header(&mut headers, "x-ms-failure-cause", "gateway");
+            }
+            (refusal.status, Some(refusal.body()))
+        }
+    };
+    let bytes = match body {
+        Some(body) if head.method != "HEAD" => {
+            header(&mut headers, "content-type", "application/json; charset=utf-8");
+            // Serialising a `Value` cannot fail: its keys are texts.
+            Bytes::from(serde_json::to_vec(&body).unwrap_or_default())
+        }
+        _ => Bytes::new(),
+    };
+    let mut response = Response::new(Body::from(bytes));
+    *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    *response.headers_mut() = headers;
+    response
+}
+
+/// The query of a request again, with another page token.
+fn query_text(head: &Head, token: Option<&str>) -> String {
+    let mut query = url::form_urlencoded::Serializer::new(String::new());
+    for (name, value) in head.query.iter().filter(|(name, _)| *name != "$skiptoken") {
+        query.append_pair(name, value);
+    }
+    if let Some(token) = token {
+        query.append_pair("$skiptoken", token);
+    }
+    format!("?{}", query.finish())
+}
+
+/// An answer that breaks off: the body fails as soon as it is read, so that the connection ends
+/// without a complete answer.
+fn lost() -> Response {
+    let broken = futures::stream::once(async { Err::<Bytes, _>(std::io::Error::from(std::io::ErrorKind::ConnectionReset)) });
+    Response::new(Body::from_stream(broken))
+}

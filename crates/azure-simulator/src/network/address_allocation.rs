@@ -1,0 +1,154 @@
+//! Private addresses of subnets and public addresses of the region (`spec/arm-wire.md`, 9.5 and 9.3).
+
+use std::collections::BTreeSet;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use azure_types::ResourceId;
+use ipnet::IpNet;
+use serde_json::Value;
+
+use crate::engine::document::{items, text};
+use crate::engine::error::Refusal;
+use crate::engine::world::World;
+
+/// Azure keeps the network address, three addresses after it and, for IPv4, the last one.
+const RESERVED_AT_START: u128 = 4;
+
+/// What an address in a subnet can be asked for.
+pub(crate) enum Vacancy {
+    Free,
+    OutsideSubnet,
+    Reserved,
+    TakenBy(ResourceId),
+}
+
+/// The prefixes of a stored subnet document.
+pub(crate) fn prefixes_of(subnet: &Value) -> Vec<IpNet> {
+    let single = text(subnet, "properties/addressPrefix").into_iter();
+    let many = items(subnet, "properties/addressPrefixes").iter().filter_map(Value::as_str);
+    single.chain(many).filter_map(|prefix| prefix.parse().ok()).collect()
+}
+
+/// The prefixes of a subnet; empty when there is no such subnet.
+pub(crate) fn subnet_prefixes(world: &World, subnet: &ResourceId) -> Vec<IpNet> {
+    let found = world.store.holder(subnet).and_then(|network| world.nested_of(network, subnet));
+    found.map_or_else(Vec::new, |(_, subnet)| prefixes_of(subnet))
+}
+
+/// First and last address that a prefix gives out, as numbers.
+fn usable(prefix: &IpNet) -> (u128, u128) {
+    match prefix {
+        IpNet::V4(net) => {
+            let (first, last) = (u128::from(u32::from(net.network())), u128::from(u32::from(net.broadcast())));
+            (first + RESERVED_AT_START, last.saturating_sub(1))
+        }
+        IpNet::V6(net) => (u128::from(net.network()) + RESERVED_AT_START, u128::from(net.broadcast())),
+    }
+}
+
+fn number(address: IpAddr) -> u128 {
+    match address {
+        IpAddr::V4(address) => u128::from(u32::from(address)),
+        IpAddr::V6(address) => u128::from(address),
+    }
+}
+
+fn address(number: u128, v6: bool) -> IpAddr {
+    if v6 {
+        IpAddr::V6(Ipv6Addr::from(number))
+    } else {
+        IpAddr::V4(Ipv4Addr::from(u32::try_from(number).unwrap_or(u32::MAX)))
+    }
+}
+
+/// Whether an address can be had in a subnet.
+pub(crate) fn vacancy(world: &World, subnet: &ResourceId, wanted: IpAddr) -> Vacancy {
+    let prefixes = subnet_prefixes(world, subnet);
+    let Some(prefix) = prefixes.iter().find(|prefix| prefix.contains(&wanted)) else {
+        return Vacancy::OutsideSubnet;
+    };
+    let (first, last) = usable(prefix);
+    if !(first..=last).contains(&number(wanted)) {
+        return Vacancy::Reserved;
+    }
+    match world.store.addresses(subnet).and_then(|taken| taken.get(&wanted)) {
+        Some(owner) => Vacancy::TakenBy(owner.clone()),
+        None => Vacancy::Free,
+    }
+}
+
+/// The lowest free address of a subnet; `also_taken` are addresses promised in the same write.
+pub(crate) fn free_address(
+    world: &World,
+    subnet: &ResourceId,
+    v6: bool,
+    also_taken: &BTreeSet<IpAddr>,
+) -> Result<IpAddr, Refusal> {
+    let prefixes = subnet_prefixes(world, subnet);
+    let taken = world.store.addresses(subnet);
+    for prefix in prefixes.iter().filter(|prefix| matches!(prefix, IpNet::V6(_)) == v6) {
+        let (first, last) = usable(prefix);
+        let mut candidate = first;
+        while candidate <= last {
+            let free = address(candidate, v6);
+            if !taken.is_some_and(|taken| taken.contains_key(&free)) && !also_taken.contains(&free) {
+                return Ok(free);
+            }
+            candidate += 1;
+        }
+    }
+    let shown = prefixes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    Err(Refusal::network(
+        400,
+        "SubnetIsFull",
+        format!(
+            "Subnet {} with address prefix {shown} does not have enough capacity for 1 IP addresses.",
+            subnet.name()
+        ),
+    ))
+}
+
+/// A public address that nobody holds: where the search begins depends on the seed and the owner.
+pub(super) fn free_public_address(world: &World, owner: &ResourceId, v6: bool) -> Result<IpAddr, Refusal> {
+    let prefix = if v6 { IpNet::V6(world.options.public_ipv6) } else { IpNet::V4(world.options.public_ipv4) };
+    let (first, last) = usable(&prefix);
+    let size = last.saturating_sub(first) + 1;
+    let start = u128::from(world.seed.number("public address", owner.as_str(), 0)) % size;
+    // No more resources hold an address than there are, so that many steps find a free one.
+    let most = world.store.count(super::public_ip::RESOURCE_TYPE) as u128 + 1;
+    for step in 0..most.min(size) {
+        let candidate = address(first + (start + step) % size, v6);
+        if !world.store.public_address_taken(&candidate) {
+            return Ok(candidate);
+        }
+    }
+    Err(Refusal::network(
+        400,
+        "PublicIPCountLimitReached",
+        format!("Cannot create more than {size} public IP addresses for this subscription in this region."),
+    ))
+}
+
+/// Refuses when a subnet has not that many free addresses.
+pub(crate) fn check_room(world: &World, subnet: &ResourceId, v6: bool, count: usize) -> Result<(), Refusal> {
+    let prefixes = subnet_prefixes(world, subnet);
+    let size: u128 = prefixes
+        .iter()
+        .filter(|prefix| matches!(prefix, IpNet::V6(_)) == v6)
+        .map(usable)
+        .fold(0, |sum, (first, last)| sum.saturating_add(last.saturating_add(1).saturating_sub(first)));
+    let taken = world.store.addresses(subnet).map_or(0, |taken| taken.keys().filter(|a| a.is_ipv6() == v6).count());
+    // An absent subnet is told by the check of references.
+    if prefixes.is_empty() || size.saturating_sub(taken as u128) >= count as u128 {
+        return Ok(());
+    }
+    let shown = prefixes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    Err(Refusal::network(
+        400,
+        "SubnetIsFull",
+        format!(
+            "Subnet {} with address prefix {shown} does not have enough capacity for {count} IP addresses.",
+            subnet.name()
+        ),
+    ))
+}

@@ -1,0 +1,229 @@
+//! Public IP addresses (`spec/arm-wire.md`, 9.3).
+
+use std::net::IpAddr;
+
+use azure_types::ResourceId;
+use serde_json::{Value, json};
+
+use super::address_allocation::free_public_address;
+use super::{API_VERSIONS, bounded, resource_guid};
+use crate::engine::document::{
+    Object, enumeration, fill, into_object, known_members, reference, strip, take_properties, text,
+};
+use crate::engine::error::Refusal;
+use crate::engine::kind::{Concurrency, Expand, Kind, Proposal, Style};
+use crate::engine::operation::Completion;
+use crate::engine::store::Record;
+use crate::engine::world::{World, is_of};
+
+pub(super) const RESOURCE_TYPE: &str = "Microsoft.Network/publicIPAddresses";
+
+const MEMBERS: [&str; 17] = [
+    "ddosSettings",
+    "deleteOption",
+    "dnsSettings",
+    "idleTimeoutInMinutes",
+    "ipAddress",
+    "ipConfiguration",
+    "ipTags",
+    "linkedPublicIPAddress",
+    "migrationPhase",
+    "natGateway",
+    "provisioningState",
+    "publicIPAddressVersion",
+    "publicIPAllocationMethod",
+    "publicIPPrefix",
+    "resourceGuid",
+    "servicePublicIPAddress",
+    "upgradePolicy",
+];
+
+const DERIVED: [&str; 5] = ["ipConfiguration", "natGateway", "provisioningState", "resourceGuid", "ipAddress"];
+
+pub(super) struct PublicIpAddresses;
+
+impl Kind for PublicIpAddresses {
+    fn resource_type(&self) -> &'static str {
+        RESOURCE_TYPE
+    }
+
+    fn noun(&self) -> &'static str {
+        "PublicIpAddress"
+    }
+
+    fn api_versions(&self) -> &'static [&'static str] {
+        &API_VERSIONS
+    }
+
+    fn style(&self) -> Style {
+        Style::Network
+    }
+
+    fn concurrency(&self) -> Concurrency {
+        Concurrency::Supersede
+    }
+
+    fn write(&self, world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+        let id = proposal.id;
+        let mut properties = take_properties(&mut proposal.body);
+        known_members(&mut properties, &MEMBERS, "PublicIPAddress")?;
+        strip(&mut properties, &DERIVED);
+        resource_guid(world, &proposal, &mut properties);
+        let sku = super::load_balancer::sku(&mut proposal.body, &["Basic", "Standard"])?;
+        enumeration(&mut properties, "publicIPAllocationMethod", &["Dynamic", "Static"], true)?;
+        enumeration(&mut properties, "publicIPAddressVersion", &["IPv4", "IPv6"], true)?;
+        bounded(&mut properties, "idleTimeoutInMinutes", 4..=30, Some(4), id)?;
+        fill(&mut properties, "ipTags", json!([]));
+        reference(&mut properties, "publicIPPrefix")?;
+        let standard = sku == "Standard";
+        if standard && properties.get("publicIPAllocationMethod") == Some(&json!("Dynamic")) {
+            return Err(Refusal::network(
+                400,
+                "StandardSkuPublicIPMustBeStatic",
+                format!("Standard sku public IP {id} must have its publicIPAllocationMethod set to Static."),
+            ));
+        }
+        if standard {
+            let mut settings = properties.remove("ddosSettings").map(into_object).unwrap_or_default();
+            fill(&mut settings, "protectionMode", "VirtualNetworkInherited");
+            properties.insert("ddosSettings".into(), Value::Object(settings));
+        }
+        dns_settings(world, &proposal, &mut properties)?;
+        check_immutable(&proposal, &sku, &properties)?;
+        // An address that was given stays, whatever the client sends or leaves out.
+        let keeps = properties.get("publicIPAllocationMethod") == Some(&json!("Static"))
+            || world.store.referrers(id).next().is_some();
+        if let (true, Some(address)) = (keeps, proposal.old_member("properties/ipAddress")) {
+            properties.insert("ipAddress".into(), address.clone());
+        }
+        let mut body = proposal.body;
+        body.insert("properties".into(), Value::Object(properties));
+        Ok(Value::Object(body))
+    }
+
+    fn public_address(&self, record: &Record) -> Option<IpAddr> {
+        text(&record.body, "properties/ipAddress")?.parse().ok()
+    }
+
+    fn settled(&self, world: &mut World, id: &ResourceId, completion: &Completion, failed: bool) {
+        if !failed && *completion == Completion::Write {
+            give_address(world, id);
+        }
+    }
+
+    fn referrers_changed(&self, world: &mut World, id: &ResourceId) {
+        give_address(world, id);
+    }
+
+    fn may_delete(&self, world: &World, record: &Record) -> Result<(), Refusal> {
+        let Some(user) = world.store.referrers(&record.id).next() else { return Ok(()) };
+        Err(Refusal::network(
+            400,
+            "PublicIPAddressCannotBeDeleted",
+            format!(
+                "Public IP address {} can not be deleted since it is still allocated to resource {}. In order to delete \
+                 the public IP, disassociate/detach the Public IP address from the resource.",
+                record.id, user.from
+            ),
+        ))
+    }
+
+    fn present(&self, world: &World, record: &Record, document: &mut Object, _expand: Expand) {
+        let Some(properties) = document.get_mut("properties").and_then(Value::as_object_mut) else { return };
+        for referrer in world.store.referrers(&record.id) {
+            let member = if is_of(&referrer.from, "/natgateways/") { "natGateway" } else { "ipConfiguration" };
+            properties.insert(member.into(), json!({ "id": referrer.from }));
+        }
+    }
+}
+
+/// Allocates where an address is due: static ones when provisioning is over, dynamic ones while
+/// something uses them; and takes a dynamic one back.
+fn give_address(world: &mut World, id: &ResourceId) {
+    let Some(record) = world.store.get(id) else { return };
+    let is_static = text(&record.body, "properties/publicIPAllocationMethod") == Some("Static");
+    let has_address = text(&record.body, "properties/ipAddress").is_some();
+    let used = world.store.referrers(id).next().is_some();
+    let v6 = text(&record.body, "properties/publicIPAddressVersion") == Some("IPv6");
+    let address = match (is_static || used, has_address) {
+        (true, false) => match free_public_address(world, id, v6) {
+            Ok(address) => Some(address),
+            Err(_) => return,
+        },
+        (false, true) => None,
+        _ => return,
+    };
+    let Some(record) = world.store.get_mut(id) else { return };
+    if let Some(properties) = record.body.get_mut("properties").and_then(Value::as_object_mut) {
+        match address {
+            Some(address) => properties.insert("ipAddress".into(), address.to_string().into()),
+            None => properties.remove("ipAddress"),
+        };
+    }
+    world.changed(id);
+}
+
+fn dns_settings(world: &World, proposal: &Proposal<'_>, properties: &mut Object) -> Result<(), Refusal> {
+    let Some(settings) = properties.get_mut("dnsSettings") else { return Ok(()) };
+    let Some(label) = text(settings, "domainNameLabel").map(str::to_ascii_lowercase).filter(|l| !l.is_empty()) else {
+        return Ok(());
+    };
+    let fits = label.len() >= 3
+        && label.len() <= 63
+        && label.starts_with(|c: char| c.is_ascii_lowercase())
+        && label.ends_with(|c: char| c.is_ascii_alphanumeric())
+        && label.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+    if !fits {
+        return Err(Refusal::network(
+            400,
+            "InvalidDomainNameLabel",
+            format!(
+                "The domain name label {label} is invalid. It must conform to the following regular expression: \
+                 ^[a-z][a-z0-9-]{{1,61}}[a-z0-9]$."
+            ),
+        ));
+    }
+    let location = proposal.body.get("location").and_then(Value::as_str).unwrap_or_default();
+    let name = format!("{label}.{location}.cloudapp.azure.com");
+    let taken = world.store.all().any(|record| {
+        record.id != *proposal.id
+            && record.kind.resource_type() == RESOURCE_TYPE
+            && text(&record.body, "properties/dnsSettings/fqdn") == Some(&name)
+    });
+    if taken {
+        return Err(Refusal::network(
+            400,
+            "DnsRecordInUse",
+            format!("DNS record {name} is already used by another public IP."),
+        ));
+    }
+    if let Some(settings) = settings.as_object_mut() {
+        settings.insert("domainNameLabel".into(), label.into());
+        settings.insert("fqdn".into(), name.into());
+    }
+    Ok(())
+}
+
+fn check_immutable(proposal: &Proposal<'_>, sku: &str, properties: &Object) -> Result<(), Refusal> {
+    let Some(old) = proposal.old else { return Ok(()) };
+    let refuse = |code: &str, what: &str| {
+        Err(Refusal::network(400, code, format!("{what} of public IP address {} cannot be changed.", proposal.id)))
+    };
+    if text(&old.body, "sku/name") != Some(sku) {
+        return refuse("PublicIPAddressSkuCannotBeChanged", "The sku");
+    }
+    let version = properties.get("publicIPAddressVersion").and_then(Value::as_str);
+    if text(&old.body, "properties/publicIPAddressVersion") != version {
+        return refuse("PublicIPAddressVersionCannotBeChanged", "The IP version");
+    }
+    let none = json!([]);
+    let zones = |value: Option<&Value>| value.cloned().unwrap_or_else(|| none.clone());
+    if zones(old.body.get("zones")) != zones(proposal.body.get("zones")) {
+        return Err(Refusal::network(
+            400,
+            "ResourceAvailabilityZonesCannotBeModified",
+            format!("Resource {} has an existing availability zone constraint, which cannot be changed.", proposal.id),
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,144 @@
+//! Route tables (`spec/arm-wire.md`, 9.7).
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+
+use azure_types::ResourceId;
+use ipnet::IpNet;
+use serde_json::{Value, json};
+
+use super::{API_VERSIONS, resource_guid, take_children};
+use crate::engine::document::{Object, enumeration, fill, known_members, strip, take_properties};
+use crate::engine::error::Refusal;
+use crate::engine::kind::{Concurrency, Expand, Kind, Nested, Proposal, Style};
+use crate::engine::store::Record;
+use crate::engine::world::World;
+
+/// Routes that one table may hold (Azure's default limit).
+const MOST_ROUTES: usize = 400;
+
+pub(super) struct RouteTables;
+
+impl Kind for RouteTables {
+    fn resource_type(&self) -> &'static str {
+        "Microsoft.Network/routeTables"
+    }
+
+    fn noun(&self) -> &'static str {
+        "RouteTable"
+    }
+
+    fn api_versions(&self) -> &'static [&'static str] {
+        &API_VERSIONS
+    }
+
+    fn style(&self) -> Style {
+        Style::Network
+    }
+
+    fn concurrency(&self) -> Concurrency {
+        Concurrency::Supersede
+    }
+
+    fn nested(&self) -> &'static [Nested] {
+        &[Nested { collection: "routes", writable: true, back_references: &[] }]
+    }
+
+    fn write(&self, world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+        let id = proposal.id;
+        let mut properties = take_properties(&mut proposal.body);
+        known_members(
+            &mut properties,
+            &["disableBgpRoutePropagation", "provisioningState", "resourceGuid", "routes", "subnets"],
+            "RouteTable",
+        )?;
+        strip(&mut properties, &["provisioningState", "resourceGuid", "subnets"]);
+        resource_guid(world, &proposal, &mut properties);
+        fill(&mut properties, "disableBgpRoutePropagation", false);
+        let mut prefixes: HashMap<String, String> = HashMap::new();
+        let mut routes = Vec::new();
+        for child in take_children(id, &mut properties, "routes")?.unwrap_or_default() {
+            let route = normalise(id, child)?;
+            let prefix = crate::engine::document::text(&route, "properties/addressPrefix").unwrap_or_default();
+            let name = crate::engine::document::name(&route);
+            if let Some(other) = prefixes.insert(prefix.to_ascii_lowercase(), name.into()) {
+                return Err(Refusal::network(
+                    400,
+                    "RoutesWithSameAddressPrefix",
+                    format!("Routes {other} and {name} of route table {id} have the same address prefix {prefix}."),
+                ));
+            }
+            routes.push(route);
+        }
+        if routes.len() > MOST_ROUTES {
+            return Err(Refusal::network(
+                400,
+                "RouteTableRouteCountLimitReached",
+                format!("Cannot create more than {MOST_ROUTES} routes in route table {id}."),
+            ));
+        }
+        properties.insert("routes".into(), routes.into());
+        let mut body = proposal.body;
+        body.insert("properties".into(), Value::Object(properties));
+        Ok(Value::Object(body))
+    }
+
+    fn may_delete(&self, world: &World, record: &Record) -> Result<(), Refusal> {
+        match world.store.referrers(&record.id).next() {
+            None => Ok(()),
+            Some(_) => Err(Refusal::network(
+                400,
+                "InUseRouteTableCannotBeDeleted",
+                format!("Route table {} is in use and cannot be deleted.", record.id.name()),
+            )),
+        }
+    }
+
+    fn present(&self, world: &World, record: &Record, document: &mut Object, _expand: Expand) {
+        let users: Vec<Value> =
+            world.store.referrers(&record.id).map(|referrer| json!({ "id": referrer.from })).collect();
+        if let (false, Some(properties)) =
+            (users.is_empty(), document.get_mut("properties").and_then(Value::as_object_mut))
+        {
+            properties.insert("subnets".into(), users.into());
+        }
+    }
+}
+
+fn normalise(table: &ResourceId, mut child: Object) -> Result<Value, Refusal> {
+    let mut properties = take_properties(&mut child);
+    known_members(
+        &mut properties,
+        &["addressPrefix", "hasBgpOverride", "nextHopIpAddress", "nextHopType", "provisioningState"],
+        "Route",
+    )?;
+    strip(&mut properties, &["provisioningState", "hasBgpOverride"]);
+    let id = table.child("routes", child.get("name").and_then(Value::as_str).unwrap_or_default());
+    enumeration(
+        &mut properties,
+        "nextHopType",
+        &["VirtualAppliance", "VnetLocal", "Internet", "VirtualNetworkGateway", "None"],
+        false,
+    )?;
+    let text = |member: &str| properties.get(member).and_then(Value::as_str).unwrap_or_default();
+    let refuse = |code: &str, why: String| Err(Refusal::network(400, code, format!("Route {id} {why}.")));
+    let prefix = text("addressPrefix");
+    let is_tag = prefix.starts_with(|c: char| c.is_ascii_alphabetic()) && !prefix.contains([':', '/']);
+    if prefix.parse::<IpNet>().is_err() && !is_tag {
+        return refuse("InvalidAddressPrefixFormat", format!("has the address prefix '{prefix}', which is not in CIDR notation"));
+    }
+    let hop = text("nextHopIpAddress");
+    match text("nextHopType") {
+        "" => return refuse("InvalidRouteNextHopType", "has no nextHopType".into()),
+        "VirtualAppliance" if hop.parse::<IpAddr>().is_err() => {
+            return refuse("InvalidRouteNextHopIpAddress", format!("has the next hop '{hop}', which is not an IP address"));
+        }
+        "VirtualAppliance" => {}
+        other if !hop.is_empty() => {
+            return refuse("RouteNextHopIpAddressNotAllowed", format!("has a next hop address, which type {other} forbids"));
+        }
+        _ => strip(&mut properties, &["nextHopIpAddress"]),
+    }
+    child.insert("properties".into(), Value::Object(properties));
+    Ok(Value::Object(child))
+}

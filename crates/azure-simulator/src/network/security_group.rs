@@ -1,0 +1,116 @@
+//! Network security groups (`spec/arm-wire.md`, 9.4).
+
+use serde_json::{Value, json};
+
+use super::{API_VERSIONS, resource_guid, security_rule, take_children};
+use crate::engine::document::{Object, known_members, strip, take_properties};
+use crate::engine::error::Refusal;
+use crate::engine::kind::{Concurrency, Expand, Kind, Nested, Proposal, Style};
+use crate::engine::store::Record;
+use crate::engine::world::{World, is_of};
+
+const MEMBERS: [&str; 8] = [
+    "defaultSecurityRules",
+    "flowLogs",
+    "flushConnection",
+    "networkInterfaces",
+    "provisioningState",
+    "resourceGuid",
+    "securityRules",
+    "subnets",
+];
+
+/// Rules that one group may hold (Azure's default limit).
+const MOST_RULES: usize = 1_000;
+
+pub(super) struct SecurityGroups;
+
+impl Kind for SecurityGroups {
+    fn resource_type(&self) -> &'static str {
+        "Microsoft.Network/networkSecurityGroups"
+    }
+
+    fn noun(&self) -> &'static str {
+        "NetworkSecurityGroup"
+    }
+
+    fn api_versions(&self) -> &'static [&'static str] {
+        &API_VERSIONS
+    }
+
+    fn style(&self) -> Style {
+        Style::Network
+    }
+
+    fn concurrency(&self) -> Concurrency {
+        Concurrency::Supersede
+    }
+
+    fn nested(&self) -> &'static [Nested] {
+        &[
+            Nested { collection: "securityRules", writable: true, back_references: &[] },
+            Nested { collection: "defaultSecurityRules", writable: false, back_references: &[] },
+        ]
+    }
+
+    fn write(&self, world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+        let id = proposal.id;
+        let mut properties = take_properties(&mut proposal.body);
+        known_members(&mut properties, &MEMBERS, "NetworkSecurityGroup")?;
+        strip(
+            &mut properties,
+            &["defaultSecurityRules", "flowLogs", "networkInterfaces", "provisioningState", "resourceGuid", "subnets"],
+        );
+        resource_guid(world, &proposal, &mut properties);
+        let rules = take_children(id, &mut properties, "securityRules")?
+            .unwrap_or_default()
+            .into_iter()
+            .map(|child| security_rule::normalise(id, child))
+            .collect::<Result<Vec<Value>, Refusal>>()?;
+        if rules.len() > MOST_RULES {
+            return Err(Refusal::network(
+                400,
+                "NetworkSecurityGroupRuleCountLimitReached",
+                format!("Cannot create more than {MOST_RULES} security rules in network security group {id}."),
+            ));
+        }
+        security_rule::check_conflicts(&rules)?;
+        properties.insert("securityRules".into(), rules.into());
+        properties.insert("defaultSecurityRules".into(), security_rule::defaults().into());
+        let mut body = proposal.body;
+        body.insert("properties".into(), Value::Object(properties));
+        Ok(Value::Object(body))
+    }
+
+    fn may_delete(&self, world: &World, record: &Record) -> Result<(), Refusal> {
+        let users: Vec<&str> = world.store.referrers(&record.id).map(|referrer| referrer.from.as_str()).collect();
+        if users.is_empty() {
+            return Ok(());
+        }
+        Err(Refusal::network(
+            400,
+            "InUseNetworkSecurityGroupCannotBeDeleted",
+            format!(
+                "Network security group {} cannot be deleted because it is in use by the following resources: {}. In \
+                 order to delete the Network security group, remove the association with the resource(s).",
+                record.id,
+                users.join(", ")
+            ),
+        ))
+    }
+
+    fn present(&self, world: &World, record: &Record, document: &mut Object, _expand: Expand) {
+        let Some(properties) = document.get_mut("properties").and_then(Value::as_object_mut) else { return };
+        for (member, wanted) in [("subnets", "/subnets/"), ("networkInterfaces", "/networkinterfaces/")] {
+            let users: Vec<Value> = world
+                .store
+                .referrers(&record.id)
+                .filter(|referrer| is_of(&referrer.from, wanted))
+                .map(|referrer| json!({ "id": referrer.from }))
+                .collect();
+            if !users.is_empty() {
+                properties.insert(member.into(), users.into());
+            }
+        }
+    }
+}

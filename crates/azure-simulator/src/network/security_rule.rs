@@ -1,0 +1,222 @@
+//! Security rules, written and default (`spec/arm-wire.md`, 9.4).
+
+use std::collections::HashMap;
+
+use azure_types::ResourceId;
+use ipnet::IpNet;
+use serde_json::{Value, json};
+
+use crate::engine::document::{Object, enumeration, fill, integer, items, known_members, name, strip, take_properties, text};
+use crate::engine::error::Refusal;
+
+const MEMBERS: [&str; 17] = [
+    "access",
+    "description",
+    "destinationAddressPrefix",
+    "destinationAddressPrefixes",
+    "destinationApplicationSecurityGroups",
+    "destinationPortRange",
+    "destinationPortRanges",
+    "direction",
+    "priority",
+    "protocol",
+    "provisioningState",
+    "sourceAddressPrefix",
+    "sourceAddressPrefixes",
+    "sourceApplicationSecurityGroups",
+    "sourcePortRange",
+    "sourcePortRanges",
+    "resourceGuid",
+];
+
+/// Service tags without a region; those of Azure services may carry one, as in `Storage.WestUS`.
+const TAGS: [&str; 59] = [
+    "ActionGroup", "ApiManagement", "ApplicationInsightsAvailability", "AppConfiguration", "AppService",
+    "AppServiceManagement", "AutonomousDevelopmentPlatform", "AzureActiveDirectory", "AzureActiveDirectoryDomainServices",
+    "AzureAdvancedThreatProtection", "AzureArcInfrastructure", "AzureAttestation", "AzureBackup", "AzureBotService",
+    "AzureCloud", "AzureCognitiveSearch", "AzureConnectors", "AzureContainerRegistry", "AzureCosmosDB",
+    "AzureDatabricks", "AzureDataExplorerManagement", "AzureDataLake", "AzureDevOps", "AzureDevSpaces",
+    "AzureDigitalTwins", "AzureEventGrid", "AzureFrontDoor", "AzureHealthcareAPIs", "AzureInformationProtection",
+    "AzureIoTHub", "AzureKeyVault", "AzureLoadBalancer", "AzureMachineLearning", "AzureMonitor",
+    "AzureOpenDatasets", "AzurePlatformDNS", "AzurePlatformIMDS", "AzurePlatformLKM", "AzureResourceManager",
+    "AzureSignalR", "AzureSiteRecovery", "AzureSphere", "AzureStack", "AzureTrafficManager",
+    "AzureUpdateDelivery", "BatchNodeManagement", "CognitiveServicesManagement", "DataFactory", "EventHub",
+    "GatewayManager", "GuestAndHybridManagement", "HDInsight", "Internet", "LogicApps",
+    "MicrosoftContainerRegistry", "ServiceBus", "Sql", "Storage", "VirtualNetwork",
+];
+
+/// What the four places of a rule may hold.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Addresses,
+    Ports,
+}
+
+/// Checks one rule and fills its defaults.
+pub(super) fn normalise(group: &ResourceId, mut child: Object) -> Result<Value, Refusal> {
+    let mut properties = take_properties(&mut child);
+    known_members(&mut properties, &MEMBERS, "SecurityRule")?;
+    strip(&mut properties, &["provisioningState", "resourceGuid"]);
+    let id = group.child("securityRules", child.get("name").and_then(Value::as_str).unwrap_or_default());
+    enumeration(&mut properties, "protocol", &["*", "Tcp", "Udp", "Icmp", "Esp", "Ah"], false)?;
+    enumeration(&mut properties, "access", &["Allow", "Deny"], false)?;
+    enumeration(&mut properties, "direction", &["Inbound", "Outbound"], false)?;
+    for member in ["protocol", "access", "direction", "priority"] {
+        if properties.get(member).is_none() {
+            return Err(Refusal::network(
+                400,
+                "SecurityRuleParameterMissing",
+                format!("Required security rule parameters are missing for security rule with Id: {id} ({member})."),
+            ));
+        }
+    }
+    let priority = integer(&properties, "priority")?.unwrap_or_default();
+    if !(100..=4096).contains(&priority) {
+        return Err(Refusal::network(
+            400,
+            "SecurityRuleInvalidPriority",
+            format!("Security rule has invalid Priority. Value provided: {priority} Allowed range 100-4096. Rule: {id}."),
+        ));
+    }
+    properties.insert("priority".into(), priority.into());
+    for (single, plural, part, groups) in [
+        ("sourcePortRange", "sourcePortRanges", Part::Ports, None),
+        ("destinationPortRange", "destinationPortRanges", Part::Ports, None),
+        ("sourceAddressPrefix", "sourceAddressPrefixes", Part::Addresses, Some("sourceApplicationSecurityGroups")),
+        (
+            "destinationAddressPrefix",
+            "destinationAddressPrefixes",
+            Part::Addresses,
+            Some("destinationApplicationSecurityGroups"),
+        ),
+    ] {
+        let grouped = groups.is_some_and(|groups| !items(&Value::Object(properties.clone()), groups).is_empty());
+        check_part(&mut properties, single, plural, part, grouped, &id)?;
+    }
+    child.insert("properties".into(), Value::Object(properties));
+    Ok(Value::Object(child))
+}
+
+fn check_part(
+    properties: &mut Object,
+    single: &str,
+    plural: &str,
+    part: Part,
+    grouped: bool,
+    id: &ResourceId,
+) -> Result<(), Refusal> {
+    fill(properties, plural, json!([]));
+    if properties.get(single).and_then(Value::as_str) == Some("") {
+        properties.remove(single);
+    }
+    let many: Vec<String> = match properties.get(plural) {
+        Some(Value::Array(values)) => values.iter().map(|value| value.as_str().unwrap_or_default().to_owned()).collect(),
+        _ => return Err(Refusal::bad_format(format!("Member '{plural}' must be an array."))),
+    };
+    let one = properties.get(single).and_then(Value::as_str);
+    let wrong = |why: String| {
+        Err(Refusal::network(400, "SecurityRuleParameterContainsUnsupportedValue", format!("Security rule {id}: {why}.")))
+    };
+    match (one, many.is_empty()) {
+        (Some(_), false) => return wrong(format!("{single} and {plural} cannot both be specified")),
+        (None, true) if !grouped => {
+            return Err(Refusal::network(
+                400,
+                "SecurityRuleParameterMissing",
+                format!("Required security rule parameters are missing for security rule with Id: {id} ({single})."),
+            ));
+        }
+        _ => {}
+    }
+    for value in one.into_iter().chain(many.iter().map(String::as_str)) {
+        let fine = match part {
+            Part::Ports => is_port_range(value),
+            Part::Addresses => is_prefix(value, one.is_none()),
+        };
+        if !fine {
+            let code = match part {
+                Part::Ports => "SecurityRuleInvalidPortRange",
+                Part::Addresses => "SecurityRuleInvalidAddressPrefix",
+            };
+            let what = if part == Part::Ports { "Port range" } else { "Address prefix" };
+            return Err(Refusal::network(
+                400,
+                code,
+                format!("Security rule {id} has invalid {what}. Value provided: {value}."),
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn is_port_range(text: &str) -> bool {
+    let port = |text: &str| text.parse::<u16>().ok();
+    match text.split_once('-') {
+        _ if text == "*" => true,
+        None => port(text).is_some(),
+        Some((from, to)) => matches!((port(from), port(to)), (Some(from), Some(to)) if from <= to),
+    }
+}
+
+fn is_prefix(text: &str, in_list: bool) -> bool {
+    if text == "*" {
+        return !in_list;
+    }
+    if text.parse::<IpNet>().is_ok() || text.parse::<std::net::IpAddr>().is_ok() {
+        return true;
+    }
+    let base = text.split('.').next().unwrap_or_default();
+    TAGS.iter().any(|tag| tag.eq_ignore_ascii_case(base)) || text.eq_ignore_ascii_case("AzureFrontDoor.Backend")
+}
+
+/// No two rules of one direction have the same priority.
+pub(super) fn check_conflicts(rules: &[Value]) -> Result<(), Refusal> {
+    let mut seen: HashMap<(String, i64), &str> = HashMap::new();
+    for rule in rules {
+        let direction = text(rule, "properties/direction").unwrap_or_default().to_owned();
+        let priority = crate::engine::document::at(rule, "properties/priority").and_then(Value::as_i64).unwrap_or_default();
+        if let Some(other) = seen.insert((direction, priority), name(rule)) {
+            return Err(Refusal::network(
+                400,
+                "SecurityRuleConflict",
+                format!(
+                    "Security rule {other} conflicts with rule {}. Rules cannot have the same Priority and Direction.",
+                    name(rule)
+                ),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The six rules that every security group ends with.
+pub(super) fn defaults() -> Vec<Value> {
+    let rule = |name: &str, description: &str, from: &str, to: &str, access: &str, priority: i64, direction: &str| {
+        json!({
+            "name": name,
+            "properties": {
+                "description": description,
+                "protocol": "*",
+                "sourcePortRange": "*",
+                "destinationPortRange": "*",
+                "sourceAddressPrefix": from,
+                "destinationAddressPrefix": to,
+                "access": access,
+                "priority": priority,
+                "direction": direction,
+                "sourcePortRanges": [],
+                "destinationPortRanges": [],
+                "sourceAddressPrefixes": [],
+                "destinationAddressPrefixes": [],
+            },
+        })
+    };
+    vec![
+        rule("AllowVnetInBound", "Allow inbound traffic from all VMs in VNET", "VirtualNetwork", "VirtualNetwork", "Allow", 65_000, "Inbound"),
+        rule("AllowAzureLoadBalancerInBound", "Allow inbound traffic from azure load balancer", "AzureLoadBalancer", "*", "Allow", 65_001, "Inbound"),
+        rule("DenyAllInBound", "Deny all inbound traffic", "*", "*", "Deny", 65_500, "Inbound"),
+        rule("AllowVnetOutBound", "Allow outbound traffic from all VMs to all VMs in VNET", "VirtualNetwork", "VirtualNetwork", "Allow", 65_000, "Outbound"),
+        rule("AllowInternetOutBound", "Allow outbound traffic from all VMs to Internet", "*", "Internet", "Allow", 65_001, "Outbound"),
+        rule("DenyAllOutBound", "Deny all outbound traffic", "*", "*", "Deny", 65_500, "Outbound"),
+    ]
+}

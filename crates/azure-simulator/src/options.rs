@@ -1,0 +1,121 @@
+//! How a simulated Azure is set up.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::engine::latency::LatencyProfile;
+
+/// Everything that can be chosen about one simulated Azure. `Default` gives a deterministic Azure in
+/// one region with three zones that answers at once and checks no tokens.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Source of every id, etag, address and request id.
+    pub seed: u64,
+    /// The subscription's id (a GUID).
+    pub subscription: String,
+    /// Further subscriptions that the same caller may use.
+    pub more_subscriptions: Vec<String>,
+    /// The tenant's id (a GUID), named in challenges.
+    pub tenant: String,
+    /// The normalised name of the region that answers subscription-level requests, such as `eastus`.
+    /// Resources may be created in any region.
+    pub region: String,
+    /// The region's name as portals show it, such as `East US`.
+    pub region_display_name: String,
+    /// The region's availability zones; empty for a region without zones.
+    pub zones: Vec<String>,
+    /// How long operations take.
+    pub latency: LatencyProfile,
+    /// ARM's token buckets (`spec/arm-wire.md`, 8.3). `None` turns throttling off; the headers are
+    /// then sent with the buckets' capacities.
+    pub budgets: Option<Budgets>,
+    /// Most items of one page of a list of scale set instances. Other lists are one page.
+    pub page_size: usize,
+    /// Wall-clock time at which the simulation starts; it goes on with tokio's time.
+    pub start: Timestamp,
+    /// Whether ARM requests need an `Authorization` header. Tokens are judged by the verifier given
+    /// to [`crate::Azure::set_verifier`]; without one any non-empty bearer token is accepted.
+    pub require_auth: bool,
+    /// Refuse api-versions that the simulated types do not list. Otherwise any well-formed one is
+    /// accepted, and written to the journal.
+    pub strict_api_versions: bool,
+    /// Give a load balancer, subnet's network, public IP or security group a new etag when only a
+    /// back-reference changed.
+    pub etag_follows_back_references: bool,
+    /// A virtual network write that leaves out `subnets` keeps them instead of deleting the unused.
+    pub keep_omitted_subnets: bool,
+    /// Base URL for `nextLink`, `Location` and `Azure-AsyncOperation`, such as
+    /// `https://127.0.0.1:8443`. `None` derives it from each request's own scheme and host.
+    pub external_url: Option<String>,
+    /// The authority named in challenges and cloud metadata, such as `https://127.0.0.1:8444`.
+    pub authority: String,
+    /// The network from which public IPv4 addresses come. The default is set aside for benchmarks,
+    /// so that no simulated address belongs to anybody.
+    pub public_ipv4: ipnet::Ipv4Net,
+    /// The network from which public IPv6 addresses come; the default is set aside for documentation.
+    pub public_ipv6: ipnet::Ipv6Net,
+    /// How many requests the journal remembers; the counts go on beyond.
+    pub journal_capacity: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            seed: 1,
+            subscription: "00000000-0000-0000-0000-000000000000".into(),
+            more_subscriptions: Vec::new(),
+            tenant: "11111111-1111-1111-1111-111111111111".into(),
+            region: "eastus".into(),
+            region_display_name: "East US".into(),
+            zones: vec!["1".into(), "2".into(), "3".into()],
+            latency: LatencyProfile::instant(),
+            budgets: Some(Budgets::default()),
+            page_size: 100,
+            start: Timestamp::from_second(1_767_225_600).unwrap_or(Timestamp::UNIX_EPOCH),
+            require_auth: false,
+            strict_api_versions: false,
+            etag_follows_back_references: true,
+            keep_omitted_subnets: true,
+            external_url: None,
+            authority: "https://login.microsoftonline.com".into(),
+            public_ipv4: ipnet::Ipv4Net::new_assert(std::net::Ipv4Addr::new(198, 18, 0, 0), 15),
+            public_ipv6: ipnet::Ipv6Net::new_assert(std::net::Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0), 32),
+            journal_capacity: 200_000,
+        }
+    }
+}
+
+/// Token buckets of ARM for one subscription and principal, by class of request. The bucket of the
+/// whole subscription ("global") has `global_factor` times the size and refill.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Budgets {
+    /// Tokens in a full bucket for GET and HEAD.
+    pub reads: f64,
+    /// Tokens in a full bucket for PUT, PATCH and POST.
+    pub writes: f64,
+    /// Tokens in a full bucket for DELETE.
+    pub deletes: f64,
+    /// Tokens a second that come back for reads.
+    pub reads_per_second: f64,
+    /// Tokens a second that come back for writes.
+    pub writes_per_second: f64,
+    /// Tokens a second that come back for deletes.
+    pub deletes_per_second: f64,
+    /// Size of the subscription-wide bucket relative to one principal's.
+    pub global_factor: f64,
+}
+
+impl Default for Budgets {
+    fn default() -> Self {
+        Self {
+            reads: 250.0,
+            writes: 200.0,
+            deletes: 200.0,
+            reads_per_second: 25.0,
+            writes_per_second: 10.0,
+            deletes_per_second: 10.0,
+            global_factor: 15.0,
+        }
+    }
+}

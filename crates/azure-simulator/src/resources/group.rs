@@ -1,0 +1,219 @@
+//! Resource groups (`spec/arm-wire.md`, section 12).
+
+use azure_types::ResourceId;
+use serde_json::{Value, json};
+
+use crate::engine::answer::{Answer, Note, OperationLinks};
+use crate::engine::document::Object;
+use crate::engine::error::Refusal;
+use crate::engine::journal::differences;
+use crate::engine::kind::{Concurrency, Expand, Kind, Proposal, Style};
+use crate::engine::operation::Completion;
+use crate::engine::store::{Record, State};
+use crate::engine::world::{Course, World};
+use crate::engine::write::{check_tags, normal_location};
+
+pub(crate) const RESOURCE_TYPE: &str = "Microsoft.Resources/resourceGroups";
+
+/// Versions of the resources API, newest first.
+pub(crate) const API_VERSIONS: [&str; 7] =
+    ["2025-04-01", "2024-03-01", "2022-09-01", "2021-04-01", "2020-06-01", "2019-05-01", "2018-05-01"];
+
+/// Longest name of a group.
+const LONGEST_NAME: usize = 90;
+
+pub(crate) struct ResourceGroups;
+
+impl Kind for ResourceGroups {
+    fn resource_type(&self) -> &'static str {
+        RESOURCE_TYPE
+    }
+
+    fn noun(&self) -> &'static str {
+        "ResourceGroup"
+    }
+
+    fn api_versions(&self) -> &'static [&'static str] {
+        &API_VERSIONS
+    }
+
+    fn style(&self) -> Style {
+        Style::Network
+    }
+
+    fn concurrency(&self) -> Concurrency {
+        Concurrency::Conflict
+    }
+
+    fn write(&self, _world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+        check_tags(&mut proposal.body)?;
+        proposal.body.retain(|member, _| matches!(member.as_str(), "location" | "tags" | "managedBy"));
+        Ok(Value::Object(proposal.body))
+    }
+}
+
+impl World {
+    /// PUT of a group: synchronous.
+    pub(crate) fn put_group(&mut self, subscription: &str, name: &str, body: Value) -> Result<Answer, Refusal> {
+        let valid = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '(' | ')');
+        if name.len() > LONGEST_NAME || name.ends_with('.') || !name.chars().all(valid) {
+            return Err(Refusal::new(
+                400,
+                "InvalidResourceGroup",
+                format!(
+                    "The provided resource group name '{name}' has these invalid characters: it may hold letters, digits, \
+                     '-', '_', '.', '(' and ')', at most {LONGEST_NAME}, and must not end with '.'."
+                ),
+            ));
+        }
+        let Value::Object(mut body) = body else {
+            return Err(Refusal::bad_content("the body must be a JSON object"));
+        };
+        let id = ResourceId::group(subscription, name);
+        let old = self.store.get(&id);
+        if old.is_some_and(|old| old.state == State::Deleting) {
+            self.require_writable_group(&id)?;
+        }
+        let Some(location) = body.get("location").and_then(Value::as_str).map(normal_location) else {
+            return Err(Refusal::new(
+                400,
+                "LocationRequired",
+                "The location property is required for this definition.",
+            ));
+        };
+        if let Some(current) = old.and_then(|old| old.body.get("location")).and_then(Value::as_str) {
+            if current != location {
+                return Err(Refusal::new(
+                    409,
+                    "InvalidResourceGroupLocation",
+                    format!(
+                        "Invalid resource group location '{location}'. The Resource group already exists in location \
+                         '{current}'."
+                    ),
+                ));
+            }
+        }
+        body.insert("location".into(), location.into());
+        let stored = ResourceGroups.write(self, Proposal { id: &id, old, body })?;
+        let before = old.map(|old| old.body.clone());
+        let version = old.map_or(1, |old| old.version + 1);
+        let created = old.map(|old| old.created);
+        let created = match created {
+            Some(created) => created,
+            None => self.now(),
+        };
+        let changes = differences(before.as_ref(), Some(&stored));
+        self.insert(Record {
+            id: id.clone(),
+            kind: &ResourceGroups,
+            body: stored,
+            hidden: Object::new(),
+            version,
+            state: State::Succeeded,
+            operation: None,
+            created,
+        });
+        let shown = self.store.get(&id).map(|record| self.present(record, Expand::default())).unwrap_or_default();
+        Ok(Answer {
+            status: if before.is_some() { 200 } else { 201 },
+            body: Some(shown),
+            note: Note { changes, operation_ms: None },
+            ..Answer::default()
+        })
+    }
+
+    /// PATCH of a group: its tags.
+    pub(crate) fn patch_group(&mut self, subscription: &str, name: &str, patch: Value) -> Result<Answer, Refusal> {
+        let id = ResourceId::group(subscription, name);
+        self.require_writable_group(&id)?;
+        let mut body = self.store.get(&id).map(|record| record.body.clone()).unwrap_or_default();
+        if let Some(tags) = patch.get("tags") {
+            body["tags"] = tags.clone();
+        }
+        self.put_group(subscription, name, body)
+    }
+
+    /// GET of a group.
+    pub(crate) fn read_group(&self, subscription: &str, name: &str) -> Result<Answer, Refusal> {
+        let id = ResourceId::group(subscription, name);
+        let record = self.store.get(&id).ok_or_else(|| Refusal::group_not_found(name))?;
+        Ok(Answer::ok(self.present(record, Expand::default())))
+    }
+
+    /// GET of all groups.
+    pub(crate) fn list_groups(&self, subscription: &str) -> Answer {
+        let groups: Vec<Value> = self
+            .store
+            .of_kind(RESOURCE_TYPE, &ResourceId::subscription(subscription))
+            .into_iter()
+            .map(|record| self.present(record, Expand::default()))
+            .collect();
+        Answer::ok(json!({ "value": groups }))
+    }
+
+    /// DELETE of a group and all that is in it.
+    pub(crate) fn delete_group(
+        &mut self,
+        subscription: &str,
+        name: &str,
+        course: &Course,
+    ) -> Result<Answer, Refusal> {
+        let id = ResourceId::group(subscription, name);
+        let record = self.store.get(&id).ok_or_else(|| Refusal::group_not_found(name))?;
+        let before = record.body.clone();
+        let links = |key: String, retry_after| OperationLinks {
+            key,
+            style: Style::Network,
+            location: String::new(),
+            status_url: false,
+            result_url: true,
+            retry_after,
+        };
+        if let (State::Deleting, Some(key)) = (record.state, record.operation.clone()) {
+            return Ok(Answer { operation: Some(links(key, None)), ..Answer::empty(202) });
+        }
+        let inside: Vec<ResourceId> = self.store.below(&id).map(|record| record.id.clone()).collect();
+        for member in &inside {
+            let nested = self.store.get(member).into_iter().flat_map(|record| {
+                record.kind.nested().iter().flat_map(|nested| {
+                    crate::engine::document::items(&record.body, &format!("properties/{}", nested.collection))
+                        .iter()
+                        .map(|child| record.id.child(nested.collection, crate::engine::document::name(child)))
+                })
+            });
+            for target in nested.chain([member.clone()]) {
+                if let Some(user) = self.store.referrers(&target).find(|user| !user.from.is_within(&id)) {
+                    return Err(Refusal::new(
+                        409,
+                        "ResourceGroupDeletionBlocked",
+                        format!(
+                            "Deletion of resource group '{name}' failed as resource {target} is still in use by {}.",
+                            user.from
+                        ),
+                    ));
+                }
+            }
+        }
+        for member in inside.iter().chain([&id]) {
+            let running = self.store.get(member).and_then(|record| record.operation.clone());
+            if let Some(key) = running {
+                self.supersede(&key, "DeleteResourceGroupOperation");
+            }
+            if let Some(record) = self.store.get_mut(member) {
+                record.state = State::Deleting;
+                record.version += 1;
+            }
+        }
+        let name = "DeleteResourceGroupOperation".to_owned();
+        let started = self.start(&id, &ResourceGroups, "DELETE", name, Completion::Delete, course);
+        let pause = self.operations.get(&started.key).filter(|o| o.ended.is_none()).and_then(|o| self.poll_pause(o.due));
+        Ok(Answer {
+            operation: Some(links(started.key, pause)),
+            note: Note {
+                changes: differences(Some(&before), None),
+                operation_ms: started.latency.and_then(|latency| u64::try_from(latency.as_millis()).ok()),
+            },
+            ..Answer::empty(202)
+        })
+    }
+}
