@@ -1,0 +1,142 @@
+//! Stand-in kubelets: what a machine of the cluster does at the Kubernetes API, without a machine.
+//!
+//! They speak through [`kube::Client`] alone, to the simulator or to a real kube-apiserver (1.20 and
+//! later). With them come stand-ins for the parts of kube-controller-manager that a cluster without
+//! one misses: [`NodeMonitor`] marks nodes whose kubelet is silent, [`EndpointSlices`] makes slices
+//! of pretend pods; and [`answers`] tells what a node's kube-proxy answers.
+
+pub mod answers;
+mod endpoints;
+mod heartbeat;
+mod node_monitor;
+
+pub use endpoints::{EndpointSlices, PodPlacement};
+pub use node_monitor::NodeMonitor;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use tokio::sync::watch;
+use tokio::task::{JoinHandle, JoinSet};
+use tokio_util::sync::CancellationToken;
+
+/// What time it is, for the times that stand in objects. Waiting follows tokio's clock.
+pub type WallClock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+
+/// A machine that is to be a node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Machine {
+    /// Host name, and so the node's name.
+    pub name: String,
+    /// The address of its first network interface.
+    pub internal_ip: IpAddr,
+    /// Whether it runs: a stopped machine's kubelet is silent.
+    pub running: bool,
+    /// Labels beside those that every kubelet sets (`--node-labels`).
+    pub labels: BTreeMap<String, String>,
+    /// Number of processors.
+    pub cpus: u32,
+    /// Memory in MiB.
+    pub memory_mib: u64,
+}
+
+impl Machine {
+    /// A running machine of two processors and 8 GiB.
+    pub fn new(name: impl Into<String>, internal_ip: IpAddr) -> Machine {
+        let name = name.into();
+        Machine { name, internal_ip, running: true, labels: BTreeMap::new(), cpus: 2, memory_mib: 8192 }
+    }
+}
+
+/// Where the machines are known: a cloud, simulated or not.
+pub trait Machines: Send + Sync {
+    /// All machines, stopped ones too.
+    fn machines(&self) -> Vec<Machine>;
+    /// Changes its value whenever [`Machines::machines`] may answer something else.
+    fn changed(&self) -> watch::Receiver<u64>;
+}
+
+/// The kubelets of all machines.
+pub struct Kubelets {
+    task: JoinHandle<()>,
+}
+
+impl fmt::Debug for Kubelets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Kubelets").finish_non_exhaustive()
+    }
+}
+
+impl Kubelets {
+    /// Runs a kubelet for each running machine until `shutdown`.
+    ///
+    /// Each registers its Node as a kubelet with `--cloud-provider=external` does: labels for host
+    /// name, operating system and architecture, the taint
+    /// `node.cloudprovider.kubernetes.io/uninitialized`, host name and address, capacity, condition
+    /// Ready, and no provider id. It then renews its Lease in `kube-node-lease` every 10 s and its
+    /// status every 5 minutes or when somebody changed it. A machine that stops or goes takes its
+    /// kubelet with it at once; the Node stays, as it does in a cluster. A machine that starts again
+    /// registers again, where its Node is gone.
+    pub fn spawn(
+        client: kube::Client,
+        machines: Arc<dyn Machines>,
+        clock: WallClock,
+        shutdown: CancellationToken,
+    ) -> Kubelets {
+        Kubelets { task: tokio::spawn(follow(client, machines, clock, shutdown)) }
+    }
+
+    /// Waits until all kubelets have ended, after the shutdown that was given to [`Kubelets::spawn`].
+    pub async fn stopped(self) {
+        // The task does not panic, and nobody aborts it.
+        let _ = self.task.await;
+    }
+}
+
+async fn follow(
+    client: kube::Client,
+    machines: Arc<dyn Machines>,
+    clock: WallClock,
+    shutdown: CancellationToken,
+) {
+    let mut running: BTreeMap<String, (Machine, CancellationToken)> = BTreeMap::new();
+    let mut tasks = JoinSet::new();
+    let mut changed = machines.changed();
+    loop {
+        changed.mark_unchanged();
+        let wanted: BTreeMap<String, Machine> = machines
+            .machines()
+            .into_iter()
+            .filter(|machine| machine.running)
+            .map(|machine| (machine.name.clone(), machine))
+            .collect();
+        running.retain(|name, (machine, stop)| {
+            let stays = wanted.get(name) == Some(machine);
+            if !stays {
+                stop.cancel();
+            }
+            stays
+        });
+        for (name, machine) in wanted {
+            running.entry(name).or_insert_with(|| {
+                let stop = shutdown.child_token();
+                let kubelet = heartbeat::Kubelet::new(client.clone(), machine.clone(), Arc::clone(&clock));
+                tasks.spawn(stop.clone().run_until_cancelled_owned(kubelet.run()));
+                (machine, stop)
+            });
+        }
+        tokio::select! {
+            () = shutdown.cancelled() => break,
+            Some(_) = tasks.join_next() => {}
+            // Without a sender the machines never change again.
+            result = changed.changed() => if result.is_err() {
+                shutdown.cancelled().await;
+                break;
+            }
+        }
+    }
+    while tasks.join_next().await.is_some() {}
+}

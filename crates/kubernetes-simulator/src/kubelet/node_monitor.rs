@@ -1,0 +1,289 @@
+//! The part of kube-controller-manager that watches over nodes: `node-lifecycle-controller`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::pin::pin;
+use std::time::Duration;
+
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+use k8s::api::api::coordination::v1::Lease;
+use k8s::api::api::core::v1::Node;
+use kube::Api;
+use kube::api::{Patch, PatchParams};
+use kube::runtime::{WatchStreamExt as _, watcher};
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio_util::sync::CancellationToken;
+
+use super::WallClock;
+use super::heartbeat::{LEASES, is, seconds};
+
+/// `--node-monitor-period`.
+const PERIOD: Duration = Duration::from_secs(5);
+/// `--node-monitor-grace-period`: a node that is silent for longer is not known to be ready.
+const GRACE: Duration = Duration::from_secs(40);
+/// `--node-startup-grace-period`: the same for a node that never spoke.
+const STARTUP_GRACE: Duration = Duration::from_secs(60);
+
+const NOT_READY: &str = "node.kubernetes.io/not-ready";
+const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
+
+/// Marks nodes without heartbeat as Ready=Unknown and keeps the taints that follow readiness:
+/// `node.kubernetes.io/not-ready` and `node.kubernetes.io/unreachable`.
+///
+/// A heartbeat is a changed Lease in `kube-node-lease` or a changed time in the condition Ready. As
+/// the real one, it goes by when it saw the change, not by the times written there.
+pub struct NodeMonitor {
+    task: JoinHandle<()>,
+}
+
+impl fmt::Debug for NodeMonitor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NodeMonitor").finish_non_exhaustive()
+    }
+}
+
+impl NodeMonitor {
+    /// Runs until `shutdown`.
+    pub fn spawn(client: kube::Client, clock: WallClock, shutdown: CancellationToken) -> NodeMonitor {
+        let monitor = Monitor { nodes: Api::all(client.clone()), clock, known: BTreeMap::new() };
+        NodeMonitor {
+            task: tokio::spawn(async move {
+                shutdown.run_until_cancelled(monitor.run(client)).await;
+            }),
+        }
+    }
+
+    /// Waits until it has ended, after the shutdown that was given to [`NodeMonitor::spawn`].
+    pub async fn stopped(self) {
+        // The task does not panic, and nobody aborts it.
+        let _ = self.task.await;
+    }
+}
+
+/// What is remembered of a node.
+struct Known {
+    /// `None` until the Node itself is seen: its Lease may come first.
+    readiness: Option<Readiness>,
+    taints: Vec<Value>,
+    /// Times of the condition Ready and of the Lease as last seen.
+    heartbeat: (Option<String>, Option<String>),
+    heard: Instant,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Readiness {
+    Ready,
+    NotReady,
+    Unknown,
+    /// There is no condition yet.
+    Never,
+}
+
+enum Seen {
+    Node(watcher::Event<Node>),
+    Lease(watcher::Event<Lease>),
+    Tick,
+}
+
+struct Monitor {
+    nodes: Api<Node>,
+    clock: WallClock,
+    known: BTreeMap<String, Known>,
+}
+
+impl Monitor {
+    async fn run(mut self, client: kube::Client) {
+        let leases: Api<Lease> = Api::namespaced(client, LEASES);
+        let nodes = watcher(self.nodes.clone(), watcher::Config::default())
+            .default_backoff()
+            .map_ok(Seen::Node)
+            .filter_map(async |event| event.ok());
+        let leases = watcher(leases, watcher::Config::default())
+            .default_backoff()
+            .map_ok(Seen::Lease)
+            .filter_map(async |event| event.ok());
+        let mut period = interval(PERIOD);
+        period.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let ticks = stream::poll_fn(move |context| period.poll_tick(context).map(|_| Some(Seen::Tick)));
+        let mut seen = pin!(stream::select(ticks, stream::select(nodes, leases)));
+        let mut listed = BTreeSet::new();
+        while let Some(seen) = seen.next().await {
+            match seen {
+                Seen::Node(watcher::Event::Apply(node)) => {
+                    if let Some(name) = self.see_node(&node) {
+                        self.settle(&name).await;
+                    }
+                }
+                Seen::Node(watcher::Event::Init) => listed.clear(),
+                Seen::Node(watcher::Event::InitApply(node)) => listed.extend(self.see_node(&node)),
+                Seen::Node(watcher::Event::InitDone) => {
+                    self.known.retain(|name, known| known.readiness.is_none() || listed.contains(name));
+                }
+                Seen::Node(watcher::Event::Delete(node)) => {
+                    self.known.remove(&node.metadata.name.unwrap_or_default());
+                }
+                Seen::Lease(watcher::Event::Apply(lease) | watcher::Event::InitApply(lease)) => {
+                    self.see_lease(&lease);
+                }
+                Seen::Tick => {
+                    let names: Vec<String> = self.known.keys().cloned().collect();
+                    for name in names {
+                        self.settle(&name).await;
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn known(&mut self, name: &str) -> &mut Known {
+        self.known.entry(name.to_owned()).or_insert_with(|| Known {
+            readiness: None,
+            taints: vec![],
+            heartbeat: (None, None),
+            heard: Instant::now(),
+        })
+    }
+
+    fn see_node(&mut self, node: &Node) -> Option<String> {
+        let name = node.metadata.name.clone()?;
+        let conditions = node.status.as_ref().and_then(|status| status.conditions.as_deref());
+        let ready = conditions.unwrap_or_default().iter().find(|condition| condition.type_ == "Ready");
+        let readiness = match ready.map(|condition| condition.status.as_str()) {
+            None => Readiness::Never,
+            Some("True") => Readiness::Ready,
+            Some("False") => Readiness::NotReady,
+            Some(_) => Readiness::Unknown,
+        };
+        let heartbeat =
+            ready.and_then(|condition| condition.last_heartbeat_time.as_ref()).map(|time| time.0.to_string());
+        let known = self.known(&name);
+        known.readiness = Some(readiness);
+        known.taints = node
+            .spec
+            .as_ref()
+            .and_then(|spec| spec.taints.as_ref())
+            .into_iter()
+            .flatten()
+            .filter_map(|taint| serde_json::to_value(taint).ok())
+            .collect();
+        if known.heartbeat.0 != heartbeat {
+            known.heartbeat.0 = heartbeat;
+            known.heard = Instant::now();
+        }
+        Some(name)
+    }
+
+    fn see_lease(&mut self, lease: &Lease) {
+        let Some(name) = lease.metadata.name.as_deref() else { return };
+        let renewed = lease.spec.as_ref().and_then(|spec| spec.renew_time.as_ref());
+        let renewed = renewed.map(|time| time.0.to_string());
+        let known = self.known(name);
+        if known.heartbeat.1 != renewed {
+            known.heartbeat.1 = renewed;
+            known.heard = Instant::now();
+        }
+    }
+
+    async fn settle(&mut self, name: &str) {
+        let Some(known) = self.known.get(name) else { return };
+        let Some(readiness) = known.readiness else { return };
+        let grace = if readiness == Readiness::Never { STARTUP_GRACE } else { GRACE };
+        let silent = known.heard.elapsed() > grace;
+        let outcome = if silent && readiness != Readiness::Unknown {
+            self.mark_unknown(name, readiness).await
+        } else if wanted_taints(readiness, &known.taints).is_some() {
+            self.write_taints(name, readiness).await
+        } else {
+            return;
+        };
+        if let Err(error) = outcome
+            && !is(&error, 404)
+        {
+            tracing::debug!(node = name, %error, "marking the node failed; the next round tries again");
+        }
+    }
+
+    async fn mark_unknown(&self, name: &str, readiness: Readiness) -> Result<(), kube::Error> {
+        let now = seconds((self.clock)());
+        let (reason, message) = match readiness {
+            Readiness::Never => ("NodeStatusNeverUpdated", "Kubelet never posted node status."),
+            _ => ("NodeStatusUnknown", "Kubelet stopped posting node status."),
+        };
+        let conditions: Vec<Value> = ["Ready", "MemoryPressure", "DiskPressure", "PIDPressure"]
+            .into_iter()
+            .map(|kind| {
+                json!({"type": kind, "status": "Unknown", "reason": reason, "message": message,
+                    "lastTransitionTime": now})
+            })
+            .collect();
+        let patch = Patch::Strategic(json!({"status": {"conditions": conditions}}));
+        self.nodes.patch_status(name, &PatchParams::default(), &patch).await.map(|_| ())
+    }
+
+    /// Others keep taints in the same list: it is read again and written under its version.
+    async fn write_taints(&self, name: &str, readiness: Readiness) -> Result<(), kube::Error> {
+        let node = self.nodes.get(name).await?;
+        let taints: Vec<Value> = node
+            .spec
+            .and_then(|spec| spec.taints)
+            .into_iter()
+            .flatten()
+            .filter_map(|taint| serde_json::to_value(taint).ok())
+            .collect();
+        let Some(taints) = wanted_taints(readiness, &taints) else { return Ok(()) };
+        let patch = Patch::Merge(json!({
+            "metadata": {"resourceVersion": node.metadata.resource_version},
+            "spec": {"taints": taints},
+        }));
+        self.nodes.patch(name, &PatchParams::default(), &patch).await.map(|_| ())
+    }
+}
+
+/// The taints that a node of this readiness should have; `None` when it has them.
+fn wanted_taints(readiness: Readiness, taints: &[Value]) -> Option<Vec<Value>> {
+    let key = match readiness {
+        Readiness::Ready => None,
+        Readiness::NotReady | Readiness::Never => Some(NOT_READY),
+        Readiness::Unknown => Some(UNREACHABLE),
+    };
+    let ours = |taint: &&Value| taint["key"] == NOT_READY || taint["key"] == UNREACHABLE;
+    let has = |effect: &str| {
+        taints.iter().any(|taint| taint["key"].as_str() == key && taint["effect"] == effect)
+    };
+    let stray = taints.iter().filter(ours).any(|taint| taint["key"].as_str() != key);
+    // A node that never spoke keeps what it was created with.
+    let missing = key.is_some() && !(has("NoSchedule") && (has("NoExecute") || readiness == Readiness::Never));
+    if !stray && !missing {
+        return None;
+    }
+    let mut wanted: Vec<Value> = taints.iter().filter(|taint| !ours(taint)).cloned().collect();
+    if let Some(key) = key {
+        wanted.push(json!({"key": key, "effect": "NoSchedule"}));
+        if readiness != Readiness::Never {
+            wanted.push(json!({"key": key, "effect": "NoExecute"}));
+        }
+    }
+    Some(wanted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn taints_follow_readiness_and_leave_others_alone() {
+        let other = json!({"key": "other", "effect": "NoSchedule"});
+        let taint = |key: &str, effect: &str| json!({"key": key, "effect": effect});
+        let fresh = [other.clone(), taint(NOT_READY, "NoSchedule")];
+        assert_eq!(wanted_taints(Readiness::Never, &fresh), None);
+        assert_eq!(wanted_taints(Readiness::Ready, &fresh), Some(vec![other.clone()]));
+        assert_eq!(wanted_taints(Readiness::Ready, std::slice::from_ref(&other)), None);
+        let unreachable =
+            vec![other, taint(UNREACHABLE, "NoSchedule"), taint(UNREACHABLE, "NoExecute")];
+        assert_eq!(wanted_taints(Readiness::Unknown, &fresh), Some(unreachable.clone()));
+        assert_eq!(wanted_taints(Readiness::Unknown, &unreachable), None);
+    }
+}
