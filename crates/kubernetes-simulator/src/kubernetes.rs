@@ -134,8 +134,14 @@ impl Kubernetes {
     /// The server's wall clock: the configured start, advanced by tokio's time.
     #[must_use]
     pub fn now(&self) -> Timestamp {
-        let elapsed = SignedDuration::try_from(self.shared.created.elapsed()).unwrap_or_default();
-        self.shared.options.start.checked_add(elapsed).unwrap_or(self.shared.options.start)
+        since(self.shared.options.start, self.shared.created)
+    }
+
+    /// The same clock as a function, for what runs beside the server and must agree with it on time.
+    #[must_use]
+    pub fn clock(&self) -> Arc<dyn Fn() -> Timestamp + Send + Sync> {
+        let (start, created) = (self.shared.options.start, self.shared.created);
+        Arc::new(move || since(start, created))
     }
 
     /// Creates an object, as a client would; its `apiVersion` and `kind` say what it is. Objects of
@@ -174,6 +180,32 @@ impl Kubernetes {
             .list(&kind, &ListOptions { selection, ..ListOptions::default() })
             .map(|page| page.items)
             .unwrap_or_default()
+    }
+
+    /// Waits until `found` answers something for all objects of a kind, looking again after every change
+    /// among them. Waits for ever when that never happens: bound it with `tokio::time::timeout`.
+    ///
+    /// # Errors
+    /// 404 when the kind is unknown.
+    pub async fn until<T>(
+        &self,
+        kind: &str,
+        mut found: impl FnMut(&[Arc<Object>]) -> Option<T>,
+    ) -> Result<T, ApiError> {
+        let mut changed = {
+            let mut state = self.shared.state.lock();
+            let kind = state.registry.by_name(kind).ok_or_else(ApiError::no_such_resource)?;
+            state.store.shelf(&kind.shelf).subscribe()
+        };
+        loop {
+            if let Some(answer) = found(&self.list(kind)) {
+                return Ok(answer);
+            }
+            if changed.changed().await.is_err() {
+                // The store lives as long as this handle, so that its shelves never stop telling.
+                std::future::pending::<()>().await;
+            }
+        }
     }
 
     /// Replaces an object; of kinds with a status subresource all but the status. With a
@@ -321,6 +353,11 @@ impl Kubernetes {
     fn direct(&self) -> Write<'static> {
         Write { now: self.now(), dry_run: false, manager: DIRECT }
     }
+}
+
+fn since(start: Timestamp, created: Instant) -> Timestamp {
+    let elapsed = SignedDuration::try_from(created.elapsed()).unwrap_or_default();
+    start.checked_add(elapsed).unwrap_or(start)
 }
 
 /// The kind, namespace and name that an object itself names.

@@ -159,15 +159,14 @@ const EVENT_MEMBERS: &[(&str, &str)] = &[
 
 /// The object as `kind` serves it. The same object where its stored form is that already.
 pub(crate) fn serve(kind: &Kind, object: &Arc<Object>) -> Arc<Object> {
-    let api_version = kind.api_version();
-    if string_at(object, &["apiVersion"]) == Some(api_version.as_str()) {
+    if string_at(object, &["apiVersion"]).is_some_and(|text| kind.has_api_version(text)) {
         return Arc::clone(object);
     }
     let mut value = object.value.clone();
     if kind.conversion == Conversion::Events {
         rename(&mut value, EVENT_MEMBERS.iter().map(|(core, served)| (*core, *served)));
     }
-    set_api_version(&mut value, &api_version);
+    set_api_version(&mut value, &kind.api_version());
     Arc::new(Object::new(value, object.version))
 }
 

@@ -7,8 +7,9 @@ use serde_json::{Map, Value, json};
 use crate::object::to_bytes;
 use crate::registry::{Kind, Registry};
 
-/// What clients of before OpenAPI v3 ask for: gnostic's protobuf form of a version 2 document.
-pub(crate) const PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+/// Media type of gnostic's protobuf form of a version 2 document, for clients of before OpenAPI v3. They
+/// ask for it with an `@` before `v1.0`, which many parsers of media types refuse, so answers have a dot.
+pub(crate) const PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
 const TITLE: &str = "Kubernetes";
 const VERSION: &str = "v1.33.0";

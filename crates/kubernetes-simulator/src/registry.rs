@@ -144,6 +144,14 @@ impl Kind {
         if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
     }
 
+    /// Whether this is the kind's `apiVersion`.
+    pub(crate) fn has_api_version(&self, text: &str) -> bool {
+        match text.split_once('/') {
+            Some((group, version)) => self.group == group && self.version == version,
+            None => self.group.is_empty() && self.version == text,
+        }
+    }
+
     /// Name of the resource in error messages: `services`, `deployments.apps`.
     #[must_use]
     pub fn resource(&self) -> String {

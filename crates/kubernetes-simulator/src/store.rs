@@ -52,6 +52,11 @@ impl Shelf {
         self.objects.get(key)
     }
 
+    /// Version of the newest change.
+    pub(crate) fn newest(&self) -> u64 {
+        self.log.back().map_or(self.forgotten, |entry| entry.version)
+    }
+
     /// Objects whose key starts with `prefix` and is greater than `after`, in order.
     pub(crate) fn range<'a>(
         &'a self,
@@ -275,4 +280,91 @@ pub(crate) fn with_version(object: &Object, version: u64) -> Object {
     let mut value = object.value().clone();
     set_metadata(&mut value, "resourceVersion", Value::from(version.to_string()));
     Object::new(value, version)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn shelf_name() -> Arc<str> {
+        "configmaps".into()
+    }
+
+    fn key_of(object: &Object) -> String {
+        object.name().to_owned()
+    }
+
+    /// Writes (`Some`) and removals (`None`) of a few keys; answers the state after each version.
+    fn run(store: &mut Store, operations: &[(u8, Option<u8>)]) -> Vec<(u64, BTreeMap<String, Arc<Object>>)> {
+        let name = shelf_name();
+        let mut states = vec![(store.version(), BTreeMap::new())];
+        for (key, value) in operations {
+            let key = key.to_string();
+            match value {
+                Some(value) => {
+                    let object = json!({ "metadata": { "name": key, "uid": key }, "data": value });
+                    store.put(&name, key, object);
+                }
+                None => {
+                    store.remove(&name, &key);
+                }
+            }
+            states.push((store.version(), store.shelf(&name).objects.clone()));
+        }
+        states
+    }
+
+    fn values(objects: &BTreeMap<String, Arc<Object>>) -> Vec<(&String, &Value)> {
+        objects.iter().map(|(key, object)| (key, object.value())).collect()
+    }
+
+    proptest! {
+        /// Old states are told as they were, and never told wrongly once they are forgotten; what the log
+        /// says after any state that it reaches back to leads to the newest one.
+        #[test]
+        fn the_log_leads_back_to_every_state_and_forward_from_it(
+            operations in prop::collection::vec((0..4_u8, prop::option::of(any::<u8>())), 0..60),
+            window in 1..40_usize,
+        ) {
+            let mut store = Store::new(window);
+            let states = run(&mut store, &operations);
+            let newest = states.last().map(|(_, objects)| objects.clone()).unwrap_or_default();
+            let shelf = store.shelf(&shelf_name());
+            for (version, objects) in &states {
+                let told = shelf.at(*version, key_of);
+                let changes = shelf.changes_after(*version, usize::MAX);
+                prop_assert_eq!(told.is_some(), changes.is_ok());
+                let (Some(told), Ok(changes)) = (told, changes) else { continue };
+                prop_assert_eq!(values(&told), values(objects));
+                let mut followed = told;
+                for entry in changes {
+                    let key = key_of(&entry.object);
+                    let known = match entry.change {
+                        Change::Deleted => followed.remove(&key),
+                        Change::Added | Change::Modified => followed.insert(key, Arc::clone(&entry.object)),
+                    };
+                    prop_assert_eq!(known.is_some(), entry.change != Change::Added);
+                }
+                prop_assert_eq!(values(&followed), values(&newest));
+            }
+        }
+    }
+
+    #[test]
+    fn owners_and_dependents_are_known_by_uid() {
+        let mut store = Store::new(10);
+        let name = shelf_name();
+        let owned = |owner: &str| json!({ "metadata": { "name": "b", "uid": "2", "ownerReferences": [{ "uid": owner }] } });
+        store.put(&name, "b".to_owned(), owned("1"));
+        assert_eq!(store.dependents("1"), [(Arc::clone(&name), "b".to_owned())]);
+        store.put(&name, "b".to_owned(), owned("3"));
+        assert!(store.dependents("1").is_empty());
+        assert_eq!(store.dependents("3").len(), 1);
+        assert!(store.place_of("2").is_some());
+        store.remove(&name, "b");
+        assert!(store.dependents("3").is_empty() && store.place_of("2").is_none());
+    }
 }

@@ -26,7 +26,6 @@ use query::Query;
 impl Kubernetes {
     /// The API as an axum router: serve it, or give it to `kube::Client::new` as it is, which needs no
     /// sockets and works on paused time.
-    #[must_use]
     pub fn router(&self) -> Router {
         Router::new().fallback(handle).with_state(self.clone())
     }

@@ -58,16 +58,17 @@ impl State {
         }
         set_metadata(&mut object, "generation", if kind.generation { json!(1) } else { Value::Null });
         to_stored(kind, &mut object);
+        // What the server fills in below is nobody's.
+        if tracking == Tracking::Changes {
+            patch::track_update(&kind.kind, None, None, &mut object, write.manager);
+        }
+        date_managed_fields(&mut object, write.now);
         self.settle_namespace_object(kind, &mut object);
         admission::on_create(&kind.kind, &mut object, &mut self.allocators)
             .map_err(|invalid| ApiError::invalid(kind, &name, &invalid.field, &invalid.message))?;
         if *kind.shelf == *definition::SHELF {
             definition::establish(&mut object, write.now);
         }
-        if tracking == Tracking::Changes {
-            patch::track_update(&kind.kind, None, None, &mut object, write.manager);
-        }
-        date_managed_fields(&mut object, write.now);
         if write.dry_run {
             admission::on_delete(&kind.kind, &object, &mut self.allocators);
             return Ok(serve(kind, &Arc::new(Object::new(object, self.store.version()))));

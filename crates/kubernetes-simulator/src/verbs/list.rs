@@ -84,16 +84,21 @@ impl State {
         } else {
             String::new()
         };
+        let shelf = self.store.shelf(&kind.shelf);
         if !exact {
-            let shelf = self.store.shelf(&kind.shelf);
             return Ok(page(kind, options, current, shelf.range(&prefix, &after)));
         }
+        let unchanged = shelf.newest() <= version;
         let expired = || match &options.token {
             Some(_) => ApiError::continue_expired(Token::write(0, &after)),
             None => ApiError::expired(version, current),
         };
         if version < self.store.compacted() {
             return Err(expired());
+        }
+        if unchanged {
+            let shelf = self.store.shelf(&kind.shelf);
+            return Ok(page(kind, options, version, shelf.range(&prefix, &after)));
         }
         let key_of = |object: &Object| kind.key(metadata(object, "namespace"), object.name());
         let Some(snapshot) = self.store.shelf(&kind.shelf).at(version, key_of) else { return Err(expired()) };

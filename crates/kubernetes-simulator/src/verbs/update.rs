@@ -1,5 +1,6 @@
 //! Update and patch: both make a proposed object of the current one, and the rest is the same.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -8,9 +9,10 @@ use super::{State, Tracking, Write, date_managed_fields, metadata as rules};
 use crate::admission;
 use crate::object::{
     Object, finalizers, is_terminating, metadata, metadata_value, serve, set_metadata, string_at, to_stored,
+    value_at,
 };
 use crate::patch::{self, PatchError, PatchType};
-use crate::registry::Kind;
+use crate::registry::{Conversion, Kind};
 use crate::status::ApiError;
 
 /// Which part of an object a write may change.
@@ -163,9 +165,20 @@ impl State {
         }
         rules::validate(kind, &proposed)?;
 
-        let mut old = current.value().clone();
-        to_stored(kind, &mut old);
+        let old = stored_form(kind, current);
         to_stored(kind, &mut proposed);
+        if tracking == Tracking::Changes {
+            let subresource = (part == Part::Status).then_some("status");
+            let reset = value_at(&proposed, &["metadata", "managedFields"]).is_none();
+            let forgetful = reset.then(|| {
+                let mut old = old.clone().into_owned();
+                set_metadata(&mut old, "managedFields", Value::Null);
+                old
+            });
+            let before = forgetful.as_ref().unwrap_or(&old);
+            patch::track_update(&kind.kind, subresource, Some(before), &mut proposed, write.manager);
+        }
+        date_managed_fields(&mut proposed, write.now);
         if part == Part::Main {
             admission::on_update(&kind.kind, &old, &mut proposed, &mut self.allocators)
                 .map_err(|invalid| ApiError::invalid(kind, &name, &invalid.field, &invalid.message))?;
@@ -174,17 +187,12 @@ impl State {
             let generation = metadata_value(&old, "generation").as_u64().unwrap_or(0) + 1;
             set_metadata(&mut proposed, "generation", Value::from(generation));
         }
-        if tracking == Tracking::Changes {
-            let subresource = (part == Part::Status).then_some("status");
-            patch::track_update(&kind.kind, subresource, Some(&old), &mut proposed, write.manager);
-        }
-        date_managed_fields(&mut proposed, write.now);
         let finishes = is_terminating(&proposed) && finalizers(&proposed).is_empty();
         if write.dry_run {
             // What the proposed object took goes back, and the current one holds again what it held:
             // every address and port in it is named and was free a moment ago.
             admission::on_delete(&kind.kind, &proposed, &mut self.allocators);
-            let _ = admission::on_create(&kind.kind, &mut old, &mut self.allocators);
+            let _ = admission::on_create(&kind.kind, &mut old.into_owned(), &mut self.allocators);
             return Ok(serve(kind, &Arc::new(Object::new(proposed, current.version()))));
         }
         let key = kind.key(current.namespace(), &name);
@@ -201,6 +209,16 @@ impl State {
         self.definition_written(kind, &object);
         Ok(serve(kind, &object))
     }
+}
+
+/// The object as it is stored; a copy only where that differs from what is served.
+fn stored_form<'a>(kind: &Kind, served: &'a Object) -> Cow<'a, Value> {
+    if kind.conversion == Conversion::None {
+        return Cow::Borrowed(served.value());
+    }
+    let mut value = served.value().clone();
+    to_stored(kind, &mut value);
+    Cow::Owned(value)
 }
 
 fn wrong_name(kind: &Kind, name: &str, given: &str) -> ApiError {

@@ -254,3 +254,33 @@ async fn events_read_the_same_in_both_groups() {
     assert_eq!(list["items"][0]["regarding"]["name"], "a");
     assert_eq!(list["items"][0]["apiVersion"], "events.k8s.io/v1");
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_the_server_fills_in_belongs_to_nobody() {
+    let kubernetes = kubernetes();
+    let api = services(&kubernetes);
+    api.create(&PostParams::default(), &typed(service("a"))).await.unwrap();
+    let port = json!([{ "port": 80, "nodePort": 30123 }]);
+    let apply = json!({ "apiVersion": "v1", "kind": "Service", "spec": { "ports": port, "ipFamilyPolicy": "SingleStack" } });
+    let applied = api.patch("a", &PatchParams::apply("other"), &Patch::Apply(apply)).await.unwrap();
+    assert_eq!(applied.spec.unwrap().ports.unwrap()[0].node_port, Some(30123));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_test_can_wait_for_what_it_expects() {
+    let kubernetes = kubernetes();
+    let writer = kubernetes.clone();
+    tokio::spawn(async move {
+        tokio::time::sleep(std::time::Duration::from_secs(3)).await;
+        writer.create(config_map("a", json!({}))).unwrap();
+    });
+    let start = kubernetes.now();
+    let name = kubernetes
+        .until("cm", |objects| objects.first().map(|object| object.name().to_owned()))
+        .await
+        .unwrap();
+    assert_eq!(name, "a");
+    assert_eq!(kubernetes.now().duration_since(start).as_secs(), 3);
+    assert_eq!((kubernetes.clock())(), kubernetes.now());
+    assert_eq!(kubernetes.until("nonsense", |_| Some(())).await.unwrap_err().code, 404);
+}
