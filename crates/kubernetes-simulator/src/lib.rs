@@ -14,6 +14,7 @@ pub mod admission;
 mod discovery;
 mod fault;
 mod kubeconfig;
+pub mod kubelet;
 mod kubernetes;
 mod object;
 mod openapi;
