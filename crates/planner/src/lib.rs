@@ -1,1 +1,44 @@
 //! Desired and observed state in, plan out: pure.
+//!
+//! Kubernetes objects, the configuration and the observed Azure documents go in; a [`Plan`] comes out. No
+//! clock, no I/O, no randomness: the same input gives the same plan, in any order of its parts.
+//!
+//! Every Service becomes a [`ServiceIntent`] (or a [`Refusal`] that names annotation, value and remedy);
+//! one that goes becomes a [`ServiceRemoval`], which cannot fail. What belongs to one Service alone is
+//! planned by [`public_ip`]; what many share is planned for many at once by [`load_balancer`],
+//! [`security_group`] and [`scale_set`], each with at most one write and an answer for each Service.
+//! [`plan_cluster`] puts it all together in the order in which it has to happen.
+//!
+//! Facts: `spec/load-balancer.md` and `spec/nodes.md`.
+
+mod access;
+mod annotations;
+pub mod backend_pool;
+mod cluster;
+mod cluster_plan;
+mod frontend;
+pub mod instance;
+mod intent;
+pub mod load_balancer;
+mod names;
+mod plan;
+mod probe;
+pub mod public_ip;
+mod rule;
+pub mod scale_set;
+pub mod security_group;
+mod tags;
+mod zone;
+
+#[cfg(test)]
+mod tests;
+
+pub use access::Access;
+pub use cluster::{Cluster, Family, Flavor};
+pub use cluster_plan::{ClusterPlan, Observed, plan_cluster};
+pub use frontend::OwnedFrontend;
+pub use intent::{PortIntent, ServiceIntent, ServiceRemoval, Transport};
+pub use names::base_name;
+pub use plan::{Action, Document, Notice, Plan, Refusal, Step};
+pub use probe::ProbeSpec;
+pub use rule::RuleSpec;

@@ -1,0 +1,117 @@
+//! The annotations of a Service: keys and how their values are read (1.1).
+
+use std::fmt::Display;
+use std::net::IpAddr;
+
+use k8s::Service;
+use k8s::names::SERVICE_ANNOTATION_PREFIX;
+
+use crate::plan::Refusal;
+
+pub(crate) const INTERNAL: &str = "azure-load-balancer-internal";
+pub(crate) const INTERNAL_SUBNET: &str = "azure-load-balancer-internal-subnet";
+pub(crate) const PUBLIC_IP_GROUP: &str = "azure-load-balancer-resource-group";
+pub(crate) const LOAD_BALANCER_IPV4: &str = "azure-load-balancer-ipv4";
+pub(crate) const LOAD_BALANCER_IPV6: &str = "azure-load-balancer-ipv6";
+pub(crate) const ADDITIONAL_PUBLIC_IPS: &str = "azure-additional-public-ips";
+
+pub(crate) const PIP_NAME: &str = "azure-pip-name";
+pub(crate) const PIP_NAME_IPV6: &str = "azure-pip-name-ipv6";
+pub(crate) const PIP_PREFIX: &str = "azure-pip-prefix-id";
+pub(crate) const PIP_PREFIX_IPV6: &str = "azure-pip-prefix-id-ipv6";
+pub(crate) const PIP_IP_TAGS: &str = "azure-pip-ip-tags";
+pub(crate) const PIP_TAGS: &str = "azure-pip-tags";
+pub(crate) const DNS_LABEL: &str = "azure-dns-label-name";
+
+pub(crate) const IDLE_TIMEOUT: &str = "azure-load-balancer-tcp-idle-timeout";
+pub(crate) const DISABLE_TCP_RESET: &str = "azure-load-balancer-disable-tcp-reset";
+pub(crate) const HA_PORTS: &str = "azure-load-balancer-enable-high-availability-ports";
+pub(crate) const DISABLE_FLOATING_IP: &str = "azure-disable-load-balancer-floating-ip";
+pub(crate) const PROBE_PROTOCOL: &str = "azure-load-balancer-health-probe-protocol";
+pub(crate) const PROBE_INTERVAL: &str = "azure-load-balancer-health-probe-interval";
+pub(crate) const PROBE_COUNT: &str = "azure-load-balancer-health-probe-num-of-probe";
+pub(crate) const PROBE_PATH: &str = "azure-load-balancer-health-probe-request-path";
+
+pub(crate) const ALLOWED_SERVICE_TAGS: &str = "azure-allowed-service-tags";
+pub(crate) const ALLOWED_IP_RANGES: &str = "azure-allowed-ip-ranges";
+pub(crate) const SOURCE_RANGES: &str = "load-balancer-source-ranges";
+pub(crate) const DENY_ALL: &str = "azure-deny-all-except-load-balancer-source-ranges";
+pub(crate) const DISABLE_SECURITY_RULE: &str = "azure-disable-load-balancer-nsg-rule";
+
+pub(crate) const PLS_CREATE: &str = "azure-pls-create";
+
+/// The annotations of one Service, by the part of the key behind the common prefix.
+#[derive(Clone, Copy)]
+pub(crate) struct Annotations<'a>(pub &'a Service);
+
+impl<'a> Annotations<'a> {
+    /// The value as it stands.
+    pub fn get(self, key: &str) -> Option<&'a str> {
+        let annotations = self.0.metadata.annotations.as_ref()?;
+        let full = annotations.get(&full_key(key))?;
+        Some(full)
+    }
+
+    /// The value where it is not empty.
+    pub fn non_empty(self, key: &str) -> Option<&'a str> {
+        self.get(key).filter(|value| !value.is_empty())
+    }
+
+    /// The trimmed value where something is left of it.
+    pub fn trimmed(self, key: &str) -> Option<&'a str> {
+        self.get(key).map(str::trim).filter(|value| !value.is_empty())
+    }
+
+    /// Whether the value is `true` in any case; surrounding spaces make it something else.
+    pub fn flag(self, key: &str) -> bool {
+        self.get(key).is_some_and(|value| value.eq_ignore_ascii_case("true"))
+    }
+
+    /// A whole number.
+    pub fn integer(self, key: &str) -> Result<Option<i32>, Refusal> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        let number = value.trim().parse().map_err(|_| refuse(key, value, "must be a whole number"))?;
+        Ok(Some(number))
+    }
+
+    /// A whole number of at least `least`.
+    pub fn at_least(self, key: &str, least: i32) -> Result<Option<i32>, Refusal> {
+        match self.integer(key)? {
+            Some(number) if number < least => {
+                Err(refuse(key, number, format_args!("must be at least {least}")))
+            }
+            other => Ok(other),
+        }
+    }
+
+    /// The items of a comma separated list, trimmed, without empty ones.
+    pub fn items(self, key: &str) -> impl Iterator<Item = &'a str> {
+        self.get(key).unwrap_or_default().split(',').map(str::trim).filter(|item| !item.is_empty())
+    }
+
+    /// The items of a list of addresses; the first that is none is refused.
+    pub fn addresses(self, key: &str) -> Result<Vec<IpAddr>, Refusal> {
+        self.items(key)
+            .map(|item| {
+                item.parse().map_err(|_| {
+                    refuse(key, item, "must be IP addresses separated by commas; correct or remove it")
+                })
+            })
+            .collect()
+    }
+}
+
+/// The whole key of an annotation.
+pub(crate) fn full_key(key: &str) -> String {
+    format!("{SERVICE_ANNOTATION_PREFIX}{key}")
+}
+
+/// The refusal of an annotation's value; `remedy` says what it must be.
+pub(crate) fn refuse(key: &str, value: impl Display, remedy: impl Display) -> Refusal {
+    Refusal::terminal(format!("annotation {SERVICE_ANNOTATION_PREFIX}{key}: `{value}` {remedy}"))
+}
+
+/// The per-port form of a key, such as `port_80_no_lb_rule`.
+pub(crate) fn port_key(port: i32, suffix: &str) -> String {
+    format!("port_{port}_{suffix}")
+}

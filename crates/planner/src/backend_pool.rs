@@ -1,0 +1,87 @@
+//! Backend pools: which nodes belong in them, and which pools scale sets have to join or leave (6.1 to
+//! 6.3, 6.8).
+
+use std::sync::Arc;
+
+use azure_types::{LoadBalancer, ResourceId};
+use k8s::{Node, names};
+
+use crate::cluster::{Cluster, Family, Flavor};
+
+/// What has to become of the membership in one pool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PoolMembership {
+    /// The pool's id.
+    pub pool: ResourceId,
+    /// The family of the addresses that are its members.
+    pub family: Family,
+    /// Whether eligible nodes join. Otherwise everybody leaves, because the pool is about to go.
+    pub member: bool,
+}
+
+/// Whether a node belongs in pools: the one test that every step shares (0.5, 6.1).
+///
+/// Not deleted, not excluded by label (`false` keeps it in, as in Kubernetes), not about to be removed by
+/// the autoscaler, managed by Azure, in the cluster's resource group, and no control-plane node where
+/// those are kept out. Readiness does not matter: health probes see to it.
+pub fn is_eligible(cluster: &Cluster, node: &Node) -> bool {
+    let excluded = node
+        .label(names::LABEL_EXCLUDE_FROM_LOAD_BALANCERS)
+        .is_some_and(|value| !matches!(value, "0" | "f" | "F" | "false" | "FALSE" | "False"));
+    let elsewhere = node.label(names::LABEL_RESOURCE_GROUP).is_some_and(|group| {
+        !group.is_empty() && !group.eq_ignore_ascii_case(&cluster.config.resource_group)
+    });
+    let control_plane = node.is_control_plane()
+        && cluster.config.uses_standard_load_balancer()
+        && cluster.config.exclude_master_from_standard_lb;
+    !(k8s::is_deleting(&node.metadata)
+        || excluded
+        || node.has_taint(names::TAINT_TO_BE_DELETED)
+        || !node.is_managed()
+        || elsewhere
+        || control_plane)
+}
+
+/// The nodes that belong in pools.
+pub fn eligible_nodes(cluster: &Cluster, nodes: &[Arc<Node>]) -> Vec<Arc<Node>> {
+    nodes.iter().filter(|node| is_eligible(cluster, node)).cloned().collect()
+}
+
+/// The cluster's pools of a load balancer, with their families.
+fn pools(cluster: &Cluster, flavor: Flavor, load_balancer: &LoadBalancer) -> Vec<(Family, ResourceId)> {
+    let present = load_balancer.properties.iter().flat_map(|p| p.backend_address_pools.iter().flatten());
+    let names: Vec<&str> = present.filter_map(|pool| pool.name.as_deref()).collect();
+    Family::BOTH
+        .into_iter()
+        .filter(|family| names.iter().any(|name| name.eq_ignore_ascii_case(&cluster.pool_name(*family))))
+        .map(|family| (family, cluster.pool_id(flavor, family)))
+        .collect()
+}
+
+/// The pools that nodes join, once the load balancer is `after`. Pools that somebody else fills are left
+/// out, unless they were created just now: `before` is the load balancer before it was written.
+pub fn pools_to_fill(
+    cluster: &Cluster,
+    flavor: Flavor,
+    before: Option<&LoadBalancer>,
+    after: &LoadBalancer,
+) -> Vec<PoolMembership> {
+    let old = before.map(|before| pools(cluster, flavor, before)).unwrap_or_default();
+    pools(cluster, flavor, after)
+        .into_iter()
+        .filter(|pool| !cluster.has_preconfigured_pools(flavor) || !old.contains(pool))
+        .map(|(family, pool)| PoolMembership { pool, family, member: true })
+        .collect()
+}
+
+/// The pools that everybody has to leave before the load balancer can be deleted.
+pub fn pools_to_empty(
+    cluster: &Cluster,
+    flavor: Flavor,
+    load_balancer: &LoadBalancer,
+) -> Vec<PoolMembership> {
+    pools(cluster, flavor, load_balancer)
+        .into_iter()
+        .map(|(family, pool)| PoolMembership { pool, family, member: false })
+        .collect()
+}

@@ -1,0 +1,203 @@
+//! Frontends: which belong to a Service, and the documents (4.1 to 4.5).
+
+use std::net::IpAddr;
+
+use azure_types::{
+    FrontendIpConfiguration, FrontendIpConfigurationProperties, LoadBalancer, LoadBalancerProperties,
+    PublicIpAddress, ResourceId, SubResource, Subnet, Word,
+};
+use ipnet::IpNet;
+
+use crate::cluster::{Cluster, Family, Flavor};
+use crate::intent::ServiceRemoval;
+use crate::names;
+use crate::public_ip::find_pinned;
+
+/// A frontend that a Service uses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnedFrontend {
+    /// The frontend's name.
+    pub name: String,
+    /// The frontend's id.
+    pub id: ResourceId,
+    /// The family of its address.
+    pub family: Family,
+    /// The address of an internal frontend, where Azure has chosen one.
+    pub private_address: Option<IpAddr>,
+    /// The public IP of an external frontend.
+    pub public_ip: Option<ResourceId>,
+    /// Whether it is named after the Service; otherwise it is another's, joined by address or by the name
+    /// of the public IP.
+    pub primary: bool,
+}
+
+pub(crate) fn name_of(frontend: &FrontendIpConfiguration) -> &str {
+    frontend.name.as_deref().unwrap_or_default()
+}
+
+pub(crate) fn public_ip_of(frontend: &FrontendIpConfiguration) -> Option<&ResourceId> {
+    frontend.properties.as_ref()?.public_ip_address.as_ref()?.id.as_ref()
+}
+
+pub(crate) fn private_address_of(frontend: &FrontendIpConfiguration) -> Option<IpAddr> {
+    frontend.properties.as_ref()?.private_ip_address.as_deref()?.parse().ok()
+}
+
+/// The family of a frontend: what its document says, else its name.
+pub(crate) fn family_of(frontend: &FrontendIpConfiguration) -> Family {
+    let version = frontend.properties.as_ref().and_then(|p| p.private_ip_address_version.as_ref());
+    if version.is_some_and(|word| word.is("IPv6")) {
+        return Family::V6;
+    }
+    names::family_of_name(name_of(frontend))
+}
+
+/// Whether the Service joined a frontend that is named after another: by address or public IP (4.1).
+pub(crate) fn is_joined(
+    owner: &ServiceRemoval,
+    frontend: &FrontendIpConfiguration,
+    public_ips: &[PublicIpAddress],
+) -> Option<Family> {
+    if let Some(private) = private_address_of(frontend) {
+        let family = Family::of(private);
+        let asked =
+            owner.flavor == Flavor::Internal && owner.requested_addresses.get(&family) == Some(&private);
+        return asked.then_some(family);
+    }
+    let public_ip = public_ip_of(frontend).filter(|_| owner.flavor == Flavor::External)?;
+    Family::BOTH.into_iter().find(|family| {
+        find_pinned(owner, *family, public_ips).is_some_and(|pinned| pinned.id.as_ref() == Some(public_ip))
+    })
+}
+
+/// The frontends of a load balancer that a Service uses, in the load balancer's order.
+pub fn frontends_of(
+    _cluster: &Cluster,
+    load_balancer: &LoadBalancer,
+    owner: &ServiceRemoval,
+    public_ips: &[PublicIpAddress],
+) -> Vec<OwnedFrontend> {
+    let frontends = load_balancer.properties.as_ref().and_then(|p| p.frontend_ip_configurations.as_ref());
+    let mut owned = Vec::new();
+    for frontend in frontends.into_iter().flatten() {
+        let name = name_of(frontend);
+        let primary = owner.base_name.as_deref().is_some_and(|base| names::is_frontend_of(name, base));
+        let family = if primary {
+            match owner.families.as_slice() {
+                [single] => Some(*single),
+                _ => Some(names::family_of_name(name)),
+            }
+        } else {
+            is_joined(owner, frontend, public_ips)
+        };
+        let id = frontend
+            .id
+            .clone()
+            .or_else(|| load_balancer.id.as_ref().map(|id| id.child("frontendIPConfigurations", name)));
+        if let (Some(family), Some(id)) = (family, id) {
+            owned.push(OwnedFrontend {
+                name: name.to_owned(),
+                id,
+                family,
+                private_address: private_address_of(frontend),
+                public_ip: public_ip_of(frontend).cloned(),
+                primary,
+            });
+        }
+    }
+    owned
+}
+
+/// What else than the Service's own rules refers to a frontend, in words; `None` where nothing does (4.3).
+pub(crate) fn foreign_reference(
+    properties: &LoadBalancerProperties,
+    frontend: &ResourceId,
+    is_own_rule: impl Fn(&str) -> bool,
+) -> Option<String> {
+    let refers = |reference: &Option<SubResource>| {
+        reference.as_ref().and_then(|reference| reference.id.as_ref()) == Some(frontend)
+    };
+    let named = |kind: &str, name: &Option<String>| format!("{kind} {}", name.as_deref().unwrap_or_default());
+    let rules = properties.load_balancing_rules.iter().flatten();
+    for rule in rules {
+        let points = rule.properties.as_ref().is_some_and(|p| refers(&p.frontend_ip_configuration));
+        if points && !is_own_rule(rule.name.as_deref().unwrap_or_default()) {
+            return Some(named("load-balancing rule", &rule.name));
+        }
+    }
+    for rule in properties.outbound_rules.iter().flatten() {
+        let frontends = rule.properties.iter().flat_map(|p| p.frontend_ip_configurations.iter().flatten());
+        if frontends.into_iter().any(|reference| reference.id.as_ref() == Some(frontend)) {
+            return Some(named("outbound rule", &rule.name));
+        }
+    }
+    for rule in properties.inbound_nat_rules.iter().flatten() {
+        if rule.properties.as_ref().is_some_and(|p| refers(&p.frontend_ip_configuration)) {
+            return Some(named("inbound NAT rule", &rule.name));
+        }
+    }
+    for pool in properties.inbound_nat_pools.iter().flatten() {
+        if pool.properties.as_ref().is_some_and(|p| refers(&p.frontend_ip_configuration)) {
+            return Some(named("inbound NAT pool", &pool.name));
+        }
+    }
+    None
+}
+
+/// A subnet as load balancers send it.
+pub(crate) fn reduced(subnet: &Subnet) -> Subnet {
+    Subnet { id: subnet.id.clone(), name: subnet.name.clone(), ..Default::default() }
+}
+
+/// Whether an address lies in a subnet, in any of its ranges.
+pub(crate) fn contains(subnet: &Subnet, address: IpAddr) -> bool {
+    let Some(properties) = &subnet.properties else { return false };
+    let ranges = properties.address_prefixes.iter().flatten().chain(properties.address_prefix.iter());
+    ranges.into_iter().filter_map(|range| range.parse::<IpNet>().ok()).any(|range| range.contains(&address))
+}
+
+/// Where a new frontend's address comes from.
+pub(crate) enum Source<'a> {
+    /// A public IP.
+    PublicIp(&'a ResourceId),
+    /// A subnet, and the address in it where one is wanted.
+    Subnet(&'a Subnet, Option<IpAddr>),
+}
+
+/// The document of a new frontend (4.5).
+pub(crate) fn document(
+    id: ResourceId,
+    family: Family,
+    source: &Source<'_>,
+    zones: Option<Vec<String>>,
+) -> FrontendIpConfiguration {
+    let mut properties = FrontendIpConfigurationProperties::default();
+    match source {
+        Source::PublicIp(public_ip) => {
+            properties.public_ip_address = Some(SubResource::to((*public_ip).clone()));
+        }
+        Source::Subnet(subnet, address) => {
+            properties.private_ip_address_version = (family == Family::V6).then(|| Word::from("IPv6"));
+            set_private(&mut properties, subnet, *address);
+        }
+    }
+    FrontendIpConfiguration {
+        name: Some(id.name().to_owned()),
+        id: Some(id),
+        zones,
+        properties: Some(properties),
+        ..Default::default()
+    }
+}
+
+/// Points a frontend at a subnet, at a certain address or at whichever is free.
+pub(crate) fn set_private(
+    properties: &mut FrontendIpConfigurationProperties,
+    subnet: &Subnet,
+    address: Option<IpAddr>,
+) {
+    properties.subnet = Some(reduced(subnet));
+    properties.private_ip_address = address.map(|address| address.to_string());
+    let method = if address.is_some() { "Static" } else { "Dynamic" };
+    properties.private_ip_allocation_method = Some(Word::from(method));
+}

@@ -1,0 +1,539 @@
+//! What a Service wants, normalised; every mistake of its owner is found here.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use azure_types::{IpTag, ResourceId, Tags};
+use cloud_config::HealthProbeMode;
+use k8s::{ObjectKey, Service, ServicePort};
+
+use crate::access::Access;
+use crate::annotations::{self as keys, Annotations, full_key, port_key, refuse};
+use crate::cluster::{Cluster, Family, Flavor};
+use crate::names::{self, Naming};
+use crate::plan::Refusal;
+use crate::probe::{self, NodeProbe, PortProbe};
+
+/// The transport protocol of a port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Transport {
+    /// TCP.
+    Tcp,
+    /// UDP.
+    Udp,
+    /// SCTP, which Azure knows only as "any protocol".
+    Sctp,
+}
+
+impl Transport {
+    fn parse(text: &str) -> Option<Self> {
+        match text {
+            "" | "TCP" => Some(Self::Tcp),
+            "UDP" => Some(Self::Udp),
+            "SCTP" => Some(Self::Sctp),
+            _ => None,
+        }
+    }
+
+    /// The name in Kubernetes, which is part of rule names.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Tcp => "TCP",
+            Self::Udp => "UDP",
+            Self::Sctp => "SCTP",
+        }
+    }
+
+    /// The name in load-balancing rules.
+    pub fn in_rule(self) -> &'static str {
+        match self {
+            Self::Tcp => "Tcp",
+            Self::Udp => "Udp",
+            Self::Sctp => "All",
+        }
+    }
+
+    /// The name in security rules.
+    pub fn in_security_rule(self) -> &'static str {
+        match self {
+            Self::Tcp => "Tcp",
+            Self::Udp => "Udp",
+            Self::Sctp => "*",
+        }
+    }
+}
+
+/// One port of a Service.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PortIntent {
+    /// The port that clients use.
+    pub port: i32,
+    /// The port on every node; 0 where none is allocated and none is needed.
+    pub node_port: i32,
+    /// The protocol.
+    pub protocol: Transport,
+    /// Whether the load balancer has a rule for it.
+    pub has_rule: bool,
+    pub(crate) probe: PortProbe,
+}
+
+/// What a Service wants of its public IPs.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct PublicIpIntent {
+    /// The prefixes that new addresses come from.
+    pub prefixes: BTreeMap<Family, ResourceId>,
+    /// Tags of the address itself; `None` where the owner does not care.
+    pub ip_tags: Option<Vec<IpTag>>,
+    /// Tags of the resource.
+    pub tags: Tags,
+    /// The DNS label; empty to have none, `None` to leave it as it is.
+    pub dns_label: Option<String>,
+}
+
+/// What a Service wants, normalised.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ServiceIntent {
+    /// Namespace and name.
+    pub key: ObjectKey,
+    /// What the names of everything that it owns begin with.
+    pub base_name: String,
+    /// Which load balancer it belongs to.
+    pub flavor: Flavor,
+    /// The address families, first the primary one.
+    pub families: Vec<Family>,
+    /// The subnet annotation of an internal Service.
+    pub subnet: Option<String>,
+    /// The ports.
+    pub ports: Vec<PortIntent>,
+    /// Whether one rule serves all ports.
+    pub ha_ports: bool,
+    /// Whether nodes see the frontend's address as destination.
+    pub floating_ip: bool,
+    /// Whether TCP flows that idle out are reset.
+    pub tcp_reset: bool,
+    /// Minutes until an idle flow is dropped.
+    pub idle_timeout: i32,
+    /// Whether a client always reaches the same node.
+    pub client_affinity: bool,
+    /// Whether traffic stays on the node that it arrives at.
+    pub local: bool,
+    /// Who may reach it.
+    pub access: Access,
+    pub(crate) node_probe: NodeProbe,
+    pub(crate) public_ip: PublicIpIntent,
+    pub(crate) removal: ServiceRemoval,
+}
+
+/// What is needed to find and remove everything that a Service has, whatever state it is in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServiceRemoval {
+    /// Namespace and name.
+    pub key: ObjectKey,
+    /// What the names of everything that it owns begin with; `None` for an object without a UID, which
+    /// owns nothing by name.
+    pub base_name: Option<String>,
+    /// Which load balancer it says it belongs to.
+    pub flavor: Flavor,
+    /// The address families, first the primary one.
+    pub families: Vec<Family>,
+    /// The resource group of its public IPs.
+    pub public_ip_group: String,
+    /// The public IPs that it names.
+    pub public_ip_names: BTreeMap<Family, String>,
+    /// The addresses that it asks for, where they can be read.
+    pub requested_addresses: BTreeMap<Family, IpAddr>,
+    /// Addresses that it has by other means, where they can be read.
+    pub additional_addresses: Vec<IpAddr>,
+    /// The addresses in its status.
+    pub published_addresses: Vec<IpAddr>,
+}
+
+/// The families of a Service: IPv4 where it names none.
+fn families(service: &Service) -> Vec<Family> {
+    let named: Vec<Family> = service
+        .spec
+        .ip_families
+        .iter()
+        .filter_map(|family| match family.as_str() {
+            "IPv4" => Some(Family::V4),
+            "IPv6" => Some(Family::V6),
+            _ => None,
+        })
+        .collect();
+    if named.is_empty() { vec![Family::V4] } else { named }
+}
+
+/// The one test for internal Services: the annotation says `true`, in any case.
+fn flavor(service: &Service) -> Flavor {
+    if Annotations(service).flag(keys::INTERNAL) { Flavor::Internal } else { Flavor::External }
+}
+
+/// A value that has one key a family: a Service of IPv6 alone may use the other key as well (1.3).
+fn by_family<'a>(service: &'a Service, v4: &str, v6: &str) -> BTreeMap<Family, (String, &'a str)> {
+    let annotations = Annotations(service);
+    let families = families(service);
+    let mut values = BTreeMap::new();
+    for family in &families {
+        let own = match family {
+            Family::V4 => v4,
+            Family::V6 => v6,
+        };
+        let found = annotations.non_empty(own).map(|value| (own.to_owned(), value)).or_else(|| {
+            let alone = families.len() == 1;
+            alone.then(|| annotations.non_empty(v4).map(|value| (v4.to_owned(), value))).flatten()
+        });
+        if let Some(found) = found {
+            values.insert(*family, found);
+        }
+    }
+    values
+}
+
+/// The addresses asked for, by family: the family's annotation, else `spec.loadBalancerIP` where it is of
+/// that family (1.4). Of text that is no address the origin is told.
+fn requested(service: &Service) -> (BTreeMap<Family, IpAddr>, Vec<Refusal>) {
+    let annotations = Annotations(service);
+    let (mut addresses, mut problems) = (BTreeMap::new(), Vec::new());
+    let families = families(service);
+    let unmapped = |text: &str| text.parse::<IpAddr>().map(|address| address.to_canonical());
+    let mut annotated = false;
+    for (family, key) in [(Family::V4, keys::LOAD_BALANCER_IPV4), (Family::V6, keys::LOAD_BALANCER_IPV6)] {
+        let Some(value) = annotations.non_empty(key) else { continue };
+        annotated = true;
+        match unmapped(value) {
+            Ok(address) if Family::of(address) == family => {
+                if families.contains(&family) {
+                    addresses.insert(family, address);
+                }
+            }
+            _ => problems.push(refuse(
+                key,
+                value,
+                format_args!("must be an {family} address; correct or remove it"),
+            )),
+        }
+    }
+    let in_spec = service.spec.load_balancer_ip.as_str();
+    match unmapped(in_spec) {
+        Ok(address) => {
+            let family = Family::of(address);
+            if families.contains(&family) {
+                addresses.entry(family).or_insert(address);
+            }
+        }
+        Err(_) if in_spec.is_empty() || annotated => {}
+        Err(_) => problems.push(Refusal::terminal(format!(
+            "spec.loadBalancerIP: `{in_spec}` must be an IP address; correct or remove it"
+        ))),
+    }
+    (addresses, problems)
+}
+
+/// Whether Azure could give this address to anybody (1.4).
+fn is_public(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(v4) => {
+            let [a, b, ..] = v4.octets();
+            let shared = a == 100 && (b & 0xc0) == 64;
+            let platform = v4.octets() == [168, 63, 129, 16];
+            !(v4.is_private()
+                || v4.is_loopback()
+                || v4.is_link_local()
+                || v4.is_multicast()
+                || v4.is_broadcast()
+                || v4.is_unspecified()
+                || shared
+                || platform)
+        }
+        IpAddr::V6(v6) => {
+            !(v6.is_loopback()
+                || v6.is_multicast()
+                || v6.is_unspecified()
+                || v6.is_unicast_link_local()
+                || v6.is_unique_local())
+        }
+    }
+}
+
+/// The node port of a port, for something that cannot do without.
+pub(crate) fn node_port(port: &ServicePort, needed_by: &str) -> Result<i32, Refusal> {
+    if port.node_port > 0 {
+        return Ok(port.node_port);
+    }
+    Err(Refusal::terminal(format!(
+        "spec.ports: port {} has no node port, which {needed_by} needs: set \
+         spec.allocateLoadBalancerNodePorts to true",
+        port.port
+    )))
+}
+
+impl ServiceRemoval {
+    /// Reads what a Service owns. Never fails: deletion is always possible.
+    pub fn of(cluster: &Cluster, service: &Service) -> Self {
+        let annotations = Annotations(service);
+        let parsed = |text: &str| text.trim().parse::<IpAddr>().ok();
+        Self {
+            key: service.key(),
+            base_name: names::base_name(service.uid()),
+            flavor: flavor(service),
+            families: families(service),
+            public_ip_group: annotations
+                .trimmed(keys::PUBLIC_IP_GROUP)
+                .unwrap_or(&cluster.config.resource_group)
+                .to_owned(),
+            public_ip_names: by_family(service, keys::PIP_NAME, keys::PIP_NAME_IPV6)
+                .into_iter()
+                .map(|(family, (_, name))| (family, name.to_owned()))
+                .collect(),
+            requested_addresses: requested(service).0,
+            additional_addresses: annotations.items(keys::ADDITIONAL_PUBLIC_IPS).filter_map(parsed).collect(),
+            published_addresses: service
+                .status
+                .load_balancer
+                .ingress
+                .iter()
+                .filter_map(|ingress| parsed(&ingress.ip))
+                .collect(),
+        }
+    }
+
+    /// Whether a rule or probe belongs to the Service (3.7); the shared probe belongs to nobody alone.
+    pub(crate) fn owns_rule(&self, name: &str) -> bool {
+        self.base_name.as_deref().is_some_and(|base| names::is_rule_of(name, base))
+    }
+
+    /// Whether the Service asks for certain addresses or public IPs.
+    pub(crate) fn is_pinned(&self) -> bool {
+        !self.requested_addresses.is_empty() || !self.public_ip_names.is_empty()
+    }
+
+    /// Whether a text names the Service's base name, its addresses or its public IPs, in any case.
+    pub(crate) fn is_named_in(&self, lower_case_text: &str) -> bool {
+        let names =
+            self.public_ip_names.values().map(|name| format!("publicipaddresses/{}", name.to_lowercase()));
+        self.base_name.iter().any(|base| lower_case_text.contains(&base.to_lowercase()))
+            || names.into_iter().any(|name| names_word(lower_case_text, &name))
+            || self
+                .requested_addresses
+                .values()
+                .any(|address| names_word(lower_case_text, &address.to_string().to_lowercase()))
+    }
+}
+
+/// Whether `word` stands in `text` without a letter, digit, dot or dash that would make it part of a
+/// longer name.
+pub(crate) fn names_word(text: &str, word: &str) -> bool {
+    let joins = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | ':');
+    text.match_indices(word).any(|(at, _)| {
+        let before = text[..at].chars().next_back();
+        let mut after = text[at + word.len()..].chars();
+        let next = after.next();
+        // A full stop that ends a sentence is not part of an address.
+        let dotted = next == Some('.') && after.next().is_some_and(char::is_alphanumeric);
+        !before.is_some_and(|c| joins(c) || c == '.') && !next.is_some_and(joins) && !dotted
+    })
+}
+
+impl ServiceIntent {
+    /// Reads what a Service wants.
+    ///
+    /// # Errors
+    ///
+    /// The first mistake in it: annotation or field, value, remedy.
+    pub fn from_service(cluster: &Cluster, service: &Service) -> Result<Self, Refusal> {
+        let annotations = Annotations(service);
+        let removal = ServiceRemoval::of(cluster, service);
+        let Some(base_name) = removal.base_name.clone() else {
+            return Err(Refusal::terminal(
+                "metadata.uid is empty: the Service was never stored by an API server",
+            ));
+        };
+        let flavor = removal.flavor;
+        if annotations.get(keys::PLS_CREATE).is_some_and(|value| value.trim().eq_ignore_ascii_case("true")) {
+            return Err(Refusal::terminal(format!(
+                "private link services are not supported by this release: remove the annotation {} or keep the \
+                 other controller manager",
+                full_key(keys::PLS_CREATE)
+            )));
+        }
+        if let Some(problem) = requested(service).1.into_iter().next() {
+            return Err(problem);
+        }
+        if flavor == Flavor::External
+            && let Some(address) = removal.requested_addresses.values().find(|address| !is_public(**address))
+        {
+            return Err(Refusal::terminal(format!(
+                "the requested address {address} of {} is not public: set annotation {} to true for an internal \
+                 load balancer, or ask for the address of an Azure public IP",
+                removal.key,
+                full_key(keys::INTERNAL)
+            )));
+        }
+        let access = Access::read(service);
+        access.check()?;
+        annotations.addresses(keys::ADDITIONAL_PUBLIC_IPS)?;
+
+        let local = service.is_local();
+        let ha_ports = flavor == Flavor::Internal
+            && cluster.config.uses_standard_load_balancer()
+            && annotations.flag(keys::HA_PORTS);
+        let floating_ip = !annotations.flag(keys::DISABLE_FLOATING_IP);
+        let idle_timeout = annotations.integer(keys::IDLE_TIMEOUT)?.unwrap_or(4);
+        if !(4..=100).contains(&idle_timeout) {
+            return Err(refuse(keys::IDLE_TIMEOUT, idle_timeout, "must be from 4 to 100 minutes"));
+        }
+        let node_probe = node_probe(cluster, service, local)?;
+        let mut intent = Self {
+            key: removal.key.clone(),
+            base_name,
+            flavor,
+            families: removal.families.clone(),
+            subnet: annotations
+                .get(keys::INTERNAL_SUBNET)
+                .filter(|name| flavor == Flavor::Internal && !name.trim().is_empty())
+                .map(str::to_owned),
+            ports: Vec::new(),
+            ha_ports,
+            floating_ip,
+            tcp_reset: !annotations.flag(keys::DISABLE_TCP_RESET),
+            idle_timeout,
+            client_affinity: service.spec.session_affinity == "ClientIP",
+            local,
+            access,
+            node_probe,
+            public_ip: public_ip(service)?,
+            removal,
+        };
+        for port in &service.spec.ports {
+            intent.ports.push(intent.read_port(service, port)?);
+        }
+        Ok(intent)
+    }
+
+    fn read_port(&self, service: &Service, port: &ServicePort) -> Result<PortIntent, Refusal> {
+        let protocol = Transport::parse(&port.protocol).ok_or_else(|| {
+            Refusal::terminal(format!(
+                "spec.ports: port {} has protocol `{}`; Azure's load balancer takes TCP, UDP and SCTP",
+                port.port, port.protocol
+            ))
+        })?;
+        let has_rule = !Annotations(service).flag(&port_key(port.port, "no_lb_rule"));
+        if protocol == Transport::Sctp && self.flavor == Flavor::External && has_rule {
+            return Err(Refusal::terminal(format!(
+                "spec.ports: port {} has protocol SCTP, which only internal load balancers take: set annotation {} \
+                 to true",
+                port.port,
+                full_key(keys::INTERNAL)
+            )));
+        }
+        let floats_everywhere =
+            self.floating_ip && !(self.flavor == Flavor::Internal && self.families.contains(&Family::V6));
+        if has_rule && !self.ha_ports && !floats_everywhere {
+            node_port(port, "a rule without floating IP")?;
+        }
+        let probe = match self.read_port_probe(service, port, protocol) {
+            // With HA ports one working probe is enough (5.2).
+            Err(_) if self.ha_ports => PortProbe::None,
+            _ if !has_rule && !self.ha_ports => PortProbe::None,
+            probe => probe?,
+        };
+        Ok(PortIntent { port: port.port, node_port: port.node_port, protocol, has_rule, probe })
+    }
+
+    fn read_port_probe(
+        &self,
+        service: &Service,
+        port: &ServicePort,
+        protocol: Transport,
+    ) -> Result<PortProbe, Refusal> {
+        if probe::is_disabled(service, port.port) {
+            return Ok(PortProbe::None);
+        }
+        let has_node_probe = self.node_probe != NodeProbe::None;
+        let own_port = protocol == Transport::Tcp && probe::has_own_port(service, port.port);
+        match &self.node_probe {
+            NodeProbe::Shared(_) => Ok(PortProbe::Node),
+            _ if protocol != Transport::Tcp => {
+                Ok(if has_node_probe { PortProbe::Node } else { PortProbe::None })
+            }
+            NodeProbe::Local(_) if !own_port => Ok(PortProbe::Node),
+            NodeProbe::Local(_) | NodeProbe::None => probe::own(service, port).map(PortProbe::Own),
+        }
+    }
+
+    /// What is needed to find and remove everything that the Service has.
+    pub fn removal(&self) -> &ServiceRemoval {
+        &self.removal
+    }
+
+    /// The resource group of the Service's public IPs.
+    pub fn public_ip_group(&self) -> &str {
+        &self.removal.public_ip_group
+    }
+
+    /// The addresses that the Service asks for, by family.
+    pub fn requested_addresses(&self) -> &BTreeMap<Family, IpAddr> {
+        &self.removal.requested_addresses
+    }
+
+    /// Addresses that the Service has by other means; they stand in its status behind the frontends'.
+    pub fn additional_addresses(&self) -> &[IpAddr] {
+        &self.removal.additional_addresses
+    }
+
+    /// The name of the subnet of an internal frontend: the annotation's or the configured one.
+    pub fn subnet_name<'a>(&'a self, cluster: &'a Cluster) -> &'a str {
+        self.subnet.as_deref().unwrap_or(&cluster.config.subnet_name)
+    }
+
+    pub(crate) fn naming(&self) -> Naming<'_> {
+        Naming { base: &self.base_name, subnet: self.subnet.as_deref(), dual_stack: self.families.len() == 2 }
+    }
+}
+
+fn node_probe(cluster: &Cluster, service: &Service, local: bool) -> Result<NodeProbe, Refusal> {
+    let config = &cluster.config;
+    let shared = config.cluster_service_load_balancer_health_probe_mode == HealthProbeMode::Shared;
+    let port = service.spec.health_check_node_port;
+    if local && port > 0 {
+        return probe::local(service, port).map(NodeProbe::Local);
+    }
+    if shared && !local {
+        return Ok(NodeProbe::Shared(probe::shared(
+            config.cluster_service_shared_load_balancer_health_probe_port,
+            &config.cluster_service_shared_load_balancer_health_probe_path,
+        )));
+    }
+    Ok(NodeProbe::None)
+}
+
+fn public_ip(service: &Service) -> Result<PublicIpIntent, Refusal> {
+    let annotations = Annotations(service);
+    let mut prefixes = BTreeMap::new();
+    for (family, (key, value)) in by_family(service, keys::PIP_PREFIX, keys::PIP_PREFIX_IPV6) {
+        let id = ResourceId::parse(value).map_err(|problem| {
+            refuse(&key, value, format_args!("must be the id of a public IP prefix: {problem}"))
+        })?;
+        prefixes.insert(family, id);
+    }
+    Ok(PublicIpIntent {
+        prefixes,
+        ip_tags: annotations.get(keys::PIP_IP_TAGS).map(parse_ip_tags),
+        tags: cloud_config::parse_tags(annotations.get(keys::PIP_TAGS).unwrap_or_default()).0,
+        dns_label: annotations.get(keys::DNS_LABEL).map(str::to_owned),
+    })
+}
+
+/// Pairs joined by one `=` each; everything else is left out, the last of a kind counts.
+fn parse_ip_tags(text: &str) -> Vec<IpTag> {
+    let mut tags = BTreeMap::new();
+    for piece in text.split(',') {
+        let mut parts = piece.split('=').map(str::trim);
+        if let (Some(kind), Some(tag), None) = (parts.next(), parts.next(), parts.next()) {
+            tags.insert(kind.to_owned(), tag.to_owned());
+        }
+    }
+    tags.into_iter()
+        .map(|(kind, tag)| IpTag { ip_tag_type: Some(kind), tag: Some(tag), ..Default::default() })
+        .collect()
+}

@@ -1,0 +1,175 @@
+//! Plans: ordered lists of steps, as data.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use azure_types::{LoadBalancer, PublicIpAddress, ResourceId, ScaleSet, ScaleSetInstance, SecurityGroup};
+use k8s::ObjectKey;
+use serde::Serialize;
+
+/// What a step does to its target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// The target does not exist and is created.
+    Create,
+    /// The target exists and is written.
+    Update,
+    /// The target is deleted.
+    Delete,
+}
+
+/// What a step writes.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Document {
+    /// A load balancer, whole.
+    LoadBalancer(Box<LoadBalancer>),
+    /// A public IP, whole.
+    PublicIp(Box<PublicIpAddress>),
+    /// A security group, whole.
+    SecurityGroup(Box<SecurityGroup>),
+    /// The parts of a scale set's model that change; Azure keeps the rest (`spec/arm-wire.md` 10.2).
+    ScaleSet(Box<ScaleSet>),
+    /// The parts of an instance that change; Azure keeps the rest (`spec/arm-wire.md` 10.2).
+    ScaleSetInstance(Box<ScaleSetInstance>),
+}
+
+/// One call to Azure.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Step {
+    /// What happens.
+    pub action: Action,
+    /// To what.
+    pub target: ResourceId,
+    /// The version that the step was planned against, for `If-Match`.
+    pub if_match: Option<String>,
+    /// What is written; absent for deletions, and in a preview whose values Azure has yet to choose.
+    pub document: Option<Document>,
+    /// What changes and why, in plain words, one line each.
+    pub changes: Vec<String>,
+    /// The Services that it is done for, in order and once each; empty for what all share.
+    pub on_behalf_of: Vec<ObjectKey>,
+}
+
+/// Steps in the order in which they have to be taken.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Plan {
+    /// The steps.
+    pub steps: Vec<Step>,
+}
+
+/// Why a Service cannot be served: names the annotation or field, its value, and the remedy.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Refusal {
+    /// The whole text, for the Service's owner.
+    pub message: String,
+    /// Whether only a change of the Service can help. Otherwise the remedy lies elsewhere (a missing
+    /// subnet, an address that another Service holds), and trying again later makes sense.
+    pub terminal: bool,
+}
+
+impl Refusal {
+    /// A refusal that stands until the Service changes.
+    pub fn terminal(message: impl Into<String>) -> Self {
+        Self { message: message.into(), terminal: true }
+    }
+
+    /// A refusal that may end without a change of the Service.
+    pub fn for_now(message: impl Into<String>) -> Self {
+        Self { message: message.into(), terminal: false }
+    }
+}
+
+/// Something to tell the owner of a Service, as an event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notice {
+    /// The Service that it is about.
+    pub service: ObjectKey,
+    /// Whether the owner should act.
+    pub warning: bool,
+    /// The event's reason (12.1).
+    pub reason: &'static str,
+    /// The event's text.
+    pub message: String,
+}
+
+impl Step {
+    /// A deletion.
+    pub(crate) fn delete(
+        target: ResourceId,
+        if_match: Option<String>,
+        changes: Vec<String>,
+        key: &ObjectKey,
+    ) -> Self {
+        let on_behalf_of = vec![key.clone()];
+        Self { action: Action::Delete, target, if_match, document: None, changes, on_behalf_of }
+    }
+}
+
+/// Keys once each and in order.
+pub(crate) fn ordered(keys: impl IntoIterator<Item = ObjectKey>) -> Vec<ObjectKey> {
+    keys.into_iter().collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+impl Plan {
+    /// Whether there is nothing to do.
+    pub fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+
+    fn count(&self, action: Action) -> usize {
+        self.steps.iter().filter(|step| step.action == action).count()
+    }
+}
+
+/// The target's kind and name, as people say them.
+fn describe(target: &ResourceId) -> String {
+    let pairs = target.type_and_name_pairs();
+    let kind = match pairs.last().map(|(kind, _)| kind.to_ascii_lowercase()).as_deref() {
+        Some("loadbalancers") => "load balancer",
+        Some("publicipaddresses") => "public IP",
+        Some("networksecuritygroups") => "security group",
+        Some("virtualmachinescalesets") => "scale set",
+        Some("virtualmachines") => "instance",
+        _ => return target.to_string(),
+    };
+    let names: Vec<&str> = pairs.iter().map(|(_, name)| *name).collect();
+    format!("{kind} {}", names.join("/"))
+}
+
+impl fmt::Display for Plan {
+    /// Prints the plan as Terraform users know it: one block a step, then a summary.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_empty() {
+            return f.write_str("No changes: Azure is as the cluster wants it.\n");
+        }
+        f.write_str("In this order (+ create, ~ change, - delete):\n")?;
+        for step in &self.steps {
+            let sign = match step.action {
+                Action::Create => '+',
+                Action::Update => '~',
+                Action::Delete => '-',
+            };
+            write!(f, "\n  {sign} {}", describe(&step.target))?;
+            if let Some(group) = step.target.group_name() {
+                write!(f, " (resource group {group})")?;
+            }
+            f.write_str("\n")?;
+            for change in &step.changes {
+                writeln!(f, "      {change}")?;
+            }
+            if !step.on_behalf_of.is_empty() {
+                let keys: Vec<String> = step.on_behalf_of.iter().map(ToString::to_string).collect();
+                writeln!(f, "      for {}", keys.join(", "))?;
+            }
+        }
+        writeln!(
+            f,
+            "\nPlan: {} to create, {} to change, {} to delete.",
+            self.count(Action::Create),
+            self.count(Action::Update),
+            self.count(Action::Delete)
+        )
+    }
+}

@@ -1,0 +1,210 @@
+//! Health probes: which a Service needs, and the documents (5.3, 5.4).
+
+use azure_types::{Probe, ProbeProperties, Word};
+use k8s::{Service, ServicePort};
+
+use crate::annotations::{self as keys, Annotations, port_key, refuse};
+use crate::names::SHARED_PROBE;
+use crate::plan::Refusal;
+use crate::rule::unequal;
+
+/// The path that kube-proxy answers on the health check node port.
+const LOCAL_PATH: &str = "/healthz";
+/// Seconds between two questions, unless annotated.
+const DEFAULT_INTERVAL: i32 = 5;
+/// Answers in a row that change a member's state, unless annotated.
+const DEFAULT_THRESHOLD: i32 = 2;
+/// A member must be found dead in less than this many seconds.
+const TOO_SLOW: i64 = 120;
+
+/// A probe without its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProbeSpec {
+    /// `Tcp`, `Http` or `Https`.
+    pub protocol: &'static str,
+    /// The port asked on each node.
+    pub port: i32,
+    /// The path asked by `Http` and `Https`.
+    pub path: Option<String>,
+    /// Seconds between two questions.
+    pub interval: i32,
+    /// Answers in a row that change a member's state.
+    pub threshold: i32,
+}
+
+/// The probe that asks about a node as a whole, not about one port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum NodeProbe {
+    /// There is none.
+    None,
+    /// kube-proxy's answer whether the node has endpoints of this Service.
+    Local(ProbeSpec),
+    /// The one probe of all Services with traffic policy Cluster.
+    Shared(ProbeSpec),
+}
+
+/// How the health of one port is found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum PortProbe {
+    /// Not at all.
+    None,
+    /// By the probe of the node.
+    Node,
+    /// By a probe of its own.
+    Own(ProbeSpec),
+}
+
+/// Interval and threshold of the probe of `port`: the port's own keys, then the Service's, then defaults.
+fn timing(annotations: Annotations<'_>, port: i32) -> Result<(i32, i32), Refusal> {
+    let interval = annotations
+        .at_least(&port_key(port, "health-probe_interval"), 5)?
+        .map_or_else(|| annotations.at_least(keys::PROBE_INTERVAL, 5), |own| Ok(Some(own)))?
+        .unwrap_or(DEFAULT_INTERVAL);
+    let threshold = annotations
+        .at_least(&port_key(port, "health-probe_num-of-probe"), 2)?
+        .map_or_else(|| annotations.at_least(keys::PROBE_COUNT, 2), |own| Ok(Some(own)))?
+        .unwrap_or(DEFAULT_THRESHOLD);
+    let product = i64::from(interval) * i64::from(threshold);
+    if product >= TOO_SLOW {
+        return Err(Refusal::terminal(format!(
+            "health probe of port {port}: interval {interval} s times {threshold} probes is {product} s and \
+             must be less than {TOO_SLOW} s: lower annotation {} or {}",
+            keys::full_key(keys::PROBE_INTERVAL),
+            keys::full_key(keys::PROBE_COUNT)
+        )));
+    }
+    Ok((interval, threshold))
+}
+
+/// The probe of kube-proxy's health check node port.
+pub(crate) fn local(service: &Service, port: i32) -> Result<ProbeSpec, Refusal> {
+    let (interval, threshold) = timing(Annotations(service), port)?;
+    Ok(ProbeSpec { protocol: "Http", port, path: Some(LOCAL_PATH.to_owned()), interval, threshold })
+}
+
+/// The shared probe.
+pub(crate) fn shared(port: u16, path: &str) -> ProbeSpec {
+    ProbeSpec {
+        protocol: "Http",
+        port: i32::from(port),
+        path: Some(path.to_owned()),
+        interval: DEFAULT_INTERVAL,
+        threshold: DEFAULT_THRESHOLD,
+    }
+}
+
+/// Whether a port asks for no probe.
+pub(crate) fn is_disabled(service: &Service, port: i32) -> bool {
+    Annotations(service).flag(&port_key(port, "no_probe_rule"))
+}
+
+/// The key by which a port chooses the port that its probe asks.
+fn probe_port_key(port: i32) -> String {
+    port_key(port, "health-probe_port")
+}
+
+/// Whether a port chooses the port that its probe asks.
+pub(crate) fn has_own_port(service: &Service, port: i32) -> bool {
+    Annotations(service).get(&probe_port_key(port)).is_some()
+}
+
+/// The probe of one TCP port.
+pub(crate) fn own(service: &Service, port: &ServicePort) -> Result<ProbeSpec, Refusal> {
+    let annotations = Annotations(service);
+    let (interval, threshold) = timing(annotations, port.port)?;
+    let word = annotations
+        .get(&port_key(port.port, "health-probe_protocol"))
+        .or(port.app_protocol.as_deref())
+        .or_else(|| annotations.get(keys::PROBE_PROTOCOL))
+        .unwrap_or_default()
+        .trim()
+        .to_ascii_lowercase();
+    let protocol = match word.as_str() {
+        "http" => "Http",
+        "https" => "Https",
+        _ => "Tcp",
+    };
+    let path = (protocol != "Tcp").then(|| {
+        annotations
+            .get(&port_key(port.port, "health-probe_request-path"))
+            .or_else(|| annotations.get(keys::PROBE_PATH))
+            .unwrap_or("/")
+            .to_owned()
+    });
+    Ok(ProbeSpec { protocol, port: asked_port(service, port)?, path, interval, threshold })
+}
+
+fn asked_port(service: &Service, port: &ServicePort) -> Result<i32, Refusal> {
+    let key = probe_port_key(port.port);
+    let node_port = |of: &ServicePort| crate::intent::node_port(of, "the health probe");
+    let Some(value) = Annotations(service).get(&key) else { return node_port(port) };
+    let value = value.trim();
+    let ports = &service.spec.ports;
+    if let Some(named) = ports.iter().find(|p| !p.name.is_empty() && p.name.eq_ignore_ascii_case(value)) {
+        return node_port(named);
+    }
+    match value.parse::<i32>() {
+        Ok(number) => match ports.iter().find(|p| p.port == number) {
+            Some(same) => node_port(same),
+            None if (1..=65535).contains(&number) => Ok(number),
+            None => Err(refuse(&key, value, "must be a port from 1 to 65535 or the name of a service port")),
+        },
+        Err(_) => Err(refuse(&key, value, "is neither the name of a service port nor a port number")),
+    }
+}
+
+/// Whether a probe's name is that of the shared one.
+pub(crate) fn is_shared(name: &str) -> bool {
+    name.eq_ignore_ascii_case(SHARED_PROBE)
+}
+
+impl ProbeSpec {
+    /// Brings a probe to ask what is wanted, member by member; says what changed.
+    pub(crate) fn apply(&self, probe: &mut Probe) -> Vec<String> {
+        let name = probe.name.clone().unwrap_or_default();
+        let properties = probe.properties.get_or_insert_default();
+        let mut changes = Vec::new();
+        let mut note = |what: &str, old: String, new: String| {
+            changes.push(format!("probe {name}: {what} {old} → {new}"));
+        };
+        if !properties.protocol.as_ref().is_some_and(|word| word.is(self.protocol)) {
+            note("protocol", text(properties.protocol.as_ref()), self.protocol.to_owned());
+            properties.protocol = Some(Word::from(self.protocol));
+        }
+        if properties.port != Some(self.port) {
+            note("port", text(properties.port), self.port.to_string());
+            properties.port = Some(self.port);
+        }
+        let path = properties.request_path.as_deref().filter(|path| !path.is_empty());
+        let same_path = match (path, self.path.as_deref()) {
+            (Some(old), Some(new)) => old.eq_ignore_ascii_case(new),
+            (None, None) => true,
+            _ => false,
+        };
+        if !same_path {
+            note("path", text(path), text(self.path.as_deref()));
+            properties.request_path.clone_from(&self.path);
+        }
+        if properties.interval_in_seconds != Some(self.interval) {
+            note("interval", text(properties.interval_in_seconds), self.interval.to_string());
+            properties.interval_in_seconds = Some(self.interval);
+        }
+        if properties.probe_threshold != Some(self.threshold) {
+            note("threshold", text(properties.probe_threshold), self.threshold.to_string());
+            properties.probe_threshold = Some(self.threshold);
+        }
+        changes
+    }
+
+    /// The document of a new probe.
+    pub(crate) fn document(&self, name: &str) -> Probe {
+        let properties = Some(ProbeProperties::default());
+        let mut probe = Probe { name: Some(name.to_owned()), properties, ..Default::default() };
+        self.apply(&mut probe);
+        probe
+    }
+}
+
+fn text<T: std::fmt::Display>(value: Option<T>) -> String {
+    unequal::text(value)
+}

@@ -1,0 +1,215 @@
+//! Load-balancing rules: which a Service needs, and the documents (5.1, 5.2).
+
+use azure_types::{LoadBalancingRule, LoadBalancingRuleProperties, ResourceId, SubResource, Word};
+
+use crate::cluster::{Cluster, Family, Flavor};
+use crate::intent::{ServiceIntent, Transport};
+use crate::names::SHARED_PROBE;
+use crate::probe::{NodeProbe, PortProbe, ProbeSpec};
+
+/// A rule without the ids of what it joins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RuleSpec {
+    /// The rule's name.
+    pub name: String,
+    /// `Tcp`, `Udp` or `All`.
+    pub protocol: &'static str,
+    /// The port that clients use; 0 with protocol `All` for all ports.
+    pub frontend_port: i32,
+    /// The port on the node.
+    pub backend_port: i32,
+    /// Whether the node sees the frontend's address as destination.
+    pub floating_ip: bool,
+    /// Whether both ends get a TCP reset when a flow idles out; absent where the protocol knows none.
+    pub tcp_reset: Option<bool>,
+    /// Minutes until an idle flow is dropped.
+    pub idle_timeout: i32,
+    /// `Default` or `SourceIP`.
+    pub distribution: &'static str,
+    /// Whether nodes may not use the frontend for outgoing flows.
+    pub disable_outbound_snat: bool,
+    /// The name of the probe, if any.
+    pub probe: Option<String>,
+}
+
+/// What one family of a Service needs on its load balancer.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Desired {
+    pub rules: Vec<RuleSpec>,
+    pub probes: Vec<(String, ProbeSpec)>,
+}
+
+/// The rules and probes of one family.
+pub(crate) fn desired(cluster: &Cluster, intent: &ServiceIntent, family: Family) -> Desired {
+    let naming = intent.naming();
+    let mut desired = Desired::default();
+    let node_probe = match &intent.node_probe {
+        NodeProbe::None => None,
+        NodeProbe::Local(spec) => Some((naming.rule("TCP", spec.port, family), spec)),
+        NodeProbe::Shared(spec) => Some((SHARED_PROBE.to_owned(), spec)),
+    };
+    let mut add_probe = |name: &str, spec: &ProbeSpec| {
+        if !desired.probes.iter().any(|(present, _)| present == name) {
+            desired.probes.push((name.to_owned(), spec.clone()));
+        }
+    };
+    let base = |name: String| RuleSpec {
+        name,
+        protocol: "All",
+        frontend_port: 0,
+        backend_port: 0,
+        floating_ip: family == Family::V4,
+        tcp_reset: Some(intent.tcp_reset),
+        idle_timeout: intent.idle_timeout,
+        distribution: if intent.client_affinity { "SourceIP" } else { "Default" },
+        disable_outbound_snat: cluster.config.disable_outbound_snat,
+        probe: None,
+    };
+
+    if intent.ha_ports {
+        let Some(first) = intent.ports.first() else { return desired };
+        let mut rule = base(naming.rule(first.protocol.as_str(), first.port, family));
+        let own = intent.ports.iter().find_map(|port| match &port.probe {
+            PortProbe::Own(spec) => Some((rule.name.clone(), spec)),
+            PortProbe::None | PortProbe::Node => None,
+        });
+        if let Some((name, spec)) = node_probe.or(own) {
+            add_probe(&name, spec);
+            rule.probe = Some(name);
+        }
+        desired.rules.push(rule);
+        return desired;
+    }
+
+    // Azure cannot float IPv6 addresses of internal frontends.
+    let floating = intent.floating_ip && !(intent.flavor == Flavor::Internal && family == Family::V6);
+    for port in intent.ports.iter().filter(|port| port.has_rule) {
+        let name = naming.rule(port.protocol.as_str(), port.port, family);
+        let probe = match &port.probe {
+            PortProbe::None => None,
+            PortProbe::Node => node_probe.as_ref().map(|(name, spec)| (name.clone(), *spec)),
+            PortProbe::Own(spec) => Some((name.clone(), spec)),
+        };
+        if let Some((name, spec)) = &probe {
+            add_probe(name, spec);
+        }
+        let mut rule = base(name);
+        rule.protocol = port.protocol.in_rule();
+        rule.frontend_port = port.port;
+        rule.backend_port = if floating { port.port } else { port.node_port };
+        rule.floating_ip = floating;
+        rule.tcp_reset = (port.protocol == Transport::Tcp).then_some(intent.tcp_reset);
+        rule.probe = probe.map(|(name, _)| name);
+        desired.rules.push(rule);
+    }
+    desired
+}
+
+/// What a rule joins.
+pub(crate) struct Joined<'a> {
+    pub frontend: &'a ResourceId,
+    pub pool: &'a ResourceId,
+    pub probe: Option<&'a ResourceId>,
+}
+
+impl RuleSpec {
+    /// Brings a rule to what is wanted, member by member; says what changed.
+    pub(crate) fn apply(&self, rule: &mut LoadBalancingRule, joined: &Joined<'_>) -> Vec<String> {
+        let name = rule.name.clone().unwrap_or_default();
+        let properties = rule.properties.get_or_insert_default();
+        let mut changes = Vec::new();
+        let mut note = |what: &str, old: String, new: String| {
+            changes.push(format!("rule {name}: {what} {old} → {new}"));
+        };
+        let mut refer = |what: &str, member: &mut Option<SubResource>, wanted: Option<&ResourceId>| {
+            let old = member.as_ref().and_then(|reference| reference.id.as_ref());
+            if old == wanted {
+                return false;
+            }
+            note(what, unequal::text(old.map(ResourceId::name)), unequal::text(wanted.map(ResourceId::name)));
+            *member = wanted.cloned().map(SubResource::to);
+            true
+        };
+        refer("frontend", &mut properties.frontend_ip_configuration, Some(joined.frontend));
+        if refer("pool", &mut properties.backend_address_pool, Some(joined.pool)) {
+            // Azure echoes the pool a second time as a list, which would now contradict.
+            properties.rest.remove("backendAddressPools");
+        }
+        refer("probe", &mut properties.probe, joined.probe);
+
+        if !properties.protocol.as_ref().is_some_and(|word| word.is(self.protocol)) {
+            note("protocol", unequal::text(properties.protocol.as_ref()), self.protocol.to_owned());
+            properties.protocol = Some(Word::from(self.protocol));
+        }
+        if properties.frontend_port != Some(self.frontend_port) {
+            note("frontend port", unequal::text(properties.frontend_port), self.frontend_port.to_string());
+            properties.frontend_port = Some(self.frontend_port);
+        }
+        if properties.backend_port != Some(self.backend_port) {
+            note("backend port", unequal::text(properties.backend_port), self.backend_port.to_string());
+            properties.backend_port = Some(self.backend_port);
+        }
+        if properties.enable_floating_ip.unwrap_or_default() != self.floating_ip {
+            note("floating IP", on(properties.enable_floating_ip), on(Some(self.floating_ip)));
+            properties.enable_floating_ip = Some(self.floating_ip);
+        }
+        // What Azure says of TCP resets counts only where the protocol knows them.
+        if let Some(reset) = self.tcp_reset
+            && properties.enable_tcp_reset.unwrap_or_default() != reset
+        {
+            note("TCP reset", on(properties.enable_tcp_reset), on(Some(reset)));
+            properties.enable_tcp_reset = Some(reset);
+        }
+        if properties.idle_timeout_in_minutes != Some(self.idle_timeout) {
+            note(
+                "idle timeout",
+                unequal::text(properties.idle_timeout_in_minutes),
+                self.idle_timeout.to_string(),
+            );
+            properties.idle_timeout_in_minutes = Some(self.idle_timeout);
+        }
+        if !properties.load_distribution.as_ref().is_some_and(|word| word.is(self.distribution)) {
+            note(
+                "distribution",
+                unequal::text(properties.load_distribution.as_ref()),
+                self.distribution.to_owned(),
+            );
+            properties.load_distribution = Some(Word::from(self.distribution));
+        }
+        if properties.disable_outbound_snat.unwrap_or_default() != self.disable_outbound_snat {
+            let old = on(properties.disable_outbound_snat);
+            note("outbound SNAT disabled", old, on(Some(self.disable_outbound_snat)));
+            properties.disable_outbound_snat = Some(self.disable_outbound_snat);
+        }
+        changes
+    }
+
+    /// The document of a new rule.
+    pub(crate) fn document(&self, joined: &Joined<'_>) -> LoadBalancingRule {
+        let properties = LoadBalancingRuleProperties {
+            enable_floating_ip: Some(self.floating_ip),
+            enable_tcp_reset: self.tcp_reset,
+            disable_outbound_snat: Some(self.disable_outbound_snat),
+            ..Default::default()
+        };
+        let mut rule = LoadBalancingRule {
+            name: Some(self.name.clone()),
+            properties: Some(properties),
+            ..Default::default()
+        };
+        self.apply(&mut rule, joined);
+        rule
+    }
+}
+
+fn on(value: Option<bool>) -> String {
+    if value.unwrap_or_default() { "on".to_owned() } else { "off".to_owned() }
+}
+
+/// How differences are told.
+pub(crate) mod unequal {
+    /// A value, or `none`.
+    pub fn text<T: std::fmt::Display>(value: Option<T>) -> String {
+        value.map_or_else(|| "none".to_owned(), |value| value.to_string())
+    }
+}

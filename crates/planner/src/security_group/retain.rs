@@ -1,0 +1,16 @@
+//! Dropping the leftovers of Services and Nodes that are gone (8.4 steps 5 and 6).
+
+use std::collections::BTreeSet;
+
+use super::Draft;
+
+/// Removes from managed rules every destination that nobody in the cluster has.
+pub(super) fn retain(draft: &mut Draft<'_>, of_batch: &BTreeSet<String>) {
+    let everybody = draft.everybody;
+    let addresses = everybody.service_addresses.iter().chain(&everybody.node_addresses);
+    let mut alive: BTreeSet<String> = addresses.map(ToString::to_string).collect();
+    alive.extend(of_batch.iter().cloned());
+    for entry in draft.entries.iter_mut().filter(|entry| entry.managed) {
+        entry.destinations.retain(|destination| alive.contains(destination));
+    }
+}

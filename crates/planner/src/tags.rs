@@ -1,0 +1,84 @@
+//! Resource tags: comparing, adding and, where system tags are configured, removing (12.4).
+
+use azure_types::Tags;
+
+/// Brings `current` to hold `desired`. Keys and values compare without regard to case. Other keys are removed only
+/// where `system_tags` is set, and then only those that begin with none of its items.
+///
+/// Returns what changed, one line each; empty where nothing did.
+pub(crate) fn reconcile(current: &mut Option<Tags>, desired: &Tags, system_tags: &[String]) -> Vec<String> {
+    let mut changes = Vec::new();
+    let mut tags = current.clone().unwrap_or_default();
+    for (key, value) in desired {
+        let existing = tags.iter_mut().find(|(name, _)| name.eq_ignore_ascii_case(key));
+        match existing {
+            Some((_, old)) if old.eq_ignore_ascii_case(value) => {}
+            Some((name, old)) => {
+                changes.push(format!("tag {name}: {old} → {value}"));
+                old.clone_from(value);
+            }
+            None => {
+                changes.push(format!("tag {key}={value} added"));
+                tags.insert(key.clone(), value.clone());
+            }
+        }
+    }
+    if system_tags.iter().any(|prefix| !prefix.is_empty()) {
+        tags.retain(|key, _| {
+            let kept = desired.keys().any(|wanted| wanted.eq_ignore_ascii_case(key))
+                || system_tags.iter().any(|prefix| !prefix.is_empty() && starts_with(key, prefix));
+            if !kept {
+                changes.push(format!("tag {key} removed"));
+            }
+            kept
+        });
+    }
+    if !changes.is_empty() {
+        *current = Some(tags);
+    }
+    changes
+}
+
+fn starts_with(key: &str, prefix: &str) -> bool {
+    key.to_ascii_lowercase().starts_with(&prefix.to_ascii_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tags(pairs: &[(&str, &str)]) -> Tags {
+        pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+    }
+
+    fn system(prefixes: &[&str]) -> Vec<String> {
+        prefixes.iter().map(|prefix| (*prefix).to_owned()).collect()
+    }
+
+    #[test]
+    fn lb_335_tags_are_added_and_changed_and_others_stay() {
+        let mut current = Some(tags(&[("a", "b"), ("c", "d")]));
+        let changes = reconcile(&mut current, &tags(&[("a", "x"), ("y", "z")]), &[]);
+        assert_eq!(current, Some(tags(&[("a", "x"), ("c", "d"), ("y", "z")])));
+        assert_eq!(changes, ["tag a: b → x", "tag y=z added"]);
+        assert!(reconcile(&mut current, &tags(&[("a", "x"), ("y", "z")]), &[]).is_empty());
+    }
+
+    #[test]
+    fn lb_336_system_tags_turn_removal_on_and_protect_by_prefix() {
+        let desired = tags(&[("a", "x"), ("y", "z")]);
+        let mut protected = Some(tags(&[("a", "b"), ("c", "d")]));
+        reconcile(&mut protected, &desired, &system(&["c"]));
+        assert_eq!(protected, Some(tags(&[("a", "x"), ("c", "d"), ("y", "z")])));
+        let mut removed = Some(tags(&[("a", "b"), ("c", "d")]));
+        reconcile(&mut removed, &desired, &system(&["q"]));
+        assert_eq!(removed, Some(desired));
+    }
+
+    #[test]
+    fn keys_in_another_case_are_the_same_key() {
+        let mut current = Some(tags(&[("Owner", "me")]));
+        assert!(reconcile(&mut current, &tags(&[("owner", "me")]), &system(&["q"])).is_empty());
+        assert_eq!(current, Some(tags(&[("Owner", "me")])));
+    }
+}

@@ -1,0 +1,25 @@
+//! Zones of new resources (4.5, 4.9).
+
+use azure_types::ExtendedLocation;
+
+use crate::cluster::Cluster;
+
+/// The zones of a new address: all of the region's, none in an edge zone.
+pub(crate) fn of_new_address(cluster: &Cluster) -> Option<Vec<String>> {
+    if cluster.config.extended_location().is_some() || cluster.region_zones.is_empty() {
+        return None;
+    }
+    let mut zones = cluster.region_zones.clone();
+    zones.sort();
+    zones.dedup();
+    Some(zones)
+}
+
+/// The edge zone of a new resource, if the cluster lives in one.
+pub(crate) fn edge(cluster: &Cluster) -> Option<ExtendedLocation> {
+    cluster.config.extended_location().map(|(name, kind)| ExtendedLocation {
+        name: Some(name.to_owned()),
+        kind: Some(kind.to_owned()),
+        ..Default::default()
+    })
+}
