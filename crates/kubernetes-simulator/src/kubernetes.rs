@@ -18,7 +18,7 @@ use crate::registry::Kind;
 use crate::selector::Selection;
 use crate::status::ApiError;
 use crate::tls::{Authority, TlsError};
-use crate::verbs::{DeleteOptions, ListOptions, Part, State, Write, namespace};
+use crate::verbs::{DeleteOptions, ListOptions, Part, State, Write, namespace as namespaces};
 
 /// A bearer token. Its text is shown by [`Token::reveal`] alone.
 #[derive(Clone, PartialEq, Eq)]
@@ -122,7 +122,7 @@ impl Kubernetes {
                 created: Instant::now(),
             }),
         };
-        for name in namespace::INITIAL {
+        for name in namespaces::INITIAL {
             let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
             if let Err(error) = this.create(namespace) {
                 tracing::error!(%error, name, "a namespace of every cluster could not be created");
@@ -274,14 +274,19 @@ impl Kubernetes {
             .map(|(object, _)| object)
     }
 
-    /// Deletes an object. Finalizers may hold it back: then it is only marked.
+    /// Deletes an object. Finalizers may hold it back: then it is only marked. A namespace takes its
+    /// contents along at once.
     ///
     /// # Errors
     /// 404 when there is no such object.
     pub fn delete(&self, kind: &str, namespace: &str, name: &str) -> Result<(), ApiError> {
         let mut state = self.shared.state.lock();
         let kind = state.registry.by_name(kind).ok_or_else(ApiError::no_such_resource)?;
-        state.delete(&kind, namespace, name, &DeleteOptions::default(), &self.direct()).map(|_| ())
+        state.delete(&kind, namespace, name, &DeleteOptions::default(), &self.direct())?;
+        if *kind.shelf == *namespaces::SHELF {
+            state.empty_namespace(name, &self.direct());
+        }
+        Ok(())
     }
 
     /// Version of the newest change.

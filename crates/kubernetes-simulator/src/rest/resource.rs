@@ -18,6 +18,7 @@ use crate::object::{Object, string_at, to_bytes};
 use crate::registry::Kind;
 use crate::selector::{FieldSelector, LabelSelector, Selection};
 use crate::status::{self, ApiError};
+use crate::verbs::namespace;
 use crate::verbs::{Deletion, ListOptions, Page, Part, Write};
 use crate::watch::{Start, Watch};
 
@@ -200,6 +201,9 @@ impl Call {
             let mut state = self.kubernetes.shared.state.lock();
             state.delete(&self.kind, &self.path.namespace, &self.path.name, &options, &write)?
         };
+        if !dry_run && *self.kind.shelf == *namespace::SHELF {
+            self.empty_later(&self.path.name);
+        }
         Ok(match deletion {
             Deletion::Removed(last) => {
                 let status = status::deleted(&self.kind, last.name(), last.uid());
@@ -207,6 +211,16 @@ impl Call {
             }
             Deletion::Waiting(object) => self.answer(StatusCode::OK, &object),
         })
+    }
+
+    /// Empties a namespace that was deleted.
+    fn empty_later(&self, name: &str) {
+        let (kubernetes, manager, name) = (self.kubernetes.clone(), self.manager.clone(), name.to_owned());
+        tokio::spawn(async move {
+            tokio::time::sleep(namespace::LINGER).await;
+            let write = Write { now: kubernetes.now(), dry_run: false, manager: &manager };
+            kubernetes.shared.state.lock().empty_namespace(&name, &write);
+        });
     }
 
     fn delete_collection(&self, bytes: &Bytes) -> Result<Response<Body>, ApiError> {
@@ -223,6 +237,9 @@ impl Call {
                     Err(error) => return Err(error),
                 }
             }
+        }
+        if !dry_run && *self.kind.shelf == *namespace::SHELF {
+            page.items.iter().for_each(|object| self.empty_later(object.name()));
         }
         let bytes = self.representation.list(&self.kind, &page, self.kubernetes.now());
         Ok(answer::bytes(StatusCode::OK, answer::JSON, bytes))

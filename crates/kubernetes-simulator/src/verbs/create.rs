@@ -57,7 +57,6 @@ impl State {
             set_metadata(&mut object, member, Value::Null);
         }
         set_metadata(&mut object, "generation", if kind.generation { json!(1) } else { Value::Null });
-        to_stored(kind, &mut object);
         // What the server fills in below is nobody's.
         if tracking == Tracking::Changes {
             patch::track_update(&kind.kind, None, None, &mut object, write.manager);
@@ -66,13 +65,15 @@ impl State {
         self.settle_namespace_object(kind, &mut object);
         admission::on_create(&kind.kind, &mut object, &mut self.allocators)
             .map_err(|invalid| ApiError::invalid(kind, &name, &invalid.field, &invalid.message))?;
+        rules::drop_empty(&mut object);
         if *kind.shelf == *definition::SHELF {
             definition::establish(&mut object, write.now);
         }
         if write.dry_run {
             admission::on_delete(&kind.kind, &object, &mut self.allocators);
-            return Ok(serve(kind, &Arc::new(Object::new(object, self.store.version()))));
+            return Ok(Arc::new(Object::new(object, self.store.version())));
         }
+        to_stored(kind, &mut object);
         let object = self.store.put(&kind.shelf, key, object);
         self.definition_written(kind, &object);
         Ok(serve(kind, &object))

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{State, Write, garbage, rfc3339_seconds};
+use super::{State, Write, garbage, namespace, rfc3339_seconds};
 use crate::admission;
 use crate::object::{Object, finalizers, metadata, serve, set_finalizers, set_metadata};
 use crate::registry::Kind;
@@ -63,7 +63,7 @@ impl State {
             );
             return Err(ApiError::conflict(kind, name, &why));
         }
-        if &*kind.shelf == "namespaces" {
+        if *kind.shelf == *namespace::SHELF {
             return self.delete_namespace(kind, &current, write);
         }
         if write.dry_run {

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::{DeleteOptions, State, Write};
+use super::{DeleteOptions, State, Write, namespace};
 use crate::object::{Object, finalizers, metadata, owner_uids, set_finalizers, set_metadata};
 use crate::store::Place;
 
@@ -27,6 +27,9 @@ impl State {
                 // It was there a moment ago, under the same lock: the delete cannot fail.
                 let _ =
                     self.delete(&kind, object.namespace(), object.name(), &DeleteOptions::default(), write);
+                if *kind.shelf == *namespace::SHELF {
+                    self.empty_namespace(object.name(), write);
+                }
             }
         }
     }

@@ -70,3 +70,19 @@ pub(super) fn validate(kind: &Kind, object: &Value) -> Result<(), ApiError> {
     }
     Ok(())
 }
+
+/// Removes members of metadata that say nothing, as the API server's own encoding does.
+pub(super) fn drop_empty(object: &mut Value) {
+    let Some(members) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return };
+    for member in ["labels", "annotations", "finalizers", "ownerReferences", "managedFields"] {
+        let empty = match members.get(member) {
+            Some(Value::Null) => true,
+            Some(Value::Object(map)) => map.is_empty(),
+            Some(Value::Array(list)) => list.is_empty(),
+            _ => false,
+        };
+        if empty {
+            members.remove(member);
+        }
+    }
+}

@@ -1,6 +1,7 @@
-//! The life of a namespace: what kube-controller-manager's namespace controller does, at once.
+//! The life of a namespace: what kube-controller-manager's namespace controller does.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -15,7 +16,11 @@ pub(crate) const INITIAL: &[&str] = &["default", "kube-node-lease", "kube-public
 /// Namespaces that cannot be deleted.
 const IMMORTAL: &[&str] = &["default", "kube-public", "kube-system"];
 
-const SHELF: &str = "namespaces";
+pub(crate) const SHELF: &str = "namespaces";
+
+/// How long the contents of a deleted namespace stay when the deletion came over HTTP, so that clients
+/// that delete a namespace and then its contents find these, as they do in a cluster.
+pub(crate) const LINGER: Duration = Duration::from_secs(1);
 
 impl State {
     /// The members that a new namespace gets.
@@ -38,6 +43,7 @@ impl State {
         }
     }
 
+    /// Marks a namespace as terminating. Its contents go with [`State::empty_namespace`].
     pub(super) fn delete_namespace(
         &mut self,
         kind: &Kind,
@@ -59,15 +65,21 @@ impl State {
             }
             self.store.put(&kind.shelf, name.clone(), marked);
         }
-        let marked = self.get(kind, "", &name)?;
-        for (shelf, key) in self.store.in_namespace(&name) {
+        self.get(kind, "", &name).map(Deletion::Waiting)
+    }
+
+    /// Deletes everything in a terminating namespace, and the namespace itself once nothing is left.
+    pub(crate) fn empty_namespace(&mut self, name: &str, write: &Write<'_>) {
+        if !self.store.get(SHELF, name).is_some_and(|namespace| namespace.is_terminating()) {
+            return;
+        }
+        for (shelf, key) in self.store.in_namespace(name) {
             let Some(object) = self.store.get(&shelf, &key).cloned() else { continue };
             let Some(kind) = self.registry.by_shelf(&shelf) else { continue };
             // A dependent may have gone with its owner meanwhile; gone is what is wanted.
             let _ = self.delete(&kind, object.namespace(), object.name(), &DeleteOptions::default(), write);
         }
-        self.finish_namespace(&name, write);
-        Ok(Deletion::Waiting(marked))
+        self.finish_namespace(name, write);
     }
 
     /// Removes a terminating namespace once nothing is left in it.

@@ -1,18 +1,17 @@
 //! Update and patch: both make a proposed object of the current one, and the rest is the same.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::{State, Tracking, Write, date_managed_fields, metadata as rules};
+use super::{State, Tracking, Write, date_managed_fields, metadata as rules, namespace};
 use crate::admission;
 use crate::object::{
     Object, finalizers, is_terminating, metadata, metadata_value, serve, set_metadata, string_at, to_stored,
     value_at,
 };
 use crate::patch::{self, PatchError, PatchType};
-use crate::registry::{Conversion, Kind};
+use crate::registry::Kind;
 use crate::status::ApiError;
 
 /// Which part of an object a write may change.
@@ -43,9 +42,7 @@ impl State {
         if given.is_empty() {
             set_metadata(&mut proposed, "name", Value::from(name));
         } else if given != name {
-            return Err(ApiError::bad_request(format!(
-                "the name of the object ({given}) does not match the name on the URL ({name})"
-            )));
+            return Err(other_name(name, given));
         }
         rules::settle_namespace(kind, &mut proposed, namespace)?;
         let current = match self.get(kind, namespace, name) {
@@ -109,15 +106,19 @@ impl State {
             if given.is_empty() {
                 set_metadata(&mut proposed, "name", Value::from(name));
             } else if given != name {
-                return Err(wrong_name(kind, name, given));
+                return Err(other_name(name, given));
             }
             return Ok((self.create_tracked(kind, namespace, proposed, tracking, write)?, true));
         };
         let mut proposed = proposed;
         rules::settle_type(kind, &mut proposed)?;
         let given = metadata(&proposed, "name");
+        if given != name && applies {
+            return Err(other_name(name, given));
+        }
         if given != name {
-            return Err(wrong_name(kind, name, given));
+            let message = format!("Invalid value: {given:?}: field is immutable");
+            return Err(ApiError::invalid(kind, name, "metadata.name", &message));
         }
         rules::settle_namespace(kind, &mut proposed, namespace)?;
         Ok((self.replace(kind, &current, proposed, part, tracking, write)?, false))
@@ -164,66 +165,66 @@ impl State {
             refuse_new_finalizers(kind, current, &proposed)?;
         }
         rules::validate(kind, &proposed)?;
-
-        let old = stored_form(kind, current);
-        to_stored(kind, &mut proposed);
         if tracking == Tracking::Changes {
-            let subresource = (part == Part::Status).then_some("status");
-            let reset = value_at(&proposed, &["metadata", "managedFields"]).is_none();
-            let forgetful = reset.then(|| {
-                let mut old = old.clone().into_owned();
-                set_metadata(&mut old, "managedFields", Value::Null);
-                old
-            });
-            let before = forgetful.as_ref().unwrap_or(&old);
-            patch::track_update(&kind.kind, subresource, Some(before), &mut proposed, write.manager);
+            self.track(kind, current, &mut proposed, part, write);
         }
         date_managed_fields(&mut proposed, write.now);
-        if part == Part::Main {
-            admission::on_update(&kind.kind, &old, &mut proposed, &mut self.allocators)
-                .map_err(|invalid| ApiError::invalid(kind, &name, &invalid.field, &invalid.message))?;
-        }
-        if kind.generation && part == Part::Main && changes_specification(&old, &proposed) {
-            let generation = metadata_value(&old, "generation").as_u64().unwrap_or(0) + 1;
+        admission::on_update(&kind.kind, current, &mut proposed, &mut self.allocators)
+            .map_err(|invalid| ApiError::invalid(kind, &name, &invalid.field, &invalid.message))?;
+        rules::drop_empty(&mut proposed);
+        if kind.generation && part == Part::Main && changes_specification(current, &proposed) {
+            let generation = metadata_value(current, "generation").as_u64().unwrap_or(0) + 1;
             set_metadata(&mut proposed, "generation", Value::from(generation));
         }
-        let finishes = is_terminating(&proposed) && finalizers(&proposed).is_empty();
         if write.dry_run {
             // What the proposed object took goes back, and the current one holds again what it held:
             // every address and port in it is named and was free a moment ago.
             admission::on_delete(&kind.kind, &proposed, &mut self.allocators);
-            let _ = admission::on_create(&kind.kind, &mut old.into_owned(), &mut self.allocators);
-            return Ok(serve(kind, &Arc::new(Object::new(proposed, current.version()))));
+            let _ = admission::on_create(&kind.kind, &mut current.value().clone(), &mut self.allocators);
+            return Ok(Arc::new(Object::new(proposed, current.version())));
+        }
+        let finishes = is_terminating(&proposed) && finalizers(&proposed).is_empty();
+        if !finishes && same(current, &proposed) {
+            return Ok(Arc::clone(current));
         }
         let key = kind.key(current.namespace(), &name);
-        if finishes {
+        to_stored(kind, &mut proposed);
+        if finishes && *kind.shelf != *namespace::SHELF {
             // The last finalizer's removal is itself no change that watchers see: they see the deletion.
             self.store.replace_unseen(&kind.shelf, &key, proposed.clone());
             self.remove(kind, &key, write);
             return Ok(serve(kind, &Arc::new(Object::new(proposed, self.store.version()))));
         }
-        if same(&old, &proposed) {
-            return Ok(Arc::clone(current));
-        }
         let object = self.store.put(&kind.shelf, key, proposed);
         self.definition_written(kind, &object);
-        Ok(serve(kind, &object))
+        let served = serve(kind, &object);
+        self.finish_namespace(&name_of_namespace(kind, &object), write);
+        Ok(served)
+    }
+
+    /// Makes the changed fields the writer's. An emptied record stays empty but for this write.
+    fn track(&self, kind: &Kind, current: &Object, proposed: &mut Value, part: Part, write: &Write<'_>) {
+        let subresource = (part == Part::Status).then_some("status");
+        let reset = value_at(proposed, &["metadata", "managedFields"]).is_none();
+        if reset && value_at(current, &["metadata", "managedFields"]).is_some() {
+            let mut before = current.value().clone();
+            set_metadata(&mut before, "managedFields", Value::Null);
+            patch::track_update(&kind.kind, subresource, Some(&before), proposed, write.manager);
+        } else {
+            patch::track_update(&kind.kind, subresource, Some(current.value()), proposed, write.manager);
+        }
     }
 }
 
-/// The object as it is stored; a copy only where that differs from what is served.
-fn stored_form<'a>(kind: &Kind, served: &'a Object) -> Cow<'a, Value> {
-    if kind.conversion == Conversion::None {
-        return Cow::Borrowed(served.value());
-    }
-    let mut value = served.value().clone();
-    to_stored(kind, &mut value);
-    Cow::Owned(value)
+/// The name of a namespace that is being written; empty for all other kinds.
+fn name_of_namespace(kind: &Kind, object: &Object) -> String {
+    if *kind.shelf == *namespace::SHELF { object.name().to_owned() } else { String::new() }
 }
 
-fn wrong_name(kind: &Kind, name: &str, given: &str) -> ApiError {
-    let message = format!("Invalid value: {given:?}: field is immutable");
-    ApiError::invalid(kind, name, "metadata.name", &message)
+fn other_name(name: &str, given: &str) -> ApiError {
+    ApiError::bad_request(format!(
+        "the name of the object ({given}) does not match the name on the URL ({name})"
+    ))
 }
 
 /// Metadata that the server alone decides.

@@ -144,3 +144,20 @@ async fn a_collection_is_deleted_by_selector() {
     assert_eq!(deleted.items.len(), 2);
     assert_eq!(kubernetes.list("cm").len(), 1);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_namespace_deleted_over_http_keeps_its_contents_for_a_moment() {
+    let kubernetes = kubernetes();
+    kubernetes
+        .create(json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "x" } }))
+        .unwrap();
+    let mut object = config_map("a", json!({}));
+    object["metadata"]["namespace"] = json!("x");
+    kubernetes.create(object).unwrap();
+    let api: kube::Api<k8s_openapi::api::core::v1::Namespace> = kube::Api::all(client(&kubernetes));
+    let marked = api.delete("x", &DeleteParams::default()).await.unwrap().left().expect("terminating");
+    assert_eq!(marked.status.unwrap().phase.as_deref(), Some("Terminating"));
+    assert!(kubernetes.get("cm", "x", "a").is_some());
+    kubernetes.until("ns", |all| all.iter().all(|object| object.name() != "x").then_some(())).await.unwrap();
+    assert!(kubernetes.get("cm", "x", "a").is_none());
+}
