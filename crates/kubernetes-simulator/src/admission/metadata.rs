@@ -22,6 +22,41 @@ const LABEL_VALUE: &str = "a valid label must be an empty string or consist of a
 /// All annotations of an object together, in bytes.
 const ANNOTATIONS_LIMIT: usize = 256 * 1024;
 
+/// Removes optional members that are empty or null: servers do not store them.
+pub(super) fn tidy(kind: &str, object: &mut Value) {
+    const METADATA: &[&str] = &["labels", "annotations", "finalizers", "ownerReferences"];
+    tidy_at(object, "/metadata", METADATA);
+    match kind {
+        "Service" => {
+            tidy_at(object, "/spec", &["selector", "ports", "externalIPs", "loadBalancerSourceRanges"]);
+            tidy_at(object, "/spec", &["clusterIPs", "ipFamilies", "sessionAffinityConfig"]);
+            tidy_at(object, "/status", &["conditions"]);
+            tidy_at(object, "/status/loadBalancer", &["ingress"]);
+        }
+        "Node" => {
+            tidy_at(object, "/spec", &["taints", "podCIDRs"]);
+            tidy_at(object, "/status", &["addresses", "conditions", "capacity", "allocatable"]);
+        }
+        "ConfigMap" | "Secret" => tidy_at(object, "", &["data", "binaryData"]),
+        _ => {}
+    }
+}
+
+fn tidy_at(object: &mut Value, pointer: &str, members: &[&str]) {
+    let Some(Value::Object(map)) = object.pointer_mut(pointer) else { return };
+    for member in members {
+        let empty = match map.get(*member) {
+            Some(Value::Null) => true,
+            Some(Value::Array(list)) => list.is_empty(),
+            Some(Value::Object(inner)) => inner.is_empty(),
+            _ => false,
+        };
+        if empty {
+            map.remove(*member);
+        }
+    }
+}
+
 pub(super) fn validate(kind: &str, object: &Value) -> Result<(), Invalid> {
     let name = text_at(object, "/metadata/name");
     if name.is_empty() {

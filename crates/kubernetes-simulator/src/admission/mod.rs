@@ -68,6 +68,7 @@ impl Invalid {
 /// # Errors
 /// The first field that is not valid; nothing is allocated then.
 pub fn on_create(kind: &str, object: &mut Value, allocators: &mut Allocators) -> Result<(), Invalid> {
+    metadata::tidy(kind, object);
     metadata::validate(kind, object)?;
     match kind {
         "Service" => service::on_create(object, allocators),
@@ -92,6 +93,7 @@ pub fn on_update(
     object: &mut Value,
     allocators: &mut Allocators,
 ) -> Result<(), Invalid> {
+    metadata::tidy(kind, object);
     metadata::validate(kind, object)?;
     match kind {
         "Service" => service::on_update(old, object, allocators),

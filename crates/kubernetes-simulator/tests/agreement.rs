@@ -1,0 +1,96 @@
+//! One suite of behaviours, run against the simulator and against a real kube-apiserver.
+//!
+//! The real one is started from `KUBEBUILDER_ASSETS` (a folder with `etcd` and `kube-apiserver`, of
+//! any version from 1.20 on); where the variable is unset that half is skipped and says so. Where the
+//! two differ, the simulator is wrong.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::print_stderr)]
+
+#[path = "agreement/apply.rs"]
+mod apply;
+#[path = "agreement/caller.rs"]
+mod caller;
+#[path = "agreement/collections.rs"]
+mod collections;
+#[path = "agreement/kubelets.rs"]
+mod kubelets;
+#[path = "agreement/objects.rs"]
+mod objects;
+#[path = "agreement/patches.rs"]
+mod patches;
+#[path = "agreement/real.rs"]
+mod real;
+#[path = "agreement/services.rs"]
+mod services;
+#[path = "agreement/watches.rs"]
+mod watches;
+
+use caller::Caller;
+use kubernetes_simulator::{Kubernetes, Options};
+
+/// Each behaviour is a test against the simulator and a step of the run against a real server.
+macro_rules! behaviours {
+    ($($file:ident: $($name:ident),* $(,)?;)*) => {
+        mod simulator {
+            $($(
+                #[tokio::test(start_paused = true)]
+                async fn $name() {
+                    let kubernetes = super::Kubernetes::new(super::Options::default());
+                    let client = kube::Client::new(kubernetes.router(), "default");
+                    super::$file::$name(super::Caller::new(client, stringify!($name)).await).await;
+                }
+            )*)*
+        }
+
+        async fn run_all(client: &kube::Client) -> (usize, Vec<String>) {
+            let mut failures = vec![];
+            let mut count = 0;
+            $($(
+                let caller = Caller::new(client.clone(), stringify!($name)).await;
+                count += 1;
+                if tokio::spawn($file::$name(caller)).await.is_err() {
+                    failures.push(concat!(stringify!($file), "::", stringify!($name)).to_owned());
+                }
+            )*)*
+            (count, failures)
+        }
+    };
+}
+
+behaviours! {
+    objects:
+        create_and_create_again, names_are_generated, update_under_a_version, update_without_a_version,
+        update_of_another_name, an_update_that_changes_nothing_keeps_the_version, status_is_apart,
+        a_finalizer_holds_an_object, deletion_under_preconditions, a_lease_is_taken_by_one,
+        a_dry_run_stores_nothing, what_is_not_there;
+    patches:
+        merge_patch, json_patch, strategic_patch_of_a_service, strategic_patch_of_addresses,
+        patch_under_a_version, patches_that_are_none;
+    collections:
+        pages, labels_select, fields_select, a_collection_is_deleted, tables;
+    watches:
+        changes_come_in_order, a_watch_resumes, a_watch_follows_its_selector, a_watch_ends_in_time;
+    services:
+        cluster_addresses, node_ports, node_ports_follow_the_type, health_check_ports, refusals,
+        nodes_are_tainted, events_in_both_groups;
+    apply:
+        apply_creates_and_repeats, apply_removes_what_it_drops, apply_conflicts, apply_after_an_update,
+        apply_without_a_manager;
+    kubelets:
+        a_machine_becomes_a_node, a_silent_node_is_unknown, pretend_pods_answer;
+}
+
+#[test]
+fn kube_apiserver() {
+    let Some(assets) = std::env::var_os("KUBEBUILDER_ASSETS") else {
+        println!("skipped: KUBEBUILDER_ASSETS names no folder with etcd and kube-apiserver");
+        return;
+    };
+    let server = real::Server::start(assets.as_ref());
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let (count, failures) = runtime.block_on(async {
+        let client = server.client().await;
+        run_all(&client).await
+    });
+    drop(server);
+    assert!(failures.is_empty(), "{} of {count} behaviours differ: {failures:#?}", failures.len());
+}
