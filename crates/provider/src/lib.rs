@@ -1,1 +1,29 @@
 //! Observed state, one writer per shared resource, applying plans.
+//!
+//! A [`Provider`] takes Services and Nodes as they are in Kubernetes, asks the planner what has to be done,
+//! and does it: public IPs in parallel, load balancers, the security group and scale sets each by one writer
+//! that serves everybody who waits with one write. What it knows of Azure it reads once for all who ask.
+
+mod azure;
+mod cluster_state;
+mod collection;
+mod failure;
+mod fingerprint;
+mod instance;
+mod load_balancer;
+mod membership;
+mod moment;
+mod observed;
+mod outcome;
+mod provider;
+mod public_ip;
+mod repeats;
+mod scale_set;
+mod security_group;
+mod service;
+mod writer;
+
+pub use cluster_state::ClusterState;
+pub use outcome::{Ensured, Existence, Instance, ServiceError};
+pub use planner::Notice;
+pub use provider::{Options, Provider};

@@ -1,0 +1,184 @@
+//! Calls to Azure, their failures in the terms that writers decide by, and a line in the log for every write.
+
+use std::fmt::Write as _;
+
+use arm::{Accepted, ApiVersion, Class, Client, Listing, Operation};
+use azure_types::ResourceId;
+use planner::{Action, Document, Step};
+use serde::de::DeserializeOwned;
+use tokio::time::Instant;
+use tracing::{info, warn};
+
+use crate::failure::{Failure, Kind};
+
+/// Codes of refusals that are about the caller or the place, never about one object of a batch.
+const ABOUT_US: &[&str] = &[
+    "RequestDisallowedByPolicy",
+    "ScopeLocked",
+    "MissingSubscriptionRegistration",
+    "ReadOnlyDisabledSubscription",
+    "SubscriptionNotFound",
+    "InvalidAuthenticationTokenTenant",
+];
+
+/// What an error of the client means.
+pub(crate) fn failure(error: &arm::Error) -> Failure {
+    let kind = if error.is_not_found() {
+        Kind::Missing
+    } else if error.is_precondition_failed() || error.is_superseded() {
+        Kind::Changed
+    } else if error.is_authentication()
+        || error.status() == Some(403)
+        || ABOUT_US.iter().any(|code| error.has_code(code))
+    {
+        Kind::Denied
+    } else if error.is_throttled() || error.is_conflict_in_progress() {
+        Kind::Busy
+    } else if error.is_transient() {
+        if error.service().is_some() { Kind::Busy } else { Kind::Unanswered }
+    } else if error.is_limit() {
+        Kind::Limited
+    } else if error.is_refusal() {
+        Kind::Refused
+    } else {
+        match error {
+            arm::Error::Malformed { .. } => Kind::Unanswered,
+            _ => Kind::Denied,
+        }
+    };
+    Failure { kind, message: error.to_string(), after: error.retry_after() }
+}
+
+/// The client with the words of this crate. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct Azure {
+    client: Client,
+}
+
+/// A write that Azure has taken on.
+#[derive(Debug)]
+pub(crate) struct Begun<T> {
+    /// The document as it will be; deletions have none.
+    pub(crate) document: Option<T>,
+    /// What tells how it ends; `None` where it has ended well.
+    pub(crate) operation: Option<Operation>,
+}
+
+impl Azure {
+    pub(crate) fn new(client: Client) -> Self {
+        Self { client }
+    }
+
+    /// Reads a whole list.
+    pub(crate) async fn list<T: DeserializeOwned>(
+        &self,
+        listing: &Listing,
+        version: ApiVersion,
+        query: &[(&str, &str)],
+    ) -> Result<Vec<T>, Failure> {
+        self.client.list(listing, version, query, Class::Refresh).await.map_err(|error| failure(&error))
+    }
+
+    /// Reads one resource; `None` where Azure says that it is not there.
+    pub(crate) async fn get<T: DeserializeOwned>(
+        &self,
+        id: &ResourceId,
+        version: ApiVersion,
+    ) -> Result<Option<T>, Failure> {
+        self.client.get_optional(id, version, Class::Refresh).await.map_err(|error| failure(&error))
+    }
+
+    /// Carries out a step that writes a document, waits for the end, and gives the document as it is then.
+    pub(crate) async fn put<T: DeserializeOwned>(
+        &self,
+        step: &Step,
+        version: ApiVersion,
+    ) -> Result<T, Failure> {
+        let started = Instant::now();
+        let document = required(step)?;
+        let etag = step.if_match.as_deref();
+        let result = self.client.put_and_wait(&step.target, version, document, etag, class(step)).await;
+        finished(step, started, result)
+    }
+
+    /// Sends a step that writes a document, and does not wait for the end.
+    pub(crate) async fn begin_put<T: DeserializeOwned>(
+        &self,
+        step: &Step,
+        version: ApiVersion,
+    ) -> Result<Begun<T>, Failure> {
+        let started = Instant::now();
+        let document = required(step)?;
+        let etag = step.if_match.as_deref();
+        let result = self.client.put(&step.target, version, document, etag, class(step)).await;
+        finished(step, started, result).map(|accepted: Accepted<T>| Begun {
+            document: accepted.body,
+            operation: accepted.operation,
+        })
+    }
+
+    /// Deletes a resource and waits until it is gone.
+    pub(crate) async fn delete(&self, step: &Step, version: ApiVersion) -> Result<(), Failure> {
+        let started = Instant::now();
+        let result = self.client.delete_and_wait(&step.target, version, Class::Delete).await;
+        finished(step, started, result)
+    }
+
+    /// Asks for a deletion and does not wait for the end.
+    pub(crate) async fn begin_delete(&self, step: &Step, version: ApiVersion) -> Result<Begun<()>, Failure> {
+        let started = Instant::now();
+        let result = self.client.delete(&step.target, version, None, Class::Delete).await;
+        finished(step, started, result)
+            .map(|accepted| Begun { document: None, operation: accepted.operation })
+    }
+
+    /// How an operation ended, waiting for it.
+    pub(crate) async fn outcome(&self, operation: &Operation) -> Result<(), Failure> {
+        self.client.wait(operation).await.map_err(|error| failure(&error))
+    }
+}
+
+fn required(step: &Step) -> Result<&Document, Failure> {
+    let missing = || Failure::new(Kind::Denied, format!("the plan for {} holds no document", step.target));
+    step.document.as_ref().ok_or_else(missing)
+}
+
+fn class(step: &Step) -> Class {
+    if step.action == Action::Delete { Class::Delete } else { Class::Create }
+}
+
+/// The Services that a step is for, as logs show them: not all of hundreds.
+fn owners(step: &Step) -> String {
+    const SHOWN: usize = 8;
+    let mut text = String::new();
+    for key in step.on_behalf_of.iter().take(SHOWN) {
+        let separator = if text.is_empty() { "" } else { ", " };
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{separator}{key}");
+    }
+    if let Some(more) = step.on_behalf_of.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+        let _ = write!(text, " and {more} more");
+    }
+    text
+}
+
+fn finished<T>(step: &Step, started: Instant, result: Result<T, arm::Error>) -> Result<T, Failure> {
+    let milliseconds = started.elapsed().as_millis();
+    let action = match step.action {
+        Action::Create => "create",
+        Action::Update => "update",
+        Action::Delete => "delete",
+    };
+    let changes = step.changes.join("; ");
+    match result {
+        Ok(value) => {
+            info!(action, resource = %step.target, owners = owners(step), milliseconds, changes, "wrote to Azure");
+            Ok(value)
+        }
+        Err(error) => {
+            warn!(action, resource = %step.target, owners = owners(step), milliseconds, changes, %error,
+                "a write to Azure failed");
+            Err(failure(&error))
+        }
+    }
+}

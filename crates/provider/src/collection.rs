@@ -1,0 +1,246 @@
+//! Versioned knowledge of the resources of one list.
+//!
+//! An asker says since which [`Moment`] the answer must have been read. Askers who wait at the same time
+//! share one request. Answers to our own writes count as readings. A request that fails is an error for
+//! everybody who waits for it, never an empty list.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use parking_lot::Mutex;
+
+use crate::failure::Failure;
+use crate::moment::Moment;
+
+/// Reads the whole list.
+pub(crate) type Fetch<T> = Box<dyn Fn() -> BoxFuture<'static, Result<Vec<T>, Failure>> + Send + Sync>;
+
+/// The resources of one list, by name without regard to case.
+pub(crate) struct Collection<T> {
+    fetch: Fetch<T>,
+    name_of: fn(&T) -> String,
+    known: Mutex<Known<T>>,
+    flight: tokio::sync::Mutex<()>,
+}
+
+struct Known<T> {
+    entries: BTreeMap<String, Entry<T>>,
+    /// When the latest complete list was asked for.
+    listed: Moment,
+    /// Nothing read before this counts any more.
+    floor: Moment,
+    /// The latest failed request, for those who waited for it.
+    failed: Option<(Moment, Failure)>,
+}
+
+struct Entry<T> {
+    /// Absent where our own deletion succeeded.
+    document: Option<Arc<T>>,
+    as_of: Moment,
+}
+
+impl<T> fmt::Debug for Collection<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let known = self.known.lock();
+        f.debug_struct("Collection").field("entries", &known.entries.len()).field("listed", &known.listed).finish()
+    }
+}
+
+impl<T: Send + Sync + 'static> Collection<T> {
+    /// Nothing known yet. `name_of` gives a document's name, in any case.
+    pub(crate) fn new(name_of: fn(&T) -> String, fetch: Fetch<T>) -> Self {
+        let known =
+            Known { entries: BTreeMap::new(), listed: Moment::ANY, floor: Moment::ANY, failed: None };
+        Self { fetch, name_of, known: Mutex::new(known), flight: tokio::sync::Mutex::default() }
+    }
+
+    /// Every resource, as read after `since`.
+    pub(crate) async fn all(&self, since: Moment) -> Result<Vec<Arc<T>>, Failure> {
+        self.read(since, |known, since| {
+            (known.listed > since.max(known.floor)).then(|| known.present())
+        })
+        .await
+    }
+
+    /// One resource, as read after `since`; `None` where it is known to be absent.
+    pub(crate) async fn one(&self, name: &str, since: Moment) -> Result<Option<Arc<T>>, Failure> {
+        let name = name.to_ascii_lowercase();
+        self.read(since, move |known, since| {
+            let entry = known.entries.get(&name);
+            let as_of = entry.map_or(known.listed, |entry| entry.as_of.max(known.listed));
+            (as_of > since.max(known.floor)).then(|| entry.and_then(|entry| entry.document.clone()))
+        })
+        .await
+    }
+
+    async fn read<A>(
+        &self,
+        since: Moment,
+        answer: impl Fn(&Known<T>, Moment) -> Option<A>,
+    ) -> Result<A, Failure> {
+        let came = Moment::now();
+        loop {
+            if let Some(answer) = answer(&self.known.lock(), since) {
+                return Ok(answer);
+            }
+            let flight = self.flight.lock().await;
+            {
+                let known = self.known.lock();
+                if let Some(answer) = answer(&known, since) {
+                    return Ok(answer);
+                }
+                if let Some((asked, failure)) = &known.failed
+                    && *asked > came
+                {
+                    return Err(failure.clone());
+                }
+            }
+            // Others who are about to ask at this moment may join the request that is not sent yet.
+            tokio::task::yield_now().await;
+            let asked = Moment::now();
+            let result = (self.fetch)().await;
+            let mut known = self.known.lock();
+            match result {
+                Ok(documents) => known.take(asked, documents, self.name_of),
+                Err(failure) => {
+                    known.failed = Some((asked, failure.clone()));
+                    return Err(failure);
+                }
+            }
+            drop(known);
+            drop(flight);
+        }
+    }
+
+    /// Whatever is known of one resource, however old.
+    pub(crate) fn known(&self, name: &str) -> Option<Arc<T>> {
+        self.known.lock().entries.get(&name.to_ascii_lowercase())?.document.clone()
+    }
+
+    /// Takes over the answer to a write of our own (or a reading of this resource alone).
+    pub(crate) fn store(&self, document: T) -> Arc<T> {
+        let document = Arc::new(document);
+        let entry = Entry { document: Some(Arc::clone(&document)), as_of: Moment::now() };
+        self.known.lock().entries.insert((self.name_of)(&document).to_ascii_lowercase(), entry);
+        document
+    }
+
+    /// Takes note of a deletion of our own.
+    pub(crate) fn remove(&self, name: &str) {
+        let entry = Entry { document: None, as_of: Moment::now() };
+        self.known.lock().entries.insert(name.to_ascii_lowercase(), entry);
+    }
+
+    /// Something happened that may have changed any of the resources: what was read before counts no more.
+    pub(crate) fn distrust(&self) {
+        self.known.lock().floor = Moment::now();
+    }
+}
+
+impl<T> Known<T> {
+    fn present(&self) -> Vec<Arc<T>> {
+        self.entries.values().filter_map(|entry| entry.document.clone()).collect()
+    }
+
+    fn take(&mut self, asked: Moment, documents: Vec<T>, name_of: fn(&T) -> String) {
+        // What we wrote after the list was asked for is newer than the list.
+        self.entries.retain(|_, entry| entry.as_of > asked);
+        for document in documents {
+            let name = name_of(&document).to_ascii_lowercase();
+            self.entries
+                .entry(name)
+                .or_insert_with(|| Entry { document: Some(Arc::new(document)), as_of: asked });
+        }
+        self.listed = asked;
+        self.failed = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
+
+    use super::*;
+    use crate::failure::Kind;
+
+    struct World {
+        reads: AtomicUsize,
+        names: Mutex<Result<Vec<&'static str>, Failure>>,
+    }
+
+    fn collection(names: &[&'static str]) -> (Arc<World>, Arc<Collection<String>>) {
+        let world = Arc::new(World { reads: AtomicUsize::new(0), names: Mutex::new(Ok(names.to_vec())) });
+        let azure = Arc::clone(&world);
+        let fetch: Fetch<String> = Box::new(move || {
+            let azure = Arc::clone(&azure);
+            Box::pin(async move {
+                azure.reads.fetch_add(1, Ordering::Relaxed);
+                let names = azure.names.lock().clone();
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                Ok(names?.into_iter().map(str::to_owned).collect())
+            })
+        });
+        (world, Arc::new(Collection::new(|name: &String| name.clone(), fetch)))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn questions_of_one_moment_share_one_request() {
+        let (world, list) = collection(&["a", "b"]);
+        let questions = (0..50).map(|_| async { list.all(Moment::now()).await.unwrap().len() });
+        assert!(futures::future::join_all(questions).await.into_iter().all(|count| count == 2));
+        assert_eq!(world.reads.load(Ordering::Relaxed), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_asked_for_before_the_cause_does_not_count() {
+        let (world, list) = collection(&["a"]);
+        let early = tokio::spawn({
+            let list = Arc::clone(&list);
+            async move { list.all(Moment::ANY).await.unwrap().len() }
+        });
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        *world.names.lock() = Ok(vec!["a", "b"]);
+        assert_eq!(list.all(Moment::now()).await.unwrap().len(), 2);
+        assert_eq!(early.await.unwrap(), 1);
+        assert_eq!(list.all(Moment::ANY).await.unwrap().len(), 2);
+        assert_eq!(world.reads.load(Ordering::Relaxed), 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn our_own_writes_are_newer_than_a_list_that_was_under_way() {
+        let (_world, list) = collection(&["a", "b"]);
+        let reading = tokio::spawn({
+            let list = Arc::clone(&list);
+            async move { list.all(Moment::ANY).await.unwrap() }
+        });
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        list.remove("A");
+        list.store("c".to_owned());
+        let names: Vec<String> = reading.await.unwrap().iter().map(|name| (**name).clone()).collect();
+        assert_eq!(names, ["b", "c"]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_failed_request_is_an_error_for_all_who_waited_and_never_an_empty_list() {
+        let (world, list) = collection(&["a"]);
+        *world.names.lock() = Err(Failure::new(Kind::Busy, "503"));
+        let questions = (0..20).map(|_| async { list.one("a", Moment::now()).await });
+        assert!(futures::future::join_all(questions).await.into_iter().all(|answer| answer.is_err()));
+        assert_eq!(world.reads.load(Ordering::Relaxed), 1);
+        *world.names.lock() = Ok(vec!["a"]);
+        assert!(list.one("A", Moment::ANY).await.unwrap().is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn distrust_forces_the_next_reading() {
+        let (world, list) = collection(&["a"]);
+        list.all(Moment::ANY).await.unwrap();
+        list.store("x".to_owned());
+        list.distrust();
+        assert!(list.one("x", Moment::ANY).await.unwrap().is_none());
+        assert_eq!(world.reads.load(Ordering::Relaxed), 2);
+    }
+}

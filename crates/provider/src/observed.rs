@@ -1,0 +1,289 @@
+//! What is known of Azure, each list read once for all who ask.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arm::{ApiVersion, Listing};
+use azure_types::{
+    LoadBalancer, NetworkInterface, PublicIpAddress, ResourceId, ScaleSet, ScaleSetInstance, SecurityGroup,
+    Subnet, Word,
+};
+use futures::future::BoxFuture;
+use parking_lot::Mutex;
+use planner::Cluster;
+use tokio::time::sleep;
+
+use crate::azure::Azure;
+use crate::collection::{Collection, Fetch};
+use crate::failure::{Failure, Kind};
+use crate::moment::Moment;
+
+const NETWORK: &str = "Microsoft.Network";
+const COMPUTE: &str = "Microsoft.Compute";
+/// How often a resource is looked at on which somebody's operation runs.
+const SETTLE_PAUSE: Duration = Duration::from_secs(3);
+/// How many looks it gets: a quarter of an hour.
+const SETTLE_LOOKS: u32 = 300;
+
+/// Collections by resource group or by resource, made when first asked for.
+type ById<T> = Mutex<HashMap<ResourceId, Arc<Collection<T>>>>;
+
+/// What is known of Azure.
+pub(crate) struct Observed {
+    azure: Azure,
+    /// When this process began to look: older knowledge there is none.
+    pub(crate) started: Moment,
+    load_balancers: Collection<LoadBalancer>,
+    security_group: Option<Collection<SecurityGroup>>,
+    public_ips: ById<PublicIpAddress>,
+    scale_sets: ById<ScaleSet>,
+    instances: ById<ScaleSetInstance>,
+    interfaces: ById<NetworkInterface>,
+    subnets: ById<Subnet>,
+    instance_query: &'static [(&'static str, &'static str)],
+}
+
+/// Whether an operation runs on the resource or not, and how the last one ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    /// No operation runs; the last one succeeded.
+    Succeeded,
+    /// No operation runs; the last one failed.
+    Failed,
+    /// An operation runs.
+    Running,
+}
+
+impl State {
+    /// Reads a provisioning state; a document without one is settled.
+    pub(crate) fn of(word: Option<&Word>) -> Self {
+        match word {
+            None => Self::Succeeded,
+            Some(word) if word.is("Succeeded") => Self::Succeeded,
+            Some(word) if word.is("Failed") || word.is("Canceled") => Self::Failed,
+            Some(_) => Self::Running,
+        }
+    }
+}
+
+fn fetch<T, F>(read: F) -> Fetch<T>
+where
+    F: Fn() -> BoxFuture<'static, Result<Vec<T>, Failure>> + Send + Sync + 'static,
+{
+    Box::new(read)
+}
+
+fn named(name: Option<&String>, id: Option<&ResourceId>) -> String {
+    name.cloned().or_else(|| id.map(|id| id.name().to_owned())).unwrap_or_default()
+}
+
+impl Observed {
+    /// Nothing known yet.
+    pub(crate) fn new(azure: Azure, cluster: &Cluster) -> Self {
+        let group = cluster.network_group(cluster.config.load_balancer_resource_group());
+        let listing = Listing::of(&group, NETWORK, "loadBalancers");
+        let load_balancers = Collection::new(
+            |document: &LoadBalancer| named(document.name.as_ref(), document.id.as_ref()),
+            list(azure.clone(), listing, ApiVersion::NETWORK, &[], true),
+        );
+        let security_group = cluster.security_group_id().map(|id| {
+            Collection::new(
+                |document: &SecurityGroup| named(document.name.as_ref(), document.id.as_ref()),
+                one(azure.clone(), id),
+            )
+        });
+        let without_view = cluster.config.list_vmss_virtual_machines_without_instance_view;
+        Self {
+            azure,
+            started: Moment::now(),
+            load_balancers,
+            security_group,
+            public_ips: Mutex::default(),
+            scale_sets: Mutex::default(),
+            instances: Mutex::default(),
+            interfaces: Mutex::default(),
+            subnets: Mutex::default(),
+            instance_query: if without_view { &[] } else { &[("$expand", "instanceView")] },
+        }
+    }
+
+    /// The load balancers of their resource group.
+    pub(crate) fn load_balancers(&self) -> &Collection<LoadBalancer> {
+        &self.load_balancers
+    }
+
+    /// The one security group; `None` where none is configured.
+    pub(crate) fn security_group(&self) -> Option<&Collection<SecurityGroup>> {
+        self.security_group.as_ref()
+    }
+
+    /// The public IPs of a resource group.
+    pub(crate) fn public_ips(&self, group: &ResourceId) -> Arc<Collection<PublicIpAddress>> {
+        collection(&self.public_ips, group, || {
+            let listing = Listing::of(group, NETWORK, "publicIPAddresses");
+            Collection::new(
+                |document: &PublicIpAddress| named(document.name.as_ref(), document.id.as_ref()),
+                list(self.azure.clone(), listing, ApiVersion::NETWORK, &[], true),
+            )
+        })
+    }
+
+    /// Public IPs may have changed because a load balancer did.
+    pub(crate) fn distrust_public_ips(&self) {
+        for known in self.public_ips.lock().values() {
+            known.distrust();
+        }
+    }
+
+    /// The scale sets of a resource group.
+    pub(crate) fn scale_sets(&self, group: &ResourceId) -> Arc<Collection<ScaleSet>> {
+        collection(&self.scale_sets, group, || {
+            let listing = Listing::of(group, COMPUTE, "virtualMachineScaleSets");
+            Collection::new(
+                |document: &ScaleSet| named(document.name.as_ref(), document.id.as_ref()),
+                list(self.azure.clone(), listing, ApiVersion::COMPUTE, &[], true),
+            )
+        })
+    }
+
+    /// The instances of a scale set, by number. A scale set that is gone is a failure that says so.
+    pub(crate) fn instances(&self, scale_set: &ResourceId) -> Arc<Collection<ScaleSetInstance>> {
+        collection(&self.instances, scale_set, || {
+            let listing = Listing::children(scale_set, "virtualMachines");
+            Collection::new(
+                |document: &ScaleSetInstance| named(document.instance_id.as_ref(), document.id.as_ref()),
+                list(self.azure.clone(), listing, ApiVersion::COMPUTE, self.instance_query, false),
+            )
+        })
+    }
+
+    /// The network interfaces of a scale set's instances.
+    pub(crate) fn interfaces(&self, scale_set: &ResourceId) -> Arc<Collection<NetworkInterface>> {
+        collection(&self.interfaces, scale_set, || {
+            let listing = Listing::children(scale_set, "networkInterfaces");
+            // Names recur from instance to instance; ids do not.
+            let id = |document: &NetworkInterface| {
+                document.id.as_ref().map(|id| id.as_str().to_owned()).unwrap_or_default()
+            };
+            Collection::new(id, list(self.azure.clone(), listing, ApiVersion::SCALE_SET_NETWORK, &[], false))
+        })
+    }
+
+    /// A subnet.
+    pub(crate) async fn subnet(&self, id: &ResourceId, since: Moment) -> Result<Option<Arc<Subnet>>, Failure> {
+        let known = collection(&self.subnets, id, || {
+            Collection::new(
+                |document: &Subnet| named(document.name.as_ref(), document.id.as_ref()),
+                one(self.azure.clone(), id.clone()),
+            )
+        });
+        known.one(id.name(), since).await
+    }
+
+    /// A load balancer on which no operation runs, as read after `since`.
+    pub(crate) async fn settled_load_balancer(
+        &self,
+        id: &ResourceId,
+        since: Moment,
+    ) -> Result<Option<Arc<LoadBalancer>>, Failure> {
+        let mut document = self.load_balancers.one(id.name(), since).await?;
+        for _ in 0..SETTLE_LOOKS {
+            let running = document.as_deref().is_some_and(|document| {
+                let state = document.properties.as_ref().and_then(|p| p.provisioning_state.as_ref());
+                State::of(state) == State::Running
+            });
+            if !running {
+                return Ok(document);
+            }
+            sleep(SETTLE_PAUSE).await;
+            document = match self.azure.get::<LoadBalancer>(id, ApiVersion::NETWORK).await? {
+                Some(fresh) => Some(self.load_balancers.store(fresh)),
+                None => {
+                    self.load_balancers.remove(id.name());
+                    None
+                }
+            };
+        }
+        Err(still_running(id))
+    }
+
+    /// The security group with no operation running on it, as read after `since`.
+    pub(crate) async fn settled_security_group(
+        &self,
+        id: &ResourceId,
+        since: Moment,
+    ) -> Result<Arc<SecurityGroup>, Failure> {
+        let absent = || {
+            let message = format!(
+                "security group {id} does not exist: create it, or correct securityGroupName and \
+                 securityGroupResourceGroup in the cloud configuration"
+            );
+            Failure::new(Kind::Missing, message)
+        };
+        let known = self.security_group.as_ref().ok_or_else(absent)?;
+        let mut document = known.one(id.name(), since).await?.ok_or_else(absent)?;
+        for _ in 0..SETTLE_LOOKS {
+            let state = document.properties.as_ref().and_then(|p| p.provisioning_state.as_ref());
+            if State::of(state) != State::Running {
+                return Ok(document);
+            }
+            sleep(SETTLE_PAUSE).await;
+            let fresh = self.azure.get::<SecurityGroup>(id, ApiVersion::NETWORK).await?.ok_or_else(absent)?;
+            document = known.store(fresh);
+        }
+        Err(still_running(id))
+    }
+}
+
+fn still_running(id: &ResourceId) -> Failure {
+    Failure::new(Kind::Busy, format!("{id}: another operation has been running on it for a quarter of an hour"))
+}
+
+fn collection<T>(
+    all: &ById<T>,
+    id: &ResourceId,
+    new: impl FnOnce() -> Collection<T>,
+) -> Arc<Collection<T>> {
+    let mut all = all.lock();
+    if let Some(known) = all.get(id) {
+        return Arc::clone(known);
+    }
+    let known = Arc::new(new());
+    all.insert(id.clone(), Arc::clone(&known));
+    known
+}
+
+/// Reads a list. With `missing_is_empty` a resource group that does not exist holds nothing
+/// (`spec/azure-client.md`, section 7).
+fn list<T>(
+    azure: Azure,
+    listing: Listing,
+    version: ApiVersion,
+    query: &'static [(&'static str, &'static str)],
+    missing_is_empty: bool,
+) -> Fetch<T>
+where
+    T: serde::de::DeserializeOwned + Send + Sync + 'static,
+{
+    fetch(move || {
+        let (azure, listing) = (azure.clone(), listing.clone());
+        Box::pin(async move {
+            match azure.list(&listing, version, query).await {
+                Err(failure) if failure.is_missing() && missing_is_empty => Ok(Vec::new()),
+                other => other,
+            }
+        })
+    })
+}
+
+/// Reads one network resource as a list of one or none.
+fn one<T>(azure: Azure, id: ResourceId) -> Fetch<T>
+where
+    T: serde::de::DeserializeOwned + Send + Sync + 'static,
+{
+    fetch(move || {
+        let (azure, id) = (azure.clone(), id.clone());
+        Box::pin(async move { Ok(azure.get(&id, ApiVersion::NETWORK).await?.into_iter().collect()) })
+    })
+}

@@ -1,0 +1,326 @@
+//! The provider: one handle on everything that knows and changes Azure.
+
+use std::collections::{BTreeSet, HashSet};
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use arm::Clock;
+use azure_types::{ScaleSet, ScaleSetInstance};
+use k8s::{Node, ObjectKey, Service};
+use parking_lot::Mutex;
+use planner::{Cluster, ClusterPlan, Flavor, ServiceIntent, ServiceRemoval, backend_pool};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use crate::azure::Azure;
+use crate::failure::{self, Failure};
+use crate::load_balancer::SharedLoadBalancer;
+use crate::membership::Membership;
+use crate::moment::Moment;
+use crate::observed::Observed;
+use crate::public_ip::PublicIps;
+use crate::security_group::{RecentlyProgrammed, SharedSecurityGroup};
+use crate::writer::{Pace, Writer};
+use crate::{ClusterState, Ensured, Existence, Instance, Notice, ServiceError};
+
+/// Times and bounds. The defaults suit production.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// How long a write of a shared resource waits at most for Services that are on their way to it (their
+    /// public IP is being written). Services that are alone never wait.
+    pub linger: Duration,
+    /// How many public IPs are written or deleted at the same time.
+    pub public_ip_parallelism: usize,
+    /// How often the list of public IPs is looked at while some are being written or deleted.
+    pub public_ip_look: Duration,
+    /// The first wait where Azure is busy and does not say how long; doubled each time.
+    pub busy: Duration,
+    /// The wall clock, for the age of Nodes.
+    pub clock: Clock,
+    /// Ends all work at once when cancelled; what was cut short is taken up by whoever comes next.
+    pub stop: CancellationToken,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            linger: Duration::from_secs(5),
+            public_ip_parallelism: 64,
+            public_ip_look: Duration::from_secs(2),
+            busy: Duration::from_secs(2),
+            clock: Clock::system(),
+            stop: CancellationToken::new(),
+        }
+    }
+}
+
+/// Everything that knows and changes Azure on behalf of one cluster. Cheap to clone; the work ends with the
+/// last clone (or with [`Options::stop`]).
+#[derive(Clone)]
+pub struct Provider(Arc<Inner>);
+
+pub(crate) struct Inner {
+    pub(crate) cluster: Arc<Cluster>,
+    pub(crate) state: ClusterState,
+    pub(crate) clock: Clock,
+    pub(crate) observed: Arc<Observed>,
+    pub(crate) public_ips: Arc<PublicIps>,
+    pub(crate) membership: Arc<Membership>,
+    pub(crate) recently: Arc<RecentlyProgrammed>,
+    azure: Azure,
+    pace: Pace,
+    stop: CancellationToken,
+    external: OnceLock<Writer<SharedLoadBalancer>>,
+    internal: OnceLock<Writer<SharedLoadBalancer>>,
+    security_group: OnceLock<Writer<SharedSecurityGroup>>,
+    /// The Services that were looked at since this process started.
+    seen: Mutex<HashSet<ObjectKey>>,
+    _guard: DropGuard,
+}
+
+impl fmt::Debug for Provider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Provider({})", self.0.cluster.name)
+    }
+}
+
+impl Inner {
+    pub(crate) fn load_balancer(&self, flavor: Flavor) -> Writer<SharedLoadBalancer> {
+        let cell = match flavor {
+            Flavor::External => &self.external,
+            Flavor::Internal => &self.internal,
+        };
+        let start = || {
+            let resource = SharedLoadBalancer {
+                cluster: Arc::clone(&self.cluster),
+                flavor,
+                azure: self.azure.clone(),
+                observed: Arc::clone(&self.observed),
+                public_ips: Arc::clone(&self.public_ips),
+                membership: Arc::clone(&self.membership),
+            };
+            Writer::start(resource, self.pace, self.stop.clone())
+        };
+        cell.get_or_init(start).clone()
+    }
+
+    pub(crate) fn security_group(&self) -> Result<Writer<SharedSecurityGroup>, ServiceError> {
+        let Some(id) = self.cluster.security_group_id() else {
+            return Err(failure::retry(
+                "no security group is configured: set securityGroupName in the cloud configuration",
+                None,
+            ));
+        };
+        let start = || {
+            let resource = SharedSecurityGroup {
+                id,
+                cluster: Arc::clone(&self.cluster),
+                azure: self.azure.clone(),
+                observed: Arc::clone(&self.observed),
+                state: self.state.clone(),
+                recently: Arc::clone(&self.recently),
+            };
+            Writer::start(resource, self.pace, self.stop.clone())
+        };
+        Ok(self.security_group.get_or_init(start).clone())
+    }
+
+    /// Since when a Service must be judged. The first look of this process takes what was read since it
+    /// started; whoever comes again asks what has become of it, and gets what is read from now on.
+    pub(crate) fn look_again(&self, key: &ObjectKey) -> Moment {
+        if self.seen.lock().insert(key.clone()) { self.observed.started } else { Moment::now() }
+    }
+
+    /// A Service is gone.
+    pub(crate) fn forget(&self, key: &ObjectKey) {
+        self.seen.lock().remove(key);
+    }
+
+    async fn update_nodes(&self) -> Result<(), Failure> {
+        let since = Moment::now();
+        let mut pools = Vec::new();
+        for flavor in Flavor::BOTH {
+            let name = self.cluster.load_balancer_name(flavor);
+            // What nodes are in is their own matter; of the load balancer only the pools' names count.
+            let known = self.observed.load_balancers().one(&name, self.observed.started).await?;
+            if let Some(document) = known {
+                pools.extend(backend_pool::pools_to_fill(&self.cluster, flavor, Some(&document), &document));
+            }
+        }
+        self.membership.join(&pools, since).await.map_err(|error| match error {
+            ServiceError::Refused { message, .. } => Failure::new(failure::Kind::Denied, message),
+            ServiceError::Retry { message, after, .. } => {
+                Failure { kind: failure::Kind::Busy, message, after }
+            }
+        })
+    }
+
+    /// The Services whose security rules name nodes.
+    fn services_at_nodes(&self) -> Vec<Arc<Service>> {
+        let mut services = self.state.services();
+        services.retain(|service| {
+            service.wants_load_balancer()
+                && !k8s::is_deleting(&service.metadata)
+                && ServiceIntent::from_service(&self.cluster, service).is_ok_and(|intent| !intent.floating_ip)
+        });
+        services
+    }
+
+    async fn dry_run(&self) -> Result<ClusterPlan, Failure> {
+        let since = Moment::now();
+        let services = self.state.services();
+        let nodes = self.state.nodes();
+        let mut observed = planner::Observed::default();
+        let load_balancers = self.observed.load_balancers().all(since).await?;
+        observed.load_balancers = load_balancers.iter().map(|lb| (**lb).clone()).collect();
+        let own = self.cluster.config.resource_group.clone();
+        let mut groups = BTreeSet::from([self.cluster.network_group(&own)]);
+        let mut subnets = BTreeSet::new();
+        for service in &services {
+            groups.insert(self.cluster.network_group(&ServiceRemoval::of(&self.cluster, service).public_ip_group));
+            if let Ok(intent) = ServiceIntent::from_service(&self.cluster, service)
+                && intent.flavor.is_internal()
+            {
+                subnets.insert(self.cluster.subnet_id(intent.subnet_name(&self.cluster)));
+            }
+        }
+        for group in groups {
+            let all = self.observed.public_ips(&group).all(since).await?;
+            observed.public_ips.extend(all.iter().map(|ip| (**ip).clone()));
+        }
+        for id in subnets {
+            let subnet = self.observed.subnet(&id, since).await?;
+            observed.subnets.extend(subnet.map(|subnet| (*subnet).clone()));
+        }
+        if let (Some(known), Some(id)) = (self.observed.security_group(), self.cluster.security_group_id()) {
+            observed.security_group = known.one(id.name(), since).await?.map(|group| (*group).clone());
+        }
+        for set in self.membership.sets(since).await? {
+            let Some(id) = &set.id else { continue };
+            let instances = match self.observed.instances(id).all(since).await {
+                Ok(instances) => instances,
+                Err(failure) if failure.is_missing() => continue,
+                Err(failure) => return Err(failure),
+            };
+            let instances: Vec<ScaleSetInstance> = instances.iter().map(|one| (**one).clone()).collect();
+            observed.scale_sets.push((ScaleSet::clone(&set), instances));
+        }
+        Ok(planner::plan_cluster(&self.cluster, &services, &nodes, &observed))
+    }
+}
+
+impl Provider {
+    /// A provider that has looked at nothing yet. Nothing is sent and no task is started before the first
+    /// question.
+    pub fn new(cluster: Cluster, client: arm::Client, state: ClusterState, options: Options) -> Self {
+        let cluster = Arc::new(cluster);
+        let azure = Azure::new(client);
+        let stop = options.stop.child_token();
+        let pace = Pace { linger: options.linger, busy: options.busy };
+        let observed = Arc::new(Observed::new(azure.clone(), &cluster));
+        let public_ips = Arc::new(PublicIps::new(
+            Arc::clone(&cluster),
+            azure.clone(),
+            Arc::clone(&observed),
+            options.public_ip_parallelism,
+            options.public_ip_look,
+            options.busy,
+        ));
+        let membership = Arc::new(Membership::new(
+            Arc::clone(&cluster),
+            azure.clone(),
+            Arc::clone(&observed),
+            state.clone(),
+            pace,
+            stop.clone(),
+        ));
+        Self(Arc::new(Inner {
+            cluster,
+            state,
+            clock: options.clock,
+            observed,
+            public_ips,
+            membership,
+            recently: Arc::default(),
+            azure,
+            pace,
+            _guard: stop.clone().drop_guard(),
+            stop,
+            external: OnceLock::new(),
+            internal: OnceLock::new(),
+            security_group: OnceLock::new(),
+            seen: Mutex::default(),
+        }))
+    }
+
+    /// What the provider knows of Services and Nodes.
+    pub fn state(&self) -> &ClusterState {
+        &self.0.state
+    }
+
+    /// Brings Azure to what a Service wants and gives its addresses. Idempotent, and safe to be dropped or
+    /// killed anywhere: the next call takes up what is there (`spec/load-balancer.md` 2.3, 2.5).
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::Refused`] where only a change of the Service helps, with Azure's own words;
+    /// [`ServiceError::Retry`] for everything that may pass.
+    pub async fn ensure(&self, service: &Arc<Service>) -> Result<Ensured, ServiceError> {
+        self.0.ensure(service).await
+    }
+
+    /// Whether Azure holds anything of the Service's: part of a load balancer, or a public IP
+    /// (`spec/load-balancer.md` 2.2).
+    ///
+    /// # Errors
+    ///
+    /// Where Azure could not say.
+    pub async fn exists(&self, service: &Arc<Service>) -> Result<bool, ServiceError> {
+        self.0.exists(service).await
+    }
+
+    /// Removes everything that Azure holds of the Service's, and nothing else (`spec/load-balancer.md` 2.6,
+    /// 12.7). Idempotent. Gives what to tell the Service's owner.
+    ///
+    /// # Errors
+    ///
+    /// Where something is still there.
+    pub async fn delete(&self, service: &Arc<Service>) -> Result<Vec<Notice>, ServiceError> {
+        self.0.delete(service).await
+    }
+
+    /// Brings the members of all pools to the Nodes in the [`ClusterState`], and the security rules of
+    /// Services that are reached at the nodes' own addresses.
+    ///
+    /// # Errors
+    ///
+    /// Where a machine could not be changed, or a Service's rules could not; the others are.
+    pub async fn update_nodes(&self) -> Result<(), ServiceError> {
+        let members = self.0.update_nodes().await.map_err(|failure| failure.into_service_error(Vec::new()));
+        let at_nodes = self.0.services_at_nodes();
+        let rules = futures::future::join_all(at_nodes.iter().map(|service| self.0.ensure(service))).await;
+        members?;
+        // A Service that is refused is its own owner's business.
+        rules.into_iter().find_map(|result| match result {
+            Err(error @ ServiceError::Retry { .. }) => Some(Err(error)),
+            _ => None,
+        }).unwrap_or(Ok(()))
+    }
+
+    /// The machine of a Node, as Azure knows it no earlier than this call. One list a scale set answers all
+    /// questions that are asked together (`spec/nodes.md` 4.2).
+    ///
+    /// A Node that Azure does not manage is present, with nothing to say about it.
+    pub async fn instance(&self, node: &Node) -> Existence<Instance> {
+        self.0.instance(node).await
+    }
+
+    /// What would be written to Azure for all Services and Nodes as they are now. Writes nothing.
+    ///
+    /// # Errors
+    ///
+    /// Where Azure could not be read.
+    pub async fn dry_run(&self) -> Result<ClusterPlan, ServiceError> {
+        self.0.dry_run().await.map_err(|failure| failure.into_service_error(Vec::new()))
+    }
+}

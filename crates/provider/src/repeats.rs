@@ -1,0 +1,101 @@
+//! A loop that repeats itself stops and says so (design, rule 6).
+//!
+//! A writer remembers its latest write. Finding the same difference once more may be somebody's accident, and
+//! is repaired. Finding it again after that means that two programs (or we and Azure) do not agree: writing
+//! stops for a while that doubles each time.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// How often one and the same write may be made in a row.
+const TOLERATED: u32 = 2;
+/// The first pause.
+const FIRST_PAUSE: Duration = Duration::from_secs(60);
+/// The longest pause.
+const LONGEST_PAUSE: Duration = Duration::from_secs(3600);
+/// After this time a repeated write is a new event.
+const FORGOTTEN_AFTER: Duration = Duration::from_secs(2 * 3600);
+
+/// The memory of one writer.
+#[derive(Debug, Default)]
+pub(crate) struct Repeats {
+    last: Option<Last>,
+}
+
+#[derive(Debug)]
+struct Last {
+    print: u64,
+    count: u32,
+    at: Instant,
+}
+
+/// Whether to write.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Go on.
+    Write,
+    /// Not before this time has passed.
+    Wait(Duration),
+}
+
+impl Repeats {
+    /// Whether a write with this fingerprint may be made now.
+    pub(crate) fn judge(&self, print: u64, now: Instant) -> Verdict {
+        let Some(last) = self.last.as_ref().filter(|last| last.print == print) else { return Verdict::Write };
+        let left = (last.at + pause(last.count)).saturating_duration_since(now);
+        if left.is_zero() { Verdict::Write } else { Verdict::Wait(left) }
+    }
+
+    /// Takes note of a successful write.
+    pub(crate) fn written(&mut self, print: u64, now: Instant) {
+        let count = match &self.last {
+            Some(last) if last.print == print && now < last.at + FORGOTTEN_AFTER => last.count + 1,
+            _ => 1,
+        };
+        self.last = Some(Last { print, count, at: now });
+    }
+
+    /// Takes note that the write was no use at all: the difference is still there. Gives the time to wait.
+    pub(crate) fn stuck(&mut self, print: u64, now: Instant) -> Duration {
+        let count = self.last.as_ref().map_or(TOLERATED, |last| last.count.max(TOLERATED));
+        self.last = Some(Last { print, count, at: now });
+        pause(count)
+    }
+}
+
+fn pause(count: u32) -> Duration {
+    match count.checked_sub(TOLERATED) {
+        None => Duration::ZERO,
+        Some(doublings) => FIRST_PAUSE.saturating_mul(1 << doublings.min(10)).min(LONGEST_PAUSE),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn one_repair_is_free_then_pauses_double() {
+        let mut repeats = Repeats::default();
+        let start = Instant::now();
+        repeats.written(7, start);
+        assert_eq!(repeats.judge(7, start), Verdict::Write);
+        repeats.written(7, start);
+        assert_eq!(repeats.judge(7, start), Verdict::Wait(Duration::from_secs(60)));
+        assert_eq!(repeats.judge(8, start), Verdict::Write);
+        let later = start + Duration::from_secs(60);
+        assert_eq!(repeats.judge(7, later), Verdict::Write);
+        repeats.written(7, later);
+        assert_eq!(repeats.judge(7, later), Verdict::Wait(Duration::from_secs(120)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_useless_write_pauses_at_once() {
+        let mut repeats = Repeats::default();
+        let now = Instant::now();
+        repeats.written(7, now);
+        assert_eq!(repeats.stuck(7, now), Duration::from_secs(60));
+        assert_eq!(repeats.judge(7, now), Verdict::Wait(Duration::from_secs(60)));
+    }
+}

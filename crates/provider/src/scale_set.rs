@@ -1,0 +1,187 @@
+//! A uniform scale set as a shared resource: its model, then its instances (`spec/load-balancer.md` 6.6).
+
+use std::sync::Arc;
+
+use arm::ApiVersion;
+use async_trait::async_trait;
+use azure_types::{ResourceId, ScaleSet, ScaleSetInstance};
+use futures::{StreamExt, stream};
+use planner::scale_set::{self as plans, PoolMembership};
+use planner::{Cluster, Step};
+use tracing::info;
+
+use crate::ClusterState;
+use crate::azure::Azure;
+use crate::failure::{Failure, Kind};
+use crate::fingerprint;
+use crate::moment::Moment;
+use crate::observed::Observed;
+use crate::writer::{Planned, Resource};
+
+/// One uniform scale set.
+pub(crate) struct SharedScaleSet {
+    pub(crate) id: ResourceId,
+    pub(crate) cluster: Arc<Cluster>,
+    pub(crate) azure: Azure,
+    pub(crate) observed: Arc<Observed>,
+    pub(crate) state: ClusterState,
+}
+
+/// A scale set and its instances; `None` where it is gone.
+pub(crate) struct Seen {
+    found: Option<(Arc<ScaleSet>, Vec<ScaleSetInstance>)>,
+}
+
+/// What to write.
+pub(crate) struct Work {
+    model: Option<Step>,
+    instances: Vec<Step>,
+}
+
+/// Texts of refusals that mean that the instance is going away: it needs nothing any more.
+const GOING: &[&str] = &[
+    "not an active Virtual Machine Scale Set VM instanceId",
+    "is marked for deletion",
+    "is being deleted",
+];
+
+/// Whether the machine (or the set) that was written is as good as gone.
+fn is_going(failure: &Failure) -> bool {
+    failure.is_missing() || GOING.iter().any(|text| failure.message.contains(text))
+}
+
+impl SharedScaleSet {
+    fn group(&self) -> Option<ResourceId> {
+        self.id.parent()
+    }
+
+    async fn write_instance<'a>(&self, step: &'a Step) -> (&'a Step, Result<ScaleSetInstance, Failure>) {
+        (step, self.azure.put(step, ApiVersion::COMPUTE).await)
+    }
+}
+
+#[async_trait]
+impl Resource for SharedScaleSet {
+    /// The pool's id in lower case.
+    type Key = String;
+    type Intent = PoolMembership;
+    type Observed = Seen;
+    type Work = Work;
+
+    fn name(&self) -> String {
+        format!("scale set {}", self.id.name())
+    }
+
+    async fn observe(&self, since: Moment) -> Result<Seen, Failure> {
+        let Some(group) = self.group() else { return Ok(Seen { found: None }) };
+        let Some(set) = self.observed.scale_sets(&group).one(self.id.name(), since).await? else {
+            return Ok(Seen { found: None });
+        };
+        match self.observed.instances(&self.id).all(since).await {
+            Ok(instances) => {
+                let instances = instances.iter().map(|instance| ScaleSetInstance::clone(instance)).collect();
+                Ok(Seen { found: Some((set, instances)) })
+            }
+            Err(failure) if failure.is_missing() => Ok(Seen { found: None }),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    fn plan(&self, seen: &Seen, batch: &[(String, PoolMembership)]) -> Planned<Self> {
+        let work = seen.found.as_ref().and_then(|(set, instances)| {
+            // Nobody joins the pool of a load balancer that is gone by now.
+            let is_there = |pool: &ResourceId| {
+                pool.parent().is_some_and(|id| self.observed.load_balancers().known(id.name()).is_some())
+            };
+            let memberships: Vec<PoolMembership> = batch
+                .iter()
+                .map(|(_, membership)| membership.clone())
+                .filter(|membership| !membership.member || is_there(&membership.pool))
+                .collect();
+            let nodes = self.state.nodes();
+            let model = plans::plan_model(&self.cluster, set, &memberships, &nodes);
+            let instances = plans::plan_instances(&self.cluster, set, instances, &memberships, &nodes);
+            (model.is_some() || !instances.is_empty()).then_some(Work { model, instances })
+        });
+        Planned { work, refused: Vec::new(), notices: Vec::new() }
+    }
+
+    async fn write(&self, seen: &Seen, work: &Work) -> Result<Seen, Failure> {
+        let Some((set, instances)) = &seen.found else { return Ok(Seen { found: None }) };
+        let mut set = Arc::clone(set);
+        let known_sets = self.group().map(|group| self.observed.scale_sets(&group));
+        if let Some(step) = &work.model {
+            match self.azure.put::<ScaleSet>(step, ApiVersion::COMPUTE).await {
+                Ok(document) => {
+                    set = match &known_sets {
+                        Some(known) => known.store(document),
+                        None => Arc::new(document),
+                    };
+                }
+                Err(failure) if is_going(&failure) => info!(scale_set = %self.id, "the scale set is going"),
+                Err(failure) => {
+                    if let Some(known) = &known_sets {
+                        known.distrust();
+                    }
+                    return Err(nobodys(failure));
+                }
+            }
+        }
+        let known = self.observed.instances(&self.id);
+        let parallel = plans::write_parallelism(&self.cluster, &set);
+        let writes: Vec<_> = work.instances.iter().map(|step| self.write_instance(step)).collect();
+        let results: Vec<_> = stream::iter(writes).buffer_unordered(parallel).collect().await;
+        // Members came or went: the load balancers have a new version.
+        self.observed.load_balancers().distrust();
+        let mut after = instances.clone();
+        let mut problem: Option<Failure> = None;
+        for (step, result) in results {
+            match result {
+                Ok(mut document) => {
+                    let mine = after.iter_mut().find(|old| old.id.as_ref() == Some(&step.target));
+                    let Some(old) = mine else { continue };
+                    // A read of one instance tells nothing of what it is doing; that has not changed.
+                    if let (Some(new), Some(was)) = (document.properties.as_mut(), old.properties.as_mut())
+                        && new.instance_view.is_none()
+                    {
+                        new.instance_view = was.instance_view.take();
+                    }
+                    *old = ScaleSetInstance::clone(&known.store(document));
+                }
+                Err(failure) if is_going(&failure) => {
+                    info!(scale_set = %self.id, reason = %failure.message, "an instance is going");
+                    known.distrust();
+                    after.retain(|old| old.id.as_ref() != Some(&step.target));
+                }
+                Err(failure) => {
+                    known.distrust();
+                    // A lost race is settled by reading again; everything else is told.
+                    if problem.as_ref().is_none_or(|first| first.kind == Kind::Changed) {
+                        problem = Some(nobodys(failure));
+                    }
+                }
+            }
+        }
+        match problem {
+            Some(failure) => Err(failure),
+            None => Ok(Seen { found: Some((set, after)) }),
+        }
+    }
+
+    fn fingerprint(&self, work: &Work) -> u64 {
+        fingerprint::of(work.model.iter().chain(&work.instances))
+    }
+
+    fn blame(&self, _message: &str, _batch: &[(String, PoolMembership)]) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// A machine that Azure refuses to change is no Service's fault: no answer is terminal because of it.
+fn nobodys(failure: Failure) -> Failure {
+    let kind = match failure.kind {
+        Kind::Refused | Kind::Limited => Kind::Denied,
+        kind => kind,
+    };
+    Failure { kind, ..failure }
+}

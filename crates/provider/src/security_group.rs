@@ -1,0 +1,136 @@
+//! The one security group as a shared resource (`spec/load-balancer.md` section 8).
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use arm::ApiVersion;
+use async_trait::async_trait;
+use azure_types::{ResourceId, SecurityGroup};
+use k8s::{ObjectKey, Service};
+use parking_lot::Mutex;
+use planner::security_group::{self as plans, AccessIntent, Everybody};
+use planner::{Action, Cluster, Document, Step};
+
+use crate::ClusterState;
+use crate::azure::Azure;
+use crate::failure::{self, Failure};
+use crate::fingerprint;
+use crate::moment::Moment;
+use crate::observed::{Observed, State};
+use crate::writer::{Planned, Resource};
+
+/// Addresses that were programmed and may not stand in a Service's status yet (SE-05).
+#[derive(Debug, Default)]
+pub(crate) struct RecentlyProgrammed(Mutex<BTreeMap<ObjectKey, Vec<IpAddr>>>);
+
+impl RecentlyProgrammed {
+    /// A Service's addresses are in use from now on.
+    pub(crate) fn set(&self, key: &ObjectKey, addresses: Vec<IpAddr>) {
+        self.0.lock().insert(key.clone(), addresses);
+    }
+
+    /// A Service is gone.
+    pub(crate) fn forget(&self, key: &ObjectKey) {
+        self.0.lock().remove(key);
+    }
+
+    /// Everybody's addresses, without those that the Services show by now.
+    fn unpublished(&self, services: &[Arc<Service>]) -> Vec<(ObjectKey, IpAddr)> {
+        let mut recent = self.0.lock();
+        for service in services {
+            let key = service.key();
+            let ingress = &service.status.load_balancer.ingress;
+            let published = |address: &IpAddr| ingress.iter().any(|entry| entry.ip.parse() == Ok(*address));
+            if recent.get(&key).is_some_and(|addresses| addresses.iter().all(published)) {
+                recent.remove(&key);
+            }
+        }
+        recent
+            .iter()
+            .flat_map(|(key, addresses)| addresses.iter().map(|address| (key.clone(), *address)))
+            .collect()
+    }
+}
+
+/// The security group.
+pub(crate) struct SharedSecurityGroup {
+    pub(crate) id: ResourceId,
+    pub(crate) cluster: Arc<Cluster>,
+    pub(crate) azure: Azure,
+    pub(crate) observed: Arc<Observed>,
+    pub(crate) state: ClusterState,
+    pub(crate) recently: Arc<RecentlyProgrammed>,
+}
+
+impl SharedSecurityGroup {
+    fn intents(batch: &[(ObjectKey, AccessIntent)]) -> Vec<AccessIntent> {
+        batch.iter().map(|(_, intent)| intent.clone()).collect()
+    }
+}
+
+#[async_trait]
+impl Resource for SharedSecurityGroup {
+    type Key = ObjectKey;
+    type Intent = AccessIntent;
+    type Observed = Arc<SecurityGroup>;
+    type Work = Step;
+
+    fn name(&self) -> String {
+        format!("security group {}", self.id.name())
+    }
+
+    async fn observe(&self, since: Moment) -> Result<Arc<SecurityGroup>, Failure> {
+        self.observed.settled_security_group(&self.id, since).await
+    }
+
+    fn plan(&self, observed: &Arc<SecurityGroup>, batch: &[(ObjectKey, AccessIntent)]) -> Planned<Self> {
+        let known = self.state.services_synced() && self.state.nodes_synced();
+        let (services, nodes) = (self.state.services(), self.state.nodes());
+        let everybody = Everybody::new(&self.cluster, &services, &nodes, &self.recently.unpublished(&services), known);
+        let plan = plans::plan(&self.cluster, observed, &Self::intents(batch), &everybody);
+        let work = plan.step.or_else(|| {
+            let state = observed.properties.as_ref().and_then(|p| p.provisioning_state.as_ref());
+            (State::of(state) == State::Failed).then(|| Step {
+                action: Action::Update,
+                target: self.id.clone(),
+                if_match: observed.etag.clone(),
+                document: Some(Document::SecurityGroup(Box::new(SecurityGroup::clone(observed)))),
+                changes: vec!["repair: the last operation on it failed".to_owned()],
+                on_behalf_of: Vec::new(),
+            })
+        });
+        let refused =
+            plan.refused.into_iter().map(|(key, refusal)| (key, failure::of_refusal(refusal, Vec::new())));
+        Planned {
+            work,
+            refused: refused.collect(),
+            notices: plan.notices.into_iter().map(|notice| (notice.service.clone(), notice)).collect(),
+        }
+    }
+
+    async fn write(&self, _observed: &Arc<SecurityGroup>, step: &Step) -> Result<Arc<SecurityGroup>, Failure> {
+        let result: Result<SecurityGroup, Failure> = self.azure.put(step, ApiVersion::NETWORK).await;
+        let known = self.observed.security_group();
+        match result {
+            Ok(document) => Ok(match known {
+                Some(known) => known.store(document),
+                None => Arc::new(document),
+            }),
+            Err(failure) => {
+                if let Some(known) = known {
+                    known.distrust();
+                }
+                Err(failure)
+            }
+        }
+    }
+
+    fn fingerprint(&self, step: &Step) -> u64 {
+        fingerprint::of([step])
+    }
+
+    fn blame(&self, message: &str, batch: &[(ObjectKey, AccessIntent)]) -> Vec<ObjectKey> {
+        plans::blame(message, &Self::intents(batch))
+    }
+}

@@ -1,0 +1,452 @@
+//! One writer per shared resource, with group commit (design, section 2).
+//!
+//! A [`Writer`] owns a task that takes every waiting intent, plans all of them together, writes once and
+//! answers everybody. While a write is in flight new intents gather; they are the next batch. Whoever is on
+//! the way to a writer announces itself, and a batch waits a little for what was announced.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use parking_lot::Mutex;
+use tokio::sync::{Notify, oneshot};
+use tokio::time::{Instant, sleep, timeout_at};
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, info, warn};
+
+use crate::failure::{self, Failure, Kind};
+use crate::moment::Moment;
+use crate::repeats::{Repeats, Verdict};
+use crate::{Notice, ServiceError};
+
+/// A resource that many objects share.
+#[async_trait]
+pub(crate) trait Resource: Send + Sync + 'static {
+    /// Whom an intent belongs to. Of two intents of one owner only the later counts.
+    type Key: Clone + Ord + fmt::Display + Send + Sync;
+    /// What one owner wants of the resource.
+    type Intent: Clone + Send + Sync;
+    /// What is known of the resource.
+    type Observed: Send + Sync;
+    /// One conditional write (for a scale set: of model and instances).
+    type Work: Send + Sync;
+
+    /// The resource in words, such as `load balancer kubernetes`.
+    fn name(&self) -> String;
+
+    /// The resource as read after `since`, settled: no operation is running on it.
+    async fn observe(&self, since: Moment) -> Result<Self::Observed, Failure>;
+
+    /// What to write so that the resource is as the batch wants it. Pure.
+    fn plan(&self, observed: &Self::Observed, batch: &[(Self::Key, Self::Intent)]) -> Planned<Self>;
+
+    /// Writes, under the version that was planned against. Gives the resource as it is afterwards.
+    async fn write(&self, observed: &Self::Observed, work: &Self::Work) -> Result<Self::Observed, Failure>;
+
+    /// What a write would write, without what Azure changes by itself: equal for equal writes.
+    fn fingerprint(&self, work: &Self::Work) -> u64;
+
+    /// Whose intents Azure's text names; empty where that is unclear.
+    fn blame(&self, message: &str, batch: &[(Self::Key, Self::Intent)]) -> Vec<Self::Key>;
+}
+
+/// What planning a batch gave.
+pub(crate) struct Planned<R: Resource + ?Sized> {
+    /// The write; `None` where the resource already is as it should be.
+    pub(crate) work: Option<R::Work>,
+    /// Whose intent cannot be carried out, and what its owner is told.
+    pub(crate) refused: Vec<(R::Key, ServiceError)>,
+    /// What to tell whom.
+    pub(crate) notices: Vec<(R::Key, Notice)>,
+}
+
+/// Times and bounds of writers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Pace {
+    /// How long a batch waits for what was announced.
+    pub(crate) linger: Duration,
+    /// The first wait where Azure is busy and does not say how long; doubled each time.
+    pub(crate) busy: Duration,
+}
+
+/// How often a batch is written again because somebody else changed the resource.
+const MOST_CHANGES: u32 = 10;
+/// How often a batch is written again because Azure was busy; with doubled waits some four minutes.
+const MOST_BUSY: u32 = 8;
+/// How often a batch is planned and written on because the first write did not get all the way.
+const MOST_ROUNDS: u32 = 5;
+/// The longest wait between two tries where Azure does not say how long.
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
+
+/// What the owner of an intent gets when the resource is as it wants.
+pub(crate) struct Acknowledged<R: Resource> {
+    /// The resource as it is now.
+    pub(crate) observed: Arc<R::Observed>,
+    /// What to tell this owner.
+    pub(crate) notices: Vec<Notice>,
+}
+
+impl<R: Resource> Clone for Acknowledged<R> {
+    fn clone(&self) -> Self {
+        Self { observed: Arc::clone(&self.observed), notices: self.notices.clone() }
+    }
+}
+
+type Answer<R> = Result<Acknowledged<R>, ServiceError>;
+
+struct Entry<R: Resource> {
+    intent: R::Intent,
+    since: Moment,
+    waiters: Vec<oneshot::Sender<Answer<R>>>,
+}
+
+impl<R: Resource> Entry<R> {
+    fn replace_by(&mut self, later: Self) {
+        self.intent = later.intent;
+        self.since = self.since.max(later.since);
+        self.waiters.extend(later.waiters);
+    }
+
+    fn answer(self, answer: Answer<R>) {
+        for waiter in self.waiters {
+            // Who no longer waits needs no answer.
+            let _ = waiter.send(answer.clone());
+        }
+    }
+}
+
+struct Queue<R: Resource> {
+    waiting: BTreeMap<R::Key, Entry<R>>,
+    announced: usize,
+    stopped: bool,
+}
+
+struct Inner<R: Resource> {
+    resource: R,
+    pace: Pace,
+    queue: Mutex<Queue<R>>,
+    moved: Notify,
+    repeats: Mutex<Repeats>,
+}
+
+/// The one writer of a shared resource. Cheap to clone.
+pub(crate) struct Writer<R: Resource>(Arc<Inner<R>>);
+
+impl<R: Resource> Clone for Writer<R> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+/// Says that an intent will come, until dropped.
+pub(crate) struct Announcement<R: Resource>(Arc<Inner<R>>);
+
+impl<R: Resource> Drop for Announcement<R> {
+    fn drop(&mut self) {
+        self.0.queue.lock().announced -= 1;
+        self.0.moved.notify_one();
+    }
+}
+
+impl<R: Resource> Writer<R> {
+    /// Starts the task, which ends when `stop` is cancelled, in the middle of whatever it does.
+    pub(crate) fn start(resource: R, pace: Pace, stop: CancellationToken) -> Self {
+        let queue = Queue { waiting: BTreeMap::new(), announced: 0, stopped: false };
+        let inner = Arc::new(Inner {
+            resource,
+            pace,
+            queue: Mutex::new(queue),
+            moved: Notify::new(),
+            repeats: Mutex::default(),
+        });
+        let task = Arc::clone(&inner);
+        tokio::spawn(async move {
+            stop.run_until_cancelled(task.run()).await;
+            let mut queue = task.queue.lock();
+            queue.stopped = true;
+            queue.waiting.clear();
+        });
+        Self(inner)
+    }
+
+    /// Says that an intent will come.
+    pub(crate) fn announce(&self) -> Announcement<R> {
+        self.0.queue.lock().announced += 1;
+        Announcement(Arc::clone(&self.0))
+    }
+
+
+    /// Hands in what `key` wants and waits until it is so, judged by a reading after `since`.
+    pub(crate) async fn submit(
+        &self,
+        key: R::Key,
+        intent: R::Intent,
+        since: Moment,
+        announcement: Option<Announcement<R>>,
+    ) -> Answer<R> {
+        let (sender, receiver) = oneshot::channel();
+        {
+            let mut queue = self.0.queue.lock();
+            if queue.stopped {
+                return Err(failure::retry("the program is stopping", None));
+            }
+            put(&mut queue.waiting, key, Entry { intent, since, waiters: vec![sender] });
+        }
+        drop(announcement);
+        self.0.moved.notify_one();
+        receiver.await.unwrap_or_else(|_closed| Err(failure::retry("the program is stopping", None)))
+    }
+}
+
+fn put<R: Resource>(batch: &mut BTreeMap<R::Key, Entry<R>>, key: R::Key, entry: Entry<R>) {
+    match batch.get_mut(&key) {
+        Some(earlier) => earlier.replace_by(entry),
+        None => {
+            batch.insert(key, entry);
+        }
+    }
+}
+
+/// Intents that are written together.
+struct Group<R: Resource> {
+    entries: BTreeMap<R::Key, Entry<R>>,
+    since: Moment,
+    /// Whether newcomers may join; not while culprits are looked for.
+    open: bool,
+    changes: u32,
+    busy: u32,
+    rounds: u32,
+}
+
+impl<R: Resource> Group<R> {
+    fn part(entries: BTreeMap<R::Key, Entry<R>>) -> Self {
+        Self { entries, since: Moment::now(), open: false, changes: 0, busy: 0, rounds: 0 }
+    }
+
+    fn batch(&self) -> Vec<(R::Key, R::Intent)> {
+        self.entries.iter().map(|(key, entry)| (key.clone(), entry.intent.clone())).collect()
+    }
+
+    fn take(&mut self, key: &R::Key) -> Option<Entry<R>> {
+        self.entries.remove(key)
+    }
+
+    fn answer_all(self, answer: impl Fn(&R::Key) -> Answer<R>) {
+        for (key, entry) in self.entries {
+            let answer = answer(&key);
+            entry.answer(answer);
+        }
+    }
+}
+
+impl<R: Resource> Inner<R> {
+    async fn run(&self) {
+        loop {
+            let entries = self.gather().await;
+            let since = entries.values().map(|entry| entry.since).max().unwrap_or(Moment::ANY);
+            // Last in, first out: the parts of a halved group keep their order.
+            let mut groups = vec![Group { entries, since, open: true, changes: 0, busy: 0, rounds: 0 }];
+            while let Some(group) = groups.pop() {
+                groups.extend(self.attempt(group).await);
+            }
+        }
+    }
+
+    /// Waits for an intent, then for what was announced, but not too long.
+    async fn gather(&self) -> BTreeMap<R::Key, Entry<R>> {
+        while self.queue.lock().waiting.is_empty() {
+            self.moved.notified().await;
+        }
+        let deadline = Instant::now() + self.pace.linger;
+        while self.queue.lock().announced > 0 {
+            if timeout_at(deadline, self.moved.notified()).await.is_err() {
+                break;
+            }
+        }
+        std::mem::take(&mut self.queue.lock().waiting)
+    }
+
+    /// Takes over what came meanwhile: always from the same owners, from others if the group is open.
+    fn absorb(&self, group: &mut Group<R>) {
+        let mut queue = self.queue.lock();
+        let (now, later) = std::mem::take(&mut queue.waiting)
+            .into_iter()
+            .partition(|(key, _)| group.open || group.entries.contains_key(key));
+        queue.waiting = later;
+        drop(queue);
+        let now: BTreeMap<_, _> = now;
+        for (key, entry) in now {
+            group.since = group.since.max(entry.since);
+            put(&mut group.entries, key, entry);
+        }
+    }
+
+    /// Plans and writes a group once; gives what is left to do.
+    async fn attempt(&self, mut group: Group<R>) -> Vec<Group<R>> {
+        self.absorb(&mut group);
+        let observed = match self.resource.observe(group.since).await {
+            Ok(observed) => Arc::new(observed),
+            Err(failure) => return self.again(group, failure).await,
+        };
+        let planned = self.resource.plan(&observed, &group.batch());
+        let mut notices: BTreeMap<R::Key, Vec<Notice>> = BTreeMap::new();
+        for (key, notice) in planned.notices {
+            notices.entry(key).or_default().push(notice);
+        }
+        for (key, error) in planned.refused {
+            let told = notices.remove(&key).unwrap_or_default();
+            if let Some(entry) = group.take(&key) {
+                entry.answer(Err(failure::with_notices(error, told)));
+            }
+        }
+        if group.entries.is_empty() {
+            return Vec::new();
+        }
+        let acknowledge = |group: Group<R>, observed: &Arc<R::Observed>| {
+            group.answer_all(|key| {
+                let notices = notices.get(key).cloned().unwrap_or_default();
+                Ok(Acknowledged { observed: Arc::clone(observed), notices })
+            });
+        };
+        let Some(work) = planned.work else {
+            debug!(resource = %self.resource.name(), intents = group.entries.len(), "nothing to write");
+            acknowledge(group, &observed);
+            return Vec::new();
+        };
+        let print = self.resource.fingerprint(&work);
+        let verdict = self.repeats.lock().judge(print, Instant::now());
+        if let Verdict::Wait(wait) = verdict {
+            self.stop_repeating(group, wait);
+            return Vec::new();
+        }
+        match self.resource.write(&observed, &work).await {
+            Ok(after) => {
+                let after = Arc::new(after);
+                self.repeats.lock().written(print, Instant::now());
+                let Some(rest) = self.resource.plan(&after, &group.batch()).work else {
+                    acknowledge(group, &after);
+                    return Vec::new();
+                };
+                if self.resource.fingerprint(&rest) == print {
+                    let wait = self.repeats.lock().stuck(print, Instant::now());
+                    self.stop_repeating(group, wait);
+                    return Vec::new();
+                }
+                group.rounds += 1;
+                group.since = Moment::ANY;
+                if group.rounds > MOST_ROUNDS {
+                    let message = format!("{} needs more writes than it should", self.resource.name());
+                    group.answer_all(|_| Err(failure::retry(message.clone(), None)));
+                    return Vec::new();
+                }
+                vec![group]
+            }
+            Err(failure) if matches!(failure.kind, Kind::Refused | Kind::Limited) => self.isolate(group, &failure),
+            Err(failure) => self.again(group, failure).await,
+        }
+    }
+
+    /// The same difference was found again after it had been written: says so and backs off (rule 6).
+    fn stop_repeating(&self, group: Group<R>, wait: Duration) {
+        let name = self.resource.name();
+        warn!(resource = %name, wait_seconds = wait.as_secs(), "the same difference again after it was written");
+        group.answer_all(|_| {
+            let message = format!(
+                "{name} does not keep what is written to it: the same difference was found again right after a \
+                 successful write. Look for another program (or a policy) that changes it; next try in {} s",
+                wait.as_secs()
+            );
+            Err(failure::retry(message, Some(wait)))
+        });
+    }
+
+    /// A failure that has nothing to do with one owner: waits and tries again, or gives up for now.
+    async fn again(&self, mut group: Group<R>, failure: Failure) -> Vec<Group<R>> {
+        let name = self.resource.name();
+        group.since = Moment::now();
+        let wait = match failure.kind {
+            Kind::Changed => {
+                group.changes += 1;
+                (group.changes <= MOST_CHANGES).then_some(Duration::ZERO)
+            }
+            Kind::Busy | Kind::Unanswered => {
+                group.busy += 1;
+                let doubled = self.pace.busy.saturating_mul(1 << group.busy.min(10)) / 2;
+                (group.busy <= MOST_BUSY).then(|| failure.after.unwrap_or(doubled.min(LONGEST_WAIT)))
+            }
+            Kind::Missing | Kind::Refused | Kind::Limited | Kind::Denied => None,
+        };
+        let Some(wait) = wait else {
+            warn!(resource = %name, error = %failure.message, "not written");
+            let error = match failure.kind {
+                // Nobody's intent in particular was refused, so nobody's is terminal.
+                Kind::Refused => Failure { kind: Kind::Denied, ..failure },
+                _ => failure,
+            };
+            let error = error.while_doing(&name).into_service_error(Vec::new());
+            group.answer_all(|_| Err(error.clone()));
+            return Vec::new();
+        };
+        info!(resource = %name, error = %failure.message, wait_ms = wait.as_millis(), "trying again");
+        if !wait.is_zero() {
+            sleep(wait).await;
+        }
+        vec![group]
+    }
+
+    /// Azure refused the write: whoever it names fails with its words, the rest is written again. Where that
+    /// is unclear the group is halved until the culprit stands alone.
+    fn isolate(&self, mut group: Group<R>, failure: &Failure) -> Vec<Group<R>> {
+        let name = self.resource.name();
+        let refuse = |key: &R::Key, entry: Entry<R>| {
+            warn!(resource = %name, owner = %key, error = %failure.message, "refused");
+            entry.answer(Err(failure.clone().while_doing(&name).into_service_error(Vec::new())));
+        };
+        if group.entries.len() == 1 {
+            for (key, entry) in group.entries {
+                refuse(&key, entry);
+            }
+            return Vec::new();
+        }
+        let mut named: Vec<R::Key> = self.resource.blame(&failure.message, &group.batch());
+        named.retain(|key| group.entries.contains_key(key));
+        named.sort();
+        named.dedup();
+        info!(resource = %name, intents = group.entries.len(), named = named.len(), error = %failure.message,
+            "refused: looking for the culprit");
+        if named.is_empty() || named.len() == group.entries.len() {
+            let half = group.entries.len() / 2;
+            let Some(middle) = group.entries.keys().nth(half).cloned() else { return Vec::new() };
+            let upper = group.entries.split_off(&middle);
+            return vec![Group::part(upper), Group::part(group.entries)];
+        }
+        if let [culprit] = named.as_slice() {
+            if let Some(entry) = group.take(culprit) {
+                refuse(culprit, entry);
+            }
+            group.since = Moment::now();
+            return vec![group];
+        }
+        // Several are named, perhaps because one stands in another's way: the rest first, then one by one.
+        let mut parts = Vec::new();
+        for key in named.iter().rev() {
+            if let Some(entry) = group.take(key) {
+                parts.push(Group::part(BTreeMap::from([(key.clone(), entry)])));
+            }
+        }
+        group.since = Moment::now();
+        parts.push(group);
+        parts
+    }
+}
+
+impl<R: Resource> fmt::Debug for Writer<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Writer({})", self.0.resource.name())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,391 @@
+//! The mechanism alone, against a shelf that behaves like a resource of Azure.
+
+use std::collections::BTreeSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use proptest::prelude::*;
+
+use super::*;
+
+type Items = BTreeMap<String, u32>;
+
+#[derive(Clone, Debug, PartialEq)]
+struct Document {
+    etag: u64,
+    items: Items,
+}
+
+/// How the shelf behaves.
+struct Manners {
+    document: Document,
+    /// Items that are refused.
+    bad: BTreeSet<String>,
+    /// Whether a refusal names the item.
+    names_culprits: bool,
+    /// Answers to the next writes, first the last one.
+    failures: Vec<Failure>,
+    /// How many of the next writes find that somebody else was faster.
+    raced: usize,
+    /// Whether writes are accepted and forgotten.
+    forgetful: bool,
+    latency: Duration,
+    attempts: usize,
+    reads: usize,
+}
+
+#[derive(Clone)]
+struct Shelf(Arc<Mutex<Manners>>);
+
+impl Shelf {
+    fn new() -> Self {
+        Self(Arc::new(Mutex::new(Manners {
+            document: Document { etag: 1, items: Items::new() },
+            bad: BTreeSet::new(),
+            names_culprits: false,
+            failures: Vec::new(),
+            raced: 0,
+            forgetful: false,
+            latency: Duration::from_secs(1),
+            attempts: 0,
+            reads: 0,
+        })))
+    }
+
+    fn bad(names: &[&str]) -> Self {
+        let shelf = Self::new();
+        shelf.0.lock().bad = names.iter().map(|name| (*name).to_owned()).collect();
+        shelf
+    }
+
+    fn items(&self) -> Items {
+        self.0.lock().document.items.clone()
+    }
+
+    fn attempts(&self) -> usize {
+        self.0.lock().attempts
+    }
+}
+
+#[async_trait]
+impl Resource for Shelf {
+    type Key = String;
+    type Intent = Option<u32>;
+    type Observed = Document;
+    type Work = Items;
+
+    fn name(&self) -> String {
+        "shelf".into()
+    }
+
+    async fn observe(&self, _since: Moment) -> Result<Document, Failure> {
+        self.0.lock().reads += 1;
+        Ok(self.0.lock().document.clone())
+    }
+
+    fn plan(&self, observed: &Document, batch: &[(String, Option<u32>)]) -> Planned<Self> {
+        let mut items = observed.items.clone();
+        let mut refused = Vec::new();
+        for (key, intent) in batch {
+            match intent {
+                Some(value) if *value > 1000 => {
+                    refused.push((key.clone(), failure::refused(format!("{value} is too much"), Vec::new())));
+                },
+                Some(value) => {
+                    items.insert(key.clone(), *value);
+                }
+                None => {
+                    items.remove(key);
+                }
+            }
+        }
+        Planned { work: (items != observed.items).then_some(items), refused, notices: Vec::new() }
+    }
+
+    async fn write(&self, observed: &Document, items: &Items) -> Result<Document, Failure> {
+        let latency = self.0.lock().latency;
+        self.0.lock().attempts += 1;
+        sleep(latency).await;
+        let mut shelf = self.0.lock();
+        if shelf.raced > 0 {
+            shelf.raced -= 1;
+            shelf.document.etag += 1;
+            let etag = shelf.document.etag;
+            shelf.document.items.insert(format!("foreign-{etag}"), 0);
+        }
+        if let Some(failure) = shelf.failures.pop() {
+            return Err(failure);
+        }
+        if observed.etag != shelf.document.etag {
+            return Err(Failure::new(Kind::Changed, "PreconditionFailed"));
+        }
+        if let Some(bad) = shelf.bad.iter().find(|bad| items.contains_key(*bad)) {
+            let message = if shelf.names_culprits {
+                format!("BadItem: item {bad} is not welcome")
+            } else {
+                "BadRequest: something is wrong".to_owned()
+            };
+            return Err(Failure::new(Kind::Refused, message));
+        }
+        shelf.document.etag += 1;
+        if !shelf.forgetful {
+            shelf.document.items = items.clone();
+        }
+        Ok(shelf.document.clone())
+    }
+
+    fn fingerprint(&self, work: &Items) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        work.hash(&mut hasher);
+        hasher.finish()
+    }
+
+    fn blame(&self, message: &str, batch: &[(String, Option<u32>)]) -> Vec<String> {
+        let named = |key: &str| message.split_whitespace().any(|word| word == key);
+        batch.iter().map(|(key, _)| key.clone()).filter(|key| named(key)).collect()
+    }
+}
+
+fn start(shelf: &Shelf) -> Writer<Shelf> {
+    let pace = Pace { linger: Duration::from_secs(5), busy: Duration::from_secs(1) };
+    Writer::start(shelf.clone(), pace, CancellationToken::new())
+}
+
+async fn submit(writer: &Writer<Shelf>, key: &str, value: u32) -> Result<(), ServiceError> {
+    writer.submit(key.into(), Some(value), Moment::now(), None).await.map(drop)
+}
+
+async fn submit_all(writer: &Writer<Shelf>, keys: impl IntoIterator<Item = String>) -> Vec<(String, bool)> {
+    let all = keys.into_iter().map(|key| async move {
+        let good = submit(writer, &key, 1).await.is_ok();
+        (key, good)
+    });
+    futures::future::join_all(all).await
+}
+
+fn numbered(count: usize) -> Vec<String> {
+    (0..count).map(|number| format!("item{number:03}")).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn intents_that_wait_together_are_one_write() {
+    let shelf = Shelf::new();
+    let writer = start(&shelf);
+    let answers = submit_all(&writer, numbered(300)).await;
+    assert!(answers.iter().all(|(_, good)| *good));
+    assert_eq!(shelf.items().len(), 300);
+    // The first may have gone alone; the rest waited behind it.
+    assert!(shelf.attempts() <= 2, "{}", shelf.attempts());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_waits_for_what_was_announced_but_not_for_ever() {
+    let shelf = Shelf::new();
+    let writer = start(&shelf);
+    let slow = writer.announce();
+    let hopeless = writer.announce();
+    let begin = Instant::now();
+    let first = tokio::spawn({
+        let writer = writer.clone();
+        async move { submit(&writer, "quick", 1).await }
+    });
+    sleep(Duration::from_secs(2)).await;
+    writer.submit("slow".into(), Some(1), Moment::now(), Some(slow)).await.unwrap();
+    first.await.unwrap().unwrap();
+    assert_eq!(shelf.attempts(), 1);
+    assert_eq!(begin.elapsed(), Duration::from_secs(6));
+    drop(hopeless);
+    let begin = Instant::now();
+    submit(&writer, "alone", 1).await.unwrap();
+    assert_eq!(begin.elapsed(), Duration::from_secs(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_to_change_is_acknowledged_without_a_write() {
+    let shelf = Shelf::new();
+    let writer = start(&shelf);
+    submit(&writer, "a", 1).await.unwrap();
+    submit(&writer, "a", 1).await.unwrap();
+    assert_eq!(shelf.attempts(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_later_intent_of_one_owner_counts_and_both_are_answered() {
+    let shelf = Shelf::new();
+    let writer = start(&shelf);
+    let busy = submit(&writer, "other", 1);
+    let earlier = submit(&writer, "a", 1);
+    let later = submit(&writer, "a", 2);
+    let (_, earlier, later) = tokio::join!(busy, earlier, later);
+    earlier.unwrap();
+    later.unwrap();
+    assert_eq!(shelf.items().get("a"), Some(&2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn lb_047_a_lost_race_is_planned_again_on_what_is_there_now() {
+    let shelf = Shelf::new();
+    shelf.0.lock().raced = 3;
+    let writer = start(&shelf);
+    submit(&writer, "a", 1).await.unwrap();
+    let items = shelf.items();
+    assert_eq!(items.len(), 4, "{items:?}");
+    assert_eq!(shelf.attempts(), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn races_without_end_are_given_up_for_now() {
+    let shelf = Shelf::new();
+    shelf.0.lock().raced = 1000;
+    let writer = start(&shelf);
+    let error = submit(&writer, "a", 1).await.unwrap_err();
+    assert!(matches!(error, ServiceError::Retry { .. }));
+    assert_eq!(shelf.attempts(), MOST_CHANGES as usize + 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_busy_azure_is_waited_for_as_it_says() {
+    let shelf = Shelf::new();
+    let throttled = Failure { after: Some(Duration::from_secs(17)), ..Failure::new(Kind::Busy, "429") };
+    shelf.0.lock().failures = vec![Failure::new(Kind::Busy, "503"), throttled];
+    let writer = start(&shelf);
+    let begin = Instant::now();
+    let first = submit(&writer, "a", 1);
+    let newcomer = async {
+        sleep(Duration::from_secs(3)).await;
+        submit(&writer, "b", 1).await
+    };
+    let (first, newcomer) = tokio::join!(first, newcomer);
+    first.unwrap();
+    newcomer.unwrap();
+    // Three writes of a second each, 17 s as Azure said, then our own second wait of 2 s.
+    assert_eq!(begin.elapsed(), Duration::from_secs(22));
+    assert_eq!(shelf.attempts(), 3, "the newcomer joined the batch that waited");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_of_us_is_nobodys_fault() {
+    let shelf = Shelf::new();
+    shelf.0.lock().failures = vec![Failure::new(Kind::Denied, "AuthorizationFailed: no role")];
+    let writer = start(&shelf);
+    let answers = futures::future::join_all(["a", "b"].map(|key| submit(&writer, key, 1))).await;
+    for answer in answers {
+        let Err(ServiceError::Retry { message, .. }) = answer else { panic!("{answer:?}") };
+        assert!(message.contains("AuthorizationFailed: no role"), "{message}");
+    }
+    assert_eq!(shelf.attempts(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_culprit_that_azure_names_costs_one_more_write() {
+    let shelf = Shelf::bad(&["item025"]);
+    shelf.0.lock().names_culprits = true;
+    let writer = start(&shelf);
+    let wall = writer.announce();
+    let all = submit_all(&writer, numbered(51));
+    let (answers, ()) = tokio::join!(all, async { drop(wall) });
+    let failed: Vec<&str> = answers.iter().filter(|(_, good)| !good).map(|(key, _)| key.as_str()).collect();
+    assert_eq!(failed, ["item025"]);
+    assert_eq!(shelf.items().len(), 50);
+    assert_eq!(shelf.attempts(), 2);
+    // The culprit does not poison what comes later, and its text is Azure's.
+    submit(&writer, "later", 1).await.unwrap();
+    assert_eq!(shelf.attempts(), 3);
+    let error = submit(&writer, "item025", 1).await.unwrap_err();
+    assert!(matches!(&error, ServiceError::Refused { message, .. } if message.contains("item item025 is not")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_planner_refuses_never_reaches_azure() {
+    let shelf = Shelf::new();
+    let writer = start(&shelf);
+    let (good, bad) = tokio::join!(submit(&writer, "a", 1), submit(&writer, "b", 5000));
+    good.unwrap();
+    let Err(ServiceError::Refused { message, .. }) = bad else { panic!("{bad:?}") };
+    assert!(message.starts_with("5000 is too much"), "{message}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_that_is_forgotten_stops_and_says_so() {
+    let shelf = Shelf::new();
+    shelf.0.lock().forgetful = true;
+    let writer = start(&shelf);
+    for _ in 0..5 {
+        let error = submit(&writer, "a", 1).await.unwrap_err();
+        let ServiceError::Retry { message, after, .. } = error else { panic!("{error:?}") };
+        assert!(message.contains("same difference"), "{message}");
+        assert!(after.is_some());
+    }
+    assert_eq!(shelf.attempts(), 1);
+    sleep(Duration::from_secs(61)).await;
+    shelf.0.lock().forgetful = false;
+    submit(&writer, "a", 1).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fight_with_another_program_stops() {
+    let shelf = Shelf::new();
+    let writer = start(&shelf);
+    let mut outcomes = Vec::new();
+    for _ in 0..4 {
+        outcomes.push(submit(&writer, "a", 1).await.is_ok());
+        let mut manners = shelf.0.lock();
+        manners.document.items.clear();
+        manners.document.etag += 1;
+    }
+    assert_eq!(outcomes, [true, true, false, false]);
+    assert_eq!(shelf.attempts(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stopped_writer_answers() {
+    let shelf = Shelf::new();
+    let stop = CancellationToken::new();
+    let pace = Pace { linger: Duration::ZERO, busy: Duration::from_secs(1) };
+    let writer = Writer::start(shelf.clone(), pace, stop.clone());
+    let waiting = submit(&writer, "a", 1);
+    let stopping = async {
+        sleep(Duration::from_millis(500)).await;
+        stop.cancel();
+    };
+    let (answer, ()) = tokio::join!(waiting, stopping);
+    assert!(matches!(answer, Err(ServiceError::Retry { .. })));
+    assert!(matches!(submit(&writer, "b", 1).await, Err(ServiceError::Retry { .. })));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    /// Every good intent is carried out, every bad one fails, in a number of writes that grows with the
+    /// number of culprits times the logarithm of the batch.
+    #[test]
+    fn culprits_are_found_by_halving(
+        count in 1_usize..120,
+        bad in proptest::collection::btree_set(0_usize..120, 0..6),
+        named in proptest::bool::ANY,
+    ) {
+        let keys = numbered(count);
+        let bad: BTreeSet<String> = bad.iter().filter_map(|index| keys.get(*index).cloned()).collect();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+        let shelf = Shelf::new();
+        {
+            let mut manners = shelf.0.lock();
+            manners.bad.clone_from(&bad);
+            manners.names_culprits = named;
+        }
+        let answers = runtime.block_on(async {
+            let writer = start(&shelf);
+            let wall = writer.announce();
+            let all = submit_all(&writer, keys.clone());
+            let (answers, ()) = tokio::join!(all, async { drop(wall) });
+            answers
+        });
+        for (key, good) in &answers {
+            prop_assert_eq!(*good, !bad.contains(key), "{}", key);
+        }
+        let expected: Items = keys.iter().filter(|key| !bad.contains(*key)).map(|key| (key.clone(), 1)).collect();
+        prop_assert_eq!(shelf.items(), expected);
+        let depth = usize::BITS - count.leading_zeros();
+        let bound = if named { 1 + bad.len() } else { 1 + bad.len() * 2 * depth as usize };
+        prop_assert!(shelf.attempts() <= bound, "{} writes, bound {}", shelf.attempts(), bound);
+    }
+}
