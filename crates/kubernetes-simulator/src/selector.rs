@@ -150,7 +150,13 @@ impl FieldSelector {
             };
             let common = field == "metadata.name" || (field == "metadata.namespace" && kind.namespaced);
             if !common && !kind.fields.iter().any(|known| known == field) {
-                return Err(format!("field label not supported: {field}"));
+                return Err(if kind.fields.is_empty() {
+                    format!(
+                        "{field:?} is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
+                    )
+                } else {
+                    format!("field label not supported: {field}")
+                });
             }
             terms.push((field.to_owned(), equal, value.to_owned()));
         }

@@ -87,6 +87,14 @@ impl ApiError {
         Self::new(409, "Conflict", message).about(kind, name)
     }
 
+    /// A delete whose preconditions do not hold; named by the kind, unlike other conflicts.
+    pub(crate) fn precondition(kind: &Kind, name: &str, why: &str) -> Self {
+        let message = format!("Operation cannot be fulfilled on {} {name:?}: {why}", kind.qualified_kind());
+        let mut error = Self::new(409, "Conflict", message);
+        error.details = details(&kind.group, &kind.kind, name);
+        error
+    }
+
     pub(crate) fn modified(kind: &Kind, name: &str) -> Self {
         let why =
             "the object has been modified; please apply your changes to the latest version and try again";
@@ -120,8 +128,28 @@ impl ApiError {
         error.causes(json!([{ "reason": cause_reason(message), "message": message, "field": field }]))
     }
 
-    pub(crate) fn unprocessable(message: impl Into<String>) -> Self {
-        Self::new(422, "Invalid", message)
+    /// A write without the `resourceVersion` that its kind demands; named by the resource, unlike other
+    /// invalid objects.
+    pub(crate) fn version_required(kind: &Kind, name: &str) -> Self {
+        const FIELD: &str = "metadata.resourceVersion";
+        const MESSAGE: &str = "Invalid value: 0x0: must be specified for an update";
+        Self::new(422, "Invalid", format!("{} {name:?} is invalid: {FIELD}: {MESSAGE}", kind.resource()))
+            .about(kind, name)
+            .causes(json!([{ "reason": cause_reason(MESSAGE), "message": MESSAGE, "field": FIELD }]))
+    }
+
+    /// A request option that is not valid: `options` is `ListOptions`, `PatchOptions` and the like.
+    pub(crate) fn invalid_option(options: &str, field: &str, message: &str) -> Self {
+        let text = format!("{options}.meta.k8s.io \"\" is invalid: {field}: {message}");
+        let mut error = Self::new(422, "Invalid", text);
+        error.details = details("meta.k8s.io", options, "");
+        error.causes(json!([{ "reason": cause_reason(message), "message": message, "field": field }]))
+    }
+
+    /// A JSON patch that is sound but does not fit the object; `why` says what failed.
+    pub(crate) fn patch_failed(why: &str) -> Self {
+        Self::new(422, "Invalid", "the server rejected our request due to an error in our request")
+            .causes(json!([{ "message": why }]))
     }
 
     pub(crate) fn apply_conflict(message: String, conflicts: &[String]) -> Self {

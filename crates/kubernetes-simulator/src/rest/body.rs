@@ -40,18 +40,22 @@ pub(super) fn patch(
     custom: bool,
     bytes: &[u8],
 ) -> Result<(Value, PatchType), ApiError> {
-    Ok(match media_type(headers).as_str() {
+    let media_type = media_type(headers);
+    if query.force.is_some() && media_type != "application/apply-patch+yaml" {
+        let message = "Forbidden: may not be specified for non-apply patch";
+        return Err(ApiError::invalid_option("PatchOptions", "force", message));
+    }
+    Ok(match media_type.as_str() {
         "application/merge-patch+json" => (json(bytes)?, PatchType::Merge),
         "application/json-patch+json" => (json(bytes)?, PatchType::Json),
         // Custom resources have no merge keys in their schema; the API server refuses the type.
         "application/strategic-merge-patch+json" if !custom => (json(bytes)?, PatchType::Strategic),
         "application/apply-patch+yaml" => {
             let Some(field_manager) = query.field_manager.clone() else {
-                return Err(ApiError::unprocessable(
-                    "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Required value: is required for apply patch",
-                ));
+                let message = "Required value: is required for apply patch";
+                return Err(ApiError::invalid_option("PatchOptions", "fieldManager", message));
             };
-            (yaml(bytes)?, PatchType::Apply { field_manager, force: query.force })
+            (yaml(bytes)?, PatchType::Apply { field_manager, force: query.force.unwrap_or(false) })
         }
         _ => {
             return Err(ApiError::unsupported_media_type(if custom {
@@ -75,10 +79,10 @@ pub(super) fn delete_options(query: &Query, bytes: &[u8]) -> Result<(DeleteOptio
         (Some("Foreground"), _) => Propagation::Foreground,
         (Some("Background"), _) | (None, _) => Propagation::Background,
         (Some(other), _) => {
-            return Err(ApiError::unprocessable(format!(
-                "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Invalid value: {other:?}: must be \
-                 \"Background\", \"Foreground\" or \"Orphan\""
-            )));
+            let message = format!(
+                "Unsupported value: {other:?}: supported values: \"Foreground\", \"Background\", \"Orphan\", \"nil\""
+            );
+            return Err(ApiError::invalid_option("DeleteOptions", "propagationPolicy", &message));
         }
     };
     let dry_run = body.get("dryRun").and_then(Value::as_array).is_some_and(|stages| !stages.is_empty());

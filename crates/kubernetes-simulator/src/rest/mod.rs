@@ -66,7 +66,7 @@ async fn serve(
     target: path::ResourcePath,
     request: Request,
 ) -> Result<Response<Body>, ApiError> {
-    let query = Query::parse(request.uri().query().unwrap_or_default())?;
+    let query = Query::parse(request.method(), request.uri().query().unwrap_or_default())?;
     let verb = verb(request.method(), &target, &query)?;
     let resource = target.resource();
     kubernetes.count(verb, &resource);

@@ -1,7 +1,7 @@
 //! Query parameters (Kubernetes API reference: "Common Parameters").
 
 use axum::extract::Query as Pairs;
-use http::Uri;
+use http::{Method, Uri};
 
 use crate::status::ApiError;
 use crate::verbs::VersionMatch;
@@ -21,43 +21,63 @@ pub(super) struct Query {
     pub(super) send_initial_events: bool,
     pub(super) dry_run: bool,
     pub(super) field_manager: Option<String>,
-    pub(super) force: bool,
+    pub(super) force: Option<bool>,
     pub(super) include_object: Option<String>,
     pub(super) propagation_policy: Option<String>,
     pub(super) orphan_dependents: Option<bool>,
 }
 
 impl Query {
-    pub(super) fn parse(text: &str) -> Result<Self, ApiError> {
+    pub(super) fn parse(method: &Method, text: &str) -> Result<Self, ApiError> {
         let uri: Uri = format!("/?{text}").parse().map_err(|_| ApiError::bad_request("malformed query"))?;
         let Pairs(pairs) = Pairs::<Vec<(String, String)>>::try_from_uri(&uri)
             .map_err(|error| ApiError::bad_request(format!("malformed query: {error}")))?;
+        let options = match *method {
+            Method::POST => "CreateOptions",
+            Method::PUT => "UpdateOptions",
+            Method::PATCH => "PatchOptions",
+            Method::DELETE => "DeleteOptions",
+            _ => "ListOptions",
+        };
         let mut query = Self::default();
         for (name, value) in pairs {
-            query.set(&name, value)?;
+            query.set(options, &name, value)?;
         }
+        query.check(options)?;
+        Ok(query)
+    }
+
+    /// What the parameters may not be together.
+    fn check(&self, options: &str) -> Result<(), ApiError> {
+        let invalid = |field: &str, message: &str| Err(ApiError::invalid_option(options, field, message));
+        let query = self;
         if query.token.is_some() && query.resource_version.is_some_and(|version| version != 0) {
             return Err(ApiError::bad_request(
                 "specifying resource version is not allowed when using continue",
             ));
         }
+        const MATCH: &str = "resourceVersionMatch";
         if query.version_match.is_some() && query.resource_version.is_none() && !query.send_initial_events {
-            return Err(invalid(
-                "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided",
-            ));
+            let message = "Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided";
+            return invalid(MATCH, message);
+        }
+        if query.version_match == Some(VersionMatch::Exact) && query.resource_version == Some(0) {
+            let message = "Forbidden: resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"";
+            return invalid(MATCH, message);
         }
         if query.send_initial_events && !query.watch {
-            return Err(invalid("sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list"));
+            return invalid("sendInitialEvents", "Forbidden: sendInitialEvents is forbidden for list");
         }
         if query.send_initial_events && query.version_match != Some(VersionMatch::NotOlderThan) {
-            return Err(invalid(
-                "resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
-            ));
+            let message =
+                "Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
+            return invalid(MATCH, message);
         }
-        Ok(query)
+        Ok(())
     }
 
-    fn set(&mut self, name: &str, value: String) -> Result<(), ApiError> {
+    fn set(&mut self, options: &str, name: &str, value: String) -> Result<(), ApiError> {
+        let invalid = |field: &str, message: &str| ApiError::invalid_option(options, field, message);
         let number = |value: &str| {
             value
                 .parse::<u64>()
@@ -67,14 +87,16 @@ impl Query {
             "watch" => self.watch = truth(&value),
             "labelSelector" => self.label_selector = value,
             "fieldSelector" => self.field_selector = value,
+            "limit" if value.starts_with('-') => {}
             "limit" => {
                 self.limit = Some(number(&value)?).filter(|n| *n > 0).and_then(|n| usize::try_from(n).ok())
             }
             "continue" if !value.is_empty() => self.token = Some(value),
             "resourceVersion" if !value.is_empty() => {
-                self.resource_version = Some(value.parse().map_err(|_| {
-                    invalid(&format!(
-                        "resourceVersion: Invalid value: {value:?}: must be an unsigned integer"
+                let parsed = value.parse();
+                self.resource_version = Some(parsed.map_err(|_| {
+                    ApiError::bad_request(format!(
+                        "invalid resource version: {value:?} is no unsigned integer"
                     ))
                 })?);
             }
@@ -83,9 +105,10 @@ impl Query {
                     "Exact" => VersionMatch::Exact,
                     "NotOlderThan" => VersionMatch::NotOlderThan,
                     _ => {
-                        return Err(invalid(&format!(
-                            "resourceVersionMatch: Unsupported value: {value:?}: supported values: \"Exact\", \"NotOlderThan\""
-                        )));
+                        let message = format!(
+                            "Unsupported value: {value:?}: supported values: \"Exact\", \"NotOlderThan\", \"\""
+                        );
+                        return Err(invalid("resourceVersionMatch", &message));
                     }
                 });
             }
@@ -96,13 +119,13 @@ impl Query {
                 "" => {}
                 "All" => self.dry_run = true,
                 _ => {
-                    return Err(invalid(&format!(
-                        "dryRun: Unsupported value: {value:?}: supported values: \"All\""
-                    )));
+                    let message =
+                        format!("Unsupported value: []string{{{value:?}}}: supported values: \"All\"");
+                    return Err(invalid("dryRun", &message));
                 }
             },
             "fieldManager" if !value.is_empty() => self.field_manager = Some(value),
-            "force" => self.force = truth(&value),
+            "force" => self.force = Some(truth(&value)),
             "includeObject" => self.include_object = Some(value),
             "propagationPolicy" => self.propagation_policy = Some(value),
             "orphanDependents" => self.orphan_dependents = Some(truth(&value)),
@@ -114,8 +137,4 @@ impl Query {
 
 fn truth(value: &str) -> bool {
     !matches!(value, "false" | "0")
-}
-
-fn invalid(message: &str) -> ApiError {
-    ApiError::unprocessable(message)
 }

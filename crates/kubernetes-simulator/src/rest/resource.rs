@@ -46,8 +46,12 @@ pub(super) async fn serve(
     if !kind.namespaced && !path.namespace.is_empty() {
         return Err(ApiError::no_such_resource());
     }
-    if kind.namespaced && path.namespace.is_empty() && (!path.name.is_empty() || verb == "create") {
-        return Err(ApiError::method_not_allowed());
+    if kind.namespaced && path.namespace.is_empty() {
+        match verb {
+            _ if !path.name.is_empty() => return Err(ApiError::no_such_resource()),
+            "create" | "deletecollection" => return Err(ApiError::method_not_allowed()),
+            _ => {}
+        }
     }
     let (parts, request_body) = request.into_parts();
     let representation =
@@ -95,23 +99,13 @@ impl Call {
     }
 
     fn selection(&self) -> Result<Selection, ApiError> {
-        let unable = |why: String| {
-            ApiError::bad_request(format!(
-                "Unable to find \"{}/{}, Resource={}\" that match label selector \"{}\", field selector \"{}\": {why}",
-                self.kind.group,
-                self.kind.version,
-                self.kind.plural,
-                self.query.label_selector,
-                self.query.field_selector
-            ))
-        };
         let labels = LabelSelector::parse(&self.query.label_selector).map_err(ApiError::bad_request)?;
         let field_text = match (self.path.name.as_str(), self.query.field_selector.as_str()) {
             ("", text) => text.to_owned(),
             (name, "") => format!("metadata.name={name}"),
             (name, text) => format!("metadata.name={name},{text}"),
         };
-        let fields = FieldSelector::parse(&field_text, &self.kind).map_err(unable)?;
+        let fields = FieldSelector::parse(&field_text, &self.kind).map_err(ApiError::bad_request)?;
         Ok(Selection { namespace: self.path.namespace.clone(), labels, fields })
     }
 

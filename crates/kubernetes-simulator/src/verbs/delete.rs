@@ -50,18 +50,26 @@ impl State {
     ) -> Result<Deletion, ApiError> {
         let current = self.get(kind, namespace, name)?;
         if let Some(uid) = options.uid.as_deref().filter(|uid| *uid != current.uid()) {
-            let why = format!(
-                "Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
-                current.uid()
-            );
-            return Err(ApiError::conflict(kind, name, &why));
+            return Err(ApiError::precondition(
+                kind,
+                name,
+                &format!(
+                    "the UID in the precondition ({uid}) does not match the UID in record ({}). The object might have \
+                     been deleted and then recreated",
+                    current.uid()
+                ),
+            ));
         }
         let version = metadata(&current, "resourceVersion");
         if let Some(wanted) = options.resource_version.as_deref().filter(|wanted| *wanted != version) {
-            let why = format!(
-                "Precondition failed: ResourceVersion in precondition: {wanted}, ResourceVersion in object meta: {version}"
-            );
-            return Err(ApiError::conflict(kind, name, &why));
+            return Err(ApiError::precondition(
+                kind,
+                name,
+                &format!(
+                    "the ResourceVersion in the precondition ({wanted}) does not match the ResourceVersion in record \
+                     ({version}). The object might have been modified"
+                ),
+            ));
         }
         if *kind.shelf == *namespace::SHELF {
             return self.delete_namespace(kind, &current, write);

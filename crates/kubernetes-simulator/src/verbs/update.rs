@@ -55,13 +55,15 @@ impl State {
         };
         let version = metadata(&proposed, "resourceVersion");
         if matches!(version, "" | "0") && !kind.unconditional_update {
-            let message = "Invalid value: 0x0: must be specified for an update";
-            return Err(ApiError::invalid(kind, name, "metadata.resourceVersion", message));
+            return Err(ApiError::version_required(kind, name));
         }
         let uid = metadata(&proposed, "uid");
         if !uid.is_empty() && uid != current.uid() {
             let why = format!(
-                "Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
+                "StorageError: invalid object, Code: 4, Key: /registry/{}/{}, ResourceVersion: 0, AdditionalErrorMsg: \
+                 Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
+                kind.plural,
+                kind.key(namespace, name),
                 current.uid()
             );
             return Err(ApiError::conflict(kind, name, &why));
@@ -97,7 +99,7 @@ impl State {
         )
         .map_err(|error| match error {
             PatchError::Invalid(message) => ApiError::bad_request(message),
-            PatchError::TestFailed(message) => ApiError::unprocessable(message),
+            PatchError::TestFailed(message) => ApiError::patch_failed(&message),
             PatchError::Conflict(ref conflicts) => ApiError::apply_conflict(error.to_string(), conflicts),
         })?;
         let Some(current) = current else {
@@ -113,12 +115,19 @@ impl State {
         let mut proposed = proposed;
         rules::settle_type(kind, &mut proposed)?;
         let given = metadata(&proposed, "name");
-        if given != name && applies {
+        if given != name {
             return Err(other_name(name, given));
         }
-        if given != name {
-            let message = format!("Invalid value: {given:?}: field is immutable");
-            return Err(ApiError::invalid(kind, name, "metadata.name", &message));
+        let uid = metadata(&proposed, "uid");
+        if !uid.is_empty() && uid != current.uid() {
+            let message = format!("Invalid value: {uid:?}: field is immutable");
+            return Err(ApiError::invalid(kind, name, "metadata.uid", &message));
+        }
+        let given = metadata(&proposed, "namespace");
+        if kind.namespaced && !given.is_empty() && given != namespace {
+            return Err(ApiError::bad_request(format!(
+                "the namespace of the object ({given}) does not match the namespace on the request ({namespace})"
+            )));
         }
         rules::settle_namespace(kind, &mut proposed, namespace)?;
         Ok((self.replace(kind, &current, proposed, part, tracking, write)?, false))
@@ -262,6 +271,11 @@ fn keep_other_part(kind: &Kind, current: &Value, proposed: &mut Value, part: Par
     }
     let (Some(current), Some(members)) = (current.as_object(), proposed.as_object_mut()) else { return };
     match part {
+        // The specification of a namespace has a subresource of its own.
+        Part::Main if *kind.shelf == *namespace::SHELF => {
+            put_back(members, current, "status");
+            put_back(members, current, "spec");
+        }
         Part::Main => put_back(members, current, "status"),
         Part::Status => {
             // Builtin kinds let metadata through, which service controllers rely on to set their finalizer.

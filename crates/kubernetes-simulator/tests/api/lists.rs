@@ -73,8 +73,10 @@ async fn versions_are_met_exactly_or_at_least() {
     assert_eq!(count(&format!("resourceVersion={version}&resourceVersionMatch=Exact")).await, (200, Some(1)));
     assert_eq!(count(&format!("resourceVersion={version}&limit=5")).await, (200, Some(1)));
     assert_eq!(count("resourceVersion=1000").await.0, 504);
-    assert_eq!(count("resourceVersion=x").await.0, 422);
+    assert_eq!(count("resourceVersion=x").await.0, 400);
     assert_eq!(count("resourceVersionMatch=Exact").await.0, 422);
+    assert_eq!(count("resourceVersionMatch=Exact&resourceVersion=0").await.0, 422);
+    assert_eq!(count("limit=-1").await, (200, Some(2)));
 }
 
 #[tokio::test(start_paused = true)]
@@ -96,7 +98,7 @@ async fn selectors_narrow_lists() {
     assert!(limited.metadata.continue_.is_some() && limited.metadata.remaining_item_count.is_none());
     let unknown = status(all.list(&ListParams::default().fields("data.key=value")).await);
     assert_eq!(unknown.code, 400);
-    assert!(unknown.message.ends_with("field label not supported: data.key"), "{}", unknown.message);
+    assert!(unknown.message.starts_with("\"data.key\" is not a known field selector"), "{}", unknown.message);
 
     let pod = |name: &str, node: &str| {
         json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": name },
