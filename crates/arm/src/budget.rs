@@ -102,7 +102,7 @@ impl OperationGroup {
 }
 
 /// No call waits longer than this for a closed budget; it fails instead and says when to come back.
-const LONGEST_WAIT: Duration = Duration::from_secs(300);
+pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(300);
 
 /// The budgets of a process. Clones share them.
 #[derive(Clone, Default)]
@@ -255,11 +255,10 @@ impl State {
         let before =
             self.waiting.range(..key).filter(|(_, other)| self.opens(&other.namespace).is_none()).count();
         let missing = self.tokens.map_or(0.0, |tokens| key.0.floor() + before as f64 - tokens);
-        // A millisecond more, so that rounding never wakes a waiter just before its token.
-        let tokens = now
-            + Duration::from_secs_f64((missing / self.rate).clamp(0.0, 3600.0))
-            + Duration::from_millis(1);
-        opens.max(tokens)
+        let tokens = now + Duration::from_secs_f64((missing / self.rate).clamp(0.0, 3600.0));
+        // At least a millisecond more, so that rounding never wakes a waiter just before its token; and
+        // upper classes a little earlier, because whoever wakes first lets the others in after itself.
+        opens.max(tokens) + Duration::from_millis(1 + key.0 as u64)
     }
 
     fn observe(&mut self, remaining: Option<f64>, now: Instant) {

@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::time::Instant;
 
+use crate::budget::LONGEST_WAIT;
 use crate::error::ServiceError;
 use crate::meter;
 use crate::operation::{self, Operation, Progress, Start};
@@ -628,7 +629,7 @@ impl Client {
                         let namespace = call.subject.namespace.as_str();
                         gate.close((!service.throttles_subscription()).then_some(namespace), wait);
                         // The gate itself makes the call wait, in its class; it fails if that is too long.
-                        if repeated <= inner.retry.retries {
+                        if repeated <= inner.retry.retries && wait <= LONGEST_WAIT {
                             continue;
                         }
                         return Err(error);
