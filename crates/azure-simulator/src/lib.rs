@@ -18,10 +18,12 @@ mod listed;
 mod network;
 mod options;
 pub mod packet;
+pub mod page;
 mod providers;
 mod resources;
 pub mod serve;
 pub mod tls;
+pub mod view;
 
 pub use azure::{Azure, PowerState};
 pub use documents::Documents;

@@ -12,7 +12,7 @@ use super::json::{address_at, flag_at, id_at, id_of, ids_at, items, port_at, tex
 use super::network::Network;
 
 #[derive(Debug)]
-pub(super) struct LoadBalancer {
+pub(crate) struct LoadBalancer {
     pub id: ResourceId,
     pub standard: bool,
     pub frontends: Vec<Frontend>,
@@ -25,7 +25,7 @@ pub(super) struct LoadBalancer {
 }
 
 #[derive(Debug)]
-pub(super) struct Frontend {
+pub(crate) struct Frontend {
     pub id: ResourceId,
     pub address: Option<IpAddr>,
     pub public_address: Option<ResourceId>,
@@ -33,7 +33,7 @@ pub(super) struct Frontend {
 }
 
 #[derive(Debug)]
-pub(super) struct Rule {
+pub(crate) struct Rule {
     pub id: ResourceId,
     pub frontend: Option<ResourceId>,
     pub pools: Vec<ResourceId>,
@@ -49,14 +49,14 @@ pub(super) struct Rule {
 
 /// What of a flow decides on its node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Distribution {
+pub(crate) enum Distribution {
     FiveTuple,
     SourceAndDestination,
     SourceDestinationAndProtocol,
 }
 
 #[derive(Debug)]
-pub(super) struct NatRule {
+pub(crate) struct NatRule {
     pub id: ResourceId,
     pub frontend: Option<ResourceId>,
     pub target: Option<ResourceId>,
@@ -67,7 +67,7 @@ pub(super) struct NatRule {
 }
 
 #[derive(Debug)]
-pub(super) struct Probe {
+pub(crate) struct Probe {
     pub id: ResourceId,
     pub protocol: String,
     pub port: u16,
@@ -77,14 +77,14 @@ pub(super) struct Probe {
 }
 
 #[derive(Debug)]
-pub(super) struct Pool {
+pub(crate) struct Pool {
     pub id: ResourceId,
     pub members: Vec<Member>,
 }
 
 /// A place in a pool.
 #[derive(Debug, Clone)]
-pub(super) struct Member {
+pub(crate) struct Member {
     /// Index into the network's interfaces; `None` for an address that no interface has.
     pub interface: Option<usize>,
     pub address: Option<IpAddr>,

@@ -75,12 +75,12 @@ pub struct MemberState {
     /// Whether and why it takes new flows.
     pub health: Health,
     #[serde(skip)]
-    pub(super) interface: Option<usize>,
+    pub(crate) interface: Option<usize>,
 }
 
 impl Network {
     /// The states of a rule's pool members.
-    pub(super) fn members(
+    pub(crate) fn members(
         &self,
         balancer: &LoadBalancer,
         pools: &[ResourceId],

@@ -7,10 +7,10 @@
 //! It speaks for Azure's network alone. What a node does with a packet before it leaves (kube-proxy
 //! short-cuts the cluster's own load balancer addresses) or after it arrived is the node's matter.
 
-mod balancer;
+pub(crate) mod balancer;
 mod health;
-mod json;
-mod network;
+pub(crate) mod json;
+pub(crate) mod network;
 mod security_group;
 mod spread;
 mod trace;

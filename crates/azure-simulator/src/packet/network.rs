@@ -15,22 +15,23 @@ use crate::Documents;
 /// The simulated network at one moment. Read it once to trace many packets.
 #[derive(Debug, Default)]
 pub struct Network {
-    pub(super) interfaces: Vec<Interface>,
+    pub(crate) interfaces: Vec<Interface>,
     by_address: HashMap<IpAddr, Vec<usize>>,
     by_configuration: HashMap<ResourceId, usize>,
-    pub(super) machines: HashMap<ResourceId, Machine>,
-    pub(super) subnets: HashMap<ResourceId, Subnet>,
-    pub(super) virtual_networks: HashMap<ResourceId, VirtualNetwork>,
+    interfaces_of_machine: HashMap<ResourceId, Vec<usize>>,
+    pub(crate) machines: HashMap<ResourceId, Machine>,
+    pub(crate) subnets: HashMap<ResourceId, Subnet>,
+    pub(crate) virtual_networks: HashMap<ResourceId, VirtualNetwork>,
     pub(super) groups: HashMap<ResourceId, SecurityGroup>,
-    pub(super) public_addresses: Vec<PublicAddress>,
-    pub(super) balancers: Vec<LoadBalancer>,
-    pub(super) service_tags: HashMap<String, Vec<IpNet>>,
-    pub(super) seed: u64,
+    pub(crate) public_addresses: Vec<PublicAddress>,
+    pub(crate) balancers: Vec<LoadBalancer>,
+    pub(crate) service_tags: HashMap<String, Vec<IpNet>>,
+    pub(crate) seed: u64,
 }
 
 /// One IP configuration of a network interface: an address of a machine.
 #[derive(Debug, Clone)]
-pub(super) struct Interface {
+pub(crate) struct Interface {
     /// The IP configuration's id.
     pub id: ResourceId,
     pub interface: ResourceId,
@@ -45,7 +46,7 @@ pub(super) struct Interface {
 
 /// A virtual machine or scale set instance.
 #[derive(Debug, Clone)]
-pub(super) struct Machine {
+pub(crate) struct Machine {
     pub name: String,
     /// The resource's own name, such as `pool_0`; differs from the host name in scale sets.
     pub resource_name: String,
@@ -54,7 +55,7 @@ pub(super) struct Machine {
 
 /// Whether a machine runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Power {
+pub(crate) enum Power {
     Running,
     /// Stopped, starting or stopping, but still on a host: it is offered packets and answers none.
     Stopped,
@@ -63,19 +64,19 @@ pub(super) enum Power {
 }
 
 #[derive(Debug)]
-pub(super) struct Subnet {
+pub(crate) struct Subnet {
     pub virtual_network: ResourceId,
     pub group: Option<ResourceId>,
 }
 
 #[derive(Debug)]
-pub(super) struct VirtualNetwork {
+pub(crate) struct VirtualNetwork {
     pub prefixes: Vec<IpNet>,
     pub peers: Vec<ResourceId>,
 }
 
 #[derive(Debug)]
-pub(super) struct PublicAddress {
+pub(crate) struct PublicAddress {
     pub id: ResourceId,
     pub address: Option<IpAddr>,
     pub standard: bool,
@@ -154,12 +155,12 @@ impl Network {
         const INSTANCES: &str = "Microsoft.Compute/virtualMachineScaleSets/virtualMachines";
         let mut instance_pools = HashMap::new();
         for document in documents.of_type(INSTANCES) {
-            if let Some(id) = self.read_machine(&document) {
+            if let Some(id) = self.read_machine(documents, &document) {
                 instance_pools_of(&id, &document, &mut instance_pools);
             }
         }
         for document in documents.of_type("Microsoft.Compute/virtualMachines") {
-            self.read_machine(&document);
+            self.read_machine(documents, &document);
         }
         for document in documents.of_type(&format!("{INSTANCES}/networkInterfaces")) {
             self.read_interface(&document, Some(&instance_pools));
@@ -169,12 +170,18 @@ impl Network {
         }
     }
 
-    fn read_machine(&mut self, document: &Value) -> Option<ResourceId> {
+    fn read_machine(&mut self, documents: &dyn Documents, document: &Value) -> Option<ResourceId> {
         let id = id_of(document)?;
         let resource_name = text_at(document, "/name").unwrap_or_else(|| id.name()).to_owned();
         let host = text_at(document, "/properties/osProfile/computerName").filter(|name| !name.is_empty());
         let name = host.map_or_else(|| resource_name.clone(), str::to_owned);
-        self.machines.insert(id.clone(), Machine { name, resource_name, power: power(document) });
+        let power = match document.pointer("/properties/instanceView") {
+            Some(view) => power(view),
+            None => instance_view_id(&id)
+                .and_then(|view| documents.document(&view))
+                .map_or(Power::Running, |view| power(&view)),
+        };
+        self.machines.insert(id.clone(), Machine { name, resource_name, power });
         Some(id)
     }
 
@@ -207,6 +214,9 @@ impl Network {
                 self.by_address.entry(address).or_default().push(index);
             }
             self.by_configuration.insert(id.clone(), index);
+            if let Some(machine) = &machine {
+                self.interfaces_of_machine.entry(machine.clone()).or_default().push(index);
+            }
             self.interfaces.push(Interface {
                 interface: interface.clone(),
                 machine: machine.clone(),
@@ -221,35 +231,41 @@ impl Network {
         }
     }
 
-    pub(super) fn machine_of(&self, interface: &Interface) -> Option<&Machine> {
+    pub(crate) fn machine_of(&self, interface: &Interface) -> Option<&Machine> {
         self.machines.get(interface.machine.as_ref()?)
     }
 
+    /// The private addresses of a machine.
+    pub(crate) fn addresses_of(&self, machine: &ResourceId) -> Vec<IpAddr> {
+        let of_machine = self.interfaces_of_machine.get(machine).into_iter().flatten();
+        of_machine.filter_map(|index| self.interfaces.get(*index)?.address).collect()
+    }
+
     /// What people call the machine behind an interface.
-    pub(super) fn node_name(&self, interface: &Interface) -> String {
+    pub(crate) fn node_name(&self, interface: &Interface) -> String {
         self.machine_of(interface)
             .map_or_else(|| interface.interface.name().to_owned(), |machine| machine.name.clone())
     }
 
-    pub(super) fn power_of(&self, interface: &Interface) -> Power {
+    pub(crate) fn power_of(&self, interface: &Interface) -> Power {
         self.machine_of(interface).map_or(Power::Running, |machine| machine.power)
     }
 
-    pub(super) fn subnet_of(&self, interface: &Interface) -> Option<&Subnet> {
+    pub(crate) fn subnet_of(&self, interface: &Interface) -> Option<&Subnet> {
         self.subnets.get(interface.subnet.as_ref()?)
     }
 
-    pub(super) fn virtual_network_of(&self, interface: &Interface) -> Option<&ResourceId> {
+    pub(crate) fn virtual_network_of(&self, interface: &Interface) -> Option<&ResourceId> {
         self.subnet_of(interface).map(|subnet| &subnet.virtual_network)
     }
 
     /// Whether private addresses of the one network can be reached from the other.
-    pub(super) fn are_connected(&self, one: &ResourceId, other: &ResourceId) -> bool {
+    pub(crate) fn are_connected(&self, one: &ResourceId, other: &ResourceId) -> bool {
         one == other || self.virtual_networks.get(one).is_some_and(|network| network.peers.contains(other))
     }
 
     /// The interface with a private address, in one virtual network if that is known.
-    pub(super) fn interface_at(&self, address: IpAddr, network: Option<&ResourceId>) -> Option<usize> {
+    pub(crate) fn interface_at(&self, address: IpAddr, network: Option<&ResourceId>) -> Option<usize> {
         self.by_address.get(&address)?.iter().copied().find(|index| {
             let interface = self.interfaces.get(*index);
             network.is_none()
@@ -258,7 +274,7 @@ impl Network {
     }
 
     /// The interface that has an IP configuration of this id.
-    pub(super) fn interface_of(&self, configuration: &ResourceId) -> Option<usize> {
+    pub(crate) fn interface_of(&self, configuration: &ResourceId) -> Option<usize> {
         self.by_configuration.get(configuration).copied()
     }
 }
@@ -281,12 +297,19 @@ fn instance_pools_of(
     }
 }
 
-/// Power by the instance view, where the document carries one; a machine is taken to run otherwise.
-fn power(document: &Value) -> Power {
-    let view = items(document, "/properties/instanceView/statuses")
+/// `{machine}/instanceView`: a view has a name, but no type before it as resources have.
+fn instance_view_id(machine: &ResourceId) -> Option<ResourceId> {
+    let scope = machine.parent()?;
+    let below = machine.as_str().get(scope.as_str().len() + 1..)?;
+    Some(scope.child(below, "instanceView"))
+}
+
+/// Power by an instance view; a machine of which none is known is taken to run.
+fn power(view: &Value) -> Power {
+    let state = items(view, "/statuses")
         .filter_map(|status| text_at(status, "/code"))
         .find_map(|code| code.strip_prefix("PowerState/"));
-    match view {
+    match state {
         None | Some("running") => Power::Running,
         Some("deallocated" | "deallocating") => Power::Deallocated,
         Some(_) => Power::Stopped,

@@ -1,0 +1,149 @@
+//! The page that shows a simulated Azure while it works, and the endpoints behind it.
+//!
+//! One HTML file without anything from outside. It learns of changes by server-sent events and then
+//! reads the topology anew; without events it asks every other second.
+
+mod of_azure;
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::rejection::JsonRejection;
+use axum::extract::{Query, State};
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{Html, IntoResponse, Redirect, Response};
+use axum::routing::get;
+use axum::{Json, Router};
+use futures::Stream;
+use http::StatusCode;
+use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY};
+use serde_json::json;
+use tokio::sync::watch;
+
+use crate::packet::{Packet, Protocol, Source, Verdict};
+use crate::view::Topology;
+
+pub use of_azure::AzurePage;
+
+/// Where the page is.
+pub const PATH: &str = "/_cerulean/";
+
+const PAGE: &str = include_str!("page.html");
+/// Everything that the page uses is in the page.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; img-src data:";
+/// Changes come in bursts; a reader is told of them at most this often.
+const QUIET: Duration = Duration::from_millis(150);
+/// A host on the internet that packets come from unless told otherwise; set aside for documentation.
+const SOMEONE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(203, 0, 113, 7));
+const SOMEONE_V6: IpAddr = IpAddr::V6(std::net::Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 7));
+
+/// What the page is about.
+pub trait PageSource: Send + Sync + 'static {
+    /// What there is now.
+    fn topology(&self) -> Topology;
+
+    /// What becomes of a packet now.
+    fn packet(&self, packet: &Packet) -> Verdict;
+
+    /// A number that changes whenever the topology may have.
+    fn changed(&self) -> watch::Receiver<u64>;
+}
+
+/// The page at [`PATH`] (and at `/`), and `/_cerulean/topology`, `/_cerulean/packet` and
+/// `/_cerulean/events`.
+///
+/// A packet is sent by `GET /_cerulean/packet?to=ADDRESS&port=PORT` with, as needed, `protocol`
+/// (`tcp` or `udp`), `from` (an address on the internet), `node` (a machine that sends) and
+/// `source_port`; or by POST of a [`Packet`] as JSON. The answer is a [`Verdict`].
+pub fn router<S: PageSource>(source: Arc<S>) -> Router {
+    Router::new()
+        .route("/", get(|| async { Redirect::temporary(PATH) }))
+        .route(PATH, get(page))
+        .route("/_cerulean/topology", get(topology::<S>))
+        .route("/_cerulean/packet", get(packet_by_query::<S>).post(packet_by_body::<S>))
+        .route("/_cerulean/events", get(events::<S>))
+        .with_state(source)
+}
+
+async fn page() -> Response {
+    ([(CONTENT_SECURITY_POLICY, POLICY), (CACHE_CONTROL, "no-cache")], Html(PAGE)).into_response()
+}
+
+async fn topology<S: PageSource>(State(source): State<Arc<S>>) -> Response {
+    ([(CACHE_CONTROL, "no-store")], Json(source.topology())).into_response()
+}
+
+async fn packet_by_body<S: PageSource>(
+    State(source): State<Arc<S>>,
+    packet: Result<Json<Packet>, JsonRejection>,
+) -> Response {
+    match packet {
+        Ok(Json(packet)) => Json(source.packet(&packet)).into_response(),
+        Err(rejection) => refused(&rejection.body_text()),
+    }
+}
+
+async fn packet_by_query<S: PageSource>(
+    State(source): State<Arc<S>>,
+    Query(query): Query<HashMap<String, String>>,
+) -> Response {
+    match parse(&query) {
+        Ok(packet) => Json(source.packet(&packet)).into_response(),
+        Err(text) => refused(&text),
+    }
+}
+
+fn refused(text: &str) -> Response {
+    (StatusCode::BAD_REQUEST, Json(json!({ "error": { "code": "InvalidPacket", "message": text } })))
+        .into_response()
+}
+
+fn parse(query: &HashMap<String, String>) -> Result<Packet, String> {
+    let field = |name: &str| query.get(name).map(|value| value.trim()).filter(|value| !value.is_empty());
+    let number = |name: &str, text: &str| {
+        let port: Result<u16, _> = text.parse();
+        port.ok()
+            .filter(|port| *port > 0)
+            .ok_or_else(|| format!("{name} `{text}` must be a number from 1 to 65535"))
+    };
+    let address = |name: &str, text: &str| {
+        let bare = text.trim_matches(['[', ']']);
+        bare.parse::<IpAddr>().map_err(|_| format!("{name} `{text}` must be an IP address"))
+    };
+    let to = address("to", field("to").ok_or("to is missing: give the address to send to")?)?;
+    let port = number("port", field("port").ok_or("port is missing: give the port to send to")?)?;
+    let protocol = match field("protocol").unwrap_or("tcp") {
+        word if word.eq_ignore_ascii_case("tcp") => Protocol::Tcp,
+        word if word.eq_ignore_ascii_case("udp") => Protocol::Udp,
+        word => return Err(format!("protocol `{word}` must be tcp or udp")),
+    };
+    let from = match (field("node"), field("from")) {
+        (Some(node), _) => Source::node(node),
+        (None, Some(text)) => Source::internet(address("from", text)?),
+        (None, None) => Source::internet(if to.is_ipv4() { SOMEONE } else { SOMEONE_V6 }),
+    };
+    let packet = Packet::new(from, to, port, protocol);
+    match field("source_port") {
+        Some(text) => Ok(packet.with_source_port(number("source_port", text)?)),
+        None => Ok(packet),
+    }
+}
+
+async fn events<S: PageSource>(State(source): State<Arc<S>>) -> impl IntoResponse {
+    Sse::new(revisions(source.changed())).keep_alive(KeepAlive::default())
+}
+
+/// The revision now, and each later one that a reader should know of.
+fn revisions(changed: watch::Receiver<u64>) -> impl Stream<Item = Result<Event, Infallible>> {
+    futures::stream::unfold((changed, false), |(mut changed, told)| async move {
+        if told {
+            tokio::time::sleep(QUIET).await;
+            changed.changed().await.ok()?;
+        }
+        let revision = *changed.borrow_and_update();
+        Some((Ok(Event::default().event("changed").data(revision.to_string())), (changed, true)))
+    })
+}

@@ -1,0 +1,44 @@
+//! The page of one [`Azure`].
+
+use serde_json::Value;
+use tokio::sync::watch;
+
+use super::PageSource;
+use crate::Azure;
+use crate::packet::{Packet, ProbeAnswers, Verdict, trace};
+use crate::view::Topology;
+
+/// How many requests the page shows at most; the journal may hold far more.
+const JOURNAL_TAIL: u64 = 300;
+
+/// Shows an [`Azure`], with the stand-in nodes' word on health probes.
+#[derive(Debug, Clone)]
+pub struct AzurePage<P> {
+    azure: Azure,
+    probes: P,
+}
+
+impl<P: ProbeAnswers> AzurePage<P> {
+    /// Shows `azure`; `probes` tells what its machines answer.
+    pub fn new(azure: Azure, probes: P) -> Self {
+        Self { azure, probes }
+    }
+}
+
+impl<P: ProbeAnswers + Send + Sync + 'static> PageSource for AzurePage<P> {
+    fn topology(&self) -> Topology {
+        let counts = self.azure.journal_after(u64::MAX).counts;
+        let tail = self.azure.journal_after(counts.requests.saturating_sub(JOURNAL_TAIL));
+        let entries = tail.entries.iter().filter_map(|entry| serde_json::to_value(entry).ok()).collect();
+        let counts = serde_json::to_value(&tail.counts).unwrap_or(Value::Null);
+        Topology::read(&self.azure, &self.probes).with_journal(entries, counts)
+    }
+
+    fn packet(&self, packet: &Packet) -> Verdict {
+        trace(&self.azure, &self.probes, packet)
+    }
+
+    fn changed(&self) -> watch::Receiver<u64> {
+        self.azure.subscribe()
+    }
+}

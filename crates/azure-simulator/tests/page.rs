@@ -1,0 +1,254 @@
+//! The page and its endpoints over a simulated Azure, built the way a cluster builds it.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use azure_simulator::packet::{Packet, ProbeAnswers, Protocol, Source, trace};
+use azure_simulator::page::{self, AzurePage};
+use azure_simulator::{Azure, Options, PowerState};
+use azure_types::ResourceId;
+use http::{Request, StatusCode};
+use http_body_util::BodyExt as _;
+use serde_json::{Value, json};
+use tower::ServiceExt as _;
+
+/// Machines answer every probe but those to this address.
+#[derive(Clone)]
+struct AllBut(&'static str);
+
+impl ProbeAnswers for AllBut {
+    fn answers(&self, _: &ResourceId, address: IpAddr, _: &str, _: u16, _: Option<&str>) -> bool {
+        address.to_string() != self.0
+    }
+}
+
+fn group(azure: &Azure) -> ResourceId {
+    ResourceId::group(&azure.options().subscription, "rg")
+}
+
+fn network(azure: &Azure, kind: &str, name: &str) -> ResourceId {
+    group(azure).resource("Microsoft.Network", kind, name)
+}
+
+fn scale_set(azure: &Azure) -> ResourceId {
+    group(azure).resource("Microsoft.Compute", "virtualMachineScaleSets", "pool")
+}
+
+/// Three instances behind a public address with TCP 80. Answers the address.
+fn cluster() -> (Azure, IpAddr) {
+    let azure = Azure::new(Options::default());
+    let put = |id: &ResourceId, document: Value| {
+        azure.put(id, document.clone()).unwrap_or_else(|refusal| panic!("{id}: {refusal:?} {document}"))
+    };
+    let nsg = network(&azure, "networkSecurityGroups", "nsg");
+    put(
+        &nsg,
+        json!({ "properties": { "securityRules": [{ "name": "allow-web", "properties": {
+            "priority": 500, "direction": "Inbound", "access": "Allow", "protocol": "Tcp",
+            "sourceAddressPrefix": "Internet", "sourcePortRange": "*",
+            "destinationAddressPrefix": "*", "destinationPortRange": "80" } }] } }),
+    );
+    let vnet = network(&azure, "virtualNetworks", "vnet");
+    put(
+        &vnet,
+        json!({ "properties": { "addressSpace": { "addressPrefixes": ["10.0.0.0/8"] }, "subnets": [{ "name": "nodes",
+            "properties": { "addressPrefix": "10.0.0.0/16", "networkSecurityGroup": { "id": nsg } } }] } }),
+    );
+    let pip = network(&azure, "publicIPAddresses", "kubernetes-a1");
+    let public = put(
+        &pip,
+        json!({ "sku": { "name": "Standard" }, "tags": { "k8s-azure-service": "default/web,default/again" },
+                "properties": { "publicIPAllocationMethod": "Static" } }),
+    );
+    let lb = network(&azure, "loadBalancers", "kubernetes");
+    let child = |kind: &str, name: &str| json!({ "id": lb.child(kind, name) });
+    put(
+        &lb,
+        json!({ "sku": { "name": "Standard" }, "properties": {
+            "frontendIPConfigurations": [{ "name": "a1", "properties": { "publicIPAddress": { "id": pip } } }],
+            "backendAddressPools": [{ "name": "kubernetes" }],
+            "probes": [{ "name": "a1-TCP-80", "properties":
+                { "protocol": "Http", "port": 32000, "requestPath": "/healthz", "intervalInSeconds": 5 } }],
+            "loadBalancingRules": [{ "name": "a1-TCP-80", "properties": {
+                "protocol": "Tcp", "frontendPort": 80, "backendPort": 80, "enableFloatingIP": true,
+                "frontendIPConfiguration": child("frontendIPConfigurations", "a1"),
+                "backendAddressPool": child("backendAddressPools", "kubernetes"),
+                "probe": child("probes", "a1-TCP-80") } }],
+        } }),
+    );
+    put(
+        &scale_set(&azure),
+        json!({ "sku": { "name": "Standard_D2s_v3", "tier": "Standard", "capacity": 3 }, "properties": {
+            "orchestrationMode": "Uniform", "upgradePolicy": { "mode": "Automatic" }, "virtualMachineProfile": {
+                "osProfile": { "computerNamePrefix": "node" },
+                "networkProfile": { "networkInterfaceConfigurations": [{ "name": "nic", "properties": {
+                    "primary": true, "ipConfigurations": [{ "name": "ipconfig", "properties": {
+                        "primary": true, "subnet": { "id": vnet.child("subnets", "nodes") },
+                        "loadBalancerBackendAddressPools": [child("backendAddressPools", "kubernetes")] } }] } }] },
+            } } }),
+    );
+    let address = public["properties"]["ipAddress"].as_str().expect("a static address").parse().unwrap();
+    (azure, address)
+}
+
+fn router(azure: &Azure, probes: AllBut) -> Router {
+    page::router(Arc::new(AzurePage::new(azure.clone(), probes)))
+}
+
+async fn get(router: &Router, path: &str) -> (StatusCode, Vec<u8>) {
+    let response = router.clone().oneshot(Request::get(path).body(Body::empty()).unwrap()).await.unwrap();
+    let status = response.status();
+    (status, response.into_body().collect().await.unwrap().to_bytes().to_vec())
+}
+
+async fn get_json(router: &Router, path: &str) -> Value {
+    let (status, body) = get(router, path).await;
+    assert_eq!(status, StatusCode::OK, "{}", String::from_utf8_lossy(&body));
+    serde_json::from_slice(&body).unwrap()
+}
+
+#[tokio::test]
+async fn a_packet_reaches_the_simulated_scale_set_and_no_instance_that_is_off() {
+    let (azure, address) = cluster();
+    let packet = Packet::new(Source::internet([203, 0, 113, 7].into()), address, 80, Protocol::Tcp);
+    let verdict = trace(&azure, &AllBut(""), &packet);
+    assert!(verdict.arrives, "{verdict}");
+    assert!(verdict.node().unwrap().starts_with("node"), "{verdict}");
+    for number in 0..3 {
+        let instance = scale_set(&azure).child("virtualMachines", &number.to_string());
+        let state = if number == 1 { PowerState::Stopped } else { PowerState::Deallocated };
+        azure.set_power_state(&instance, state).unwrap();
+    }
+    let verdict = trace(&azure, &AllBut(""), &packet);
+    assert!(!verdict.arrives, "{verdict}");
+    let sentence = verdict.sentence();
+    assert!(
+        sentence.contains("machine is stopped") && sentence.contains("machine is deallocated"),
+        "{sentence}"
+    );
+}
+
+#[tokio::test]
+async fn the_topology_leads_from_address_to_nodes() {
+    let (azure, address) = cluster();
+    let topology = get_json(&router(&azure, AllBut("10.0.0.5")), "/_cerulean/topology").await;
+    let shown = &topology["addresses"][0];
+    assert_eq!(shown["address"], address.to_string());
+    assert_eq!(shown["services"], json!(["default/web", "default/again"]));
+    assert_eq!((&shown["load_balancer"], &shown["updating"]), (&json!("kubernetes"), &json!(false)));
+    let rule = &shown["rules"][0];
+    assert_eq!((&rule["port"], &rule["probe"]), (&json!(80), &json!("HTTP 32000 /healthz")));
+    assert_eq!((&rule["taking"], &rule["total"]), (&json!(2), &json!(3)));
+    assert_eq!(rule["members"][0]["why"], "does not answer the probe", "what is wrong comes first");
+    assert_eq!(topology["nodes"].as_array().unwrap().len(), 3);
+    assert_eq!(topology["nodes"][0]["scale_set"], "pool");
+    let nsg = &topology["security_groups"][0];
+    assert_eq!(nsg["guards"], json!(["subnet nodes"]));
+    let priorities: Vec<u64> =
+        nsg["rules"].as_array().unwrap().iter().map(|rule| rule["priority"].as_u64().unwrap()).collect();
+    assert_eq!(priorities, [500, 65000, 65001, 65500, 65000, 65001, 65500], "inbound, then outbound");
+}
+
+#[tokio::test]
+async fn the_journal_and_its_counts_are_shown() {
+    let (azure, _) = cluster();
+    let id = network(&azure, "publicIPAddresses", "kubernetes-a1");
+    let ask = Request::get(format!("{id}?api-version=2024-05-01"))
+        .header("authorization", "Bearer anything")
+        .body(Body::empty())
+        .unwrap();
+    assert_eq!(azure.router().oneshot(ask).await.unwrap().status(), StatusCode::OK);
+    let topology = get_json(&router(&azure, AllBut("")), "/_cerulean/topology").await;
+    assert_eq!(topology["counts"]["requests"], 1);
+    assert_eq!(topology["journal"][0]["method"], "GET");
+}
+
+#[tokio::test]
+async fn packets_are_sent_by_query_and_by_body() {
+    let (azure, address) = cluster();
+    let router = router(&azure, AllBut(""));
+    let verdict = get_json(&router, &format!("/_cerulean/packet?to={address}&port=80")).await;
+    assert_eq!(verdict["arrives"], true);
+    assert_eq!(verdict["packet"]["from"]["internet"]["address"], "203.0.113.7");
+    let udp =
+        get_json(&router, &format!("/_cerulean/packet?to={address}&port=80&protocol=UDP&from=192.0.2.1"))
+            .await;
+    assert_eq!((&udp["arrives"], &udp["refusal"]["reason"]), (&json!(false), &json!("no_rule")));
+    let from_node = get_json(&router, "/_cerulean/packet?to=10.0.0.5&port=22&node=10.0.0.4").await;
+    assert_eq!(from_node["arrives"], true, "{from_node}");
+
+    let packet = json!({ "from": { "internet": { "address": "192.0.2.1" } }, "to": address, "port": 80, "protocol": "tcp" });
+    let post = |body: String| {
+        Request::post("/_cerulean/packet")
+            .header("content-type", "application/json")
+            .body(Body::from(body))
+            .unwrap()
+    };
+    let answer = router.clone().oneshot(post(packet.to_string())).await.unwrap();
+    assert_eq!(answer.status(), StatusCode::OK);
+    let answer = router.clone().oneshot(post("{".to_owned())).await.unwrap();
+    assert_eq!(answer.status(), StatusCode::BAD_REQUEST);
+
+    for (query, word) in [
+        ("port=80", "to is missing"),
+        ("to=10.0.0.4", "port is missing"),
+        ("to=here&port=80", "to `here`"),
+        ("to=10.0.0.4&port=0", "port `0`"),
+        ("to=10.0.0.4&port=70000", "port `70000`"),
+        ("to=10.0.0.4&port=80&protocol=icmp", "protocol `icmp`"),
+        ("to=10.0.0.4&port=80&from=me", "from `me`"),
+    ] {
+        let (status, body) = get(&router, &format!("/_cerulean/packet?{query}")).await;
+        let body: Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(status, StatusCode::BAD_REQUEST, "{query}");
+        assert!(body["error"]["message"].as_str().unwrap().contains(word), "{query}: {body}");
+    }
+}
+
+#[tokio::test]
+async fn the_page_needs_nothing_from_outside() {
+    let (azure, _) = cluster();
+    let router = router(&azure, AllBut(""));
+    let response =
+        router.clone().oneshot(Request::get("/_cerulean/").body(Body::empty()).unwrap()).await.unwrap();
+    assert_eq!(response.status(), StatusCode::OK);
+    assert!(
+        response.headers()["content-security-policy"].to_str().unwrap().starts_with("default-src 'none'")
+    );
+    let html = String::from_utf8(response.into_body().collect().await.unwrap().to_bytes().to_vec()).unwrap();
+    for outside in ["src=\"http", "href=\"http", "@import", "url(http"] {
+        assert!(!html.contains(outside), "{outside}");
+    }
+    for endpoint in ["/_cerulean/topology", "/_cerulean/packet?", "/_cerulean/events"] {
+        assert!(html.contains(endpoint), "{endpoint}");
+    }
+    let (status, _) = get(&router, "/").await;
+    assert_eq!(status, StatusCode::TEMPORARY_REDIRECT);
+}
+
+#[tokio::test(start_paused = true)]
+async fn readers_hear_of_changes_and_of_bursts_once() {
+    let (azure, _) = cluster();
+    let request = Request::get("/_cerulean/events").body(Body::empty()).unwrap();
+    let response = router(&azure, AllBut("")).oneshot(request).await.unwrap();
+    assert_eq!(response.headers()["content-type"], "text/event-stream");
+    let mut body = response.into_body();
+    let mut next = async || {
+        let frame = tokio::time::timeout(Duration::from_secs(5), body.frame()).await.ok()?;
+        let data = frame.unwrap().unwrap().into_data().unwrap();
+        Some(String::from_utf8(data.to_vec()).unwrap())
+    };
+    assert!(next().await.unwrap().starts_with("event: changed\n"), "the state at the start");
+    for number in 0..3 {
+        let spare = network(&azure, "publicIPAddresses", &format!("spare{number}"));
+        let document =
+            json!({ "sku": { "name": "Standard" }, "properties": { "publicIPAllocationMethod": "Static" } });
+        azure.put(&spare, document).unwrap();
+    }
+    assert!(next().await.unwrap().starts_with("event: changed\n"), "a burst");
+    assert_eq!(next().await, None, "and then quiet");
+}
