@@ -153,7 +153,9 @@ impl Azure {
             if let Some(group) = id.group_name() {
                 let group_id = ResourceId::group(id.subscription_id(), group);
                 if id.namespace().is_none() {
-                    return world.put_group(id.subscription_id(), group, document).map(|a| a.body.unwrap_or_default());
+                    return world
+                        .put_group(id.subscription_id(), group, document)
+                        .map(|a| a.body.unwrap_or_default());
                 }
                 if world.store.get(&group_id).is_none() {
                     let location = world.options.region.clone();
@@ -356,8 +358,11 @@ fn at_once() -> Course {
 }
 
 fn resolve(world: &World, id: &ResourceId) -> Result<Resolved, Refusal> {
-    let segments: Vec<String> =
-        id.type_and_name_pairs().into_iter().flat_map(|(kind, name)| [kind.to_owned(), name.to_owned()]).collect();
+    let segments: Vec<String> = id
+        .type_and_name_pairs()
+        .into_iter()
+        .flat_map(|(kind, name)| [kind.to_owned(), name.to_owned()])
+        .collect();
     let namespace = id.namespace().unwrap_or_default();
     world.resolve(id.subscription_id(), id.group_name(), namespace, &segments, "")
 }

@@ -111,7 +111,11 @@ async fn answer(State(azure): State<Azure>, request: Request) -> Response {
     let head = Head::of(&azure, &request);
     let body = match Limited::new(request.into_body(), LARGEST_BODY).collect().await {
         Ok(body) => Ok(body.to_bytes()),
-        Err(error) => Err(Refusal::new(413, "RequestEntityTooLarge", format!("The request body cannot be read: {error}."))),
+        Err(error) => Err(Refusal::new(
+            413,
+            "RequestEntityTooLarge",
+            format!("The request body cannot be read: {error}."),
+        )),
     };
     let mut admitted = azure.change(|world| admit(&azure, world, &head, body.as_ref().err()));
     let mut course = Course::default();
@@ -161,7 +165,8 @@ async fn answer(State(azure): State<Azure>, request: Request) -> Response {
 fn admit(azure: &Azure, world: &mut World, head: &Head, unreadable: Option<&Refusal>) -> Admitted {
     world.requests += 1;
     let (sequence, time) = (world.requests, world.now());
-    let mut admitted = Admitted { sequence, time, located: Err(Refusal::new(500, "", "")), struck: None, remaining: None };
+    let mut admitted =
+        Admitted { sequence, time, located: Err(Refusal::new(500, "", "")), struck: None, remaining: None };
     let principal = match authenticate(azure, head, time) {
         Ok(principal) => principal,
         Err(refusal) => {
@@ -206,7 +211,8 @@ fn admit(azure: &Azure, world: &mut World, head: &Head, unreadable: Option<&Refu
             admitted.remaining =
                 Some(Remaining { own: size as u64 - 1, global: (size * full.global_factor) as u64 - 1 });
         }
-        Some(budgets) => match world.buckets.take(&budgets, &subscription, &principal, class, Instant::now()) {
+        Some(budgets) => match world.buckets.take(&budgets, &subscription, &principal, class, Instant::now())
+        {
             Ok(remaining) => admitted.remaining = Some(remaining),
             Err(wait) => {
                 admitted.remaining = Some(Remaining { own: 0, global: 0 });
@@ -241,7 +247,7 @@ fn authenticate(azure: &Azure, head: &Head, now: Timestamp) -> Result<String, Re
     };
     let authority = format!("{}/{}", options.authority.trim_end_matches('/'), options.tenant);
     let mut refusal = Refusal::new(401, failure.code(), failure.to_string());
-    refusal.challenge = Some(failure.challenge(&authority));
+    refusal.challenge = Some(failure.challenge(&authority).into());
     Err(refusal)
 }
 
@@ -255,7 +261,9 @@ fn record(world: &mut World, head: &Head, admitted: &mut Admitted, outcome: &Res
     };
     let (status, code, message, note) = match outcome {
         Ok(answer) => (answer.status, None, None, answer.note.clone()),
-        Err(refusal) => (refusal.status, Some(refusal.code.clone()), Some(refusal.message.clone()), Default::default()),
+        Err(refusal) => {
+            (refusal.status, Some(refusal.code.clone()), Some(refusal.message.clone()), Default::default())
+        }
     };
     world.journal.record(JournalEntry {
         sequence: admitted.sequence,
@@ -332,7 +340,11 @@ fn respond(world: &World, head: &Head, admitted: &Admitted, outcome: Result<Answ
             if let Some(seconds) = answer.poll_again {
                 header(&mut headers, "retry-after", &seconds.to_string());
                 if answer.status == 202 {
-                    header(&mut headers, "location", &format!("{}{}{}", head.base, head.path, query_text(head, None)));
+                    header(
+                        &mut headers,
+                        "location",
+                        &format!("{}{}{}", head.base, head.path, query_text(head, None)),
+                    );
                 }
             }
             let mut body = answer.body;
@@ -384,6 +396,8 @@ fn query_text(head: &Head, token: Option<&str>) -> String {
 /// An answer that breaks off: the body fails as soon as it is read, so that the connection ends
 /// without a complete answer.
 fn lost() -> Response {
-    let broken = futures::stream::once(async { Err::<Bytes, _>(std::io::Error::from(std::io::ErrorKind::ConnectionReset)) });
+    let broken = futures::stream::once(async {
+        Err::<Bytes, _>(std::io::Error::from(std::io::ErrorKind::ConnectionReset))
+    });
     Response::new(Body::from_stream(broken))
 }

@@ -37,7 +37,10 @@ impl Kind for Listed {
         Err(Refusal::new(
             501,
             "NotImplemented",
-            format!("This simulated Azure does not create resources of type {}: {}", self.resource_type, proposal.id),
+            format!(
+                "This simulated Azure does not create resources of type {}: {}",
+                self.resource_type, proposal.id
+            ),
         ))
     }
 }

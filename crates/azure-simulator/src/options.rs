@@ -79,7 +79,10 @@ impl Default for Options {
             external_url: None,
             authority: "https://login.microsoftonline.com".into(),
             public_ipv4: ipnet::Ipv4Net::new_assert(std::net::Ipv4Addr::new(198, 18, 0, 0), 15),
-            public_ipv6: ipnet::Ipv6Net::new_assert(std::net::Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0), 32),
+            public_ipv6: ipnet::Ipv6Net::new_assert(
+                std::net::Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0),
+                32,
+            ),
             journal_capacity: 200_000,
         }
     }

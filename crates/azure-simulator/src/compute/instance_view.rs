@@ -40,7 +40,8 @@ pub(super) fn of_instance(world: &World, record: &Record) -> Value {
     }
     let disk = text(&record.body, "properties/storageProfile/osDisk/name").unwrap_or_default();
     let windows = text(&record.body, "properties/storageProfile/osDisk/osType") == Some("Windows");
-    let placement = set_of(world, &record.id).map(|set| world.seed.guid("placement group", set.id.as_str(), 0));
+    let placement =
+        set_of(world, &record.id).map(|set| world.seed.guid("placement group", set.id.as_str(), 0));
     let zoned = record.body.get("zones").is_some();
     let number: u64 = record.id.name().parse().unwrap_or_default();
     let domain = if zoned { 0 } else { number % 5 };
@@ -63,7 +64,8 @@ pub(super) fn of_instance(world: &World, record: &Record) -> Value {
     });
     // A guest agent reports only while its machine runs.
     if power == Some("running") && record.state == State::Succeeded {
-        let image = |member: &str| text(&record.body, &format!("properties/storageProfile/imageReference/{member}"));
+        let image =
+            |member: &str| text(&record.body, &format!("properties/storageProfile/imageReference/{member}"));
         view["osName"] = image("offer").unwrap_or(if windows { "Windows" } else { "Linux" }).into();
         view["osVersion"] = image("version").unwrap_or("latest").into();
         view["vmAgent"] = json!({

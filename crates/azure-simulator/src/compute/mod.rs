@@ -11,7 +11,8 @@ use crate::engine::kind::Provider;
 use crate::listed::Listed;
 
 /// Versions that clients of today use, newest first; 2018-10-01 serves the NICs of instances.
-const API_VERSIONS: [&str; 6] = ["2025-04-01", "2024-07-01", "2023-09-01", "2021-07-01", "2019-07-01", "2018-10-01"];
+const API_VERSIONS: [&str; 6] =
+    ["2025-04-01", "2024-07-01", "2023-09-01", "2021-07-01", "2019-07-01", "2018-10-01"];
 
 pub(crate) fn provider() -> Provider {
     Provider {

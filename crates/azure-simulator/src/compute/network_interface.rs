@@ -24,8 +24,10 @@ fn etag(world: &World, record: &Record) -> Value {
 
 fn interface(world: &World, record: &Record, nic: &Value) -> Value {
     let id = record.id.child("networkInterfaces", name(nic));
-    let ips: Vec<Value> =
-        items(nic, "properties/ipConfigurations").iter().map(|ip| ip_configuration(world, record, nic, ip)).collect();
+    let ips: Vec<Value> = items(nic, "properties/ipConfigurations")
+        .iter()
+        .map(|ip| ip_configuration(world, record, nic, ip))
+        .collect();
     let given = |member: &str| at(nic, &format!("properties/{member}")).cloned();
     let mut properties = json!({
         "provisioningState": record.state.as_str(),
@@ -78,7 +80,9 @@ pub(super) fn view(world: &World, record: &Record, below: &[&str]) -> Option<Res
     }
     let list = |value: Vec<Value>| Some(Ok(json!({ "value": value })));
     let Some((wanted, rest)) = rest.split_first() else { return list(all(world, record)) };
-    let missing = |what: &str| Some(Err(Refusal::network(404, "NotFound", format!("Resource {}/{what} not found.", record.id))));
+    let missing = |what: &str| {
+        Some(Err(Refusal::network(404, "NotFound", format!("Resource {}/{what} not found.", record.id))))
+    };
     let Some(nic) = configurations(record).iter().find(|nic| is(name(nic), wanted)) else {
         return missing(&format!("networkInterfaces/{wanted}"));
     };

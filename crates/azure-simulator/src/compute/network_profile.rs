@@ -22,7 +22,8 @@ pub(super) fn normalise(profile: &mut Object, subject: &ResourceId) -> Result<()
     let mut normal = Vec::with_capacity(configurations.len());
     for configuration in configurations {
         let mut configuration = into_object(configuration);
-        let given = configuration.get("name").and_then(Value::as_str).unwrap_or_default().to_ascii_lowercase();
+        let given =
+            configuration.get("name").and_then(Value::as_str).unwrap_or_default().to_ascii_lowercase();
         if given.is_empty() || !seen.insert(given) {
             return Err(bad("every network interface configuration needs a name of its own", subject));
         }

@@ -24,7 +24,12 @@ struct Known {
 const ACTIONS: [Known; 8] = [
     Known { name: "start", during: Some("starting"), after: Some("running"), names_instances: false },
     Known { name: "powerOff", during: Some("stopping"), after: Some("stopped"), names_instances: false },
-    Known { name: "deallocate", during: Some("deallocating"), after: Some("deallocated"), names_instances: false },
+    Known {
+        name: "deallocate",
+        during: Some("deallocating"),
+        after: Some("deallocated"),
+        names_instances: false,
+    },
     Known { name: "restart", during: Some("starting"), after: Some("running"), names_instances: false },
     Known { name: "redeploy", during: Some("starting"), after: Some("running"), names_instances: false },
     Known { name: "reimage", during: Some("starting"), after: Some("running"), names_instances: false },
@@ -78,7 +83,10 @@ fn named_instances(
     let all = scale_set::instances(world, id);
     let names = items(body, "instanceIds");
     if names.is_empty() && known.names_instances {
-        return Err(Refusal::invalid_parameter("instanceIds", "Required parameter 'instanceIds' is missing (null)."));
+        return Err(Refusal::invalid_parameter(
+            "instanceIds",
+            "Required parameter 'instanceIds' is missing (null).",
+        ));
     }
     if names.is_empty() || names.iter().any(|name| name == "*") {
         return Ok(all);
@@ -118,7 +126,8 @@ pub(super) fn finish(world: &mut World, _id: &ResourceId, action: &str, targets:
 
 /// Switches a machine at once, as if somebody pulled its plug.
 pub(crate) fn set(world: &mut World, instance: &ResourceId, state: &str) -> Result<(), Refusal> {
-    let missing = || Refusal::new(404, "ResourceNotFound", format!("The Resource '{instance}' was not found."));
+    let missing =
+        || Refusal::new(404, "ResourceNotFound", format!("The Resource '{instance}' was not found."));
     let record = world.store.get_mut(instance).filter(|record| !is_set(record)).ok_or_else(missing)?;
     if record.kind.resource_type() != "Microsoft.Compute/virtualMachineScaleSets/virtualMachines" {
         return Err(missing());

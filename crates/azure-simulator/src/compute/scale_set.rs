@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use super::scale_set_instance::{self, Instances};
 use super::{API_VERSIONS, instance_view, network_interface, network_profile, power};
 use crate::engine::document::{
-    Object, at, drop_nulls, fill, integer, into_object, items, merge, stored_reference, strip, take_properties, text,
+    Object, at, drop_nulls, fill, integer, into_object, items, merge, stored_reference, strip,
+    take_properties, text,
 };
 use crate::engine::error::Refusal;
 use crate::engine::kind::{Action, Concurrency, Expand, Kind, Proposal, Reference, Role, Style};
@@ -53,13 +54,16 @@ impl Kind for ScaleSets {
         let mut properties = take_properties(&mut body);
         strip(&mut properties, &["provisioningState", "timeCreated", "uniqueId"]);
         let unique = proposal.old_member("properties/uniqueId").cloned();
-        let unique = unique.unwrap_or_else(|| world.seed.guid("scale set", id.as_str(), world.requests).into());
+        let unique =
+            unique.unwrap_or_else(|| world.seed.guid("scale set", id.as_str(), world.requests).into());
         properties.insert("uniqueId".into(), unique);
         let mode = properties.get("orchestrationMode").and_then(Value::as_str).unwrap_or("Uniform");
         if !mode.eq_ignore_ascii_case("Uniform") {
             return Err(Refusal::invalid_parameter(
                 "orchestrationMode",
-                format!("This simulated Azure has scale sets with orchestrationMode Uniform only; {id} asks for {mode}."),
+                format!(
+                    "This simulated Azure has scale sets with orchestrationMode Uniform only; {id} asks for {mode}."
+                ),
             ));
         }
         properties.insert("orchestrationMode".into(), "Uniform".into());
@@ -110,7 +114,8 @@ impl Kind for ScaleSets {
             let version = record.hidden.get("model").and_then(Value::as_u64).unwrap_or_default();
             record.hidden.insert("model".into(), (version + 1).into());
         }
-        let automatic = text(&record.body, "properties/upgradePolicy/mode").is_some_and(|mode| mode != "Manual");
+        let automatic =
+            text(&record.body, "properties/upgradePolicy/mode").is_some_and(|mode| mode != "Manual");
         if automatic && old.is_some() {
             for instance in instances(world, id) {
                 scale_set_instance::apply_model(world, &instance);
@@ -137,7 +142,9 @@ impl Kind for ScaleSets {
         for (instance, state, failed) in pending {
             match (state, failed) {
                 (State::Deleting, false) => world.remove(&instance),
-                (State::Creating | State::Updating, _) => scale_set_instance::settle(world, &instance, failed),
+                (State::Creating | State::Updating, _) => {
+                    scale_set_instance::settle(world, &instance, failed)
+                }
                 _ => {}
             }
         }
@@ -162,7 +169,9 @@ impl Kind for ScaleSets {
 
     fn view(&self, world: &World, record: &Record, below: &[&str]) -> Option<Result<Value, Refusal>> {
         match below {
-            [view] if view.eq_ignore_ascii_case("instanceView") => Some(Ok(instance_view::of_set(world, record))),
+            [view] if view.eq_ignore_ascii_case("instanceView") => {
+                Some(Ok(instance_view::of_set(world, record)))
+            }
             [view] if view.eq_ignore_ascii_case("networkInterfaces") => {
                 let all: Vec<Value> = world
                     .store
@@ -177,7 +186,13 @@ impl Kind for ScaleSets {
         }
     }
 
-    fn act(&self, world: &mut World, id: &ResourceId, action: &str, body: &Value) -> Option<Result<Action, Refusal>> {
+    fn act(
+        &self,
+        world: &mut World,
+        id: &ResourceId,
+        action: &str,
+        body: &Value,
+    ) -> Option<Result<Action, Refusal>> {
         power::begin(world, id, action, body)
     }
 }
@@ -197,7 +212,10 @@ pub(super) fn instances(world: &World, id: &ResourceId) -> Vec<ResourceId> {
 fn sku(id: &ResourceId, body: &mut Object) -> Result<i64, Refusal> {
     let mut sku = body.remove("sku").map(into_object).unwrap_or_default();
     if sku.get("name").and_then(Value::as_str).unwrap_or_default().is_empty() {
-        return Err(Refusal::invalid_parameter("sku.name", format!("Required parameter 'sku.name' is missing for {id}.")));
+        return Err(Refusal::invalid_parameter(
+            "sku.name",
+            format!("Required parameter 'sku.name' is missing for {id}."),
+        ));
     }
     fill(&mut sku, "tier", "Standard");
     fill(&mut sku, "capacity", 0);
@@ -216,8 +234,13 @@ fn sku(id: &ResourceId, body: &mut Object) -> Result<i64, Refusal> {
 fn upgrade_policy(id: &ResourceId, properties: &mut Object) -> Result<(), Refusal> {
     let mut policy = properties.remove("upgradePolicy").map(into_object).unwrap_or_default();
     let mode = policy.get("mode").and_then(Value::as_str).unwrap_or("Manual");
-    let Some(mode) = ["Manual", "Automatic", "Rolling"].into_iter().find(|known| known.eq_ignore_ascii_case(mode)) else {
-        return Err(Refusal::invalid_parameter("upgradePolicy.mode", format!("{id}: '{mode}' is no upgrade mode.")));
+    let Some(mode) =
+        ["Manual", "Automatic", "Rolling"].into_iter().find(|known| known.eq_ignore_ascii_case(mode))
+    else {
+        return Err(Refusal::invalid_parameter(
+            "upgradePolicy.mode",
+            format!("{id}: '{mode}' is no upgrade mode."),
+        ));
     };
     policy.insert("mode".into(), mode.into());
     if let Some(Value::Object(automatic)) = policy.get_mut("automaticOSUpgradePolicy") {
@@ -278,7 +301,8 @@ fn virtual_machine_profile(
 /// Fills the operating system disk; says whether the system is Windows.
 fn storage_profile(body: &Object, storage: &mut Object) -> bool {
     let given = storage.get("osDisk").and_then(|disk| text(disk, "osType")).map(str::to_owned);
-    let publisher = storage.get("imageReference").and_then(|image| text(image, "publisher")).unwrap_or_default();
+    let publisher =
+        storage.get("imageReference").and_then(|image| text(image, "publisher")).unwrap_or_default();
     let windows = match given {
         Some(given) => given.eq_ignore_ascii_case("Windows"),
         None => publisher.to_ascii_lowercase().contains("windows"),
@@ -333,9 +357,8 @@ fn reconcile(world: &mut World, id: &ResourceId) {
         .into_iter()
         .filter(|instance| instance.state != State::Deleting)
         .map(|instance| {
-            let zone = text(&instance.body, "zones/0").or_else(|| {
-                items(&instance.body, "zones").first().and_then(Value::as_str)
-            });
+            let zone = text(&instance.body, "zones/0")
+                .or_else(|| items(&instance.body, "zones").first().and_then(Value::as_str));
             let number = instance.id.name().parse().unwrap_or_default();
             (zone.unwrap_or_default().to_owned(), number, instance.id.clone())
         })
@@ -343,7 +366,8 @@ fn reconcile(world: &mut World, id: &ResourceId) {
     while live.len() > capacity {
         // Keep the zones in balance, then let the newest machine go.
         let count = |zone: &str| live.iter().filter(|(other, ..)| other == zone).count();
-        let Some(at) = (0..live.len()).max_by_key(|at| live.get(*at).map(|(zone, number, _)| (count(zone), *number)))
+        let Some(at) =
+            (0..live.len()).max_by_key(|at| live.get(*at).map(|(zone, number, _)| (count(zone), *number)))
         else {
             return;
         };

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use super::scale_set::ScaleSets;
 use super::{API_VERSIONS, instance_view, network_interface, network_profile, power, scale_set};
 use crate::engine::document::{
-    Object, at, drop_nulls, fill, into_object, items, merge, name, stored_reference, strip, take_properties, text,
+    Object, at, drop_nulls, fill, into_object, items, merge, name, stored_reference, strip, take_properties,
+    text,
 };
 use crate::engine::error::Refusal;
 use crate::engine::kind::{Action, Concurrency, Expand, Kind, Proposal, Reference, Role, Style};
@@ -69,13 +70,19 @@ impl Kind for Instances {
         if !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit()) {
             return Ok(());
         }
-        Err(Refusal::invalid_parameter("instanceId", "Virtual Machine Scale Set VM instanceId must be a number."))
+        Err(Refusal::invalid_parameter(
+            "instanceId",
+            "Virtual Machine Scale Set VM instanceId must be a number.",
+        ))
     }
 
     fn absent(&self, id: &ResourceId) -> Option<Refusal> {
         Some(Refusal::invalid_parameter(
             "instanceId",
-            format!("The provided instanceId {} is not an active Virtual Machine Scale Set VM instanceId.", id.name()),
+            format!(
+                "The provided instanceId {} is not an active Virtual Machine Scale Set VM instanceId.",
+                id.name()
+            ),
         ))
     }
 
@@ -93,13 +100,18 @@ impl Kind for Instances {
                 ),
             ));
         }
-        proposal.body.retain(|member, _| matches!(member.as_str(), "tags" | "properties" | "identity"));
+        // Recorded: tags sent with an instance do not come back, they are the set's.
+        proposal.body.retain(|member, _| matches!(member.as_str(), "properties" | "identity"));
         let mut given = take_properties(&mut proposal.body);
         // What the service says about the instance is echoed by clients and not theirs to change.
         given.retain(|member, _| {
             matches!(
                 member.as_str(),
-                "networkProfileConfiguration" | "protectionPolicy" | "userData" | "licenseType" | "diagnosticsProfile"
+                "networkProfileConfiguration"
+                    | "protectionPolicy"
+                    | "userData"
+                    | "licenseType"
+                    | "diagnosticsProfile"
             )
         });
         proposal.body.insert("properties".into(), Value::Object(given));
@@ -108,7 +120,8 @@ impl Kind for Instances {
         drop_nulls(&mut whole);
         let mut body = into_object(whole);
         let mut properties = take_properties(&mut body);
-        let mut profile = properties.remove("networkProfileConfiguration").map(into_object).unwrap_or_default();
+        let mut profile =
+            properties.remove("networkProfileConfiguration").map(into_object).unwrap_or_default();
         network_profile::normalise(&mut profile, id)?;
         properties.insert("networkProfileConfiguration".into(), Value::Object(profile));
         body.insert("properties".into(), Value::Object(properties));
@@ -116,7 +129,9 @@ impl Kind for Instances {
     }
 
     fn references(&self, record: &Record) -> Vec<Reference> {
-        let Some(profile) = at(&record.body, "properties/networkProfileConfiguration") else { return Vec::new() };
+        let Some(profile) = at(&record.body, "properties/networkProfileConfiguration") else {
+            return Vec::new();
+        };
         let mut all = Vec::new();
         for (nic, ip) in network_profile::ip_configurations(profile) {
             let from = ip_configuration_id(&record.id, nic, ip);
@@ -196,7 +211,13 @@ impl Kind for Instances {
         Vec::new()
     }
 
-    fn act(&self, world: &mut World, id: &ResourceId, action: &str, body: &Value) -> Option<Result<Action, Refusal>> {
+    fn act(
+        &self,
+        world: &mut World,
+        id: &ResourceId,
+        action: &str,
+        body: &Value,
+    ) -> Option<Result<Action, Refusal>> {
         power::begin(world, id, action, body)
     }
 }
@@ -212,7 +233,8 @@ fn computer_number(number: u64) -> String {
     let mut digits = Vec::new();
     let mut left = number;
     while left > 0 || digits.len() < NAME_DIGITS {
-        let digit = u32::try_from(left % 36).ok().and_then(|digit| char::from_digit(digit, 36)).unwrap_or('0');
+        let digit =
+            u32::try_from(left % 36).ok().and_then(|digit| char::from_digit(digit, 36)).unwrap_or('0');
         digits.push(digit);
         left /= 36;
     }
@@ -241,7 +263,8 @@ pub(super) fn create(world: &mut World, set_id: &ResourceId, zone: Option<String
     if let Some(zone) = zone {
         record.body["zones"] = json!([zone]);
     }
-    let prefix = text(&body, "properties/virtualMachineProfile/osProfile/computerNamePrefix").unwrap_or_default();
+    let prefix =
+        text(&body, "properties/virtualMachineProfile/osProfile/computerNamePrefix").unwrap_or_default();
     let computer = format!("{prefix}{}", computer_number(number));
     record.hidden.insert("computerName".into(), computer.into());
     record.hidden.insert("model".into(), model);
@@ -340,14 +363,17 @@ fn allocate(world: &mut World, id: &ResourceId) {
                 .map(str::to_owned);
             let address = match held {
                 Some(held) => held,
-                None => match crate::network::free_address(world, &subnet, network_profile::is_v6(ip), &promised) {
-                    Ok(free) => {
-                        promised.insert(free);
-                        free.to_string()
+                None => {
+                    match crate::network::free_address(world, &subnet, network_profile::is_v6(ip), &promised)
+                    {
+                        Ok(free) => {
+                            promised.insert(free);
+                            free.to_string()
+                        }
+                        // The write checked that there is room; a subnet may have filled up since.
+                        Err(_) => continue,
                     }
-                    // The write checked that there is room; a subnet may have filled up since.
-                    Err(_) => continue,
-                },
+                }
             };
             kept.insert(network_profile::address_key(nic, ip), address.into());
         }

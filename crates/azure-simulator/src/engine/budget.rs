@@ -83,7 +83,7 @@ impl Buckets {
         principal: &str,
         class: Class,
         now: Instant,
-    ) -> Result<Remaining, u64> {
+    ) -> Result<Remaining, u32> {
         let (size, per_second) = class.limits(budgets);
         let mut left = [0.0; 2];
         let sides = [(principal, 1.0), ("", budgets.global_factor)];
@@ -95,12 +95,14 @@ impl Buckets {
             bucket.refill(size * factor, per_second * factor, now);
             if bucket.tokens < 1.0 {
                 let wait = (1.0 - bucket.tokens) / (per_second * factor).max(f64::MIN_POSITIVE);
-                return Err(wait.ceil().clamp(1.0, 3_600.0) as u64);
+                return Err(wait.ceil().clamp(1.0, 3_600.0) as u32);
             }
             *left = bucket.tokens - 1.0;
         }
         for (side, _) in sides {
-            if let Some(bucket) = self.buckets.get_mut(&(subscription.to_ascii_lowercase(), side.into(), class)) {
+            if let Some(bucket) =
+                self.buckets.get_mut(&(subscription.to_ascii_lowercase(), side.into(), class))
+            {
                 bucket.tokens -= 1.0;
             }
         }

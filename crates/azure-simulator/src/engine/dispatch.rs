@@ -45,7 +45,9 @@ impl Located {
 
 fn is_version(text: &str) -> bool {
     let (date, suffix) = text.split_at_checked(10).unwrap_or((text, ""));
-    let digits = |range: std::ops::Range<usize>| date.get(range).is_some_and(|d| d.bytes().all(|b| b.is_ascii_digit()));
+    let digits = |range: std::ops::Range<usize>| {
+        date.get(range).is_some_and(|d| d.bytes().all(|b| b.is_ascii_digit()))
+    };
     let date_fits = date.len() == 10
         && digits(0..4)
         && digits(5..7)
@@ -64,7 +66,10 @@ impl World {
             Refusal::new(
                 400,
                 "InvalidApiVersionParameter",
-                format!("The api-version '{version}' is invalid. The supported versions are '{}'.", own_versions()),
+                format!(
+                    "The api-version '{version}' is invalid. The supported versions are '{}'.",
+                    own_versions()
+                ),
             )
         };
         let target = Target::parse(request.path).map_err(|bad| match bad {
@@ -92,7 +97,12 @@ impl World {
             if !is_version(version) {
                 return Err(invalid_version());
             }
-            return Ok(Located { target, resolved: None, resource_type: "Microsoft.Resources/subscriptions".into(), poll: false });
+            return Ok(Located {
+                target,
+                resolved: None,
+                resource_type: "Microsoft.Resources/subscriptions".into(),
+                poll: false,
+            });
         };
         let Some(subscription) = self.subscription(subscription) else {
             return Err(Refusal::new(
@@ -105,7 +115,8 @@ impl World {
             Scope::Resource(group, namespace, segments) => {
                 let resolved = self.resolve(subscription, group.as_deref(), namespace, segments, version)?;
                 let versions = resolved.kind.api_versions();
-                if !is_version(version) || (self.options.strict_api_versions && !versions.contains(&version)) {
+                if !is_version(version) || (self.options.strict_api_versions && !versions.contains(&version))
+                {
                     let region = &self.options.region;
                     return Err(Refusal::new(
                         400,
@@ -132,7 +143,9 @@ impl World {
                 }
                 let name = match scope {
                     Scope::Group(_) | Scope::Groups => group::RESOURCE_TYPE,
-                    Scope::Provider(_) | Scope::Providers | Scope::ProviderAction(..) => "Microsoft.Resources/providers",
+                    Scope::Provider(_) | Scope::Providers | Scope::ProviderAction(..) => {
+                        "Microsoft.Resources/providers"
+                    }
                     _ => "Microsoft.Resources/subscriptions",
                 };
                 (name.into(), None, false)
@@ -186,7 +199,8 @@ impl World {
             ("GET", Scope::Provider(namespace)) => self.read_provider(subscription, namespace),
             ("POST", Scope::ProviderAction(namespace, _)) => self.read_provider(subscription, namespace),
             ("GET", Scope::Operation(_, key, result)) => {
-                let monitor = request.query.get("monitor").is_some_and(|value| value.eq_ignore_ascii_case("true"));
+                let monitor =
+                    request.query.get("monitor").is_some_and(|value| value.eq_ignore_ascii_case("true"));
                 self.poll(key, *result || monitor)
             }
             ("GET", Scope::GroupOperation(key)) => {
@@ -194,7 +208,9 @@ impl World {
                 Ok(if answer.status == 204 { Answer::empty(200) } else { answer })
             }
             (method, Scope::Resource(..)) => {
-                let Some(resolved) = &located.resolved else { return Err(Refusal::method_not_allowed(method)) };
+                let Some(resolved) = &located.resolved else {
+                    return Err(Refusal::method_not_allowed(method));
+                };
                 match method {
                     "GET" => self.read(resolved, request.query),
                     "PUT" => self.put(resolved, body()?, request.conditions, course),
@@ -221,7 +237,8 @@ impl World {
     ) -> (Option<String>, Option<String>) {
         let (key, location) = (&links.key, &links.location);
         if !links.status_url {
-            let url = format!("{base}/subscriptions/{subscription}/operationresults/{key}?api-version={version}");
+            let url =
+                format!("{base}/subscriptions/{subscription}/operationresults/{key}?api-version={version}");
             return (None, links.result_url.then_some(url));
         }
         match links.style {

@@ -93,7 +93,12 @@ pub(crate) fn known_members(object: &mut Object, known: &[&str], what: &str) -> 
 
 /// Checks an enumeration ignoring case and stores Azure's spelling; a missing member takes the first
 /// value when `default` says so.
-pub(crate) fn enumeration(object: &mut Object, member: &str, allowed: &[&str], default: bool) -> Result<(), Refusal> {
+pub(crate) fn enumeration(
+    object: &mut Object,
+    member: &str,
+    allowed: &[&str],
+    default: bool,
+) -> Result<(), Refusal> {
     let Some(value) = object.get(member).filter(|value| !value.is_null()) else {
         if let (true, Some(first)) = (default, allowed.first()) {
             object.insert(member.into(), Value::from(*first));
@@ -117,11 +122,11 @@ pub(crate) fn enumeration(object: &mut Object, member: &str, allowed: &[&str], d
 pub(crate) fn integer(object: &Object, member: &str) -> Result<Option<i64>, Refusal> {
     match object.get(member) {
         None | Some(Value::Null) => Ok(None),
-        Some(value) => value
-            .as_i64()
-            .or_else(|| value.as_str().and_then(|text| text.parse().ok()))
-            .map(Some)
-            .ok_or_else(|| Refusal::bad_format(format!("Could not convert {value} to integer: member '{member}'."))),
+        Some(value) => {
+            value.as_i64().or_else(|| value.as_str().and_then(|text| text.parse().ok())).map(Some).ok_or_else(
+                || Refusal::bad_format(format!("Could not convert {value} to integer: member '{member}'.")),
+            )
+        }
     }
 }
 
@@ -155,7 +160,8 @@ fn reduce_reference(value: &mut Value, member: &str) -> Result<ResourceId, Refus
             format!("Value for reference id is missing. Path properties.{member}."),
         ));
     };
-    let parsed = ResourceId::parse(id).map_err(|_| Refusal::bad_id(id, &format!("properties.{member}.id")))?;
+    let parsed =
+        ResourceId::parse(id).map_err(|_| Refusal::bad_id(id, &format!("properties.{member}.id")))?;
     *value = serde_json::json!({ "id": id });
     Ok(parsed)
 }

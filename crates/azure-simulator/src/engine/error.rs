@@ -14,15 +14,15 @@ pub struct Refusal {
     /// Azure's text.
     pub message: String,
     /// The member or policy at fault, where the provider names one.
-    pub target: Option<String>,
+    pub target: Option<Box<str>>,
     /// Inner errors as (code, message). `None` leaves the member out, as ARM's own answers do.
     pub details: Option<Vec<(String, String)>>,
     /// Seconds for the `Retry-After` header.
-    pub retry_after: Option<u64>,
+    pub retry_after: Option<u32>,
     /// Whether ARM itself answers, so that `x-ms-failure-cause: gateway` is sent.
     pub gateway: bool,
     /// Value of the `WWW-Authenticate` header.
-    pub challenge: Option<String>,
+    pub challenge: Option<Box<str>>,
 }
 
 impl Refusal {
@@ -50,7 +50,7 @@ impl Refusal {
         self
     }
 
-    pub(crate) fn with_retry_after(mut self, seconds: u64) -> Self {
+    pub(crate) fn with_retry_after(mut self, seconds: u32) -> Self {
         self.retry_after = Some(seconds);
         self
     }
@@ -60,7 +60,7 @@ impl Refusal {
         self
     }
 
-    fn from_gateway(mut self) -> Self {
+    fn by_gateway(mut self) -> Self {
         self.gateway = true;
         self
     }
@@ -84,7 +84,8 @@ impl Refusal {
     }
 
     pub(crate) fn group_not_found(group: &str) -> Self {
-        Self::new(404, "ResourceGroupNotFound", format!("Resource group '{group}' could not be found.")).from_gateway()
+        Self::new(404, "ResourceGroupNotFound", format!("Resource group '{group}' could not be found."))
+            .by_gateway()
     }
 
     /// A tracked resource (or anything below it) is absent; `type_path` is `{ns}/{type}/{name}[/...]`.
@@ -97,7 +98,7 @@ impl Refusal {
                  For more details please go to https://aka.ms/ARMResourceNotFoundFix"
             ),
         )
-        .from_gateway()
+        .by_gateway()
     }
 
     pub(crate) fn child_not_found(id: &ResourceId) -> Self {
@@ -113,7 +114,7 @@ impl Refusal {
                  because the parent resource '{parent}' could not be found."
             ),
         )
-        .from_gateway()
+        .by_gateway()
     }
 
     pub(crate) fn invalid_reference(to: &ResourceId, from: &ResourceId) -> Self {
@@ -142,7 +143,8 @@ impl Refusal {
 
     /// A body that the Network provider cannot read into its types.
     pub(crate) fn bad_format(message: impl Into<String>) -> Self {
-        Self::new(400, "InvalidRequestFormat", "Cannot parse the request.").with_detail("InvalidJson", message)
+        Self::new(400, "InvalidRequestFormat", "Cannot parse the request.")
+            .with_detail("InvalidJson", message)
     }
 
     pub(crate) fn bad_content(reason: impl std::fmt::Display) -> Self {

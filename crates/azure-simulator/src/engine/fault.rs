@@ -54,7 +54,7 @@ pub enum FaultAction {
     Throttle {
         /// Seconds for `Retry-After`; no header without.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        retry_after: Option<u64>,
+        retry_after: Option<u32>,
     },
     /// Do the work that much later.
     Delay {
@@ -228,14 +228,17 @@ mod tests {
     #[test]
     fn a_fault_strikes_the_requests_between_skip_and_count() {
         let mut faults = Faults::default();
-        faults.declare(Fault::new(FaultAction::DropAnswer).on_method("put").on_type("*/loadBalancers").after(1).times(2));
+        faults.declare(
+            Fault::new(FaultAction::DropAnswer).on_method("put").on_type("*/loadBalancers").after(1).times(2),
+        );
         let struck: Vec<bool> = (0..5).map(|_| faults.strike(&put("a")).is_some()).collect();
         assert_eq!(struck, [false, true, true, false, false]);
     }
 
     #[test]
     fn a_fault_is_plain_data() {
-        let text = r#"{"method":"PUT","resource":"kube*","count":1,"action":{"do":"throttle","retryAfter":7}}"#;
+        let text =
+            r#"{"method":"PUT","resource":"kube*","count":1,"action":{"do":"throttle","retryAfter":7}}"#;
         let fault: Fault = serde_json::from_str(text).unwrap();
         assert_eq!(fault.action, FaultAction::Throttle { retry_after: Some(7) });
         assert_eq!(serde_json::from_value::<Fault>(serde_json::to_value(&fault).unwrap()).unwrap(), fault);

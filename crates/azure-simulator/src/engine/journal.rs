@@ -118,7 +118,10 @@ impl Journal {
             .filter(|entry| {
                 entry.kind == RequestKind::Write
                     && entry.status < 300
-                    && entry.resource_type.as_deref().is_some_and(|name| name.eq_ignore_ascii_case(resource_type))
+                    && entry
+                        .resource_type
+                        .as_deref()
+                        .is_some_and(|name| name.eq_ignore_ascii_case(resource_type))
             })
             .collect()
     }
@@ -153,7 +156,8 @@ impl JournalBook {
         } += 1;
         counts.refused += u64::from(entry.status >= 400);
         counts.throttled += u64::from(entry.status == 429);
-        if let (RequestKind::Write, true, Some(kind)) = (entry.kind, entry.status < 300, &entry.resource_type) {
+        if let (RequestKind::Write, true, Some(kind)) = (entry.kind, entry.status < 300, &entry.resource_type)
+        {
             *counts.writes_by_type.entry(kind.clone()).or_default() += 1;
         }
         if self.entries.len() >= self.capacity {
@@ -220,7 +224,9 @@ fn compare(before: &Value, after: &Value, path: &str, found: &mut Vec<String>) {
                 }
             }
         }
-        (Value::Array(old), Value::Array(new)) if old.iter().chain(new).all(|item| text(item, "name").is_some()) => {
+        (Value::Array(old), Value::Array(new))
+            if old.iter().chain(new).all(|item| text(item, "name").is_some()) =>
+        {
             for item in new {
                 match old.iter().find(|other| name(other).eq_ignore_ascii_case(name(item))) {
                     None => found.push(format!("+{}", join(name(item)))),

@@ -198,7 +198,13 @@ pub(crate) trait Kind: Send + Sync + 'static {
     }
 
     /// A POST action.
-    fn act(&self, _world: &mut World, _id: &ResourceId, _action: &str, _body: &Value) -> Option<Result<Action, Refusal>> {
+    fn act(
+        &self,
+        _world: &mut World,
+        _id: &ResourceId,
+        _action: &str,
+        _body: &Value,
+    ) -> Option<Result<Action, Refusal>> {
         None
     }
 

@@ -106,11 +106,6 @@ impl Operations {
         None
     }
 
-    /// When the next operation ends.
-    pub(crate) fn next_due(&self) -> Option<Instant> {
-        self.queue.first().map(|(due, _, _)| *due)
-    }
-
     pub(crate) fn running_count(&self) -> usize {
         self.by_key.values().filter(|operation| operation.status == Status::InProgress).count()
     }

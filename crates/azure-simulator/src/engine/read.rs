@@ -19,9 +19,15 @@ const LONGEST_POLL_PAUSE: u64 = 10;
 
 impl World {
     /// GET of anything below a provider namespace.
-    pub(crate) fn read(&self, resolved: &Resolved, query: &BTreeMap<String, String>) -> Result<Answer, Refusal> {
+    pub(crate) fn read(
+        &self,
+        resolved: &Resolved,
+        query: &BTreeMap<String, String>,
+    ) -> Result<Answer, Refusal> {
         let expand = Expand {
-            instance_view: query.get("$expand").is_some_and(|what| what.to_ascii_lowercase().contains("instanceview")),
+            instance_view: query
+                .get("$expand")
+                .is_some_and(|what| what.to_ascii_lowercase().contains("instanceview")),
         };
         if resolved.list {
             return self.list(resolved, query, expand);
@@ -56,7 +62,12 @@ impl World {
         }
     }
 
-    fn list(&self, resolved: &Resolved, query: &BTreeMap<String, String>, expand: Expand) -> Result<Answer, Refusal> {
+    fn list(
+        &self,
+        resolved: &Resolved,
+        query: &BTreeMap<String, String>,
+        expand: Expand,
+    ) -> Result<Answer, Refusal> {
         self.require_group(&resolved.id)?;
         let paged = resolved.id.namespace().is_some();
         if paged && self.store.get(&resolved.id).is_none() {
@@ -75,7 +86,11 @@ impl World {
     /// GET of an operation: its status, or (`result`) the final answer of the call that started it.
     pub(crate) fn poll(&self, key: &str, result: bool) -> Result<Answer, Refusal> {
         let operation = self.operations.get(key).ok_or_else(|| {
-            Refusal::new(404, "OperationNotFound", format!("The operation '{key}' could not be found or has expired."))
+            Refusal::new(
+                404,
+                "OperationNotFound",
+                format!("The operation '{key}' could not be found or has expired."),
+            )
         })?;
         let running = operation.status == Status::InProgress;
         let pause = running.then(|| self.poll_pause(operation.due)).flatten();

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::answer::Resolved;
 use super::error::Refusal;
-use super::kind::Nested;
+use super::kind::{Expand, Nested};
 use super::store::Record;
 use super::world::World;
 
@@ -53,7 +53,13 @@ impl World {
                 Some(_) => id.child(spelled, name),
             };
             rest = below;
-            found = Some(Resolved { kind, id: id.clone(), list: false, below: Vec::new(), full_type: full_type.clone() });
+            found = Some(Resolved {
+                kind,
+                id: id.clone(),
+                list: false,
+                below: Vec::new(),
+                full_type: full_type.clone(),
+            });
         }
         let Some(mut resolved) = found else {
             let asked = segments.first().map_or("", String::as_str);
@@ -124,7 +130,8 @@ impl World {
         below: &'a [String],
     ) -> Option<(&'static Nested, Option<&'a str>)> {
         let (first, rest) = below.split_first()?;
-        let nested = record_kind.nested().iter().find(|nested| nested.collection.eq_ignore_ascii_case(first))?;
+        let nested =
+            record_kind.nested().iter().find(|nested| nested.collection.eq_ignore_ascii_case(first))?;
         match rest {
             [] => Some((nested, None)),
             [name] => Some((nested, Some(name))),
@@ -139,7 +146,7 @@ impl World {
         }
         let holder = self.store.holder(id)?;
         if holder.id == *id {
-            return Some(self.present(holder, Default::default()));
+            return Some(self.present(holder, WHOLE));
         }
         if let Some((nested, child)) = self.nested_of(holder, id) {
             return Some(self.present_nested(holder, nested, child));
@@ -153,11 +160,17 @@ impl World {
         let mut type_name = resource_type;
         loop {
             if let Some(kind) = self.kind(type_name) {
-                let mut records: Vec<&Record> =
-                    self.store.all().filter(|record| record.kind.resource_type() == kind.resource_type()).collect();
+                let mut records: Vec<&Record> = self
+                    .store
+                    .all()
+                    .filter(|record| record.kind.resource_type() == kind.resource_type())
+                    .collect();
                 records.sort_by_cached_key(|record| super::paging::order_of_id(&record.id));
                 let below = resource_type.get(type_name.len() + 1..);
-                return records.into_iter().flat_map(|record| self.documents_below(record, resource_type, below)).collect();
+                return records
+                    .into_iter()
+                    .flat_map(|record| self.documents_below(record, resource_type, below))
+                    .collect();
             }
             match type_name.rsplit_once('/') {
                 Some((shorter, _)) if shorter.contains('/') => type_name = shorter,
@@ -167,16 +180,21 @@ impl World {
     }
 
     fn documents_below(&self, record: &Record, resource_type: &str, below: Option<&str>) -> Vec<Value> {
-        let Some(below) = below else { return vec![self.present(record, Default::default())] };
+        let Some(below) = below else { return vec![self.present(record, WHOLE)] };
         match record.kind.nested().iter().find(|nested| nested.collection.eq_ignore_ascii_case(below)) {
-            Some(nested) => super::document::items(&record.body, &format!("properties/{}", nested.collection))
-                .iter()
-                .map(|child| self.present_nested(record, nested, child))
-                .collect(),
+            Some(nested) => {
+                super::document::items(&record.body, &format!("properties/{}", nested.collection))
+                    .iter()
+                    .map(|child| self.present_nested(record, nested, child))
+                    .collect()
+            }
             None => record.kind.views_of_type(self, record, resource_type),
         }
     }
 }
+
+/// Readers in this process see machines' power, too: packet oracle, kubelets and tests ask for it.
+const WHOLE: Expand = Expand { instance_view: true };
 
 /// The top-level resource that an id lies in.
 fn top_level(id: &ResourceId) -> Option<ResourceId> {

@@ -115,7 +115,8 @@ impl Store {
 
     /// The records of a type whose id begins with `scope/`, ordered by lower-case id.
     pub(crate) fn of_kind(&self, resource_type: &str, scope: &ResourceId) -> Vec<&Record> {
-        let Some((_, keys)) = self.by_type.iter().find(|(name, _)| name.eq_ignore_ascii_case(resource_type)) else {
+        let Some((_, keys)) = self.by_type.iter().find(|(name, _)| name.eq_ignore_ascii_case(resource_type))
+        else {
             return Vec::new();
         };
         let prefix = scope.to_lower() + "/";
@@ -195,12 +196,14 @@ impl Store {
             if let Some(address) = reference.address {
                 self.addresses.entry(to.clone()).or_default().insert(address, reference.from.clone());
             }
-            self.incoming
-                .entry(to)
-                .or_default()
-                .insert(reference.from.to_lower(), Referrer { from: reference.from.clone(), role: reference.role });
+            self.incoming.entry(to).or_default().insert(
+                reference.from.to_lower(),
+                Referrer { from: reference.from.clone(), role: reference.role },
+            );
         }
-        let outside = |to: &str| !(to.starts_with(key) && to.as_bytes().get(key.len()).is_none_or(|next| *next == b'/'));
+        let outside = |to: &str| {
+            !(to.starts_with(key) && to.as_bytes().get(key.len()).is_none_or(|next| *next == b'/'))
+        };
         let mut changed: Vec<ResourceId> = old
             .iter()
             .filter(|reference| !after.contains(&pair(reference)))
@@ -219,11 +222,6 @@ impl Store {
     /// Who points at exactly this id, ordered by the referrer's id.
     pub(crate) fn referrers(&self, id: &ResourceId) -> impl Iterator<Item = &Referrer> {
         self.incoming.get(&id.to_lower()).into_iter().flat_map(BTreeMap::values)
-    }
-
-    /// What a record points at.
-    pub(crate) fn outgoing(&self, id: &ResourceId) -> &[Reference] {
-        self.outgoing.get(&id.to_lower()).map_or(&[], Vec::as_slice)
     }
 
     /// The addresses in use in a subnet.

@@ -71,7 +71,9 @@ impl Target {
             [word] if is(word, "resourceGroups") => Scope::Groups,
             [word, key] if is(word, "operationresults") => Scope::GroupOperation((*key).into()),
             [word, namespace] if is(word, "providers") => Scope::Provider((*namespace).into()),
-            [word, namespace, action] if is(word, "providers") && (is(action, "register") || is(action, "unregister")) => {
+            [word, namespace, action]
+                if is(word, "providers") && (is(action, "register") || is(action, "unregister")) =>
+            {
                 Scope::ProviderAction((*namespace).into(), (*action).into())
             }
             [word, namespace, locations, _, kind, key]
@@ -105,7 +107,8 @@ fn decode(segment: &str) -> Result<String, BadPath> {
     let mut rest = segment.bytes();
     while let Some(byte) = rest.next() {
         if byte == b'%' {
-            let digit = |byte: Option<u8>| byte.and_then(|b| char::from(b).to_digit(16)).ok_or(BadPath::BadCharacter);
+            let digit =
+                |byte: Option<u8>| byte.and_then(|b| char::from(b).to_digit(16)).ok_or(BadPath::BadCharacter);
             let (high, low) = (digit(rest.next())?, digit(rest.next())?);
             bytes.push((high * 16 + low) as u8);
         } else {
@@ -113,8 +116,10 @@ fn decode(segment: &str) -> Result<String, BadPath> {
         }
     }
     let text = String::from_utf8(bytes).map_err(|_| BadPath::BadCharacter)?;
-    let forbidden = |c: char| c.is_control() || matches!(c, '<' | '>' | '%' | '&' | ':' | '\\' | '?' | '/' | '#');
-    if text.is_empty() || text == "." || text == ".." || text.len() > LONGEST_NAME || text.contains(forbidden) {
+    let forbidden =
+        |c: char| c.is_control() || matches!(c, '<' | '>' | '%' | '&' | ':' | '\\' | '?' | '/' | '#');
+    if text.is_empty() || text == "." || text == ".." || text.len() > LONGEST_NAME || text.contains(forbidden)
+    {
         return Err(BadPath::BadCharacter);
     }
     Ok(text)

@@ -76,7 +76,8 @@ impl World {
         let now = Instant::now();
         // The origin is the first look at the clock, so that a world can be built outside a runtime.
         let origin = *self.origin.get_or_insert(now);
-        let passed = jiff::SignedDuration::try_from(now.saturating_duration_since(origin)).unwrap_or_default();
+        let passed =
+            jiff::SignedDuration::try_from(now.saturating_duration_since(origin)).unwrap_or_default();
         self.options.start.checked_add(passed).unwrap_or(Timestamp::MAX)
     }
 
@@ -114,7 +115,9 @@ impl World {
     pub(crate) fn location(&self, id: &ResourceId) -> String {
         let mut next = Some(id.clone());
         while let Some(id) = next {
-            if let Some(location) = self.store.get(&id).and_then(|r| r.body.get("location")).and_then(Value::as_str) {
+            if let Some(location) =
+                self.store.get(&id).and_then(|r| r.body.get("location")).and_then(Value::as_str)
+            {
                 return location.into();
             }
             next = id.parent();
@@ -158,7 +161,11 @@ impl World {
     }
 
     /// The child document that an id names inside a record.
-    pub(crate) fn nested_of<'a>(&self, record: &'a Record, id: &ResourceId) -> Option<(&'static Nested, &'a Value)> {
+    pub(crate) fn nested_of<'a>(
+        &self,
+        record: &'a Record,
+        id: &ResourceId,
+    ) -> Option<(&'static Nested, &'a Value)> {
         let rest = id.as_str().get(record.id.as_str().len() + 1..)?;
         let (collection, child) = rest.split_once('/')?;
         let nested = record.kind.nested().iter().find(|n| n.collection.eq_ignore_ascii_case(collection))?;
@@ -189,7 +196,12 @@ impl World {
             match (candidate.kind.style(), holder.state) {
                 (_, State::Succeeded) => {}
                 (Style::Network, state) => {
-                    return Err(Refusal::not_provisioned(&reference.to, &reference.from, state.as_str(), &last));
+                    return Err(Refusal::not_provisioned(
+                        &reference.to,
+                        &reference.from,
+                        state.as_str(),
+                        &last,
+                    ));
                 }
                 // Compute waits for the network by itself, but not for what will not come.
                 (Style::Compute, State::Creating | State::Updating) => {}
@@ -197,7 +209,11 @@ impl World {
                     return Err(Refusal::new(
                         409,
                         "Conflict",
-                        format!("Resource {} is in {} state and cannot be used.", reference.to, state.as_str()),
+                        format!(
+                            "Resource {} is in {} state and cannot be used.",
+                            reference.to,
+                            state.as_str()
+                        ),
                     ));
                 }
             }
@@ -263,7 +279,9 @@ impl World {
     /// Ends an operation.
     pub(crate) fn finish(&mut self, key: &str) {
         let now = self.now();
-        let Some(operation) = self.operations.get_mut(key).filter(|o| o.status == Status::InProgress) else { return };
+        let Some(operation) = self.operations.get_mut(key).filter(|o| o.status == Status::InProgress) else {
+            return;
+        };
         operation.ended = Some(now);
         let failure = operation.will_fail.take();
         operation.status = match &failure {
@@ -290,7 +308,9 @@ impl World {
     /// Ends a running operation as `Canceled`, because another one takes its place.
     pub(crate) fn supersede(&mut self, key: &str, by_name: &str) {
         let now = self.now();
-        let Some(operation) = self.operations.get_mut(key).filter(|o| o.status == Status::InProgress) else { return };
+        let Some(operation) = self.operations.get_mut(key).filter(|o| o.status == Status::InProgress) else {
+            return;
+        };
         operation.ended = Some(now);
         let refusal = match operation.style {
             Style::Network => Refusal::network(409, "Canceled", "Operation was canceled.").with_detail(
@@ -360,7 +380,8 @@ impl World {
         }
         record.kind.present_nested(self, record, nested.collection, &id, &mut properties);
         document.insert("id".into(), id.as_str().into());
-        document.insert("type".into(), format!("{}/{}", record.kind.resource_type(), nested.collection).into());
+        document
+            .insert("type".into(), format!("{}/{}", record.kind.resource_type(), nested.collection).into());
         document.insert("etag".into(), etag.into());
         document.insert("properties".into(), Value::Object(properties));
     }

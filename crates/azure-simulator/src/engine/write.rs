@@ -56,14 +56,23 @@ impl World {
             return Err(Refusal::method_not_allowed("PUT"));
         }
         let (parent, existed) = {
-            let record = self.store.get(&resolved.id).ok_or_else(|| {
-                Refusal::parent_not_found("write", &resolved.full_type, &resolved.id)
-            })?;
+            let record = self
+                .store
+                .get(&resolved.id)
+                .ok_or_else(|| Refusal::parent_not_found("write", &resolved.full_type, &resolved.id))?;
             let mut parent = record.body.as_object().cloned().unwrap_or_default();
             let existed = put_child(&mut parent, nested, child, body);
             (parent, existed)
         };
-        self.write("PUT", resolved.kind, &resolved.id, parent, conditions, course, Some((nested, child, existed)))
+        self.write(
+            "PUT",
+            resolved.kind,
+            &resolved.id,
+            parent,
+            conditions,
+            course,
+            Some((nested, child, existed)),
+        )
     }
 
     /// PATCH of a resource: tags as a whole, the rest merged.
@@ -109,18 +118,18 @@ impl World {
             if !kind.creatable() {
                 return Err(kind.absent(id).unwrap_or_else(|| self.not_found(id)));
             }
-            if let Some(parent) = id.parent().filter(|parent| parent.namespace().is_some()) {
-                if self.store.get(&parent).is_none() {
-                    return Err(Refusal::parent_not_found("write", kind.resource_type(), &parent));
-                }
+            if let Some(parent) = id.parent().filter(|parent| parent.namespace().is_some())
+                && self.store.get(&parent).is_none()
+            {
+                return Err(Refusal::parent_not_found("write", kind.resource_type(), &parent));
             }
         }
         let running = old.and_then(|old| self.operations.running(old.operation.as_ref()));
         let operation_name = format!("Put{}Operation", kind.noun());
-        if let (Some(old), Some(running)) = (old, running) {
-            if old.state == State::Deleting || kind.concurrency() != Concurrency::Supersede {
-                return Err(busy(kind, id, old.state, &running.name, &running.key));
-            }
+        if let (Some(old), Some(running)) = (old, running)
+            && (old.state == State::Deleting || kind.concurrency() != Concurrency::Supersede)
+        {
+            return Err(busy(kind, id, old.state, &running.name, &running.key));
         }
         let superseded = running.map(|running| running.key.clone());
         if kind.tracked() {
@@ -212,10 +221,10 @@ impl World {
             return self.delete_child(resolved, conditions, course);
         }
         let Some(record) = self.store.get(id) else {
-            if let Some(parent) = id.parent().filter(|parent| parent.namespace().is_some()) {
-                if self.store.get(&parent).is_none() {
-                    return Err(Refusal::parent_not_found("delete", kind.resource_type(), &parent));
-                }
+            if let Some(parent) = id.parent().filter(|parent| parent.namespace().is_some())
+                && self.store.get(&parent).is_none()
+            {
+                return Err(Refusal::parent_not_found("delete", kind.resource_type(), &parent));
             }
             return Ok(Answer::empty(204));
         };
@@ -223,7 +232,10 @@ impl World {
         let running = self.operations.running(record.operation.as_ref());
         if let (State::Deleting, Some(running)) = (record.state, running) {
             let started = Started { key: running.key.clone(), latency: None };
-            return Ok(Answer { operation: Some(self.links(id, kind, &started, true)), ..Answer::empty(202) });
+            return Ok(Answer {
+                operation: Some(self.links(id, kind, &started, true)),
+                ..Answer::empty(202)
+            });
         }
         kind.may_delete(self, record)?;
         let superseded = running.map(|running| running.key.clone());
@@ -282,7 +294,12 @@ impl World {
     }
 
     /// POST of an action.
-    pub(crate) fn act(&mut self, resolved: &Resolved, body: &Value, course: &Course) -> Result<Answer, Refusal> {
+    pub(crate) fn act(
+        &mut self,
+        resolved: &Resolved,
+        body: &Value,
+        course: &Course,
+    ) -> Result<Answer, Refusal> {
         let [action] = resolved.below.as_slice() else {
             return Err(Refusal::method_not_allowed("POST"));
         };
@@ -292,21 +309,36 @@ impl World {
         if record.state == State::Deleting {
             return Err(busy(kind, &id, State::Deleting, "Delete", ""));
         }
-        let superseded = self.operations.running(record.operation.as_ref()).map(|running| running.key.clone());
+        let superseded =
+            self.operations.running(record.operation.as_ref()).map(|running| running.key.clone());
         if let (Some(key), true) = (&superseded, kind.concurrency() != Concurrency::Supersede) {
             return Err(busy(kind, &id, record.state, "Action", key));
         }
         let done = kind.act(self, &id, action, body).unwrap_or_else(|| {
-            Err(Refusal::new(404, "InvalidResourceType", format!("The action '{action}' is not known for '{id}'.")))
+            Err(Refusal::new(
+                404,
+                "InvalidResourceType",
+                format!("The action '{action}' is not known for '{id}'."),
+            ))
         })?;
         self.revision += 1;
         if let Some(answer) = done.answer {
-            return Ok(Answer { note: Note { changes: vec![action.clone()], operation_ms: None }, ..Answer::ok(answer) });
+            return Ok(Answer {
+                note: Note { changes: vec![action.clone()], operation_ms: None },
+                ..Answer::ok(answer)
+            });
         }
         if let Some(record) = self.store.get_mut(&id) {
             record.state = State::Updating;
         }
-        let started = self.start(&id, kind, "POST", format!("{action}{}Operation", kind.noun()), done.completion, course);
+        let started = self.start(
+            &id,
+            kind,
+            "POST",
+            format!("{action}{}Operation", kind.noun()),
+            done.completion,
+            course,
+        );
         if let Some(superseded) = superseded {
             self.supersede(&superseded, action);
         }
@@ -318,8 +350,15 @@ impl World {
     }
 
     /// The URLs of an operation on a resource.
-    pub(crate) fn links(&self, id: &ResourceId, kind: &'static dyn Kind, started: &Started, result: bool) -> OperationLinks {
-        let due = self.operations.get(&started.key).filter(|o| o.ended.is_none()).map(|operation| operation.due);
+    pub(crate) fn links(
+        &self,
+        id: &ResourceId,
+        kind: &'static dyn Kind,
+        started: &Started,
+        result: bool,
+    ) -> OperationLinks {
+        let due =
+            self.operations.get(&started.key).filter(|o| o.ended.is_none()).map(|operation| operation.due);
         OperationLinks {
             key: started.key.clone(),
             style: kind.style(),
@@ -338,7 +377,9 @@ impl World {
             Some(record) if record.state == State::Deleting => Err(Refusal::new(
                 409,
                 "ResourceGroupBeingDeleted",
-                format!("The resource group '{group}' is in deprovisioning state and cannot perform this operation."),
+                format!(
+                    "The resource group '{group}' is in deprovisioning state and cannot perform this operation."
+                ),
             )),
             _ => Ok(()),
         }
@@ -388,13 +429,20 @@ impl World {
                 Err(Refusal::new(
                     412,
                     "PreconditionFailed",
-                    format!("Etag provided in if-match header {shown} does not match etag {current} of resource."),
+                    format!(
+                        "Etag provided in if-match header {shown} does not match etag {current} of resource."
+                    ),
                 ))
             }
         }
     }
 
-    fn check_envelope(&self, id: &ResourceId, old: Option<&Record>, body: &mut Object) -> Result<(), Refusal> {
+    fn check_envelope(
+        &self,
+        id: &ResourceId,
+        old: Option<&Record>,
+        body: &mut Object,
+    ) -> Result<(), Refusal> {
         let Some(location) = body.get("location").and_then(Value::as_str).map(normal_location) else {
             return Err(Refusal::new(
                 400,
@@ -402,20 +450,20 @@ impl World {
                 "The location property is required for this definition.",
             ));
         };
-        if let Some(current) = old.and_then(|old| old.body.get("location")).and_then(Value::as_str) {
-            if current != location {
-                return Err(Refusal::new(
-                    409,
-                    "InvalidResourceLocation",
-                    format!(
-                        "The resource '{}' already exists in location '{current}' in resource group '{}'. A resource \
+        if let Some(current) = old.and_then(|old| old.body.get("location")).and_then(Value::as_str)
+            && current != location
+        {
+            return Err(Refusal::new(
+                409,
+                "InvalidResourceLocation",
+                format!(
+                    "The resource '{}' already exists in location '{current}' in resource group '{}'. A resource \
                          with the same name cannot be created in location '{location}'. Please select a new resource \
                          name.",
-                        id.name(),
-                        id.group_name().unwrap_or_default()
-                    ),
-                ));
-            }
+                    id.name(),
+                    id.group_name().unwrap_or_default()
+                ),
+            ));
         }
         body.insert("location".into(), location.into());
         check_tags(body)
@@ -443,7 +491,8 @@ fn milliseconds(started: &Started) -> Option<u64> {
 /// Replaces or adds a child in the parent's document; says whether it was there.
 fn put_child(parent: &mut Object, nested: &Nested, child: &str, mut body: Object) -> bool {
     body.insert("name".into(), child.into());
-    let Some(properties) = parent.entry("properties").or_insert_with(|| Object::new().into()).as_object_mut() else {
+    let Some(properties) = parent.entry("properties").or_insert_with(|| Object::new().into()).as_object_mut()
+    else {
         return false;
     };
     let Some(children) =

@@ -39,7 +39,8 @@ pub(crate) fn subnet_prefixes(world: &World, subnet: &ResourceId) -> Vec<IpNet> 
 fn usable(prefix: &IpNet) -> (u128, u128) {
     match prefix {
         IpNet::V4(net) => {
-            let (first, last) = (u128::from(u32::from(net.network())), u128::from(u32::from(net.broadcast())));
+            let (first, last) =
+                (u128::from(u32::from(net.network())), u128::from(u32::from(net.broadcast())));
             (first + RESERVED_AT_START, last.saturating_sub(1))
         }
         IpNet::V6(net) => (u128::from(net.network()) + RESERVED_AT_START, u128::from(net.broadcast())),
@@ -137,7 +138,8 @@ pub(crate) fn check_room(world: &World, subnet: &ResourceId, v6: bool, count: us
         .filter(|prefix| matches!(prefix, IpNet::V6(_)) == v6)
         .map(usable)
         .fold(0, |sum, (first, last)| sum.saturating_add(last.saturating_add(1).saturating_sub(first)));
-    let taken = world.store.addresses(subnet).map_or(0, |taken| taken.keys().filter(|a| a.is_ipv6() == v6).count());
+    let taken =
+        world.store.addresses(subnet).map_or(0, |taken| taken.keys().filter(|a| a.is_ipv6() == v6).count());
     // An absent subnet is told by the check of references.
     if prefixes.is_empty() || size.saturating_sub(taken as u128) >= count as u128 {
         return Ok(());

@@ -39,7 +39,8 @@ pub(super) fn normalise(
 ) -> Result<Value, Refusal> {
     let mut properties = take_properties(&mut child);
     known_members(&mut properties, &MEMBERS, "BackendAddressPool")?;
-    let id = balancer.child("backendAddressPools", child.get("name").and_then(Value::as_str).unwrap_or_default());
+    let id =
+        balancer.child("backendAddressPools", child.get("name").and_then(Value::as_str).unwrap_or_default());
     strip(
         &mut properties,
         &[
@@ -55,14 +56,20 @@ pub(super) fn normalise(
     let network = reference(&mut properties, "virtualNetwork")?;
     let addresses = match properties.remove("loadBalancerBackendAddresses") {
         Some(Value::Array(given)) => addresses(&id, network.is_some(), given)?,
-        Some(_) => return Err(Refusal::bad_format("Member 'loadBalancerBackendAddresses' must be an array.")),
-        None => old.map_or_else(Vec::new, |old| items(old, "properties/loadBalancerBackendAddresses").to_vec()),
+        Some(_) => {
+            return Err(Refusal::bad_format("Member 'loadBalancerBackendAddresses' must be an array."));
+        }
+        None => {
+            old.map_or_else(Vec::new, |old| items(old, "properties/loadBalancerBackendAddresses").to_vec())
+        }
     };
     if !addresses.is_empty() && members(world, &id).next().is_some() {
         return Err(Refusal::network(
             400,
             "BackendAddressPoolMixedMembership",
-            format!("Backend address pool {id} has members by network interface and cannot hold IP addresses as well."),
+            format!(
+                "Backend address pool {id} has members by network interface and cannot hold IP addresses as well."
+            ),
         ));
     }
     properties.insert("loadBalancerBackendAddresses".into(), addresses.into());
@@ -79,12 +86,20 @@ fn addresses(pool: &ResourceId, pool_network: bool, given: Vec<Value>) -> Result
         entry.retain(|member, _| matches!(member.as_str(), "name" | "properties"));
         let mut properties = take_properties(&mut entry);
         strip(&mut properties, &["networkInterfaceIPConfiguration", "inboundNatRulesPortMapping"]);
-        let Some(address) = properties.get("ipAddress").and_then(Value::as_str).map(str::to_owned) else { continue };
+        let Some(address) = properties.get("ipAddress").and_then(Value::as_str).map(str::to_owned) else {
+            continue;
+        };
         let name = entry.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
         let bad = |code: &str, why: &str| {
-            Err(Refusal::network(400, code, format!("Backend address '{name}' ({address}) of pool {pool} {why}.")))
+            Err(Refusal::network(
+                400,
+                code,
+                format!("Backend address '{name}' ({address}) of pool {pool} {why}."),
+            ))
         };
-        let Ok(parsed) = address.parse::<IpAddr>() else { return bad("InvalidIPAddressFormat", "is not an IP address") };
+        let Ok(parsed) = address.parse::<IpAddr>() else {
+            return bad("InvalidIPAddressFormat", "is not an IP address");
+        };
         if name.is_empty() || !names.insert(name.to_ascii_lowercase()) {
             return bad("InvalidBackendAddressName", "needs a name that is unique in the pool");
         }
@@ -115,7 +130,9 @@ fn members<'a>(world: &'a World, pool: &ResourceId) -> impl Iterator<Item = &'a 
 pub(super) fn references(id: &ResourceId, pool: &Value) -> Vec<Reference> {
     let own = stored_reference(pool, "properties/virtualNetwork/id");
     let theirs = items(pool, "properties/loadBalancerBackendAddresses").iter().flat_map(|entry| {
-        ["virtualNetwork", "subnet"].iter().filter_map(|m| stored_reference(entry, &format!("properties/{m}/id")))
+        ["virtualNetwork", "subnet"]
+            .iter()
+            .filter_map(|m| stored_reference(entry, &format!("properties/{m}/id")))
     });
     let mut all: Vec<ResourceId> = own.into_iter().chain(theirs).collect();
     all.sort();
@@ -129,7 +146,8 @@ pub(super) fn present(world: &World, id: &ResourceId, properties: &mut Object) {
     let generated = members(world, id).map(|member| {
         let group = member.group_name().unwrap_or_default();
         let interface = member.parent().map(|nic| nic.name().to_owned()).unwrap_or_default();
-        let instance = member.parent().and_then(|nic| nic.parent()).map(|vm| vm.name().to_owned()).unwrap_or_default();
+        let instance =
+            member.parent().and_then(|nic| nic.parent()).map(|vm| vm.name().to_owned()).unwrap_or_default();
         json!({
             "name": format!("{group}_{instance}_{interface}{}", member.name()),
             "properties": { "networkInterfaceIPConfiguration": { "id": member } },

@@ -44,7 +44,14 @@ pub(super) fn normalise(
     known_members(&mut properties, &MEMBERS, "FrontendIPConfiguration")?;
     strip(
         &mut properties,
-        &["provisioningState", "inboundNatPools", "inboundNatRules", "loadBalancingRules", "outboundRules", "zones"],
+        &[
+            "provisioningState",
+            "inboundNatPools",
+            "inboundNatRules",
+            "loadBalancingRules",
+            "outboundRules",
+            "zones",
+        ],
     );
     let name = child.get("name").and_then(Value::as_str).unwrap_or_default();
     let id = balancer.child("frontendIPConfigurations", name);
@@ -75,7 +82,9 @@ pub(super) fn normalise(
             return Err(Refusal::network(
                 400,
                 "InvalidFrontendIPConfiguration",
-                format!("Frontend {id} must reference exactly one of publicIPAddress, publicIPPrefix and subnet."),
+                format!(
+                    "Frontend {id} must reference exactly one of publicIPAddress, publicIPPrefix and subnet."
+                ),
             ));
         }
     }
@@ -85,7 +94,9 @@ pub(super) fn normalise(
             return Err(Refusal::network(
                 400,
                 "ResourceAvailabilityZonesCannotBeModified",
-                format!("Resource {id} has an existing availability zone constraint, which cannot be changed."),
+                format!(
+                    "Resource {id} has an existing availability zone constraint, which cannot be changed."
+                ),
             ));
         }
     }
@@ -128,9 +139,8 @@ fn private_address(
                 format!("The private IP address '{given}' of {id} is not a valid IP address."),
             )
         })?;
-        let prefixes = || {
-            subnet_prefixes(world, subnet).iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
-        };
+        let prefixes =
+            || subnet_prefixes(world, subnet).iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         return match vacancy(world, subnet, address) {
             Vacancy::Free => Ok(address),
             Vacancy::TakenBy(owner) if owner == *id => Ok(address),
@@ -196,13 +206,16 @@ pub(super) fn public_ip_in_use(id: &ResourceId, public: &ResourceId, user: &Reso
     Refusal::network(
         400,
         "PublicIPAddressInUse",
-        format!("Resource {id} is referencing public IP address {public} that is already allocated to resource {user}."),
+        format!(
+            "Resource {id} is referencing public IP address {public} that is already allocated to resource {user}."
+        ),
     )
 }
 
 /// What a stored frontend points at.
 pub(super) fn references(id: &ResourceId, frontend: &Value) -> Vec<Reference> {
-    let public = stored_reference(frontend, "properties/publicIPAddress/id").map(|to| Reference::uses(id, to));
+    let public =
+        stored_reference(frontend, "properties/publicIPAddress/id").map(|to| Reference::uses(id, to));
     let prefix = stored_reference(frontend, "properties/publicIPPrefix/id").map(|to| Reference::uses(id, to));
     let subnet = stored_reference(frontend, "properties/subnet/id").map(|to| Reference {
         from: id.clone(),

@@ -7,7 +7,9 @@ use serde_json::Value;
 
 use super::backend_pool::{names, scale_set_using};
 use super::{API_VERSIONS, backend_pool, frontend, load_balancing_rule, probe, resource_guid, take_children};
-use crate::engine::document::{Object, enumeration, into_object, items, known_members, name, strip, take_properties, text};
+use crate::engine::document::{
+    Object, enumeration, into_object, items, known_members, name, strip, take_properties, text,
+};
 use crate::engine::error::Refusal;
 use crate::engine::kind::{Concurrency, Kind, Nested, Proposal, Reference, Style};
 use crate::engine::store::Record;
@@ -35,7 +37,11 @@ const COLLECTIONS: [Nested; 7] = [
             ("backendIPConfigurations", "ipConfigurations"),
         ],
     },
-    Nested { collection: "probes", writable: false, back_references: &[("loadBalancingRules", "loadBalancingRules")] },
+    Nested {
+        collection: "probes",
+        writable: false,
+        back_references: &[("loadBalancingRules", "loadBalancingRules")],
+    },
     Nested { collection: "loadBalancingRules", writable: false, back_references: &[] },
     Nested { collection: "inboundNatRules", writable: true, back_references: &[] },
     Nested { collection: "inboundNatPools", writable: false, back_references: &[] },
@@ -114,7 +120,9 @@ impl Kind for LoadBalancers {
                     "frontendIPConfigurations" => {
                         frontend::normalise(world, id, &sku, old(collection, &child), child, &mut promised)
                     }
-                    "backendAddressPools" => backend_pool::normalise(world, id, old(collection, &child), child),
+                    "backendAddressPools" => {
+                        backend_pool::normalise(world, id, old(collection, &child), child)
+                    }
                     "probes" => probe::normalise(id, child),
                     "loadBalancingRules" => load_balancing_rule::normalise(id, child),
                     "inboundNatRules" => load_balancing_rule::normalise_nat_rule(id, child),
@@ -187,7 +195,8 @@ fn check_public_ips(balancer: &ResourceId, properties: &Object) -> Result<(), Re
     let frontends = properties.get("frontendIPConfigurations").and_then(Value::as_array);
     for item in frontends.into_iter().flatten() {
         let me = balancer.child("frontendIPConfigurations", name(item));
-        let Some(public) = crate::engine::document::stored_reference(item, "properties/publicIPAddress/id") else {
+        let Some(public) = crate::engine::document::stored_reference(item, "properties/publicIPAddress/id")
+        else {
             continue;
         };
         if let Some(other) = seen.insert(public.to_lower(), me.clone()) {
@@ -199,9 +208,15 @@ fn check_public_ips(balancer: &ResourceId, properties: &Object) -> Result<(), Re
 
 /// What scale sets use stays.
 fn check_removed(world: &World, old: &Record, properties: &Object) -> Result<(), Refusal> {
-    let remaining = |collection: &str| names(properties.get(collection).and_then(Value::as_array).map_or(&[], Vec::as_slice));
+    let remaining = |collection: &str| {
+        names(properties.get(collection).and_then(Value::as_array).map_or(&[], Vec::as_slice))
+    };
     for (collection, code, what) in [
-        ("backendAddressPools", "LoadBalancerBackendAddressPoolInUseByVirtualMachineScaleSet", "backend address pool"),
+        (
+            "backendAddressPools",
+            "LoadBalancerBackendAddressPoolInUseByVirtualMachineScaleSet",
+            "backend address pool",
+        ),
         ("inboundNatPools", "LoadBalancerInboundNatPoolInUseByVirtualMachineScaleSet", "inbound NAT pool"),
         ("probes", "CannotRemoveRuleUsedByProbeUsedByVMSS", "probe"),
     ] {

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::bounded;
 use crate::engine::document::{
-    Object, at, enumeration, fill, items, known_members, name, reference, references, stored_reference, strip,
-    take_properties, text,
+    Object, at, enumeration, fill, items, known_members, name, reference, references, stored_reference,
+    strip, take_properties, text,
 };
 use crate::engine::error::Refusal;
 use crate::engine::kind::Reference;
@@ -39,7 +39,8 @@ pub(super) fn normalise(balancer: &ResourceId, mut child: Object) -> Result<Valu
     let mut properties = take_properties(&mut child);
     known_members(&mut properties, &RULE_MEMBERS, "LoadBalancingRule")?;
     strip(&mut properties, &["provisioningState", "zones"]);
-    let id = balancer.child("loadBalancingRules", child.get("name").and_then(Value::as_str).unwrap_or_default());
+    let id =
+        balancer.child("loadBalancingRules", child.get("name").and_then(Value::as_str).unwrap_or_default());
     enumeration(&mut properties, "protocol", &["Tcp", "Udp", "All"], false)?;
     let all = properties.get("protocol") == Some(&json!("All"));
     if properties.get("protocol").is_none() {
@@ -142,7 +143,9 @@ pub(super) fn rule_references(id: &ResourceId, rule: &Value) -> Vec<Reference> {
     let single = ["frontendIPConfiguration", "backendAddressPool", "probe"]
         .iter()
         .filter_map(|member| stored_reference(rule, &format!("properties/{member}/id")));
-    let many = items(rule, "properties/frontendIPConfigurations").iter().filter_map(|item| stored_reference(item, "id"));
+    let many = items(rule, "properties/frontendIPConfigurations")
+        .iter()
+        .filter_map(|item| stored_reference(item, "id"));
     single.chain(many).map(|to| Reference::uses(id, to)).collect()
 }
 
@@ -160,7 +163,9 @@ pub(super) fn check_conflicts(balancer: &ResourceId, sku: &str, document: &Objec
         Refusal::network(
             400,
             "RulesUseSameFrontendPortProtocolAndIPConfig",
-            format!("Load balancing rules {a} and {b} use the same frontend port, protocol and frontend IP configuration."),
+            format!(
+                "Load balancing rules {a} and {b} use the same frontend port, protocol and frontend IP configuration."
+            ),
         )
     };
 
@@ -171,7 +176,13 @@ pub(super) fn check_conflicts(balancer: &ResourceId, sku: &str, document: &Objec
     for rule in rules {
         let (me, where_from, what) = (id(rule), frontend(rule), protocol(rule));
         if what == "All" {
-            check_high_availability(balancer, sku, &me, &where_from, items(&properties, "frontendIPConfigurations"))?;
+            check_high_availability(
+                balancer,
+                sku,
+                &me,
+                &where_from,
+                items(&properties, "frontendIPConfigurations"),
+            )?;
             if let Some(other) = any.get(&where_from) {
                 return Err(same_frontend(other, &me));
             }
@@ -185,7 +196,9 @@ pub(super) fn check_conflicts(balancer: &ResourceId, sku: &str, document: &Objec
             return Err(same_frontend(&other, &me));
         }
         let floating = at(rule, "properties/enableFloatingIP").and_then(Value::as_bool).unwrap_or_default();
-        let Some(pool) = text(rule, "properties/backendAddressPool/id").filter(|_| !floating) else { continue };
+        let Some(pool) = text(rule, "properties/backendAddressPool/id").filter(|_| !floating) else {
+            continue;
+        };
         let port = number(rule, "properties/backendPort");
         if let Some(other) = by_backend.insert((pool.to_ascii_lowercase(), what.clone(), port), me.clone()) {
             return Err(Refusal::network(
@@ -229,6 +242,8 @@ fn check_high_availability(
     Err(Refusal::network(
         400,
         "LoadBalancingRuleWithAllProtocolNotSupported",
-        format!("Rule {rule} with protocol All needs an internal frontend of a load balancer with sku Standard."),
+        format!(
+            "Rule {rule} with protocol All needs an internal frontend of a load balancer with sku Standard."
+        ),
     ))
 }

@@ -25,7 +25,8 @@ use crate::engine::world::World;
 use crate::listed::Listed;
 
 /// Versions that clients of today use, newest first (section 2.1).
-const API_VERSIONS: [&str; 6] = ["2025-05-01", "2024-07-01", "2024-05-01", "2022-07-01", "2020-11-01", "2018-11-01"];
+const API_VERSIONS: [&str; 6] =
+    ["2025-05-01", "2024-07-01", "2024-05-01", "2022-07-01", "2020-11-01", "2018-11-01"];
 
 pub(crate) fn provider() -> Provider {
     Provider {
@@ -46,9 +47,10 @@ pub(crate) fn provider() -> Provider {
 
 /// Gives a resource its GUID, which it keeps for life.
 fn resource_guid(world: &World, proposal: &Proposal<'_>, properties: &mut Object) {
-    let guid = proposal.old_member("properties/resourceGuid").cloned().unwrap_or_else(|| {
-        world.seed.guid("resource", proposal.id.as_str(), world.requests).into()
-    });
+    let guid = proposal
+        .old_member("properties/resourceGuid")
+        .cloned()
+        .unwrap_or_else(|| world.seed.guid("resource", proposal.id.as_str(), world.requests).into());
     properties.insert("resourceGuid".into(), guid);
 }
 
@@ -66,11 +68,16 @@ fn take_children(
     let mut children = Vec::with_capacity(items.len());
     for item in items {
         let child = name(&item).to_owned();
-        if child.is_empty() || child.contains(['/', '\\', '?', '#', '%', '<', '>', '&', ':']) || child.len() > 80 {
+        if child.is_empty()
+            || child.contains(['/', '\\', '?', '#', '%', '<', '>', '&', ':'])
+            || child.len() > 80
+        {
             return Err(Refusal::network(
                 400,
                 "InvalidResourceName",
-                format!("Resource name '{child}' in {parent}/{collection} is invalid: it must have 1 to 80 characters."),
+                format!(
+                    "Resource name '{child}' in {parent}/{collection} is invalid: it must have 1 to 80 characters."
+                ),
             ));
         }
         if !seen.insert(child.to_ascii_lowercase()) {
@@ -100,7 +107,11 @@ fn bounded(
         return Err(Refusal::network(
             400,
             "InvalidPropertyValue",
-            format!("Value {value} of '{member}' of {subject} is outside the range {} to {}.", range.start(), range.end()),
+            format!(
+                "Value {value} of '{member}' of {subject} is outside the range {} to {}.",
+                range.start(),
+                range.end()
+            ),
         ));
     }
     properties.insert(member.into(), value.into());

@@ -66,7 +66,10 @@ impl Kind for NatGateways {
             Some(user) => Err(Refusal::network(
                 400,
                 "InUseNatGatewayCannotBeDeleted",
-                format!("NAT gateway {} cannot be deleted because it is in use by subnet {}.", record.id, user.from),
+                format!(
+                    "NAT gateway {} cannot be deleted because it is in use by subnet {}.",
+                    record.id, user.from
+                ),
             )),
         }
     }

@@ -38,7 +38,8 @@ const MEMBERS: [&str; 17] = [
     "upgradePolicy",
 ];
 
-const DERIVED: [&str; 5] = ["ipConfiguration", "natGateway", "provisioningState", "resourceGuid", "ipAddress"];
+const DERIVED: [&str; 5] =
+    ["ipConfiguration", "natGateway", "provisioningState", "resourceGuid", "ipAddress"];
 
 pub(super) struct PublicIpAddresses;
 
@@ -131,7 +132,8 @@ impl Kind for PublicIpAddresses {
     fn present(&self, world: &World, record: &Record, document: &mut Object, _expand: Expand) {
         let Some(properties) = document.get_mut("properties").and_then(Value::as_object_mut) else { return };
         for referrer in world.store.referrers(&record.id) {
-            let member = if is_of(&referrer.from, "/natgateways/") { "natGateway" } else { "ipConfiguration" };
+            let member =
+                if is_of(&referrer.from, "/natgateways/") { "natGateway" } else { "ipConfiguration" };
             properties.insert(member.into(), json!({ "id": referrer.from }));
         }
     }
@@ -165,7 +167,9 @@ fn give_address(world: &mut World, id: &ResourceId) {
 
 fn dns_settings(world: &World, proposal: &Proposal<'_>, properties: &mut Object) -> Result<(), Refusal> {
     let Some(settings) = properties.get_mut("dnsSettings") else { return Ok(()) };
-    let Some(label) = text(settings, "domainNameLabel").map(str::to_ascii_lowercase).filter(|l| !l.is_empty()) else {
+    let Some(label) =
+        text(settings, "domainNameLabel").map(str::to_ascii_lowercase).filter(|l| !l.is_empty())
+    else {
         return Ok(());
     };
     let fits = label.len() >= 3
@@ -207,7 +211,11 @@ fn dns_settings(world: &World, proposal: &Proposal<'_>, properties: &mut Object)
 fn check_immutable(proposal: &Proposal<'_>, sku: &str, properties: &Object) -> Result<(), Refusal> {
     let Some(old) = proposal.old else { return Ok(()) };
     let refuse = |code: &str, what: &str| {
-        Err(Refusal::network(400, code, format!("{what} of public IP address {} cannot be changed.", proposal.id)))
+        Err(Refusal::network(
+            400,
+            code,
+            format!("{what} of public IP address {} cannot be changed.", proposal.id),
+        ))
     };
     if text(&old.body, "sku/name") != Some(sku) {
         return refuse("PublicIPAddressSkuCannotBeChanged", "The sku");
@@ -222,7 +230,10 @@ fn check_immutable(proposal: &Proposal<'_>, sku: &str, properties: &Object) -> R
         return Err(Refusal::network(
             400,
             "ResourceAvailabilityZonesCannotBeModified",
-            format!("Resource {} has an existing availability zone constraint, which cannot be changed.", proposal.id),
+            format!(
+                "Resource {} has an existing availability zone constraint, which cannot be changed.",
+                proposal.id
+            ),
         ));
     }
     Ok(())

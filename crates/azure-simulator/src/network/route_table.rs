@@ -59,13 +59,16 @@ impl Kind for RouteTables {
         let mut routes = Vec::new();
         for child in take_children(id, &mut properties, "routes")?.unwrap_or_default() {
             let route = normalise(id, child)?;
-            let prefix = crate::engine::document::text(&route, "properties/addressPrefix").unwrap_or_default();
+            let prefix =
+                crate::engine::document::text(&route, "properties/addressPrefix").unwrap_or_default();
             let name = crate::engine::document::name(&route);
             if let Some(other) = prefixes.insert(prefix.to_ascii_lowercase(), name.into()) {
                 return Err(Refusal::network(
                     400,
                     "RoutesWithSameAddressPrefix",
-                    format!("Routes {other} and {name} of route table {id} have the same address prefix {prefix}."),
+                    format!(
+                        "Routes {other} and {name} of route table {id} have the same address prefix {prefix}."
+                    ),
                 ));
             }
             routes.push(route);
@@ -125,17 +128,26 @@ fn normalise(table: &ResourceId, mut child: Object) -> Result<Value, Refusal> {
     let prefix = text("addressPrefix");
     let is_tag = prefix.starts_with(|c: char| c.is_ascii_alphabetic()) && !prefix.contains([':', '/']);
     if prefix.parse::<IpNet>().is_err() && !is_tag {
-        return refuse("InvalidAddressPrefixFormat", format!("has the address prefix '{prefix}', which is not in CIDR notation"));
+        return refuse(
+            "InvalidAddressPrefixFormat",
+            format!("has the address prefix '{prefix}', which is not in CIDR notation"),
+        );
     }
     let hop = text("nextHopIpAddress");
     match text("nextHopType") {
         "" => return refuse("InvalidRouteNextHopType", "has no nextHopType".into()),
         "VirtualAppliance" if hop.parse::<IpAddr>().is_err() => {
-            return refuse("InvalidRouteNextHopIpAddress", format!("has the next hop '{hop}', which is not an IP address"));
+            return refuse(
+                "InvalidRouteNextHopIpAddress",
+                format!("has the next hop '{hop}', which is not an IP address"),
+            );
         }
         "VirtualAppliance" => {}
         other if !hop.is_empty() => {
-            return refuse("RouteNextHopIpAddressNotAllowed", format!("has a next hop address, which type {other} forbids"));
+            return refuse(
+                "RouteNextHopIpAddressNotAllowed",
+                format!("has a next hop address, which type {other} forbids"),
+            );
         }
         _ => strip(&mut properties, &["nextHopIpAddress"]),
     }

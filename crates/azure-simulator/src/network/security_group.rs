@@ -59,7 +59,14 @@ impl Kind for SecurityGroups {
         known_members(&mut properties, &MEMBERS, "NetworkSecurityGroup")?;
         strip(
             &mut properties,
-            &["defaultSecurityRules", "flowLogs", "networkInterfaces", "provisioningState", "resourceGuid", "subnets"],
+            &[
+                "defaultSecurityRules",
+                "flowLogs",
+                "networkInterfaces",
+                "provisioningState",
+                "resourceGuid",
+                "subnets",
+            ],
         );
         resource_guid(world, &proposal, &mut properties);
         let rules = take_children(id, &mut properties, "securityRules")?
@@ -71,7 +78,9 @@ impl Kind for SecurityGroups {
             return Err(Refusal::network(
                 400,
                 "NetworkSecurityGroupRuleCountLimitReached",
-                format!("Cannot create more than {MOST_RULES} security rules in network security group {id}."),
+                format!(
+                    "Cannot create more than {MOST_RULES} security rules in network security group {id}."
+                ),
             ));
         }
         security_rule::check_conflicts(&rules)?;
@@ -83,7 +92,8 @@ impl Kind for SecurityGroups {
     }
 
     fn may_delete(&self, world: &World, record: &Record) -> Result<(), Refusal> {
-        let users: Vec<&str> = world.store.referrers(&record.id).map(|referrer| referrer.from.as_str()).collect();
+        let users: Vec<&str> =
+            world.store.referrers(&record.id).map(|referrer| referrer.from.as_str()).collect();
         if users.is_empty() {
             return Ok(());
         }

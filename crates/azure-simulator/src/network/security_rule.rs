@@ -6,7 +6,9 @@ use azure_types::ResourceId;
 use ipnet::IpNet;
 use serde_json::{Value, json};
 
-use crate::engine::document::{Object, enumeration, fill, integer, items, known_members, name, strip, take_properties, text};
+use crate::engine::document::{
+    Object, enumeration, fill, integer, items, known_members, name, strip, take_properties, text,
+};
 use crate::engine::error::Refusal;
 
 const MEMBERS: [&str; 17] = [
@@ -31,18 +33,65 @@ const MEMBERS: [&str; 17] = [
 
 /// Service tags without a region; those of Azure services may carry one, as in `Storage.WestUS`.
 const TAGS: [&str; 59] = [
-    "ActionGroup", "ApiManagement", "ApplicationInsightsAvailability", "AppConfiguration", "AppService",
-    "AppServiceManagement", "AutonomousDevelopmentPlatform", "AzureActiveDirectory", "AzureActiveDirectoryDomainServices",
-    "AzureAdvancedThreatProtection", "AzureArcInfrastructure", "AzureAttestation", "AzureBackup", "AzureBotService",
-    "AzureCloud", "AzureCognitiveSearch", "AzureConnectors", "AzureContainerRegistry", "AzureCosmosDB",
-    "AzureDatabricks", "AzureDataExplorerManagement", "AzureDataLake", "AzureDevOps", "AzureDevSpaces",
-    "AzureDigitalTwins", "AzureEventGrid", "AzureFrontDoor", "AzureHealthcareAPIs", "AzureInformationProtection",
-    "AzureIoTHub", "AzureKeyVault", "AzureLoadBalancer", "AzureMachineLearning", "AzureMonitor",
-    "AzureOpenDatasets", "AzurePlatformDNS", "AzurePlatformIMDS", "AzurePlatformLKM", "AzureResourceManager",
-    "AzureSignalR", "AzureSiteRecovery", "AzureSphere", "AzureStack", "AzureTrafficManager",
-    "AzureUpdateDelivery", "BatchNodeManagement", "CognitiveServicesManagement", "DataFactory", "EventHub",
-    "GatewayManager", "GuestAndHybridManagement", "HDInsight", "Internet", "LogicApps",
-    "MicrosoftContainerRegistry", "ServiceBus", "Sql", "Storage", "VirtualNetwork",
+    "ActionGroup",
+    "ApiManagement",
+    "ApplicationInsightsAvailability",
+    "AppConfiguration",
+    "AppService",
+    "AppServiceManagement",
+    "AutonomousDevelopmentPlatform",
+    "AzureActiveDirectory",
+    "AzureActiveDirectoryDomainServices",
+    "AzureAdvancedThreatProtection",
+    "AzureArcInfrastructure",
+    "AzureAttestation",
+    "AzureBackup",
+    "AzureBotService",
+    "AzureCloud",
+    "AzureCognitiveSearch",
+    "AzureConnectors",
+    "AzureContainerRegistry",
+    "AzureCosmosDB",
+    "AzureDatabricks",
+    "AzureDataExplorerManagement",
+    "AzureDataLake",
+    "AzureDevOps",
+    "AzureDevSpaces",
+    "AzureDigitalTwins",
+    "AzureEventGrid",
+    "AzureFrontDoor",
+    "AzureHealthcareAPIs",
+    "AzureInformationProtection",
+    "AzureIoTHub",
+    "AzureKeyVault",
+    "AzureLoadBalancer",
+    "AzureMachineLearning",
+    "AzureMonitor",
+    "AzureOpenDatasets",
+    "AzurePlatformDNS",
+    "AzurePlatformIMDS",
+    "AzurePlatformLKM",
+    "AzureResourceManager",
+    "AzureSignalR",
+    "AzureSiteRecovery",
+    "AzureSphere",
+    "AzureStack",
+    "AzureTrafficManager",
+    "AzureUpdateDelivery",
+    "BatchNodeManagement",
+    "CognitiveServicesManagement",
+    "DataFactory",
+    "EventHub",
+    "GatewayManager",
+    "GuestAndHybridManagement",
+    "HDInsight",
+    "Internet",
+    "LogicApps",
+    "MicrosoftContainerRegistry",
+    "ServiceBus",
+    "Sql",
+    "Storage",
+    "VirtualNetwork",
 ];
 
 /// What the four places of a rule may hold.
@@ -66,7 +115,9 @@ pub(super) fn normalise(group: &ResourceId, mut child: Object) -> Result<Value, 
             return Err(Refusal::network(
                 400,
                 "SecurityRuleParameterMissing",
-                format!("Required security rule parameters are missing for security rule with Id: {id} ({member})."),
+                format!(
+                    "Required security rule parameters are missing for security rule with Id: {id} ({member})."
+                ),
             ));
         }
     }
@@ -75,14 +126,21 @@ pub(super) fn normalise(group: &ResourceId, mut child: Object) -> Result<Value, 
         return Err(Refusal::network(
             400,
             "SecurityRuleInvalidPriority",
-            format!("Security rule has invalid Priority. Value provided: {priority} Allowed range 100-4096. Rule: {id}."),
+            format!(
+                "Security rule has invalid Priority. Value provided: {priority} Allowed range 100-4096. Rule: {id}."
+            ),
         ));
     }
     properties.insert("priority".into(), priority.into());
     for (single, plural, part, groups) in [
         ("sourcePortRange", "sourcePortRanges", Part::Ports, None),
         ("destinationPortRange", "destinationPortRanges", Part::Ports, None),
-        ("sourceAddressPrefix", "sourceAddressPrefixes", Part::Addresses, Some("sourceApplicationSecurityGroups")),
+        (
+            "sourceAddressPrefix",
+            "sourceAddressPrefixes",
+            Part::Addresses,
+            Some("sourceApplicationSecurityGroups"),
+        ),
         (
             "destinationAddressPrefix",
             "destinationAddressPrefixes",
@@ -90,7 +148,8 @@ pub(super) fn normalise(group: &ResourceId, mut child: Object) -> Result<Value, 
             Some("destinationApplicationSecurityGroups"),
         ),
     ] {
-        let grouped = groups.is_some_and(|groups| !items(&Value::Object(properties.clone()), groups).is_empty());
+        let grouped =
+            groups.is_some_and(|groups| !items(&Value::Object(properties.clone()), groups).is_empty());
         check_part(&mut properties, single, plural, part, grouped, &id)?;
     }
     child.insert("properties".into(), Value::Object(properties));
@@ -110,12 +169,18 @@ fn check_part(
         properties.remove(single);
     }
     let many: Vec<String> = match properties.get(plural) {
-        Some(Value::Array(values)) => values.iter().map(|value| value.as_str().unwrap_or_default().to_owned()).collect(),
+        Some(Value::Array(values)) => {
+            values.iter().map(|value| value.as_str().unwrap_or_default().to_owned()).collect()
+        }
         _ => return Err(Refusal::bad_format(format!("Member '{plural}' must be an array."))),
     };
     let one = properties.get(single).and_then(Value::as_str);
     let wrong = |why: String| {
-        Err(Refusal::network(400, "SecurityRuleParameterContainsUnsupportedValue", format!("Security rule {id}: {why}.")))
+        Err(Refusal::network(
+            400,
+            "SecurityRuleParameterContainsUnsupportedValue",
+            format!("Security rule {id}: {why}."),
+        ))
     };
     match (one, many.is_empty()) {
         (Some(_), false) => return wrong(format!("{single} and {plural} cannot both be specified")),
@@ -123,7 +188,9 @@ fn check_part(
             return Err(Refusal::network(
                 400,
                 "SecurityRuleParameterMissing",
-                format!("Required security rule parameters are missing for security rule with Id: {id} ({single})."),
+                format!(
+                    "Required security rule parameters are missing for security rule with Id: {id} ({single})."
+                ),
             ));
         }
         _ => {}
@@ -166,7 +233,8 @@ fn is_prefix(text: &str, in_list: bool) -> bool {
         return true;
     }
     let base = text.split('.').next().unwrap_or_default();
-    TAGS.iter().any(|tag| tag.eq_ignore_ascii_case(base)) || text.eq_ignore_ascii_case("AzureFrontDoor.Backend")
+    TAGS.iter().any(|tag| tag.eq_ignore_ascii_case(base))
+        || text.eq_ignore_ascii_case("AzureFrontDoor.Backend")
 }
 
 /// No two rules of one direction have the same priority.
@@ -174,7 +242,9 @@ pub(super) fn check_conflicts(rules: &[Value]) -> Result<(), Refusal> {
     let mut seen: HashMap<(String, i64), &str> = HashMap::new();
     for rule in rules {
         let direction = text(rule, "properties/direction").unwrap_or_default().to_owned();
-        let priority = crate::engine::document::at(rule, "properties/priority").and_then(Value::as_i64).unwrap_or_default();
+        let priority = crate::engine::document::at(rule, "properties/priority")
+            .and_then(Value::as_i64)
+            .unwrap_or_default();
         if let Some(other) = seen.insert((direction, priority), name(rule)) {
             return Err(Refusal::network(
                 400,
@@ -191,7 +261,13 @@ pub(super) fn check_conflicts(rules: &[Value]) -> Result<(), Refusal> {
 
 /// The six rules that every security group ends with.
 pub(super) fn defaults() -> Vec<Value> {
-    let rule = |name: &str, description: &str, from: &str, to: &str, access: &str, priority: i64, direction: &str| {
+    let rule = |name: &str,
+                description: &str,
+                from: &str,
+                to: &str,
+                access: &str,
+                priority: i64,
+                direction: &str| {
         json!({
             "name": name,
             "properties": {
@@ -212,11 +288,43 @@ pub(super) fn defaults() -> Vec<Value> {
         })
     };
     vec![
-        rule("AllowVnetInBound", "Allow inbound traffic from all VMs in VNET", "VirtualNetwork", "VirtualNetwork", "Allow", 65_000, "Inbound"),
-        rule("AllowAzureLoadBalancerInBound", "Allow inbound traffic from azure load balancer", "AzureLoadBalancer", "*", "Allow", 65_001, "Inbound"),
+        rule(
+            "AllowVnetInBound",
+            "Allow inbound traffic from all VMs in VNET",
+            "VirtualNetwork",
+            "VirtualNetwork",
+            "Allow",
+            65_000,
+            "Inbound",
+        ),
+        rule(
+            "AllowAzureLoadBalancerInBound",
+            "Allow inbound traffic from azure load balancer",
+            "AzureLoadBalancer",
+            "*",
+            "Allow",
+            65_001,
+            "Inbound",
+        ),
         rule("DenyAllInBound", "Deny all inbound traffic", "*", "*", "Deny", 65_500, "Inbound"),
-        rule("AllowVnetOutBound", "Allow outbound traffic from all VMs to all VMs in VNET", "VirtualNetwork", "VirtualNetwork", "Allow", 65_000, "Outbound"),
-        rule("AllowInternetOutBound", "Allow outbound traffic from all VMs to Internet", "*", "Internet", "Allow", 65_001, "Outbound"),
+        rule(
+            "AllowVnetOutBound",
+            "Allow outbound traffic from all VMs to all VMs in VNET",
+            "VirtualNetwork",
+            "VirtualNetwork",
+            "Allow",
+            65_000,
+            "Outbound",
+        ),
+        rule(
+            "AllowInternetOutBound",
+            "Allow outbound traffic from all VMs to Internet",
+            "*",
+            "Internet",
+            "Allow",
+            65_001,
+            "Outbound",
+        ),
         rule("DenyAllOutBound", "Deny all outbound traffic", "*", "*", "Deny", 65_500, "Outbound"),
     ]
 }

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use super::address_allocation::prefixes_of;
 use crate::engine::document::{
-    Object, enumeration, fill, into_object, known_members, reference, stored_reference, strip, take_properties,
+    Object, enumeration, fill, into_object, known_members, reference, stored_reference, strip,
+    take_properties,
 };
 use crate::engine::error::Refusal;
 use crate::engine::kind::Reference;
@@ -80,7 +81,10 @@ pub(super) fn normalise(network: &ResourceId, space: &[IpNet], mut child: Object
             return Err(Refusal::network(
                 400,
                 "InvalidCIDRNotation",
-                format!("The address prefix {prefix} of {id} has an invalid CIDR notation. For the given prefix length, the address prefix should be {}.", prefix.trunc()),
+                format!(
+                    "The address prefix {prefix} of {id} has an invalid CIDR notation. For the given prefix length, the address prefix should be {}.",
+                    prefix.trunc()
+                ),
             ));
         }
         if !space.iter().any(|space| space.contains(prefix)) {

@@ -122,7 +122,9 @@ fn address_space(id: &ResourceId, space: Option<&Value>) -> Result<Vec<IpNet>, R
         Refusal::network(
             400,
             "InvalidAddressPrefixFormat",
-            format!("Address prefix '{prefix}' of {id} is not formatted correctly: it must be in CIDR notation."),
+            format!(
+                "Address prefix '{prefix}' of {id} is not formatted correctly: it must be in CIDR notation."
+            ),
         )
     };
     let prefixes = space.map_or(&[] as &[Value], |space| items(space, "addressPrefixes"));
@@ -169,7 +171,9 @@ fn check_allocations(world: &World, subnet: &ResourceId, prefixes: &[IpNet]) -> 
         Some((address, owner)) => Err(Refusal::network(
             400,
             "InUsePrefixCannotBeDeleted",
-            format!("IpPrefix of subnet {subnet} holds {address}, which is in use by {owner}, and cannot be deleted."),
+            format!(
+                "IpPrefix of subnet {subnet} holds {address}, which is in use by {owner}, and cannot be deleted."
+            ),
         )),
     }
 }

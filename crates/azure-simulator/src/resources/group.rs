@@ -54,7 +54,12 @@ impl Kind for ResourceGroups {
 
 impl World {
     /// PUT of a group: synchronous.
-    pub(crate) fn put_group(&mut self, subscription: &str, name: &str, body: Value) -> Result<Answer, Refusal> {
+    pub(crate) fn put_group(
+        &mut self,
+        subscription: &str,
+        name: &str,
+        body: Value,
+    ) -> Result<Answer, Refusal> {
         let valid = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '(' | ')');
         if name.len() > LONGEST_NAME || name.ends_with('.') || !name.chars().all(valid) {
             return Err(Refusal::new(
@@ -81,17 +86,17 @@ impl World {
                 "The location property is required for this definition.",
             ));
         };
-        if let Some(current) = old.and_then(|old| old.body.get("location")).and_then(Value::as_str) {
-            if current != location {
-                return Err(Refusal::new(
-                    409,
-                    "InvalidResourceGroupLocation",
-                    format!(
-                        "Invalid resource group location '{location}'. The Resource group already exists in location \
+        if let Some(current) = old.and_then(|old| old.body.get("location")).and_then(Value::as_str)
+            && current != location
+        {
+            return Err(Refusal::new(
+                409,
+                "InvalidResourceGroupLocation",
+                format!(
+                    "Invalid resource group location '{location}'. The Resource group already exists in location \
                          '{current}'."
-                    ),
-                ));
-            }
+                ),
+            ));
         }
         body.insert("location".into(), location.into());
         let stored = ResourceGroups.write(self, Proposal { id: &id, old, body })?;
@@ -113,7 +118,8 @@ impl World {
             operation: None,
             created,
         });
-        let shown = self.store.get(&id).map(|record| self.present(record, Expand::default())).unwrap_or_default();
+        let shown =
+            self.store.get(&id).map(|record| self.present(record, Expand::default())).unwrap_or_default();
         Ok(Answer {
             status: if before.is_some() { 200 } else { 201 },
             body: Some(shown),
@@ -123,7 +129,12 @@ impl World {
     }
 
     /// PATCH of a group: its tags.
-    pub(crate) fn patch_group(&mut self, subscription: &str, name: &str, patch: Value) -> Result<Answer, Refusal> {
+    pub(crate) fn patch_group(
+        &mut self,
+        subscription: &str,
+        name: &str,
+        patch: Value,
+    ) -> Result<Answer, Refusal> {
         let id = ResourceId::group(subscription, name);
         self.require_writable_group(&id)?;
         let mut body = self.store.get(&id).map(|record| record.body.clone()).unwrap_or_default();
@@ -206,7 +217,11 @@ impl World {
         }
         let name = "DeleteResourceGroupOperation".to_owned();
         let started = self.start(&id, &ResourceGroups, "DELETE", name, Completion::Delete, course);
-        let pause = self.operations.get(&started.key).filter(|o| o.ended.is_none()).and_then(|o| self.poll_pause(o.due));
+        let pause = self
+            .operations
+            .get(&started.key)
+            .filter(|o| o.ended.is_none())
+            .and_then(|o| self.poll_pause(o.due));
         Ok(Answer {
             operation: Some(links(started.key, pause)),
             note: Note {
