@@ -5,7 +5,8 @@ use azure_types::ResourceId;
 use serde_json::Value;
 
 /// Read access to the documents of a simulated Azure, as a `GET` at this moment would show them:
-/// with etags, provisioning states, back-references and allocated addresses.
+/// with etags, provisioning states, back-references, allocated addresses and, for machines, the
+/// instance view.
 pub trait Documents {
     /// The document of one resource, child resource (a backend pool, a subnet, a security rule) or
     /// read-only view with an id of its own (a scale set instance's network interface and its

@@ -1,3 +1,18 @@
 //! Both simulators joined into one cluster: machines become nodes, nodes answer probes.
+//!
+//! * [`Shape`] is what exists in Azure before the first Service, and the azure.json that tells of it.
+//! * [`stand_ins`] are the kubelets and controllers that a cluster has beside its API server.
+//! * [`HostedCluster`] is all of it on sockets, over TLS, with files to point programs at.
+//! * [`manifests`] applies what users apply.
 
+mod hosted;
+mod machines;
 pub mod manifests;
+mod node_answers;
+mod shape;
+pub mod stand_ins;
+
+pub use hosted::{Files, HostError, HostedCluster, HostedOptions};
+pub use machines::AzureMachines;
+pub use node_answers::NodeAnswers;
+pub use shape::{NodePool, Shape};

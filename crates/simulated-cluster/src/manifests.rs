@@ -51,7 +51,9 @@ pub fn read(source_name: &str, text: &str) -> Result<Vec<Value>, ManifestError> 
     let documents: Vec<Value> = serde_saphyr::from_multiple(text).map_err(syntax)?;
     let documents: Vec<Value> = documents.into_iter().filter(|document| !document.is_null()).collect();
     for (index, document) in documents.iter().enumerate() {
-        for (field, pointer) in [("apiVersion", "/apiVersion"), ("kind", "/kind"), ("metadata.name", "/metadata/name")] {
+        for (field, pointer) in
+            [("apiVersion", "/apiVersion"), ("kind", "/kind"), ("metadata.name", "/metadata/name")]
+        {
             if document.pointer(pointer).and_then(Value::as_str).is_none_or(str::is_empty) {
                 let (source_name, number) = (source_name.to_owned(), index + 1);
                 return Err(ManifestError::Incomplete { source_name, number, field });
@@ -109,6 +111,8 @@ mod tests {
     fn what_is_missing_is_named() {
         let error = read("shop.yaml", "apiVersion: v1\nkind: Service\nmetadata: {}\n").unwrap_err();
         assert_eq!(error.to_string(), "shop.yaml, document 1: metadata.name is missing");
-        assert!(read("shop.yaml", "a: [").unwrap_err().to_string().starts_with("shop.yaml is not valid YAML"));
+        assert!(
+            read("shop.yaml", "a: [").unwrap_err().to_string().starts_with("shop.yaml is not valid YAML")
+        );
     }
 }

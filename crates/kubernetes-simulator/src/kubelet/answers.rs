@@ -34,9 +34,9 @@ pub fn node_answers<'a>(
     }
     let Some(service) = services.into_iter().find(|service| {
         number(service, "/spec/healthCheckNodePort") == Some(port)
-            || list(service, "/spec/ports").iter().any(|entry| {
-                number(entry, "/nodePort") == Some(port) && text(entry, "/protocol") != "UDP"
-            })
+            || list(service, "/spec/ports")
+                .iter()
+                .any(|entry| number(entry, "/nodePort") == Some(port) && text(entry, "/protocol") != "UDP")
     }) else {
         return false;
     };

@@ -49,7 +49,11 @@ impl fmt::Debug for EndpointSlices {
 impl EndpointSlices {
     /// Runs until `shutdown`. Each node runs as many pods of each Service as `placement` says; they
     /// are ready while their node is. A changed placement is noticed within 5 s.
-    pub fn spawn(client: kube::Client, placement: PodPlacement, shutdown: CancellationToken) -> EndpointSlices {
+    pub fn spawn(
+        client: kube::Client,
+        placement: PodPlacement,
+        shutdown: CancellationToken,
+    ) -> EndpointSlices {
         let maker = Maker {
             client,
             placement,
@@ -66,7 +70,11 @@ impl EndpointSlices {
     }
 
     /// As [`EndpointSlices::spawn`], with the same number of pods on every node.
-    pub fn spawn_evenly(client: kube::Client, per_node: usize, shutdown: CancellationToken) -> EndpointSlices {
+    pub fn spawn_evenly(
+        client: kube::Client,
+        per_node: usize,
+        shutdown: CancellationToken,
+    ) -> EndpointSlices {
         EndpointSlices::spawn(client, Arc::new(move |_, _, _| per_node), shutdown)
     }
 
@@ -160,8 +168,9 @@ impl Maker {
             Seen::Node(InitDone) => self.listed.1 = true,
             Seen::Node(Apply(node) | InitApply(node)) => {
                 let conditions = node.status.and_then(|status| status.conditions).unwrap_or_default();
-                let ready =
-                    conditions.iter().any(|condition| condition.type_ == "Ready" && condition.status == "True");
+                let ready = conditions
+                    .iter()
+                    .any(|condition| condition.type_ == "Ready" && condition.status == "True");
                 let name = node.metadata.name.unwrap_or_default();
                 return self.nodes.insert(name, ready) != Some(ready);
             }
@@ -193,7 +202,8 @@ impl Maker {
             match written.get(&key) {
                 Some(same) if *same == slice => continue,
                 Some(_) => {
-                    let patch = Patch::Merge(json!({"endpoints": slice["endpoints"], "ports": slice["ports"]}));
+                    let patch =
+                        Patch::Merge(json!({"endpoints": slice["endpoints"], "ports": slice["ports"]}));
                     self.api(&key.0).patch(&key.1, &PatchParams::default(), &patch).await?;
                 }
                 None => {

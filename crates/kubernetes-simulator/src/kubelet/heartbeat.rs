@@ -11,10 +11,8 @@ use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 
-use super::{Machine, WallClock};
+use super::{Machine, Pace, WallClock};
 
-/// How often a kubelet renews its Lease: a quarter of the Lease's duration.
-pub(super) const LEASE_PERIOD: Duration = Duration::from_secs(10);
 /// `leaseDurationSeconds`: the kubelet's `nodeLeaseDurationSeconds`.
 const LEASE_SECONDS: i32 = 40;
 /// How often it writes its status when nothing changed: `nodeStatusReportFrequency`.
@@ -27,6 +25,7 @@ pub(super) const LEASES: &str = "kube-node-lease";
 const KUBELET_VERSION: &str = "v1.33.0";
 
 pub(super) struct Kubelet {
+    pace: Pace,
     nodes: Api<Node>,
     leases: Api<Lease>,
     machine: Machine,
@@ -37,10 +36,10 @@ pub(super) struct Kubelet {
 }
 
 impl Kubelet {
-    pub(super) fn new(client: kube::Client, machine: Machine, clock: WallClock) -> Kubelet {
+    pub(super) fn new(pace: Pace, client: kube::Client, machine: Machine, clock: WallClock) -> Kubelet {
         let nodes = Api::all(client.clone());
         let leases = Api::namespaced(client, LEASES);
-        Kubelet { nodes, leases, machine, clock, lease: None, reported: None }
+        Kubelet { pace, nodes, leases, machine, clock, lease: None, reported: None }
     }
 
     pub(super) async fn run(mut self) {
@@ -49,7 +48,7 @@ impl Kubelet {
             tracing::debug!(node = name, %error, "registering the node failed");
             sleep(RETRY).await;
         }
-        let mut ticks = interval(LEASE_PERIOD);
+        let mut ticks = interval(self.pace.heartbeat);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;

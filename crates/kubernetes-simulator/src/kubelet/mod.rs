@@ -9,9 +9,11 @@ pub mod answers;
 mod endpoints;
 mod heartbeat;
 mod node_monitor;
+mod pace;
 
 pub use endpoints::{EndpointSlices, PodPlacement};
 pub use node_monitor::NodeMonitor;
+pub use pace::Pace;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -86,7 +88,18 @@ impl Kubelets {
         clock: WallClock,
         shutdown: CancellationToken,
     ) -> Kubelets {
-        Kubelets { task: tokio::spawn(follow(client, machines, clock, shutdown)) }
+        Kubelets::spawn_at(Pace::default(), client, machines, clock, shutdown)
+    }
+
+    /// As [`Kubelets::spawn`], at another pace.
+    pub fn spawn_at(
+        pace: Pace,
+        client: kube::Client,
+        machines: Arc<dyn Machines>,
+        clock: WallClock,
+        shutdown: CancellationToken,
+    ) -> Kubelets {
+        Kubelets { task: tokio::spawn(follow(pace, client, machines, clock, shutdown)) }
     }
 
     /// Waits until all kubelets have ended, after the shutdown that was given to [`Kubelets::spawn`].
@@ -97,6 +110,7 @@ impl Kubelets {
 }
 
 async fn follow(
+    pace: Pace,
     client: kube::Client,
     machines: Arc<dyn Machines>,
     clock: WallClock,
@@ -123,7 +137,7 @@ async fn follow(
         for (name, machine) in wanted {
             running.entry(name).or_insert_with(|| {
                 let stop = shutdown.child_token();
-                let kubelet = heartbeat::Kubelet::new(client.clone(), machine.clone(), Arc::clone(&clock));
+                let kubelet = heartbeat::Kubelet::new(pace, client.clone(), machine.clone(), Arc::clone(&clock));
                 tasks.spawn(stop.clone().run_until_cancelled_owned(kubelet.run()));
                 (machine, stop)
             });

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::pin::pin;
-use std::time::Duration;
 
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use k8s::api::api::coordination::v1::Lease;
@@ -16,15 +15,9 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
-use super::WallClock;
+use super::{Pace, WallClock};
 use super::heartbeat::{LEASES, is, seconds};
 
-/// `--node-monitor-period`.
-const PERIOD: Duration = Duration::from_secs(5);
-/// `--node-monitor-grace-period`: a node that is silent for longer is not known to be ready.
-const GRACE: Duration = Duration::from_secs(40);
-/// `--node-startup-grace-period`: the same for a node that never spoke.
-const STARTUP_GRACE: Duration = Duration::from_secs(60);
 
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
@@ -47,7 +40,17 @@ impl fmt::Debug for NodeMonitor {
 impl NodeMonitor {
     /// Runs until `shutdown`.
     pub fn spawn(client: kube::Client, clock: WallClock, shutdown: CancellationToken) -> NodeMonitor {
-        let monitor = Monitor { nodes: Api::all(client.clone()), clock, known: BTreeMap::new() };
+        NodeMonitor::spawn_at(Pace::default(), client, clock, shutdown)
+    }
+
+    /// As [`NodeMonitor::spawn`], at another pace.
+    pub fn spawn_at(
+        pace: Pace,
+        client: kube::Client,
+        clock: WallClock,
+        shutdown: CancellationToken,
+    ) -> NodeMonitor {
+        let monitor = Monitor { pace, nodes: Api::all(client.clone()), clock, known: BTreeMap::new() };
         NodeMonitor {
             task: tokio::spawn(async move {
                 shutdown.run_until_cancelled(monitor.run(client)).await;
@@ -88,6 +91,7 @@ enum Seen {
 }
 
 struct Monitor {
+    pace: Pace,
     nodes: Api<Node>,
     clock: WallClock,
     known: BTreeMap<String, Known>,
@@ -104,7 +108,7 @@ impl Monitor {
             .default_backoff()
             .map_ok(Seen::Lease)
             .filter_map(async |event| event.ok());
-        let mut period = interval(PERIOD);
+        let mut period = interval(self.pace.monitor_period);
         period.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let ticks = stream::poll_fn(move |context| period.poll_tick(context).map(|_| Some(Seen::Tick)));
         let mut seen = pin!(stream::select(ticks, stream::select(nodes, leases)));
@@ -190,7 +194,7 @@ impl Monitor {
     async fn settle(&mut self, name: &str) {
         let Some(known) = self.known.get(name) else { return };
         let Some(readiness) = known.readiness else { return };
-        let grace = if readiness == Readiness::Never { STARTUP_GRACE } else { GRACE };
+        let grace = if readiness == Readiness::Never { self.pace.startup_grace } else { self.pace.grace };
         let silent = known.heard.elapsed() > grace;
         let outcome = if silent && readiness != Readiness::Unknown {
             self.mark_unknown(name, readiness).await
@@ -250,12 +254,12 @@ fn wanted_taints(readiness: Readiness, taints: &[Value]) -> Option<Vec<Value>> {
         Readiness::Unknown => Some(UNREACHABLE),
     };
     let ours = |taint: &&Value| taint["key"] == NOT_READY || taint["key"] == UNREACHABLE;
-    let has = |effect: &str| {
-        taints.iter().any(|taint| taint["key"].as_str() == key && taint["effect"] == effect)
-    };
+    let has =
+        |effect: &str| taints.iter().any(|taint| taint["key"].as_str() == key && taint["effect"] == effect);
     let stray = taints.iter().filter(ours).any(|taint| taint["key"].as_str() != key);
     // A node that never spoke keeps what it was created with.
-    let missing = key.is_some() && !(has("NoSchedule") && (has("NoExecute") || readiness == Readiness::Never));
+    let missing =
+        key.is_some() && !(has("NoSchedule") && (has("NoExecute") || readiness == Readiness::Never));
     if !stray && !missing {
         return None;
     }
@@ -281,8 +285,7 @@ mod tests {
         assert_eq!(wanted_taints(Readiness::Never, &fresh), None);
         assert_eq!(wanted_taints(Readiness::Ready, &fresh), Some(vec![other.clone()]));
         assert_eq!(wanted_taints(Readiness::Ready, std::slice::from_ref(&other)), None);
-        let unreachable =
-            vec![other, taint(UNREACHABLE, "NoSchedule"), taint(UNREACHABLE, "NoExecute")];
+        let unreachable = vec![other, taint(UNREACHABLE, "NoSchedule"), taint(UNREACHABLE, "NoExecute")];
         assert_eq!(wanted_taints(Readiness::Unknown, &fresh), Some(unreachable.clone()));
         assert_eq!(wanted_taints(Readiness::Unknown, &unreachable), None);
     }

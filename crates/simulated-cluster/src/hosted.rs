@@ -1,0 +1,336 @@
+//! The cluster on sockets: Azure over HTTPS with its own certificate authority and over plain HTTP for
+//! people, Entra, Kubernetes; and the files that programs are pointed at.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use azure_simulator::entra::{Application, Entra, EntraOptions};
+use azure_simulator::packet::{Packet, Verdict};
+use azure_simulator::page::{self, PageSource};
+use azure_simulator::tls::CertificateAuthority;
+use azure_simulator::view::Topology;
+use azure_simulator::{Azure, LatencyProfile, Options, serve};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+use kubernetes_simulator::kubelet::Pace;
+use kubernetes_simulator::{Kubernetes, Token};
+use serde_json::json;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::node_answers::NodeAnswers;
+use crate::shape::Shape;
+use crate::stand_ins;
+
+/// How the cluster is served.
+#[derive(Debug, Clone)]
+pub struct HostedOptions {
+    /// What exists in Azure.
+    pub shape: Shape,
+    /// How long Azure's operations take.
+    pub latency: LatencyProfile,
+    /// Source of every id and address.
+    pub seed: u64,
+    /// How fast kubelets speak and are missed.
+    pub pace: Pace,
+    /// Where files go; the certificate authorities are kept there over restarts.
+    pub directory: PathBuf,
+    /// A kubeconfig of another Kubernetes to use instead of the simulated one.
+    pub kubeconfig: Option<PathBuf>,
+    /// The port of the page, the control API and Resource Manager without TLS; 0 for any.
+    pub control_port: u16,
+    /// What the time is at the start.
+    pub now: jiff::Timestamp,
+}
+
+/// Why the cluster could not be served.
+#[derive(Debug, thiserror::Error)]
+pub enum HostError {
+    /// A file or folder could not be written or read.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// Certificates could not be made.
+    #[error("certificates cannot be made: {0}")]
+    Certificates(String),
+    /// A listener could not be opened.
+    #[error("{0}")]
+    Listen(String),
+    /// Azure refuses the cluster's own parts.
+    #[error("the cluster's parts cannot be laid out: {0}")]
+    LayOut(String),
+    /// Kubernetes cannot be reached.
+    #[error("Kubernetes: {0}")]
+    Kubernetes(String),
+}
+
+/// A served cluster. It stops with the token that it was started with.
+pub struct HostedCluster {
+    /// The simulated Azure.
+    pub azure: Azure,
+    /// The simulated Kubernetes, unless another one is used.
+    pub kubernetes: Option<Kubernetes>,
+    /// A client of whichever Kubernetes it is.
+    pub client: Client,
+    /// What the nodes answer to probes.
+    pub answers: NodeAnswers,
+    /// Resource Manager over HTTPS.
+    pub resource_manager: String,
+    /// The page, the control API and Resource Manager without TLS.
+    pub control: String,
+    /// The files.
+    pub files: Files,
+}
+
+impl std::fmt::Debug for HostedCluster {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HostedCluster").field("control", &self.control).finish_non_exhaustive()
+    }
+}
+
+/// Where the files are.
+#[derive(Debug, Clone)]
+pub struct Files {
+    /// azure.json.
+    pub azure_json: PathBuf,
+    /// The kubeconfig.
+    pub kubeconfig: PathBuf,
+    /// The certificate authority of the simulated Azure.
+    pub certificate_authority: PathBuf,
+    /// The addresses of everything; written last.
+    pub endpoints: PathBuf,
+}
+
+impl Files {
+    fn in_directory(directory: &Path) -> Self {
+        Self {
+            azure_json: directory.join("azure.json"),
+            kubeconfig: directory.join("kubeconfig"),
+            certificate_authority: directory.join("ca.pem"),
+            endpoints: directory.join("endpoints.json"),
+        }
+    }
+}
+
+/// Only this machine can reach the simulators.
+const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+/// The names that certificates are for.
+const NAMES: [&str; 2] = ["localhost", "127.0.0.1"];
+
+impl HostedCluster {
+    /// Lays everything out, opens all listeners, starts the stand-ins and writes the files.
+    ///
+    /// # Errors
+    /// The first thing that cannot be done.
+    pub async fn start(options: HostedOptions, stop: &CancellationToken) -> Result<Self, HostError> {
+        let HostedOptions { shape, latency, seed, pace, directory, kubeconfig, control_port, now } = options;
+        std::fs::create_dir_all(&directory)
+            .map_err(|source| HostError::File { path: directory.clone(), source })?;
+        let files = Files::in_directory(&directory);
+        // A reader waits for this file: an old one would tell it old addresses.
+        remove(&files.endpoints)?;
+
+        let secret = Token::generate().reveal().to_owned();
+        let authority =
+            CertificateAuthority::load_or_generate(&directory.join("authority")).map_err(certificates)?;
+        let begun = tokio::time::Instant::now();
+        let clock = Arc::new(move || now + begun.elapsed());
+        let mut entra_options = EntraOptions::new(shape.tenant.clone(), clock);
+        entra_options.applications =
+            vec![Application::new(shape.client_id.clone(), shape.object_id.clone()).with_secret(&secret)];
+        let entra = Entra::new(entra_options).map_err(certificates)?;
+        let tls = || authority.server_config(&NAMES).map_err(certificates);
+        let any_port = SocketAddr::new(LOOPBACK, 0);
+        let login =
+            serve::serve(any_port, entra.router(), Some(tls()?), stop.clone()).await.map_err(listen)?;
+
+        let azure = Azure::new(Options {
+            seed,
+            subscription: shape.subscription.clone(),
+            tenant: shape.tenant.clone(),
+            region: shape.region.clone(),
+            region_display_name: "West Europe".to_owned(),
+            latency,
+            start: now,
+            require_auth: true,
+            authority: login.url(),
+            ..Options::default()
+        });
+        azure.set_verifier(Arc::new(entra.clone()));
+        shape.lay_out(&azure).map_err(|refusal| HostError::LayOut(refusal.to_string()))?;
+        let manager =
+            serve::serve(any_port, azure.router(), Some(tls()?), stop.clone()).await.map_err(listen)?;
+        entra.accept_audience(&manager.url());
+
+        let (kubernetes, config_text) = match kubeconfig {
+            Some(path) => {
+                let text =
+                    std::fs::read_to_string(&path).map_err(|source| HostError::File { path, source })?;
+                (None, text)
+            }
+            None => {
+                let (kubernetes, text) = simulated_kubernetes(seed, now, &directory, stop).await?;
+                (Some(kubernetes), text)
+            }
+        };
+        let client = client_of(&config_text).await?;
+        let answers = stand_ins::spawn(&azure, &client, pace, stop);
+        let page = Arc::new(Page::new(azure.clone(), answers.clone(), stop.clone()));
+        let control = SocketAddr::new(LOOPBACK, control_port);
+        let routes = azure.router().merge(page::router(page));
+        let control = serve::serve(control, routes, None, stop.clone()).await.map_err(listen)?;
+
+        let cluster = Self {
+            azure,
+            kubernetes,
+            client,
+            answers,
+            resource_manager: manager.url(),
+            control: control.url(),
+            files,
+        };
+        let azure_json = shape.azure_json(&cluster.resource_manager, &secret);
+        write(&cluster.files.azure_json, &format!("{azure_json:#}\n"), Reader::Owner)?;
+        write(&cluster.files.kubeconfig, &config_text, Reader::Owner)?;
+        write(&cluster.files.certificate_authority, authority.certificate_pem(), Reader::Everyone)?;
+        let endpoints = json!({
+            "resourceManager": cluster.resource_manager,
+            "entra": login.url(),
+            "control": cluster.control,
+            "page": format!("{}{}", cluster.control, page::PATH),
+        });
+        write(&cluster.files.endpoints, &format!("{endpoints:#}\n"), Reader::Everyone)?;
+        Ok(cluster)
+    }
+
+    /// Where people look at it.
+    pub fn page(&self) -> String {
+        format!("{}{}", self.control, page::PATH)
+    }
+
+    /// What becomes of a packet now.
+    pub fn send(&self, packet: &Packet) -> Verdict {
+        azure_simulator::packet::trace(&self.azure, &self.answers, packet)
+    }
+
+    /// What there is, as people like to see it.
+    pub fn topology(&self) -> Topology {
+        Topology::read(&self.azure, &self.answers)
+    }
+}
+
+async fn simulated_kubernetes(
+    seed: u64,
+    now: jiff::Timestamp,
+    directory: &Path,
+    stop: &CancellationToken,
+) -> Result<(Kubernetes, String), HostError> {
+    let kubernetes = Kubernetes::new(kubernetes_simulator::Options {
+        seed,
+        start: now,
+        tokens: vec![Token::generate()],
+        authority_dir: Some(directory.join("authority-kubernetes")),
+        ..kubernetes_simulator::Options::default()
+    });
+    let address = kubernetes
+        .serve_https(SocketAddr::new(LOOPBACK, 0), stop.clone())
+        .await
+        .map_err(|error| HostError::Listen(error.to_string()))?;
+    let text = kubernetes.kubeconfig(&format!("https://{address}")).map_err(certificates)?;
+    Ok((kubernetes, text))
+}
+
+async fn client_of(kubeconfig: &str) -> Result<Client, HostError> {
+    let failed = |error: &dyn std::fmt::Display| HostError::Kubernetes(error.to_string());
+    let file = Kubeconfig::from_yaml(kubeconfig).map_err(|error| failed(&error))?;
+    let config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default())
+        .await
+        .map_err(|error| failed(&error))?;
+    Client::try_from(config).map_err(|error| failed(&error))
+}
+
+/// The page's view, which changes with Azure and with what nodes answer.
+struct Page {
+    azure: page::AzurePage<NodeAnswers>,
+    changed: watch::Receiver<u64>,
+}
+
+impl Page {
+    fn new(azure: Azure, answers: NodeAnswers, stop: CancellationToken) -> Self {
+        let (changes, changed) = watch::channel(0);
+        let (mut in_azure, mut in_answers) = (azure.subscribe(), answers.changed());
+        tokio::spawn(stop.run_until_cancelled_owned(async move {
+            loop {
+                let both_alive = tokio::select! {
+                    alive = in_azure.changed() => alive,
+                    alive = in_answers.changed() => alive,
+                };
+                if both_alive.is_err() {
+                    return;
+                }
+                changes.send_modify(|revision| *revision += 1);
+            }
+        }));
+        Self { azure: page::AzurePage::new(azure, answers), changed }
+    }
+}
+
+impl PageSource for Page {
+    fn topology(&self) -> Topology {
+        self.azure.topology()
+    }
+
+    fn packet(&self, packet: &Packet) -> Verdict {
+        self.azure.packet(packet)
+    }
+
+    fn changed(&self) -> watch::Receiver<u64> {
+        self.changed.clone()
+    }
+}
+
+/// Who may read a file.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reader {
+    Owner,
+    Everyone,
+}
+
+/// Writes a file whole: a reader sees the old text or the new one.
+fn write(path: &Path, text: &str, reader: Reader) -> Result<(), HostError> {
+    use std::io::Write;
+    use std::os::unix::fs::OpenOptionsExt;
+    let partial = path.with_extension("partial");
+    remove(&partial)?;
+    let mode = if reader == Reader::Owner { 0o600 } else { 0o644 };
+    let failed = |source| HostError::File { path: path.to_path_buf(), source };
+    let mut file =
+        std::fs::OpenOptions::new().create_new(true).write(true).mode(mode).open(&partial).map_err(failed)?;
+    file.write_all(text.as_bytes()).map_err(failed)?;
+    std::fs::rename(&partial, path).map_err(failed)
+}
+
+/// Removes a file if it is there.
+fn remove(path: &Path) -> Result<(), HostError> {
+    match std::fs::remove_file(path) {
+        Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+            Err(HostError::File { path: path.to_path_buf(), source })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn certificates(error: impl std::fmt::Display) -> HostError {
+    HostError::Certificates(error.to_string())
+}
+
+fn listen(error: serve::ServeError) -> HostError {
+    let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
+    HostError::Listen(format!("{error}{cause}"))
+}

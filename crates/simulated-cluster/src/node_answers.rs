@@ -1,0 +1,103 @@
+//! What the stand-in nodes answer when Azure's health probes ask them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::IpAddr;
+use std::pin::pin;
+use std::sync::Arc;
+
+use azure_simulator::Azure;
+use azure_simulator::packet::ProbeAnswers;
+use azure_types::ResourceId;
+use futures::StreamExt as _;
+use k8s::api::api::core::v1::Service;
+use k8s::api::api::discovery::v1::EndpointSlice;
+use kube::Client;
+use kube::runtime::watcher::Event;
+use kube::runtime::{WatchStreamExt as _, watcher};
+use kube::{Api, Resource, ResourceExt as _};
+use kubernetes_simulator::kubelet::answers::node_answers;
+use parking_lot::RwLock;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::machines::host_name;
+
+/// Objects by namespace and name.
+type Objects = Arc<RwLock<BTreeMap<(String, String), Value>>>;
+
+/// Answers probes as kube-proxy on each node would: by the Services and EndpointSlices of the cluster.
+#[derive(Clone)]
+pub struct NodeAnswers {
+    azure: Azure,
+    services: Objects,
+    slices: Objects,
+    revision: Arc<watch::Sender<u64>>,
+}
+
+impl fmt::Debug for NodeAnswers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NodeAnswers").finish_non_exhaustive()
+    }
+}
+
+impl NodeAnswers {
+    /// Follows the cluster's objects until `stop`.
+    pub fn follow(azure: Azure, client: &Client, stop: &CancellationToken) -> Self {
+        let revision = Arc::new(watch::Sender::new(0));
+        let this = Self { azure, services: Objects::default(), slices: Objects::default(), revision };
+        let services: Api<Service> = Api::all(client.clone());
+        tokio::spawn(keep(services, this.services.clone(), this.revision.clone(), stop.clone()));
+        let slices: Api<EndpointSlice> = Api::all(client.clone());
+        tokio::spawn(keep(slices, this.slices.clone(), this.revision.clone(), stop.clone()));
+        this
+    }
+
+    /// Changes whenever an answer may.
+    pub fn changed(&self) -> watch::Receiver<u64> {
+        self.revision.subscribe()
+    }
+}
+
+impl ProbeAnswers for NodeAnswers {
+    fn answers(&self, instance: &ResourceId, _: IpAddr, _: &str, port: u16, path: Option<&str>) -> bool {
+        let Some(node) = self.azure.document(instance).as_ref().and_then(host_name) else { return false };
+        node_answers(self.services.read().values(), self.slices.read().values(), &node, port, path)
+    }
+}
+
+/// Keeps a copy of all objects of a kind.
+async fn keep<K>(api: Api<K>, objects: Objects, revision: Arc<watch::Sender<u64>>, stop: CancellationToken)
+where
+    K: Resource + Clone + fmt::Debug + DeserializeOwned + Serialize + Send + 'static,
+{
+    let mut events = pin!(watcher(api, watcher::Config::default()).default_backoff());
+    let mut listed = BTreeMap::new();
+    while let Some(Some(event)) = stop.run_until_cancelled(events.next()).await {
+        match event {
+            Ok(Event::Init) => listed.clear(),
+            Ok(Event::InitApply(object)) => {
+                listed.extend(entry(&object));
+            }
+            Ok(Event::InitDone) => *objects.write() = std::mem::take(&mut listed),
+            Ok(Event::Apply(object)) => objects.write().extend(entry(&object)),
+            Ok(Event::Delete(object)) => {
+                objects.write().remove(&key(&object));
+            }
+            // The watcher backs off and lists again.
+            Err(error) => tracing::debug!(%error, "the stand-in nodes lost sight of the cluster"),
+        }
+        revision.send_modify(|revision| *revision += 1);
+    }
+}
+
+fn key<K: Resource>(object: &K) -> (String, String) {
+    (object.namespace().unwrap_or_default(), object.name_any())
+}
+
+fn entry<K: Resource + Serialize>(object: &K) -> Option<((String, String), Value)> {
+    Some((key(object), serde_json::to_value(object).ok()?))
+}

@@ -1,0 +1,107 @@
+//! The served cluster: machines become nodes, files say where everything is, and the page answers.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::time::Duration;
+
+use azure_simulator::LatencyProfile;
+use k8s::Node;
+use kube::Api;
+use kube::api::ListParams;
+use kubernetes_simulator::kubelet::Pace;
+use serde_json::Value;
+use simulated_cluster::{HostedCluster, HostedOptions, Shape};
+use tokio_util::sync::CancellationToken;
+
+fn options(directory: &std::path::Path) -> HostedOptions {
+    HostedOptions {
+        shape: Shape::default(),
+        latency: LatencyProfile::instant(),
+        seed: 7,
+        pace: Pace::missed_after(Duration::from_secs(1)),
+        directory: directory.to_owned(),
+        kubeconfig: None,
+        control_port: 0,
+        now: "2026-11-21T03:00:00Z".parse().unwrap(),
+    }
+}
+
+async fn nodes(cluster: &HostedCluster) -> Vec<Node> {
+    Api::<Node>::all(cluster.client.clone()).list(&ListParams::default()).await.unwrap().items
+}
+
+/// Waits until `condition` holds, ten seconds at most.
+async fn until(what: &str, condition: impl AsyncFn() -> bool) {
+    for _ in 0..200 {
+        if condition().await {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("waited in vain until {what}");
+}
+
+#[tokio::test]
+async fn machines_become_nodes_and_lost_ones_are_missed() {
+    let directory = tempfile::tempdir().unwrap();
+    let stop = CancellationToken::new();
+    let cluster = HostedCluster::start(options(directory.path()), &stop).await.unwrap();
+    until("three nodes have registered", async || nodes(&cluster).await.len() == 3).await;
+    let names: Vec<String> = nodes(&cluster).await.iter().map(|node| node.name().to_owned()).collect();
+    assert_eq!(names, ["worker000000", "worker000001", "worker000002"]);
+    assert!(
+        nodes(&cluster)
+            .await
+            .iter()
+            .all(|node| node.has_taint("node.cloudprovider.kubernetes.io/uninitialized"))
+    );
+
+    let scale_set = Shape::default().scale_set("workers");
+    cluster.azure.remove_instance(&scale_set, "1").unwrap();
+    until("the lost node is missed", async || {
+        nodes(&cluster).await.iter().any(|node| node.name() == "worker000001" && !node.is_ready())
+    })
+    .await;
+    let ready = nodes(&cluster).await.iter().filter(|node| node.is_ready()).count();
+    assert_eq!(ready, 2);
+    stop.cancel();
+}
+
+#[tokio::test]
+async fn a_stopped_machine_falls_silent() {
+    let directory = tempfile::tempdir().unwrap();
+    let stop = CancellationToken::new();
+    let cluster = HostedCluster::start(options(directory.path()), &stop).await.unwrap();
+    until("all nodes are ready", async || nodes(&cluster).await.iter().filter(|n| n.is_ready()).count() == 3)
+        .await;
+    let instance = Shape::default().scale_set("workers").child("virtualMachines", "2");
+    cluster.azure.set_power_state(&instance, azure_simulator::PowerState::Deallocated).unwrap();
+    until("the stopped node is missed", async || {
+        nodes(&cluster).await.iter().filter(|n| n.is_ready()).count() == 2
+    })
+    .await;
+    stop.cancel();
+}
+
+#[tokio::test]
+async fn files_say_where_everything_is_and_only_the_owner_reads_secrets() {
+    use std::os::unix::fs::PermissionsExt;
+    let directory = tempfile::tempdir().unwrap();
+    let stop = CancellationToken::new();
+    let cluster = HostedCluster::start(options(directory.path()), &stop).await.unwrap();
+    let read = |path: &std::path::Path| std::fs::read_to_string(path).unwrap();
+    let azure: Value = serde_json::from_str(&read(&cluster.files.azure_json)).unwrap();
+    assert_eq!(azure["resourceManagerEndpoint"], cluster.resource_manager.as_str());
+    let endpoints: Value = serde_json::from_str(&read(&cluster.files.endpoints)).unwrap();
+    assert_eq!(endpoints["control"], cluster.control.as_str());
+    assert!(read(&cluster.files.certificate_authority).starts_with("-----BEGIN CERTIFICATE-----"));
+    for path in [&cluster.files.azure_json, &cluster.files.kubeconfig] {
+        assert_eq!(
+            std::fs::metadata(path).unwrap().permissions().mode() & 0o777,
+            0o600,
+            "{}",
+            path.display()
+        );
+    }
+    stop.cancel();
+}
