@@ -710,6 +710,7 @@ impl<'a> Draft<'a> {
         };
         if self.exists && !needed {
             step.action = Action::Delete;
+            step.if_match = None;
             step.changes.push("the last frontend is gone".to_owned());
         } else {
             step.document = Some(Document::LoadBalancer(Box::new(self.document)));

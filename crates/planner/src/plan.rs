@@ -41,7 +41,7 @@ pub struct Step {
     pub action: Action,
     /// To what.
     pub target: ResourceId,
-    /// The version that the step was planned against, for `If-Match`.
+    /// The version that the step was planned against, for `If-Match`; absent for creations and deletions.
     pub if_match: Option<String>,
     /// What is written; absent for deletions, and in a preview whose values Azure has yet to choose.
     pub document: Option<Document>,
@@ -95,15 +95,11 @@ pub struct Notice {
 }
 
 impl Step {
-    /// A deletion.
-    pub(crate) fn delete(
-        target: ResourceId,
-        if_match: Option<String>,
-        changes: Vec<String>,
-        key: &ObjectKey,
-    ) -> Self {
+    /// A deletion. It carries no version: what has to happen before it (a load balancer lets go of an
+    /// address, machines leave a pool) changes the version, and Azure itself keeps what is in use.
+    pub(crate) fn delete(target: ResourceId, changes: Vec<String>, key: &ObjectKey) -> Self {
         let on_behalf_of = vec![key.clone()];
-        Self { action: Action::Delete, target, if_match, document: None, changes, on_behalf_of }
+        Self { action: Action::Delete, target, if_match: None, document: None, changes, on_behalf_of }
     }
 }
 

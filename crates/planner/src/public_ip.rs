@@ -34,7 +34,8 @@ pub struct PublicIpPlan {
     pub use_ids: BTreeMap<Family, ResourceId>,
     /// The addresses; `None` while Azure has not allocated one.
     pub addresses: BTreeMap<Family, Option<IpAddr>>,
-    /// What to give up after the load balancer and the security group no longer use it.
+    /// What to give up after the load balancer and the security group no longer use it. Letting go changes
+    /// a public IP's version: for updates, plan again with what is observed then.
     pub release: Vec<Step>,
     /// A public IP has to be deleted and created again under its name: after `release`, plan again.
     pub again: bool,
@@ -207,8 +208,7 @@ pub fn plan(
         match update(cluster, intent, *family, existing)? {
             Outcome::Replace(reason) => {
                 plan.again = true;
-                let etag = existing.etag.clone();
-                plan.release.push(Step::delete(target.id, etag, vec![reason], &intent.key));
+                plan.release.push(Step::delete(target.id, vec![reason], &intent.key));
                 plan.addresses.insert(*family, None);
             }
             Outcome::Keep(step) => {
@@ -255,7 +255,7 @@ fn release(
             services(service_tag).filter(|listed| !listed.eq_ignore_ascii_case(&key)).collect();
         if others.is_empty() {
             let reason = format!("{key} no longer uses it, and no other Service does");
-            steps.push(Step::delete(id.clone(), public_ip.etag.clone(), vec![reason], &owner.key));
+            steps.push(Step::delete(id.clone(), vec![reason], &owner.key));
             continue;
         }
         let mut document = public_ip.clone();

@@ -1,0 +1,344 @@
+//! What must hold for every planner (`design.md` section 2), over random Services, nodes and foreign
+//! resources.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use k8s::{Node, Service};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::{Flavor, frontend, plan_cluster};
+
+/// What is random about one Service.
+#[derive(Debug, Clone)]
+struct Choice {
+    ports: Vec<(&'static str, i32)>,
+    internal: bool,
+    families: usize,
+    local: bool,
+    floating: bool,
+    subnet: bool,
+    ha: bool,
+    access: usize,
+    deny: bool,
+    pinned: bool,
+}
+
+fn choice() -> impl Strategy<Value = Choice> {
+    let port = (prop::sample::select(vec!["TCP", "UDP"]), prop::sample::select(vec![53, 80, 443, 8080]));
+    let ports = prop::collection::btree_set(port, 1..4).prop_map(|set| set.into_iter().collect());
+    let bits = (any::<bool>(), 0..4_usize, any::<bool>(), any::<bool>(), any::<bool>());
+    (ports, bits, any::<bool>(), 0..6_usize, any::<bool>(), prop::bool::weighted(0.2)).prop_map(
+        |(ports, (internal, families, local, floating, subnet), ha, access, deny, pinned)| Choice {
+            ports,
+            internal,
+            families,
+            local,
+            floating,
+            subnet,
+            ha,
+            access,
+            deny,
+            pinned,
+        },
+    )
+}
+
+/// A UID as API servers give them.
+fn uid(number: usize) -> String {
+    format!("00000000-0000-4000-8000-{number:011}0")
+}
+
+fn service(number: usize, choice: &Choice) -> Svc {
+    let mut service = svc(&format!("s{number}")).change(|s| s.metadata.uid = Some(uid(number)));
+    for (protocol, port) in &choice.ports {
+        service = service.port(protocol, *port);
+    }
+    for (index, port) in service.0.spec.ports.iter_mut().enumerate() {
+        port.node_port = 30000 + i32::try_from(number * 10 + index).unwrap();
+    }
+    service =
+        service.families([&["IPv4"][..], &["IPv6"], &["IPv4", "IPv6"], &["IPv6", "IPv4"]][choice.families]);
+    if choice.internal {
+        service = service.internal();
+    }
+    if choice.local {
+        service = service.local(31000 + i32::try_from(number).unwrap());
+    }
+    if !choice.floating {
+        service = service.annotate("azure-disable-load-balancer-floating-ip", "true");
+    }
+    if choice.subnet {
+        service = service.annotate("azure-load-balancer-internal-subnet", "other");
+    }
+    if choice.ha {
+        service = service.annotate("azure-load-balancer-enable-high-availability-ports", "true");
+    }
+    service = match choice.access {
+        1 => service.ranges(&["10.0.0.0/24", "192.168.0.0/16"]),
+        2 => service.ranges(&["0.0.0.0/0"]),
+        3 => service.annotate("azure-allowed-service-tags", "AzureCloud,Storage"),
+        4 => service.annotate("azure-allowed-ip-ranges", "bad"),
+        5 => service.ranges(&["2001:db8::/32"]),
+        _ => service,
+    };
+    if choice.deny {
+        service = service.annotate("azure-deny-all-except-load-balancer-source-ranges", "true");
+    }
+    if choice.pinned {
+        let name = format!("brought-{}", number % 2);
+        service =
+            service.annotate("azure-pip-name", &name).annotate("azure-pip-name-ipv6", &format!("{name}-v6"));
+    }
+    service
+}
+
+fn services(choices: &[Choice]) -> Vec<Svc> {
+    choices.iter().enumerate().map(|(number, choice)| service(number, choice)).collect()
+}
+
+/// Which nodes there are, and which are excluded.
+fn some_nodes() -> impl Strategy<Value = Vec<Arc<Node>>> {
+    prop::collection::vec(0..4_u32, 5).prop_map(|states| {
+        let all = [("alpha", 0), ("alpha", 1), ("alpha", 2), ("beta", 0), ("beta", 1)];
+        let made = all.iter().zip(states).filter(|(_, state)| *state > 0).map(|((set, number), state)| {
+            let node = node(set, *number);
+            if state == 1 { labelled(node, k8s::names::LABEL_EXCLUDE_FROM_LOAD_BALANCERS, "") } else { node }
+        });
+        nodes(made)
+    })
+}
+
+/// Azure with things in it that are none of our business, and public IPs that users brought along.
+fn world() -> Azure {
+    let mut azure = Azure::new();
+    let lb = azure.cluster.load_balancer_id(Flavor::External);
+    let frontend = lb.child("frontendIPConfigurations", "theirs");
+    let egress = public_ip(&azure.cluster, "egress", Some("20.1.0.1"), json!({}));
+    let theirs = json!({
+        "id": lb, "name": "testCluster", "etag": "l0", "location": "westus", "sku": {"name": "Standard"},
+        "unknown": {"kept": true},
+        "properties": {
+            "unknown": [1],
+            "frontendIPConfigurations": [{"name": "theirs", "id": frontend, "properties": {
+                "publicIPAddress": {"id": egress.id}, "unknown": "x"}}],
+            "backendAddressPools": [{"name": "theirs", "id": lb.child("backendAddressPools", "theirs"),
+                "properties": {"unknown": 2, "loadBalancerBackendAddresses": []}}],
+            "probes": [{"name": "theirs", "id": lb.child("probes", "theirs"),
+                "properties": {"protocol": "Tcp", "port": 1, "numberOfProbes": 3}}],
+            "loadBalancingRules": [{"name": "theirs", "id": lb.child("loadBalancingRules", "theirs"), "properties": {
+                "frontendIPConfiguration": {"id": frontend}, "protocol": "Tcp", "frontendPort": 80, "backendPort": 80,
+                "backendAddressPool": {"id": lb.child("backendAddressPools", "theirs")}, "unknown": true}}],
+            "outboundRules": [{"name": "theirs", "properties": {
+                "frontendIPConfigurations": [{"id": frontend}], "allocatedOutboundPorts": 1024}}],
+        },
+    });
+    azure.observed.load_balancers.push(serde_json::from_value(theirs).unwrap());
+    azure.observed.public_ips.push(egress);
+    for number in 0..2 {
+        for (suffix, address) in [("", format!("20.1.1.{number}")), ("-v6", format!("2001:db8:1::{number}"))]
+        {
+            let name = format!("brought-{number}{suffix}");
+            azure.observed.public_ips.push(public_ip(
+                &azure.cluster,
+                &name,
+                Some(&address),
+                json!({"mine": "yes"}),
+            ));
+        }
+    }
+    azure.observed.security_group = Some(security_group(json!([
+        {"name": "theirs", "unknown": 1, "properties": {"priority": 500, "access": "Allow", "direction": "Inbound",
+            "protocol": "Tcp", "sourceAddressPrefix": "*", "sourcePortRange": "*", "destinationPortRange": "22",
+            "destinationAddressPrefix": "*", "unknown": "x"}},
+    ])));
+    // Settled: what Azure itself fills in is there.
+    let lb = azure.observed.load_balancers[0].clone();
+    let step = Step {
+        action: crate::Action::Update,
+        target: lb.id.clone().unwrap(),
+        if_match: lb.etag.clone(),
+        document: Some(Document::LoadBalancer(Box::new(lb))),
+        changes: Vec::new(),
+        on_behalf_of: Vec::new(),
+    };
+    azure.take(&step);
+    azure
+}
+
+/// Everything that is not ours, without versions.
+fn foreign(azure: &Azure) -> Value {
+    let lb = azure.load_balancer(Flavor::External).expect("holds foreign parts");
+    let mut document = serde_json::to_value(lb).unwrap();
+    let kinds =
+        ["frontendIPConfigurations", "backendAddressPools", "probes", "loadBalancingRules", "outboundRules"];
+    for kind in kinds {
+        let list = document["properties"][kind].as_array_mut().unwrap();
+        list.retain(|member| member["name"] == "theirs");
+    }
+    document.as_object_mut().unwrap().remove("etag");
+    let rules =
+        azure.observed.security_group.as_ref().unwrap().properties.as_ref().unwrap().security_rules.clone();
+    let mut rules: Vec<Value> = rules
+        .unwrap()
+        .iter()
+        .filter(|rule| rule.name.as_deref() == Some("theirs"))
+        .map(|rule| serde_json::to_value(rule).unwrap())
+        .collect();
+    // The model of Azure fills empty lists in at the first write.
+    for rule in &mut rules {
+        rule.as_object_mut().unwrap().remove("id");
+        rule["properties"].as_object_mut().unwrap().retain(|_, value| *value != json!([]));
+    }
+    let mut brought = azure.observed.public_ips.clone();
+    brought
+        .retain(|ip| ip.name.as_deref().is_some_and(|name| name == "egress" || name.starts_with("brought")));
+    let brought: BTreeMap<String, Value> = brought
+        .into_iter()
+        .map(|mut ip| {
+            ip.etag = None;
+            ip.properties.as_mut().unwrap().ip_configuration = None;
+            (ip.name.clone().unwrap(), serde_json::to_value(ip).unwrap())
+        })
+        .collect();
+    json!({"balancer": document, "rules": rules, "public IPs": brought})
+}
+
+/// What is ours and should be gone once no Service is left.
+fn ours(azure: &Azure) -> Vec<String> {
+    let mut found = Vec::new();
+    for lb in &azure.observed.load_balancers {
+        let p = lb.properties.as_ref().unwrap();
+        let frontends = p.frontend_ip_configurations.iter().flatten().map(frontend::name_of);
+        let names = frontends
+            .chain(rule_names(lb))
+            .chain(probe_names(lb))
+            .filter(|name| *name != "theirs")
+            .map(str::to_owned);
+        found.extend(names);
+    }
+    let managed = azure.observed.public_ips.iter().filter_map(|ip| ip.name.clone());
+    found.extend(managed.filter(|name| name.starts_with("testCluster")));
+    let group = azure.observed.security_group.as_ref().unwrap().properties.as_ref().unwrap();
+    let rules = group.security_rules.iter().flatten().filter_map(|rule| rule.name.clone());
+    found.extend(rules.filter(|name| name != "theirs"));
+    found
+}
+
+/// Whether a Service has on its load balancer what it wants, and addresses for it.
+fn served(azure: &Azure, service: &Svc) -> Result<(), String> {
+    let intent = service.intent(&azure.cluster);
+    let lb = azure.load_balancer(intent.flavor).ok_or("no load balancer")?;
+    let frontends = frontend::frontends_of(&azure.cluster, lb, intent.removal(), &azure.observed.public_ips);
+    for family in &intent.families {
+        let found: Vec<_> = frontends.iter().filter(|frontend| frontend.family == *family).collect();
+        let [frontend] = found.as_slice() else { return Err(format!("{family}: {frontends:?}")) };
+        if frontend.private_address.is_none() && frontend.public_ip.is_none() {
+            return Err(format!("no address: {frontend:?}"));
+        }
+        for wanted in crate::rule::desired(&azure.cluster, &intent, *family).rules {
+            let rule = rules(lb).iter().find(|rule| rule.name.as_deref() == Some(&wanted.name));
+            let properties =
+                rule.and_then(|rule| rule.properties.as_ref()).ok_or(format!("no {wanted:?}"))?;
+            let at = properties.frontend_ip_configuration.as_ref().and_then(|f| f.id.clone());
+            if at.as_ref() != Some(&frontend.id) || properties.backend_port != Some(wanted.backend_port) {
+                return Err(format!("{wanted:?} is {properties:?}"));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn arcs(services: &[Svc]) -> Vec<Arc<Service>> {
+    services.iter().map(Svc::arc).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Applying a plan and planning again gives an empty plan, nothing foreign changes, and when all
+    /// Services have gone, so has everything that was theirs.
+    #[test]
+    fn plans_converge_touch_nothing_foreign_and_leave_nothing(
+        choices in prop::collection::vec(choice(), 1..6),
+        nodes in some_nodes(),
+    ) {
+        let services = services(&choices);
+        let mut azure = world();
+        let before = foreign(&azure);
+        let end = azure.converge(&arcs(&services), &nodes);
+        prop_assert_eq!(&foreign(&azure), &before);
+        for service in services.iter().filter(|s| !end.refused.iter().any(|(key, _)| *key == s.0.key())) {
+            prop_assert_eq!(served(&azure, service), Ok(()));
+        }
+        prop_assert!(azure.plan(&arcs(&services), &nodes).plan.is_empty());
+
+        let gone: Vec<_> = services.iter().map(|service| service.clone().deleting().arc()).collect();
+        azure.converge(&gone, &nodes);
+        prop_assert_eq!(&foreign(&azure), &before);
+        prop_assert_eq!(ours(&azure), Vec::<String>::new());
+    }
+
+    /// From any state on the way, and whatever the Services wanted before, the same end is reached.
+    #[test]
+    fn plans_converge_from_states_that_were_applied_in_part(
+        old in prop::collection::vec(choice(), 1..5),
+        new in prop::collection::vec(choice(), 1..5),
+        cut in 0..12_usize,
+        old_nodes in some_nodes(),
+        nodes in some_nodes(),
+    ) {
+        let mut azure = world();
+        let before = foreign(&azure);
+        azure.converge(&arcs(&services(&old)), &old_nodes);
+        // Services that no longer exist leave first; the others change as they are.
+        let mut wanted = services(&new);
+        for (number, choice) in old.iter().enumerate().skip(new.len()) {
+            wanted.push(service(number, choice).deleting());
+        }
+        let wanted = arcs(&wanted);
+        let planned = azure.plan(&wanted, &nodes);
+        for step in planned.plan.steps.iter().take(cut) {
+            azure.take(step);
+        }
+        azure.converge(&wanted, &nodes);
+        prop_assert_eq!(&foreign(&azure), &before);
+
+        let gone: Vec<_> = wanted.iter().map(|service| Svc((**service).clone()).deleting().arc()).collect();
+        azure.converge(&gone, &nodes);
+        prop_assert_eq!(&foreign(&azure), &before);
+        prop_assert_eq!(ours(&azure), Vec::<String>::new());
+    }
+
+    /// The order of what goes in does not change what comes out.
+    #[test]
+    fn the_order_of_inputs_does_not_matter(
+        choices in prop::collection::vec(choice(), 2..7),
+        nodes in some_nodes(),
+        seed in any::<u64>(),
+    ) {
+        let services = arcs(&services(&choices));
+        let mut azure = world();
+        let first: Vec<_> = services.iter().step_by(2).cloned().collect();
+        azure.converge(&first, &nodes);
+        let planned = azure.plan(&services, &nodes);
+
+        let shuffle = |length: usize| {
+            let mut order: Vec<usize> = (0..length).collect();
+            order.sort_by_key(|index| (*index as u64 + 1).wrapping_mul(seed | 1).rotate_left(17));
+            order
+        };
+        let shuffled: Vec<_> = shuffle(services.len()).into_iter().map(|i| services[i].clone()).collect();
+        let mixed: Vec<_> = shuffle(nodes.len()).into_iter().map(|i| nodes[i].clone()).collect();
+        let mut observed = azure.observed.clone();
+        observed.public_ips = shuffle(observed.public_ips.len())
+            .into_iter()
+            .map(|i| observed.public_ips[i].clone())
+            .collect();
+        observed.scale_sets.reverse();
+        let again = plan_cluster(&azure.cluster, &shuffled, &mixed, &observed);
+        prop_assert_eq!(planned, again);
+    }
+}

@@ -1,0 +1,364 @@
+//! Cases of section E: rules and probes.
+
+use serde_json::json;
+
+use super::*;
+use crate::rule::{Desired, desired};
+use crate::{Family, ProbeSpec};
+
+fn want(service: &Svc) -> Desired {
+    want_of(&cluster(), service, Family::V4)
+}
+
+fn want_of(cluster: &Cluster, service: &Svc, family: Family) -> Desired {
+    desired(cluster, &service.intent(cluster), family)
+}
+
+fn tcp(port: i32) -> ProbeSpec {
+    ProbeSpec { protocol: "Tcp", port, path: None, interval: 5, threshold: 2 }
+}
+
+#[test]
+fn lb_130_a_tcp_port() {
+    let got = want(&svc("test1").tcp(80));
+    insta::assert_debug_snapshot!(got, @r#"
+    Desired {
+        rules: [
+            RuleSpec {
+                name: "atest1-TCP-80",
+                protocol: "Tcp",
+                frontend_port: 80,
+                backend_port: 80,
+                floating_ip: true,
+                tcp_reset: Some(
+                    true,
+                ),
+                idle_timeout: 4,
+                distribution: "Default",
+                disable_outbound_snat: false,
+                probe: Some(
+                    "atest1-TCP-80",
+                ),
+            },
+        ],
+        probes: [
+            (
+                "atest1-TCP-80",
+                ProbeSpec {
+                    protocol: "Tcp",
+                    port: 10080,
+                    path: None,
+                    interval: 5,
+                    threshold: 2,
+                },
+            ),
+        ],
+    }
+    "#);
+}
+
+#[test]
+fn lb_131_lb_133_udp_has_no_reset_and_no_probe_and_affinity_is_by_source() {
+    let got = want(&svc("test1").udp(53).change(|s| s.spec.session_affinity = "ClientIP".into()));
+    let rule = &got.rules[0];
+    assert_eq!((rule.protocol, rule.tcp_reset, &rule.probe), ("Udp", None, &None));
+    assert_eq!(rule.distribution, "SourceIP");
+    assert!(got.probes.is_empty());
+}
+
+#[test]
+fn lb_132_lb_139_sctp_needs_an_internal_load_balancer() {
+    let refusal = svc("test1").port("SCTP", 9000).refusal();
+    assert!(refusal.terminal);
+    assert!(
+        refusal.message.contains("port 9000") && refusal.message.contains("azure-load-balancer-internal")
+    );
+    let skipped = svc("test1").port("SCTP", 9000).tcp(80).annotate("port_9000_no_lb_rule", "true");
+    assert_eq!(want(&skipped).rules.len(), 1);
+    let internal = svc("test1").port("SCTP", 9000).internal();
+    assert_eq!(want(&internal).rules[0].protocol, "All");
+    let ha = internal.annotate("azure-load-balancer-enable-high-availability-ports", "true");
+    let got = want(&ha);
+    assert_eq!((got.rules.len(), got.rules[0].protocol, got.rules[0].frontend_port), (1, "All", 0));
+}
+
+#[test]
+fn lb_134_the_idle_timeout_is_4_to_100() {
+    let key = "azure-load-balancer-tcp-idle-timeout";
+    let timeout = |value: &str| svc("test1").tcp(80).annotate(key, value);
+    assert_eq!(want(&timeout("10")).rules[0].idle_timeout, 10);
+    assert_eq!(want(&timeout(" 100 ")).rules[0].idle_timeout, 100);
+    for bad in ["3", "101", "x"] {
+        let refusal = timeout(bad).refusal();
+        assert!(refusal.message.contains(key) && refusal.message.contains(bad), "{refusal}");
+    }
+}
+
+#[test]
+fn lb_135_resets_can_be_turned_off() {
+    let service = svc("test1").tcp(80);
+    let mut azure = Azure::new();
+    azure.converge(&[service.arc()], &[]);
+    let off = service.annotate("azure-load-balancer-disable-tcp-reset", "TRUE");
+    let planned = azure.plan(&[off.arc()], &[]);
+    assert_eq!(planned.plan.steps.len(), 1, "{}", planned.plan);
+    assert_eq!(planned.plan.steps[0].changes, ["rule atest1-TCP-80: TCP reset on → off"]);
+}
+
+#[test]
+fn lb_136_lb_137_lb_138_ha_ports_are_one_rule_of_internal_services() {
+    let service =
+        svc("test1").tcp(80).tcp(443).annotate("azure-load-balancer-enable-high-availability-ports", "true");
+    assert_eq!(want(&service).rules.len(), 2, "external: ignored");
+    let internal = service.internal();
+    let got = want(&internal);
+    let rule = &got.rules[0];
+    assert_eq!(got.rules.len(), 1);
+    assert_eq!((rule.name.as_str(), rule.protocol), ("atest1-TCP-80", "All"));
+    assert_eq!((rule.frontend_port, rule.backend_port, rule.tcp_reset), (0, 0, Some(true)));
+    assert!(rule.floating_ip);
+    assert_eq!(got.probes, [("atest1-TCP-80".to_owned(), tcp(10080))]);
+    let v6 = internal.families(&["IPv6"]);
+    assert!(!want_of(&cluster(), &v6, Family::V6).rules[0].floating_ip);
+}
+
+#[test]
+fn lb_140_without_floating_ip_traffic_goes_to_node_ports() {
+    let service = svc("test1").tcp(80).annotate("azure-disable-load-balancer-floating-ip", "true");
+    let rule = want(&service).rules.remove(0);
+    assert_eq!((rule.backend_port, rule.floating_ip), (10080, false));
+    let none = service.change(|s| s.spec.ports[0].node_port = 0).refusal();
+    assert!(none.message.contains("allocateLoadBalancerNodePorts"), "{none}");
+}
+
+#[test]
+fn lb_141_azure_cannot_float_internal_ipv6() {
+    let service = svc("test1").tcp(80).internal().dual();
+    let v4 = want_of(&cluster(), &service, Family::V4).rules.remove(0);
+    let v6 = want_of(&cluster(), &service, Family::V6).rules.remove(0);
+    assert_eq!((v4.backend_port, v4.floating_ip), (80, true));
+    assert_eq!((v6.backend_port, v6.floating_ip), (10080, false));
+    assert_eq!(v6.name, "atest1-TCP-80-IPv6");
+}
+
+#[test]
+fn lb_142_lb_143_ports_can_go_without_rule_or_probe() {
+    let service = svc("test1").tcp(80).tcp(443);
+    let got = want(&service.clone().annotate("port_80_no_lb_rule", "true"));
+    assert_eq!(got.rules.iter().map(|r| r.name.as_str()).collect::<Vec<_>>(), ["atest1-TCP-443"]);
+    assert_eq!(got.probes, [("atest1-TCP-443".to_owned(), tcp(10443))]);
+    let got = want(&service.annotate("port_80_no_probe_rule", "True"));
+    assert_eq!((got.rules.len(), got.rules[0].probe.as_ref()), (2, None));
+    assert_eq!(got.probes, [("atest1-TCP-443".to_owned(), tcp(10443))]);
+}
+
+/// LB-144 for the standard SKU.
+#[test]
+fn lb_145_lb_146_the_probe_protocol_is_the_ports_own_then_the_application_then_the_services() {
+    let app = |protocol: &str| {
+        svc("test1").tcp(80).change(|s| s.spec.ports[0].app_protocol = Some(protocol.to_owned()))
+    };
+    let probe = |service: &Svc| {
+        let spec = want(service).probes.remove(0).1;
+        (spec.protocol, spec.port, spec.path)
+    };
+    let path = "azure-load-balancer-health-probe-request-path";
+    let global = "azure-load-balancer-health-probe-protocol";
+    assert_eq!(probe(&app(" HTTPS ").annotate(path, "/a")), ("Https", 10080, Some("/a".into())));
+    assert_eq!(probe(&app("foo").annotate(global, "http")), ("Tcp", 10080, None));
+    assert_eq!(probe(&svc("test1").tcp(80).annotate(global, " Http ")), ("Http", 10080, Some("/".into())));
+    let own = app("tcp").annotate("port_80_health-probe_protocol", "http");
+    assert_eq!(probe(&own), ("Http", 10080, Some("/".into())));
+    let own_path = own.annotate(path, "/a").annotate("port_80_health-probe_request-path", "/own");
+    assert_eq!(probe(&own_path), ("Http", 10080, Some("/own".into())));
+}
+
+#[test]
+fn lb_147_lb_148_lb_149_interval_and_threshold_are_bounded() {
+    let timing = |interval: &str, count: &str| {
+        svc("test1")
+            .tcp(80)
+            .annotate("azure-load-balancer-health-probe-interval", interval)
+            .annotate("azure-load-balancer-health-probe-num-of-probe", count)
+    };
+    let got = want(&timing("20", "5")).probes.remove(0).1;
+    assert_eq!((got.interval, got.threshold), (20, 5));
+    for (interval, count) in [("10", "20"), ("60", "2"), ("2000000000", "2000000000")] {
+        let refusal = timing(interval, count).refusal();
+        assert!(refusal.message.contains("less than 120"), "{refusal}");
+    }
+    for (interval, count, named) in [("1", "2", "interval"), ("5", "1", "num-of-probe"), ("5a", "2", "5a")] {
+        let refusal = timing(interval, count).refusal();
+        assert!(refusal.message.contains(named), "{refusal}");
+    }
+    let own = timing("20", "5").annotate("port_80_health-probe_interval", "6");
+    assert_eq!(want(&own).probes[0].1.interval, 6);
+}
+
+#[test]
+fn lb_150_lb_151_lb_152_the_probe_port_is_a_name_a_service_port_or_a_number() {
+    let asked = |value: &str| {
+        svc("test1")
+            .tcp(80)
+            .change(|s| s.spec.ports[0].name = "web".into())
+            .annotate("port_80_health-probe_port", value)
+    };
+    for (value, port) in [("WEB", 10080), ("80", 10080), ("5080", 5080)] {
+        assert_eq!(want(&asked(value)).probes[0].1.port, port, "{value}");
+    }
+    for bad in ["nosuch", "70000", "0"] {
+        let refusal = asked(bad).refusal();
+        assert!(refusal.message.contains("port_80_health-probe_port") && refusal.message.contains(bad));
+    }
+}
+
+fn healthz() -> ProbeSpec {
+    ProbeSpec { protocol: "Http", port: 34567, path: Some("/healthz".into()), interval: 5, threshold: 2 }
+}
+
+#[test]
+fn lb_153_lb_154_lb_157_local_services_ask_kube_proxy() {
+    let service = svc("test1").tcp(80).tcp(443).udp(53).local(34567);
+    for service in [service.clone(), service.annotate("port_80_health-probe_protocol", "https")] {
+        let got = want(&service);
+        assert_eq!(got.probes, [("atest1-TCP-34567".to_owned(), healthz())]);
+        assert!(got.rules.iter().all(|rule| rule.probe.as_deref() == Some("atest1-TCP-34567")));
+    }
+}
+
+#[test]
+fn lb_155_a_local_port_may_choose_its_own_probe() {
+    let service = svc("test1").tcp(80).tcp(443).local(34567).annotate("port_80_health-probe_port", "5080");
+    let got = want(&service);
+    let by_rule: Vec<_> = got.rules.iter().map(|rule| rule.probe.as_deref().unwrap()).collect();
+    assert_eq!(by_rule, ["atest1-TCP-80", "atest1-TCP-34567"]);
+    assert!(got.probes.contains(&("atest1-TCP-80".to_owned(), tcp(5080))));
+    assert!(got.probes.contains(&("atest1-TCP-34567".to_owned(), healthz())));
+}
+
+fn shared() -> Cluster {
+    cluster_with(json!({"clusterServiceLoadBalancerHealthProbeMode": "shared"}))
+}
+
+const SHARED: &str = "cluster-service-shared-health-probe";
+
+#[test]
+fn lb_158_lb_159_one_probe_serves_all_services_while_one_uses_it() {
+    let (a, b) = (svc("a1").tcp(80).udp(53), svc("b1").tcp(443));
+    let mut azure = Azure::of(shared());
+    azure.converge(&[a.arc(), b.arc()], &[]);
+    let lb = azure.load_balancer(crate::Flavor::External).unwrap();
+    assert_eq!(probe_names(lb), [SHARED]);
+    let probe = probes(lb)[0].properties.as_ref().unwrap();
+    assert_eq!((probe.port, probe.request_path.as_deref()), (Some(10256), Some("/healthz")));
+    assert!(rules(lb).iter().all(|rule| rule.properties.as_ref().unwrap().probe.is_some()), "UDP as well");
+
+    // Only the first Service is reconciled after the mode is turned off.
+    let mut off = Azure::of(cluster());
+    off.observed = azure.observed.clone();
+    off.converge(&[a.arc()], &[]);
+    let lb = off.load_balancer(crate::Flavor::External).unwrap();
+    assert_eq!(probe_names(lb), [SHARED, "aa1-TCP-80"]);
+
+    azure.converge(&[a.deleting().arc(), b.arc()], &[]);
+    assert_eq!(probe_names(azure.load_balancer(crate::Flavor::External).unwrap()), [SHARED]);
+    azure.converge(&[b.deleting().arc()], &[]);
+    assert_eq!(azure.load_balancer(crate::Flavor::External), None);
+}
+
+#[test]
+fn lb_160_lb_161_a_service_that_turns_local_leaves_no_shared_probe() {
+    for service in [svc("test1").tcp(80), svc("test1").tcp(80).tcp(443)] {
+        let mut azure = Azure::of(shared());
+        azure.converge(&[service.arc()], &[]);
+        azure.converge(&[service.local(34567).arc()], &[]);
+        assert_eq!(probe_names(azure.load_balancer(crate::Flavor::External).unwrap()), ["atest1-TCP-34567"]);
+    }
+}
+
+/// Adds members of a load balancer as somebody else would.
+fn with_foreign(azure: &mut Azure, kind: &str, member: Value) {
+    let lb = &mut azure.observed.load_balancers[0];
+    let mut document = serde_json::to_value(&*lb).unwrap();
+    let list = document["properties"][kind].as_array_mut();
+    match list {
+        Some(list) => list.push(member),
+        None => document["properties"][kind] = json!([member]),
+    }
+    *lb = serde_json::from_value(document).unwrap();
+}
+
+#[test]
+fn lb_162_lb_163_lb_164_ports_that_others_took_on_the_frontend_are_refused() {
+    let frontend = json!({"id": cluster().frontend_id(crate::Flavor::External, "atest1")});
+    let other = json!({"id": cluster().frontend_id(crate::Flavor::External, "elsewhere")});
+    let rule = |frontend: &Value, protocol: &str, port: i32| {
+        json!({"name": "theirs", "properties": {
+            "frontendIPConfiguration": frontend, "protocol": protocol, "frontendPort": port}})
+    };
+    let pool = json!({"name": "theirs", "properties": {"frontendIPConfiguration": frontend, "protocol": "tcp",
+        "frontendPortRangeStart": 50, "frontendPortRangeEnd": 100}});
+    for (kind, member, conflicts) in [
+        ("loadBalancingRules", rule(&frontend, "Tcp", 80), true),
+        ("inboundNatRules", rule(&frontend, "Tcp", 80), true),
+        ("inboundNatPools", pool, true),
+        ("loadBalancingRules", rule(&frontend, "Udp", 80), false),
+        ("loadBalancingRules", rule(&frontend, "Tcp", 81), false),
+        ("loadBalancingRules", rule(&other, "Tcp", 80), false),
+        ("inboundNatRules", rule(&other, "Tcp", 80), false),
+    ] {
+        let mut azure = Azure::new();
+        azure.converge(&[svc("test1").tcp(443).arc()], &[]);
+        with_foreign(&mut azure, kind, member.clone());
+        let planned = azure.plan(&[svc("test1").tcp(443).tcp(80).arc()], &[]);
+        assert_eq!(planned.refused.len(), usize::from(conflicts), "{kind} {member}");
+        if conflicts {
+            let message = &planned.refused[0].1.message;
+            assert!(message.contains("port 80") && message.contains("theirs"), "{message}");
+            assert!(planned.plan.is_empty(), "left as it is: {}", planned.plan);
+        } else {
+            assert!(planned.plan.to_string().contains("rule atest1-TCP-80 added"), "{}", planned.plan);
+        }
+    }
+}
+
+#[test]
+fn lb_165_what_azure_adds_is_no_difference() {
+    let mut azure = Azure::new();
+    let services = [svc("test1").tcp(80).udp(53).arc()];
+    azure.converge(&services, &[]);
+    let lb = &mut azure.observed.load_balancers[0];
+    lb.etag = Some("other".into());
+    for rule in lb.properties.as_mut().unwrap().load_balancing_rules.as_mut().unwrap() {
+        rule.etag = Some("other".into());
+        rule.properties.as_mut().unwrap().provisioning_state = Some("Succeeded".into());
+        rule.properties.as_mut().unwrap().rest.insert("new".into(), json!({"member": 1}));
+    }
+    assert!(azure.plan(&services, &[]).plan.is_empty());
+}
+
+#[test]
+fn lb_166_a_probe_changes_in_place() {
+    let mut azure = Azure::new();
+    azure.converge(&[svc("test1").tcp(80).tcp(443).arc()], &[]);
+    let slower = svc("test1").tcp(80).tcp(443).annotate("port_80_health-probe_interval", "10");
+    let planned = azure.plan(&[slower.arc()], &[]);
+    assert_eq!(planned.plan.steps.len(), 1);
+    assert_eq!(planned.plan.steps[0].changes, ["probe atest1-TCP-80: interval 5 → 10"]);
+    let lb = load_balancer_of(&planned.plan.steps[0]);
+    assert_eq!(probe_names(lb), ["atest1-TCP-80", "atest1-TCP-443"], "order kept");
+    assert_eq!(probes(lb)[0].properties.as_ref().unwrap().number_of_probes, Some(1), "kept as it came");
+}
+
+#[test]
+fn lb_167_outbound_snat_follows_the_configuration() {
+    let cluster = cluster_with(json!({"disableOutboundSNAT": true}));
+    assert!(want_of(&cluster, &svc("test1").tcp(80), Family::V4).rules[0].disable_outbound_snat);
+}
+
+#[test]
+fn private_link_services_are_refused_with_a_remedy() {
+    let refusal = svc("test1").tcp(80).annotate("azure-pls-create", " true ").refusal();
+    assert!(refusal.message.contains("remove the annotation service.beta.kubernetes.io/azure-pls-create"));
+    svc("test1").tcp(80).annotate("azure-pls-create", "false").intent(&cluster());
+}
