@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use axum::extract::{Query, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
-use axum::routing::{get, post, put};
+use axum::routing::{any, get, post, put};
 use axum::{Json, Router};
 use azure_types::ResourceId;
 use serde::Deserialize;
@@ -25,6 +25,9 @@ pub(crate) fn router() -> Router<Azure> {
         .route("/_cerulean/scale", post(scale))
         .route("/_cerulean/power", post(power))
         .route("/_cerulean/remove-instance", post(remove_instance))
+        // What is not Resource Manager's stays out of its journal.
+        .route("/_cerulean/{*path}", any(|| async { StatusCode::NOT_FOUND }))
+        .route("/favicon.ico", any(|| async { StatusCode::NOT_FOUND }))
 }
 
 /// `?after=N` leaves out the first N requests.

@@ -122,7 +122,11 @@ async fn answer(State(azure): State<Azure>, request: Request) -> Response {
     let mut refusal = None;
     match admitted.struck.as_ref().map(|struck| &struck.action) {
         Some(FaultAction::Delay { ms }) => tokio::time::sleep(Duration::from_millis(*ms)).await,
-        Some(FaultAction::DropRequest) => return lost(),
+        Some(FaultAction::DropRequest) => {
+            let nothing = Ok(Answer::empty(0));
+            azure.change(|world| record(world, &head, &mut admitted, &nothing));
+            return lost();
+        }
         Some(FaultAction::FailOperation { code, message }) => {
             course.will_fail = Some(Refusal::network(400, code, message));
         }

@@ -125,6 +125,51 @@ async fn network_etags_change_with_every_change_and_guard_writes() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_is_made_anew_is_another_thing() {
+    let client = Client::with_group(Options::default()).await;
+    let id = network_id("publicIPAddresses/a");
+    let first = client.create(&id, public_ip()).await;
+    client.delete(&id).await.expect(202);
+    let second = client.create(&id, public_ip()).await;
+    assert_ne!(first["etag"], second["etag"]);
+    assert_ne!(first["properties"]["resourceGuid"], second["properties"]["resourceGuid"]);
+    client.put_if(&id, public_ip(), first["etag"].as_str().unwrap()).await.refused(412, "PreconditionFailed");
+}
+
+#[tokio::test(start_paused = true)]
+async fn resources_lie_in_groups_and_refer_within_their_region() {
+    let client = Client::with_group(Options::default()).await;
+    let path = format!("/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Network/publicIPAddresses");
+    client.public_ip("a").await;
+    let list = client.send("GET", &format!("{path}?api-version=2025-05-01"), None, &[]).await.expect(200);
+    assert_eq!(list.body["value"].as_array().unwrap().len(), 1);
+    let outside = format!("{path}/b?api-version=2025-05-01");
+    client.send("PUT", &outside, Some(public_ip()), &[]).await.refused(404, "InvalidRequestPath");
+    let lb = network_id("loadBalancers/lb");
+    let mut body = load_balancer(&lb, &network_id("publicIPAddresses/a"), &[80]);
+    body["location"] = json!("West US");
+    client.put(&lb, body.clone()).await.refused(400, "InvalidResourceReference");
+    body["location"] = json!("East US");
+    client.put(&lb, body.clone()).await.expect(201);
+    body["location"] = json!("westus");
+    client.put(&lb, body).await.refused(409, "InvalidResourceLocation");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_group_that_others_use_stays() {
+    let client = Client::with_group(Options::default()).await;
+    let pip = client.public_ip("a").await;
+    let lb =
+        azure_types::ResourceId::parse(&network_id("loadBalancers/lb").as_str().replace("/rg/", "/other/"))
+            .unwrap();
+    client.azure.put(&lb, load_balancer(&lb, &pip, &[80])).unwrap();
+    let path = format!("{}?api-version=2021-04-01", group_path());
+    client.send("DELETE", &path, None, &[]).await.refused(409, "ResourceGroupDeletionBlocked");
+    client.azure.delete(&azure_types::ResourceId::group(SUBSCRIPTION, "other")).unwrap();
+    client.send("DELETE", &path, None, &[]).await.expect(202);
+}
+
+#[tokio::test(start_paused = true)]
 async fn operations_run_for_their_latency_and_end() {
     let client = Client::with_group(slow("*/publicIPAddresses", 7)).await;
     let id = network_id("publicIPAddresses/a");
@@ -237,6 +282,8 @@ async fn faults_refuse_throttle_delay_and_lose_answers() {
     client.azure.inject(put(FaultAction::DropRequest));
     assert!(client.try_send("PUT", &path, Some(public_ip()), &[]).await.is_none());
     client.get(&id).await.refused(404, "ResourceNotFound");
+    let lost = client.azure.journal().entries.into_iter().find(|entry| entry.status == 0).unwrap();
+    assert!(lost.changes.is_empty() && !lost.accepted());
     client.azure.inject(put(FaultAction::DropAnswer));
     assert!(client.try_send("PUT", &path, Some(public_ip()), &[]).await.is_none());
     client.get(&id).await.expect(200);

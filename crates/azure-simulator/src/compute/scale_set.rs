@@ -54,8 +54,8 @@ impl Kind for ScaleSets {
         let mut properties = take_properties(&mut body);
         strip(&mut properties, &["provisioningState", "timeCreated", "uniqueId"]);
         let unique = proposal.old_member("properties/uniqueId").cloned();
-        let unique =
-            unique.unwrap_or_else(|| world.seed.guid("scale set", id.as_str(), world.requests).into());
+        let unique = unique
+            .unwrap_or_else(|| world.seed.guid("scale set", id.as_str(), world.store.incarnation(id)).into());
         properties.insert("uniqueId".into(), unique);
         let mode = properties.get("orchestrationMode").and_then(Value::as_str).unwrap_or("Uniform");
         if !mode.eq_ignore_ascii_case("Uniform") {

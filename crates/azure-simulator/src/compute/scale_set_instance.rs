@@ -259,6 +259,7 @@ pub(super) fn create(world: &mut World, set_id: &ResourceId, zone: Option<String
         state: State::Creating,
         operation: None,
         created,
+        incarnation: 0,
     };
     if let Some(zone) = zone {
         record.body["zones"] = json!([zone]);
@@ -284,7 +285,9 @@ fn copy_model(world: &World, set: &ResourceId, model: &Value, record: &mut Recor
     let mut storage = profile("storageProfile").map(into_object).unwrap_or_default();
     fill(&mut storage, "dataDisks", json!([]));
     let set_name = set.name();
-    let unique = world.seed.guid("os disk", record.id.as_str(), 0).replace('-', "");
+    // Numbers of instances are used once in the life of a set, and every set has its own unique id.
+    let subject = format!("{}/{}", text(model, "properties/uniqueId").unwrap_or_default(), record.id.name());
+    let unique = world.seed.guid("os disk", &subject, 0).replace('-', "");
     let disk_name = format!("{set_name}_{set_name}_{}_OS__1_{unique}", record.id.name());
     let group = ResourceId::group(set.subscription_id(), set.group_name().unwrap_or_default());
     if let Some(Value::Object(disk)) = storage.get_mut("osDisk") {
@@ -303,7 +306,7 @@ fn copy_model(world: &World, set: &ResourceId, model: &Value, record: &mut Recor
         "osProfile": os,
         "resilientVMDeletionStatus": "Disabled",
         "storageProfile": storage,
-        "vmId": world.seed.guid("vm", record.id.as_str(), 0),
+        "vmId": world.seed.guid("vm", &subject, 0),
     });
     let mut whole = record.body.clone();
     whole["sku"] = json!({ "name": at(model, "sku/name"), "tier": at(model, "sku/tier") });
@@ -332,6 +335,7 @@ pub(super) fn apply_model(world: &mut World, id: &ResourceId) {
         state: old.state,
         operation: old.operation.clone(),
         created: old.created,
+        incarnation: 0,
     };
     record.hidden.insert("model".into(), model);
     copy_model(world, &set, &body, &mut record);

@@ -38,7 +38,7 @@ pub struct JournalEntry {
     /// The `api-version`, as sent.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub api_version: Option<String>,
-    /// HTTP status of the answer.
+    /// HTTP status of the answer; 0 for a request that a fault lost before anything was done.
     pub status: u16,
     /// Azure's error code, for refusals.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -73,9 +73,14 @@ pub struct JournalEntry {
 }
 
 impl JournalEntry {
+    /// Whether the request was answered with success.
+    pub fn accepted(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+
     /// Whether the request changed nothing although it was an accepted write.
     pub fn is_needless_write(&self) -> bool {
-        self.kind == RequestKind::Write && self.status < 300 && self.changes.is_empty()
+        self.kind == RequestKind::Write && self.accepted() && self.changes.is_empty()
     }
 }
 
@@ -117,7 +122,7 @@ impl Journal {
             .iter()
             .filter(|entry| {
                 entry.kind == RequestKind::Write
-                    && entry.status < 300
+                    && entry.accepted()
                     && entry
                         .resource_type
                         .as_deref()
@@ -156,8 +161,7 @@ impl JournalBook {
         } += 1;
         counts.refused += u64::from(entry.status >= 400);
         counts.throttled += u64::from(entry.status == 429);
-        if let (RequestKind::Write, true, Some(kind)) = (entry.kind, entry.status < 300, &entry.resource_type)
-        {
+        if let (RequestKind::Write, true, Some(kind)) = (entry.kind, entry.accepted(), &entry.resource_type) {
             *counts.writes_by_type.entry(kind.clone()).or_default() += 1;
         }
         if self.entries.len() >= self.capacity {

@@ -72,6 +72,15 @@ impl World {
                 ),
             ));
         };
+        if group.is_none() {
+            return Err(Refusal::new(
+                404,
+                "InvalidRequestPath",
+                format!(
+                    "A resource of type '{full_type}' lies in a resource group, and the path names none."
+                ),
+            ));
+        }
         // The stored spelling of the name wins on reads; a write puts its own in its place.
         for (at, segment) in rest.iter().enumerate() {
             if at % 2 == 0 {

@@ -50,6 +50,8 @@ pub(crate) struct Record {
     /// Key of the operation that runs, or of the last one.
     pub(crate) operation: Option<String>,
     pub(crate) created: Timestamp,
+    /// How many resources of this id there have been, this one included. Set by the store.
+    pub(crate) incarnation: u64,
 }
 
 /// Who points at one document.
@@ -72,6 +74,8 @@ pub(crate) struct Store {
     addresses: HashMap<String, BTreeMap<IpAddr, ResourceId>>,
     public_addresses: BTreeMap<IpAddr, String>,
     public_of: HashMap<String, IpAddr>,
+    /// How many resources there have been of each id.
+    incarnations: HashMap<String, u64>,
 }
 
 impl Store {
@@ -81,6 +85,13 @@ impl Store {
 
     pub(crate) fn get_mut(&mut self, id: &ResourceId) -> Option<&mut Record> {
         self.records.get_mut(&id.to_lower())
+    }
+
+    /// The incarnation that an id is in, or will be in when it is created next.
+    pub(crate) fn incarnation(&self, id: &ResourceId) -> u64 {
+        let key = id.to_lower();
+        let past = self.incarnations.get(&key).copied().unwrap_or_default();
+        if self.records.contains_key(&key) { past } else { past + 1 }
     }
 
     /// The record that holds this id: itself, or the nearest one above it.
@@ -132,8 +143,13 @@ impl Store {
     }
 
     /// Stores a record. Returns the targets outside the record whose referrers changed.
-    pub(crate) fn insert(&mut self, record: Record) -> Vec<ResourceId> {
+    pub(crate) fn insert(&mut self, mut record: Record) -> Vec<ResourceId> {
         let key = record.id.to_lower();
+        let incarnation = self.incarnations.entry(key.clone()).or_default();
+        if !self.records.contains_key(&key) {
+            *incarnation += 1;
+        }
+        record.incarnation = *incarnation;
         let references = record.kind.references(&record);
         let public = record.kind.public_address(&record);
         self.by_type.entry(record.kind.resource_type()).or_default().insert(key.clone());

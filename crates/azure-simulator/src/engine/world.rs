@@ -105,7 +105,9 @@ impl World {
     pub(crate) fn etag(&self, record: &Record) -> String {
         match record.kind.style() {
             Style::Network => {
-                format!("W/\"{}\"", self.seed.guid("etag", record.id.as_str(), record.version))
+                // A resource that was deleted and made anew must not answer to its old etags.
+                let subject = format!("{}#{}", record.id, record.incarnation);
+                format!("W/\"{}\"", self.seed.guid("etag", &subject, record.version))
             }
             Style::Compute => format!("\"{}\"", record.version),
         }
@@ -188,6 +190,7 @@ impl World {
                 .store
                 .holder(&reference.to)
                 .filter(|holder| holder.id == reference.to || self.nested_of(holder, &reference.to).is_some())
+                .filter(|holder| same_region(holder, candidate))
                 .ok_or_else(|| Refusal::invalid_reference(&reference.to, &reference.from))?;
             let last = holder.operation.as_ref().and_then(|key| self.operations.get(key)).map_or_else(
                 || format!("Put{}Operation", holder.kind.noun()),
@@ -384,6 +387,14 @@ impl World {
             .insert("type".into(), format!("{}/{}", record.kind.resource_type(), nested.collection).into());
         document.insert("etag".into(), etag.into());
         document.insert("properties".into(), Value::Object(properties));
+    }
+}
+
+/// Whether two documents are in one region, as far as both say where they are.
+fn same_region(one: &Record, other: &Record) -> bool {
+    match (one.body.get("location"), other.body.get("location")) {
+        (Some(one), Some(other)) => one == other,
+        _ => true,
     }
 }
 

@@ -152,6 +152,7 @@ impl World {
             },
             operation: old.and_then(|old| old.operation.clone()),
             created: old.map_or(jiff::Timestamp::UNIX_EPOCH, |old| old.created),
+            incarnation: 0,
         };
         self.check_references(&candidate)?;
         let existed = old.is_some();

@@ -47,10 +47,9 @@ pub(crate) fn provider() -> Provider {
 
 /// Gives a resource its GUID, which it keeps for life.
 fn resource_guid(world: &World, proposal: &Proposal<'_>, properties: &mut Object) {
-    let guid = proposal
-        .old_member("properties/resourceGuid")
-        .cloned()
-        .unwrap_or_else(|| world.seed.guid("resource", proposal.id.as_str(), world.requests).into());
+    let guid = proposal.old_member("properties/resourceGuid").cloned().unwrap_or_else(|| {
+        world.seed.guid("resource", proposal.id.as_str(), world.store.incarnation(proposal.id)).into()
+    });
     properties.insert("resourceGuid".into(), guid);
 }
 

@@ -8,10 +8,11 @@ use serde_json::{Value, json};
 use super::address_allocation::free_public_address;
 use super::{API_VERSIONS, bounded, resource_guid};
 use crate::engine::document::{
-    Object, enumeration, fill, into_object, known_members, reference, strip, take_properties, text,
+    Object, enumeration, fill, into_object, known_members, reference, stored_reference, strip,
+    take_properties, text,
 };
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Concurrency, Expand, Kind, Proposal, Style};
+use crate::engine::kind::{Concurrency, Expand, Kind, Proposal, Reference, Style};
 use crate::engine::operation::Completion;
 use crate::engine::store::Record;
 use crate::engine::world::{World, is_of};
@@ -100,6 +101,11 @@ impl Kind for PublicIpAddresses {
         let mut body = proposal.body;
         body.insert("properties".into(), Value::Object(properties));
         Ok(Value::Object(body))
+    }
+
+    fn references(&self, record: &Record) -> Vec<Reference> {
+        let prefix = stored_reference(&record.body, "properties/publicIPPrefix/id");
+        prefix.into_iter().map(|to| Reference::uses(&record.id, to)).collect()
     }
 
     fn public_address(&self, record: &Record) -> Option<IpAddr> {

@@ -12,7 +12,7 @@ use crate::engine::kind::{Concurrency, Kind, Nested, Proposal, Reference, Style}
 use crate::engine::store::Record;
 use crate::engine::world::World;
 
-const MEMBERS: [&str; 15] = [
+const MEMBERS: [&str; 16] = [
     "addressSpace",
     "bgpCommunities",
     "ddosProtectionPlan",
@@ -28,6 +28,7 @@ const MEMBERS: [&str; 15] = [
     "provisioningState",
     "resourceGuid",
     "subnets",
+    "virtualNetworkPeerings",
 ];
 
 pub(super) struct VirtualNetworks;
@@ -65,7 +66,6 @@ impl Kind for VirtualNetworks {
     fn write(&self, world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let id = proposal.id;
         let mut properties = take_properties(&mut proposal.body);
-        properties.remove("virtualNetworkPeerings");
         known_members(&mut properties, &MEMBERS, "VirtualNetwork")?;
         strip(&mut properties, &["provisioningState", "resourceGuid", "flowLogs"]);
         resource_guid(world, &proposal, &mut properties);

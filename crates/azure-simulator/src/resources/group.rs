@@ -117,6 +117,7 @@ impl World {
             state: State::Succeeded,
             operation: None,
             created,
+            incarnation: 0,
         });
         let shown =
             self.store.get(&id).map(|record| self.present(record, Expand::default())).unwrap_or_default();
