@@ -284,3 +284,34 @@ async fn a_test_can_wait_for_what_it_expects() {
     assert_eq!((kubernetes.clock())(), kubernetes.now());
     assert_eq!(kubernetes.until("nonsense", |_| Some(())).await.unwrap_err().code, 404);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_recorder_publishes_and_repeats_events() {
+    use kube::runtime::events::{Event, EventType, Recorder, Reporter};
+    let kubernetes = kubernetes();
+    let object = kubernetes.create(service("a")).unwrap();
+    let reporter = Reporter { controller: "service-controller".to_owned(), instance: Some("one".to_owned()) };
+    let recorder = Recorder::new(client(&kubernetes), reporter);
+    let reference = k8s_openapi::api::core::v1::ObjectReference {
+        api_version: Some("v1".to_owned()),
+        kind: Some("Service".to_owned()),
+        name: Some("a".to_owned()),
+        namespace: Some("default".to_owned()),
+        uid: Some(object.uid().to_owned()),
+        ..Default::default()
+    };
+    let event = Event {
+        type_: EventType::Warning,
+        reason: "SyncLoadBalancerFailed".to_owned(),
+        note: Some("the address is outside of the subnet".to_owned()),
+        action: "Sync".to_owned(),
+        secondary: None,
+    };
+    for _ in 0..3 {
+        recorder.publish(&event, &reference).await.unwrap();
+    }
+    let events = kubernetes.list("events");
+    assert_eq!(events.len(), 1);
+    assert_eq!(events[0]["series"]["count"], 3);
+    assert_eq!(events[0]["involvedObject"]["uid"], object.uid());
+}

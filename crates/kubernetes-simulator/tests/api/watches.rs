@@ -174,3 +174,33 @@ async fn a_reflector_follows_through_lost_watches_and_compaction() {
         driver.abort();
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_in_tables_names_its_columns_once() {
+    let kubernetes = kubernetes();
+    kubernetes.create(config_map("a", json!({}))).unwrap();
+    kubernetes.create(config_map("b", json!({}))).unwrap();
+    let accept = [("accept", "application/json;as=Table;v=v1;g=meta.k8s.io,application/json")];
+    let (_, bytes) = raw::send(&kubernetes, http::Method::GET, PATH, &accept, "").await;
+    let text = String::from_utf8(bytes).unwrap();
+    let tables: Vec<serde_json::Value> =
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let shown: Vec<_> = tables.iter().map(|event| &event["object"]["rows"][0]["cells"][0]).collect();
+    assert_eq!(shown, ["a", "b"]);
+    assert!(tables[0]["object"]["columnDefinitions"].is_array());
+    assert!(tables[1]["object"]["columnDefinitions"].is_null());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_of_one_object_hears_of_no_other() {
+    let kubernetes = kubernetes();
+    let version = kubernetes.resource_version();
+    kubernetes.create(config_map("a", json!({}))).unwrap();
+    kubernetes.create(config_map("b", json!({}))).unwrap();
+    let by_field = format!("{PATH}&resourceVersion={version}&fieldSelector=metadata.name%3Db");
+    assert_eq!(told(&raw::watch(&kubernetes, &by_field).await), ["ADDED b"]);
+    let by_path = "/api/v1/namespaces/default/configmaps/b?watch=1&timeoutSeconds=1";
+    assert_eq!(told(&raw::watch(&kubernetes, by_path).await), ["ADDED b"]);
+    let elsewhere = "/api/v1/namespaces/kube-system/configmaps?watch=1&timeoutSeconds=1";
+    assert!(raw::watch(&kubernetes, elsewhere).await.is_empty());
+}
