@@ -1,1 +1,43 @@
 //! The Kubernetes side: services, nodes, node lifecycle, leader election.
+//!
+//! ```text
+//!  watches ──▶ indexes (pure) ──▶ queues ──▶ controllers ──▶ Cloud (the port to the provider)
+//!                  │                              │
+//!                  └──▶ ClusterState ◀── provider └──▶ status, finalizers, taints, labels, events
+//! ```
+//!
+//! Nothing here knows Azure Resource Manager: what the cloud has to do goes through [`Cloud`], and the
+//! provider joins what many Services ask for into few writes. Behaviour follows `spec/nodes.md` sections
+//! 2 and 3, and `spec/load-balancer.md` 0.5, 2.1 and 12.
+
+mod api;
+mod clock;
+mod cloud;
+mod events;
+mod finalizer;
+mod health;
+mod index;
+pub mod leader_election;
+mod node;
+mod node_addresses;
+mod node_lifecycle;
+mod node_set;
+mod node_sync;
+mod observer;
+mod out_of_service;
+mod queue;
+mod resource_lease;
+mod run;
+mod service;
+mod service_change;
+mod status;
+mod taints;
+mod watch;
+
+pub use api::ApiError;
+pub use clock::Clock;
+pub use cloud::Cloud;
+pub use events::{EventType, EventWriter, Recorder, Reference, recorder};
+pub use health::{HealthCheck, HealthChecks};
+pub use observer::{NoObserver, Observer};
+pub use run::{Controllers, Error, Options, run};

@@ -1,0 +1,271 @@
+//! Which events are written anew, joined with earlier ones, or dropped: client-go's rules, so that a
+//! loop that fails every few seconds does not fill the cluster's store.
+//!
+//! * The same event again raises the count of the one that is there.
+//! * More than ten events of one object and reason with differing texts within ten minutes are joined.
+//! * An object gets 25 events at once from one component, then one in five minutes.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::hash::Hash;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::{EventType, Occurrence, Reference};
+
+/// Differing texts of one object and reason before they are joined.
+const SIMILAR_LIMIT: usize = 10;
+/// How long texts count as similar.
+const SIMILAR_INTERVAL: SignedDuration = SignedDuration::from_secs(600);
+/// Events of one object and component at once.
+const BURST: f64 = 25.0;
+/// Seconds until such an object has one more event.
+const REFILL_SECONDS: f64 = 300.0;
+/// Entries remembered of each kind.
+const MEMORY: usize = 4096;
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Similar {
+    component: &'static str,
+    about: Reference,
+    event_type: EventType,
+    reason: &'static str,
+}
+
+/// Which stored event an occurrence belongs to.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Key {
+    similar: Similar,
+    /// None for the joined event of many texts.
+    message: Option<String>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// The object had too many events.
+    Drop,
+    /// A new event with this text.
+    Create { message: String },
+    /// The event of this name once more.
+    Repeat { name: String, count: i32, message: String },
+}
+
+#[derive(Debug)]
+struct Texts {
+    texts: HashSet<String>,
+    last: Timestamp,
+}
+
+#[derive(Debug, Default)]
+struct Written {
+    name: Option<String>,
+    count: i32,
+}
+
+#[derive(Debug)]
+struct Bucket {
+    tokens: f64,
+    at: Timestamp,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Correlator {
+    similar: Recent<Similar, Texts>,
+    written: Recent<Key, Written>,
+    buckets: Recent<(&'static str, Reference), Bucket>,
+}
+
+impl Correlator {
+    /// What to do with an occurrence, and the key under which its event is remembered.
+    pub fn judge(&mut self, occurrence: &Occurrence, now: Timestamp) -> (Verdict, Key) {
+        let similar = Similar {
+            component: occurrence.component,
+            about: occurrence.about.clone(),
+            event_type: occurrence.event_type,
+            reason: occurrence.reason,
+        };
+        let texts = self.similar.entry(&similar, || Texts { texts: HashSet::new(), last: now });
+        if now.duration_since(texts.last) > SIMILAR_INTERVAL {
+            texts.texts.clear();
+        }
+        texts.last = now;
+        let joined = texts.texts.len() >= SIMILAR_LIMIT && !texts.texts.contains(&occurrence.message);
+        let (message, key_message) = if joined {
+            (format!("(combined from similar events): {}", occurrence.message), None)
+        } else {
+            texts.texts.insert(occurrence.message.clone());
+            (occurrence.message.clone(), Some(occurrence.message.clone()))
+        };
+        let message = super::shortened(message);
+        let key = Key { similar, message: key_message };
+        let written = self.written.entry(&key, Written::default);
+        written.count = written.count.saturating_add(1);
+        let (name, count) = (written.name.clone(), written.count);
+        if !self.spend(occurrence, now) {
+            return (Verdict::Drop, key);
+        }
+        let verdict = match name {
+            Some(name) => Verdict::Repeat { name, count, message },
+            None => Verdict::Create { message },
+        };
+        (verdict, key)
+    }
+
+    /// Remembers the name of an event that now exists.
+    pub fn created(&mut self, key: Key, name: String) {
+        let written = self.written.entry(&key, Written::default);
+        *written = Written { name: Some(name), count: 1 };
+    }
+
+    /// Forgets an event that could not be written.
+    pub fn lost(&mut self, key: &Key) {
+        self.written.remove(key);
+    }
+
+    fn spend(&mut self, occurrence: &Occurrence, now: Timestamp) -> bool {
+        let key = (occurrence.component, occurrence.about.clone());
+        let bucket = self.buckets.entry(&key, || Bucket { tokens: BURST, at: now });
+        let passed = now.duration_since(bucket.at).as_secs_f64().max(0.0);
+        bucket.tokens = (bucket.tokens + passed / REFILL_SECONDS).min(BURST);
+        bucket.at = now;
+        if bucket.tokens < 1.0 {
+            return false;
+        }
+        bucket.tokens -= 1.0;
+        true
+    }
+}
+
+/// A map that forgets what was not used for longest.
+#[derive(Debug)]
+struct Recent<K, V> {
+    values: HashMap<K, (u64, V)>,
+    order: BTreeMap<u64, K>,
+    tick: u64,
+}
+
+impl<K, V> Default for Recent<K, V> {
+    fn default() -> Self {
+        Self { values: HashMap::new(), order: BTreeMap::new(), tick: 0 }
+    }
+}
+
+impl<K: Clone + Eq + Hash, V> Recent<K, V> {
+    fn entry(&mut self, key: &K, new: impl FnOnce() -> V) -> &mut V {
+        if self.values.len() >= MEMORY
+            && !self.values.contains_key(key)
+            && let Some((_, oldest)) = self.order.pop_first()
+        {
+            self.values.remove(&oldest);
+        }
+        self.tick += 1;
+        let (tick, value) = self.values.entry(key.clone()).or_insert_with(|| (0, new()));
+        self.order.remove(tick);
+        *tick = self.tick;
+        self.order.insert(self.tick, key.clone());
+        value
+    }
+
+    fn remove(&mut self, key: &K) {
+        if let Some((tick, _)) = self.values.remove(key) {
+            self.order.remove(&tick);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn occurrence(name: &str, message: &str) -> Occurrence {
+        Occurrence {
+            component: "service-controller",
+            about: Reference {
+                api_version: "v1",
+                kind: "Service",
+                namespace: "shop".into(),
+                name: name.into(),
+                uid: "1".into(),
+            },
+            event_type: EventType::Warning,
+            reason: "SyncLoadBalancerFailed",
+            message: message.into(),
+        }
+    }
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_second(1_800_000_000 + seconds).unwrap()
+    }
+
+    #[test]
+    fn repeats_raise_the_count_of_one_event() {
+        let mut correlator = Correlator::default();
+        let (verdict, key) = correlator.judge(&occurrence("web", "no"), at(0));
+        assert_eq!(verdict, Verdict::Create { message: "no".into() });
+        correlator.created(key, "web.1".into());
+        for count in 2..5 {
+            let (verdict, _) = correlator.judge(&occurrence("web", "no"), at(count.into()));
+            assert_eq!(verdict, Verdict::Repeat { name: "web.1".into(), count, message: "no".into() });
+        }
+        let (verdict, _) = correlator.judge(&occurrence("web", "never"), at(9));
+        assert_eq!(verdict, Verdict::Create { message: "never".into() });
+    }
+
+    #[test]
+    fn an_event_that_was_not_written_is_created_the_next_time() {
+        let mut correlator = Correlator::default();
+        let (_, key) = correlator.judge(&occurrence("web", "no"), at(0));
+        correlator.lost(&key);
+        let (verdict, key) = correlator.judge(&occurrence("web", "no"), at(1));
+        assert_eq!(verdict, Verdict::Create { message: "no".into() });
+        correlator.created(key, "web.1".into());
+        let (verdict, _) = correlator.judge(&occurrence("web", "no"), at(2));
+        assert_eq!(verdict, Verdict::Repeat { name: "web.1".into(), count: 2, message: "no".into() });
+    }
+
+    #[test]
+    fn more_than_ten_similar_texts_are_joined_for_ten_minutes() {
+        let mut correlator = Correlator::default();
+        for number in 0..10 {
+            let message = format!("try {number}");
+            let (verdict, _) = correlator.judge(&occurrence("web", &message), at(number));
+            assert_eq!(verdict, Verdict::Create { message });
+        }
+        let (verdict, key) = correlator.judge(&occurrence("web", "try 10"), at(10));
+        let message = "(combined from similar events): try 10".to_owned();
+        assert_eq!(verdict, Verdict::Create { message });
+        correlator.created(key, "web.joined".into());
+        let (verdict, _) = correlator.judge(&occurrence("web", "try 11"), at(11));
+        let message = "(combined from similar events): try 11".to_owned();
+        assert_eq!(verdict, Verdict::Repeat { name: "web.joined".into(), count: 2, message });
+        let (verdict, _) = correlator.judge(&occurrence("web", "try 12"), at(700));
+        assert_eq!(verdict, Verdict::Create { message: "try 12".into() });
+    }
+
+    #[test]
+    fn an_object_has_a_burst_of_events_and_then_one_in_five_minutes() {
+        let mut correlator = Correlator::default();
+        let mut passed = |name: &str, second: i64| {
+            let (verdict, key) = correlator.judge(&occurrence(name, "no"), at(second));
+            let passes = verdict != Verdict::Drop;
+            if passes {
+                correlator.created(key, "web.1".into());
+            }
+            passes
+        };
+        assert_eq!((0..40).filter(|_| passed("web", 0)).count(), 25);
+        assert!(passed("other", 0), "another object is not concerned");
+        assert!(!passed("web", 299));
+        assert!(passed("web", 301));
+        assert!(!passed("web", 302));
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let mut correlator = Correlator::default();
+        for number in 0..MEMORY + 100 {
+            correlator.judge(&occurrence(&format!("web-{number}"), "no"), at(0));
+        }
+        assert_eq!(correlator.written.values.len(), MEMORY);
+        assert_eq!(correlator.written.order.len(), MEMORY);
+    }
+}

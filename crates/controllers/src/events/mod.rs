@@ -1,0 +1,352 @@
+//! Events on Kubernetes objects, as client-go writes them.
+//!
+//! Recording never waits: events go through a bounded queue to one writer, and are dropped when it is
+//! full. The writer joins and limits repeats as client-go does ([`correlator`]).
+
+mod correlator;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s::api::api::core::v1::{Event, EventSource, ObjectReference};
+use k8s::{Node, ObjectMeta, Service, Time};
+use kube::api::{Patch, PostParams};
+use kube::{Api, Client};
+use serde_json::json;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use self::correlator::{Correlator, Verdict};
+use crate::api::{ApiError, call, patch_params};
+use crate::clock::Clock;
+use crate::observer::Observer;
+
+/// Events that may wait for the writer: two for each of 2,000 Services that become ready at once.
+const CAPACITY: usize = 4096;
+
+/// The longest message, in bytes: the limit of Kubernetes' newer event API.
+const MESSAGE_LIMIT: usize = 1024;
+
+/// How often an event is sent before it is given up, and how long is waited between.
+const ATTEMPTS: u32 = 4;
+const ATTEMPT_INTERVAL: Duration = Duration::from_secs(2);
+
+/// How long the writer goes on after the stop, to send what is waiting.
+const FLUSH: Duration = Duration::from_secs(3);
+
+/// Whether somebody should act.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum EventType {
+    /// For information.
+    Normal,
+    /// Somebody should act.
+    Warning,
+}
+
+impl EventType {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Normal => "Normal",
+            Self::Warning => "Warning",
+        }
+    }
+}
+
+/// The object that an event is about.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Reference {
+    /// Such as `v1`.
+    pub api_version: &'static str,
+    /// Such as `Service`.
+    pub kind: &'static str,
+    /// Empty for cluster-scoped objects.
+    pub namespace: String,
+    /// The object's name.
+    pub name: String,
+    /// The object's UID.
+    pub uid: String,
+}
+
+impl Reference {
+    fn of(api_version: &'static str, kind: &'static str, metadata: &ObjectMeta) -> Self {
+        Self {
+            api_version,
+            kind,
+            namespace: metadata.namespace.clone().unwrap_or_default(),
+            name: metadata.name.clone().unwrap_or_default(),
+            uid: metadata.uid.clone().unwrap_or_default(),
+        }
+    }
+
+    /// A Lease.
+    pub fn lease(metadata: &ObjectMeta) -> Self {
+        Self::of("coordination.k8s.io/v1", "Lease", metadata)
+    }
+}
+
+impl From<&Service> for Reference {
+    fn from(service: &Service) -> Self {
+        Self::of("v1", "Service", &service.metadata)
+    }
+}
+
+impl From<&Node> for Reference {
+    fn from(node: &Node) -> Self {
+        Self::of("v1", "Node", &node.metadata)
+    }
+}
+
+/// One thing that happened.
+#[derive(Debug, Clone)]
+struct Occurrence {
+    component: &'static str,
+    about: Reference,
+    event_type: EventType,
+    reason: &'static str,
+    message: String,
+}
+
+/// Records events for one component; clones share the queue.
+#[derive(Clone)]
+pub struct Recorder {
+    component: &'static str,
+    sender: mpsc::Sender<Occurrence>,
+    observer: Arc<dyn Observer>,
+}
+
+impl std::fmt::Debug for Recorder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Recorder({})", self.component)
+    }
+}
+
+impl Recorder {
+    /// A recorder over the same queue that speaks for another component.
+    pub fn speaking_for(&self, component: &'static str) -> Self {
+        Self { component, ..self.clone() }
+    }
+
+    /// Records that something happened. Never waits; an event that finds the queue full is dropped.
+    pub fn record(
+        &self,
+        about: impl Into<Reference>,
+        event_type: EventType,
+        reason: &'static str,
+        message: impl Into<String>,
+    ) {
+        let message = shortened(message.into());
+        let occurrence =
+            Occurrence { component: self.component, about: about.into(), event_type, reason, message };
+        if let Err(error) = self.sender.try_send(occurrence) {
+            self.observer.event_dropped();
+            tracing::warn!(reason, %error, "an event was dropped");
+        }
+    }
+
+    /// Records a [`EventType::Normal`] event.
+    pub fn normal(&self, about: impl Into<Reference>, reason: &'static str, message: impl Into<String>) {
+        self.record(about, EventType::Normal, reason, message);
+    }
+
+    /// Records a [`EventType::Warning`] event.
+    pub fn warning(&self, about: impl Into<Reference>, reason: &'static str, message: impl Into<String>) {
+        self.record(about, EventType::Warning, reason, message);
+    }
+}
+
+/// Cuts a message at a character's border, so that with the mark of the cut it keeps the limit.
+fn shortened(mut message: String) -> String {
+    const MARK: &str = "…";
+    if message.len() > MESSAGE_LIMIT {
+        let mut end = MESSAGE_LIMIT - MARK.len();
+        while !message.is_char_boundary(end) {
+            end -= 1;
+        }
+        message.truncate(end);
+        message.push_str(MARK);
+    }
+    message
+}
+
+/// Sends the events of all recorders, one after the other.
+pub struct EventWriter {
+    client: Client,
+    clock: Clock,
+    host: String,
+    receiver: mpsc::Receiver<Occurrence>,
+    correlator: Correlator,
+    observer: Arc<dyn Observer>,
+    last_name: i64,
+}
+
+impl std::fmt::Debug for EventWriter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "EventWriter({} waiting)", self.receiver.len())
+    }
+}
+
+/// A recorder, and the writer that must [run](EventWriter::run) for it. `host` appears as the events'
+/// source, as client-go puts the node's name there; it may be empty.
+pub fn recorder(
+    client: Client,
+    clock: Clock,
+    host: impl Into<String>,
+    component: &'static str,
+    observer: Arc<dyn Observer>,
+) -> (Recorder, EventWriter) {
+    let (sender, receiver) = mpsc::channel(CAPACITY);
+    let writer = EventWriter {
+        client,
+        clock,
+        host: host.into(),
+        receiver,
+        correlator: Correlator::default(),
+        observer: Arc::clone(&observer),
+        last_name: 0,
+    };
+    (Recorder { component, sender, observer }, writer)
+}
+
+impl EventWriter {
+    /// Sends events until `stop`, and for up to 3 s more what is still waiting.
+    pub async fn run(mut self, stop: CancellationToken) {
+        let send_all = async {
+            loop {
+                let occurrence = tokio::select! {
+                    biased;
+                    occurrence = self.receiver.recv() => occurrence,
+                    () = stop.cancelled() => None,
+                };
+                let Some(occurrence) = occurrence else { return };
+                self.write(occurrence).await;
+            }
+        };
+        let give_up = async {
+            stop.cancelled().await;
+            tokio::time::sleep(FLUSH).await;
+        };
+        let flushed = tokio::select! {
+            biased;
+            () = send_all => true,
+            () = give_up => false,
+        };
+        if !flushed {
+            tracing::warn!(waiting = self.receiver.len(), "stopped before all events were sent");
+        }
+    }
+
+    async fn write(&mut self, occurrence: Occurrence) {
+        let now = self.clock.now();
+        let (verdict, key) = self.correlator.judge(&occurrence, now);
+        let about = &occurrence.about;
+        let namespace = if about.namespace.is_empty() { "default" } else { about.namespace.as_str() };
+        let api: Api<Event> = Api::namespaced(self.client.clone(), namespace);
+        let written = match verdict {
+            Verdict::Drop => {
+                self.observer.event_dropped();
+                return;
+            }
+            Verdict::Create { message } => self.create(&api, &occurrence, namespace, message, now).await,
+            Verdict::Repeat { name, count, message } => {
+                let patch = json!({"count": count, "lastTimestamp": Time(now), "message": message});
+                match persist(&name, || {
+                    let (api, patch, name) = (&api, &patch, name.as_str());
+                    async move { api.patch(name, &patch_params(), &Patch::Merge(patch)).await.map(|_| ()) }
+                })
+                .await
+                {
+                    // Events live an hour; the next one starts a new count.
+                    Err(error) if error.is_not_found() => {
+                        self.create(&api, &occurrence, namespace, message, now).await
+                    }
+                    other => other.map(|()| None),
+                }
+            }
+        };
+        match written {
+            Ok(Some(name)) => self.correlator.created(key, name),
+            Ok(None) => {}
+            Err(error) => {
+                self.correlator.lost(&key);
+                tracing::warn!(reason = occurrence.reason, object = about.name, %error, "an event was not written");
+            }
+        }
+    }
+
+    async fn create(
+        &mut self,
+        api: &Api<Event>,
+        occurrence: &Occurrence,
+        namespace: &str,
+        message: String,
+        now: Timestamp,
+    ) -> Result<Option<String>, ApiError> {
+        let about = &occurrence.about;
+        // client-go's names; two events of one instant must not have the same.
+        let nanoseconds = i64::try_from(now.as_nanosecond()).unwrap_or(i64::MAX - 1);
+        self.last_name = nanoseconds.max(self.last_name.saturating_add(1));
+        let name = format!("{}.{:x}", about.name, self.last_name);
+        let event = Event {
+            metadata: ObjectMeta {
+                name: Some(name.clone()),
+                namespace: Some(namespace.to_owned()),
+                ..ObjectMeta::default()
+            },
+            involved_object: ObjectReference {
+                api_version: Some(about.api_version.to_owned()),
+                kind: Some(about.kind.to_owned()),
+                namespace: (!about.namespace.is_empty()).then(|| about.namespace.clone()),
+                name: Some(about.name.clone()),
+                uid: (!about.uid.is_empty()).then(|| about.uid.clone()),
+                ..ObjectReference::default()
+            },
+            reason: Some(occurrence.reason.to_owned()),
+            message: Some(message),
+            type_: Some(occurrence.event_type.as_str().to_owned()),
+            count: Some(1),
+            first_timestamp: Some(Time(now)),
+            last_timestamp: Some(Time(now)),
+            source: Some(EventSource {
+                component: Some(occurrence.component.to_owned()),
+                host: (!self.host.is_empty()).then(|| self.host.clone()),
+            }),
+            reporting_component: Some(occurrence.component.to_owned()),
+            reporting_instance: Some(self.host.clone()),
+            ..Event::default()
+        };
+        let (params, event) = (PostParams::default(), &event);
+        persist(&name, || async { api.create(&params, event).await.map(|_| ()) }).await?;
+        Ok(Some(name))
+    }
+}
+
+/// Sends until it works, for as long as it may still work.
+async fn persist<R>(name: &str, mut send: impl FnMut() -> R) -> Result<(), ApiError>
+where
+    R: Future<Output = kube::Result<()>>,
+{
+    let mut attempt = 1;
+    loop {
+        match call(|| format!("write event {name}"), send()).await {
+            Err(error) if error.is_transient() && attempt < ATTEMPTS => {
+                attempt += 1;
+                tokio::time::sleep(ATTEMPT_INTERVAL).await;
+            }
+            other => return other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_messages_are_cut_at_a_character() {
+        assert_eq!(shortened("short".into()), "short");
+        assert_eq!(shortened("x".repeat(1024)), "x".repeat(1024));
+        let cut = shortened("ü".repeat(600));
+        assert!(cut.len() <= 1024 && cut.len() > 1018 && cut.ends_with("ü…"), "{} bytes", cut.len());
+    }
+}

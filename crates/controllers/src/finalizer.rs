@@ -1,0 +1,58 @@
+//! The finalizer that keeps a Service until its load balancer is gone (`spec/nodes.md` 2.4).
+
+use k8s::{Service, names};
+use kube::api::Patch;
+use kube::{Api, Client};
+use serde_json::json;
+
+use crate::api::{ApiError, call, patch_params};
+use crate::service_change::has_finalizer;
+
+/// Adds the finalizer where it is missing.
+///
+/// A strategic merge adds to the list, so finalizers of others stay; the UID keeps it from landing on
+/// another Service of the same name. As upstream, the patch goes to the status sub-resource, for which
+/// the established roles give permission.
+pub(crate) async fn add(client: &Client, service: &Service) -> Result<(), ApiError> {
+    if has_finalizer(service) {
+        return Ok(());
+    }
+    let patch = json!({
+        "metadata": {"uid": service.uid(), "finalizers": [names::LOAD_BALANCER_FINALIZER]},
+    });
+    patch_status(client, service, patch, "add the finalizer of").await
+}
+
+/// Removes the finalizer and, with the same write, the addresses that are no more. A Service that is
+/// gone needs neither.
+pub(crate) async fn remove_with_status(client: &Client, service: &Service) -> Result<(), ApiError> {
+    let addressed = !service.status.load_balancer.ingress.is_empty();
+    if !has_finalizer(service) && !addressed {
+        return Ok(());
+    }
+    let mut patch = json!({"metadata": {"uid": service.uid()}});
+    if has_finalizer(service) {
+        patch["metadata"]["$deleteFromPrimitiveList/finalizers"] = json!([names::LOAD_BALANCER_FINALIZER]);
+    }
+    if addressed {
+        patch["status"] = json!({"loadBalancer": {"ingress": null}});
+    }
+    match patch_status(client, service, patch, "remove the finalizer of").await {
+        Err(error) if error.is_not_found() => Ok(()),
+        other => other,
+    }
+}
+
+/// Patches the status sub-resource of a Service.
+pub(crate) async fn patch_status(
+    client: &Client,
+    service: &Service,
+    patch: serde_json::Value,
+    what: &str,
+) -> Result<(), ApiError> {
+    let key = service.key();
+    let api: Api<Service> = Api::namespaced(client.clone(), &key.namespace);
+    let (params, patch) = (patch_params(), Patch::Strategic(patch));
+    call(|| format!("{what} service {key}"), api.patch_status(&key.name, &params, &patch)).await?;
+    Ok(())
+}

@@ -1,0 +1,374 @@
+//! What the watches say, turned into cluster state and keys of work. Pure and synchronous: events go in,
+//! changes come out.
+//!
+//! A watch starts with a whole list, and starts again with one whenever it has lost track. What such a
+//! list lacks is gone; this is seen when the list ends and not before.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use k8s::{Node, ObjectKey, Service};
+use kube::runtime::watcher::Event;
+use provider::ClusterState;
+
+use crate::node_set::membership_changed;
+use crate::service_change::{is_relevant, needs_cleanup, needs_update};
+
+/// Services that concern load balancers. Others are not kept, so that thousands of them cost nothing.
+#[derive(Debug)]
+pub(crate) struct ServiceIndex {
+    state: ClusterState,
+    listed: HashSet<ObjectKey>,
+}
+
+impl ServiceIndex {
+    pub fn new(state: ClusterState) -> Self {
+        Self { state, listed: HashSet::new() }
+    }
+
+    /// Takes over an event; returns the Services that need work because of it.
+    pub fn on(&mut self, event: Event<Service>) -> Vec<ObjectKey> {
+        match event {
+            Event::Init => {
+                self.listed.clear();
+                vec![]
+            }
+            Event::InitApply(service) => {
+                self.listed.insert(service.key());
+                self.apply(service).into_iter().collect()
+            }
+            Event::InitDone => {
+                let listed = std::mem::take(&mut self.listed);
+                self.state.services_are_synced();
+                let services = self.state.services();
+                let gone = services.iter().map(|service| service.key()).filter(|key| !listed.contains(key));
+                gone.filter_map(|key| self.remove(&key)).collect()
+            }
+            Event::Apply(service) => self.apply(service).into_iter().collect(),
+            Event::Delete(service) => self.remove(&service.key()).into_iter().collect(),
+        }
+    }
+
+    fn apply(&mut self, service: Service) -> Option<ObjectKey> {
+        let key = service.key();
+        let old = self.state.service(&key);
+        let needs_work = match &old {
+            None => service.wants_load_balancer() || needs_cleanup(&service),
+            Some(old) => needs_update(old, &service) || needs_cleanup(&service),
+        };
+        // A Service that stops to matter stays until the work that this causes is done (`forget`).
+        if needs_work || is_relevant(&service) {
+            self.state.apply_service(Arc::new(service));
+        } else {
+            self.state.remove_service(&key);
+        }
+        needs_work.then_some(key)
+    }
+
+    fn remove(&mut self, key: &ObjectKey) -> Option<ObjectKey> {
+        // The finalizer has usually driven the cleanup before. Where somebody took it away by force,
+        // the controller remembers what it had made.
+        let known = self.state.service(key).is_some();
+        self.state.remove_service(key);
+        known.then(|| key.clone())
+    }
+}
+
+/// Stops to keep a Service that does not concern load balancers any more.
+pub(crate) fn forget_irrelevant(state: &ClusterState, key: &ObjectKey) {
+    if state.service(key).is_some_and(|service| !is_relevant(&service)) {
+        state.remove_service(key);
+    }
+}
+
+/// What an event of the node watch means.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct NodeChanges {
+    /// Nodes that are new or have changed in any way.
+    pub touched: Vec<Arc<Node>>,
+    /// Whether load balancers may have to send traffic to other nodes now.
+    pub set_changed: bool,
+}
+
+/// All nodes.
+#[derive(Debug)]
+pub(crate) struct NodeIndex {
+    state: ClusterState,
+    listed: HashSet<String>,
+}
+
+impl NodeIndex {
+    pub fn new(state: ClusterState) -> Self {
+        Self { state, listed: HashSet::new() }
+    }
+
+    /// Takes over an event.
+    pub fn on(&mut self, event: Event<Node>) -> NodeChanges {
+        match event {
+            Event::Init => {
+                self.listed.clear();
+                NodeChanges::default()
+            }
+            Event::InitApply(node) => {
+                self.listed.insert(node.name().to_owned());
+                self.apply(node)
+            }
+            Event::InitDone => {
+                let listed = std::mem::take(&mut self.listed);
+                self.state.nodes_are_synced();
+                let mut set_changed = false;
+                for node in self.state.nodes() {
+                    if !listed.contains(node.name()) {
+                        self.state.remove_node(node.name());
+                        set_changed = true;
+                    }
+                }
+                NodeChanges { touched: vec![], set_changed }
+            }
+            Event::Apply(node) => self.apply(node),
+            Event::Delete(node) => {
+                self.state.remove_node(node.name());
+                NodeChanges { touched: vec![], set_changed: true }
+            }
+        }
+    }
+
+    fn apply(&mut self, node: Node) -> NodeChanges {
+        let node = Arc::new(node);
+        let old = self.state.node(node.name());
+        let set_changed = old.is_none_or(|old| membership_changed(&old, &node));
+        self.state.apply_node(Arc::clone(&node));
+        NodeChanges { touched: vec![node], set_changed }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::strategy::Strategy;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn service(name: &str, kind: &str, more: Value) -> Service {
+        let mut object = json!({
+            "metadata": {"name": name, "namespace": "shop", "uid": name},
+            "spec": {"type": kind, "ports": [{"port": 80}]},
+        });
+        for (member, value) in more.as_object().unwrap() {
+            object["metadata"][member] = value.clone();
+        }
+        serde_json::from_value(object).unwrap()
+    }
+
+    fn lb(name: &str) -> Service {
+        service(name, "LoadBalancer", json!({}))
+    }
+
+    fn names(keys: Vec<ObjectKey>) -> Vec<String> {
+        let mut names: Vec<_> = keys.into_iter().map(|key| key.name).collect();
+        names.sort();
+        names
+    }
+
+    fn stored(state: &ClusterState) -> Vec<String> {
+        names(state.services().iter().map(|service| service.key()).collect())
+    }
+
+    #[test]
+    fn only_services_of_load_balancers_are_kept() {
+        let state = ClusterState::default();
+        let mut index = ServiceIndex::new(state.clone());
+        assert_eq!(names(index.on(Event::Apply(service("plain", "ClusterIP", json!({}))))), [""; 0]);
+        assert_eq!(names(index.on(Event::Apply(lb("web")))), ["web"]);
+        assert_eq!(stored(&state), ["web"]);
+    }
+
+    #[test]
+    fn a_service_that_changes_its_type_is_kept_until_its_cleanup_is_done() {
+        let state = ClusterState::default();
+        let mut index = ServiceIndex::new(state.clone());
+        let finalizers = json!({"finalizers": [k8s::names::LOAD_BALANCER_FINALIZER]});
+        index.on(Event::Apply(service("web", "LoadBalancer", finalizers.clone())));
+        assert_eq!(names(index.on(Event::Apply(service("web", "ClusterIP", finalizers)))), ["web"]);
+        assert_eq!(stored(&state), ["web"]);
+        let gone = index.on(Event::Apply(service("web", "ClusterIP", json!({}))));
+        assert_eq!(names(gone), [""; 0], "the finalizer's removal is no work");
+        assert_eq!(stored(&state), [""; 0]);
+    }
+
+    #[test]
+    fn a_service_that_loses_its_type_without_a_finalizer_still_needs_work() {
+        let state = ClusterState::default();
+        let mut index = ServiceIndex::new(state.clone());
+        index.on(Event::Apply(lb("web")));
+        assert_eq!(names(index.on(Event::Apply(service("web", "ClusterIP", json!({}))))), ["web"]);
+        assert_eq!(stored(&state), ["web"]);
+        forget_irrelevant(&state, &ObjectKey::new("shop", "web"));
+        assert_eq!(stored(&state), [""; 0]);
+    }
+
+    #[test]
+    fn a_new_list_finds_what_the_watch_missed() {
+        let state = ClusterState::default();
+        let mut index = ServiceIndex::new(state.clone());
+        let mut start = |services: Vec<Service>| {
+            let mut keys = index.on(Event::Init);
+            keys.extend(services.into_iter().flat_map(|service| index.on(Event::InitApply(service))));
+            keys.extend(index.on(Event::InitDone));
+            names(keys)
+        };
+        assert!(!state.services_synced());
+        assert_eq!(start(vec![lb("a"), lb("b"), lb("c")]), ["a", "b", "c"]);
+        assert!(state.services_synced());
+        assert_eq!(start(vec![lb("a"), lb("b"), lb("c")]), [""; 0], "the same list is no work");
+        let mut changed = lb("b");
+        changed.spec.ports[0].port = 81;
+        assert_eq!(start(vec![lb("a"), changed]), ["b", "c"], "changed and gone ones are");
+        assert_eq!(stored(&state), ["a", "b"]);
+    }
+
+    #[test]
+    fn a_list_that_starts_again_forgets_its_first_part() {
+        let state = ClusterState::default();
+        let mut index = ServiceIndex::new(state.clone());
+        index.on(Event::Init);
+        index.on(Event::InitApply(lb("a")));
+        index.on(Event::Init);
+        index.on(Event::InitApply(lb("b")));
+        assert_eq!(names(index.on(Event::InitDone)), ["a"]);
+        assert_eq!(stored(&state), ["b"]);
+    }
+
+    #[test]
+    fn node_089_labels_are_no_work_and_annotations_are() {
+        let mut index = ServiceIndex::new(ClusterState::default());
+        index.on(Event::Apply(lb("web")));
+        let with = |member: &str| service("web", "LoadBalancer", json!({member: {"a": "b"}}));
+        assert_eq!(names(index.on(Event::Apply(with("labels")))), [""; 0]);
+        assert_eq!(names(index.on(Event::Apply(with("annotations")))), ["web"]);
+    }
+
+    #[test]
+    fn deletion_is_work_as_long_as_the_finalizer_is_there() {
+        let mut index = ServiceIndex::new(ClusterState::default());
+        index.on(Event::Apply(lb("web")));
+        let deleting = json!({"deletionTimestamp": "2026-01-01T00:00:00Z",
+                              "finalizers": [k8s::names::LOAD_BALANCER_FINALIZER]});
+        assert_eq!(names(index.on(Event::Apply(service("web", "LoadBalancer", deleting)))), ["web"]);
+        assert_eq!(names(index.on(Event::Delete(lb("web")))), ["web"]);
+        assert_eq!(names(index.on(Event::Delete(lb("web")))), [""; 0]);
+    }
+
+    fn node(name: &str, ready: &str, provider_id: &str) -> Node {
+        serde_json::from_value(json!({
+            "metadata": {"name": name, "uid": name},
+            "spec": {"providerID": provider_id},
+            "status": {"conditions": [{"type": "Ready", "status": ready}]},
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn node_087_the_node_set_changes_by_adding_removing_and_initialising() {
+        let state = ClusterState::default();
+        let mut index = NodeIndex::new(state.clone());
+        assert!(index.on(Event::Apply(node("n1", "True", ""))).set_changed, "added");
+        let ready = index.on(Event::Apply(node("n1", "False", "")));
+        assert_eq!((ready.touched.len(), ready.set_changed), (1, false), "readiness");
+        assert!(index.on(Event::Apply(node("n1", "False", "azure:///a"))).set_changed, "provider id");
+        assert!(index.on(Event::Delete(node("n1", "False", "azure:///a"))).set_changed, "removed");
+        assert!(state.nodes().is_empty());
+        index.on(Event::Init);
+        index.on(Event::InitApply(node("n1", "True", "")));
+        assert!(!index.on(Event::InitDone).set_changed);
+        assert!(state.nodes_synced());
+        index.on(Event::Init);
+        assert!(index.on(Event::InitDone).set_changed, "missing in a new list");
+        assert!(state.nodes().is_empty());
+    }
+
+    #[derive(Debug, Clone)]
+    enum Op {
+        Apply(u8, u8),
+        Delete(u8),
+        List(bool),
+    }
+
+    /// One of 18 forms that a Service can have, told apart by everything that matters here.
+    fn form(name: u8, form: u8) -> Service {
+        let kind = if form % 2 == 0 { "LoadBalancer" } else { "ClusterIP" };
+        let mut service = service(&format!("s{name}"), kind, json!({}));
+        service.metadata.finalizers =
+            (form / 2 % 3 > 0).then(|| vec![k8s::names::LOAD_BALANCER_FINALIZER.to_owned()]);
+        if form / 2 % 3 == 2 {
+            service.metadata.deletion_timestamp = Some(k8s::Time(jiff::Timestamp::UNIX_EPOCH));
+        }
+        service.spec.ports[0].port = 80 + i32::from(form / 6 % 3);
+        service
+    }
+
+    proptest::proptest! {
+        /// Whatever the watch says, and whatever it misses until its next list: the state holds exactly the
+        /// Services that concern load balancers, and every change that matters becomes work.
+        #[test]
+        fn nothing_that_matters_is_missed(ops in proptest::collection::vec(proptest::prop_oneof![
+            (0..4_u8, 0..18_u8).prop_map(|(name, form)| Op::Apply(name, form)),
+            (0..4_u8).prop_map(Op::Delete),
+            proptest::bool::ANY.prop_map(Op::List),
+        ], 0..60)) {
+            let state = ClusterState::default();
+            let mut index = ServiceIndex::new(state.clone());
+            let (mut cluster, mut worked) = (BTreeMap::new(), BTreeMap::new());
+            let mut blind = false;
+            for op in ops {
+                let listed = matches!(op, Op::List(_));
+                let events = match op {
+                    Op::Apply(name, number) => {
+                        cluster.insert(name, form(name, number));
+                        vec![Event::Apply(form(name, number))]
+                    }
+                    Op::Delete(name) => cluster.remove(&name).map(Event::Delete).into_iter().collect(),
+                    Op::List(sees) => {
+                        blind = !sees;
+                        let all = cluster.values().cloned().map(Event::InitApply);
+                        [Event::Init].into_iter().chain(all).chain([Event::InitDone]).collect()
+                    }
+                };
+                // From one list to the next the watch may miss everything.
+                if blind && !listed {
+                    continue;
+                }
+                for event in events {
+                    for key in index.on(event) {
+                        let name: u8 = key.name[1..].parse().unwrap();
+                        worked.insert(name, cluster.get(&name).cloned());
+                        forget_irrelevant(&state, &key);
+                    }
+                }
+                let relevant: Vec<_> =
+                    cluster.values().filter(|service| is_relevant(service)).map(Service::key).collect();
+                let mut stored: Vec<_> = state.services().iter().map(|service| service.key()).collect();
+                stored.sort();
+                assert_eq!(stored, relevant);
+                for name in 0..4 {
+                    match (worked.get(&name).cloned().flatten(), cluster.get(&name)) {
+                        (Some(old), Some(new)) => {
+                            assert!(!needs_update(&old, new), "a change of s{name} was missed");
+                            assert!(!needs_cleanup(new) || needs_cleanup(&old), "a cleanup of s{name} was missed");
+                        }
+                        (None, Some(new)) => {
+                            assert!(!new.wants_load_balancer() && !needs_cleanup(new), "s{name} was missed");
+                        }
+                        (Some(old), None) => {
+                            let served = old.wants_load_balancer() && !needs_cleanup(&old);
+                            assert!(!served, "the end of s{name} was missed");
+                        }
+                        (None, None) => {}
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,509 @@
+//! Leader election: client-go's protocol over a Lease, so that a Go and a Rust replica can hold the same
+//! Lease in turn (`spec/config-and-cli.md` 4.1 and 5.1).
+//!
+//! * Every write is a whole-object replace with the resource version that was read: of two candidates
+//!   that saw the same state, one gets 409.
+//! * Whether a holder has expired is judged by this process alone: its record must not have changed for
+//!   its duration *since this process first saw it*. The times inside the record are for people, and
+//!   clocks of different machines are never compared.
+//! * Who cannot renew until the renew deadline stops leading, before others may start.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s::ObjectMeta;
+use k8s::api::api::coordination::v1::{Lease, LeaseSpec};
+use k8s::api::apimachinery::pkg::apis::meta::v1::MicroTime;
+use kube::api::PostParams;
+use kube::{Api, Client};
+use parking_lot::Mutex;
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+use tokio::time::{Instant, timeout_at};
+use tokio_util::sync::CancellationToken;
+
+use crate::api::{ApiError, call_within};
+use crate::clock::Clock;
+use crate::events::{self, Reference};
+use crate::health::HealthCheck;
+use crate::observer::Observer;
+
+/// Candidates wait between attempts for the retry period and up to this much of it more.
+const JITTER: f64 = 1.2;
+
+/// How long after the lease's duration a leader that does not renew is reported as unhealthy.
+const HEALTH_TOLERANCE: Duration = Duration::from_secs(20);
+
+/// Attempts to release when others write the Lease meanwhile.
+const RELEASE_ATTEMPTS: u32 = 3;
+
+/// Who is elected, and how fast.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// The Lease's namespace (`--leader-elect-resource-namespace`).
+    pub namespace: String,
+    /// The Lease's name (`--leader-elect-resource-name`).
+    pub name: String,
+    /// This process, in form [`identity`].
+    pub identity: String,
+    /// How long others leave a silent leader alone (`--leader-elect-lease-duration`).
+    pub lease_duration: Duration,
+    /// How long a leader tries to renew before it stops (`--leader-elect-renew-deadline`).
+    pub renew_deadline: Duration,
+    /// How long is waited between attempts (`--leader-elect-retry-period`).
+    pub retry_period: Duration,
+    /// Seed of the candidates' jitter; replicas should differ.
+    pub seed: u64,
+}
+
+impl Config {
+    /// Upstream's defaults: `kube-system/cloud-controller-manager`, 15 s, 10 s, 2 s.
+    pub fn new(identity: impl Into<String>) -> Self {
+        Self {
+            namespace: "kube-system".to_owned(),
+            name: "cloud-controller-manager".to_owned(),
+            identity: identity.into(),
+            lease_duration: Duration::from_secs(15),
+            renew_deadline: Duration::from_secs(10),
+            retry_period: Duration::from_secs(2),
+            seed: 0,
+        }
+    }
+
+    /// Whether the three durations allow one leader at a time.
+    pub fn validate(&self) -> Result<(), Error> {
+        let seconds = Duration::as_secs_f64;
+        let (lease, renew, retry) = (self.lease_duration, self.renew_deadline, self.retry_period);
+        let problem = if self.identity.is_empty() {
+            "the identity is empty; replicas could not be told apart".to_owned()
+        } else if lease < Duration::from_secs(1) {
+            format!(
+                "--leader-elect-lease-duration={}s is below 1s, the unit that a Lease counts in; raise it",
+                seconds(&lease)
+            )
+        } else if retry.is_zero() {
+            "--leader-elect-retry-period=0s would try without a pause; raise it".to_owned()
+        } else if lease <= renew {
+            format!(
+                "--leader-elect-lease-duration={}s must be longer than --leader-elect-renew-deadline={}s, \
+                 or two replicas could lead at once",
+                seconds(&lease),
+                seconds(&renew)
+            )
+        } else if renew <= retry.mul_f64(JITTER) {
+            format!(
+                "--leader-elect-renew-deadline={}s must be longer than {JITTER} times \
+                 --leader-elect-retry-period={}s, or a leader could miss its only attempt",
+                seconds(&renew),
+                seconds(&retry)
+            )
+        } else {
+            return Ok(());
+        };
+        Err(Error::Config(problem))
+    }
+}
+
+/// A name for this process that no other has: `<hostname>_<uuid>`.
+pub fn identity(hostname: &str) -> String {
+    format!("{hostname}_{}", uuid::Uuid::new_v4())
+}
+
+/// Why leading ended, or never began.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum Error {
+    /// The configuration cannot work; the text names the flag and the remedy.
+    #[error("leader election: {0}")]
+    Config(String),
+    /// The Lease could not be renewed in time, or somebody else holds it: this process must not go on.
+    #[error("leaderelection lost: {0}")]
+    Lost(String),
+}
+
+/// What one attempt brought.
+#[derive(Debug, PartialEq, Eq)]
+enum Attempt {
+    Leads,
+    HeldBy(String),
+}
+
+/// A record and when this process first saw it.
+#[derive(Debug)]
+struct Observed {
+    lease: Lease,
+    at: Instant,
+}
+
+/// One candidate.
+pub struct Elector {
+    client: Client,
+    api: Api<Lease>,
+    config: Config,
+    clock: Clock,
+    observer: Arc<dyn Observer>,
+    rng: SmallRng,
+    observed: Option<Observed>,
+    /// When the leading process last renewed; none while it does not lead.
+    renewed: Arc<Mutex<Option<Instant>>>,
+}
+
+impl std::fmt::Debug for Elector {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Elector").field("config", &self.config).finish_non_exhaustive()
+    }
+}
+
+impl Elector {
+    /// A candidate. The client should be built with `default_retry = false`: a write that a lower layer
+    /// repeats late is worse than an error here.
+    pub fn new(
+        client: Client,
+        config: Config,
+        clock: Clock,
+        observer: Arc<dyn Observer>,
+    ) -> Result<Self, Error> {
+        config.validate()?;
+        Ok(Self {
+            api: Api::namespaced(client.clone(), &config.namespace),
+            client,
+            rng: SmallRng::seed_from_u64(config.seed),
+            config,
+            clock,
+            observer,
+            observed: None,
+            renewed: Arc::default(),
+        })
+    }
+
+    /// The check `leaderElection`: fails when this process leads and has not renewed for the lease's
+    /// duration and 20 s more.
+    pub fn health_check(&self) -> HealthCheck {
+        let (renewed, limit) = (Arc::clone(&self.renewed), self.config.lease_duration + HEALTH_TOLERANCE);
+        HealthCheck::new("leaderElection", move || match *renewed.lock() {
+            Some(at) if at.elapsed() > limit => {
+                Err(format!("the lease was not renewed for {} s", at.elapsed().as_secs()))
+            }
+            _ => Ok(()),
+        })
+    }
+
+    /// Waits until this process leads, then runs `lead` while it does.
+    ///
+    /// `lead` gets `stop`, and its end releases the Lease, so that another replica can start at once.
+    /// Returns none when `stop` came before this process led. When the Lease is lost, `lead` is dropped
+    /// where it stands: somebody else may already be leading.
+    pub async fn run<T, R>(
+        mut self,
+        stop: CancellationToken,
+        lead: impl FnOnce(CancellationToken) -> R,
+    ) -> Result<Option<T>, Error>
+    where
+        R: Future<Output = T>,
+    {
+        let (recorder, writer) = events::recorder(
+            self.client.clone(),
+            self.clock.clone(),
+            "",
+            "cloud-controller-manager",
+            Arc::clone(&self.observer),
+        );
+        let ended = CancellationToken::new();
+        let writer = tokio::spawn(writer.run(ended.clone()));
+        self.observer.leading(&self.config.name, false);
+        let outcome = if self.acquire(&stop).await {
+            let about = self.reference();
+            let identity = self.config.identity.clone();
+            tracing::info!(lease = %self.config.name, identity, "became leader");
+            recorder.normal(about.clone(), "LeaderElection", format!("{identity} became leader"));
+            self.observer.leading(&self.config.name, true);
+            let outcome = tokio::select! {
+                biased;
+                lost = self.renew() => Err(lost),
+                value = lead(stop) => Ok(Some(value)),
+            };
+            *self.renewed.lock() = None;
+            self.observer.leading(&self.config.name, false);
+            recorder.normal(about, "LeaderElection", format!("{identity} stopped leading"));
+            if outcome.is_ok() {
+                self.release().await;
+            }
+            outcome
+        } else {
+            Ok(None)
+        };
+        ended.cancel();
+        if let Err(error) = writer.await {
+            tracing::warn!(%error, "the writer of events ended early");
+        }
+        outcome
+    }
+
+    fn reference(&self) -> Reference {
+        let metadata = self.observed.as_ref().map(|observed| &observed.lease.metadata);
+        Reference::lease(metadata.unwrap_or(&ObjectMeta::default()))
+    }
+
+    /// Tries until this process leads; false when `stop` came first.
+    async fn acquire(&mut self, stop: &CancellationToken) -> bool {
+        while !stop.is_cancelled() {
+            // An attempt is never cut short by the stop: its write might arrive all the same.
+            match self.attempt().await {
+                Ok(Attempt::Leads) => return true,
+                Ok(Attempt::HeldBy(holder)) => tracing::debug!(holder, "the lease is held"),
+                Err(error) => tracing::warn!(%error, "leader election failed; trying again"),
+            }
+            let pause = self.config.retry_period.mul_f64(1.0 + self.rng.random::<f64>() * JITTER);
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = tokio::time::sleep(pause) => {}
+            }
+        }
+        false
+    }
+
+    /// Renews until that fails for the renew deadline or somebody else holds the lease.
+    async fn renew(&mut self) -> Error {
+        loop {
+            tokio::time::sleep(self.config.retry_period).await;
+            let deadline = Instant::now() + self.config.renew_deadline;
+            let mut problem = "no answer from the API server".to_owned();
+            loop {
+                match timeout_at(deadline, self.attempt()).await {
+                    Ok(Ok(Attempt::Leads)) => break,
+                    Ok(Ok(Attempt::HeldBy(holder))) => {
+                        return Error::Lost(format!("{holder} holds the lease"));
+                    }
+                    Ok(Err(error)) => {
+                        tracing::warn!(%error, "the lease was not renewed; trying again");
+                        problem = error.to_string();
+                    }
+                    Err(_) => {}
+                }
+                if Instant::now() + self.config.retry_period >= deadline {
+                    tokio::time::sleep_until(deadline).await;
+                    let seconds = self.config.renew_deadline.as_secs_f64();
+                    return Error::Lost(format!("not renewed for {seconds} s: {problem}"));
+                }
+                tokio::time::sleep(self.config.retry_period).await;
+            }
+        }
+    }
+
+    /// Tries once to become the leader, or to stay it.
+    async fn attempt(&mut self) -> Result<Attempt, ApiError> {
+        // Who leads knows what stands there and saves the read, unless somebody else has written.
+        if let Some(observed) = &self.observed
+            && self.is_mine(&observed.lease)
+            && !self.is_expired(observed)
+        {
+            let next = self.next(&observed.lease);
+            match self.replace(next).await {
+                Ok(()) => return Ok(Attempt::Leads),
+                Err(error) => {
+                    tracing::debug!(%error, "renewing without a read failed");
+                    self.observer.leader_election_slow_path(&self.config.name);
+                }
+            }
+        }
+        let Some(lease) = self.read().await? else {
+            return match self.create().await {
+                Err(error) if error.is_conflict() => Ok(Attempt::HeldBy("somebody faster".to_owned())),
+                other => other.map(|()| Attempt::Leads),
+            };
+        };
+        self.observe(lease);
+        let Some(observed) = &self.observed else { return Ok(Attempt::HeldBy(String::new())) };
+        let holder = holder(&observed.lease);
+        if !holder.is_empty() && !self.is_mine(&observed.lease) && !self.is_expired(observed) {
+            return Ok(Attempt::HeldBy(holder.to_owned()));
+        }
+        let next = self.next(&observed.lease);
+        match self.replace(next).await {
+            Err(error) if error.is_conflict() => Ok(Attempt::HeldBy("somebody faster".to_owned())),
+            other => other.map(|()| Attempt::Leads),
+        }
+    }
+
+    fn is_mine(&self, lease: &Lease) -> bool {
+        holder(lease) == self.config.identity
+    }
+
+    /// Whether a record has not changed, as seen from here, for the duration that it names.
+    fn is_expired(&self, observed: &Observed) -> bool {
+        let named = spec(&observed.lease)
+            .and_then(|spec| spec.lease_duration_seconds)
+            .and_then(|seconds| u64::try_from(seconds).ok())
+            .filter(|seconds| *seconds > 0);
+        let duration = named.map_or(self.config.lease_duration, Duration::from_secs);
+        observed.at.elapsed() >= duration
+    }
+
+    /// The Lease with this process as its holder.
+    fn next(&self, lease: &Lease) -> Lease {
+        let mut lease = lease.clone();
+        let mine = self.is_mine(&lease);
+        let now = MicroTime(self.clock.now());
+        let spec = lease.spec.get_or_insert_default();
+        if !mine {
+            spec.acquire_time = Some(now.clone());
+            spec.lease_transitions = Some(spec.lease_transitions.unwrap_or(0).saturating_add(1));
+        }
+        spec.holder_identity = Some(self.config.identity.clone());
+        spec.lease_duration_seconds = Some(self.duration_seconds());
+        spec.renew_time = Some(now);
+        lease
+    }
+
+    fn duration_seconds(&self) -> i32 {
+        i32::try_from(self.config.lease_duration.as_secs()).unwrap_or(i32::MAX)
+    }
+
+    fn observe(&mut self, lease: Lease) {
+        match &mut self.observed {
+            Some(observed) if observed.lease.spec == lease.spec => observed.lease = lease,
+            _ => self.observed = Some(Observed { lease, at: Instant::now() }),
+        }
+    }
+
+    /// As client-go's lock: half the renew deadline, so that a second attempt fits in.
+    fn call_limit(&self) -> Duration {
+        (self.config.renew_deadline / 2).max(Duration::from_secs(1))
+    }
+
+    fn describe(&self, verb: &str) -> String {
+        format!("{verb} lease {}/{}", self.config.namespace, self.config.name)
+    }
+
+    async fn read(&self) -> Result<Option<Lease>, ApiError> {
+        call_within(self.call_limit(), || self.describe("read"), self.api.get_opt(&self.config.name)).await
+    }
+
+    async fn create(&mut self) -> Result<(), ApiError> {
+        let now = MicroTime(self.clock.now());
+        let lease = Lease {
+            metadata: ObjectMeta {
+                name: Some(self.config.name.clone()),
+                namespace: Some(self.config.namespace.clone()),
+                ..ObjectMeta::default()
+            },
+            spec: Some(LeaseSpec {
+                holder_identity: Some(self.config.identity.clone()),
+                lease_duration_seconds: Some(self.duration_seconds()),
+                acquire_time: Some(now.clone()),
+                renew_time: Some(now),
+                lease_transitions: Some(0),
+                ..LeaseSpec::default()
+            }),
+        };
+        let asked = Instant::now();
+        let params = PostParams::default();
+        let request = self.api.create(&params, &lease);
+        let lease = call_within(self.call_limit(), || self.describe("create"), request).await?;
+        self.hold(lease, asked);
+        Ok(())
+    }
+
+    async fn replace(&mut self, lease: Lease) -> Result<(), ApiError> {
+        let asked = Instant::now();
+        let params = PostParams::default();
+        let request = self.api.replace(&self.config.name, &params, &lease);
+        let lease = call_within(self.call_limit(), || self.describe("write"), request).await?;
+        self.hold(lease, asked);
+        Ok(())
+    }
+
+    /// Counts a successful write from when it was asked for: others may have seen it since then.
+    fn hold(&mut self, lease: Lease, asked: Instant) {
+        self.observed = Some(Observed { lease, at: asked });
+        *self.renewed.lock() = Some(asked);
+    }
+
+    /// Writes an empty holder, so that nobody has to wait for the expiry.
+    async fn release(&mut self) {
+        for _ in 0..RELEASE_ATTEMPTS {
+            let mut lease = match self.read().await {
+                Ok(Some(lease)) if self.is_mine(&lease) => lease,
+                Ok(_) => return,
+                Err(error) => {
+                    tracing::warn!(%error, "the lease was not released; it expires by itself");
+                    return;
+                }
+            };
+            let now = MicroTime(self.clock.now());
+            let spec = lease.spec.get_or_insert_default();
+            spec.holder_identity = Some(String::new());
+            spec.lease_duration_seconds = Some(1);
+            spec.acquire_time = Some(now.clone());
+            spec.renew_time = Some(now);
+            let params = PostParams::default();
+            let request = self.api.replace(&self.config.name, &params, &lease);
+            match call_within(self.call_limit(), || self.describe("release"), request).await {
+                Ok(_) => return,
+                Err(error) if error.is_conflict() => {}
+                Err(error) => {
+                    tracing::warn!(%error, "the lease was not released; it expires by itself");
+                    return;
+                }
+            }
+        }
+    }
+}
+
+fn spec(lease: &Lease) -> Option<&LeaseSpec> {
+    lease.spec.as_ref()
+}
+
+fn holder(lease: &Lease) -> &str {
+    spec(lease).and_then(|spec| spec.holder_identity.as_deref()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_that_allow_two_leaders_are_refused() {
+        let with = |lease: u64, renew: u64, retry: u64| Config {
+            lease_duration: Duration::from_secs(lease),
+            renew_deadline: Duration::from_secs(renew),
+            retry_period: Duration::from_secs(retry),
+            ..Config::new("a_1")
+        };
+        assert_eq!(Config::new("a_1").validate(), Ok(()));
+        for (config, flag) in [
+            (with(10, 10, 2), "--leader-elect-lease-duration=10s"),
+            (with(15, 12, 10), "--leader-elect-renew-deadline=12s"),
+            (with(15, 10, 0), "--leader-elect-retry-period=0s"),
+            (with(0, 10, 2), "--leader-elect-lease-duration=0s"),
+            (Config::new(""), "identity"),
+        ] {
+            let error = config.validate().unwrap_err().to_string();
+            assert!(error.contains(flag), "{error}");
+        }
+    }
+
+    #[test]
+    fn identities_differ() {
+        let (a, b) = (identity("host"), identity("host"));
+        assert!(a.starts_with("host_") && a != b);
+        assert_eq!(a.len(), "host_".len() + 36);
+    }
+
+    #[test]
+    fn a_lease_written_by_go_round_trips() {
+        let written = serde_json::json!({
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": {"name": "cloud-controller-manager", "namespace": "kube-system", "resourceVersion": "812"},
+            "spec": {
+                "acquireTime": "2026-03-01T11:22:33.000045Z",
+                "holderIdentity": "master-0_0f4c2e2c-52b8-44ce-9a51-0d2d1e3a1c11",
+                "leaseDurationSeconds": 15,
+                "leaseTransitions": 7,
+                "renewTime": "2026-03-01T12:00:00.120000Z",
+            },
+        });
+        let lease: Lease = serde_json::from_value(written.clone()).unwrap();
+        assert_eq!(serde_json::to_value(&lease).unwrap(), written);
+    }
+}

@@ -1,0 +1,318 @@
+//! The cloud-node controller: describes new nodes and lets them take work, keeps labels in step, and
+//! follows changes of addresses (`spec/nodes.md` 2.1).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+use k8s::{Node, NodeAddress, names};
+use kube::api::Patch;
+use kube::{Api, Client};
+use provider::{Existence, Instance};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::api::{ApiError, call, patch_params};
+use crate::clock::Clock;
+use crate::cloud::Cloud;
+use crate::events::Recorder;
+use crate::node_addresses::{self, ProvidedAddressMissing};
+use crate::observer::Observer;
+use crate::queue::Next;
+
+/// How often, and how far apart, a write is tried when others write the same node.
+const ATTEMPTS: u32 = 20;
+const INTERVAL: Duration = Duration::from_millis(50);
+
+/// Older labels and those that must say the same.
+const LABEL_PAIRS: [(&str, &str); 3] = [
+    (names::LABEL_ZONE_BETA, names::LABEL_ZONE),
+    (names::LABEL_REGION_BETA, names::LABEL_REGION),
+    (names::LABEL_INSTANCE_TYPE_BETA, names::LABEL_INSTANCE_TYPE),
+];
+
+/// Why a node could not be initialised yet.
+#[derive(Debug, thiserror::Error)]
+enum Error {
+    #[error("failed to get instance metadata for node {node}: Azure has no such machine")]
+    InstanceAbsent { node: String },
+    #[error("failed to get instance metadata for node {node}: {reason}")]
+    InstanceUnknown { node: String, reason: String },
+    #[error("cloud provider does not set node provider ID for node {node}")]
+    NoProviderId { node: String },
+    #[error("provided node ip for node {} is not valid: {}", .0.node, .0)]
+    ProvidedAddress(#[from] ProvidedAddressMissing),
+    #[error(transparent)]
+    Api(#[from] ApiError),
+}
+
+/// Whether a node needs this controller at all.
+pub(crate) fn needs_work(node: &Node) -> bool {
+    node.has_taint(names::TAINT_UNINITIALIZED) || !label_fixes(node).is_empty()
+}
+
+/// Labels that must follow their older forms.
+fn label_fixes(node: &Node) -> BTreeMap<&'static str, String> {
+    (LABEL_PAIRS.iter())
+        .filter_map(|(old, new)| {
+            let value = node.label(old)?;
+            (node.label(new) != Some(value)).then(|| (*new, value.to_owned()))
+        })
+        .collect()
+}
+
+/// Everything that initialising writes beside addresses, conditional on the version that was read.
+fn initialisation(node: &Node, instance: &Instance) -> Value {
+    let mut labels = BTreeMap::new();
+    for (keys, value) in [
+        ([names::LABEL_INSTANCE_TYPE, names::LABEL_INSTANCE_TYPE_BETA], &instance.instance_type),
+        ([names::LABEL_ZONE, names::LABEL_ZONE_BETA], &instance.zone),
+        ([names::LABEL_REGION, names::LABEL_REGION_BETA], &instance.region),
+    ] {
+        if !value.is_empty() {
+            labels.extend(keys.map(|key| (key, value)));
+        }
+    }
+    let taints: Vec<_> =
+        node.spec.taints.iter().filter(|taint| taint.key != names::TAINT_UNINITIALIZED).collect();
+    let provider_id =
+        if node.spec.provider_id.is_empty() { &instance.provider_id } else { &node.spec.provider_id };
+    json!({
+        "metadata": {"resourceVersion": node.metadata.resource_version, "labels": labels},
+        "spec": {"providerID": provider_id, "taints": taints},
+    })
+}
+
+/// A status patch that replaces all addresses.
+fn address_patch(node: &Node, addresses: &[NodeAddress]) -> Value {
+    let mut list: Vec<Value> =
+        addresses.iter().map(|address| json!({"type": address.kind, "address": address.address})).collect();
+    list.push(json!({"$patch": "replace"}));
+    json!({
+        "metadata": {"resourceVersion": node.metadata.resource_version},
+        "status": {"addresses": list},
+    })
+}
+
+/// The cloud-node controller.
+pub(crate) struct NodeController {
+    pub api: Api<Node>,
+    pub cloud: Arc<dyn Cloud>,
+    pub recorder: Recorder,
+    pub observer: Arc<dyn Observer>,
+    pub clock: Clock,
+}
+
+impl NodeController {
+    pub fn new(
+        client: Client,
+        cloud: Arc<dyn Cloud>,
+        recorder: Recorder,
+        observer: Arc<dyn Observer>,
+        clock: Clock,
+    ) -> Self {
+        Self { api: Api::all(client), cloud, recorder, observer, clock }
+    }
+
+    /// Works on one node.
+    pub async fn reconcile(&self, name: &str) -> Next {
+        let Some(node) = self.cloud.state().node(name) else { return Next::Done };
+        match self.sync(&node).await {
+            Ok(()) => Next::Done,
+            Err(Error::Api(error)) if error.is_not_found() => Next::Done,
+            Err(error) => {
+                tracing::warn!(node = name, %error, "node not initialised yet");
+                Next::Retry
+            }
+        }
+    }
+
+    async fn sync(&self, node: &Node) -> Result<(), Error> {
+        if !node.has_taint(names::TAINT_UNINITIALIZED) {
+            return self.fix_labels(node).await;
+        }
+        let named = || node.name().to_owned();
+        let instance = match self.cloud.instance(node).await {
+            Existence::Present(instance) => instance,
+            Existence::Absent => return Err(Error::InstanceAbsent { node: named() }),
+            Existence::Unknown(reason) => return Err(Error::InstanceUnknown { node: named(), reason }),
+        };
+        if instance.provider_id.is_empty() && node.spec.provider_id.is_empty() {
+            return Err(Error::NoProviderId { node: named() });
+        }
+        let mut fresh: Option<Node> = None;
+        let mut attempt = 1;
+        loop {
+            let current = fresh.as_ref().unwrap_or(node);
+            if current.metadata.uid != node.metadata.uid || !current.has_taint(names::TAINT_UNINITIALIZED) {
+                return Ok(());
+            }
+            match self.initialise(current, &instance).await {
+                Ok(()) => {
+                    let age = self.clock.age(node.metadata.creation_timestamp.as_ref());
+                    self.observer.taint_removed(age);
+                    self.recorder.normal(node, "Synced", "Node synced successfully");
+                    self.observer.node_initialized(age);
+                    return Ok(());
+                }
+                Err(Error::Api(error)) if error.is_conflict() && attempt < ATTEMPTS => {
+                    attempt += 1;
+                    tokio::time::sleep(INTERVAL).await;
+                    // Upstream reads its cache here and can lose all attempts to one stale copy.
+                    let name = node.name();
+                    fresh = Some(call(|| format!("read node {name}"), self.api.get(name)).await?);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Addresses first: with the last patch, the node may take work, and then it must have them.
+    async fn initialise(&self, node: &Node, instance: &Instance) -> Result<(), Error> {
+        let addressed = self.write_addresses(node, &instance.addresses).await?;
+        let patch = initialisation(addressed.as_ref().unwrap_or(node), instance);
+        let name = node.name();
+        let (params, patch) = (patch_params(), Patch::Strategic(patch));
+        call(|| format!("initialise node {name}"), self.api.patch(name, &params, &patch)).await?;
+        Ok(())
+    }
+
+    /// Writes the addresses where they differ; returns the node as it is then.
+    async fn write_addresses(&self, node: &Node, cloud: &[NodeAddress]) -> Result<Option<Node>, Error> {
+        if cloud.is_empty() {
+            return Ok(None);
+        }
+        let desired = node_addresses::desired(node, cloud)?;
+        if !node_addresses::differ(&node.status.addresses, &desired) {
+            return Ok(None);
+        }
+        let name = node.name();
+        let (params, patch) = (patch_params(), Patch::Strategic(address_patch(node, &desired)));
+        let request = self.api.patch_status(name, &params, &patch);
+        Ok(Some(call(|| format!("write the addresses of node {name}"), request).await?))
+    }
+
+    async fn fix_labels(&self, node: &Node) -> Result<(), Error> {
+        let labels = label_fixes(node);
+        if labels.is_empty() {
+            return Ok(());
+        }
+        let name = node.name();
+        let (params, patch) = (patch_params(), Patch::Strategic(json!({"metadata": {"labels": labels}})));
+        call(|| format!("label node {name}"), self.api.patch(name, &params, &patch)).await?;
+        Ok(())
+    }
+
+    /// Looks for changed addresses of all initialised nodes, once they are known and then every `period`,
+    /// until `stop`.
+    pub async fn follow_addresses(
+        &self,
+        known: impl Future<Output = ()>,
+        period: Duration,
+        stop: CancellationToken,
+    ) {
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => return,
+            () = known => {}
+        }
+        loop {
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => return,
+                () = self.update_addresses() => {}
+            }
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = tokio::time::sleep(period) => {}
+            }
+        }
+    }
+
+    async fn update_addresses(&self) {
+        let nodes = self.cloud.state().nodes();
+        // All at once: one list of machines answers the questions of one moment.
+        let mut updates: FuturesUnordered<_> = (nodes.iter())
+            .filter(|node| !node.has_taint(names::TAINT_UNINITIALIZED))
+            .map(|node| async move {
+                let Existence::Present(instance) = self.cloud.instance(node).await else {
+                    tracing::debug!(node = node.name(), "addresses not looked at: the machine is not known");
+                    return;
+                };
+                match self.write_addresses(node, &instance.addresses).await {
+                    Err(Error::Api(error)) if error.is_conflict() || error.is_not_found() => {
+                        tracing::debug!(%error, "addresses are left to the next round");
+                    }
+                    Err(error) => tracing::warn!(node = node.name(), %error, "addresses not updated"),
+                    Ok(_) => {}
+                }
+            })
+            .collect();
+        while updates.next().await.is_some() {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(value: Value) -> Node {
+        serde_json::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn older_labels_lead() {
+        let rows = [
+            (json!({}), vec![]),
+            (json!({names::LABEL_ZONE: "1"}), vec![]),
+            (json!({names::LABEL_ZONE_BETA: "1", names::LABEL_ZONE: "1"}), vec![]),
+            (json!({names::LABEL_ZONE_BETA: "1"}), vec![(names::LABEL_ZONE, "1")]),
+            (
+                json!({names::LABEL_REGION_BETA: "a", names::LABEL_REGION: "b",
+                       names::LABEL_INSTANCE_TYPE_BETA: "s"}),
+                vec![(names::LABEL_INSTANCE_TYPE, "s"), (names::LABEL_REGION, "a")],
+            ),
+        ];
+        for (labels, expected) in rows {
+            let node = node(json!({"metadata": {"name": "n1", "labels": labels}}));
+            let fixes = label_fixes(&node);
+            assert_eq!(fixes, expected.iter().map(|(k, v)| (*k, (*v).to_owned())).collect());
+            assert_eq!(needs_work(&node), !expected.is_empty());
+        }
+    }
+
+    #[test]
+    fn initialising_is_one_conditional_patch_that_keeps_other_taints() {
+        let node = node(json!({
+            "metadata": {"name": "n1", "resourceVersion": "7"},
+            "spec": {"taints": [
+                {"key": names::TAINT_UNINITIALIZED, "value": "true", "effect": "NoSchedule"},
+                {"key": "mine", "value": "x", "effect": "NoExecute", "timeAdded": "2026-01-01T00:00:00Z"},
+            ]},
+        }));
+        let instance = Instance {
+            provider_id: "azure:///vm".into(),
+            instance_type: "Standard_D2s_v5".into(),
+            zone: String::new(),
+            region: "westus2".into(),
+            addresses: vec![],
+            shut_down: false,
+        };
+        assert_eq!(
+            initialisation(&node, &instance),
+            json!({
+                "metadata": {"resourceVersion": "7", "labels": {
+                    "node.kubernetes.io/instance-type": "Standard_D2s_v5",
+                    "beta.kubernetes.io/instance-type": "Standard_D2s_v5",
+                    "topology.kubernetes.io/region": "westus2",
+                    "failure-domain.beta.kubernetes.io/region": "westus2",
+                }},
+                "spec": {"providerID": "azure:///vm", "taints": [
+                    {"key": "mine", "value": "x", "effect": "NoExecute", "timeAdded": "2026-01-01T00:00:00Z"},
+                ]},
+            })
+        );
+    }
+}

@@ -1,0 +1,204 @@
+//! The addresses of a node: what the cloud says, what the kubelet asked for, and what is there
+//! (`spec/nodes.md` 2.1 and 8.5).
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use k8s::{Node, NodeAddress, names};
+
+const HOSTNAME: &str = "Hostname";
+
+/// The kubelet asked for an address that the machine does not have.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "annotation {} of node {node} asks for {asked:?}, which is not among the machine's addresses \
+     ({available}); correct the kubelet's --node-ip",
+    names::ANNOTATION_PROVIDED_NODE_IP
+)]
+pub struct ProvidedAddressMissing {
+    /// The node.
+    pub node: String,
+    /// The address that was asked for.
+    pub asked: String,
+    /// The machine's addresses, separated by commas.
+    pub available: String,
+}
+
+/// The addresses that a node should have, from those of its machine.
+///
+/// A host name that the node has stays when the cloud names none. The addresses that the kubelet asked
+/// for come first, in its order; others of the same types are left out.
+pub(crate) fn desired(
+    node: &Node,
+    cloud: &[NodeAddress],
+) -> Result<Vec<NodeAddress>, ProvidedAddressMissing> {
+    let mut addresses = cloud.to_vec();
+    if !cloud.iter().any(|address| address.kind == HOSTNAME) {
+        addresses.extend(node.status.addresses.iter().filter(|a| a.kind == HOSTNAME).cloned());
+    }
+    let annotations = node.metadata.annotations.as_ref();
+    let Some(provided) = annotations.and_then(|all| all.get(names::ANNOTATION_PROVIDED_NODE_IP)) else {
+        return Ok(addresses);
+    };
+    let mut chosen: Vec<NodeAddress> = Vec::new();
+    for asked in provided.split(',').map(str::trim) {
+        let matching = asked.parse().ok().map(|asked| {
+            addresses.iter().filter(move |address| ip(&address.address) == Some(asked)).collect::<Vec<_>>()
+        });
+        match matching {
+            Some(matching) if !matching.is_empty() => chosen.extend(matching.into_iter().cloned()),
+            _ => {
+                let available: Vec<_> = addresses.iter().map(|address| address.address.as_str()).collect();
+                return Err(ProvidedAddressMissing {
+                    node: node.name().to_owned(),
+                    asked: asked.to_owned(),
+                    available: available.join(", "),
+                });
+            }
+        }
+    }
+    let matched = chosen.len();
+    for address in addresses {
+        if !chosen.iter().take(matched).any(|other| other.kind == address.kind) {
+            chosen.push(address);
+        }
+    }
+    Ok(chosen)
+}
+
+fn ip(text: &str) -> Option<IpAddr> {
+    text.parse().ok()
+}
+
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Family {
+    V4,
+    V6,
+    Name,
+}
+
+/// Whether two lists differ: in any address of any type and family, or in the order within one.
+///
+/// The order between types does not count, so that programs that list them differently do not write
+/// against each other. Upstream keeps one address a type while comparing, and misses changes of others.
+pub(crate) fn differ(old: &[NodeAddress], new: &[NodeAddress]) -> bool {
+    grouped(old) != grouped(new)
+}
+
+fn grouped(addresses: &[NodeAddress]) -> BTreeMap<(&str, Family), Vec<&str>> {
+    let mut groups: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for address in addresses {
+        let family = match ip(&address.address) {
+            Some(IpAddr::V4(_)) => Family::V4,
+            Some(IpAddr::V6(_)) => Family::V6,
+            None => Family::Name,
+        };
+        groups.entry((address.kind.as_str(), family)).or_default().push(address.address.as_str());
+    }
+    groups
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    type Pairs<'a> = &'a [(&'a str, &'a str)];
+
+    fn list(addresses: Pairs<'_>) -> Vec<NodeAddress> {
+        (addresses.iter())
+            .map(|(kind, address)| NodeAddress { kind: (*kind).to_owned(), address: (*address).to_owned() })
+            .collect()
+    }
+
+    fn node(provided: Option<&str>, existing: &[(&str, &str)]) -> Node {
+        let mut node: Node = serde_json::from_value(json!({"metadata": {"name": "n1"}})).unwrap();
+        node.status.addresses = list(existing);
+        if let Some(provided) = provided {
+            let annotation = (names::ANNOTATION_PROVIDED_NODE_IP.to_owned(), provided.to_owned());
+            node.metadata.annotations = Some([annotation].into());
+        }
+        node
+    }
+
+    #[test]
+    fn the_cloud_is_believed_and_a_host_name_is_kept() {
+        let cloud = list(&[("InternalIP", "10.0.0.4"), ("Hostname", "vm1")]);
+        assert_eq!(desired(&node(None, &[("Hostname", "old")]), &cloud), Ok(cloud.clone()));
+        let bare = list(&[("InternalIP", "10.0.0.4")]);
+        let with_name = list(&[("InternalIP", "10.0.0.4"), ("Hostname", "old")]);
+        let existing = [("Hostname", "old"), ("InternalIP", "10.0.0.9")];
+        assert_eq!(desired(&node(None, &existing), &bare), Ok(with_name));
+    }
+
+    #[test]
+    fn provided_addresses_come_first_and_displace_their_type() {
+        let cloud = list(&[
+            ("InternalIP", "10.0.0.4"),
+            ("InternalIP", "10.0.0.5"),
+            ("InternalIP", "fd00::5"),
+            ("Hostname", "vm1"),
+            ("ExternalIP", "20.0.0.1"),
+        ]);
+        let rows: [(&str, Pairs<'_>); 3] = [
+            ("10.0.0.5", &[("InternalIP", "10.0.0.5"), ("Hostname", "vm1"), ("ExternalIP", "20.0.0.1")]),
+            (
+                "fd00:0::5, 10.0.0.4",
+                &[
+                    ("InternalIP", "fd00::5"),
+                    ("InternalIP", "10.0.0.4"),
+                    ("Hostname", "vm1"),
+                    ("ExternalIP", "20.0.0.1"),
+                ],
+            ),
+            (
+                "20.0.0.1",
+                &[
+                    ("ExternalIP", "20.0.0.1"),
+                    ("InternalIP", "10.0.0.4"),
+                    ("InternalIP", "10.0.0.5"),
+                    ("InternalIP", "fd00::5"),
+                    ("Hostname", "vm1"),
+                ],
+            ),
+        ];
+        for (provided, expected) in rows {
+            assert_eq!(desired(&node(Some(provided), &[]), &cloud), Ok(list(expected)), "{provided}");
+        }
+        for missing in ["10.0.0.6", "10.0.0.4,fd00::6", "vm1", ""] {
+            let error = desired(&node(Some(missing), &[]), &cloud).unwrap_err().to_string();
+            assert!(error.contains("n1") && error.contains("10.0.0.4, 10.0.0.5"), "{error}");
+        }
+    }
+
+    #[test]
+    fn changes_are_seen_by_type_and_family() {
+        let old = [("InternalIP", "10.0.0.4"), ("InternalIP", "fd00::4"), ("Hostname", "vm1")];
+        let rows: [(&str, Pairs<'_>, bool); 6] = [
+            ("same", &old, false),
+            (
+                "types in another order",
+                &[("Hostname", "vm1"), ("InternalIP", "10.0.0.4"), ("InternalIP", "fd00::4")],
+                false,
+            ),
+            (
+                "first of two of a type",
+                &[("InternalIP", "10.0.0.5"), ("InternalIP", "fd00::4"), ("Hostname", "vm1")],
+                true,
+            ),
+            (
+                "one of the other family",
+                &[("InternalIP", "10.0.0.4"), ("InternalIP", "fd00::5"), ("Hostname", "vm1")],
+                true,
+            ),
+            ("one fewer", &old[..2], true),
+            ("name", &[old[0], old[1], ("Hostname", "vm2")], true),
+        ];
+        for (name, new, expected) in rows {
+            assert_eq!(differ(&list(&old), &list(new)), expected, "{name}");
+        }
+        let two = |a, b| list(&[("InternalIP", a), ("InternalIP", b)]);
+        assert!(differ(&two("10.0.0.4", "10.0.0.5"), &two("10.0.0.5", "10.0.0.4")), "the first one is used");
+    }
+}

@@ -1,0 +1,191 @@
+//! Which nodes carry load balancers' traffic, and which changes of them matter
+//! (`spec/nodes.md` 2.4, `spec/load-balancer.md` 0.5).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use k8s::{Node, is_deleting, names};
+
+/// Whether a node belongs behind load balancers, as the generic service controller sees it: not being
+/// deleted, not excluded by label, not about to be removed by the autoscaler. Readiness is no part of it,
+/// because probes tell that.
+pub(crate) fn is_member(node: &Node) -> bool {
+    !is_deleting(&node.metadata) && !is_excluded(node) && !node.has_taint(names::TAINT_TO_BE_DELETED)
+}
+
+/// Whether the exclusion label keeps a node out: it is there, and its value is not a form of `false`.
+fn is_excluded(node: &Node) -> bool {
+    node.label(names::LABEL_EXCLUDE_FROM_LOAD_BALANCERS).is_some_and(|value| go_bool(value) != Some(false))
+}
+
+/// A boolean as Go's `strconv.ParseBool` reads it.
+fn go_bool(text: &str) -> Option<bool> {
+    match text {
+        "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),
+        "0" | "f" | "F" | "false" | "FALSE" | "False" => Some(false),
+        _ => None,
+    }
+}
+
+/// What of a node decides about its place in pools.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Member {
+    provider_id: String,
+    managed: bool,
+    control_plane: bool,
+    resource_group: Option<String>,
+    addresses: Vec<String>,
+}
+
+impl Member {
+    fn of(node: &Node) -> Self {
+        let mut addresses: Vec<String> = (node.status.addresses.iter())
+            .filter(|address| address.kind == "InternalIP")
+            .map(|address| address.address.clone())
+            .collect();
+        addresses.sort_unstable();
+        Self {
+            provider_id: node.spec.provider_id.clone(),
+            managed: node.is_managed(),
+            control_plane: node.is_control_plane(),
+            resource_group: node.label(names::LABEL_RESOURCE_GROUP).map(str::to_lowercase),
+            addresses,
+        }
+    }
+}
+
+/// Whether the change of a node calls for a new look at all load balancers.
+///
+/// Upstream looks at the exclusion label and the provider id. The other members of [`Member`] decide about
+/// pools just as much, and change as rarely. Readiness and the autoscaler's taint do not trigger
+/// (NODE-087).
+pub(crate) fn membership_changed(old: &Node, new: &Node) -> bool {
+    old.metadata.uid != new.metadata.uid
+        || is_excluded(old) != is_excluded(new)
+        || Member::of(old) != Member::of(new)
+}
+
+/// The nodes behind load balancers at one moment; equal sets need no work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NodeSet(BTreeMap<String, Member>);
+
+impl NodeSet {
+    pub fn of(nodes: &[Arc<Node>]) -> Self {
+        Self(
+            (nodes.iter())
+                .filter(|node| is_member(node))
+                .map(|node| (node.name().to_owned(), Member::of(node)))
+                .collect(),
+        )
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn node(labels: Value, more: Value) -> Node {
+        let mut object = json!({
+            "metadata": {"name": "n1", "uid": "1", "labels": labels},
+            "spec": {"providerID": "azure:///a"},
+            "status": {"conditions": [{"type": "Ready", "status": "True"}],
+                       "addresses": [{"type": "InternalIP", "address": "10.0.0.4"}]},
+        });
+        for (section, members) in more.as_object().unwrap() {
+            for (member, value) in members.as_object().unwrap() {
+                object[section][member] = value.clone();
+            }
+        }
+        serde_json::from_value(object).unwrap()
+    }
+
+    const EXCLUDE: &str = names::LABEL_EXCLUDE_FROM_LOAD_BALANCERS;
+
+    #[test]
+    fn node_088_members_of_load_balancers() {
+        let rows = [
+            ("plain", node(json!({}), json!({})), true),
+            ("excluded", node(json!({EXCLUDE: "true"}), json!({})), false),
+            ("excluded by a word", node(json!({EXCLUDE: "maybe"}), json!({})), false),
+            ("excluded by nothing", node(json!({EXCLUDE: ""}), json!({})), false),
+            ("false", node(json!({EXCLUDE: "false"}), json!({})), true),
+            ("False", node(json!({EXCLUDE: "False"}), json!({})), true),
+            ("0", node(json!({EXCLUDE: "0"}), json!({})), true),
+            ("fALSE", node(json!({EXCLUDE: "fALSE"}), json!({})), false),
+            (
+                "autoscaler",
+                node(
+                    json!({}),
+                    json!({"spec": {"taints": [{"key": "ToBeDeletedByClusterAutoscaler", "effect": "NoSchedule"}]}}),
+                ),
+                false,
+            ),
+            (
+                "deleting",
+                node(json!({}), json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}})),
+                false,
+            ),
+            (
+                "not ready",
+                node(json!({}), json!({"status": {"conditions": [{"type": "Ready", "status": "False"}]}})),
+                true,
+            ),
+        ];
+        for (name, node, expected) in rows {
+            assert_eq!(is_member(&node), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn node_087_changes_that_call_for_a_look_at_all_load_balancers() {
+        let old = node(json!({}), json!({}));
+        let rows = [
+            (
+                "readiness",
+                node(json!({}), json!({"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}})),
+                false,
+            ),
+            (
+                "autoscaler",
+                node(
+                    json!({}),
+                    json!({"spec": {"taints": [{"key": "ToBeDeletedByClusterAutoscaler", "effect": "NoSchedule"}]}}),
+                ),
+                false,
+            ),
+            ("other label", node(json!({"zone": "1"}), json!({})), false),
+            ("exclusion false", node(json!({EXCLUDE: "false"}), json!({})), false),
+            ("exclusion", node(json!({EXCLUDE: "true"}), json!({})), true),
+            ("provider id", node(json!({}), json!({"spec": {"providerID": "azure:///b"}})), true),
+            ("unmanaged", node(json!({names::LABEL_MANAGED: "False"}), json!({})), true),
+            ("resource group", node(json!({names::LABEL_RESOURCE_GROUP: "other"}), json!({})), true),
+            (
+                "address",
+                node(
+                    json!({}),
+                    json!({"status": {"addresses": [{"type": "InternalIP", "address": "10.0.0.5"}]}}),
+                ),
+                true,
+            ),
+            ("another machine of that name", node(json!({}), json!({"metadata": {"uid": "2"}})), true),
+        ];
+        for (name, new, expected) in rows {
+            assert_eq!(membership_changed(&old, &new), expected, "{name}");
+            assert_eq!(membership_changed(&new, &old), expected, "{name}, the other way");
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! What happens inside, for whoever counts it.
+
+use std::time::Duration;
+
+/// Receives figures as they arise. Every method does nothing unless implemented; none may block.
+///
+/// The names follow the metrics that upstream exports (`spec/observability.md` section 4).
+pub trait Observer: Send + Sync + 'static {
+    /// A key entered a queue (`workqueue_adds_total`); `depth` keys are ready now (`workqueue_depth`).
+    fn queue_added(&self, _queue: &'static str, _depth: usize) {}
+    /// A worker took a key that had been ready for this long (`workqueue_queue_duration_seconds`).
+    fn queue_taken(&self, _queue: &'static str, _waited: Duration, _depth: usize) {}
+    /// A worker ended after this long (`workqueue_work_duration_seconds`).
+    fn queue_worked(&self, _queue: &'static str, _worked: Duration) {}
+    /// A key failed and waits for its back-off (`workqueue_retries_total`).
+    fn queue_retried(&self, _queue: &'static str) {}
+    /// All load balancers were brought to a new set of nodes, or that failed
+    /// (`service_controller_nodesync_latency_seconds`, `service_controller_nodesync_error_total`,
+    /// `service_controller_loadbalancer_sync_total`).
+    fn nodes_synced(&self, _took: Duration, _succeeded: bool) {}
+    /// A node lost its uninitialized taint at this age
+    /// (`node_controller_cloud_provider_taint_removal_delay_seconds`).
+    fn taint_removed(&self, _age: Duration) {}
+    /// A node was first synced whole at this age (`node_controller_initial_node_sync_delay_seconds`).
+    fn node_initialized(&self, _age: Duration) {}
+    /// This process leads, or does no longer (`leader_election_master_status`).
+    fn leading(&self, _lease: &str, _leads: bool) {}
+    /// A renewal took the slow path, with a read before the write (`leader_election_slowpath_total`).
+    fn leader_election_slow_path(&self, _lease: &str) {}
+    /// A controller started or ended (`running_managed_controllers`).
+    fn controller_running(&self, _controller: &'static str, _running: bool) {}
+    /// An event was dropped, because too many waited or by the limit per object.
+    fn event_dropped(&self) {}
+}
+
+/// Counts nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoObserver;
+
+impl Observer for NoObserver {}

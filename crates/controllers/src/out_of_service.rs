@@ -1,0 +1,128 @@
+//! The out-of-service taint of nodes that are shut down, so that their pods and volumes move at once
+//! (`spec/nodes.md` section 3).
+//!
+//! Upstream puts it on every node that is not ready and has the shutdown taint, and removes any such
+//! taint from a ready node, an operator's included. Here it carries a value by which it is known again,
+//! and only that one is removed (LB-362).
+
+use std::sync::Arc;
+
+use k8s::{Node, Taint, names};
+use kube::{Api, Client};
+
+use crate::cloud::Cloud;
+use crate::queue::Next;
+use crate::taints::{add, edit_taints, remove};
+
+/// The value that says whose taint it is.
+const VALUE: &str = "cloud-controller-manager";
+
+const EFFECT: &str = "NoExecute";
+
+fn is_out_of_service(taint: &Taint) -> bool {
+    taint.key == names::TAINT_OUT_OF_SERVICE && taint.effect == EFFECT
+}
+
+/// Whether nobody but a cloud controller manager can have put the taint there: it has our value, or it
+/// has none, as upstream's, and came with the shutdown taint.
+fn is_ours(taint: &Taint, beside_shutdown: bool) -> bool {
+    is_out_of_service(taint) && (taint.value == VALUE || (taint.value.is_empty() && beside_shutdown))
+}
+
+fn has_shutdown(taints: &[Taint]) -> bool {
+    taints.iter().any(|taint| taint.key == names::TAINT_SHUTDOWN)
+}
+
+/// Brings a node's taints in order; returns whether that changed them.
+fn edit(ready: bool, taints: &mut Vec<Taint>) -> bool {
+    let shutdown = has_shutdown(taints);
+    if ready {
+        remove(taints, |taint| is_ours(taint, shutdown))
+    } else if shutdown {
+        let taint = Taint {
+            key: names::TAINT_OUT_OF_SERVICE.to_owned(),
+            value: VALUE.to_owned(),
+            effect: EFFECT.to_owned(),
+            time_added: None,
+        };
+        add(taints, taint)
+    } else {
+        false
+    }
+}
+
+/// Whether a node needs this work.
+pub(crate) fn needs_work(node: &Node) -> bool {
+    (node.has_taint(names::TAINT_SHUTDOWN) || node.has_taint(names::TAINT_OUT_OF_SERVICE))
+        && edit(node.is_ready(), &mut node.spec.taints.clone())
+}
+
+/// Sets and removes the taint.
+pub(crate) struct OutOfService {
+    api: Api<Node>,
+    cloud: Arc<dyn Cloud>,
+}
+
+impl OutOfService {
+    pub fn new(client: Client, cloud: Arc<dyn Cloud>) -> Self {
+        Self { api: Api::all(client), cloud }
+    }
+
+    /// Works on one node.
+    pub async fn reconcile(&self, name: &str) -> Next {
+        let Some(node) = self.cloud.state().node(name) else { return Next::Done };
+        let ready = node.is_ready();
+        match edit_taints(&self.api, &node, |taints| edit(ready, taints)).await {
+            Ok(changed) => {
+                if changed {
+                    tracing::info!(node = name, ready, "the out-of-service taint was changed");
+                }
+                Next::Done
+            }
+            Err(error) if error.is_not_found() => Next::Done,
+            Err(error) => {
+                tracing::warn!(node = name, %error, "the out-of-service taint was not changed");
+                Next::Retry
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn taint(key: &str, value: &str, effect: &str) -> Taint {
+        Taint { key: key.to_owned(), value: value.to_owned(), effect: effect.to_owned(), time_added: None }
+    }
+
+    #[test]
+    fn lb_362_only_our_own_taint_is_removed() {
+        let shutdown = || taint(names::TAINT_SHUTDOWN, "", "NoSchedule");
+        let out = |value| taint(names::TAINT_OUT_OF_SERVICE, value, "NoExecute");
+        let foreign = || taint("example.com/x", "", "NoExecute");
+        let rows = [
+            ("ready, nothing", true, vec![], vec![]),
+            ("ready, operator's, no value", true, vec![out("")], vec![out("")]),
+            ("ready, operator's, a value", true, vec![out("nodeshutdown")], vec![out("nodeshutdown")]),
+            ("ready, ours", true, vec![foreign(), out(VALUE)], vec![foreign()]),
+            ("ready, upstream's", true, vec![shutdown(), out("")], vec![shutdown()]),
+            (
+                "ready, operator's beside shutdown",
+                true,
+                vec![shutdown(), out("nodeshutdown")],
+                vec![shutdown(), out("nodeshutdown")],
+            ),
+            ("not ready", false, vec![foreign()], vec![foreign()]),
+            ("not ready, ours without shutdown", false, vec![out(VALUE)], vec![out(VALUE)]),
+            ("shut down", false, vec![shutdown()], vec![shutdown(), out(VALUE)]),
+            ("shut down, there", false, vec![shutdown(), out("")], vec![shutdown(), out("")]),
+        ];
+        for (name, ready, before, after) in rows {
+            let mut taints = before.clone();
+            let changed = edit(ready, &mut taints);
+            assert_eq!(taints, after, "{name}");
+            assert_eq!(changed, before != after, "{name}");
+        }
+    }
+}

@@ -1,0 +1,382 @@
+//! The lease on the cluster's Azure resources, which programs of different owners (this one, the AKS
+//! resource provider) hold while they write shared resources
+//! (`spec/load-balancer.md` 2.1, `spec/azure-client.md` 9.2).
+//!
+//! Upstream takes and releases it around every operation, with five calls each. Here the first operation
+//! takes it, all that run meanwhile share it, it is renewed while they last, and it is released a few
+//! seconds after the last one.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use k8s::ObjectMeta;
+use k8s::api::api::coordination::v1::{Lease, LeaseSpec};
+use k8s::api::apimachinery::pkg::apis::meta::v1::MicroTime;
+use kube::api::PostParams;
+use kube::{Api, Client};
+use parking_lot::Mutex;
+use provider::ServiceError;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::api::{ApiError, call};
+use crate::clock::Clock;
+use crate::cloud::Cloud;
+
+/// Where the Lease is, who holds it, and for how long; fixed, because other programs know them.
+const NAMESPACE: &str = "kube-system";
+const NAME: &str = "aks-managed-resource-locker";
+const HOLDER: &str = "cloud-controller-manager";
+const DURATION_SECONDS: i32 = 900;
+const PREVIOUS_HOLDER: &str = "aks-managed-resource-locker-previous-holder";
+
+/// A held lease is renewed after a third of its duration.
+const RENEW_AFTER: Duration = Duration::from_secs(300);
+
+/// How long the lease is kept after the last operation, for the next one.
+const IDLE: Duration = Duration::from_secs(3);
+
+/// How often a write is tried again when somebody else has written meanwhile.
+const ATTEMPTS: u32 = 3;
+
+/// Why the lease was not had.
+#[derive(Debug, Clone, thiserror::Error)]
+enum LockError {
+    #[error(
+        "lease {NAMESPACE}/{NAME} is held by {holder:?} until {until}: another component works on the same \
+         resources, and this goes on when it is done or its lease has expired"
+    )]
+    Held { holder: String, until: String },
+    #[error("lease {NAMESPACE}/{NAME}: {0}")]
+    Api(Arc<ApiError>),
+}
+
+/// The lease on the cluster's Azure resources; clones share it.
+#[derive(Clone)]
+pub(crate) struct ResourceLease(Arc<Shared>);
+
+struct Shared {
+    api: Api<Lease>,
+    clock: Clock,
+    cloud: Arc<dyn Cloud>,
+    /// Serialises calls; holds when the lease was last taken or renewed, while it is held.
+    held: tokio::sync::Mutex<Held>,
+    users: Mutex<Users>,
+    changed: Notify,
+}
+
+#[derive(Default)]
+struct Held {
+    renewed: Option<Instant>,
+    failed: Option<(Instant, LockError)>,
+}
+
+struct Users {
+    count: usize,
+    idle_since: Instant,
+}
+
+/// The lease is held while this lives.
+pub(crate) struct Guard(Arc<Shared>);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        let mut users = self.0.users.lock();
+        users.count -= 1;
+        if users.count == 0 {
+            users.idle_since = Instant::now();
+            self.0.changed.notify_one();
+        }
+    }
+}
+
+impl ResourceLease {
+    pub fn new(client: Client, clock: Clock, cloud: Arc<dyn Cloud>) -> Self {
+        Self(Arc::new(Shared {
+            api: Api::namespaced(client, NAMESPACE),
+            clock,
+            cloud,
+            held: tokio::sync::Mutex::default(),
+            users: Mutex::new(Users { count: 0, idle_since: Instant::now() }),
+            changed: Notify::new(),
+        }))
+    }
+
+    /// Holds the lease for an operation; fails when another program holds it.
+    pub async fn hold(&self, operation: &str) -> Result<Guard, ServiceError> {
+        let asked = Instant::now();
+        // Counted before the wait, so that the keeper does not release in between.
+        let guard = self.enter();
+        let mut held = self.0.held.lock().await;
+        let outcome = match &held.failed {
+            // Of all that wait together, one asks.
+            Some((at, error)) if *at >= asked => Err(error.clone()),
+            _ if held.renewed.is_some_and(|at| at.elapsed() < RENEW_AFTER) => Ok(()),
+            _ => self.0.acquire(&mut held).await,
+        };
+        match outcome {
+            Ok(()) => Ok(guard),
+            Err(error) => Err(ServiceError::Retry {
+                message: format!(
+                    "{operation}: failed to lock the Azure resources, tried again with back-off: {error}"
+                ),
+                after: None,
+                notices: vec![],
+            }),
+        }
+    }
+
+    fn enter(&self) -> Guard {
+        self.0.users.lock().count += 1;
+        Guard(Arc::clone(&self.0))
+    }
+
+    /// Renews the lease while it is used and releases it when it is not, until `stop`; then releases it.
+    pub async fn keep(self, stop: CancellationToken) {
+        loop {
+            let wake = self.0.next_wake().await;
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                () = self.0.changed.notified() => {}
+                () = sleep_until(wake) => {}
+            }
+            self.0.tend().await;
+        }
+        let mut held = self.0.held.lock().await;
+        if held.renewed.is_some() {
+            self.0.release(&mut held).await;
+        }
+    }
+}
+
+async fn sleep_until(wake: Option<Instant>) {
+    match wake {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}
+
+impl Shared {
+    async fn next_wake(&self) -> Option<Instant> {
+        let renewed = self.held.lock().await.renewed?;
+        let users = self.users.lock();
+        Some(if users.count == 0 { users.idle_since + IDLE } else { renewed + RENEW_AFTER })
+    }
+
+    async fn tend(&self) {
+        let mut held = self.held.lock().await;
+        let Some(renewed) = held.renewed else { return };
+        let (used, idle) = {
+            let users = self.users.lock();
+            (users.count > 0, users.idle_since.elapsed())
+        };
+        if !used && idle >= IDLE {
+            self.release(&mut held).await;
+        } else if used
+            && renewed.elapsed() >= RENEW_AFTER
+            && let Err(error) = self.acquire(&mut held).await
+        {
+            // What runs goes on: every write to Azure is conditional.
+            tracing::error!(%error, "the lease on the Azure resources could not be renewed");
+        }
+    }
+
+    /// Takes the lease, or renews it.
+    async fn acquire(&self, held: &mut Held) -> Result<(), LockError> {
+        held.renewed = None;
+        let outcome = self.write_holder().await;
+        match &outcome {
+            Ok(()) => {
+                held.renewed = Some(Instant::now());
+                held.failed = None;
+                // The keeper must know when to renew or release.
+                self.changed.notify_one();
+            }
+            Err(error) => held.failed = Some((Instant::now(), error.clone())),
+        }
+        outcome
+    }
+
+    async fn write_holder(&self) -> Result<(), LockError> {
+        let mut attempt = 1;
+        loop {
+            let (lease, existed) = match self.read().await? {
+                Some(lease) => (lease, true),
+                None => (new_lease(), false),
+            };
+            let now = self.clock.now();
+            if let Some(until) = expiry(&lease, now)
+                && !holder(&lease).eq_ignore_ascii_case(HOLDER)
+            {
+                return Err(LockError::Held {
+                    holder: holder(&lease).to_owned(),
+                    until: format!("{until:.0}"),
+                });
+            }
+            let mut next = lease.clone();
+            let spec = next.spec.get_or_insert_default();
+            spec.holder_identity = Some(HOLDER.to_owned());
+            spec.lease_duration_seconds = spec.lease_duration_seconds.or(Some(DURATION_SECONDS));
+            spec.acquire_time = Some(MicroTime(now));
+            spec.renew_time = Some(MicroTime(now));
+            let params = PostParams::default();
+            let written = if existed {
+                call(|| "take".to_owned(), self.api.replace(NAME, &params, &next)).await
+            } else {
+                call(|| "create".to_owned(), self.api.create(&params, &next)).await
+            };
+            match written {
+                Ok(_) => {
+                    if another_held(&lease) {
+                        tracing::info!("another component held the Azure resources; observing them again");
+                        self.cloud.forget_observed();
+                    }
+                    return Ok(());
+                }
+                Err(error) if error.is_conflict() && attempt < ATTEMPTS => attempt += 1,
+                Err(error) => return Err(LockError::Api(Arc::new(error))),
+            }
+        }
+    }
+
+    /// Lets others have the lease. What fails here is only logged: the lease expires by itself.
+    async fn release(&self, held: &mut Held) {
+        held.renewed = None;
+        for _ in 0..ATTEMPTS {
+            let mut lease = match self.read().await {
+                Ok(Some(lease)) => lease,
+                Ok(None) => return,
+                Err(error) => {
+                    tracing::warn!(%error, "not released; it expires by itself");
+                    return;
+                }
+            };
+            if !holder(&lease).eq_ignore_ascii_case(HOLDER) || expiry(&lease, self.clock.now()).is_none() {
+                return;
+            }
+            lease.spec.get_or_insert_default().holder_identity = Some(String::new());
+            let annotations = lease.metadata.annotations.get_or_insert_default();
+            annotations.insert(PREVIOUS_HOLDER.to_owned(), HOLDER.to_owned());
+            let params = PostParams::default();
+            match call(|| "release".to_owned(), self.api.replace(NAME, &params, &lease)).await {
+                Ok(_) => return,
+                Err(error) if error.is_conflict() => {}
+                Err(error) => {
+                    tracing::warn!(
+                        %error,
+                        lease = NAME,
+                        "not released; it expires by itself, or remove the holder by hand"
+                    );
+                    return;
+                }
+            }
+        }
+    }
+
+    async fn read(&self) -> Result<Option<Lease>, LockError> {
+        call(|| "read".to_owned(), self.api.get_opt(NAME))
+            .await
+            .map_err(|error| LockError::Api(Arc::new(error)))
+    }
+}
+
+fn new_lease() -> Lease {
+    Lease {
+        metadata: ObjectMeta {
+            name: Some(NAME.to_owned()),
+            namespace: Some(NAMESPACE.to_owned()),
+            ..ObjectMeta::default()
+        },
+        spec: Some(LeaseSpec { lease_duration_seconds: Some(DURATION_SECONDS), ..LeaseSpec::default() }),
+    }
+}
+
+fn holder(lease: &Lease) -> &str {
+    lease.spec.as_ref().and_then(|spec| spec.holder_identity.as_deref()).unwrap_or_default()
+}
+
+/// Until when a lease is held; none when it has no holder or has expired.
+fn expiry(lease: &Lease, now: Timestamp) -> Option<Timestamp> {
+    let spec = lease.spec.as_ref()?;
+    if holder(lease).is_empty() {
+        return None;
+    }
+    let duration = SignedDuration::from_secs(spec.lease_duration_seconds.unwrap_or(0).into());
+    let until = spec.renew_time.as_ref()?.0.checked_add(duration).ok()?;
+    (now <= until).then_some(until)
+}
+
+/// Whether the lease says that its last holder was another program: one that released it, or one that
+/// let it expire. A lease without any annotation says nothing about who released it.
+fn another_held(lease: &Lease) -> bool {
+    let holder = holder(lease);
+    if !holder.is_empty() && !holder.eq_ignore_ascii_case(HOLDER) {
+        return true;
+    }
+    lease.metadata.annotations.as_ref().is_some_and(|annotations| {
+        !annotations.is_empty()
+            && !annotations.get(PREVIOUS_HOLDER).is_some_and(|holder| holder.eq_ignore_ascii_case(HOLDER))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn lease(spec: Value, annotations: Value) -> Lease {
+        serde_json::from_value(json!({"metadata": {"name": NAME, "annotations": annotations}, "spec": spec}))
+            .unwrap()
+    }
+
+    #[test]
+    fn when_a_lease_counts_as_held() {
+        let now: Timestamp = "2026-01-01T00:15:00Z".parse().unwrap();
+        let rows = [
+            ("no holder", json!({"renewTime": "2026-01-01T00:15:00Z", "leaseDurationSeconds": 900}), false),
+            (
+                "empty holder",
+                json!({"holderIdentity": "", "renewTime": "2026-01-01T00:15:00Z", "leaseDurationSeconds": 900}),
+                false,
+            ),
+            ("no renew time", json!({"holderIdentity": "aks-rp", "leaseDurationSeconds": 900}), false),
+            (
+                "held",
+                json!({"holderIdentity": "aks-rp", "renewTime": "2026-01-01T00:14:00Z", "leaseDurationSeconds": 900}),
+                true,
+            ),
+            (
+                "at its end",
+                json!({"holderIdentity": "aks-rp", "renewTime": "2026-01-01T00:00:00Z", "leaseDurationSeconds": 900}),
+                true,
+            ),
+            (
+                "expired",
+                json!({"holderIdentity": "aks-rp", "renewTime": "2025-12-31T23:59:59Z", "leaseDurationSeconds": 900}),
+                false,
+            ),
+        ];
+        for (name, spec, held) in rows {
+            assert_eq!(expiry(&lease(spec, json!({})), now).is_some(), held, "{name}");
+        }
+    }
+
+    #[test]
+    fn lb_041_when_another_program_has_held_it() {
+        for (annotations, expected) in [
+            (json!({}), false),
+            (json!({PREVIOUS_HOLDER: "cloud-controller-manager"}), false),
+            (json!({PREVIOUS_HOLDER: "Cloud-Controller-Manager"}), false),
+            (json!({PREVIOUS_HOLDER: "aks-rp"}), true),
+            (json!({"other": "x"}), true),
+        ] {
+            assert_eq!(another_held(&lease(json!({}), annotations.clone())), expected, "{annotations}");
+        }
+        let expired = lease(json!({"holderIdentity": "aks-rp"}), json!({PREVIOUS_HOLDER: HOLDER}));
+        assert!(another_held(&expired), "it never released");
+    }
+}

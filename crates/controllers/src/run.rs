@@ -1,0 +1,427 @@
+//! Starts the controllers that are asked for, and ends them.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s::{Node, ObjectKey, Service};
+use kube::{Api, Client};
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::clock::Clock;
+use crate::cloud::Cloud;
+use crate::events;
+use crate::health::{HealthCheck, HealthChecks};
+use crate::index::{NodeIndex, ServiceIndex};
+use crate::node::NodeController;
+use crate::node_lifecycle::NodeLifecycle;
+use crate::node_sync::NodeSync;
+use crate::observer::{NoObserver, Observer};
+use crate::out_of_service::OutOfService;
+use crate::queue::{Backoff, Queue, surface};
+use crate::resource_lease::ResourceLease;
+use crate::service::ServiceController;
+use crate::watch::watch as watch_objects;
+use crate::{node, out_of_service};
+
+/// Services worked on at a time. They wait for the cloud, which joins them into few writes, and for the
+/// API server's answers; each costs a few kilobytes meanwhile.
+const SERVICE_PARALLELISM: usize = 512;
+
+/// Nodes worked on at a time.
+const NODE_PARALLELISM: usize = 64;
+
+/// How long releasing leases and sending the last events may take after the controllers have ended. With
+/// the default of [`Options::drain`] it stays within the 30 s that Kubernetes gives a terminating pod.
+const CLOSING: Duration = Duration::from_secs(5);
+
+/// Which controllers run (`--controllers`, `spec/config-and-cli.md` 4.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Controllers {
+    /// `service-lb-controller`: load balancers.
+    pub service: bool,
+    /// `cloud-node-controller`: describes new nodes. Upstream's is inert by a defect; the Helm chart
+    /// switches it off, because the node manager does the same on each node.
+    pub cloud_node: bool,
+    /// `cloud-node-lifecycle-controller`: removes nodes whose machine is gone.
+    pub cloud_node_lifecycle: bool,
+}
+
+impl Default for Controllers {
+    /// All of them.
+    fn default() -> Self {
+        Self { service: true, cloud_node: true, cloud_node_lifecycle: true }
+    }
+}
+
+/// How the controllers run.
+#[derive(Clone)]
+pub struct Options {
+    /// Which ones.
+    pub controllers: Controllers,
+    /// How long the lifecycle controller rests between rounds (`--node-monitor-period`).
+    pub node_monitor_period: Duration,
+    /// How long the node controller rests between looks at all addresses
+    /// (`--node-status-update-frequency`).
+    pub node_status_update_frequency: Duration,
+    /// A label selector that nodes must fit (`--node-filter-requirements`); none for all.
+    pub node_selector: Option<String>,
+    /// Pause between the starts of controllers, with up to as much again at random
+    /// (`--controller-start-interval`).
+    pub start_interval: Duration,
+    /// How many Services are worked on at a time, at least one. They are joined into few writes by the
+    /// cloud, which is why this is large.
+    pub service_parallelism: usize,
+    /// Whether writes are guarded by the lease that this program shares with AKS
+    /// (`spec/load-balancer.md` 2.1).
+    pub resource_lease: bool,
+    /// How long running work may take to end after a stop.
+    pub drain: Duration,
+    /// The host's name, which events carry as part of their source; may be empty.
+    pub host: String,
+    /// The wall clock.
+    pub clock: Clock,
+    /// Seed of everything random.
+    pub seed: u64,
+    /// Where checks are added as controllers start.
+    pub health: HealthChecks,
+    /// Who counts.
+    pub observer: Arc<dyn Observer>,
+}
+
+impl Default for Options {
+    /// Upstream's defaults.
+    fn default() -> Self {
+        Self {
+            controllers: Controllers::default(),
+            node_monitor_period: Duration::from_secs(5),
+            node_status_update_frequency: Duration::from_secs(300),
+            node_selector: None,
+            start_interval: Duration::ZERO,
+            service_parallelism: SERVICE_PARALLELISM,
+            resource_lease: true,
+            drain: Duration::from_secs(20),
+            host: String::new(),
+            clock: Clock::system(),
+            seed: 0,
+            health: HealthChecks::default(),
+            observer: Arc::new(NoObserver),
+        }
+    }
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options")
+            .field("controllers", &self.controllers)
+            .field("node_monitor_period", &self.node_monitor_period)
+            .field("node_status_update_frequency", &self.node_status_update_frequency)
+            .field("node_selector", &self.node_selector)
+            .field("service_parallelism", &self.service_parallelism)
+            .field("resource_lease", &self.resource_lease)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why the controllers cannot run.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum Error {
+    /// A value makes no sense; the text names the flag and the remedy.
+    #[error("{0}")]
+    Options(String),
+}
+
+impl Options {
+    fn validate(&self) -> Result<(), Error> {
+        for (flag, period) in [
+            ("--node-monitor-period", self.node_monitor_period),
+            ("--node-status-update-frequency", self.node_status_update_frequency),
+        ] {
+            if period.is_zero() {
+                return Err(Error::Options(format!("{flag}=0s would never rest; give a longer time")));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Runs the enabled controllers until `stop`: then no new work is taken, what runs may end within
+/// [`Options::drain`], leases are released, and waiting events are sent.
+///
+/// Dropping the returned future instead abandons everything where it stands.
+pub async fn run(
+    client: Client,
+    cloud: Arc<dyn Cloud>,
+    options: Options,
+    stop: CancellationToken,
+) -> Result<(), Error> {
+    options.validate()?;
+    let controllers = options.controllers;
+    // What outlives the controllers, because they use it to the end.
+    let ended = CancellationToken::new();
+    let (recorder, writer) = events::recorder(
+        client.clone(),
+        options.clock.clone(),
+        options.host.clone(),
+        "cloud-controller-manager",
+        Arc::clone(&options.observer),
+    );
+    let mut services = JoinSet::new();
+    services.spawn(writer.run(ended.clone()));
+    let mut tasks = Tasks::new(&options, stop.clone());
+
+    let lease = (controllers.service && options.resource_lease)
+        .then(|| ResourceLease::new(client.clone(), options.clock.clone(), Arc::clone(&cloud)));
+    if let Some(lease) = &lease {
+        services.spawn(lease.clone().keep(ended.clone()));
+    }
+
+    let queue = |name| Queue::new(name, Backoff::NODES, Arc::clone(&options.observer));
+    let queues = Queues {
+        services: Queue::new("service", Backoff::SERVICES, Arc::clone(&options.observer)),
+        node_set: Queue::new("node", Backoff::SERVICES, Arc::clone(&options.observer)),
+        nodes: controllers.cloud_node.then(|| queue("Nodes")),
+        out_of_service: queue("out-of-service"),
+    };
+    let (nodes_synced, services_synced) = (watch::Sender::new(false), watch::Sender::new(false));
+    let nodes_known = wait_for(&nodes_synced);
+    let all_known = {
+        let (nodes, services) = (wait_for(&nodes_synced), wait_for(&services_synced));
+        async move { _ = tokio::join!(nodes, services) }
+    };
+    tasks.watch_nodes(&client, &cloud, &queues, nodes_synced);
+    if controllers.service {
+        tasks.watch_services(&client, &cloud, &queues, services_synced);
+    }
+
+    tasks.spawn({
+        let work = Arc::new(OutOfService::new(client.clone(), Arc::clone(&cloud)));
+        let (queue, stop, drain) = (queues.out_of_service.clone(), stop.clone(), options.drain);
+        queue.work(NODE_PARALLELISM, stop, drain, move |name: String| {
+            let work = Arc::clone(&work);
+            async move { work.reconcile(&name).await }
+        })
+    });
+    if controllers.service && tasks.pause().await {
+        let controller =
+            Arc::new(ServiceController::new(client.clone(), Arc::clone(&cloud), lease, &recorder));
+        let sync = NodeSync::new(Arc::clone(&cloud), Arc::clone(&controller), Arc::clone(&options.observer));
+        tasks.start_services(&queues, controller, Arc::new(sync), all_known);
+    }
+    if let Some(queue) = queues.nodes.clone()
+        && tasks.pause().await
+    {
+        let controller = NodeController::new(
+            client.clone(),
+            Arc::clone(&cloud),
+            recorder.speaking_for("cloud-node-controller"),
+            Arc::clone(&options.observer),
+            options.clock.clone(),
+        );
+        tasks.start_cloud_node(queue, Arc::new(controller), nodes_known);
+    }
+    if controllers.cloud_node_lifecycle && tasks.pause().await {
+        let recorder = recorder.speaking_for("cloud-node-lifecycle-controller");
+        let lifecycle = NodeLifecycle::new(client, Arc::clone(&cloud), recorder);
+        tasks.start_lifecycle(lifecycle);
+    }
+
+    tasks.join().await;
+    ended.cancel();
+    let closing = tokio::time::timeout(CLOSING, async {
+        while let Some(ended) = services.join_next().await {
+            surface(ended);
+        }
+    });
+    if closing.await.is_err() {
+        tracing::warn!("stopped without an answer from the API server; leases expire by themselves");
+    }
+    Ok(())
+}
+
+/// Ends when a watch has listed everything once.
+fn wait_for(synced: &watch::Sender<bool>) -> impl Future<Output = ()> + Send + use<> {
+    let mut synced = synced.subscribe();
+    async move {
+        // An error means that the watch has ended, which happens at the stop alone.
+        _ = synced.wait_for(|synced| *synced).await;
+    }
+}
+
+/// The queues that watches feed.
+struct Queues {
+    services: Queue<ObjectKey>,
+    node_set: Queue<()>,
+    nodes: Option<Queue<String>>,
+    out_of_service: Queue<String>,
+}
+
+/// Everything that runs until the stop.
+struct Tasks<'a> {
+    options: &'a Options,
+    stop: CancellationToken,
+    rng: SmallRng,
+    running: JoinSet<()>,
+    started: Vec<&'static str>,
+    first: bool,
+}
+
+impl<'a> Tasks<'a> {
+    fn new(options: &'a Options, stop: CancellationToken) -> Self {
+        let rng = SmallRng::seed_from_u64(options.seed);
+        Self { options, stop, rng, running: JoinSet::new(), started: vec![], first: true }
+    }
+
+    fn spawn(&mut self, task: impl Future<Output = ()> + Send + 'static) {
+        self.running.spawn(task);
+    }
+
+    /// Waits before the start of every controller but the first; false when the stop came.
+    async fn pause(&mut self) -> bool {
+        if !std::mem::take(&mut self.first) && !self.options.start_interval.is_zero() {
+            let pause = self.options.start_interval.mul_f64(1.0 + self.rng.random::<f64>());
+            tokio::select! {
+                () = self.stop.cancelled() => {}
+                () = tokio::time::sleep(pause) => {}
+            }
+        }
+        !self.stop.is_cancelled()
+    }
+
+    /// Says that a controller runs.
+    fn started(&mut self, check: &'static str, metric: &'static str) {
+        self.options.health.add(HealthCheck::new(check, || Ok(())));
+        self.options.observer.controller_running(metric, true);
+        self.started.push(metric);
+        tracing::info!(controller = check, "started");
+    }
+
+    fn watch_nodes(
+        &mut self,
+        client: &Client,
+        cloud: &Arc<dyn Cloud>,
+        queues: &Queues,
+        synced: watch::Sender<bool>,
+    ) {
+        let mut index = NodeIndex::new(cloud.state().clone());
+        let state = cloud.state().clone();
+        let (nodes, out_of_service) = (queues.nodes.clone(), queues.out_of_service.clone());
+        let node_set = queues.node_set.clone();
+        let on = move |event| {
+            let changes = index.on(event);
+            for changed in changes.touched {
+                if out_of_service::needs_work(&changed) {
+                    out_of_service.add(changed.name().to_owned());
+                }
+                if let Some(nodes) = &nodes
+                    && node::needs_work(&changed)
+                {
+                    nodes.add(changed.name().to_owned());
+                }
+            }
+            if changes.set_changed {
+                node_set.add(());
+            }
+            if state.nodes_synced() {
+                synced.send_replace(true);
+            }
+        };
+        let (api, selector): (Api<Node>, _) = (Api::all(client.clone()), self.options.node_selector.clone());
+        let stop = self.stop.clone();
+        self.spawn(async move { watch_objects(api, selector.as_deref(), "nodes", stop, on).await });
+    }
+
+    fn watch_services(
+        &mut self,
+        client: &Client,
+        cloud: &Arc<dyn Cloud>,
+        queues: &Queues,
+        synced: watch::Sender<bool>,
+    ) {
+        let mut index = ServiceIndex::new(cloud.state().clone());
+        let state = cloud.state().clone();
+        let queue = queues.services.clone();
+        let on = move |event| {
+            for key in index.on(event) {
+                queue.add(key);
+            }
+            if state.services_synced() {
+                synced.send_replace(true);
+            }
+        };
+        let api: Api<Service> = Api::all(client.clone());
+        let stop = self.stop.clone();
+        self.spawn(async move { watch_objects(api, None, "services", stop, on).await });
+    }
+
+    /// Services are worked on once all Services and nodes are known: before, a rule could seem unused
+    /// and a node gone.
+    fn start_services(
+        &mut self,
+        queues: &Queues,
+        controller: Arc<ServiceController>,
+        sync: Arc<NodeSync>,
+        all_known: impl Future<Output = ()> + Send + 'static,
+    ) {
+        let (services, node_set) = (queues.services.clone(), queues.node_set.clone());
+        let (stop, drain, parallelism) =
+            (self.stop.clone(), self.options.drain, self.options.service_parallelism);
+        self.spawn(async move {
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => return,
+                () = all_known => {}
+            }
+            sync.start_with_current();
+            let services = services.work(parallelism, stop.clone(), drain, move |key| {
+                let controller = Arc::clone(&controller);
+                async move { controller.reconcile(key).await }
+            });
+            let node_set = node_set.work(1, stop, drain, move |()| {
+                let sync = Arc::clone(&sync);
+                async move { sync.reconcile().await }
+            });
+            tokio::join!(services, node_set);
+        });
+        self.started("service-lb-controller", "service");
+    }
+
+    fn start_cloud_node(
+        &mut self,
+        queue: Queue<String>,
+        controller: Arc<NodeController>,
+        known: impl Future<Output = ()> + Send + 'static,
+    ) {
+        let (stop, drain) = (self.stop.clone(), self.options.drain);
+        self.spawn({
+            let controller = Arc::clone(&controller);
+            queue.work(NODE_PARALLELISM, stop.clone(), drain, move |name: String| {
+                let controller = Arc::clone(&controller);
+                async move { controller.reconcile(&name).await }
+            })
+        });
+        let period = self.options.node_status_update_frequency;
+        self.spawn(async move { controller.follow_addresses(known, period, stop).await });
+        self.started("cloud-node-controller", "cloud-node");
+    }
+
+    fn start_lifecycle(&mut self, lifecycle: NodeLifecycle) {
+        let (period, stop) = (self.options.node_monitor_period, self.stop.clone());
+        self.spawn(async move { lifecycle.run(period, stop).await });
+        self.started("cloud-node-lifecycle-controller", "cloud-node-lifecycle");
+    }
+
+    /// Waits for everything to end.
+    async fn join(mut self) {
+        while let Some(ended) = self.running.join_next().await {
+            surface(ended);
+        }
+        for controller in self.started {
+            self.options.observer.controller_running(controller, false);
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! The service controller: load balancers for Services of that type, and their removal
+//! (`spec/nodes.md` 2.4, `spec/load-balancer.md` 0.5).
+//!
+//! Hundreds of Services are worked on at a time. Each asks the cloud for itself; the cloud joins what
+//! waits into few writes.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s::{ObjectKey, Service};
+use kube::Client;
+use parking_lot::Mutex;
+use provider::{Notice, ServiceError};
+
+use crate::api::ApiError;
+use crate::cloud::Cloud;
+use crate::events::{EventType, Recorder, Reference};
+use crate::index::forget_irrelevant;
+use crate::node_set::is_member;
+use crate::queue::{Backoff, Next};
+use crate::resource_lease::ResourceLease;
+use crate::service_change::{needs_cleanup, needs_update};
+use crate::{finalizer, status};
+
+/// What the controller remembers of Services between runs.
+#[derive(Debug, Default)]
+struct Memory {
+    /// Services for which something may exist in the cloud, as they were when it was asked for. The only
+    /// trace of one that is deleted without its finalizer, or replaced under its name.
+    served: HashMap<ObjectKey, Arc<Service>>,
+    /// Services that were refused for good, as they were then.
+    refused: HashMap<ObjectKey, Arc<Service>>,
+}
+
+/// Why a Service is not in order.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    /// The cloud said so.
+    #[error("{doing}: {source}")]
+    Cloud {
+        /// What was being done.
+        doing: &'static str,
+        /// What was said.
+        source: ServiceError,
+    },
+    /// The lease on the Azure resources was not had.
+    #[error("{0}")]
+    Lease(ServiceError),
+    /// Kubernetes said so.
+    #[error(transparent)]
+    Kubernetes(#[from] ApiError),
+    /// The cloud reported success and no address.
+    #[error("failed to ensure load balancer: it has no address yet")]
+    NoAddress,
+}
+
+impl Failure {
+    fn source(&self) -> Option<&ServiceError> {
+        match self {
+            Self::Cloud { source, .. } | Self::Lease(source) => Some(source),
+            Self::Kubernetes(_) | Self::NoAddress => None,
+        }
+    }
+
+    fn is_refusal(&self) -> bool {
+        matches!(self.source(), Some(ServiceError::Refused { .. }))
+    }
+
+    fn notices(&self) -> &[Notice] {
+        match self.source() {
+            Some(ServiceError::Refused { notices, .. } | ServiceError::Retry { notices, .. }) => notices,
+            None => &[],
+        }
+    }
+
+    fn wait(&self) -> Option<Duration> {
+        match self.source() {
+            Some(ServiceError::Retry { after, .. }) => after.filter(|after| !after.is_zero()),
+            _ => None,
+        }
+    }
+}
+
+fn doing(doing: &'static str) -> impl FnOnce(ServiceError) -> Failure {
+    move |source| Failure::Cloud { doing, source }
+}
+
+/// The service controller.
+pub(crate) struct ServiceController {
+    client: Client,
+    cloud: Arc<dyn Cloud>,
+    lease: Option<ResourceLease>,
+    recorder: Recorder,
+    notices: Recorder,
+    memory: Mutex<Memory>,
+}
+
+impl ServiceController {
+    /// `recorder` speaks for any component; the controller makes its own of it.
+    pub fn new(
+        client: Client,
+        cloud: Arc<dyn Cloud>,
+        lease: Option<ResourceLease>,
+        recorder: &Recorder,
+    ) -> Self {
+        Self {
+            client,
+            cloud,
+            lease,
+            recorder: recorder.speaking_for("service-controller"),
+            notices: recorder.speaking_for("azure-cloud-provider"),
+            memory: Mutex::default(),
+        }
+    }
+
+    pub fn recorder(&self) -> &Recorder {
+        &self.recorder
+    }
+
+    pub fn lease(&self) -> Option<&ResourceLease> {
+        self.lease.as_ref()
+    }
+
+    /// The Services that have, or may have, a load balancer: not those that were refused.
+    pub fn served(&self) -> Vec<Arc<Service>> {
+        let mut served: Vec<_> = {
+            let memory = self.memory.lock();
+            let served = memory.served.iter().filter(|(key, _)| !memory.refused.contains_key(*key));
+            served.map(|(_, service)| Arc::clone(service)).collect()
+        };
+        served.sort_unstable_by_key(|service| service.key());
+        served
+    }
+
+    /// Works on one Service.
+    pub async fn reconcile(&self, key: ObjectKey) -> Next {
+        let service = self.cloud.state().service(&key);
+        let served = self.memory.lock().served.get(&key).cloned();
+        let current = match (service, served) {
+            (None, None) => {
+                self.memory.lock().refused.remove(&key);
+                return Next::Done;
+            }
+            (None, Some(served)) => return self.clean_up_after(&key, &served).await,
+            (Some(service), Some(served)) if service.metadata.uid != served.metadata.uid => {
+                let next = self.clean_up_after(&key, &served).await;
+                if next != Next::Done {
+                    return next;
+                }
+                service
+            }
+            (Some(service), _) => service,
+        };
+        let unwanted = !current.wants_load_balancer() || needs_cleanup(&current);
+        if !unwanted && self.is_refused(&key, &current) {
+            return Next::Done;
+        }
+        let outcome = if unwanted {
+            self.clean_up(&key, &current).await
+        } else {
+            self.memory.lock().refused.remove(&key);
+            self.ensure(&key, &current).await
+        };
+        match outcome {
+            Ok(()) => Next::Done,
+            Err(failure) => {
+                let message = format!("Error syncing load balancer: {failure}");
+                tracing::warn!(service = %key, error = %failure, "service not in order");
+                self.recorder.warning(current.as_ref(), "SyncLoadBalancerFailed", message);
+                self.tell(&current, failure.notices());
+                self.after_failure(&key, &current, &failure, unwanted)
+            }
+        }
+    }
+
+    fn after_failure(
+        &self,
+        key: &ObjectKey,
+        service: &Arc<Service>,
+        failure: &Failure,
+        cleanup: bool,
+    ) -> Next {
+        match (failure.is_refusal(), failure.wait()) {
+            // A deletion has no input that its owner could correct: it is tried on, slowly.
+            (true, _) if cleanup => Next::After(Backoff::SERVICES.max),
+            (true, _) => {
+                self.memory.lock().refused.insert(key.clone(), Arc::clone(service));
+                Next::Done
+            }
+            (false, Some(wait)) => Next::After(wait),
+            (false, None) => Next::Retry,
+        }
+    }
+
+    /// Whether a Service was refused as it is now. Only a change that matters makes it worth a try.
+    fn is_refused(&self, key: &ObjectKey, service: &Service) -> bool {
+        self.memory.lock().refused.get(key).is_some_and(|refused| !needs_update(refused, service))
+    }
+
+    async fn ensure(&self, key: &ObjectKey, service: &Arc<Service>) -> Result<(), Failure> {
+        self.recorder.normal(service.as_ref(), "EnsuringLoadBalancer", "Ensuring load balancer");
+        finalizer::add(&self.client, service).await?;
+        let state = self.cloud.state();
+        if !state.nodes().iter().any(|node| is_member(node)) {
+            let message = "There are no available nodes for LoadBalancer";
+            self.recorder.warning(service.as_ref(), "UnAvailableLoadBalancer", message);
+        }
+        let guard = match &self.lease {
+            Some(lease) => Some(lease.hold("ensure load balancer").await.map_err(Failure::Lease)?),
+            None => None,
+        };
+        self.memory.lock().served.insert(key.clone(), Arc::clone(service));
+        let ensured = self.cloud.ensure(service).await.map_err(doing("failed to ensure load balancer"))?;
+        drop(guard);
+        self.tell(service, &ensured.notices);
+        if ensured.addresses.is_empty() {
+            return Err(Failure::NoAddress);
+        }
+        self.recorder.normal(service.as_ref(), "EnsuredLoadBalancer", "Ensured load balancer");
+        // The watch may have brought a newer status meanwhile.
+        let latest = state.service(key).filter(|latest| latest.metadata.uid == service.metadata.uid);
+        status::write(&self.client, latest.as_ref().unwrap_or(service), &ensured.addresses).await?;
+        Ok(())
+    }
+
+    async fn clean_up(&self, key: &ObjectKey, service: &Arc<Service>) -> Result<(), Failure> {
+        self.delete(service).await?;
+        finalizer::remove_with_status(&self.client, service).await?;
+        self.forget(key);
+        forget_irrelevant(self.cloud.state(), key);
+        self.recorder.normal(service.as_ref(), "DeletedLoadBalancer", "Deleted load balancer");
+        Ok(())
+    }
+
+    /// Removes what was made for a Service that is not there any more.
+    async fn clean_up_after(&self, key: &ObjectKey, served: &Arc<Service>) -> Next {
+        match self.delete(served).await {
+            Ok(()) => {
+                self.forget(key);
+                self.recorder.normal(served.as_ref(), "DeletedLoadBalancer", "Deleted load balancer");
+                Next::Done
+            }
+            Err(failure) => {
+                let message = format!("Error deleting load balancer: {failure}");
+                tracing::warn!(service = %key, error = %failure, "load balancer not deleted");
+                self.recorder.warning(served.as_ref(), "DeleteLoadBalancerFailed", message);
+                self.tell(served, failure.notices());
+                self.after_failure(key, served, &failure, true)
+            }
+        }
+    }
+
+    async fn delete(&self, service: &Arc<Service>) -> Result<(), Failure> {
+        let exists = self.cloud.exists(service).await;
+        if exists.map_err(doing("failed to check if load balancer exists before cleanup"))? {
+            self.recorder.normal(service.as_ref(), "DeletingLoadBalancer", "Deleting load balancer");
+            let _guard = match &self.lease {
+                Some(lease) => Some(lease.hold("delete load balancer").await.map_err(Failure::Lease)?),
+                None => None,
+            };
+            let deleted = self.cloud.delete(service).await;
+            self.tell(service, &deleted.map_err(doing("failed to delete load balancer"))?);
+        }
+        Ok(())
+    }
+
+    fn forget(&self, key: &ObjectKey) {
+        let mut memory = self.memory.lock();
+        memory.served.remove(key);
+        memory.refused.remove(key);
+    }
+
+    /// Notices of the cloud become events on the Service that they are about.
+    fn tell(&self, service: &Service, notices: &[Notice]) {
+        for notice in notices {
+            let about = if notice.service == service.key() {
+                Reference::from(service)
+            } else if let Some(other) = self.cloud.state().service(&notice.service) {
+                Reference::from(other.as_ref())
+            } else {
+                continue;
+            };
+            let event_type = if notice.warning { EventType::Warning } else { EventType::Normal };
+            self.notices.record(about, event_type, notice.reason, notice.message.clone());
+        }
+    }
+}

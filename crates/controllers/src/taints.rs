@@ -1,0 +1,66 @@
+//! Writing taints (`spec/nodes.md` 2.5).
+
+use std::time::Duration;
+
+use k8s::{Node, Taint};
+use kube::Api;
+use kube::api::Patch;
+use serde_json::json;
+
+use crate::api::{ApiError, call, patch_params};
+
+/// How often, and how far apart, a write is tried when others write the same node.
+const ATTEMPTS: u32 = 5;
+const INTERVAL: Duration = Duration::from_millis(100);
+
+/// Changes a node's taints; returns whether anything was written.
+///
+/// `edit` gets the taints and says whether it changed them. The list is written whole, under the resource
+/// version that was read, so that no taint of anybody else is lost. The first try believes the node that
+/// is given, later ones read it again; a node that has another UID by then is left alone.
+pub(crate) async fn edit_taints(
+    api: &Api<Node>,
+    node: &Node,
+    edit: impl Fn(&mut Vec<Taint>) -> bool,
+) -> Result<bool, ApiError> {
+    let mut fresh: Option<Node> = None;
+    let mut attempt = 1;
+    loop {
+        let current = fresh.as_ref().unwrap_or(node);
+        let mut taints = current.spec.taints.clone();
+        if current.metadata.uid != node.metadata.uid || !edit(&mut taints) {
+            return Ok(false);
+        }
+        let name = node.name();
+        let patch = json!({
+            "metadata": {"resourceVersion": current.metadata.resource_version},
+            "spec": {"taints": taints},
+        });
+        let (params, patch) = (patch_params(), Patch::Strategic(patch));
+        match call(|| format!("write the taints of node {name}"), api.patch(name, &params, &patch)).await {
+            Ok(_) => return Ok(true),
+            Err(error) if error.is_conflict() && attempt < ATTEMPTS => {
+                attempt += 1;
+                tokio::time::sleep(INTERVAL).await;
+                fresh = Some(call(|| format!("read node {name}"), api.get(name)).await?);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Adds a taint unless one of its key and effect is there.
+pub(crate) fn add(taints: &mut Vec<Taint>, taint: Taint) -> bool {
+    let missing = !taints.iter().any(|other| other.key == taint.key && other.effect == taint.effect);
+    if missing {
+        taints.push(taint);
+    }
+    missing
+}
+
+/// Removes the taints that fit; returns whether there were any.
+pub(crate) fn remove(taints: &mut Vec<Taint>, fits: impl Fn(&Taint) -> bool) -> bool {
+    let before = taints.len();
+    taints.retain(|taint| !fits(taint));
+    taints.len() != before
+}

@@ -1,0 +1,241 @@
+//! A cloud that remembers what it was asked and answers as it is told.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use controllers::Cloud;
+use k8s::{Node, NodeAddress, Service};
+use kubernetes_simulator::Kubernetes;
+use parking_lot::Mutex;
+use provider::{ClusterState, Ensured, Existence, Instance, Notice, ServiceError};
+use tokio::time::Instant;
+
+/// One question or order, with its subject.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Call {
+    /// Service name and UID.
+    Ensure(String, String),
+    Exists(String),
+    Delete(String, String),
+    /// The node names of that moment.
+    UpdateNodes(Vec<String>),
+    Instance(String),
+    Forget,
+}
+
+#[derive(Default)]
+struct Inner {
+    calls: Vec<(Duration, Call)>,
+    /// Load balancers by the Service's UID.
+    load_balancers: BTreeMap<String, Vec<IpAddr>>,
+    addresses: BTreeMap<String, Vec<IpAddr>>,
+    failures: BTreeMap<String, VecDeque<ServiceError>>,
+    refused: BTreeMap<String, String>,
+    notices: BTreeMap<String, Vec<Notice>>,
+    delete_failures: VecDeque<ServiceError>,
+    update_failures: VecDeque<ServiceError>,
+    instances: BTreeMap<String, Existence<Instance>>,
+    write_takes: Duration,
+    running: usize,
+    most_running: usize,
+    ensured_without_finalizer: Vec<String>,
+}
+
+#[derive(Clone)]
+pub struct TestCloud {
+    state: ClusterState,
+    kubernetes: Kubernetes,
+    start: Instant,
+    inner: Arc<Mutex<Inner>>,
+}
+
+pub fn retry(message: &str, after: Option<u64>) -> ServiceError {
+    ServiceError::Retry { message: message.into(), after: after.map(Duration::from_secs), notices: vec![] }
+}
+
+pub fn machine(name: &str, zone: &str, ips: &[&str]) -> Instance {
+    let mut addresses: Vec<_> =
+        ips.iter().map(|ip| NodeAddress { kind: "InternalIP".into(), address: (*ip).into() }).collect();
+    addresses.push(NodeAddress { kind: "Hostname".into(), address: name.into() });
+    Instance {
+        provider_id: format!("azure:///subscriptions/s/resourceGroups/rg/{name}"),
+        instance_type: "Standard_D2s_v5".into(),
+        zone: zone.into(),
+        region: "westus2".into(),
+        addresses,
+        shut_down: false,
+    }
+}
+
+impl TestCloud {
+    pub fn new(kubernetes: Kubernetes) -> Self {
+        Self { state: ClusterState::default(), kubernetes, start: Instant::now(), inner: Arc::default() }
+    }
+
+    /// The same cloud as a restarted process sees it: what exists stays, what was cached is gone.
+    pub fn restarted(&self) -> Self {
+        Self { state: ClusterState::default(), ..self.clone() }
+    }
+
+    fn called(&self, call: Call) {
+        self.inner.lock().calls.push((self.start.elapsed(), call));
+    }
+
+    pub fn calls(&self) -> Vec<Call> {
+        self.inner.lock().calls.iter().map(|(_, call)| call.clone()).collect()
+    }
+
+    /// Seconds at which calls of a kind were made.
+    pub fn times(&self, fits: impl Fn(&Call) -> bool) -> Vec<u64> {
+        self.inner.lock().calls.iter().filter(|(_, c)| fits(c)).map(|(at, _)| at.as_secs()).collect()
+    }
+
+    pub fn ensures(&self, name: &str) -> usize {
+        self.calls().iter().filter(|call| matches!(call, Call::Ensure(n, _) if n == name)).count()
+    }
+
+    pub fn deletes(&self) -> usize {
+        self.calls().iter().filter(|call| matches!(call, Call::Delete(..))).count()
+    }
+
+    pub fn updates(&self) -> Vec<Vec<String>> {
+        (self.calls().into_iter())
+            .filter_map(|call| match call {
+                Call::UpdateNodes(nodes) => Some(nodes),
+                _ => None,
+            })
+            .collect()
+    }
+
+    pub fn load_balancers(&self) -> usize {
+        self.inner.lock().load_balancers.len()
+    }
+
+    pub fn most_running(&self) -> usize {
+        self.inner.lock().most_running
+    }
+
+    pub fn ensured_without_finalizer(&self) -> Vec<String> {
+        self.inner.lock().ensured_without_finalizer.clone()
+    }
+
+    pub fn writes_take(&self, duration: Duration) {
+        self.inner.lock().write_takes = duration;
+    }
+
+    /// The addresses that a Service gets.
+    pub fn address(&self, name: &str, addresses: &[&str]) {
+        let addresses = addresses.iter().map(|address| address.parse().unwrap()).collect();
+        self.inner.lock().addresses.insert(name.into(), addresses);
+    }
+
+    pub fn fail(&self, name: &str, failures: impl IntoIterator<Item = ServiceError>) {
+        self.inner.lock().failures.entry(name.into()).or_default().extend(failures);
+    }
+
+    pub fn refuse(&self, name: &str, message: &str) {
+        self.inner.lock().refused.insert(name.into(), message.into());
+    }
+
+    pub fn notify(&self, name: &str, notice: Notice) {
+        self.inner.lock().notices.entry(name.into()).or_default().push(notice);
+    }
+
+    pub fn fail_deletes(&self, failures: impl IntoIterator<Item = ServiceError>) {
+        self.inner.lock().delete_failures.extend(failures);
+    }
+
+    pub fn fail_updates(&self, failures: impl IntoIterator<Item = ServiceError>) {
+        self.inner.lock().update_failures.extend(failures);
+    }
+
+    pub fn set_instance(&self, name: &str, instance: Existence<Instance>) {
+        self.inner.lock().instances.insert(name.into(), instance);
+    }
+
+    fn begin(&self) -> Duration {
+        let mut inner = self.inner.lock();
+        inner.running += 1;
+        inner.most_running = inner.most_running.max(inner.running);
+        inner.write_takes
+    }
+}
+
+#[async_trait]
+impl Cloud for TestCloud {
+    async fn ensure(&self, service: &Arc<Service>) -> Result<Ensured, ServiceError> {
+        let (key, uid) = (service.key(), service.uid().to_owned());
+        let name = key.name.clone();
+        self.called(Call::Ensure(name.clone(), uid.clone()));
+        let stored = self.kubernetes.get("Service", &key.namespace, &name);
+        let finalizers =
+            stored.map(|object| object["metadata"]["finalizers"].to_string()).unwrap_or_default();
+        if !finalizers.contains(k8s::names::LOAD_BALANCER_FINALIZER) {
+            self.inner.lock().ensured_without_finalizer.push(name.clone());
+        }
+        let takes = self.begin();
+        tokio::time::sleep(takes).await;
+        let mut inner = self.inner.lock();
+        inner.running -= 1;
+        if let Some(failure) = inner.failures.get_mut(&name).and_then(VecDeque::pop_front) {
+            return Err(failure);
+        }
+        if let Some(message) = inner.refused.get(&name) {
+            return Err(ServiceError::Refused { message: message.clone(), notices: vec![] });
+        }
+        let next = inner.load_balancers.len() + 1;
+        let addresses = inner
+            .addresses
+            .get(&name)
+            .cloned()
+            .unwrap_or_else(|| vec![format!("20.0.{}.{}", next / 250, next % 250).parse().unwrap()]);
+        let addresses = inner.load_balancers.entry(uid).or_insert(addresses).clone();
+        let notices = inner.notices.get(&name).cloned().unwrap_or_default();
+        Ok(Ensured { addresses, notices })
+    }
+
+    async fn exists(&self, service: &Arc<Service>) -> Result<bool, ServiceError> {
+        self.called(Call::Exists(service.key().name));
+        Ok(self.inner.lock().load_balancers.contains_key(service.uid()))
+    }
+
+    async fn delete(&self, service: &Arc<Service>) -> Result<Vec<Notice>, ServiceError> {
+        self.called(Call::Delete(service.key().name, service.uid().to_owned()));
+        let takes = self.begin();
+        tokio::time::sleep(takes).await;
+        let mut inner = self.inner.lock();
+        inner.running -= 1;
+        if let Some(failure) = inner.delete_failures.pop_front() {
+            return Err(failure);
+        }
+        inner.load_balancers.remove(service.uid());
+        Ok(vec![])
+    }
+
+    async fn update_nodes(&self) -> Result<(), ServiceError> {
+        let nodes = self.state.nodes().iter().map(|node| node.name().to_owned()).collect();
+        self.called(Call::UpdateNodes(nodes));
+        let takes = self.begin();
+        tokio::time::sleep(takes).await;
+        let mut inner = self.inner.lock();
+        inner.running -= 1;
+        inner.update_failures.pop_front().map_or(Ok(()), Err)
+    }
+
+    async fn instance(&self, node: &Node) -> Existence<Instance> {
+        self.called(Call::Instance(node.name().to_owned()));
+        let unknown = || Existence::Unknown("nobody told the test's cloud".into());
+        self.inner.lock().instances.get(node.name()).cloned().unwrap_or_else(unknown)
+    }
+
+    fn forget_observed(&self) {
+        self.called(Call::Forget);
+    }
+
+    fn state(&self) -> &ClusterState {
+        &self.state
+    }
+}

@@ -1,0 +1,14 @@
+//! The controllers against the simulated Kubernetes API, on paused time. The cloud is a recorder that
+//! answers as it is told (`cloud.rs`); what Azure does is tested elsewhere.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+mod cloud;
+mod events;
+mod leader_election;
+mod node_changes;
+mod nodes;
+mod resource_lease;
+mod services;
+mod stopping;
+mod world;

@@ -1,0 +1,88 @@
+use serde_json::json;
+
+use crate::cloud::{Call, retry};
+use crate::world::{World, seconds};
+
+#[tokio::test(start_paused = true)]
+async fn node_087_load_balancers_follow_real_changes_of_the_node_set_only() {
+    let mut world = World::new();
+    world.start(World::services()).await;
+    world.service("web", json!({}));
+    world.service("api", json!({}));
+    seconds(1).await;
+    assert_eq!(world.cloud.updates().len(), 0, "every Service was ensured with these nodes");
+    world.ready("n1", "Unknown");
+    world.set_taints("n1", json!([{"key": "ToBeDeletedByClusterAutoscaler", "effect": "NoSchedule"}]));
+    seconds(1).await;
+    assert_eq!(world.cloud.updates().len(), 0, "readiness and the autoscaler's taint");
+    world.set_taints("n1", json!([]));
+    seconds(1).await;
+    world.node("n2", json!({}));
+    seconds(1).await;
+    assert_eq!(world.cloud.updates(), [["n1", "n2"]], "a node was added: once for all Services");
+    for name in ["web", "api"] {
+        let event = "service-controller Normal UpdatedLoadBalancer: Updated load balancer with new hosts";
+        assert_eq!(world.events(name).last().unwrap(), event);
+    }
+    let label = json!({"metadata": {"labels": {k8s::names::LABEL_EXCLUDE_FROM_LOAD_BALANCERS: "true"}}});
+    world.kubernetes.merge("Node", "", "n2", &label).unwrap();
+    seconds(1).await;
+    assert_eq!(world.cloud.updates().len(), 2, "excluded");
+    world.kubernetes.delete("Node", "", "n2").unwrap();
+    seconds(1).await;
+    assert_eq!(world.cloud.updates().len(), 2, "it was no member any more");
+    world.kubernetes.delete("Node", "", "n1").unwrap();
+    seconds(1).await;
+    assert_eq!(world.cloud.updates().len(), 3, "deleted");
+    assert_eq!(world.reasons("web").last().unwrap(), "UnAvailableLoadBalancer");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_burst_of_nodes_is_one_or_two_updates() {
+    let mut world = World::new();
+    world.start(World::services()).await;
+    world.service("web", json!({}));
+    seconds(1).await;
+    world.cloud.writes_take(std::time::Duration::from_secs(20));
+    for number in 0..100 {
+        world.node(&format!("m{number:03}"), json!({}));
+    }
+    seconds(120).await;
+    let updates = world.cloud.updates();
+    assert!(updates.len() <= 2, "{} updates", updates.len());
+    assert_eq!(updates.last().unwrap().len(), 101);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_update_is_told_and_tried_again() {
+    let mut world = World::new();
+    world.start(World::services()).await;
+    world.service("web", json!({}));
+    seconds(1).await;
+    world.cloud.fail_updates([retry("AnotherOperationInProgress", None), retry("TooManyRequests", Some(42))]);
+    for number in 0..25 {
+        world.node(&format!("m{number:03}"), json!({}));
+    }
+    seconds(100).await;
+    let times = world.cloud.times(|call| matches!(call, Call::UpdateNodes(_)));
+    assert_eq!(times.windows(2).map(|pair| pair[1] - pair[0]).collect::<Vec<_>>(), [5, 42]);
+    let failed: Vec<_> = (world.events("web").into_iter())
+        .filter(|event| event.contains("Warning UpdateLoadBalancerFailed"))
+        .collect();
+    assert_eq!(failed.len(), 2);
+    let limited = "m018 m019] [node names limited, total number of nodes: 26], error: ";
+    let list = "Error updating load balancer with new hosts [m000 m001";
+    for (event, error) in failed.iter().zip(["AnotherOperationInProgress", "TooManyRequests"]) {
+        assert!(event.contains(list) && event.ends_with(&format!("{limited}{error}")), "{event}");
+    }
+    assert_eq!(world.reasons("web").last().unwrap(), "UpdatedLoadBalancer");
+}
+
+#[tokio::test(start_paused = true)]
+async fn nodes_do_not_matter_without_services() {
+    let mut world = World::new();
+    world.start(World::services()).await;
+    world.node("n2", json!({}));
+    seconds(60).await;
+    assert_eq!(world.cloud.calls(), []);
+}
