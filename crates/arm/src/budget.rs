@@ -104,10 +104,13 @@ impl OperationGroup {
 /// No call waits longer than this for a closed budget; it fails instead and says when to come back.
 pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(300);
 
+/// By subscription, in lower case, and group.
+type Gates = HashMap<(String, OperationGroup), Arc<Gate>>;
+
 /// The budgets of a process. Clones share them.
 #[derive(Clone, Default)]
 pub struct Budgets {
-    gates: Arc<Mutex<HashMap<(String, OperationGroup), Arc<Gate>>>>,
+    gates: Arc<Mutex<Gates>>,
 }
 
 impl std::fmt::Debug for Budgets {

@@ -295,6 +295,21 @@ impl Client {
         Err(subject.malformed("the list has no end"))
     }
 
+    /// Reads what a subscription knows of a resource provider, such as `Microsoft.Compute`: its types,
+    /// regions and zones (`spec/arm-wire.md`, section 11).
+    pub async fn resource_provider<T: DeserializeOwned>(
+        &self,
+        subscription: &str,
+        namespace: &str,
+        class: Class,
+    ) -> Result<T, Error> {
+        let listing = Listing::provider(subscription, namespace);
+        let subject = Subject::of_listing(&listing);
+        let uri = self.url(&listing.to_string(), ApiVersion::RESOURCES, &[])?;
+        let answer = self.send(&Call::get(uri, &subject, Purpose::Read, class)).await?;
+        answer.document(&subject)
+    }
+
     /// Creates or replaces a resource. With `if_match` only the version with that ETag is replaced
     /// (`*`: any, but only an existing one); another one gives [`Error::is_precondition_failed`].
     pub async fn put<B: Serialize + ?Sized, T: DeserializeOwned>(

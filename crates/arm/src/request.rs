@@ -36,6 +36,16 @@ impl Listing {
         }
     }
 
+    /// The registration record of a resource provider, which is no resource and has no id.
+    pub(crate) fn provider(subscription: &str, namespace: &str) -> Self {
+        let scope = ResourceId::subscription(subscription);
+        Self {
+            path: format!("{scope}/providers/{namespace}"),
+            scope,
+            resource_type: "Microsoft.Resources/providers".into(),
+        }
+    }
+
     /// All resource groups of a subscription.
     pub fn groups(subscription: &str) -> Self {
         let scope = ResourceId::subscription(subscription);
