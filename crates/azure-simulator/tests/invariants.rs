@@ -217,7 +217,7 @@ fn in_paused_time<T>(work: impl Future<Output = T>) -> T {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn nothing_dangles_and_no_address_is_given_twice(steps in steps()) {

@@ -10,10 +10,9 @@ use super::kind::{Kind, Style};
 pub(crate) struct OperationLinks {
     pub(crate) key: String,
     pub(crate) style: Style,
+    pub(crate) namespace: String,
     pub(crate) location: String,
-    /// `Azure-AsyncOperation`; resource group deletions have none.
-    pub(crate) status_url: bool,
-    /// `Location`.
+    /// Whether `Location` is sent beside `Azure-AsyncOperation`.
     pub(crate) result_url: bool,
     /// Seconds for `Retry-After`; none for operations that are over at once.
     pub(crate) retry_after: Option<u64>,

@@ -235,17 +235,18 @@ impl World {
         version: &str,
         links: &super::answer::OperationLinks,
     ) -> (Option<String>, Option<String>) {
-        let (key, location) = (&links.key, &links.location);
-        if !links.status_url {
-            let url =
-                format!("{base}/subscriptions/{subscription}/operationresults/{key}?api-version={version}");
-            return (None, links.result_url.then_some(url));
-        }
+        let (key, namespace, location) = (&links.key, &links.namespace, &links.location);
         match links.style {
+            Style::Manager => (
+                None,
+                Some(format!(
+                    "{base}/subscriptions/{subscription}/operationresults/{key}?api-version={version}"
+                )),
+            ),
             Style::Network => {
                 let at = |kind: &str| {
                     format!(
-                        "{base}/subscriptions/{subscription}/providers/Microsoft.Network/locations/{location}/{kind}/{key}\
+                        "{base}/subscriptions/{subscription}/providers/{namespace}/locations/{location}/{kind}/{key}\
                          ?api-version={version}"
                     )
                 };
@@ -254,7 +255,7 @@ impl World {
             Style::Compute => {
                 let tracking = self.seed.guid("tracking", key, 0);
                 let url = format!(
-                    "{base}/subscriptions/{subscription}/providers/Microsoft.Compute/locations/{location}/operations/{key}\
+                    "{base}/subscriptions/{subscription}/providers/{namespace}/locations/{location}/operations/{key}\
                      ?p={tracking}&api-version={version}"
                 );
                 let result = links.result_url.then(|| format!("{url}&monitor=true"));

@@ -21,6 +21,8 @@ pub(crate) enum Style {
     Network,
     /// Counters as strong etags, also on PUT answers; one operations URL with `monitor=true`.
     Compute,
+    /// ARM itself: no etags; operations known by an opaque key of the subscription.
+    Manager,
 }
 
 /// What a second write does to a resource whose operation still runs.

@@ -113,7 +113,7 @@ impl World {
             };
         }
         let mut body = match operation.style {
-            Style::Network => json!({ "status": operation.status.as_str() }),
+            Style::Network | Style::Manager => json!({ "status": operation.status.as_str() }),
             Style::Compute => {
                 let mut body = json!({
                     "startTime": operation.started.to_string(),

@@ -109,7 +109,7 @@ impl World {
                 let subject = format!("{}#{}", record.id, record.incarnation);
                 format!("W/\"{}\"", self.seed.guid("etag", &subject, record.version))
             }
-            Style::Compute => format!("\"{}\"", record.version),
+            Style::Compute | Style::Manager => format!("\"{}\"", record.version),
         }
     }
 
@@ -198,7 +198,7 @@ impl World {
             );
             match (candidate.kind.style(), holder.state) {
                 (_, State::Succeeded) => {}
-                (Style::Network, state) => {
+                (Style::Network | Style::Manager, state) => {
                     return Err(Refusal::not_provisioned(
                         &reference.to,
                         &reference.from,
@@ -235,9 +235,8 @@ impl World {
         course: &Course,
     ) -> Started {
         let number = self.operations.next_number();
-        let group = kind.resource_type() == crate::resources::group::RESOURCE_TYPE;
         let mut key = self.seed.guid("operation", subject.as_str(), number);
-        if group {
+        if kind.style() == Style::Manager {
             use base64::Engine as _;
             let job = json!({ "jobId": format!("RESOURCEGROUPDELETIONJOB-{key}"), "jobLocation": self.options.region });
             key = base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(job.to_string());
@@ -316,13 +315,14 @@ impl World {
         };
         operation.ended = Some(now);
         let refusal = match operation.style {
-            Style::Network => Refusal::network(409, "Canceled", "Operation was canceled.").with_detail(
-                "CanceledAndSupersededDueToAnotherOperation",
-                format!(
-                    "Operation {} ({}) was canceled and superseded by operation {by_name}.",
-                    operation.name, operation.key
+            Style::Network | Style::Manager => Refusal::network(409, "Canceled", "Operation was canceled.")
+                .with_detail(
+                    "CanceledAndSupersededDueToAnotherOperation",
+                    format!(
+                        "Operation {} ({}) was canceled and superseded by operation {by_name}.",
+                        operation.name, operation.key
+                    ),
                 ),
-            ),
             Style::Compute => Refusal::new(
                 409,
                 "OperationPreempted",
@@ -349,7 +349,7 @@ impl World {
             }
         }
         document.insert("properties".into(), Value::Object(properties));
-        if record.kind.resource_type() != crate::resources::group::RESOURCE_TYPE {
+        if record.kind.style() != Style::Manager {
             document.insert("etag".into(), etag.into());
         }
         record.kind.present(self, record, &mut document, expand);

@@ -363,8 +363,8 @@ impl World {
         OperationLinks {
             key: started.key.clone(),
             style: kind.style(),
+            namespace: id.namespace().unwrap_or_default().to_owned(),
             location: self.location(id),
-            status_url: true,
             result_url: result,
             retry_after: due.and_then(|due| self.poll_pause(due)),
         }
@@ -408,7 +408,7 @@ impl World {
             return Ok(());
         }
         match old.kind.style() {
-            Style::Network => {
+            Style::Network | Style::Manager => {
                 let shown = if given.contains('"') { given.to_owned() } else { format!("W/\"{given}\"") };
                 if shown == current {
                     return Ok(());
@@ -520,7 +520,7 @@ fn busy(kind: &'static dyn Kind, id: &ResourceId, state: State, operation: &str,
             "AnotherOperationInProgress",
             format!("Another operation on this or dependent resource is in progress. Operation {operation} ({key})."),
         ),
-        Style::Network => Refusal::network(429, "RetryableError", "A retryable error occurred.")
+        Style::Network | Style::Manager => Refusal::network(429, "RetryableError", "A retryable error occurred.")
             .with_detail(
                 "RetryableErrorDueToAnotherOperation",
                 format!("Operation {operation} ({key}) is updating resource {id}. The call can be retried in 10 seconds."),

@@ -90,9 +90,15 @@ pub(crate) fn free_address(
     for prefix in prefixes.iter().filter(|prefix| matches!(prefix, IpNet::V6(_)) == v6) {
         let (first, last) = usable(prefix);
         let mut candidate = first;
+        let mut used = taken
+            .into_iter()
+            .flat_map(|taken| taken.range(address(first, v6)..))
+            .map(|(used, _)| *used)
+            .peekable();
         while candidate <= last {
             let free = address(candidate, v6);
-            if !taken.is_some_and(|taken| taken.contains_key(&free)) && !also_taken.contains(&free) {
+            // Both run upwards, so that one walk over the used addresses finds the first gap.
+            if used.next_if_eq(&free).is_none() && !also_taken.contains(&free) {
                 return Ok(free);
             }
             candidate += 1;

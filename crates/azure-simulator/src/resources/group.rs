@@ -38,7 +38,7 @@ impl Kind for ResourceGroups {
     }
 
     fn style(&self) -> Style {
-        Style::Network
+        Style::Manager
     }
 
     fn concurrency(&self) -> Concurrency {
@@ -175,9 +175,9 @@ impl World {
         let before = record.body.clone();
         let links = |key: String, retry_after| OperationLinks {
             key,
-            style: Style::Network,
+            style: Style::Manager,
+            namespace: String::new(),
             location: String::new(),
-            status_url: false,
             result_url: true,
             retry_after,
         };
