@@ -54,7 +54,11 @@ pub struct ClusterPlan {
 impl fmt::Display for ClusterPlan {
     /// Prints the plan, then the Services that are left out.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.plan)?;
+        if self.plan.is_empty() && !self.refused.is_empty() {
+            f.write_str("No changes for the Services that can be served.\n")?;
+        } else {
+            write!(f, "{}", self.plan)?;
+        }
         for (key, refusal) in &self.refused {
             writeln!(f, "\n  ! {key}: {refusal}")?;
         }

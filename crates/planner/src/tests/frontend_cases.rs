@@ -1,1 +1,407 @@
-//! To be filled.
+//! Cases of sections A, C and J: frontends and whole load balancers.
+
+use std::net::IpAddr;
+
+use serde_json::json;
+
+use super::*;
+use crate::load_balancer::{LoadBalancerIntent, LoadBalancerPlan, blame, plan};
+use crate::{Action, Flavor, ServiceRemoval};
+
+fn web() -> Svc {
+    svc("test1").tcp(80)
+}
+
+fn internal() -> Svc {
+    web().internal()
+}
+
+fn frontend_of(lb: &LoadBalancer, name: &str) -> Value {
+    let frontends = &lb.properties.as_ref().unwrap().frontend_ip_configurations;
+    let found = frontends.iter().flatten().find(|frontend| frontend.name.as_deref() == Some(name));
+    serde_json::to_value(found.unwrap_or_else(|| panic!("no {name}"))).unwrap()
+}
+
+fn after(service: &Svc) -> Azure {
+    let mut azure = Azure::new();
+    azure.converge(&[service.arc()], &[]);
+    azure
+}
+
+/// The frontend of the only internal Service that a plan writes.
+fn planned_frontend(azure: &Azure, service: &Svc, name: &str) -> Value {
+    let planned = azure.plan(&[service.arc()], &[]);
+    let step =
+        planned.plan.steps.iter().find(|step| matches!(step.document, Some(Document::LoadBalancer(_))));
+    frontend_of(load_balancer_of(step.unwrap_or_else(|| panic!("{}", planned.plan))), name)
+}
+
+fn with(azure: &mut Azure, change: impl FnOnce(&mut Value)) {
+    let mut document = serde_json::to_value(&azure.observed.load_balancers[0]).unwrap();
+    change(&mut document);
+    azure.observed.load_balancers[0] = serde_json::from_value(document).unwrap();
+}
+
+#[test]
+fn lb_012_lb_013_lb_018_names_of_load_balancers() {
+    let plain = cluster();
+    assert_eq!(plain.load_balancer_name(Flavor::External), "testCluster");
+    assert_eq!(plain.load_balancer_name(Flavor::Internal), "testCluster-internal");
+    let custom = cluster_with(json!({"loadBalancerName": "custom"}));
+    assert_eq!(custom.load_balancer_name(Flavor::External), "custom");
+    assert_eq!(custom.load_balancer_name(Flavor::Internal), "custom-internal");
+    assert_eq!(custom.pool_name(crate::Family::V6), "testCluster-IPv6", "pools keep the cluster's name");
+    // The mode annotation of Basic load balancers changes nothing.
+    let mode = web().annotate("azure-load-balancer-mode", "__auto__");
+    assert_eq!(*mode.intent(&plain), *web().intent(&plain));
+}
+
+#[test]
+fn lb_024_a_configured_name_is_found_and_foreign_rules_are_kept() {
+    let cluster = cluster_with(json!({"loadBalancerName": "custom"}));
+    let mut azure = Azure::of(cluster);
+    azure.converge(&[web().arc()], &[]);
+    with(&mut azure, |lb| {
+        lb["etag"] = json!("theirs");
+        let mut rule = lb["properties"]["loadBalancingRules"][0].clone();
+        rule["name"] = json!("foreign");
+        rule["properties"]["frontendPort"] = json!(9999);
+        lb["properties"]["loadBalancingRules"].as_array_mut().unwrap().push(rule);
+    });
+    let planned = azure.plan(&[web().tcp(443).arc()], &[]);
+    let step = &planned.plan.steps[0];
+    assert_eq!((step.action, step.if_match.as_deref()), (Action::Update, Some("theirs")));
+    assert_eq!(step.target.name(), "custom");
+    assert_eq!(rule_names(load_balancer_of(step)), ["atest1-TCP-80", "foreign", "atest1-TCP-443"]);
+}
+
+#[test]
+fn lb_060_a_new_external_frontend() {
+    let azure = after(&web());
+    let frontend = frontend_of(azure.load_balancer(Flavor::External).unwrap(), "atest1");
+    let id = azure.cluster.public_ip_id("rg", "testCluster-atest1");
+    assert_eq!(frontend["properties"]["publicIPAddress"]["id"], json!(id));
+    assert_eq!(frontend.get("zones"), None);
+}
+
+#[test]
+fn lb_061_lb_062_a_new_internal_frontend() {
+    let azure = Azure::new();
+    let frontend = planned_frontend(&azure, &internal(), "atest1");
+    assert_eq!(frontend["zones"], json!(["1", "2", "3"]));
+    assert_eq!(
+        frontend["properties"],
+        json!({
+            "privateIPAllocationMethod": "Dynamic",
+            "subnet": {"id": azure.cluster.subnet_id("subnet"), "name": "subnet"},
+        })
+    );
+    let edge = cluster_with(json!({"extendedLocationName": "edge", "extendedLocationType": "EdgeZone"}));
+    let without = Cluster { region_zones: Vec::new(), ..cluster() };
+    for cluster in [edge, without] {
+        let frontend = planned_frontend(&Azure::of(cluster), &internal(), "atest1");
+        assert_eq!(frontend.get("zones"), None);
+    }
+}
+
+#[test]
+fn lb_063_lb_064_a_frontend_that_moves_keeps_its_zones() {
+    for zones in [Some(json!(["1"])), None] {
+        let mut azure = after(&internal());
+        with(&mut azure, |lb| {
+            let frontend = &mut lb["properties"]["frontendIPConfigurations"][0];
+            match &zones {
+                Some(zones) => frontend["zones"] = zones.clone(),
+                None => {
+                    frontend.as_object_mut().unwrap().remove("zones");
+                }
+            }
+        });
+        let moved = internal().annotate("azure-load-balancer-internal-subnet", "other");
+        let frontend = planned_frontend(&azure, &moved, "atest1-other");
+        assert_eq!(frontend.get("zones").cloned(), zones);
+        azure.converge(&[moved.arc()], &[]);
+        let lb = azure.load_balancer(Flavor::Internal).unwrap();
+        assert_eq!(frontend_names(lb), ["atest1-other"]);
+        assert_eq!(rule_names(lb), ["atest1-other-TCP-80"]);
+    }
+}
+
+#[test]
+fn lb_065_lb_066_lb_067_requested_private_addresses() {
+    let asks = |address: &str| internal().change(|s| s.spec.load_balancer_ip = address.into());
+    let mut azure = Azure::new();
+    let frontend = planned_frontend(&azure, &asks("10.0.0.8"), "atest1");
+    assert_eq!(frontend["properties"]["privateIPAddress"], "10.0.0.8");
+    assert_eq!(frontend["properties"]["privateIPAllocationMethod"], "Static");
+    azure.converge(&[asks("10.0.0.8").arc()], &[]);
+    assert!(azure.plan(&[internal().arc()], &[]).plan.is_empty(), "no longer asked for: kept");
+    let planned = azure.plan(&[asks("10.0.0.9").arc()], &[]);
+    assert_eq!(planned.plan.steps[0].changes[0], "frontend atest1: address 10.0.0.8 → 10.0.0.9");
+    azure.converge(&[asks("10.0.0.9").arc()], &[]);
+    assert_eq!(rule_names(azure.load_balancer(Flavor::Internal).unwrap()), ["atest1-TCP-80"]);
+}
+
+#[test]
+fn lb_068_lb_069_the_published_address_is_kept_where_the_subnet_holds_it() {
+    let mut azure = Azure::new();
+    azure.observed.subnets[0] = subnet(&azure.cluster, "subnet", &["9.9.9.0/24", "1.2.3.4/31"]);
+    let frontend = planned_frontend(&azure, &internal().published(&["1.2.3.4"]), "atest1");
+    assert_eq!(frontend["properties"]["privateIPAddress"], "1.2.3.4");
+    assert_eq!(frontend["properties"]["privateIPAllocationMethod"], "Static");
+    let frontend = planned_frontend(&azure, &internal().published(&["1.2.3.6"]), "atest1");
+    assert_eq!(frontend["properties"]["privateIPAllocationMethod"], "Dynamic");
+    assert_eq!(frontend["properties"].get("privateIPAddress"), None);
+}
+
+#[test]
+fn lb_070_a_missing_subnet_is_named() {
+    let planned =
+        Azure::new().plan(&[internal().annotate("azure-load-balancer-internal-subnet", "gone").arc()], &[]);
+    assert!(planned.refused[0].1.message.contains("vnet/gone"), "{}", planned.refused[0].1);
+    assert!(planned.plan.is_empty());
+}
+
+#[test]
+fn lb_071_lb_072_the_public_ip_changes_in_place() {
+    let mut azure = after(&web());
+    azure.observed.public_ips.push(public_ip(&azure.cluster, "mine", Some("20.7.7.7"), json!({})));
+    let named = web().annotate("azure-pip-name", "mine");
+    let planned = azure.plan(&[named.arc()], &[]);
+    assert_eq!(planned.plan.steps[0].changes, ["frontend atest1: public IP testCluster-atest1 → mine"]);
+    azure.converge(&[named.arc()], &[]);
+    let names: Vec<_> = azure.observed.public_ips.iter().map(|ip| ip.name.as_deref().unwrap()).collect();
+    assert_eq!(names, ["mine"], "the Service's own is released");
+
+    let mut bare = after(&web());
+    with(&mut bare, |lb| {
+        let properties =
+            lb["properties"]["frontendIPConfigurations"][0]["properties"].as_object_mut().unwrap();
+        properties.remove("publicIPAddress");
+    });
+    let planned = bare.plan(&[web().arc()], &[]);
+    let writes_lb = planned.plan.steps.iter().any(|step| step.target.name() == "testCluster");
+    assert!(!writes_lb, "{}", planned.plan);
+}
+
+#[test]
+fn lb_073_lb_074_lb_075_frontends_that_others_use_stay() {
+    let id = cluster().frontend_id(Flavor::External, "atest1");
+    let one = json!({"id": id});
+    for (kind, properties) in [
+        (
+            "loadBalancingRules",
+            json!({"frontendIPConfiguration": one, "protocol": "Tcp", "frontendPort": 9999}),
+        ),
+        ("outboundRules", json!({"frontendIPConfigurations": [one]})),
+        ("inboundNatRules", json!({"frontendIPConfiguration": one, "protocol": "Tcp", "frontendPort": 9999})),
+        ("inboundNatPools", json!({"frontendIPConfiguration": one, "protocol": "Tcp"})),
+    ] {
+        let mut azure = after(&web());
+        with(&mut azure, |lb| {
+            let member = json!({"name": "theirs", "properties": properties});
+            match lb["properties"][kind].as_array_mut() {
+                Some(list) => list.push(member),
+                None => lb["properties"][kind] = json!([member]),
+            }
+        });
+        let planned = azure.plan(&[web().deleting().arc()], &[]);
+        let lb = load_balancer_of(&planned.plan.steps[0]);
+        assert_eq!(frontend_names(lb), ["atest1"], "{kind}");
+        assert!(!rule_names(lb).contains(&"atest1-TCP-80"));
+        let notice = &planned.notices[0];
+        assert_eq!(notice.reason, "DeletingFrontendIPConfiguration");
+        assert!(notice.warning && notice.message.contains("atest1") && notice.message.contains("theirs"));
+    }
+    let mut azure = after(&web());
+    azure.converge(&[web().deleting().arc()], &[]);
+    assert!(azure.observed.load_balancers.is_empty() && azure.observed.public_ips.is_empty());
+}
+
+#[test]
+fn lb_077_lb_078_a_service_that_changes_sides_leaves_nothing_behind() {
+    for value in ["true", "True"] {
+        let inside = web().annotate("azure-load-balancer-internal", value);
+        let mut azure = after(&web());
+        azure.converge(&[inside.arc()], &nodes([node("alpha", 0)]));
+        assert_eq!(azure.load_balancer(Flavor::External), None);
+        assert_eq!(frontend_names(azure.load_balancer(Flavor::Internal).unwrap()), ["atest1"]);
+        assert!(azure.observed.public_ips.is_empty());
+        azure.converge(&[web().arc()], &nodes([node("alpha", 0)]));
+        assert_eq!(azure.load_balancer(Flavor::Internal), None);
+        assert_eq!(frontend_names(azure.load_balancer(Flavor::External).unwrap()), ["atest1"]);
+        assert_eq!(azure.observed.public_ips.len(), 1);
+    }
+}
+
+#[test]
+fn lb_079_a_family_that_is_given_up_goes_with_all_its_parts() {
+    let mut azure = after(&web().dual());
+    assert_eq!(frontend_names(azure.load_balancer(Flavor::External).unwrap()), ["atest1", "atest1-IPv6"]);
+    azure.converge(&[web().arc()], &[]);
+    let lb = azure.load_balancer(Flavor::External).unwrap();
+    assert_eq!(frontend_names(lb), ["atest1"]);
+    assert_eq!(rule_names(lb), ["atest1-TCP-80"]);
+    assert_eq!(probe_names(lb), ["atest1-TCP-80"]);
+    assert_eq!(azure.observed.public_ips.len(), 1);
+}
+
+#[test]
+fn lb_080_machines_leave_before_the_load_balancer_goes() {
+    let mut azure = Azure::new();
+    let nodes = nodes([node("alpha", 0), node("beta", 1)]);
+    azure.converge(&[web().arc()], &nodes);
+    let planned = azure.plan(&[web().deleting().arc()], &nodes);
+    let order: Vec<String> = planned
+        .plan
+        .steps
+        .iter()
+        .map(|step| format!("{:?} {}", step.action, step.target.type_and_name_pairs().last().unwrap().1))
+        .collect();
+    assert_eq!(
+        order,
+        [
+            "Update alpha",
+            "Update 0",
+            "Update beta",
+            "Update 1",
+            "Delete testCluster",
+            "Update nsg",
+            "Delete testCluster-atest1"
+        ]
+    );
+    azure.apply(&planned.plan);
+    assert!(azure.observed.load_balancers.is_empty());
+}
+
+#[test]
+fn lb_083_a_load_balancer_with_preconfigured_pools_is_not_deleted() {
+    let mut azure = Azure::of(cluster_with(json!({"preConfiguredBackendPoolLoadBalancerTypes": "all"})));
+    azure.converge(&[web().arc()], &[]);
+    azure.converge(&[web().deleting().arc()], &[]);
+    let lb = azure.load_balancer(Flavor::External).expect("stays");
+    assert!(frontend_names(lb).is_empty() && rule_names(lb).is_empty(), "but is empty");
+    assert!(azure.observed.public_ips.is_empty());
+}
+
+#[test]
+fn lb_084_zones_are_kept_family_by_family() {
+    let dual = internal().dual();
+    let mut azure = after(&dual);
+    with(&mut azure, |lb| {
+        let frontends = lb["properties"]["frontendIPConfigurations"].as_array_mut().unwrap();
+        frontends[0]["zones"] = json!(["1"]);
+        frontends[1]["zones"] = json!(["2"]);
+        frontends[1]["name"] = json!("atest1-old-IPv6");
+        frontends[1].as_object_mut().unwrap().remove("id");
+    });
+    let planned = azure.plan(&[dual.arc()], &[]);
+    let lb = load_balancer_of(&planned.plan.steps[0]);
+    assert_eq!(frontend_of(lb, "atest1")["zones"], json!(["1"]));
+    assert_eq!(frontend_of(lb, "atest1-IPv6")["zones"], json!(["2"]));
+    assert_eq!(frontend_names(lb), ["atest1", "atest1-IPv6"]);
+}
+
+/// 4.10: by address or by name, with the primary first or last to go.
+#[test]
+fn services_share_a_frontend_until_the_last_one_goes() {
+    let primary = svc("a1").tcp(80);
+    let mut azure = Azure::new();
+    azure.converge(&[primary.arc()], &[]);
+    let address = azure.observed.public_ips[0].properties.as_ref().unwrap().ip_address.clone().unwrap();
+    let second = svc("b1").tcp(443).change(|s| s.spec.load_balancer_ip = address.clone());
+    azure.converge(&[primary.arc(), second.arc()], &[]);
+    let lb = azure.load_balancer(Flavor::External).unwrap();
+    assert_eq!(frontend_names(lb), ["aa1"]);
+    assert_eq!(rule_names(lb), ["aa1-TCP-80", "ab1-TCP-443"]);
+    let tag =
+        |azure: &Azure| azure.observed.public_ips[0].tags.as_ref().unwrap()["k8s-azure-service"].clone();
+    assert_eq!(tag(&azure), "default/a1,default/b1");
+
+    let published = second.published(&[&address]);
+    azure.converge(&[primary.clone().deleting().arc(), published.arc()], &[]);
+    let lb = azure.load_balancer(Flavor::External).unwrap();
+    assert_eq!((frontend_names(lb), rule_names(lb)), (vec!["aa1"], vec!["ab1-TCP-443"]));
+    assert_eq!(tag(&azure), "default/b1");
+    azure.converge(&[published.deleting().arc()], &[]);
+    assert!(azure.observed.load_balancers.is_empty() && azure.observed.public_ips.is_empty());
+}
+
+#[test]
+fn services_share_a_private_address() {
+    let asks = |svc: Svc| svc.internal().change(|s| s.spec.load_balancer_ip = "10.0.0.8".into());
+    let (a, b) = (asks(svc("a1").tcp(80)), asks(svc("b1").tcp(443)));
+    let mut azure = Azure::new();
+    azure.converge(&[b.arc(), a.arc()], &[]);
+    assert_eq!(frontend_names(azure.load_balancer(Flavor::Internal).unwrap()), ["aa1"]);
+    let clash = asks(svc("c1").tcp(80));
+    let planned = azure.plan(&[a.arc(), b.arc(), clash.arc()], &[]);
+    assert_eq!(planned.refused.len(), 1);
+    assert!(planned.refused[0].1.message.contains("aa1-TCP-80"), "{}", planned.refused[0].1);
+    azure.converge(&[a.deleting().arc(), b.deleting().arc()], &[]);
+    assert!(azure.observed.load_balancers.is_empty());
+}
+
+#[test]
+fn lb_330_lb_331_lb_332_addresses_for_the_status() {
+    let service = web().dual().annotate("azure-additional-public-ips", "1.2.3.4, 5.6.7.8");
+    let azure = after(&service);
+    let lb = azure.load_balancer(Flavor::External).unwrap();
+    let removal = ServiceRemoval::of(&azure.cluster, &service.0);
+    let owned = crate::load_balancer::frontends_of(&azure.cluster, lb, &removal, &azure.observed.public_ips);
+    assert_eq!(owned.iter().map(|f| f.family).collect::<Vec<_>>(), crate::Family::BOTH);
+    let intent = service.intent(&azure.cluster);
+    let additional: Vec<String> = intent.additional_addresses().iter().map(IpAddr::to_string).collect();
+    assert_eq!(additional, ["1.2.3.4", "5.6.7.8"]);
+    assert!(web().annotate("azure-additional-public-ips", "1.2.3.4,x").refusal().message.contains("`x`"));
+}
+
+#[test]
+fn tags_of_the_configuration_are_written_once() {
+    let mut azure = Azure::of(cluster_with(json!({"tags": "team=net"})));
+    azure.converge(&[web().arc()], &[]);
+    let lb = azure.load_balancer(Flavor::External).unwrap();
+    assert_eq!(lb.tags.as_ref().unwrap()["team"], "net");
+}
+
+fn intent_of(service: &Svc) -> LoadBalancerIntent {
+    LoadBalancerIntent::Present {
+        service: service.intent(&cluster()),
+        public_ips: [(
+            crate::Family::V4,
+            cluster().public_ip_id("rg", &format!("pip-{}", service.0.key().name)),
+        )]
+        .into(),
+        subnet: None,
+        former_addresses: Vec::new(),
+    }
+}
+
+#[test]
+fn blame_finds_the_services_that_an_error_names() {
+    let batch =
+        [intent_of(&svc("a1").tcp(80)), intent_of(&svc("b1").tcp(80)), intent_of(&svc("b10").tcp(80))];
+    let names = |text: &str| blame(text, &batch).iter().map(|key| key.name.clone()).collect::<Vec<_>>();
+    assert_eq!(names("Rule /x/loadBalancingRules/AA1-TCP-80 is invalid."), ["a1"]);
+    assert_eq!(names("/publicIPAddresses/pip-b1 is not provisioned"), ["b1"]);
+    assert_eq!(names("Another operation is in progress"), Vec::<String>::new());
+}
+
+/// One bad Service in a batch leaves the others their write and is itself left as it is.
+#[test]
+fn one_refused_service_does_not_stop_the_batch() {
+    let cluster = cluster();
+    let batch = [
+        intent_of(&svc("a1").tcp(80)),
+        LoadBalancerIntent::Present {
+            service: svc("b1").tcp(80).internal().intent(&cluster),
+            public_ips: Default::default(),
+            subnet: None,
+            former_addresses: Vec::new(),
+        },
+    ];
+    let LoadBalancerPlan { step, refused, .. } = plan(&cluster, Flavor::External, None, &batch, &[]);
+    assert_eq!((step.unwrap().on_behalf_of.len(), refused.len()), (1, 0), "nothing of b1 is here");
+    let LoadBalancerPlan { step, refused, .. } = plan(&cluster, Flavor::Internal, None, &batch, &[]);
+    assert_eq!((step, refused.len()), (None, 1));
+}

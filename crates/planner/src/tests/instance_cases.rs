@@ -1,1 +1,150 @@
-//! To be filled.
+//! Cases of `spec/node-cases.md`, sections 1 to 5, as far as they are pure.
+
+use azure_types::NetworkInterface;
+use serde_json::json;
+
+use super::*;
+use crate::instance::{
+    DescribeError, InstanceName, ProviderId, describe, instance_id_of_node_name, is_shut_down,
+    parse_provider_id, power_state, provider_id, scale_set_of_node_name,
+};
+
+const VM: &str =
+    "azure:///subscriptions/subscription/resourceGroups/rg/providers/Microsoft.Compute/virtualMachines/vm1";
+const SET: &str = "azure:///subscriptions/subscription/resourceGroups/rg/providers/Microsoft.Compute/virtualMachineScaleSets/ss";
+
+fn instance_of(text: &str) -> InstanceName {
+    match parse_provider_id(text) {
+        ProviderId::Instance(name) => name,
+        other => panic!("{text}: {other:?}"),
+    }
+}
+
+#[test]
+fn node_070_provider_ids() {
+    let name = instance_of(&format!("{SET}/virtualMachines/12"));
+    assert_eq!((name.scale_set.name(), name.instance_id.as_str()), ("ss", "12"));
+    assert_eq!(provider_id(&name.id()), format!("{SET}/virtualMachines/12"));
+    assert_eq!(instance_of(&format!("{SET}/virtualMachines/SS_12")), name);
+    assert_eq!(instance_of(&format!("{SET}/VIRTUALMACHINES/12")), name);
+    assert!(matches!(parse_provider_id(VM), ProviderId::Machine(_)));
+    for other in
+        ["", "azure://", "aws:///x/y", &VM[8..], "azure:///subscriptions/s/resourceGroups/g", "azure://vm1"]
+    {
+        assert_eq!(parse_provider_id(other), ProviderId::Other, "{other}");
+    }
+    let odd = VM.replace("virtualMachines", "VM");
+    assert_eq!(parse_provider_id(&odd), ProviderId::Other);
+}
+
+#[test]
+fn the_resource_group_of_a_provider_id_is_in_lower_case_and_nothing_else() {
+    let id = "/subscriptions/RG/resourceGroups/RG/providers/Microsoft.Compute/virtualMachineScaleSets/RG/virtualMachines/0";
+    let expected = "azure:///subscriptions/RG/resourceGroups/rg/providers/Microsoft.Compute/virtualMachineScaleSets/RG/virtualMachines/0";
+    assert_eq!(provider_id(&id.parse().unwrap()), expected);
+}
+
+fn named(set: &str, prefix: &str) -> ScaleSet {
+    let mut model = scale_set(set, 0).0;
+    let profile = model.properties.as_mut().unwrap().virtual_machine_profile.as_mut().unwrap();
+    profile.os_profile.as_mut().unwrap().computer_name_prefix = Some(prefix.to_owned());
+    model
+}
+
+#[test]
+fn node_056_node_057_node_058_a_nodes_name_tells_scale_set_and_instance() {
+    let set = named("ss", "vmssee6c2");
+    assert_eq!(instance_id_of_node_name("vmvm", &set), None);
+    assert_eq!(instance_id_of_node_name("vm00000Z", &named("ss", "vm")).as_deref(), Some("35"));
+    for name in ["vmssee6c2000001", "VMSSEE6C2000001"] {
+        assert_eq!(instance_id_of_node_name(name, &set).as_deref(), Some("1"));
+    }
+    let own_name = named("vmssee6c2", "");
+    assert_eq!(instance_id_of_node_name("vmssee6c2000010", &own_name).as_deref(), Some("36"));
+    let sets = [named("other", "xyz"), set];
+    let (found, number) = scale_set_of_node_name("vmssee6c2000001", &sets).unwrap();
+    assert_eq!((found.name.as_deref(), number.as_str()), (Some("ss"), "1"));
+    assert_eq!(scale_set_of_node_name("agente6c2000005", &sets), None);
+    assert_eq!(instance_id_of_node_name("vmssee6c2é0001", &sets[1]), None, "no character is cut");
+}
+
+#[test]
+fn node_035_power_states() {
+    let with = |codes: &[&str]| {
+        let mut machine = instance("ss", 0);
+        let statuses: Vec<Value> = codes.iter().map(|code| json!({"code": code})).collect();
+        let view = machine.properties.as_mut().unwrap().instance_view.as_mut().unwrap();
+        view.statuses = serde_json::from_value(json!(statuses)).unwrap();
+        machine
+    };
+    assert_eq!(power_state(&with(&["foo", "PowerState/Running"])), "Running");
+    assert_eq!(power_state(&with(&["foo"])), "unknown");
+    assert_eq!(power_state(&with(&[])), "unknown");
+    let mut bare = instance("ss", 0);
+    bare.properties.as_mut().unwrap().instance_view = None;
+    assert_eq!(power_state(&bare), "unknown");
+}
+
+/// The rule of NODE-023 to NODE-030, on instances of scale sets.
+#[test]
+fn which_machines_are_shut_down() {
+    for (power, provisioning, down) in [
+        ("Running", "Succeeded", false),
+        ("Deallocated", "Succeeded", true),
+        ("Deallocating", "Succeeded", true),
+        ("Starting", "Succeeded", false),
+        ("Stopped", "succeeded", true),
+        ("Stopped", "Creating", false),
+        ("Stopping", "Succeeded", false),
+        ("Unknown", "Succeeded", false),
+    ] {
+        let mut machine = instance("ss", 0);
+        let properties = machine.properties.as_mut().unwrap();
+        properties.provisioning_state = Some(provisioning.into());
+        properties.instance_view =
+            serde_json::from_value(json!({"statuses": [{"code": format!("PowerState/{power}")}]})).unwrap();
+        assert_eq!(is_shut_down(&machine), down, "{power} {provisioning}");
+    }
+}
+
+fn interfaces_of() -> Vec<NetworkInterface> {
+    serde_json::from_value(json!([
+        {"properties": {"primary": false, "ipConfigurations": [{"properties": {"privateIPAddress": "10.9.9.9"}}]}},
+        {"properties": {"primary": true, "ipConfigurations": [
+            {"properties": {"primary": false, "privateIPAddress": "10.0.0.5"}},
+            {"properties": {"primary": true, "privateIPAddress": "10.0.0.4",
+                "publicIPAddress": {"id": cluster().public_ip_id("rg", "p"), "properties": {"ipAddress": "20.0.0.4"}}}},
+        ]}},
+    ]))
+    .unwrap()
+}
+
+#[test]
+fn node_052_zones_of_instances() {
+    let mut machine = instance("vmssee6c2", 0);
+    machine.zones = Some(vec!["2".into()]);
+    let zone = |machine: &ScaleSetInstance| describe(&cluster(), "n", machine, &[]).map(|facts| facts.zone);
+    assert_eq!(zone(&machine).unwrap(), "westus-2");
+    machine.location = Some("WestUS".into());
+    assert_eq!(zone(&machine).unwrap(), "westus-2");
+    machine.zones = None;
+    assert_eq!(zone(&machine).unwrap(), "3");
+    machine.zones = Some(vec!["a".into()]);
+    assert!(zone(&machine).unwrap_err().to_string().contains("failed to parse zone `a`"));
+    machine.zones = None;
+    machine.properties.as_mut().unwrap().instance_view = None;
+    assert!(matches!(zone(&machine), Err(DescribeError::NoZone { .. })));
+}
+
+#[test]
+fn an_instance_describes_its_node() {
+    let facts = describe(&cluster(), "alpha000000", &instance("alpha", 0), &interfaces_of()).unwrap();
+    let addresses: Vec<String> =
+        facts.addresses.iter().map(|a| format!("{} {}", a.kind, a.address)).collect();
+    assert_eq!(addresses, ["InternalIP 10.0.0.4", "Hostname alpha000000", "ExternalIP 20.0.0.4"]);
+    assert_eq!(facts.instance_type, "Standard_D4s_v5");
+    assert_eq!((facts.zone.as_str(), facts.region.as_str()), ("westus-1", "westus"));
+    assert_eq!(facts.provider_id, format!("azure://{}/virtualMachines/0", scale_set_id("alpha")));
+    assert!(!facts.shut_down);
+    assert_eq!(facts.provisioning_state, "Succeeded");
+}

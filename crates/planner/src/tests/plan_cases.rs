@@ -1,1 +1,97 @@
-//! To be filled.
+//! How plans read.
+
+use super::*;
+
+fn shop() -> Svc {
+    svc("web").tcp(80).udp(53).change(|s| s.metadata.namespace = Some("shop".into()))
+}
+
+#[test]
+fn a_first_plan_reads_like_this() {
+    let planned = Azure::new().plan(&[shop().arc()], &nodes([node("alpha", 0)]));
+    insta::assert_snapshot!(planned, @r#"
+    In this order (+ create, ~ change, - delete):
+
+      + public IP testCluster-aweb (resource group rg)
+          static IPv4 address in zones 1, 2, 3
+          for shop/web
+
+      + load balancer testCluster (resource group rg)
+          frontend aweb added for shop/web (public IP testCluster-aweb)
+          backend pool testCluster added
+          probe aweb-TCP-80 added: Tcp 10080 every 5 s
+          rule aweb-TCP-80 added: Tcp port 80 → backend port 80
+          rule aweb-UDP-53 added: Udp port 53 → backend port 53
+          for shop/web
+
+      ~ scale set alpha (resource group rg)
+          new instances: joins backend pool testCluster of load balancer testCluster
+
+      ~ instance alpha/0 (resource group rg)
+          node alpha000000 joins backend pool testCluster of load balancer testCluster
+
+      ~ security group nsg (resource group rg)
+          allow Tcp 80 from Internet over IPv4 to (known after apply) for shop/web
+          allow Udp 53 from Internet over IPv4 to (known after apply) for shop/web
+          for shop/web
+
+    Plan: 2 to create, 3 to change, 0 to delete.
+    "#);
+}
+
+#[test]
+fn a_change_and_a_removal_read_like_this() {
+    let mut azure = Azure::new();
+    let nodes = nodes([node("alpha", 0)]);
+    let inside = svc("db").tcp(5432).internal();
+    azure.converge(&[shop().arc(), inside.arc()], &nodes);
+    assert_eq!(
+        azure.plan(&[shop().arc(), inside.arc()], &nodes).to_string(),
+        "No changes: Azure is as the cluster wants it.\n"
+    );
+    let off = shop().annotate("azure-disable-load-balancer-floating-ip", "true");
+    let planned = azure.plan(&[off.arc(), inside.deleting().arc()], &nodes);
+    insta::assert_snapshot!(planned, @r#"
+    In this order (+ create, ~ change, - delete):
+
+      ~ load balancer testCluster (resource group rg)
+          rule aweb-TCP-80: backend port 80 → 10080
+          rule aweb-TCP-80: floating IP on → off
+          rule aweb-UDP-53: backend port 53 → 10053
+          rule aweb-UDP-53: floating IP on → off
+          for shop/web
+
+      ~ scale set alpha (resource group rg)
+          new instances: leaves backend pool testCluster of load balancer testCluster-internal
+
+      ~ instance alpha/0 (resource group rg)
+          node alpha000000 leaves backend pool testCluster of load balancer testCluster-internal
+
+      - load balancer testCluster-internal (resource group rg)
+          rule adb-TCP-5432 removed
+          probe adb-TCP-5432 removed
+          frontend adb of default/db removed
+          the last frontend is gone
+          for default/db
+
+      ~ security group nsg (resource group rg)
+          rule k8s-azure-lb_allow_IPv4_d39272f7f57ed937951650d93992ad77 removed: nobody needs it for 20.0.0.3
+          rule k8s-azure-lb_allow_IPv4_eacf5e21d4ad7b5345009ad51af9d388 removed: nobody needs it for 20.0.0.3
+          rule k8s-azure-lb_allow_IPv4_15d1c3353325305e7e66491096adedb3 added: Allow Tcp 10080 from Internet to 10.0.1.10 (priority 502)
+          rule k8s-azure-lb_allow_IPv4_d59ae993a8c5fbbd94fb3e9d04c7b9f5 added: Allow Udp 10053 from Internet to 10.0.1.10 (priority 503)
+          for shop/web
+
+    Plan: 0 to create, 4 to change, 1 to delete.
+    "#);
+}
+
+#[test]
+fn what_is_refused_stands_below_the_plan() {
+    let bad = svc("bad").tcp(80).annotate("azure-load-balancer-tcp-idle-timeout", "3");
+    let planned = Azure::new().plan(&[bad.arc()], &[]);
+    insta::assert_snapshot!(planned, @r#"
+    No changes for the Services that can be served.
+
+      ! default/bad: annotation service.beta.kubernetes.io/azure-load-balancer-tcp-idle-timeout: `3` must be from 4 to 100 minutes
+    "#);
+}

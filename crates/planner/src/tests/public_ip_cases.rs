@@ -1,1 +1,345 @@
-//! To be filled.
+//! Cases of section D: public IPs.
+
+use serde_json::json;
+
+use super::*;
+use crate::public_ip::{PublicIpPlan, plan, plan_removal};
+use crate::{Action, Family, ServiceRemoval};
+
+fn tags(service: &str) -> Value {
+    json!({"k8s-azure-service": service, "k8s-azure-cluster-name": "testCluster"})
+}
+
+fn run_in(cluster: &Cluster, service: &Svc, observed: &[PublicIpAddress]) -> Result<PublicIpPlan, Refusal> {
+    plan(cluster, &service.intent(cluster), observed)
+}
+
+fn run(service: &Svc, observed: &[PublicIpAddress]) -> PublicIpPlan {
+    run_in(&cluster(), service, observed).unwrap()
+}
+
+fn refused(service: &Svc, observed: &[PublicIpAddress]) -> Refusal {
+    run_in(&cluster(), service, observed).unwrap_err()
+}
+
+fn removed(service: &Svc, observed: &[PublicIpAddress]) -> Vec<Step> {
+    let cluster = cluster();
+    plan_removal(&cluster, &ServiceRemoval::of(&cluster, &service.0), observed).release
+}
+
+/// Action and name of each step.
+fn told(steps: &[Step]) -> Vec<String> {
+    steps.iter().map(|step| format!("{:?} {}", step.action, step.target.name())).collect()
+}
+
+fn web() -> Svc {
+    svc("test1").tcp(80)
+}
+
+/// The public IP that the Service's own plan makes.
+fn own() -> PublicIpAddress {
+    public_ip(&cluster(), "testCluster-atest1", Some("20.0.0.1"), tags("default/test1"))
+}
+
+#[test]
+fn lb_090_a_new_public_ip() {
+    let planned = run(&web(), &[]);
+    assert_eq!(told(&planned.ensure), ["Create testCluster-atest1"]);
+    assert_eq!(planned.addresses[&Family::V4], None);
+    insta::assert_snapshot!(serde_json::to_string_pretty(&planned.ensure[0].document).unwrap(), @r#"
+    {
+      "name": "testCluster-atest1",
+      "location": "westus",
+      "tags": {
+        "k8s-azure-cluster-name": "testCluster",
+        "k8s-azure-service": "default/test1"
+      },
+      "sku": {
+        "name": "Standard"
+      },
+      "zones": [
+        "1",
+        "2",
+        "3"
+      ],
+      "properties": {
+        "publicIPAllocationMethod": "Static",
+        "publicIPAddressVersion": "IPv4"
+      }
+    }
+    "#);
+}
+
+#[test]
+fn lb_091_what_the_service_has_and_does_not_want_is_released() {
+    let old = |name, ip| public_ip(&cluster(), name, Some(ip), tags("default/test1"));
+    let mut v6 = old("pip6", "2001:db8::1");
+    v6.properties.as_mut().unwrap().public_ip_address_version = Some("IPv6".into());
+    let observed = [old("pip1", "20.0.0.1"), old("pip2", "20.0.0.2"), v6];
+    let planned = run(&web(), &observed);
+    assert_eq!(told(&planned.ensure), ["Create testCluster-atest1"]);
+    assert_eq!(told(&planned.release), ["Delete pip1", "Delete pip2", "Delete pip6"]);
+    let dual = run(&web().dual(), &observed);
+    assert_eq!(told(&dual.ensure), ["Create testCluster-atest1", "Create testCluster-atest1-IPv6"]);
+}
+
+#[test]
+fn lb_092_lb_093_named_public_ips_must_exist_and_are_not_ours() {
+    let service = web().annotate("azure-pip-name", "PIP1");
+    let missing = refused(&service, &[own()]);
+    assert!(missing.message.contains("PIP1") && missing.message.contains("does not exist"));
+    assert!(!missing.terminal, "it may be created");
+    let mine = public_ip(&cluster(), "pip1", Some("20.0.0.9"), json!({}));
+    let planned = run(&service, std::slice::from_ref(&mine));
+    assert_eq!((planned.ensure.len(), planned.release.len()), (0, 0));
+    assert_eq!(planned.use_ids[&Family::V4], mine.id.clone().unwrap());
+    assert_eq!(planned.addresses[&Family::V4].unwrap().to_string(), "20.0.0.9");
+    assert_eq!(removed(&service, &[mine]), []);
+}
+
+#[test]
+fn lb_094_lb_095_shared_public_ips_lose_the_name_alone() {
+    let pip = public_ip(&cluster(), "pip2", Some("20.0.0.2"), tags("default/test1,default/test2"));
+    let steps = removed(&web(), std::slice::from_ref(&pip));
+    assert_eq!(told(&steps), ["Update pip2"]);
+    assert_eq!(steps[0].if_match.as_deref(), Some("p0"));
+    assert_eq!(public_ip_of(&steps[0]).tags.as_ref().unwrap()["k8s-azure-service"], "default/test2");
+    let planned = run(&web(), &[pip]);
+    assert_eq!(told(&planned.release), ["Update pip2"], "not deleted");
+}
+
+#[test]
+fn lb_096_lb_097_lb_098_lb_099_ownership_is_proven_by_tags() {
+    let pip = |tags: Value, address: Option<&str>| public_ip(&cluster(), "pip1", address, tags);
+    for (tags, address, owned) in [
+        (
+            json!({"k8s-azure-service": "default/test1", "k8s-azure-cluster-name": "otherCluster"}),
+            Some("20.0.0.1"),
+            false,
+        ),
+        (json!({"k8s-azure-service": "default/test1"}), Some("20.0.0.1"), true),
+        (json!({"k8s-azure-service": "DEFAULT/test1", "k8s-azure-cluster-name": "TESTCLUSTER"}), None, true),
+        (json!({}), None, false),
+        (json!({"k8s-azure-service": ""}), Some("20.0.0.1"), false),
+        (json!({"k8s-azure-service": "default/test10"}), Some("20.0.0.1"), false),
+    ] {
+        let steps = removed(&web(), &[pip(tags.clone(), address)]);
+        assert_eq!(!steps.is_empty(), owned, "{tags}");
+    }
+}
+
+#[test]
+fn lb_100_a_second_service_joins_by_address() {
+    let pip = public_ip(&cluster(), "pip1", Some("20.0.0.1"), tags("default/test2"));
+    for service in [
+        web().change(|s| s.spec.load_balancer_ip = "20.0.0.1".into()),
+        web().annotate("azure-load-balancer-ipv4", "20.0.0.1"),
+        web().annotate("azure-pip-name", "pip1"),
+    ] {
+        let planned = run(&service, std::slice::from_ref(&pip));
+        assert_eq!(told(&planned.ensure), ["Update pip1"]);
+        let written = public_ip_of(&planned.ensure[0]);
+        assert_eq!(written.tags.as_ref().unwrap()["k8s-azure-service"], "default/test2,default/test1");
+        assert!(run(&service, std::slice::from_ref(written)).ensure.is_empty());
+    }
+}
+
+#[test]
+fn lb_101_older_tags_are_read_and_new_ones_written() {
+    let old = json!({"service": "default/test1", "kubernetes-cluster-name": "testCluster"});
+    let pip = public_ip(&cluster(), "testCluster-atest1", Some("20.0.0.1"), old);
+    let planned = run(&web(), &[pip]);
+    let tags = public_ip_of(&planned.ensure[0]).tags.clone().unwrap();
+    assert_eq!(tags["k8s-azure-service"], "default/test1");
+    assert_eq!(tags["k8s-azure-cluster-name"], "testCluster");
+    assert_eq!(tags["service"], "default/test1", "stays");
+    assert!(planned.release.is_empty());
+}
+
+#[test]
+fn lb_102_lb_103_lb_105_lb_106_ip_tags_are_changed_in_place_or_by_replacement() {
+    let service = web().annotate("azure-pip-ip-tags", "a=b,c=d=e,f");
+    let planned = run(&service, &[own()]);
+    assert_eq!(told(&planned.release), ["Delete testCluster-atest1"]);
+    assert!(planned.again && planned.use_ids.is_empty() && planned.ensure.is_empty());
+    let created = run(&service, &[]);
+    let written = public_ip_of(&created.ensure[0]);
+    let ip_tags = written.properties.as_ref().unwrap().ip_tags.clone().unwrap();
+    assert_eq!(serde_json::to_value(&ip_tags).unwrap(), json!([{"ipTagType": "a", "tag": "b"}]));
+
+    let mutable = cluster_with(json!({"enableIPTagMutationForExistingPublicIP": true}));
+    let planned = run_in(&mutable, &service, &[own()]).unwrap();
+    assert_eq!(planned.ensure[0].changes, ["IP tags changed"]);
+    assert!(planned.release.is_empty() && !planned.again);
+
+    let mut two = own();
+    two.properties.as_mut().unwrap().ip_tags =
+        serde_json::from_value(json!([{"ipTagType": "x", "tag": "y"}, {"ipTagType": "a", "tag": "b"}]))
+            .unwrap();
+    let same = run(&web().annotate("azure-pip-ip-tags", " a = b , x=y"), &[two]);
+    assert_eq!((same.ensure.len(), same.release.len()), (0, 0));
+}
+
+#[test]
+fn lb_107_lb_108_lb_109_the_dns_label_follows_the_annotation_where_there_is_one() {
+    let foo = web().annotate("azure-dns-label-name", "foo");
+    let planned = run(&foo, &[own()]);
+    let labelled = public_ip_of(&planned.ensure[0]).clone();
+    let label = |ip: &PublicIpAddress| {
+        ip.properties.as_ref().unwrap().dns_settings.as_ref().and_then(|dns| dns.domain_name_label.clone())
+    };
+    assert_eq!(label(&labelled).as_deref(), Some("foo"));
+    assert_eq!(labelled.tags.as_ref().unwrap()["k8s-azure-dns-label-service"], "default/test1");
+    assert!(run(&foo, std::slice::from_ref(&labelled)).ensure.is_empty());
+    assert!(run(&web(), std::slice::from_ref(&labelled)).ensure.is_empty(), "left as it is");
+    let cleared = run(&web().annotate("azure-dns-label-name", ""), &[labelled]);
+    assert_eq!(label(public_ip_of(&cleared.ensure[0])), None);
+    assert_eq!(label(public_ip_of(&run(&foo, &[]).ensure[0])).as_deref(), Some("foo"), "from the start");
+}
+
+#[test]
+fn lb_110_lb_111_labels_of_others_are_theirs() {
+    let mut shared = tags("default/test2,default/test1");
+    shared["k8s-azure-dns-label-service"] = json!("default/test2");
+    let pip = public_ip(&cluster(), "pip1", Some("20.0.0.1"), shared);
+    let named = web().annotate("azure-pip-name", "pip1");
+    let refusal = refused(&named.clone().annotate("azure-dns-label-name", "foo"), std::slice::from_ref(&pip));
+    assert!(refusal.message.contains("default/test2"), "{refusal}");
+    let clearing = run(&named.clone().annotate("azure-dns-label-name", ""), &[pip]);
+    assert!(clearing.ensure.is_empty(), "nothing of ours to remove");
+
+    let mine = public_ip(&cluster(), "pip1", Some("20.0.0.1"), json!({}));
+    let planned = run(&named.annotate("azure-dns-label-name", "foo"), &[mine]);
+    let written = public_ip_of(&planned.ensure[0]);
+    assert!(written.properties.as_ref().unwrap().dns_settings.is_some());
+    assert_eq!(written.tags, Some(Tags::new()), "user-assigned addresses are not tagged");
+}
+
+use azure_types::Tags;
+
+#[test]
+fn lb_112_basic_public_ips_become_standard() {
+    let mut basic = own();
+    basic.sku.as_mut().unwrap().name = Some("Basic".into());
+    basic.properties.as_mut().unwrap().public_ip_allocation_method = Some("Dynamic".into());
+    let planned = run(&web(), &[basic]);
+    let written = public_ip_of(&planned.ensure[0]);
+    assert_eq!(written.sku.as_ref().unwrap().name.as_deref(), Some("Standard"));
+    let properties = written.properties.as_ref().unwrap();
+    assert_eq!(properties.ip_address.as_deref(), Some("20.0.0.1"));
+    assert!(properties.public_ip_allocation_method.as_ref().unwrap().is("Static"));
+}
+
+/// LB-113 for the standard SKU.
+#[test]
+fn standard_ipv6_addresses_are_static() {
+    let mut v6 = public_ip(&cluster(), "testCluster-atest1", Some("2001:db8::1"), tags("default/test1"));
+    v6.properties.as_mut().unwrap().public_ip_allocation_method = Some("Dynamic".into());
+    let planned = run(&web().families(&["IPv6"]), &[v6]);
+    assert_eq!(planned.ensure[0].changes, ["allocation Dynamic → Static"]);
+}
+
+#[test]
+fn lb_114_annotated_tags_go_over_configured_ones() {
+    let cluster = cluster_with(json!({"tags": "a=b"}));
+    let service = web().annotate("azure-pip-tags", "A=c,k8s-azure-service=mine");
+    let planned = run_in(&cluster, &service, &[]).unwrap();
+    let tags = public_ip_of(&planned.ensure[0]).tags.clone().unwrap();
+    assert_eq!(tags["A"], "c");
+    assert_eq!(tags["k8s-azure-service"], "default/test1", "managed tags win");
+    assert_eq!(tags.len(), 3);
+}
+
+#[test]
+fn lb_115_addresses_from_a_prefix() {
+    let prefix = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Network/publicIPPrefixes/prefix-id";
+    let planned = run(&web().annotate("azure-pip-prefix-id", prefix), &[]);
+    assert_eq!(told(&planned.ensure), ["Create testCluster-atest1-prefix-id"]);
+    let written = public_ip_of(&planned.ensure[0]).properties.clone().unwrap();
+    assert_eq!(written.public_ip_prefix.unwrap().id.unwrap().as_str(), prefix);
+    assert!(web().annotate("azure-pip-prefix-id", "no id").refusal().message.contains("no id"));
+}
+
+#[test]
+fn lb_116_lb_117_lb_118_requested_addresses_must_be_public_addresses() {
+    for address in ["10.0.0.1", "100.64.0.1", "168.63.129.16", "127.0.0.1", "::ffff:10.0.0.1"] {
+        let refusal = web().change(|s| s.spec.load_balancer_ip = address.into()).refusal();
+        assert!(refusal.terminal && refusal.message.contains("not public"), "{address}: {refusal}");
+    }
+    for service in [
+        web().change(|s| s.spec.load_balancer_ip = "abc".into()),
+        web().annotate("azure-load-balancer-ipv4", "abc"),
+        web().annotate("azure-load-balancer-ipv4", "2001:db8::1"),
+    ] {
+        assert!(service.refusal().message.contains("must be an"), "{}", service.refusal());
+    }
+}
+
+/// The pure part of LB-119; looking once more is the caller's.
+#[test]
+fn an_address_that_no_public_ip_has_is_named_with_its_group() {
+    let refusal = refused(&web().change(|s| s.spec.load_balancer_ip = "20.1.2.3".into()), &[own()]);
+    assert!(refusal.message.contains("20.1.2.3") && refusal.message.contains("resource group rg"));
+    assert!(!refusal.terminal);
+}
+
+#[test]
+fn lb_120_lb_121_a_change_of_group_releases_where_the_address_is() {
+    let service = web().annotate("azure-load-balancer-resource-group", " other ");
+    let planned = run(&service, &[own()]);
+    assert_eq!(planned.ensure[0].target.group_name(), Some("other"));
+    assert_eq!(
+        (planned.release[0].action, planned.release[0].target.group_name()),
+        (Action::Delete, Some("rg"))
+    );
+    let mut shared = own();
+    shared.tags = serde_json::from_value(tags("default/test1,default/test2")).unwrap();
+    let planned = run(&service, &[shared]);
+    assert_eq!(
+        (planned.release[0].action, planned.release[0].target.group_name()),
+        (Action::Update, Some("rg"))
+    );
+}
+
+#[test]
+fn lb_124_edge_zones_hold_the_address_instead_of_zones() {
+    let edge = cluster_with(json!({"extendedLocationName": "edge", "extendedLocationType": "EdgeZone"}));
+    let planned = run_in(&edge, &web(), &[]).unwrap();
+    let written = public_ip_of(&planned.ensure[0]);
+    assert_eq!(written.zones, None);
+    assert_eq!(written.extended_location.as_ref().unwrap().name.as_deref(), Some("edge"));
+}
+
+/// SE-43: names compare as Azure compares them.
+#[test]
+fn another_spelling_of_the_name_is_the_same_address() {
+    let mut pip = own();
+    pip.name = Some("TESTCLUSTER-atest1".into());
+    pip.id = Some(cluster().public_ip_id("RG", "TESTCLUSTER-atest1"));
+    let planned = run(&web(), &[pip]);
+    assert_eq!((planned.ensure.len(), planned.release.len()), (0, 0));
+}
+
+#[test]
+fn addresses_of_other_clusters_are_not_taken_over() {
+    let theirs = json!({"k8s-azure-service": "default/test1", "k8s-azure-cluster-name": "other"});
+    let pip = public_ip(&cluster(), "testCluster-atest1", Some("20.0.0.1"), theirs);
+    assert!(refused(&web(), &[pip]).message.contains("belongs to cluster other"));
+}
+
+/// SE-20.
+#[test]
+fn a_service_tag_that_azure_would_refuse_is_told() {
+    let many: Vec<String> = (0..20).map(|n| format!("default/service-{n}")).collect();
+    let pip = public_ip(&cluster(), "pip1", Some("20.0.0.1"), tags(&many.join(",")));
+    let refusal = refused(&web().annotate("azure-pip-name", "pip1"), &[pip]);
+    assert!(refusal.message.contains("256"), "{refusal}");
+}
+
+/// SE-36 and LB-079 for the address.
+#[test]
+fn a_family_that_is_given_up_releases_its_address() {
+    let v6 = public_ip(&cluster(), "testCluster-atest1-IPv6", Some("2001:db8::1"), tags("default/test1"));
+    let planned = run(&web(), &[own(), v6]);
+    assert_eq!(told(&planned.release), ["Delete testCluster-atest1-IPv6"]);
+}
