@@ -4,9 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use azure_types::ResourceId;
-use bytes::Bytes;
-use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, IF_MATCH, USER_AGENT};
-use http::{HeaderMap, HeaderValue, Method, Uri};
+use http::{HeaderValue, Method, Uri};
 use parking_lot::Mutex;
 use rand::rngs::SmallRng;
 use serde::Serialize;
@@ -14,26 +12,21 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::budget::LONGEST_WAIT;
+use crate::builder::ClientBuilder;
 use crate::error::ServiceError;
-use crate::meter;
 use crate::operation::{self, Operation, Progress, Start};
 use crate::request::{self, Listing, Subject};
 use crate::retry;
+use crate::send::{Answer, Call, request_id};
 use crate::{
-    ApiVersion, Budgets, CallObserver, CallRecord, Class, Clock, Cloud, Credential, Error, OperationGroup,
-    OperationStyle, Purpose, RetryPolicy, Transport,
+    ApiVersion, Budgets, CallObserver, Class, Clock, Cloud, Credential, Error, OperationStyle, Purpose,
+    RetryPolicy, Transport,
 };
 
-/// How long an operation is waited for, unless said otherwise.
-const OPERATION_DEADLINE: Duration = Duration::from_secs(30 * 60);
 /// With `enableMinimumRetryAfter`, what a success asks for below this is overlooked.
 const MINIMUM_RETRY_AFTER: Duration = Duration::from_secs(5);
 /// Pages of one list; a list that is longer goes in a circle.
 const MOST_PAGES: usize = 10_000;
-/// How often a provider's registration is looked at (`spec/arm-wire.md`, section 6).
-const REGISTRATION_PAUSE: Duration = Duration::from_secs(15);
-const REGISTRATION_LOOKS: u32 = 20;
 
 /// What Azure answered to a write.
 #[derive(Debug, Clone)]
@@ -47,22 +40,22 @@ pub struct Accepted<T> {
 /// The client of one cloud. Clones share connections, token and budgets.
 #[derive(Clone)]
 pub struct Client {
-    inner: Arc<Inner>,
+    pub(crate) inner: Arc<Inner>,
 }
 
-struct Inner {
-    cloud: Cloud,
-    transport: Transport,
-    credential: Credential,
-    user_agent: HeaderValue,
-    scope: String,
-    budgets: Budgets,
-    retry: RetryPolicy,
-    rng: Mutex<SmallRng>,
-    clock: Clock,
-    observer: Option<Arc<dyn CallObserver>>,
-    minimum_retry_after: bool,
-    operation_deadline: Duration,
+pub(crate) struct Inner {
+    pub(crate) cloud: Cloud,
+    pub(crate) transport: Transport,
+    pub(crate) credential: Credential,
+    pub(crate) user_agent: HeaderValue,
+    pub(crate) scope: String,
+    pub(crate) budgets: Budgets,
+    pub(crate) retry: RetryPolicy,
+    pub(crate) rng: Mutex<SmallRng>,
+    pub(crate) clock: Clock,
+    pub(crate) observer: Option<Arc<dyn CallObserver>>,
+    pub(crate) minimum_retry_after: bool,
+    pub(crate) operation_deadline: Duration,
 }
 
 impl std::fmt::Debug for Client {
@@ -71,135 +64,10 @@ impl std::fmt::Debug for Client {
     }
 }
 
-/// What a [`Client`] is made of.
-pub struct ClientBuilder {
-    cloud: Cloud,
-    transport: Transport,
-    credential: Credential,
-    user_agent: String,
-    budgets: Budgets,
-    retry: RetryPolicy,
-    seed: u64,
-    clock: Clock,
-    observer: Option<Arc<dyn CallObserver>>,
-    minimum_retry_after: bool,
-    operation_deadline: Duration,
-}
-
-impl ClientBuilder {
-    /// The `User-Agent`; blank means the default, `kubernetes-cloudprovider/<version>`.
-    pub fn user_agent(mut self, text: &str) -> Self {
-        if !text.trim().is_empty() {
-            self.user_agent = text.trim().to_owned();
-        }
-        self
-    }
-
-    /// Budgets to share with another client (of another credential on the same subscriptions).
-    pub fn budgets(mut self, budgets: Budgets) -> Self {
-        self.budgets = budgets;
-        self
-    }
-
-    /// How passing failures are repeated.
-    pub fn retry(mut self, policy: RetryPolicy) -> Self {
-        self.retry = policy;
-        self
-    }
-
-    /// The seed of the jitter between repetitions.
-    pub fn seed(mut self, seed: u64) -> Self {
-        self.seed = seed;
-        self
-    }
-
-    /// The wall clock.
-    pub fn clock(mut self, clock: Clock) -> Self {
-        self.clock = clock;
-        self
-    }
-
-    /// Who is told of every attempt.
-    pub fn observer(mut self, observer: Arc<dyn CallObserver>) -> Self {
-        self.observer = Some(observer);
-        self
-    }
-
-    /// `enableMinimumRetryAfter`: a success that asks for less than 5 s is overlooked.
-    pub fn minimum_retry_after(mut self, on: bool) -> Self {
-        self.minimum_retry_after = on;
-        self
-    }
-
-    /// How long operations are waited for; 30 minutes unless set.
-    pub fn operation_deadline(mut self, deadline: Duration) -> Self {
-        self.operation_deadline = deadline;
-        self
-    }
-
-    /// Takes user agent, retries and minimum retry-after from a configuration.
-    pub fn configure(self, config: &cloud_config::CloudConfig) -> Self {
-        self.user_agent(&config.user_agent)
-            .retry(RetryPolicy::from_config(config))
-            .minimum_retry_after(config.enable_minimum_retry_after)
-    }
-
-    /// The client.
-    pub fn build(self) -> Client {
-        let fallback = HeaderValue::from_static("kubernetes-cloudprovider");
-        Client {
-            inner: Arc::new(Inner {
-                scope: self.cloud.scope(),
-                user_agent: HeaderValue::from_str(&self.user_agent).unwrap_or(fallback),
-                cloud: self.cloud,
-                transport: self.transport,
-                credential: self.credential,
-                budgets: self.budgets,
-                retry: self.retry,
-                rng: Mutex::new(retry::seeded(self.seed)),
-                clock: self.clock,
-                observer: self.observer,
-                minimum_retry_after: self.minimum_retry_after,
-                operation_deadline: self.operation_deadline,
-            }),
-        }
-    }
-}
-
-/// One request, repeatable.
-struct Call<'a> {
-    method: Method,
-    uri: Uri,
-    body: Option<Bytes>,
-    if_match: Option<HeaderValue>,
-    subject: &'a Subject,
-    purpose: Purpose,
-    class: Class,
-}
-
-/// An answer with a 2xx status.
-struct Answer {
-    status: u16,
-    headers: HeaderMap,
-    body: Bytes,
-}
-
 impl Client {
     /// Begins a client of this cloud.
     pub fn builder(cloud: Cloud, transport: Transport, credential: Credential) -> ClientBuilder {
-        ClientBuilder {
-            cloud,
-            transport,
-            credential,
-            user_agent: format!("kubernetes-cloudprovider/{}", env!("CARGO_PKG_VERSION")),
-            budgets: Budgets::new(),
-            retry: RetryPolicy::default(),
-            seed: 0,
-            clock: Clock::system(),
-            observer: None,
-            minimum_retry_after: false,
-            operation_deadline: OPERATION_DEADLINE,
-        }
+        ClientBuilder::new(cloud, transport, credential)
     }
 
     /// The cloud that it speaks to.
@@ -502,7 +370,12 @@ impl Client {
         }
     }
 
-    fn url(&self, path: &str, api_version: ApiVersion, query: &[(&str, &str)]) -> Result<Uri, Error> {
+    pub(crate) fn url(
+        &self,
+        path: &str,
+        api_version: ApiVersion,
+        query: &[(&str, &str)],
+    ) -> Result<Uri, Error> {
         request::url(&self.inner.cloud.resource_manager, path, api_version, query)
     }
 
@@ -539,239 +412,6 @@ impl Client {
                 .malformed("it is accepted, but the answer does not say where to look for its end")),
         }
     }
-
-    /// Sends one request, with everything that belongs to it: registration of a provider included.
-    async fn send(&self, call: &Call<'_>) -> Result<Answer, Error> {
-        match self.send_repeated(call).await {
-            Err(error)
-                if error.status() == Some(409) && error.has_code("MissingSubscriptionRegistration") =>
-            {
-                self.register(call.subject, call.class).await?;
-                self.send_repeated(call).await
-            }
-            other => other,
-        }
-    }
-
-    /// Registers the resource provider with the subscription and waits until that is done.
-    async fn register(&self, subject: &Subject, class: Class) -> Result<(), Error> {
-        let path = format!("/subscriptions/{}/providers/{}", subject.subscription, subject.namespace);
-        let about = Subject {
-            resource: None,
-            resource_type: "Microsoft.Resources/providers".into(),
-            name: subject.namespace.clone(),
-            short: format!("providers/{}/register", subject.namespace),
-            ..subject.clone()
-        };
-        tracing::info!(
-            provider = subject.namespace,
-            "registering the resource provider with the subscription"
-        );
-        let call = Call {
-            method: Method::POST,
-            uri: self.url(&format!("{path}/register"), ApiVersion::REGISTRATION, &[])?,
-            body: None,
-            if_match: None,
-            subject: &about,
-            purpose: Purpose::Register,
-            class,
-        };
-        self.send_repeated(&call).await?;
-        for _ in 0..REGISTRATION_LOOKS {
-            let uri = self.url(&path, ApiVersion::REGISTRATION, &[])?;
-            let answer = self.send_repeated(&Call::get(uri, &about, Purpose::Register, class)).await?;
-            let state = answer.value();
-            let state = state.get("registrationState").and_then(Value::as_str).unwrap_or_default();
-            if state.eq_ignore_ascii_case("Registered") {
-                return Ok(());
-            }
-            tokio::time::sleep(REGISTRATION_PAUSE).await;
-        }
-        Err(Error::OperationDeadline { subject: about.short, after: REGISTRATION_PAUSE * REGISTRATION_LOOKS })
-    }
-
-    /// Sends one request, and again where that can help: after throttling when the budget opens, after
-    /// passing failures as the policy says. 400, 403, 404, 409 and 412 are answers, not failures.
-    async fn send_repeated(&self, call: &Call<'_>) -> Result<Answer, Error> {
-        let inner = &*self.inner;
-        let gate = inner.budgets.gate(&call.subject.subscription, OperationGroup::of(&call.method));
-        let mut repeated = 0u32;
-        loop {
-            let queued = Instant::now();
-            let permit = gate.enter(call.class, &call.subject.namespace).await.map_err(|retry_after| {
-                Error::BudgetClosed { subject: call.subject.line(&call.method), retry_after }
-            })?;
-            let authorization = inner.credential.authorization(&inner.scope).await?;
-            let waited = queued.elapsed();
-            let sent = Instant::now();
-            let outcome = inner.transport.send(call.request(authorization, inner.user_agent.clone())).await;
-            let duration = sent.elapsed();
-            let attempt = repeated + 1;
-            let error = match outcome {
-                Err(error) => {
-                    drop(permit);
-                    call.report(inner, attempt, waited, duration, None, None);
-                    Error::Transport {
-                        subject: call.subject.line(&call.method),
-                        reason: error.reason().to_owned(),
-                    }
-                }
-                Ok(answer) => {
-                    let (parts, body) = answer.into_parts();
-                    let status = parts.status.as_u16();
-                    gate.observe(permit, &parts.headers);
-                    if parts.status.is_success() {
-                        call.report(inner, attempt, waited, duration, Some((status, &parts.headers)), None);
-                        return Ok(Answer { status, headers: parts.headers, body });
-                    }
-                    let error = call.error(status, &parts.headers, &body, &inner.clock);
-                    call.report(
-                        inner,
-                        attempt,
-                        waited,
-                        duration,
-                        Some((status, &parts.headers)),
-                        Some(&error),
-                    );
-                    Error::Service(Box::new(error))
-                }
-            };
-            repeated += 1;
-            let asked = error.retry_after().filter(|asked| !asked.is_zero());
-            match &error {
-                Error::Service(service) if service.is_throttling() => {
-                    if let Some(wait) = asked {
-                        let namespace = call.subject.namespace.as_str();
-                        gate.close((!service.throttles_subscription()).then_some(namespace), wait);
-                        // The gate itself makes the call wait, in its class; it fails if that is too long.
-                        if repeated <= inner.retry.retries && wait <= LONGEST_WAIT {
-                            continue;
-                        }
-                        return Err(error);
-                    }
-                }
-                error if error.is_transient() => {}
-                _ => return Err(error),
-            }
-            let pause = inner.retry.pause(repeated, asked, &mut inner.rng.lock());
-            match pause {
-                Some(pause) => tokio::time::sleep(pause).await,
-                None => return Err(error),
-            }
-        }
-    }
-}
-
-impl<'a> Call<'a> {
-    fn get(uri: Uri, subject: &'a Subject, purpose: Purpose, class: Class) -> Self {
-        Self { method: Method::GET, uri, body: None, if_match: None, subject, purpose, class }
-    }
-
-    fn request(&self, authorization: HeaderValue, user_agent: HeaderValue) -> http::Request<Bytes> {
-        let mut request = http::Request::new(self.body.clone().unwrap_or_default());
-        *request.method_mut() = self.method.clone();
-        *request.uri_mut() = self.uri.clone();
-        let headers = request.headers_mut();
-        headers.insert(AUTHORIZATION, authorization);
-        headers.insert(USER_AGENT, user_agent);
-        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
-        if self.body.is_some() {
-            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        }
-        if let Some(etag) = &self.if_match {
-            headers.insert(IF_MATCH, etag.clone());
-        }
-        request
-    }
-
-    fn error(&self, status: u16, headers: &HeaderMap, body: &[u8], clock: &Clock) -> ServiceError {
-        let mut error = ServiceError {
-            method: self.method.to_string(),
-            subject: self.subject.short.clone(),
-            resource: self.subject.resource.clone(),
-            status,
-            code: String::new(),
-            message: String::new(),
-            target: None,
-            details: Vec::new(),
-            request_id: request_id(headers).map(str::to_owned),
-            retry_after: retry::retry_after(headers, clock),
-        };
-        error.read_body(body);
-        error
-    }
-
-    fn report(
-        &self,
-        inner: &Inner,
-        attempt: u32,
-        waited: Duration,
-        duration: Duration,
-        answer: Option<(u16, &HeaderMap)>,
-        error: Option<&ServiceError>,
-    ) {
-        let reason = match (answer, error) {
-            (None, _) => Some("transport"),
-            (Some(_), Some(error)) if error.code.is_empty() => Some("(no code)"),
-            (Some(_), Some(error)) => Some(error.code.as_str()),
-            (Some(_), None) => None,
-        };
-        let record = CallRecord {
-            method: self.method.as_str(),
-            resource_type: &self.subject.resource_type,
-            resource_name: &self.subject.name,
-            subscription: &self.subject.subscription,
-            resource_group: self.subject.group.as_deref(),
-            purpose: self.purpose,
-            class: self.class,
-            status: answer.map(|(status, _)| status),
-            duration,
-            waited,
-            attempt,
-            reason,
-            request_id: answer.and_then(|(_, headers)| request_id(headers)),
-            throttled: error.is_some_and(ServiceError::is_throttling),
-        };
-        meter::log(&record);
-        if let Some(observer) = &inner.observer {
-            observer.on_call(&record);
-        }
-    }
-}
-
-impl Answer {
-    /// The body as JSON; null when there is none or it is something else.
-    fn value(&self) -> Value {
-        serde_json::from_slice(&self.body).unwrap_or_default()
-    }
-
-    fn document<T: DeserializeOwned>(&self, subject: &Subject) -> Result<T, Error> {
-        serde_json::from_slice(&self.body).map_err(|error| {
-            // serde's message names members and types; it quotes no values but unknown enum words.
-            subject.malformed(&format!("the document does not parse: {error}"))
-        })
-    }
-}
-
-impl Subject {
-    fn line(&self, method: &Method) -> String {
-        format!("{method} {}", self.short)
-    }
-
-    fn malformed(&self, reason: &str) -> Error {
-        Error::Malformed { subject: self.short.clone(), reason: reason.to_owned() }
-    }
-
-    fn encode<B: Serialize + ?Sized>(&self, body: &B) -> Result<Bytes, Error> {
-        serde_json::to_vec(body).map(Bytes::from).map_err(|error| Error::Malformed {
-            subject: self.short.clone(),
-            reason: format!("the request's document cannot be written: {error}"),
-        })
-    }
-}
-
-fn request_id(headers: &HeaderMap) -> Option<&str> {
-    headers.get("x-ms-request-id")?.to_str().ok()
 }
 
 fn failed_operation(method: &str, operation: &Operation, word: &str, answer: &Answer) -> Error {

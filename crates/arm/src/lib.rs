@@ -33,6 +33,7 @@
 
 mod api_version;
 mod budget;
+mod builder;
 mod certificate;
 mod client;
 mod clock;
@@ -45,11 +46,13 @@ mod operation;
 mod proxy;
 mod request;
 mod retry;
+mod send;
 mod transport;
 
 pub use api_version::ApiVersion;
 pub use budget::{Budgets, Class, OperationGroup};
-pub use client::{Accepted, Client, ClientBuilder};
+pub use builder::ClientBuilder;
+pub use client::{Accepted, Client};
 pub use clock::Clock;
 pub use cloud::Cloud;
 pub use credential::Credential;

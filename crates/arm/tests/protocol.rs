@@ -371,3 +371,31 @@ async fn an_unregistered_provider_is_registered_once_and_the_call_repeated() {
     assert_eq!(error.code(), "MissingSubscriptionRegistration");
     assert_eq!(journal.lock().len(), 4, "no second registration");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_resource_provider_is_read_as_the_subscription_knows_it() {
+    let (client, journal) =
+        world(|_, _| reply(200, json!({"namespace": "Microsoft.Compute", "resourceTypes": []})));
+    let provider: Value = client.resource_provider("sub", "Microsoft.Compute", Class::Refresh).await.unwrap();
+    assert_eq!(provider["namespace"], "Microsoft.Compute");
+    assert_eq!(
+        journal.lock()[0].uri,
+        "https://management.azure.com/subscriptions/sub/providers/Microsoft.Compute?api-version=2021-04-01"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn documents_that_do_not_parse_name_the_member_and_hide_the_rest() {
+    #[derive(Debug, serde::Deserialize)]
+    struct Typed {
+        #[allow(dead_code)]
+        count: u32,
+    }
+    let (client, _) = world(|_, _| reply(200, json!({"count": -1, "other": "x"})));
+    let error = client.get::<Typed>(&balancer("lb"), V, Class::Refresh).await.unwrap_err();
+    assert!(
+        error.to_string().starts_with("loadBalancers/lb: answer not understood: the document does not parse"),
+        "{error}"
+    );
+    assert!(!error.is_not_found() && !error.is_refusal());
+}

@@ -1,0 +1,125 @@
+//! What a client is made of.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::HeaderValue;
+use parking_lot::Mutex;
+
+use crate::client::Inner;
+use crate::retry;
+use crate::{Budgets, CallObserver, Client, Clock, Cloud, Credential, RetryPolicy, Transport};
+
+/// How long an operation is waited for, unless said otherwise.
+const OPERATION_DEADLINE: Duration = Duration::from_secs(30 * 60);
+
+/// What a [`Client`] is made of.
+pub struct ClientBuilder {
+    cloud: Cloud,
+    transport: Transport,
+    credential: Credential,
+    user_agent: String,
+    budgets: Budgets,
+    retry: RetryPolicy,
+    seed: u64,
+    clock: Clock,
+    observer: Option<Arc<dyn CallObserver>>,
+    minimum_retry_after: bool,
+    operation_deadline: Duration,
+}
+
+impl ClientBuilder {
+    pub(crate) fn new(cloud: Cloud, transport: Transport, credential: Credential) -> Self {
+        Self {
+            cloud,
+            transport,
+            credential,
+            user_agent: format!("kubernetes-cloudprovider/{}", env!("CARGO_PKG_VERSION")),
+            budgets: Budgets::new(),
+            retry: RetryPolicy::default(),
+            seed: 0,
+            clock: Clock::system(),
+            observer: None,
+            minimum_retry_after: false,
+            operation_deadline: OPERATION_DEADLINE,
+        }
+    }
+
+    /// The `User-Agent`; blank means the default, `kubernetes-cloudprovider/<version>`.
+    pub fn user_agent(mut self, text: &str) -> Self {
+        if !text.trim().is_empty() {
+            self.user_agent = text.trim().to_owned();
+        }
+        self
+    }
+
+    /// Budgets to share with another client (of another credential on the same subscriptions).
+    pub fn budgets(mut self, budgets: Budgets) -> Self {
+        self.budgets = budgets;
+        self
+    }
+
+    /// How passing failures are repeated.
+    pub fn retry(mut self, policy: RetryPolicy) -> Self {
+        self.retry = policy;
+        self
+    }
+
+    /// The seed of the jitter between repetitions.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// The wall clock.
+    pub fn clock(mut self, clock: Clock) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Who is told of every attempt.
+    pub fn observer(mut self, observer: Arc<dyn CallObserver>) -> Self {
+        self.observer = Some(observer);
+        self
+    }
+
+    /// `enableMinimumRetryAfter`: a success that asks for less than 5 s is overlooked.
+    pub fn minimum_retry_after(mut self, on: bool) -> Self {
+        self.minimum_retry_after = on;
+        self
+    }
+
+    /// How long operations are waited for; 30 minutes unless set.
+    pub fn operation_deadline(mut self, deadline: Duration) -> Self {
+        self.operation_deadline = deadline;
+        self
+    }
+
+    /// Takes user agent, retries and minimum retry-after from a configuration.
+    pub fn configure(self, config: &cloud_config::CloudConfig) -> Self {
+        self.user_agent(&config.user_agent)
+            .retry(RetryPolicy::from_config(config))
+            .minimum_retry_after(config.enable_minimum_retry_after)
+    }
+
+    /// The client.
+    pub fn build(self) -> Client {
+        let fallback = HeaderValue::from_static("kubernetes-cloudprovider");
+        Client {
+            inner: Arc::new(Inner {
+                scope: self.cloud.scope(),
+                user_agent: HeaderValue::from_str(&self.user_agent).unwrap_or(fallback),
+                cloud: self.cloud,
+                transport: self.transport,
+                credential: self.credential,
+                budgets: self.budgets,
+                retry: self.retry,
+                rng: Mutex::new(retry::seeded(self.seed)),
+                clock: self.clock,
+                observer: self.observer,
+                minimum_retry_after: self.minimum_retry_after,
+                operation_deadline: self.operation_deadline,
+            }),
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! One request on its way: budget, token, repetitions, registration of providers, reports.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, IF_MATCH, USER_AGENT};
+use http::{HeaderMap, HeaderValue, Method, Uri};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use crate::budget::LONGEST_WAIT;
+use crate::client::Inner;
+use crate::error::ServiceError;
+use crate::meter;
+use crate::request::Subject;
+use crate::retry;
+use crate::{ApiVersion, CallRecord, Class, Client, Clock, Error, OperationGroup, Purpose};
+
+/// How often a provider's registration is looked at (`spec/arm-wire.md`, section 6).
+const REGISTRATION_PAUSE: Duration = Duration::from_secs(15);
+const REGISTRATION_LOOKS: u32 = 20;
+
+/// One request, repeatable.
+pub(crate) struct Call<'a> {
+    pub(crate) method: Method,
+    pub(crate) uri: Uri,
+    pub(crate) body: Option<Bytes>,
+    pub(crate) if_match: Option<HeaderValue>,
+    pub(crate) subject: &'a Subject,
+    pub(crate) purpose: Purpose,
+    pub(crate) class: Class,
+}
+
+/// An answer with a 2xx status.
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+impl Client {
+    /// Sends one request, with everything that belongs to it: registration of a provider included.
+    pub(crate) async fn send(&self, call: &Call<'_>) -> Result<Answer, Error> {
+        match self.send_repeated(call).await {
+            Err(error)
+                if error.status() == Some(409) && error.has_code("MissingSubscriptionRegistration") =>
+            {
+                self.register(call.subject, call.class).await?;
+                self.send_repeated(call).await
+            }
+            other => other,
+        }
+    }
+
+    /// Registers the resource provider with the subscription and waits until that is done.
+    async fn register(&self, subject: &Subject, class: Class) -> Result<(), Error> {
+        let path = format!("/subscriptions/{}/providers/{}", subject.subscription, subject.namespace);
+        let about = Subject {
+            resource: None,
+            resource_type: "Microsoft.Resources/providers".into(),
+            name: subject.namespace.clone(),
+            short: format!("providers/{}/register", subject.namespace),
+            ..subject.clone()
+        };
+        tracing::info!(
+            provider = subject.namespace,
+            "registering the resource provider with the subscription"
+        );
+        let call = Call {
+            method: Method::POST,
+            uri: self.url(&format!("{path}/register"), ApiVersion::REGISTRATION, &[])?,
+            body: None,
+            if_match: None,
+            subject: &about,
+            purpose: Purpose::Register,
+            class,
+        };
+        self.send_repeated(&call).await?;
+        for _ in 0..REGISTRATION_LOOKS {
+            let uri = self.url(&path, ApiVersion::REGISTRATION, &[])?;
+            let answer = self.send_repeated(&Call::get(uri, &about, Purpose::Register, class)).await?;
+            let state = answer.value();
+            let state = state.get("registrationState").and_then(Value::as_str).unwrap_or_default();
+            if state.eq_ignore_ascii_case("Registered") {
+                return Ok(());
+            }
+            tokio::time::sleep(REGISTRATION_PAUSE).await;
+        }
+        Err(Error::OperationDeadline { subject: about.short, after: REGISTRATION_PAUSE * REGISTRATION_LOOKS })
+    }
+
+    /// Sends one request, and again where that can help: after throttling when the budget opens, after
+    /// passing failures as the policy says. 400, 403, 404, 409 and 412 are answers, not failures.
+    async fn send_repeated(&self, call: &Call<'_>) -> Result<Answer, Error> {
+        let inner = &*self.inner;
+        let gate = inner.budgets.gate(&call.subject.subscription, OperationGroup::of(&call.method));
+        let mut repeated = 0u32;
+        loop {
+            let queued = Instant::now();
+            let permit = gate.enter(call.class, &call.subject.namespace).await.map_err(|retry_after| {
+                Error::BudgetClosed { subject: call.subject.line(&call.method), retry_after }
+            })?;
+            let authorization = inner.credential.authorization(&inner.scope).await?;
+            let waited = queued.elapsed();
+            let sent = Instant::now();
+            let outcome = inner.transport.send(call.request(authorization, inner.user_agent.clone())).await;
+            let duration = sent.elapsed();
+            let attempt = repeated + 1;
+            let error = match outcome {
+                Err(error) => {
+                    drop(permit);
+                    call.report(inner, attempt, waited, duration, None, None);
+                    Error::Transport {
+                        subject: call.subject.line(&call.method),
+                        reason: error.reason().to_owned(),
+                    }
+                }
+                Ok(answer) => {
+                    let (parts, body) = answer.into_parts();
+                    let status = parts.status.as_u16();
+                    gate.observe(permit, &parts.headers);
+                    if parts.status.is_success() {
+                        call.report(inner, attempt, waited, duration, Some((status, &parts.headers)), None);
+                        return Ok(Answer { status, headers: parts.headers, body });
+                    }
+                    let error = call.error(status, &parts.headers, &body, &inner.clock);
+                    call.report(
+                        inner,
+                        attempt,
+                        waited,
+                        duration,
+                        Some((status, &parts.headers)),
+                        Some(&error),
+                    );
+                    Error::Service(Box::new(error))
+                }
+            };
+            repeated += 1;
+            let asked = error.retry_after().filter(|asked| !asked.is_zero());
+            match &error {
+                Error::Service(service) if service.is_throttling() => {
+                    if let Some(wait) = asked {
+                        let namespace = call.subject.namespace.as_str();
+                        gate.close((!service.throttles_subscription()).then_some(namespace), wait);
+                        // The gate itself makes the call wait, in its class; it fails if that is too long.
+                        if repeated <= inner.retry.retries && wait <= LONGEST_WAIT {
+                            continue;
+                        }
+                        return Err(error);
+                    }
+                }
+                error if error.is_transient() => {}
+                _ => return Err(error),
+            }
+            let pause = inner.retry.pause(repeated, asked, &mut inner.rng.lock());
+            match pause {
+                Some(pause) => tokio::time::sleep(pause).await,
+                None => return Err(error),
+            }
+        }
+    }
+}
+
+impl<'a> Call<'a> {
+    pub(crate) fn get(uri: Uri, subject: &'a Subject, purpose: Purpose, class: Class) -> Self {
+        Self { method: Method::GET, uri, body: None, if_match: None, subject, purpose, class }
+    }
+
+    fn request(&self, authorization: HeaderValue, user_agent: HeaderValue) -> http::Request<Bytes> {
+        let mut request = http::Request::new(self.body.clone().unwrap_or_default());
+        *request.method_mut() = self.method.clone();
+        *request.uri_mut() = self.uri.clone();
+        let headers = request.headers_mut();
+        headers.insert(AUTHORIZATION, authorization);
+        headers.insert(USER_AGENT, user_agent);
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+        if self.body.is_some() {
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        }
+        if let Some(etag) = &self.if_match {
+            headers.insert(IF_MATCH, etag.clone());
+        }
+        request
+    }
+
+    pub(crate) fn error(&self, status: u16, headers: &HeaderMap, body: &[u8], clock: &Clock) -> ServiceError {
+        let mut error = ServiceError {
+            method: self.method.to_string(),
+            subject: self.subject.short.clone(),
+            resource: self.subject.resource.clone(),
+            status,
+            code: String::new(),
+            message: String::new(),
+            target: None,
+            details: Vec::new(),
+            request_id: request_id(headers).map(str::to_owned),
+            retry_after: retry::retry_after(headers, clock),
+        };
+        error.read_body(body);
+        error
+    }
+
+    fn report(
+        &self,
+        inner: &Inner,
+        attempt: u32,
+        waited: Duration,
+        duration: Duration,
+        answer: Option<(u16, &HeaderMap)>,
+        error: Option<&ServiceError>,
+    ) {
+        let reason = match (answer, error) {
+            (None, _) => Some("transport"),
+            (Some(_), Some(error)) if error.code.is_empty() => Some("(no code)"),
+            (Some(_), Some(error)) => Some(error.code.as_str()),
+            (Some(_), None) => None,
+        };
+        let record = CallRecord {
+            method: self.method.as_str(),
+            resource_type: &self.subject.resource_type,
+            resource_name: &self.subject.name,
+            subscription: &self.subject.subscription,
+            resource_group: self.subject.group.as_deref(),
+            purpose: self.purpose,
+            class: self.class,
+            status: answer.map(|(status, _)| status),
+            duration,
+            waited,
+            attempt,
+            reason,
+            request_id: answer.and_then(|(_, headers)| request_id(headers)),
+            throttled: error.is_some_and(ServiceError::is_throttling),
+        };
+        meter::log(&record);
+        if let Some(observer) = &inner.observer {
+            observer.on_call(&record);
+        }
+    }
+}
+
+impl Answer {
+    /// The body as JSON; null when there is none or it is something else.
+    pub(crate) fn value(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_default()
+    }
+
+    pub(crate) fn document<T: DeserializeOwned>(&self, subject: &Subject) -> Result<T, Error> {
+        serde_json::from_slice(&self.body).map_err(|error| {
+            // serde's message names members and types; it quotes no values but unknown enum words.
+            subject.malformed(&format!("the document does not parse: {error}"))
+        })
+    }
+}
+
+impl Subject {
+    fn line(&self, method: &Method) -> String {
+        format!("{method} {}", self.short)
+    }
+
+    pub(crate) fn malformed(&self, reason: &str) -> Error {
+        Error::Malformed { subject: self.short.clone(), reason: reason.to_owned() }
+    }
+
+    pub(crate) fn encode<B: Serialize + ?Sized>(&self, body: &B) -> Result<Bytes, Error> {
+        serde_json::to_vec(body).map(Bytes::from).map_err(|error| Error::Malformed {
+            subject: self.short.clone(),
+            reason: format!("the request's document cannot be written: {error}"),
+        })
+    }
+}
+
+pub(crate) fn request_id(headers: &HeaderMap) -> Option<&str> {
+    headers.get("x-ms-request-id")?.to_str().ok()
+}
