@@ -61,12 +61,16 @@ pub struct Options {
     pub event_window: usize,
     /// Who may speak to the server. Without tokens everybody may.
     pub tokens: Vec<Token>,
+    /// Names and addresses, beside those that [`Kubernetes::serve_https`] knows, that its certificate is
+    /// good for.
+    pub server_names: Vec<String>,
     /// Folder that keeps the certificate authority over restarts. Without it each server has a new one.
     pub authority_dir: Option<PathBuf>,
 }
 
 impl Default for Options {
-    /// Seed 1, start 2026-01-01T00:00:00Z, 10,000 changes a kind, no tokens, a new authority.
+    /// Seed 1, start 2026-01-01T00:00:00Z, 10,000 changes a kind, no tokens, no further names, a new
+    /// authority.
     fn default() -> Self {
         // Seconds from 1970 to 2026-01-01T00:00:00Z.
         const START: i64 = 1_767_225_600;
@@ -75,6 +79,7 @@ impl Default for Options {
             start: Timestamp::from_second(START).unwrap_or_default(),
             event_window: 10_000,
             tokens: Vec::new(),
+            server_names: Vec::new(),
             authority_dir: None,
         }
     }

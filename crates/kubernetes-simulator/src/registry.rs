@@ -1,7 +1,6 @@
-//! The kinds that are served, as data: one row of [`builtin`] a kind.
+//! The kinds that are served, as data: one row of a table a kind.
 //!
-//! Custom resources join at run time, from the CustomResourceDefinitions that are stored
-//! ([`Registry::register_definition`]).
+//! Custom resources join at run time, from the CustomResourceDefinitions that are stored.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -44,7 +44,7 @@ impl Kubernetes {
     /// listened on, which has a port of the system's choice when `address` has port 0.
     ///
     /// The certificate is signed by [`Kubernetes::authority`] and names the address, `localhost` and the
-    /// names that API servers have inside of clusters.
+    /// names that API servers have inside of clusters, and [`Options::server_names`](crate::Options).
     ///
     /// # Errors
     /// When the certificate cannot be made or the address cannot be listened on.
@@ -53,7 +53,7 @@ impl Kubernetes {
         address: SocketAddr,
         shutdown: CancellationToken,
     ) -> Result<SocketAddr, ServeError> {
-        let config = self.authority()?.server_config(address.ip())?;
+        let config = self.authority()?.server_config(address.ip(), &self.shared.options.server_names)?;
         let acceptor = TlsAcceptor::from(Arc::new(config));
         let failed = |source| ServeError::Listen { address, source };
         let listener = TcpListener::bind(address).await.map_err(failed)?;

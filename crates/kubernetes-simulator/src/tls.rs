@@ -107,9 +107,13 @@ impl Authority {
         &self.certificate_pem
     }
 
-    /// A server configuration with a new certificate for this address and the names of every API server,
-    /// offering HTTP/2 and HTTP/1.1.
-    pub(crate) fn server_config(&self, address: IpAddr) -> Result<ServerConfig, TlsError> {
+    /// A server configuration with a new certificate for this address, the names of every API server and
+    /// `further` ones, offering HTTP/2 and HTTP/1.1.
+    pub(crate) fn server_config(
+        &self,
+        address: IpAddr,
+        further: &[String],
+    ) -> Result<ServerConfig, TlsError> {
         let mut names: Vec<String> =
             ["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "127.0.0.1", "::1"]
                 .map(str::to_owned)
@@ -118,6 +122,7 @@ impl Authority {
         if !address.is_unspecified() && !names.contains(&bound) {
             names.push(bound);
         }
+        names.extend_from_slice(further);
         let mut params = CertificateParams::new(names)?;
         params.distinguished_name.push(DnType::CommonName, "kube-apiserver");
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];

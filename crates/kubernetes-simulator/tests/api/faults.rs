@@ -53,3 +53,21 @@ async fn delays_and_retry_after_are_heard() {
     let refused = status(api.get("a").await);
     assert_eq!((refused.code, refused.details.unwrap().retry_after_seconds), (429, 3));
 }
+
+#[tokio::test(start_paused = true)]
+async fn one_seed_makes_one_history() {
+    let history = async |seed: u64| {
+        let options = kubernetes_simulator::Options { seed, ..Default::default() };
+        let kubernetes = kubernetes_simulator::Kubernetes::new(options);
+        for name in ["a", "b"] {
+            kubernetes.create(service(name)).unwrap();
+        }
+        kubernetes
+            .create(json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "generateName": "c-" } }))
+            .unwrap();
+        let all = [kubernetes.list("svc"), kubernetes.list("cm")].concat();
+        all.iter().map(|object| object.value().clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(history(7).await, history(7).await);
+    assert_ne!(history(7).await, history(8).await);
+}

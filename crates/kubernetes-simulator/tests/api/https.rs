@@ -13,7 +13,8 @@ use crate::*;
 
 #[tokio::test]
 async fn a_client_with_the_kubeconfig_reads_and_watches() {
-    let options = Options { tokens: vec![Token::generate()], ..Options::default() };
+    let names = vec!["api.example.com".to_owned()];
+    let options = Options { tokens: vec![Token::generate()], server_names: names, ..Options::default() };
     let kubernetes = Kubernetes::new(options);
     let shutdown = CancellationToken::new();
     let address = kubernetes.serve_https("127.0.0.1:0".parse().unwrap(), shutdown.clone()).await.unwrap();
