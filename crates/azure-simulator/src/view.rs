@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::Documents;
 use crate::packet::balancer::{Frontend, LoadBalancer, Rule};
-use crate::packet::json::{id_at, id_of, ids_at, items, text_at};
+use crate::packet::json::{id_at, id_of, ids_at, is_updating, items, text_at};
 use crate::packet::network::Power;
 use crate::packet::{MemberState, Network, ProbeAnswers};
 
@@ -145,13 +145,10 @@ impl Topology {
     pub fn read(documents: &dyn Documents, probes: &dyn ProbeAnswers) -> Self {
         let network = Network::read(documents);
         let public_ips = documents.of_type("Microsoft.Network/publicIPAddresses");
-        let balancers = documents.of_type("Microsoft.Network/loadBalancers");
         let mut addresses = Vec::new();
         for balancer in &network.balancers {
-            let document = balancers.iter().find(|document| id_of(document).as_ref() == Some(&balancer.id));
-            let updating = document.is_some_and(is_updating);
             for frontend in &balancer.frontends {
-                addresses.push(address_view(&network, probes, &public_ips, balancer, frontend, updating));
+                addresses.push(address_view(&network, probes, &public_ips, balancer, frontend));
             }
         }
         for document in &public_ips {
@@ -193,11 +190,6 @@ impl Topology {
     }
 }
 
-fn is_updating(document: &Value) -> bool {
-    text_at(document, "/properties/provisioningState")
-        .is_some_and(|state| !matches!(state, "Succeeded" | "Failed" | "Canceled"))
-}
-
 fn services(public_ip: &Value) -> Vec<String> {
     SERVICE_TAGS
         .iter()
@@ -215,7 +207,6 @@ fn address_view(
     public_ips: &[Value],
     balancer: &LoadBalancer,
     frontend: &Frontend,
-    updating: bool,
 ) -> AddressView {
     let public_ip = frontend
         .public_address
@@ -228,7 +219,7 @@ fn address_view(
         services: public_ip.map(services).unwrap_or_default(),
         load_balancer: Some(balancer.id.name().to_owned()),
         frontend: Some(frontend.id.name().to_owned()),
-        updating: updating || public_ip.is_some_and(is_updating),
+        updating: balancer.updating || public_ip.is_some_and(is_updating),
         rules: balancer
             .rules_of(&frontend.id)
             .map(|rule| rule_view(network, probes, balancer, rule))

@@ -8,13 +8,14 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::Protocol;
-use super::json::{address_at, flag_at, id_at, id_of, ids_at, items, port_at, text_at};
+use super::json::{address_at, flag_at, id_at, id_of, ids_at, is_updating, items, port_at, text_at};
 use super::network::Network;
 
 #[derive(Debug)]
 pub(crate) struct LoadBalancer {
     pub id: ResourceId,
     pub standard: bool,
+    pub updating: bool,
     pub frontends: Vec<Frontend>,
     pub rules: Vec<Rule>,
     pub nat_rules: Vec<NatRule>,
@@ -131,6 +132,7 @@ impl LoadBalancer {
         let sku = text_at(document, "/sku/name").unwrap_or("Basic");
         Some(Self {
             id: id_of(document)?,
+            updating: is_updating(document),
             standard: !sku.eq_ignore_ascii_case("Basic"),
             frontends: items(document, "/properties/frontendIPConfigurations")
                 .filter_map(|frontend| Frontend::read(frontend, network))

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::balancer::{AdminState, LoadBalancer, Member, Pool, Probe};
 use super::network::{Network, Power};
-use super::security_group::{Access, Decision, Direction, Flow, PROBE_SOURCE, PROBE_SOURCE_V6};
+use super::security_group::{Decision, Flow, PROBE_SOURCE, PROBE_SOURCE_V6};
 use super::{ProbeAnswers, Protocol};
 
 /// Whether a member of a pool takes new flows.
@@ -107,7 +107,7 @@ impl Network {
         let interface = member.interface.and_then(|index| self.interfaces.get(index));
         MemberState {
             node: match (interface, member.address) {
-                (Some(interface), _) => self.node_name(interface),
+                (Some(interface), _) => interface.node_name().to_owned(),
                 (None, Some(address)) => address.to_string(),
                 (None, None) => String::new(),
             },
@@ -126,7 +126,7 @@ impl Network {
         let (Some(machine), Some(address)) = (&interface.machine, interface.address) else {
             return Health::NoMachine;
         };
-        let power = self.power_of(interface);
+        let power = interface.power();
         if power == Power::Deallocated {
             return Health::Deallocated;
         }
@@ -145,10 +145,7 @@ impl Network {
                     destination_interface: Some(interface),
                     protocol: Protocol::Tcp,
                 };
-                let denied = self
-                    .decisions(interface, &flow, Direction::Inbound)
-                    .pop()
-                    .filter(|decision| decision.access == Access::Deny);
+                let denied = self.denial(interface, &flow);
                 if let Some(decision) = denied {
                     return Health::ProbeDenied { decision };
                 }

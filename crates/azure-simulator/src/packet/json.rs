@@ -38,3 +38,9 @@ pub(crate) fn items<'a>(document: &'a Value, pointer: &str) -> impl Iterator<Ite
 pub(crate) fn ids_at(document: &Value, pointer: &str) -> Vec<ResourceId> {
     items(document, pointer).filter_map(id_of).collect()
 }
+
+/// Whether Azure is still working on a resource.
+pub(crate) fn is_updating(document: &Value) -> bool {
+    text_at(document, "/properties/provisioningState")
+        .is_some_and(|state| !matches!(state, "Succeeded" | "Failed" | "Canceled"))
+}

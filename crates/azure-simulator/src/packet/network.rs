@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use azure_types::ResourceId;
 use ipnet::IpNet;
@@ -19,10 +20,10 @@ pub struct Network {
     by_address: HashMap<IpAddr, Vec<usize>>,
     by_configuration: HashMap<ResourceId, usize>,
     interfaces_of_machine: HashMap<ResourceId, Vec<usize>>,
-    pub(crate) machines: HashMap<ResourceId, Machine>,
-    pub(crate) subnets: HashMap<ResourceId, Subnet>,
+    pub(crate) machines: HashMap<ResourceId, Arc<Machine>>,
+    pub(crate) subnets: HashMap<ResourceId, Arc<Subnet>>,
     pub(crate) virtual_networks: HashMap<ResourceId, VirtualNetwork>,
-    pub(super) groups: HashMap<ResourceId, SecurityGroup>,
+    pub(super) groups: HashMap<ResourceId, Arc<SecurityGroup>>,
     pub(crate) public_addresses: Vec<PublicAddress>,
     pub(crate) balancers: Vec<LoadBalancer>,
     pub(crate) service_tags: HashMap<String, Vec<IpNet>>,
@@ -39,9 +40,20 @@ pub(crate) struct Interface {
     pub address: Option<IpAddr>,
     pub subnet: Option<ResourceId>,
     pub group: Option<ResourceId>,
+    /// What the ids above lead to, found once: they are asked for with every packet and probe.
+    pub(super) found: Found,
     pub pools: Vec<ResourceId>,
     pub public_address: Option<ResourceId>,
     pub application_groups: Vec<ResourceId>,
+}
+
+/// What stands around an interface.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Found {
+    pub(super) machine: Option<Arc<Machine>>,
+    pub(super) subnet: Option<Arc<Subnet>>,
+    pub(super) subnet_group: Option<Arc<SecurityGroup>>,
+    pub(super) interface_group: Option<Arc<SecurityGroup>>,
 }
 
 /// A virtual machine or scale set instance.
@@ -92,7 +104,7 @@ impl Network {
         }
         for document in documents.of_type("Microsoft.Network/networkSecurityGroups") {
             if let Some(id) = id_of(&document) {
-                network.groups.insert(id.clone(), SecurityGroup::read(id, &document));
+                network.groups.insert(id.clone(), Arc::new(SecurityGroup::read(id, &document)));
             }
         }
         for document in documents.of_type("Microsoft.Network/publicIPAddresses") {
@@ -135,7 +147,7 @@ impl Network {
         for subnet in items(document, "/properties/subnets") {
             if let Some(subnet_id) = id_of(subnet) {
                 let group = id_at(subnet, "/properties/networkSecurityGroup/id");
-                self.subnets.insert(subnet_id, Subnet { virtual_network: id.clone(), group });
+                self.subnets.insert(subnet_id, Arc::new(Subnet { virtual_network: id.clone(), group }));
             }
         }
         let prefixes = items(document, "/properties/addressSpace/addressPrefixes")
@@ -181,7 +193,7 @@ impl Network {
                 .and_then(|view| documents.document(&view))
                 .map_or(Power::Running, |view| power(&view)),
         };
-        self.machines.insert(id.clone(), Machine { name, resource_name, power });
+        self.machines.insert(id.clone(), Arc::new(Machine { name, resource_name, power }));
         Some(id)
     }
 
@@ -217,11 +229,23 @@ impl Network {
             if let Some(machine) = &machine {
                 self.interfaces_of_machine.entry(machine.clone()).or_default().push(index);
             }
+            let subnet = id_at(configuration, "/properties/subnet/id");
+            let in_subnet = subnet.as_ref().and_then(|id| self.subnets.get(id)).cloned();
+            let found = Found {
+                machine: machine.as_ref().and_then(|id| self.machines.get(id)).cloned(),
+                subnet_group: in_subnet
+                    .as_ref()
+                    .and_then(|subnet| self.groups.get(subnet.group.as_ref()?))
+                    .cloned(),
+                interface_group: group.as_ref().and_then(|id| self.groups.get(id)).cloned(),
+                subnet: in_subnet,
+            };
             self.interfaces.push(Interface {
+                found,
+                subnet,
                 interface: interface.clone(),
                 machine: machine.clone(),
                 address,
-                subnet: id_at(configuration, "/properties/subnet/id"),
                 group: group.clone(),
                 pools,
                 public_address: id_at(configuration, "/properties/publicIPAddress/id"),
@@ -231,32 +255,10 @@ impl Network {
         }
     }
 
-    pub(crate) fn machine_of(&self, interface: &Interface) -> Option<&Machine> {
-        self.machines.get(interface.machine.as_ref()?)
-    }
-
     /// The private addresses of a machine.
     pub(crate) fn addresses_of(&self, machine: &ResourceId) -> Vec<IpAddr> {
         let of_machine = self.interfaces_of_machine.get(machine).into_iter().flatten();
         of_machine.filter_map(|index| self.interfaces.get(*index)?.address).collect()
-    }
-
-    /// What people call the machine behind an interface.
-    pub(crate) fn node_name(&self, interface: &Interface) -> String {
-        self.machine_of(interface)
-            .map_or_else(|| interface.interface.name().to_owned(), |machine| machine.name.clone())
-    }
-
-    pub(crate) fn power_of(&self, interface: &Interface) -> Power {
-        self.machine_of(interface).map_or(Power::Running, |machine| machine.power)
-    }
-
-    pub(crate) fn subnet_of(&self, interface: &Interface) -> Option<&Subnet> {
-        self.subnets.get(interface.subnet.as_ref()?)
-    }
-
-    pub(crate) fn virtual_network_of(&self, interface: &Interface) -> Option<&ResourceId> {
-        self.subnet_of(interface).map(|subnet| &subnet.virtual_network)
     }
 
     /// Whether private addresses of the one network can be reached from the other.
@@ -268,14 +270,32 @@ impl Network {
     pub(crate) fn interface_at(&self, address: IpAddr, network: Option<&ResourceId>) -> Option<usize> {
         self.by_address.get(&address)?.iter().copied().find(|index| {
             let interface = self.interfaces.get(*index);
-            network.is_none()
-                || interface.is_some_and(|interface| self.virtual_network_of(interface) == network)
+            network.is_none() || interface.is_some_and(|interface| interface.virtual_network() == network)
         })
     }
 
     /// The interface that has an IP configuration of this id.
     pub(crate) fn interface_of(&self, configuration: &ResourceId) -> Option<usize> {
         self.by_configuration.get(configuration).copied()
+    }
+}
+
+impl Interface {
+    pub(crate) fn machine_state(&self) -> Option<&Machine> {
+        self.found.machine.as_deref()
+    }
+
+    /// What people call the machine.
+    pub(crate) fn node_name(&self) -> &str {
+        self.machine_state().map_or_else(|| self.interface.name(), |machine| &machine.name)
+    }
+
+    pub(crate) fn power(&self) -> Power {
+        self.machine_state().map_or(Power::Running, |machine| machine.power)
+    }
+
+    pub(crate) fn virtual_network(&self) -> Option<&ResourceId> {
+        self.found.subnet.as_deref().map(|subnet| &subnet.virtual_network)
     }
 }
 

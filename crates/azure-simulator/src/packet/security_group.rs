@@ -30,7 +30,8 @@ struct Rule {
     priority: u32,
     inbound: bool,
     access: Access,
-    protocol: String,
+    /// `None` for any.
+    protocol: Option<String>,
     source: Side,
     destination: Side,
     is_default: bool,
@@ -38,10 +39,22 @@ struct Rule {
 
 #[derive(Debug, Default)]
 struct Side {
-    /// Prefixes, addresses, tags, `*`, as written.
-    prefixes: Vec<String>,
+    prefixes: Vec<Prefix>,
     application_groups: Vec<ResourceId>,
-    ports: Vec<String>,
+    /// First and last.
+    ports: Vec<(u16, u16)>,
+}
+
+/// What stands for addresses in a rule.
+#[derive(Debug)]
+enum Prefix {
+    Any,
+    Addresses(IpNet),
+    Internet,
+    VirtualNetwork,
+    AzureLoadBalancer,
+    /// Another service tag, in lower case.
+    Tag(String),
 }
 
 /// What a rule says.
@@ -119,7 +132,9 @@ impl SecurityGroup {
         direction: Direction,
     ) -> Option<&Rule> {
         self.rules.iter().filter(|rule| rule.inbound == (direction == Direction::Inbound)).find(|rule| {
-            (rule.protocol == "*" || rule.protocol.eq_ignore_ascii_case(flow.protocol.as_str()))
+            rule.protocol
+                .as_ref()
+                .is_none_or(|protocol| protocol.eq_ignore_ascii_case(flow.protocol.as_str()))
                 && rule.destination.has_port(flow.port)
                 && rule.source.has_port(flow.source_port)
                 && rule.source.has(network, here, flow.source, flow.source_interface)
@@ -129,30 +144,20 @@ impl SecurityGroup {
 }
 
 impl Network {
+    /// The denial that a flow meets on its way in, if any.
+    pub(super) fn denial(&self, here: &Interface, flow: &Flow<'_>) -> Option<Decision> {
+        self.matching(here, flow, Direction::Inbound)
+            .find(|(_, _, rule)| rule.access == Access::Deny)
+            .map(|(attached_to, group, rule)| decision(attached_to, group, rule, Direction::Inbound))
+    }
+
     /// What the security groups around an interface say, in the order in which they are asked: the
     /// subnet's first on the way in, the interface's first on the way out. Ends with the first
     /// denial. Empty when no group is attached.
     pub(super) fn decisions(&self, here: &Interface, flow: &Flow<'_>, direction: Direction) -> Vec<Decision> {
-        let of_subnet =
-            here.subnet.as_ref().zip(self.subnet_of(here).and_then(|subnet| subnet.group.as_ref()));
-        let of_interface = here.group.as_ref().map(|group| (&here.interface, group));
-        let mut order = [of_subnet, of_interface];
-        if direction == Direction::Outbound {
-            order.reverse();
-        }
         let mut decisions = Vec::new();
-        for (attached_to, id) in order.into_iter().flatten() {
-            let Some(group) = self.groups.get(id) else { continue };
-            let Some(rule) = group.decide(self, here, flow, direction) else { continue };
-            decisions.push(Decision {
-                group: group.id.clone(),
-                attached_to: attached_to.clone(),
-                rule: rule.name.clone(),
-                priority: rule.priority,
-                is_default: rule.is_default,
-                access: rule.access,
-                direction,
-            });
+        for (attached_to, group, rule) in self.matching(here, flow, direction) {
+            decisions.push(decision(attached_to, group, rule, direction));
             if rule.access == Access::Deny {
                 break;
             }
@@ -160,9 +165,27 @@ impl Network {
         decisions
     }
 
+    /// The deciding rule of each group around an interface, in the order of asking.
+    fn matching<'a>(
+        &'a self,
+        here: &'a Interface,
+        flow: &'a Flow<'_>,
+        direction: Direction,
+    ) -> impl Iterator<Item = (&'a ResourceId, &'a SecurityGroup, &'a Rule)> {
+        let of_subnet = here.subnet.as_ref().zip(here.found.subnet_group.as_deref());
+        let of_interface = here.found.interface_group.as_deref().map(|group| (&here.interface, group));
+        let mut order = [of_subnet, of_interface];
+        if direction == Direction::Outbound {
+            order.reverse();
+        }
+        order.into_iter().flatten().filter_map(move |(attached_to, group)| {
+            Some((attached_to, group, group.decide(self, here, flow, direction)?))
+        })
+    }
+
     /// Whether an address belongs to the virtual network of an interface or to one connected to it.
     fn is_in_virtual_network(&self, here: &Interface, address: IpAddr) -> bool {
-        let Some(network) = self.virtual_network_of(here).and_then(|id| self.virtual_networks.get(id)) else {
+        let Some(network) = here.virtual_network().and_then(|id| self.virtual_networks.get(id)) else {
             return false;
         };
         let peers = network.peers.iter().filter_map(|peer| self.virtual_networks.get(peer));
@@ -170,6 +193,18 @@ impl Network {
             .chain(peers)
             .flat_map(|network| &network.prefixes)
             .any(|prefix| prefix.contains(&address))
+    }
+}
+
+fn decision(attached_to: &ResourceId, group: &SecurityGroup, rule: &Rule, direction: Direction) -> Decision {
+    Decision {
+        group: group.id.clone(),
+        attached_to: attached_to.clone(),
+        rule: rule.name.clone(),
+        priority: rule.priority,
+        is_default: rule.is_default,
+        access: rule.access,
+        direction,
     }
 }
 
@@ -183,7 +218,7 @@ impl Rule {
             priority: document.pointer("/properties/priority")?.as_u64()?.try_into().ok()?,
             inbound: is("/properties/direction", "Inbound"),
             access: if is("/properties/access", "Allow") { Access::Allow } else { Access::Deny },
-            protocol: text_at(document, "/properties/protocol")?.to_owned(),
+            protocol: Some(text_at(document, "/properties/protocol")?.to_owned()).filter(|name| name != "*"),
             source: Side::read(document, "source"),
             destination: Side::read(document, "destination"),
             is_default,
@@ -194,7 +229,7 @@ impl Rule {
 impl Side {
     fn read(rule: &Value, side: &str) -> Self {
         // One value in the singular member or several in the plural one.
-        let both = |singular: &str, plural: &str| {
+        let both = |singular: &str, plural: &str| -> Vec<String> {
             text_at(rule, &format!("/properties/{side}{singular}"))
                 .into_iter()
                 .chain(items(rule, &format!("/properties/{side}{plural}")).filter_map(Value::as_str))
@@ -202,22 +237,17 @@ impl Side {
                 .map(str::to_owned)
                 .collect()
         };
+        let prefixes = both("AddressPrefix", "AddressPrefixes");
+        let ports = both("PortRange", "PortRanges");
         Self {
-            prefixes: both("AddressPrefix", "AddressPrefixes"),
+            prefixes: prefixes.iter().map(|text| Prefix::parse(text)).collect(),
             application_groups: ids_at(rule, &format!("/properties/{side}ApplicationSecurityGroups")),
-            ports: both("PortRange", "PortRanges"),
+            ports: ports.iter().filter_map(|text| port_range(text)).collect(),
         }
     }
 
     fn has_port(&self, port: u16) -> bool {
-        self.ports.iter().any(|range| match range.split_once('-') {
-            _ if range == "*" => true,
-            Some((first, last)) => {
-                let bounds = first.trim().parse().ok().zip(last.trim().parse().ok());
-                bounds.is_some_and(|(first, last): (u16, u16)| (first..=last).contains(&port))
-            }
-            None => range.trim().parse() == Ok(port),
-        })
+        self.ports.iter().any(|(first, last)| (*first..=*last).contains(&port))
     }
 
     fn has(
@@ -227,37 +257,56 @@ impl Side {
         address: IpAddr,
         interface: Option<&Interface>,
     ) -> bool {
-        self.prefixes.iter().any(|prefix| matches(network, here, prefix, address))
+        self.prefixes.iter().any(|prefix| prefix.has(network, here, address))
             || interface.is_some_and(|interface| {
                 self.application_groups.iter().any(|group| interface.application_groups.contains(group))
             })
     }
 }
 
-fn matches(network: &Network, here: &Interface, prefix: &str, address: IpAddr) -> bool {
-    if prefix == "*" {
-        return true;
+fn port_range(text: &str) -> Option<(u16, u16)> {
+    if text == "*" {
+        return Some((0, u16::MAX));
     }
-    if let Ok(prefix) = prefix.parse::<IpNet>() {
-        return prefix.contains(&address);
+    match text.split_once('-') {
+        Some((first, last)) => Some((first.trim().parse().ok()?, last.trim().parse().ok()?)),
+        None => text.trim().parse().ok().map(|port| (port, port)),
     }
-    if let Ok(one) = prefix.parse::<IpAddr>() {
-        return one == address;
+}
+
+impl Prefix {
+    fn parse(text: &str) -> Self {
+        if let Ok(addresses) = text.parse::<IpNet>() {
+            return Self::Addresses(addresses);
+        }
+        if let Ok(one) = text.parse::<IpAddr>() {
+            return Self::Addresses(one.into());
+        }
+        match text.to_ascii_lowercase().as_str() {
+            "*" => Self::Any,
+            "internet" => Self::Internet,
+            "virtualnetwork" => Self::VirtualNetwork,
+            "azureloadbalancer" => Self::AzureLoadBalancer,
+            other => Self::Tag(other.to_owned()),
+        }
     }
-    let is_probe_source = address == PROBE_SOURCE || address == PROBE_SOURCE_V6;
-    if prefix.eq_ignore_ascii_case("AzureLoadBalancer") {
-        return is_probe_source;
+
+    fn has(&self, network: &Network, here: &Interface, address: IpAddr) -> bool {
+        let is_probe_source = address == PROBE_SOURCE || address == PROBE_SOURCE_V6;
+        match self {
+            Self::Any => true,
+            Self::Addresses(addresses) => addresses.contains(&address),
+            Self::AzureLoadBalancer => is_probe_source,
+            Self::VirtualNetwork => !is_probe_source && network.is_in_virtual_network(here, address),
+            Self::Internet => {
+                !is_probe_source && !is_private(address) && !network.is_in_virtual_network(here, address)
+            }
+            Self::Tag(tag) => {
+                let prefixes = network.service_tags.get(tag);
+                prefixes.is_some_and(|prefixes| prefixes.iter().any(|prefix| prefix.contains(&address)))
+            }
+        }
     }
-    if prefix.eq_ignore_ascii_case("VirtualNetwork") {
-        return !is_probe_source && network.is_in_virtual_network(here, address);
-    }
-    if prefix.eq_ignore_ascii_case("Internet") {
-        return !is_probe_source && !is_private(address) && !network.is_in_virtual_network(here, address);
-    }
-    network
-        .service_tags
-        .get(&prefix.to_ascii_lowercase())
-        .is_some_and(|prefixes| prefixes.iter().any(|prefix| prefix.contains(&address)))
 }
 
 /// Whether an address is one that the internet does not carry.
@@ -281,8 +330,8 @@ fn default_rules() -> Vec<Rule> {
         ("DenyAllOutBound", 65500, false, Access::Deny, "*", "*"),
     ];
     let side = |prefix: &str| Side {
-        prefixes: vec![prefix.to_owned()],
-        ports: vec!["*".to_owned()],
+        prefixes: vec![Prefix::parse(prefix)],
+        ports: vec![(0, u16::MAX)],
         ..Side::default()
     };
     table
@@ -292,7 +341,7 @@ fn default_rules() -> Vec<Rule> {
             priority,
             inbound,
             access,
-            protocol: "*".to_owned(),
+            protocol: None,
             source: side(source),
             destination: side(destination),
             is_default: true,

@@ -78,7 +78,7 @@ impl<'a> Way<'a> {
                 interface.machine.is_some()
                     && match by_address {
                         Some(address) => interface.address == Some(address),
-                        None => network.machine_of(interface).is_some_and(|machine| {
+                        None => interface.machine_state().is_some_and(|machine| {
                             machine.name.eq_ignore_ascii_case(node)
                                 || machine.resource_name.eq_ignore_ascii_case(node)
                         }),
@@ -88,8 +88,8 @@ impl<'a> Way<'a> {
         let Some(first) = interfaces.peek() else {
             return Err(Refusal::NoSuchSender { node: node.to_owned() });
         };
-        let name = network.node_name(first);
-        if network.power_of(first) != Power::Running {
+        let name = first.node_name().to_owned();
+        if first.power() != Power::Running {
             return Err(Refusal::SenderOff { node: name });
         }
         let to = self.packet.to;
@@ -149,17 +149,18 @@ impl<'a> Way<'a> {
     fn private_owner(&self, from: &Interface) -> Result<Option<Owner<'a>>, Refusal> {
         let network = self.network;
         let to = self.packet.to;
-        let owners =
-            internal_frontends(network, to)
-                .map(|(balancer, frontend)| {
-                    (Owner::Frontend(balancer, frontend), frontend.virtual_network.as_ref())
-                })
-                .chain(
-                    network.interfaces.iter().filter(|interface| interface.address == Some(to)).map(
-                        |interface| (Owner::Interface(interface), network.virtual_network_of(interface)),
-                    ),
-                );
-        let here = network.virtual_network_of(from);
+        let owners = internal_frontends(network, to)
+            .map(|(balancer, frontend)| {
+                (Owner::Frontend(balancer, frontend), frontend.virtual_network.as_ref())
+            })
+            .chain(
+                network
+                    .interfaces
+                    .iter()
+                    .filter(|interface| interface.address == Some(to))
+                    .map(|interface| (Owner::Interface(interface), interface.virtual_network())),
+            );
+        let here = from.virtual_network();
         let mut elsewhere = None;
         for (owner, there) in owners {
             match (here, there) {
@@ -325,7 +326,7 @@ impl<'a> Way<'a> {
         else {
             return Err(Refusal::NoTarget { rule: rule.id.clone() });
         };
-        let node = self.network.node_name(interface);
+        let node = interface.node_name().to_owned();
         self.hops.push(Hop::Chosen { node, machine: interface.machine.clone(), address });
         self.hand_over(balancer, frontend, interface, address, (rule.floating_ip, rule.backend_port), sender)
     }
@@ -348,7 +349,7 @@ impl<'a> Way<'a> {
 
     fn deliver(&mut self, sender: Sender<'_>, delivery: &Delivery<'_>) -> Result<(), Refusal> {
         let interface = delivery.interface;
-        let node = self.network.node_name(interface);
+        let node = interface.node_name().to_owned();
         let asked = self.pass(
             interface,
             &Flow {
@@ -368,7 +369,7 @@ impl<'a> Way<'a> {
         if interface.machine.is_none() {
             return Err(Refusal::NoMachine { address: delivery.address });
         }
-        if self.network.power_of(interface) != Power::Running {
+        if interface.power() != Power::Running {
             return Err(Refusal::MachineOff { node, address: delivery.address });
         }
         self.hops.push(Hop::Arrived {

@@ -73,7 +73,11 @@ async fn page() -> Response {
 }
 
 async fn topology<S: PageSource>(State(source): State<Arc<S>>) -> Response {
-    ([(CACHE_CONTROL, "no-store")], Json(source.topology())).into_response()
+    // With thousands of nodes and rules this takes long enough to hold up other requests.
+    match tokio::task::spawn_blocking(move || source.topology()).await {
+        Ok(topology) => ([(CACHE_CONTROL, "no-store")], Json(topology)).into_response(),
+        Err(_panicked) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
 }
 
 async fn packet_by_body<S: PageSource>(
