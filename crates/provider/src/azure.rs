@@ -111,10 +111,8 @@ impl Azure {
         let document = required(step)?;
         let etag = step.if_match.as_deref();
         let result = self.client.put(&step.target, version, document, etag, class(step)).await;
-        finished(step, started, result).map(|accepted: Accepted<T>| Begun {
-            document: accepted.body,
-            operation: accepted.operation,
-        })
+        finished(step, started, result)
+            .map(|accepted: Accepted<T>| Begun { document: accepted.body, operation: accepted.operation })
     }
 
     /// Deletes a resource and waits until it is gone.

@@ -44,24 +44,24 @@ struct Entry<T> {
 impl<T> fmt::Debug for Collection<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let known = self.known.lock();
-        f.debug_struct("Collection").field("entries", &known.entries.len()).field("listed", &known.listed).finish()
+        f.debug_struct("Collection")
+            .field("entries", &known.entries.len())
+            .field("listed", &known.listed)
+            .finish()
     }
 }
 
 impl<T: Send + Sync + 'static> Collection<T> {
     /// Nothing known yet. `name_of` gives a document's name, in any case.
     pub(crate) fn new(name_of: fn(&T) -> String, fetch: Fetch<T>) -> Self {
-        let known =
-            Known { entries: BTreeMap::new(), listed: Moment::ANY, floor: Moment::ANY, failed: None };
+        let known = Known { entries: BTreeMap::new(), listed: Moment::ANY, floor: Moment::ANY, failed: None };
         Self { fetch, name_of, known: Mutex::new(known), flight: tokio::sync::Mutex::default() }
     }
 
     /// Every resource, as read after `since`.
     pub(crate) async fn all(&self, since: Moment) -> Result<Vec<Arc<T>>, Failure> {
-        self.read(since, |known, since| {
-            (known.listed > since.max(known.floor)).then(|| known.present())
-        })
-        .await
+        self.read(since, |known, since| (known.listed > since.max(known.floor)).then(|| known.present()))
+            .await
     }
 
     /// One resource, as read after `since`; `None` where it is known to be absent.

@@ -91,7 +91,9 @@ pub(crate) fn with_notices(error: ServiceError, more: Vec<Notice>) -> ServiceErr
         notices
     };
     match error {
-        ServiceError::Refused { message, notices } => ServiceError::Refused { message, notices: joined(notices) },
+        ServiceError::Refused { message, notices } => {
+            ServiceError::Refused { message, notices: joined(notices) }
+        }
         ServiceError::Retry { message, after, notices } => {
             ServiceError::Retry { message, after, notices: joined(notices) }
         }

@@ -70,9 +70,8 @@ impl Inner {
         let sets = self.observed.scale_sets(&group).all(asked).await?;
         let sets: Vec<ScaleSet> = sets.iter().map(|set| ScaleSet::clone(set)).collect();
         let found = instance::scale_set_of_node_name(node.name(), &sets);
-        Ok(found.and_then(|(set, instance_id)| {
-            Some(InstanceName { scale_set: set.id.clone()?, instance_id })
-        }))
+        Ok(found
+            .and_then(|(set, instance_id)| Some(InstanceName { scale_set: set.id.clone()?, instance_id })))
     }
 
     /// The machine's description; `None` where Azure's complete list does not hold it.
@@ -110,11 +109,7 @@ impl Inner {
         }))
     }
 
-    async fn interfaces(
-        &self,
-        name: &InstanceName,
-        since: Moment,
-    ) -> Result<Vec<NetworkInterface>, Failure> {
+    async fn interfaces(&self, name: &InstanceName, since: Moment) -> Result<Vec<NetworkInterface>, Failure> {
         let machine = name.id();
         let all = self.observed.interfaces(&name.scale_set).all(since).await?;
         let mine = all.iter().filter(|nic| nic.id.as_ref().is_some_and(|id| id.is_within(&machine)));

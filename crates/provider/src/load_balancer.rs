@@ -11,6 +11,7 @@ use planner::load_balancer::{self as plans, LoadBalancerIntent};
 use planner::{Action, Cluster, Document, Flavor, Step, backend_pool};
 use tracing::info;
 
+use crate::Notice;
 use crate::azure::Azure;
 use crate::failure::{self, Failure, Kind};
 use crate::fingerprint;
@@ -49,7 +50,8 @@ fn frontends(load_balancer: Option<&LoadBalancer>) -> BTreeSet<(String, Option<R
         .map(|frontend| {
             let name = frontend.name.as_deref().unwrap_or_default().to_ascii_lowercase();
             let properties = frontend.properties.as_ref();
-            let public_ip = properties.and_then(|p| p.public_ip_address.as_ref()).and_then(|ip| ip.id.clone());
+            let public_ip =
+                properties.and_then(|p| p.public_ip_address.as_ref()).and_then(|ip| ip.id.clone());
             (name, public_ip)
         })
         .collect()
@@ -63,7 +65,8 @@ fn is_failed(load_balancer: &LoadBalancer) -> bool {
 
 /// The resource ids of a kind in a text of Azure's, without regard to case.
 fn ids_in(text: &str, kind: &str) -> Vec<ResourceId> {
-    let stops = |c: char| c.is_whitespace() || matches!(c, '\'' | '"' | ',' | ';' | '(' | ')' | '[' | ']' | '`');
+    let stops =
+        |c: char| c.is_whitespace() || matches!(c, '\'' | '"' | ',' | ';' | '(' | ')' | '[' | ']' | '`');
     let kind = format!("/{}/", kind.to_ascii_lowercase());
     text.split(stops)
         .map(|word| word.trim_end_matches(['.', ':', '/']))
@@ -75,7 +78,24 @@ fn ids_in(text: &str, kind: &str) -> Vec<ResourceId> {
         .collect()
 }
 
+/// Why a load balancer is written as it is.
+const REPAIR: &str = "repair: the last operation on it failed";
+/// Why a load balancer is written as it was.
+const RESTORE: &str = "restored: Azure accepted a change and then refused it";
+
 impl SharedLoadBalancer {
+    /// Writes a document without a change of ours.
+    fn rewrite(&self, document: &LoadBalancer, if_match: Option<String>, why: &str) -> Step {
+        Step {
+            action: Action::Update,
+            target: self.id(),
+            if_match,
+            document: Some(Document::LoadBalancer(Box::new(document.clone()))),
+            changes: vec![why.to_owned()],
+            on_behalf_of: Vec::new(),
+        }
+    }
+
     fn id(&self) -> ResourceId {
         self.cluster.load_balancer_id(self.flavor)
     }
@@ -124,7 +144,10 @@ impl SharedLoadBalancer {
             // Emptying pools takes its time, and a deletion has no If-Match: look once more.
             let fresh = self.observed.settled_load_balancer(&id, Moment::now()).await?;
             if !frontends(fresh.as_deref()).is_subset(&frontends(Some(document))) {
-                return Err(Failure::new(Kind::Changed, format!("{id} got new frontends while it was emptied")));
+                return Err(Failure::new(
+                    Kind::Changed,
+                    format!("{id} got new frontends while it was emptied"),
+                ));
             }
         }
         self.membership.forget(&id);
@@ -143,7 +166,11 @@ impl SharedLoadBalancer {
             return Err(Failure { kind, ..failure });
         }
         self.observed.load_balancers().remove(id.name());
-        Ok(Seen { load_balancer: None, before: seen.load_balancer.clone(), public_ips: seen.public_ips.clone() })
+        Ok(Seen {
+            load_balancer: None,
+            before: seen.load_balancer.clone(),
+            public_ips: seen.public_ips.clone(),
+        })
     }
 
     /// Takes the scale sets that Azure names out of the load balancer's pools (3.4).
@@ -191,14 +218,7 @@ impl Resource for SharedLoadBalancer {
         let plan = plans::plan(&self.cluster, self.flavor, observed, &intents, &seen.public_ips);
         let work = plan.step.or_else(|| {
             let failed = observed.filter(|document| is_failed(document))?;
-            Some(Step {
-                action: Action::Update,
-                target: self.id(),
-                if_match: failed.etag.clone(),
-                document: Some(Document::LoadBalancer(Box::new(failed.clone()))),
-                changes: vec!["repair: the last operation on it failed".to_owned()],
-                on_behalf_of: Vec::new(),
-            })
+            Some(self.rewrite(failed, failed.etag.clone(), REPAIR))
         });
         let refused =
             plan.refused.into_iter().map(|(key, refusal)| (key, failure::of_refusal(refusal, Vec::new())));
@@ -223,6 +243,45 @@ impl Resource for SharedLoadBalancer {
     fn blame(&self, message: &str, batch: &[(ObjectKey, LoadBalancerIntent)]) -> Vec<ObjectKey> {
         let intents: Vec<LoadBalancerIntent> = batch.iter().map(|(_, intent)| intent.clone()).collect();
         plans::blame(message, &intents)
+    }
+
+    async fn restore(&self, before: &Seen) -> Result<(), Failure> {
+        let now = self.observed.settled_load_balancer(&self.id(), Moment::now()).await?;
+        let Some(now) = now.filter(|now| is_failed(now)) else { return Ok(()) };
+        match before.load_balancer.as_deref() {
+            // Refused before anything was done.
+            Some(before) if before.etag == now.etag => Ok(()),
+            Some(before) => {
+                let step = self.rewrite(before, now.etag.clone(), RESTORE);
+                let document: LoadBalancer = self.azure.put(&step, ApiVersion::NETWORK).await?;
+                self.observed.load_balancers().store(document);
+                Ok(())
+            }
+            None => {
+                let step = Step {
+                    action: Action::Delete,
+                    document: None,
+                    ..self.rewrite(&now, now.etag.clone(), RESTORE)
+                };
+                self.azure.delete(&step, ApiVersion::NETWORK).await?;
+                self.observed.load_balancers().remove(self.id().name());
+                Ok(())
+            }
+        }
+    }
+
+    fn is_repair(&self, step: &Step) -> bool {
+        step.changes.iter().all(|change| change == REPAIR)
+    }
+
+    fn complaint(&self, key: &ObjectKey, step: Option<&Step>, failure: &Failure) -> Option<Notice> {
+        let reason = match step {
+            None => "ListLoadBalancers",
+            Some(step) if step.action == Action::Delete => "DeleteLoadBalancer",
+            Some(_) => return None,
+        };
+        let message = failure::short(failure.message.clone());
+        Some(Notice { service: key.clone(), warning: true, reason, message })
     }
 }
 

@@ -7,9 +7,9 @@ use azure_types::{ResourceId, ScaleSet};
 use futures::future::join_all;
 use k8s::Node;
 use parking_lot::Mutex;
+use planner::Cluster;
 use planner::backend_pool::{self, PoolMembership};
 use planner::instance::{self, ProviderId};
-use planner::Cluster;
 use tokio_util::sync::CancellationToken;
 
 use crate::azure::Azure;
@@ -73,7 +73,11 @@ impl Membership {
         let crowd = self.crowd();
         let open: Vec<PoolMembership> = {
             let complete = self.complete.lock();
-            pools.iter().filter(|membership| complete.get(&membership.pool) != Some(&crowd)).cloned().collect()
+            pools
+                .iter()
+                .filter(|membership| complete.get(&membership.pool) != Some(&crowd))
+                .cloned()
+                .collect()
         };
         if open.is_empty() { Ok(()) } else { self.join(&open, self.observed.started).await }
     }

@@ -171,7 +171,11 @@ impl Observed {
     }
 
     /// A subnet.
-    pub(crate) async fn subnet(&self, id: &ResourceId, since: Moment) -> Result<Option<Arc<Subnet>>, Failure> {
+    pub(crate) async fn subnet(
+        &self,
+        id: &ResourceId,
+        since: Moment,
+    ) -> Result<Option<Arc<Subnet>>, Failure> {
         let known = collection(&self.subnets, id, || {
             Collection::new(
                 |document: &Subnet| named(document.name.as_ref(), document.id.as_ref()),
@@ -237,14 +241,13 @@ impl Observed {
 }
 
 fn still_running(id: &ResourceId) -> Failure {
-    Failure::new(Kind::Busy, format!("{id}: another operation has been running on it for a quarter of an hour"))
+    Failure::new(
+        Kind::Busy,
+        format!("{id}: another operation has been running on it for a quarter of an hour"),
+    )
 }
 
-fn collection<T>(
-    all: &ById<T>,
-    id: &ResourceId,
-    new: impl FnOnce() -> Collection<T>,
-) -> Arc<Collection<T>> {
+fn collection<T>(all: &ById<T>, id: &ResourceId, new: impl FnOnce() -> Collection<T>) -> Arc<Collection<T>> {
     let mut all = all.lock();
     if let Some(known) = all.get(id) {
         return Arc::clone(known);

@@ -177,7 +177,9 @@ impl Inner {
         let mut groups = BTreeSet::from([self.cluster.network_group(&own)]);
         let mut subnets = BTreeSet::new();
         for service in &services {
-            groups.insert(self.cluster.network_group(&ServiceRemoval::of(&self.cluster, service).public_ip_group));
+            groups.insert(
+                self.cluster.network_group(&ServiceRemoval::of(&self.cluster, service).public_ip_group),
+            );
             if let Ok(intent) = ServiceIntent::from_service(&self.cluster, service)
                 && intent.flavor.is_internal()
             {
@@ -301,10 +303,13 @@ impl Provider {
         let rules = futures::future::join_all(at_nodes.iter().map(|service| self.0.ensure(service))).await;
         members?;
         // A Service that is refused is its own owner's business.
-        rules.into_iter().find_map(|result| match result {
-            Err(error @ ServiceError::Retry { .. }) => Some(Err(error)),
-            _ => None,
-        }).unwrap_or(Ok(()))
+        rules
+            .into_iter()
+            .find_map(|result| match result {
+                Err(error @ ServiceError::Retry { .. }) => Some(Err(error)),
+                _ => None,
+            })
+            .unwrap_or(Ok(()))
     }
 
     /// The machine of a Node, as Azure knows it no earlier than this call. One list a scale set answers all

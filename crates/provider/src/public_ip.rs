@@ -78,9 +78,8 @@ fn concerns(owner: &ServiceRemoval, key: &str, public_ip: &PublicIpAddress) -> b
     let name = public_ip.name.as_deref().unwrap_or_default().to_ascii_lowercase();
     let by_name = owner.base_name.as_deref().is_some_and(|base| name.contains(&base.to_ascii_lowercase()))
         || owner.public_ip_names.values().any(|wanted| wanted.eq_ignore_ascii_case(&name));
-    let by_tag = || {
-        public_ip.tags.iter().flatten().any(|(_, value)| value.to_ascii_lowercase().contains(key))
-    };
+    let by_tag =
+        || public_ip.tags.iter().flatten().any(|(_, value)| value.to_ascii_lowercase().contains(key));
     let by_address = || {
         let text = public_ip.properties.as_ref().and_then(|p| p.ip_address.as_deref());
         let address = text.and_then(|text| text.parse::<IpAddr>().ok());
@@ -90,12 +89,7 @@ fn concerns(owner: &ServiceRemoval, key: &str, public_ip: &PublicIpAddress) -> b
 }
 
 fn warning(owner: &ServiceRemoval, reason: &'static str, message: &str) -> Notice {
-    Notice {
-        service: owner.key.clone(),
-        warning: true,
-        reason,
-        message: failure::short(message.to_owned()),
-    }
+    Notice { service: owner.key.clone(), warning: true, reason, message: failure::short(message.to_owned()) }
 }
 
 impl PublicIps {
@@ -211,6 +205,26 @@ impl PublicIps {
         Err(Failure::new(Kind::Busy, message))
     }
 
+    /// Waits until no operation runs on these public IPs.
+    async fn settled(&self, ids: &[ResourceId]) -> Result<(), Failure> {
+        let begin = Instant::now();
+        let mut waiting = ids.iter();
+        let mut current = waiting.next();
+        while let Some(id) = current {
+            let Some(known) = self.collection(id) else { return Ok(()) };
+            self.tick().await;
+            let document = known.one(id.name(), Moment::now()).await?;
+            if !document.is_some_and(|document| state(&document) == State::Running) {
+                current = waiting.next();
+            } else if begin.elapsed() > LONGEST {
+                let message =
+                    format!("public IP {} is still not ready after a quarter of an hour", id.name());
+                return Err(Failure::new(Kind::Denied, message));
+            }
+        }
+        Ok(())
+    }
+
     /// Whether it makes sense to go on after a failure; waits as long as Azure asks.
     async fn survives(&self, failure: &Failure, tries: &mut Tries) -> bool {
         match failure.kind {
@@ -239,7 +253,6 @@ impl PublicIps {
     ) -> Result<Secured, ServiceError> {
         const REASON: &str = "CreateOrUpdatePublicIPAddress";
         let owner = intent.removal();
-        let begin = Instant::now();
         let mut since = since;
         let mut tries = Tries::default();
         let mut operations: HashMap<ResourceId, Operation> = HashMap::new();
@@ -254,15 +267,16 @@ impl PublicIps {
             let plan = plans::plan(&self.cluster, intent, &observed)
                 .map_err(|refusal| failure::of_refusal(refusal, Vec::new()))?;
             let mut steps = plan.ensure.clone();
-            let mut running = false;
+            let mut running = Vec::new();
             if steps.is_empty() {
                 for id in plan.use_ids.values() {
-                    let Some(document) = observed.iter().find(|document| document.id.as_ref() == Some(id)) else {
+                    let Some(document) = observed.iter().find(|document| document.id.as_ref() == Some(id))
+                    else {
                         continue;
                     };
                     match state(document) {
                         State::Succeeded => {}
-                        State::Running => running = true,
+                        State::Running => running.push(id.clone()),
                         State::Failed => {
                             if let Some(operation) = operations.remove(id)
                                 && let Err(failure) = self.azure.outcome(&operation).await
@@ -300,7 +314,7 @@ impl PublicIps {
                 }
                 continue;
             }
-            if !running {
+            if running.is_empty() {
                 return Ok(Secured {
                     ids: plan.use_ids,
                     addresses: plan.addresses,
@@ -309,11 +323,11 @@ impl PublicIps {
                     notices: plan.notices,
                 });
             }
-            if begin.elapsed() > LONGEST {
-                return Err(failure::retry("the public IP is still not ready after a quarter of an hour", None));
+            match self.settled(&running).await {
+                Ok(()) => {}
+                Err(failure) if self.survives(&failure, &mut tries).await => {}
+                Err(failure) => return Err(failure.into_service_error(Vec::new())),
             }
-            self.tick().await;
-            since = Moment::now();
         }
     }
 

@@ -39,11 +39,8 @@ pub(crate) struct Work {
 }
 
 /// Texts of refusals that mean that the instance is going away: it needs nothing any more.
-const GOING: &[&str] = &[
-    "not an active Virtual Machine Scale Set VM instanceId",
-    "is marked for deletion",
-    "is being deleted",
-];
+const GOING: &[&str] =
+    &["not an active Virtual Machine Scale Set VM instanceId", "is marked for deletion", "is being deleted"];
 
 /// Whether the machine (or the set) that was written is as good as gone.
 fn is_going(failure: &Failure) -> bool {

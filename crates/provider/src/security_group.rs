@@ -63,7 +63,24 @@ pub(crate) struct SharedSecurityGroup {
     pub(crate) recently: Arc<RecentlyProgrammed>,
 }
 
+/// Why a security group is written as it is.
+const REPAIR: &str = "repair: the last operation on it failed";
+/// Why a security group is written as it was.
+const RESTORE: &str = "restored: Azure accepted a change and then refused it";
+
 impl SharedSecurityGroup {
+    /// Writes a document without a change of ours.
+    fn rewrite(&self, document: &SecurityGroup, if_match: Option<String>, why: &str) -> Step {
+        Step {
+            action: Action::Update,
+            target: self.id.clone(),
+            if_match,
+            document: Some(Document::SecurityGroup(Box::new(document.clone()))),
+            changes: vec![why.to_owned()],
+            on_behalf_of: Vec::new(),
+        }
+    }
+
     fn intents(batch: &[(ObjectKey, AccessIntent)]) -> Vec<AccessIntent> {
         batch.iter().map(|(_, intent)| intent.clone()).collect()
     }
@@ -87,18 +104,12 @@ impl Resource for SharedSecurityGroup {
     fn plan(&self, observed: &Arc<SecurityGroup>, batch: &[(ObjectKey, AccessIntent)]) -> Planned<Self> {
         let known = self.state.services_synced() && self.state.nodes_synced();
         let (services, nodes) = (self.state.services(), self.state.nodes());
-        let everybody = Everybody::new(&self.cluster, &services, &nodes, &self.recently.unpublished(&services), known);
+        let everybody =
+            Everybody::new(&self.cluster, &services, &nodes, &self.recently.unpublished(&services), known);
         let plan = plans::plan(&self.cluster, observed, &Self::intents(batch), &everybody);
         let work = plan.step.or_else(|| {
             let state = observed.properties.as_ref().and_then(|p| p.provisioning_state.as_ref());
-            (State::of(state) == State::Failed).then(|| Step {
-                action: Action::Update,
-                target: self.id.clone(),
-                if_match: observed.etag.clone(),
-                document: Some(Document::SecurityGroup(Box::new(SecurityGroup::clone(observed)))),
-                changes: vec!["repair: the last operation on it failed".to_owned()],
-                on_behalf_of: Vec::new(),
-            })
+            (State::of(state) == State::Failed).then(|| self.rewrite(observed, observed.etag.clone(), REPAIR))
         });
         let refused =
             plan.refused.into_iter().map(|(key, refusal)| (key, failure::of_refusal(refusal, Vec::new())));
@@ -109,7 +120,11 @@ impl Resource for SharedSecurityGroup {
         }
     }
 
-    async fn write(&self, _observed: &Arc<SecurityGroup>, step: &Step) -> Result<Arc<SecurityGroup>, Failure> {
+    async fn write(
+        &self,
+        _observed: &Arc<SecurityGroup>,
+        step: &Step,
+    ) -> Result<Arc<SecurityGroup>, Failure> {
         let result: Result<SecurityGroup, Failure> = self.azure.put(step, ApiVersion::NETWORK).await;
         let known = self.observed.security_group();
         match result {
@@ -132,5 +147,23 @@ impl Resource for SharedSecurityGroup {
 
     fn blame(&self, message: &str, batch: &[(ObjectKey, AccessIntent)]) -> Vec<ObjectKey> {
         plans::blame(message, &Self::intents(batch))
+    }
+
+    async fn restore(&self, before: &Arc<SecurityGroup>) -> Result<(), Failure> {
+        let now = self.observed.settled_security_group(&self.id, Moment::now()).await?;
+        let state = now.properties.as_ref().and_then(|p| p.provisioning_state.as_ref());
+        if State::of(state) != State::Failed || now.etag == before.etag {
+            return Ok(());
+        }
+        let step = self.rewrite(before, now.etag.clone(), RESTORE);
+        let document: SecurityGroup = self.azure.put(&step, ApiVersion::NETWORK).await?;
+        if let Some(known) = self.observed.security_group() {
+            known.store(document);
+        }
+        Ok(())
+    }
+
+    fn is_repair(&self, step: &Step) -> bool {
+        step.changes.iter().all(|change| change == REPAIR)
     }
 }

@@ -107,16 +107,16 @@ impl Inner {
                 // Azure may give an address only to a public IP that is in use.
                 None => self.address_of(intent, id).await?,
             };
-            let address = address.ok_or_else(|| {
-                failure::retry(format!("public IP {} has no address yet", id.name()), None)
-            })?;
+            let address = address
+                .ok_or_else(|| failure::retry(format!("public IP {} has no address yet", id.name()), None))?;
             found.insert(*family, address);
         }
         let addresses = self.in_order(intent, &seen, &found)?;
         match access {
             Some(more) => notices.extend(more),
             None => {
-                let access = self.give_access(intent, addresses.clone(), since, announced.security_group.take());
+                let access =
+                    self.give_access(intent, addresses.clone(), since, announced.security_group.take());
                 notices.extend(access.await?);
             }
         }
@@ -289,7 +289,10 @@ impl Inner {
             if let Some(document) = self.balancer(flavor, since).await.map_err(told)? {
                 for frontend in frontends_of(&self.cluster, &document, &removal, &public_ips) {
                     let public = frontend.public_ip.as_ref().and_then(|id| {
-                        public_ips.iter().find(|document| document.id.as_ref() == Some(id)).and_then(address_in)
+                        public_ips
+                            .iter()
+                            .find(|document| document.id.as_ref() == Some(id))
+                            .and_then(address_in)
                     });
                     addresses.extend(frontend.private_address.or(public));
                 }
@@ -314,12 +317,17 @@ impl Inner {
             let done = writer.submit(key.clone(), wanted, since, Some(announcement)).await?;
             Ok::<_, ServiceError>(done.notices)
         };
-        let balancing = join_all(holders.into_iter().map(|(flavor, announcement)| {
-            let wanted = LoadBalancerIntent::Absent { service: Arc::clone(&removal) };
-            let writer = self.load_balancer(flavor);
-            let key = key.clone();
-            async move { writer.submit(key, wanted, since, Some(announcement)).await.map(|done| done.notices) }
-        }));
+        let balancing =
+            join_all(
+                holders.into_iter().map(|(flavor, announcement)| {
+                    let wanted = LoadBalancerIntent::Absent { service: Arc::clone(&removal) };
+                    let writer = self.load_balancer(flavor);
+                    let key = key.clone();
+                    async move {
+                        writer.submit(key, wanted, since, Some(announcement)).await.map(|done| done.notices)
+                    }
+                }),
+            );
         let (access, balancing) = futures::join!(access, balancing);
         let mut notices = Vec::new();
         for result in balancing {

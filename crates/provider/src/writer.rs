@@ -50,6 +50,21 @@ pub(crate) trait Resource: Send + Sync + 'static {
 
     /// Whose intents Azure's text names; empty where that is unclear.
     fn blame(&self, message: &str, batch: &[(Self::Key, Self::Intent)]) -> Vec<Self::Key>;
+
+    /// Takes back what a refused write may have left behind: Azure accepts some and fails later.
+    async fn restore(&self, _before: &Self::Observed) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    /// Whether a write changes nothing that anybody in the batch asked for, and only repairs.
+    fn is_repair(&self, _work: &Self::Work) -> bool {
+        false
+    }
+
+    /// What to tell an owner besides the error; `work` is absent where reading failed.
+    fn complaint(&self, _key: &Self::Key, _work: Option<&Self::Work>, _failure: &Failure) -> Option<Notice> {
+        None
+    }
 }
 
 /// What planning a batch gave.
@@ -177,7 +192,6 @@ impl<R: Resource> Writer<R> {
         Announcement(Arc::clone(&self.0))
     }
 
-
     /// Hands in what `key` wants and waits until it is so, judged by a reading after `since`.
     pub(crate) async fn submit(
         &self,
@@ -288,7 +302,7 @@ impl<R: Resource> Inner<R> {
         self.absorb(&mut group);
         let observed = match self.resource.observe(group.since).await {
             Ok(observed) => Arc::new(observed),
-            Err(failure) => return self.again(group, failure).await,
+            Err(failure) => return self.again(group, None, failure).await,
         };
         let planned = self.resource.plan(&observed, &group.batch());
         let mut notices: BTreeMap<R::Key, Vec<Notice>> = BTreeMap::new();
@@ -343,8 +357,13 @@ impl<R: Resource> Inner<R> {
                 }
                 vec![group]
             }
-            Err(failure) if matches!(failure.kind, Kind::Refused | Kind::Limited) => self.isolate(group, &failure),
-            Err(failure) => self.again(group, failure).await,
+            Err(failure) if matches!(failure.kind, Kind::Refused | Kind::Limited) => {
+                if let Err(problem) = self.resource.restore(&observed).await {
+                    warn!(resource = %self.resource.name(), error = %problem.message, "not restored");
+                }
+                self.isolate(group, &work, failure).await
+            }
+            Err(failure) => self.again(group, Some(&work), failure).await,
         }
     }
 
@@ -363,7 +382,7 @@ impl<R: Resource> Inner<R> {
     }
 
     /// A failure that has nothing to do with one owner: waits and tries again, or gives up for now.
-    async fn again(&self, mut group: Group<R>, failure: Failure) -> Vec<Group<R>> {
+    async fn again(&self, mut group: Group<R>, work: Option<&R::Work>, failure: Failure) -> Vec<Group<R>> {
         let name = self.resource.name();
         group.since = Moment::now();
         let wait = match failure.kind {
@@ -385,8 +404,10 @@ impl<R: Resource> Inner<R> {
                 Kind::Refused => Failure { kind: Kind::Denied, ..failure },
                 _ => failure,
             };
-            let error = error.while_doing(&name).into_service_error(Vec::new());
-            group.answer_all(|_| Err(error.clone()));
+            group.answer_all(|key| {
+                let complaint = self.resource.complaint(key, work, &error);
+                Err(error.clone().while_doing(&name).into_service_error(complaint.into_iter().collect()))
+            });
             return Vec::new();
         };
         info!(resource = %name, error = %failure.message, wait_ms = wait.as_millis(), "trying again");
@@ -398,13 +419,13 @@ impl<R: Resource> Inner<R> {
 
     /// Azure refused the write: whoever it names fails with its words, the rest is written again. Where that
     /// is unclear the group is halved until the culprit stands alone.
-    fn isolate(&self, mut group: Group<R>, failure: &Failure) -> Vec<Group<R>> {
+    async fn isolate(&self, mut group: Group<R>, work: &R::Work, failure: Failure) -> Vec<Group<R>> {
         let name = self.resource.name();
         let refuse = |key: &R::Key, entry: Entry<R>| {
             warn!(resource = %name, owner = %key, error = %failure.message, "refused");
             entry.answer(Err(failure.clone().while_doing(&name).into_service_error(Vec::new())));
         };
-        if group.entries.len() == 1 {
+        if group.entries.len() == 1 && !self.resource.is_repair(work) {
             for (key, entry) in group.entries {
                 refuse(&key, entry);
             }
@@ -416,7 +437,11 @@ impl<R: Resource> Inner<R> {
         named.dedup();
         info!(resource = %name, intents = group.entries.len(), named = named.len(), error = %failure.message,
             "refused: looking for the culprit");
-        if named.is_empty() || named.len() == group.entries.len() {
+        if named.is_empty() && self.resource.is_repair(work) {
+            // Somebody else's part is in the way, of which nobody here knows anything.
+            return self.again(group, Some(work), failure).await;
+        }
+        if named.is_empty() || (named.len() == group.entries.len() && named.len() > 1) {
             let half = group.entries.len() / 2;
             let Some(middle) = group.entries.keys().nth(half).cloned() else { return Vec::new() };
             let upper = group.entries.split_off(&middle);

@@ -89,7 +89,7 @@ impl Resource for Shelf {
             match intent {
                 Some(value) if *value > 1000 => {
                     refused.push((key.clone(), failure::refused(format!("{value} is too much"), Vec::new())));
-                },
+                }
                 Some(value) => {
                     items.insert(key.clone(), *value);
                 }
@@ -291,7 +291,9 @@ async fn a_culprit_that_azure_names_costs_one_more_write() {
     submit(&writer, "later", 1).await.unwrap();
     assert_eq!(shelf.attempts(), 3);
     let error = submit(&writer, "item025", 1).await.unwrap_err();
-    assert!(matches!(&error, ServiceError::Refused { message, .. } if message.contains("item item025 is not")));
+    assert!(
+        matches!(&error, ServiceError::Refused { message, .. } if message.contains("item item025 is not"))
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,0 +1,129 @@
+//! Killed after every single call to Azure, the program takes up what is there and comes to the same end.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use k8s::Service;
+
+use crate::world::*;
+
+/// Something that the program is asked to do.
+#[derive(Clone, Copy, Debug)]
+enum Task {
+    Create,
+    CreateInternal,
+    ChangePort,
+    Delete,
+    DeleteLast,
+    Move,
+}
+
+const BYSTANDER: &str = "other";
+
+fn wanted(task: Task) -> Service {
+    match task {
+        Task::Create | Task::Delete | Task::DeleteLast => service("web", &[80]),
+        Task::CreateInternal | Task::Move => internal(service("web", &[80])),
+        Task::ChangePort => service("web", &[8080]),
+    }
+}
+
+/// The world before the task.
+async fn prepared(task: Task) -> World {
+    let world = World::new();
+    let program = world.start();
+    if !matches!(task, Task::DeleteLast) {
+        world.serve(&program, service(BYSTANDER, &[80])).await.unwrap();
+    }
+    if !matches!(task, Task::Create | Task::CreateInternal) {
+        world.serve(&program, service("web", &[80])).await.unwrap();
+    }
+    world.latency(3, 10, 4);
+    world
+}
+
+async fn perform(world: &World, program: &Program, task: Task) {
+    match task {
+        Task::Delete | Task::DeleteLast => {
+            if world.services.lock().contains_key(&key("web").to_string()) {
+                world.remove(program, &wanted(task)).await.unwrap();
+            }
+        }
+        _ => {
+            let service: Arc<Service> = world.apply(program, wanted(task));
+            world.ensure(program, &service).await.unwrap();
+        }
+    }
+    let bystander = world.services.lock().get(&key(BYSTANDER).to_string()).cloned();
+    if let Some(bystander) = bystander {
+        world.ensure(program, &bystander).await.unwrap();
+    }
+}
+
+async fn survives(task: Task) {
+    let undisturbed = prepared(task).await;
+    let program = undisturbed.start();
+    perform(&undisturbed, &program, task).await;
+    let calls = program.calls.load(Ordering::Relaxed);
+    assert!(calls > 5, "{calls}");
+    let expected = undisturbed.normalised();
+    for number in 0..calls {
+        for death in [Death::Before(number), Death::During(number)] {
+            let world = prepared(task).await;
+            let dying = world.start_to_die(death);
+            // Long enough for everything that does not hang.
+            let cut = tokio::time::timeout(Duration::from_secs(100), perform(&world, &dying, task)).await;
+            drop(dying);
+            drop(cut);
+            let program = world.start();
+            perform(&world, &program, task).await;
+            let found = world.normalised();
+            if found != expected {
+                let differences: Vec<String> = expected
+                    .lines()
+                    .zip(found.lines())
+                    .filter(|(a, b)| a != b)
+                    .take(10)
+                    .map(|(a, b)| format!("-{a}\n+{b}"))
+                    .collect();
+                panic!("{task:?} {death:?} of {calls}:\n{}", differences.join("\n"));
+            }
+            // And it stays so.
+            world.azure.clear_journal();
+            let again = world.start();
+            perform(&world, &again, task).await;
+            assert_eq!(world.all_writes(), Vec::<String>::new(), "{task:?} {death:?}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn killed_after_every_call_of_create() {
+    survives(Task::Create).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn killed_after_every_call_of_create_internal() {
+    survives(Task::CreateInternal).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn killed_after_every_call_of_a_port_change() {
+    survives(Task::ChangePort).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn killed_after_every_call_of_delete() {
+    survives(Task::Delete).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn killed_after_every_call_of_the_last_deletion() {
+    survives(Task::DeleteLast).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn killed_after_every_call_of_a_move_to_the_internal_load_balancer() {
+    survives(Task::Move).await;
+}

@@ -1,0 +1,236 @@
+//! Azure on bad days.
+
+use std::time::Duration;
+
+use azure_simulator::{Fault, FaultAction};
+use provider::ServiceError;
+use tokio::time::{Instant, sleep};
+
+use crate::world::*;
+
+fn fail(status: u16, code: &str, message: &str) -> FaultAction {
+    FaultAction::Fail { status, code: code.into(), message: message.into() }
+}
+
+#[tokio::test(start_paused = true)]
+async fn lb_047_a_foreign_write_between_reading_and_writing_is_kept() {
+    let world = World::new();
+    let program = world.start();
+    world.serve(&program, service("zero", &[80])).await.unwrap();
+    world.serve(&program, service("one", &[80])).await.unwrap();
+    world
+        .azure
+        .edit(&id("loadBalancers", "kube"), |document| {
+            document["tags"] = serde_json::json!({ "owner": "somebody" });
+        })
+        .unwrap();
+    // The program does not know of it: the first write must fail, the second keep the tag.
+    world.azure.clear_journal();
+    world.serve(&program, service("two", &[80])).await.unwrap();
+    assert_eq!(world.puts(LOAD_BALANCERS), [412, 200]);
+    assert_eq!(world.load_balancer("kube").unwrap()["tags"]["owner"], "somebody");
+}
+
+#[tokio::test(start_paused = true)]
+async fn lb_048_a_public_ip_that_is_not_ready_is_repaired_and_the_load_balancer_written_again() {
+    let world = World::new();
+    let program = world.start();
+    let public_ip = id("publicIPAddresses", "kube-aweb");
+    let message = format!(
+        "Cannot proceed with operation because resource {public_ip} used by resource {} is not in Succeeded state. \
+         Resource is in Failed state and the last operation that updated/is updating the resource is \
+         PutPublicIpAddressOperation.",
+        id("loadBalancers", "kube")
+    );
+    let fault = fail(429, "ReferencedResourceNotProvisioned", &message);
+    world.azure.inject(Fault::new(fault).on_method("PUT").on_type(LOAD_BALANCERS).times(1));
+    world.serve(&program, service("web", &[80])).await.unwrap();
+    assert_eq!(world.writes(LOAD_BALANCERS), 2);
+    assert_eq!(world.writes(PUBLIC_IPS), 2, "created, then written again as it is");
+}
+
+#[tokio::test(start_paused = true)]
+async fn throttling_is_waited_for() {
+    let world = World::new();
+    let program = world.start();
+    let throttle = FaultAction::Throttle { retry_after: Some(30) };
+    world.azure.inject(Fault::new(throttle).on_method("PUT").on_type(LOAD_BALANCERS).times(2));
+    let begin = Instant::now();
+    world.serve(&program, service("web", &[80])).await.unwrap();
+    assert!(begin.elapsed() >= Duration::from_secs(60), "{:?}", begin.elapsed());
+    assert!(begin.elapsed() < Duration::from_secs(120), "{:?}", begin.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn faults_of_azure_pass() {
+    let world = World::new();
+    let program = world.start();
+    for kind in [LOAD_BALANCERS, PUBLIC_IPS, SECURITY_GROUPS, SCALE_SETS, INSTANCES] {
+        let fault = fail(503, "ServiceUnavailable", "try later");
+        world.azure.inject(Fault::new(fault).on_method("PUT").on_type(kind).times(1));
+        let fault = fail(500, "InternalServerError", "oops");
+        world.azure.inject(Fault::new(fault).on_method("GET").on_type(kind).times(1));
+    }
+    world.serve(&program, service("web", &[80])).await.unwrap();
+    assert_eq!(world.members("kube"), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn lost_answers_do_not_write_twice_over_somebody() {
+    for kind in [LOAD_BALANCERS, PUBLIC_IPS, SECURITY_GROUPS, SCALE_SETS, INSTANCES] {
+        let undisturbed = World::new();
+        let program = undisturbed.start();
+        undisturbed.serve(&program, service("web", &[80])).await.unwrap();
+        let world = World::new();
+        let program = world.start();
+        world.azure.inject(Fault::new(FaultAction::DropAnswer).on_method("PUT").on_type(kind).times(1));
+        world.serve(&program, service("web", &[80])).await.unwrap();
+        assert_eq!(world.normalised(), undisturbed.normalised(), "{kind}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_operation_that_is_superseded_is_planned_again() {
+    let world = World::new();
+    let program = world.start();
+    world.serve(&program, service("one", &[80])).await.unwrap();
+    world.latency(0, 30, 0);
+    let two = world.apply(&program, service("two", &[80]));
+    let serving = world.ensure(&program, &two);
+    let interfering = async {
+        sleep(Duration::from_secs(10)).await;
+        // Somebody else writes while our operation runs: ours is cancelled.
+        world
+            .azure
+            .edit(&id("loadBalancers", "kube"), |document| {
+                document["tags"] = serde_json::json!({ "owner": "somebody" });
+            })
+            .unwrap();
+    };
+    let (served, ()) = futures::join!(serving, interfering);
+    served.unwrap();
+    let balancer = world.load_balancer("kube").unwrap();
+    assert_eq!(balancer["properties"]["frontendIPConfigurations"].as_array().unwrap().len(), 2);
+    assert_eq!(balancer["tags"]["owner"], "somebody");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_public_ip_is_told_in_azures_words() {
+    let world = World::new();
+    let program = world.start();
+    let fault = fail(400, "DnsRecordInUse", "DNS record x is already used by another public IP.");
+    world.azure.inject(Fault::new(fault).on_method("PUT").on_type(PUBLIC_IPS));
+    let error = world.serve(&program, service("web", &[80])).await.unwrap_err();
+    let ServiceError::Refused { message, notices } = error else { panic!("{error:?}") };
+    assert!(message.contains("DnsRecordInUse") && message.contains("already used"), "{message}");
+    assert_eq!(notices[0].reason, "CreateOrUpdatePublicIPAddress");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_missing_permission_is_nobodys_terminal_fault() {
+    let world = World::new();
+    let program = world.start();
+    let fault = fail(403, "AuthorizationFailed", "The client does not have authorization to perform action.");
+    world.azure.inject(Fault::new(fault).on_method("PUT").on_type(LOAD_BALANCERS));
+    let error = world.serve(&program, service("web", &[80])).await.unwrap_err();
+    assert!(
+        matches!(&error, ServiceError::Retry { message, .. } if message.contains("AuthorizationFailed")),
+        "{error:?}"
+    );
+    world.azure.clear_faults();
+    let web = world.stored(&service("web", &[80]));
+    world.ensure(&program, &web).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_killed_predecessor_left_running_is_waited_for_and_what_failed_is_repaired() {
+    let world = World::new();
+    let program = world.start();
+    world.serve(&program, service("one", &[80])).await.unwrap();
+    drop(program);
+    let fault = FaultAction::FailOperation { code: "InternalServerError".into(), message: "oops".into() };
+    world.latency(0, 20, 0);
+    world.azure.inject(Fault::new(fault).on_method("PUT").on_type(LOAD_BALANCERS).times(1));
+    let dying = world.start();
+    let two = world.apply(&dying, service("two", &[80]));
+    let cut = tokio::time::timeout(Duration::from_secs(8), world.ensure(&dying, &two)).await;
+    assert!(cut.is_err());
+    drop(dying);
+    let program = world.start();
+    world.ensure(&program, &two).await.unwrap();
+    let one = world.stored(&service("one", &[80]));
+    world.ensure(&program, &one).await.unwrap();
+    let balancer = world.load_balancer("kube").unwrap();
+    assert_eq!(balancer["properties"]["provisioningState"], "Succeeded");
+    assert_eq!(balancer["properties"]["frontendIPConfigurations"].as_array().unwrap().len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_that_azure_accepts_and_then_refuses_is_taken_back() {
+    let world = World::new();
+    let program = world.start();
+    world.serve(&program, service("one", &[80])).await.unwrap();
+    // What Azure fails later: whatever holds the frontend of `bad`, it says so by name.
+    let refuse = |times| {
+        let action = FaultAction::FailOperation {
+            code: "FrontendNotWelcome".into(),
+            message: format!(
+                "Frontend {}/frontendIPConfigurations/abad is not welcome.",
+                id("loadBalancers", "kube")
+            ),
+        };
+        world.azure.inject(Fault::new(action).on_method("PUT").on_type(LOAD_BALANCERS).times(times));
+    };
+    refuse(1);
+    let bad = world.apply(&program, service("bad", &[80]));
+    let good = world.apply(&program, service("good", &[80]));
+    let (bad, good) = futures::join!(world.ensure(&program, &bad), world.ensure(&program, &good));
+    good.unwrap();
+    assert!(
+        matches!(&bad, Err(ServiceError::Refused { message, .. }) if message.contains("not welcome")),
+        "{bad:?}"
+    );
+    let balancer = world.load_balancer("kube").unwrap();
+    assert_eq!(balancer["properties"]["provisioningState"], "Succeeded");
+    assert!(!balancer["properties"].to_string().contains("abad"), "nothing of it is left");
+    assert_eq!(balancer["properties"]["frontendIPConfigurations"].as_array().unwrap().len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_first_service_that_is_refused_later_leaves_no_load_balancer() {
+    let world = World::new();
+    let program = world.start();
+    let action = FaultAction::FailOperation { code: "NotWelcome".into(), message: "No.".into() };
+    world.azure.inject(Fault::new(action).on_method("PUT").on_type(LOAD_BALANCERS).times(1));
+    let error = world.serve(&program, service("bad", &[80])).await.unwrap_err();
+    assert!(matches!(error, ServiceError::Refused { .. }), "{error:?}");
+    assert!(world.documents(LOAD_BALANCERS).is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn lb_023_load_balancers_that_cannot_be_listed_are_an_error_with_an_event() {
+    let world = World::new();
+    let program = world.start();
+    let fault = fail(500, "InternalServerError", "oops");
+    world.azure.inject(Fault::new(fault).on_method("GET").on_type(LOAD_BALANCERS));
+    let error = world.serve(&program, service("web", &[80])).await.unwrap_err();
+    let ServiceError::Retry { notices, .. } = error else { panic!("{error:?}") };
+    assert_eq!((notices[0].reason, notices[0].warning), ("ListLoadBalancers", true));
+    assert!(world.documents(LOAD_BALANCERS).is_empty());
+    let web = world.stored(&service("web", &[80]));
+    program.provider.exists(&web).await.unwrap_err();
+    program.provider.delete(&web).await.unwrap_err();
+    assert_eq!(world.documents(PUBLIC_IPS).len(), 1, "what cannot be seen is not concluded from");
+}
+
+#[tokio::test(start_paused = true)]
+async fn lb_333_an_address_that_is_not_known_yet_is_no_address() {
+    let world = World::new();
+    let program = world.start();
+    world.serve(&program, internal(service("one", &[80]))).await.unwrap();
+    // An operation on the public IP that never ends keeps its address unknown.
+    world.azure.inject(Fault::new(FaultAction::StallOperation).on_method("PUT").on_type(PUBLIC_IPS));
+    let error = world.serve(&program, service("web", &[80])).await.unwrap_err();
+    assert!(matches!(error, ServiceError::Retry { .. }), "{error:?}");
+    assert!(world.load_balancer("kube").is_none(), "nothing refers to a public IP that is not ready");
+}

@@ -1,0 +1,154 @@
+//! Machines: questions about them, and their place in pools.
+
+use std::sync::Arc;
+
+use azure_simulator::{Fault, FaultAction, PowerState};
+use futures::future::join_all;
+use k8s::Node;
+use provider::Existence;
+use serde_json::json;
+
+use crate::world::*;
+
+fn lists(world: &World) -> usize {
+    let journal = world.azure.journal();
+    journal.entries.iter().filter(|entry| entry.path.to_lowercase().ends_with("/virtualmachines")).count()
+}
+
+#[tokio::test(start_paused = true)]
+async fn questions_of_one_moment_are_one_list() {
+    let world = World::new();
+    world.azure.scale(&id("virtualMachineScaleSets", "pool"), 40).unwrap();
+    world.register_nodes();
+    let program = world.start();
+    let nodes = world.nodes.lock().clone();
+    let answers = join_all(nodes.iter().map(|node| program.provider.instance(node))).await;
+    assert_eq!(answers.len(), 40);
+    for answer in answers {
+        let instance = answer.present().unwrap();
+        assert_eq!(instance.instance_type, "Standard_D2s_v3");
+        assert!(instance.zone.starts_with("eastus-"), "{}", instance.zone);
+        assert!(instance.addresses.iter().any(|address| address.address.starts_with("10.1.")));
+        assert!(!instance.shut_down);
+    }
+    assert_eq!(lists(&world), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn present_absent_and_unknown_are_three_things() {
+    let world = World::new();
+    let program = world.start();
+    let nodes = world.nodes.lock().clone();
+    let set = id("virtualMachineScaleSets", "pool");
+    world.azure.set_power_state(&set.child("virtualMachines", "0"), PowerState::Deallocated).unwrap();
+    world.azure.remove_instance(&set, "1").unwrap();
+    let first = program.provider.instance(&nodes[0]).await.present().unwrap();
+    assert!(first.shut_down);
+    assert_eq!(program.provider.instance(&nodes[1]).await, Existence::Absent);
+    assert!(matches!(program.provider.instance(&nodes[2]).await, Existence::Present(_)));
+    let fault = FaultAction::Fail { status: 403, code: "AuthorizationFailed".into(), message: "no".into() };
+    world.azure.inject(Fault::new(fault).on_method("GET").on_type(INSTANCES));
+    for node in &nodes {
+        assert!(matches!(program.provider.instance(node).await, Existence::Unknown(_)));
+    }
+    world.azure.clear_faults();
+    world.azure.delete(&set).unwrap();
+    assert_eq!(program.provider.instance(&nodes[2]).await, Existence::Absent);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_without_provider_id_is_found_by_its_name() {
+    let world = World::new();
+    let program = world.start();
+    let mut node = Node::clone(&world.nodes.lock()[1]);
+    let provider_id = std::mem::take(&mut node.spec.provider_id);
+    let instance = program.provider.instance(&node).await.present().unwrap();
+    assert!(instance.provider_id.eq_ignore_ascii_case(&provider_id), "{}", instance.provider_id);
+    node.metadata.name = Some("stranger".into());
+    assert!(matches!(program.provider.instance(&node).await, Existence::Unknown(_)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn nodes_that_azure_does_not_manage_are_there() {
+    let world = World::new();
+    let program = world.start();
+    let labelled: Node = serde_json::from_value(json!({
+        "metadata": {"name": "edge", "labels": {"kubernetes.azure.com/managed": "false"}},
+    }))
+    .unwrap();
+    let foreign: Node = serde_json::from_value(json!({
+        "metadata": {"name": "edge"}, "spec": {"providerID": "aws:///zone/i-1"},
+    }))
+    .unwrap();
+    for node in [labelled, foreign] {
+        assert!(matches!(program.provider.instance(&node).await, Existence::Present(_)));
+    }
+    assert_eq!(world.reads(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_node_joins_with_one_write_and_lb_197_a_stopped_one_is_skipped() {
+    let world = World::new();
+    let program = world.start();
+    world.serve(&program, service("web", &[80])).await.unwrap();
+    let set = id("virtualMachineScaleSets", "pool");
+    world.azure.scale(&set, 5).unwrap();
+    let machines = world.documents(INSTANCES);
+    // New machines are made from the model and so are members at once; these two are not.
+    for machine in &machines[3..] {
+        let machine: azure_types::ResourceId = machine["id"].as_str().unwrap().parse().unwrap();
+        world
+            .azure
+            .edit(&machine, |document| {
+                let nic = &mut document["properties"]["networkProfileConfiguration"]["networkInterfaceConfigurations"][0];
+                nic["properties"]["ipConfigurations"][0]["properties"]["loadBalancerBackendAddressPools"] = json!([]);
+            })
+            .unwrap();
+    }
+    let stopped: azure_types::ResourceId = machines[4]["id"].as_str().unwrap().parse().unwrap();
+    world.azure.set_power_state(&stopped, PowerState::Deallocated).unwrap();
+    world.register_nodes();
+    for node in world.nodes.lock().iter() {
+        program.provider.state().apply_node(Arc::clone(node));
+    }
+    world.azure.clear_journal();
+    program.provider.update_nodes().await.unwrap();
+    assert_eq!(world.all_writes().len(), 1, "{:#?}", world.all_writes());
+    assert_eq!(world.members("kube"), 4);
+    world.azure.clear_journal();
+    program.provider.update_nodes().await.unwrap();
+    assert_eq!(world.all_writes(), Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_that_goes_while_it_is_written_does_not_hold_up_the_others() {
+    let world = World::new();
+    let program = world.start();
+    let message = "The provided instanceId 1 is not an active Virtual Machine Scale Set VM instanceId.";
+    let fault = FaultAction::Fail { status: 400, code: "InvalidParameter".into(), message: message.into() };
+    world.azure.inject(Fault::new(fault).on_method("PUT").on_type(INSTANCES).on_resource("1"));
+    world.serve(&program, service("web", &[80])).await.unwrap();
+    assert_eq!(world.members("kube"), 2);
+    assert!(world.azure.document(&id("loadBalancers", "kube")).is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn lb_202_machines_are_written_one_by_one_unless_the_scale_set_says_otherwise() {
+    for (tagged, seconds) in [(false, 50..60), (true, 30..40)] {
+        let world = World::new();
+        let set = id("virtualMachineScaleSets", "pool");
+        if tagged {
+            let tags = json!({ "aks-managed-coordination": "true" });
+            world.azure.edit(&set, |document| document["tags"] = tags).unwrap();
+        }
+        world.azure.scale(&set, 5).unwrap();
+        world.register_nodes();
+        let profile = azure_simulator::LatencyProfile::instant();
+        world.azure.set_latency(profile.with("PUT", INSTANCES, std::time::Duration::from_secs(10)));
+        let program = world.start();
+        let begin = tokio::time::Instant::now();
+        world.serve(&program, service("web", &[80])).await.unwrap();
+        assert_eq!(world.members("kube"), 5);
+        assert!(seconds.contains(&begin.elapsed().as_secs()), "tagged {tagged}: {:?}", begin.elapsed());
+    }
+}

@@ -1,0 +1,10 @@
+//! The provider against a simulated Azure in the same process, on paused time.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod crash;
+mod crowd;
+mod faults;
+mod machines;
+mod services;
+mod world;

@@ -1,0 +1,305 @@
+//! One Service at a time.
+
+use provider::ServiceError;
+use serde_json::json;
+
+use crate::world::*;
+
+#[tokio::test(start_paused = true)]
+async fn lb_051_a_public_service_gets_its_address_and_the_second_run_writes_nothing() {
+    let world = World::new();
+    let program = world.start();
+    let ensured = world.serve(&program, service("web", &[80])).await.unwrap();
+    assert_eq!(ensured.addresses.len(), 1);
+    let public_ip = world.azure.document(&id("publicIPAddresses", "kube-aweb")).unwrap();
+    assert_eq!(public_ip["properties"]["ipAddress"], ensured.addresses[0].to_string());
+    assert_eq!(world.members("kube"), 3);
+    let group = world.azure.document(&id("networkSecurityGroups", "nsg")).unwrap();
+    let rule = &group["properties"]["securityRules"][0]["properties"];
+    assert_eq!(rule["destinationAddressPrefix"], ensured.addresses[0].to_string());
+
+    world.azure.clear_journal();
+    let again = world.stored(&service("web", &[80]));
+    assert_eq!(world.ensure(&program, &again).await.unwrap().addresses, ensured.addresses);
+    assert_eq!(world.all_writes(), Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn lb_045_a_deleted_service_leaves_nothing_and_the_second_deletion_writes_nothing() {
+    let world = World::new();
+    let before = world.normalised();
+    let program = world.start();
+    let web = service("web", &[80, 443]);
+    world.serve(&program, web.clone()).await.unwrap();
+    let stored = world.stored(&web);
+    assert!(program.provider.exists(&stored).await.unwrap());
+    world.remove(&program, &web).await.unwrap();
+    // An emptied list of pools may stay as an empty list.
+    assert!(world.documents(LOAD_BALANCERS).is_empty());
+    assert!(world.documents(PUBLIC_IPS).is_empty());
+    assert_eq!(
+        world.normalised().replace("\"loadBalancerBackendAddressPools\": [],", "").split_whitespace().count(),
+        before.split_whitespace().count()
+    );
+    world.azure.clear_journal();
+    assert!(!program.provider.exists(&stored).await.unwrap());
+    program.provider.delete(&stored).await.unwrap();
+    assert_eq!(world.all_writes(), Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_internal_service_gets_an_address_of_the_subnet() {
+    let world = World::new();
+    let program = world.start();
+    let ensured = world.serve(&program, internal(service("db", &[5432]))).await.unwrap();
+    assert!(ensured.addresses[0].to_string().starts_with("10.1."), "{:?}", ensured.addresses);
+    assert_eq!(world.members("kube-internal"), 3);
+    assert!(world.documents(PUBLIC_IPS).is_empty());
+    world.remove(&program, &service("db", &[5432])).await.unwrap();
+    assert!(world.documents(LOAD_BALANCERS).is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn lb_077_lb_078_a_service_moves_between_the_load_balancers() {
+    let world = World::new();
+    let program = world.start();
+    world.serve(&program, service("web", &[80])).await.unwrap();
+    let ensured = world.serve(&program, internal(service("web", &[80]))).await.unwrap();
+    assert!(ensured.addresses[0].to_string().starts_with("10.1."));
+    assert!(world.load_balancer("kube").is_none(), "the emptied one is deleted");
+    assert!(world.documents(PUBLIC_IPS).is_empty());
+    let ensured = world.serve(&program, service("web", &[80])).await.unwrap();
+    assert!(!ensured.addresses[0].to_string().starts_with("10.1."));
+    assert!(world.load_balancer("kube-internal").is_none());
+    assert_eq!(world.members("kube"), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_port_change_is_one_write_each() {
+    let world = World::new();
+    let program = world.start();
+    world.serve(&program, service("web", &[80])).await.unwrap();
+    world.azure.clear_journal();
+    world.serve(&program, service("web", &[8080])).await.unwrap();
+    let writes = world.all_writes();
+    assert_eq!(writes.len(), 2, "{writes:#?}");
+    assert_eq!(world.writes(LOAD_BALANCERS), 1);
+    assert_eq!(world.writes(SECURITY_GROUPS), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_second_service_joins_without_touching_machines_or_the_first() {
+    let world = World::new();
+    let program = world.start();
+    world.serve(&program, service("one", &[80])).await.unwrap();
+    world.azure.clear_journal();
+    world.serve(&program, service("two", &[80])).await.unwrap();
+    let writes = world.all_writes();
+    assert_eq!(writes.len(), 3, "{writes:#?}");
+    world.azure.clear_journal();
+    world.remove(&program, &service("two", &[80])).await.unwrap();
+    assert_eq!(world.writes(SCALE_SETS) + world.writes(INSTANCES), 0);
+    let balancer = world.load_balancer("kube").unwrap();
+    assert_eq!(balancer["properties"]["frontendIPConfigurations"].as_array().unwrap().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn drift_is_repaired_when_the_service_is_looked_at_again() {
+    let world = World::new();
+    let program = world.start();
+    world.serve(&program, service("web", &[80])).await.unwrap();
+    world
+        .azure
+        .edit(&id("loadBalancers", "kube"), |document| {
+            document["properties"]["loadBalancingRules"] = json!([]);
+        })
+        .unwrap();
+    let web = world.stored(&service("web", &[80]));
+    world.ensure(&program, &web).await.unwrap();
+    let balancer = world.load_balancer("kube").unwrap();
+    assert_eq!(balancer["properties"]["loadBalancingRules"].as_array().unwrap().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn lb_122_a_public_ip_that_is_still_in_use_does_not_hold_up_the_deletion() {
+    let world = World::new();
+    let program = world.start();
+    let web = service("web", &[80]);
+    world.serve(&program, web.clone()).await.unwrap();
+    let fault = azure_simulator::FaultAction::Fail {
+        status: 400,
+        code: "PublicIPAddressCannotBeDeleted".into(),
+        message: "Public IP address x can not be deleted since it is still allocated to resource y.".into(),
+    };
+    world.azure.inject(azure_simulator::Fault::new(fault).on_method("DELETE").on_type(PUBLIC_IPS));
+    let stored = world.stored(&web);
+    let notices = program.provider.delete(&stored).await.unwrap();
+    assert_eq!(notices.len(), 1);
+    assert_eq!((notices[0].reason, notices[0].warning), ("DeletePublicIPAddress", true));
+    assert!(notices[0].message.contains("still allocated"));
+    assert!(world.documents(LOAD_BALANCERS).is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn lb_123_the_frontend_goes_before_its_public_ip() {
+    let world = World::new();
+    let program = world.start();
+    world.serve(&program, service("stays", &[80])).await.unwrap();
+    world.serve(&program, service("goes", &[80])).await.unwrap();
+    world.azure.clear_journal();
+    world.remove(&program, &service("goes", &[80])).await.unwrap();
+    let writes = world.all_writes();
+    let at = |text: &str| writes.iter().position(|write| write.contains(text)).unwrap();
+    assert!(
+        at(
+            "PUT /subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/rg/providers/Microsoft.Network/loadBalancers"
+        ) < at("DELETE"),
+        "{writes:#?}"
+    );
+    assert!(world.azure.document(&id("publicIPAddresses", "kube-agoes")).is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn lb_081_a_scale_set_that_still_refers_to_the_load_balancer_is_cleaned_and_the_deletion_repeated() {
+    let world = World::new();
+    let program = world.start();
+    let web = service("web", &[80]);
+    world.serve(&program, web.clone()).await.unwrap();
+    let set = id("virtualMachineScaleSets", "pool");
+    let fault = azure_simulator::FaultAction::Fail {
+        status: 400,
+        code: "LoadBalancerInUseByVirtualMachineScaleSet".into(),
+        message: format!(
+            "Cannot delete load balancer {} since its child resources kube are in use by virtual machine scale set {set}.",
+            id("loadBalancers", "kube")
+        ),
+    };
+    world
+        .azure
+        .inject(azure_simulator::Fault::new(fault).on_method("DELETE").on_type(LOAD_BALANCERS).times(1));
+    let stored = world.stored(&web);
+    program.provider.delete(&stored).await.unwrap();
+    assert!(world.documents(LOAD_BALANCERS).is_empty());
+    let deletions = world
+        .azure
+        .journal()
+        .entries
+        .iter()
+        .filter(|entry| entry.method == "DELETE" && entry.resource_type.as_deref() == Some(LOAD_BALANCERS))
+        .count();
+    assert_eq!(deletions, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn lb_295_without_a_security_group_the_service_waits_and_the_remedy_is_named() {
+    let world = World::new();
+    world
+        .azure
+        .edit(&id("virtualNetworks", "net"), |document| {
+            document["properties"]["subnets"][0]["properties"]
+                .as_object_mut()
+                .unwrap()
+                .remove("networkSecurityGroup");
+        })
+        .unwrap();
+    world.azure.delete(&id("networkSecurityGroups", "nsg")).unwrap();
+    let program = world.start();
+    let error = world.serve(&program, service("web", &[80])).await.unwrap_err();
+    let ServiceError::Retry { message, .. } = error else { panic!("{error:?}") };
+    assert!(message.contains("securityGroupName"), "{message}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dry_run_tells_and_writes_nothing() {
+    let world = World::new();
+    let program = world.start();
+    world.apply(&program, service("web", &[80]));
+    let plan = program.provider.dry_run().await.unwrap();
+    let text = plan.to_string();
+    assert!(text.contains("load balancer kube"), "{text}");
+    assert!(text.contains("shop/web"), "{text}");
+    assert_eq!(world.all_writes(), Vec::<String>::new());
+    world.serve(&program, service("web", &[80])).await.unwrap();
+    let plan = program.provider.dry_run().await.unwrap();
+    assert!(plan.plan.is_empty(), "{plan}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn lb_030_lb_031_lb_032_lb_034_what_exists() {
+    let world = World::new();
+    let program = world.start();
+    let web = world.apply(&program, service("web", &[80]));
+    assert!(!program.provider.exists(&web).await.unwrap(), "nothing yet");
+    world.ensure(&program, &web).await.unwrap();
+    assert!(program.provider.exists(&web).await.unwrap(), "on the load balancer");
+    let flipped = world.apply(&program, internal(service("web", &[80])));
+    assert!(program.provider.exists(&flipped).await.unwrap(), "on the other load balancer");
+    let other = world.apply(&program, service("other", &[80]));
+    world.ensure(&program, &other).await.unwrap();
+    // Somebody took the frontend away; the public IP is left.
+    world
+        .azure
+        .edit(&id("loadBalancers", "kube"), |document| {
+            let properties = &mut document["properties"];
+            for list in ["frontendIPConfigurations", "loadBalancingRules", "probes"] {
+                let items = properties[list].as_array_mut().unwrap();
+                items.retain(|item| !item["name"].as_str().unwrap().starts_with("aweb"));
+            }
+        })
+        .unwrap();
+    assert!(program.provider.exists(&web).await.unwrap(), "by its public IP");
+    world.azure.delete(&id("publicIPAddresses", "kube-aweb")).unwrap();
+    assert!(!program.provider.exists(&web).await.unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn lb_094_a_shared_public_ip_stays_with_the_others() {
+    let world = World::new();
+    let program = world.start();
+    let first = world.serve(&program, service("first", &[80])).await.unwrap();
+    let second = annotated(service("second", &[443]), "azure-pip-name", "kube-afirst");
+    let shared = world.serve(&program, second.clone()).await.unwrap();
+    assert_eq!(shared.addresses, first.addresses);
+    let tag = |world: &World| world.documents(PUBLIC_IPS)[0]["tags"]["k8s-azure-service"].clone();
+    assert_eq!(tag(&world), "shop/first,shop/second");
+    world.remove(&program, &second).await.unwrap();
+    assert_eq!(tag(&world), "shop/first");
+    world.remove(&program, &service("first", &[80])).await.unwrap();
+    assert!(world.documents(PUBLIC_IPS).is_empty());
+    assert!(world.documents(LOAD_BALANCERS).is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn lb_093_a_public_ip_that_somebody_brought_along_is_used_and_kept() {
+    let world = World::new();
+    let own =
+        json!({ "sku": { "name": "Standard" }, "properties": { "publicIPAllocationMethod": "Static" } });
+    let before = world.azure.put(&id("publicIPAddresses", "own"), own).unwrap();
+    let program = world.start();
+    let web = annotated(service("web", &[80]), "azure-pip-name", "own");
+    let ensured = world.serve(&program, web.clone()).await.unwrap();
+    assert_eq!(before["properties"]["ipAddress"], ensured.addresses[0].to_string());
+    world.remove(&program, &web).await.unwrap();
+    assert_eq!(world.documents(PUBLIC_IPS).len(), 1);
+    assert_eq!(world.writes(PUBLIC_IPS), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn lb_102_a_public_ip_that_has_to_be_created_again_is() {
+    let world = World::new();
+    let program = world.start();
+    world.serve(&program, service("web", &[80])).await.unwrap();
+    let tagged = annotated(service("web", &[80]), "azure-pip-ip-tags", "RoutingPreference=Internet");
+    let second = world.serve(&program, tagged).await.unwrap();
+    let deleted = world
+        .all_writes()
+        .iter()
+        .filter(|write| write.contains("DELETE") && write.contains("kube-aweb"))
+        .count();
+    assert_eq!(deleted, 1);
+    let public_ips = world.documents(PUBLIC_IPS);
+    assert_eq!(public_ips.len(), 1);
+    assert_eq!(public_ips[0]["properties"]["ipTags"][0]["tag"], "Internet");
+    let group = world.documents(SECURITY_GROUPS).remove(0);
+    assert!(group.to_string().contains(&second.addresses[0].to_string()));
+}

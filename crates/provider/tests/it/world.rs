@@ -1,0 +1,364 @@
+//! A cluster of three machines in a simulated Azure, and programs that serve it.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use arm::{Client, Clock, Cloud, Credential, Transport};
+use axum::body::Body;
+use azure_simulator::{Azure, Documents, LatencyProfile};
+use azure_types::ResourceId;
+use bytes::Bytes;
+use http_body_util::Full;
+use k8s::{Node, ObjectKey, Service};
+use parking_lot::Mutex;
+use planner::Cluster;
+use provider::{ClusterState, Ensured, Options, Provider, ServiceError};
+use serde_json::{Value, json};
+use tower::ServiceExt as _;
+
+pub const SUBSCRIPTION: &str = "00000000-0000-0000-0000-000000000000";
+pub const LOAD_BALANCERS: &str = "Microsoft.Network/loadBalancers";
+pub const PUBLIC_IPS: &str = "Microsoft.Network/publicIPAddresses";
+pub const SECURITY_GROUPS: &str = "Microsoft.Network/networkSecurityGroups";
+pub const SCALE_SETS: &str = "Microsoft.Compute/virtualMachineScaleSets";
+pub const INSTANCES: &str = "Microsoft.Compute/virtualMachineScaleSets/virtualMachines";
+
+/// When a program dies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Death {
+    /// It lives.
+    Never,
+    /// The call with this number (from 0) is not sent any more.
+    Before(usize),
+    /// The call with this number is carried out, and its answer never arrives.
+    During(usize),
+}
+
+/// The way to Azure, which may break.
+#[derive(Clone)]
+pub struct Wire {
+    router: axum::Router,
+    calls: Arc<AtomicUsize>,
+    death: Death,
+}
+
+impl tower::Service<http::Request<Full<Bytes>>> for Wire {
+    type Response = http::Response<Body>;
+    type Error = std::convert::Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: http::Request<Full<Bytes>>) -> Self::Future {
+        let number = self.calls.fetch_add(1, Ordering::Relaxed);
+        let (router, death) = (self.router.clone(), self.death);
+        Box::pin(async move {
+            match death {
+                Death::Before(last) if number >= last => std::future::pending().await,
+                Death::During(last) if number > last => std::future::pending().await,
+                _ => {}
+            }
+            let answer = router.oneshot(request).await;
+            if death == Death::During(number) {
+                std::future::pending::<()>().await;
+            }
+            answer
+        })
+    }
+}
+
+/// One start of the program.
+pub struct Program {
+    pub provider: Provider,
+    pub calls: Arc<AtomicUsize>,
+}
+
+/// Azure and what Kubernetes holds.
+pub struct World {
+    pub azure: Azure,
+    pub services: Mutex<BTreeMap<String, Arc<Service>>>,
+    pub nodes: Mutex<Vec<Arc<Node>>>,
+}
+
+pub fn id(kind: &str, name: &str) -> ResourceId {
+    let namespace = if kind == "virtualMachineScaleSets" { "Microsoft.Compute" } else { "Microsoft.Network" };
+    ResourceId::group(SUBSCRIPTION, "rg").resource(namespace, kind, name)
+}
+
+pub fn cluster() -> Cluster {
+    let config = json!({
+        "subscriptionId": SUBSCRIPTION, "tenantId": "tenant", "resourceGroup": "rg", "location": "eastus",
+        "vnetName": "net", "subnetName": "nodes", "securityGroupName": "nsg", "vmType": "vmss",
+        "loadBalancerSku": "standard", "useManagedIdentityExtension": true, "putVMSSVMBatchSize": 2,
+    });
+    Cluster {
+        config: cloud_config::CloudConfig::parse(&config.to_string()).unwrap(),
+        name: "kube".to_owned(),
+        region_zones: ["1", "2", "3"].map(str::to_owned).to_vec(),
+    }
+}
+
+pub fn scale_set(name: &str, capacity: u64) -> Value {
+    let subnet = id("virtualNetworks", "net").child("subnets", "nodes");
+    json!({ "location": "eastus", "zones": ["1", "2", "3"],
+        "sku": { "name": "Standard_D2s_v3", "capacity": capacity },
+        "properties": { "upgradePolicy": { "mode": "Manual" }, "virtualMachineProfile": {
+            "osProfile": { "computerNamePrefix": name, "adminUsername": "x", "adminPassword": "hidden-word" },
+            "networkProfile": { "networkInterfaceConfigurations": [{ "name": "nic", "properties": {
+                "primary": true,
+                "ipConfigurations": [{ "name": "ipconfig", "properties": {
+                    "primary": true, "subnet": { "id": subnet },
+                }}],
+            }}]},
+        }},
+    })
+}
+
+/// A Service of type LoadBalancer with TCP ports.
+pub fn service(name: &str, ports: &[i32]) -> Service {
+    let ports: Vec<Value> = ports
+        .iter()
+        .map(|port| json!({"name": format!("p{port}"), "protocol": "TCP", "port": port, "nodePort": port + 30000 - 1}))
+        .collect();
+    serde_json::from_value(json!({
+        "metadata": {"namespace": "shop", "name": name, "uid": name},
+        "spec": {"type": "LoadBalancer", "ipFamilies": ["IPv4"], "ports": ports},
+    }))
+    .unwrap()
+}
+
+/// The same Service, annotated.
+pub fn annotated(mut service: Service, key: &str, value: &str) -> Service {
+    let annotations = service.metadata.annotations.get_or_insert_default();
+    annotations.insert(format!("service.beta.kubernetes.io/{key}"), value.to_owned());
+    service
+}
+
+pub fn internal(service: Service) -> Service {
+    annotated(service, "azure-load-balancer-internal", "true")
+}
+
+impl World {
+    /// Three machines, no Service.
+    pub fn new() -> Self {
+        Self::with(azure_simulator::Options::default())
+    }
+
+    pub fn with(options: azure_simulator::Options) -> Self {
+        let azure = Azure::new(options);
+        let group = id("networkSecurityGroups", "nsg");
+        azure.put(&group, json!({ "properties": { "securityRules": [] } })).unwrap();
+        azure
+            .put(
+                &id("virtualNetworks", "net"),
+                json!({ "properties": {
+                    "addressSpace": { "addressPrefixes": ["10.0.0.0/8"] },
+                    "subnets": [{ "name": "nodes", "properties": {
+                        "addressPrefix": "10.1.0.0/16", "networkSecurityGroup": { "id": group },
+                    }}],
+                }}),
+            )
+            .unwrap();
+        azure.put(&id("virtualMachineScaleSets", "pool"), scale_set("pool", 3)).unwrap();
+        let world = Self { azure, services: Mutex::default(), nodes: Mutex::default() };
+        world.register_nodes();
+        world
+    }
+
+    /// Every machine becomes an initialised node.
+    pub fn register_nodes(&self) {
+        let nodes = self.azure.of_type(INSTANCES).into_iter().map(|document| {
+            let name = document["properties"]["osProfile"]["computerName"].as_str().unwrap();
+            let provider_id = format!("azure://{}", document["id"].as_str().unwrap());
+            let node: Node = serde_json::from_value(json!({
+                "metadata": {"name": name}, "spec": {"providerID": provider_id},
+                "status": {"addresses": [{"type": "InternalIP", "address": "10.1.0.4"}]},
+            }))
+            .unwrap();
+            Arc::new(node)
+        });
+        *self.nodes.lock() = nodes.collect();
+    }
+
+    pub fn latency(&self, public_ip: u64, load_balancer: u64, security_group: u64) {
+        let seconds = Duration::from_secs;
+        let profile = LatencyProfile::instant()
+            .with("*", PUBLIC_IPS, seconds(public_ip))
+            .with("*", LOAD_BALANCERS, seconds(load_balancer))
+            .with("*", SECURITY_GROUPS, seconds(security_group));
+        self.azure.set_latency(profile);
+    }
+
+    /// Starts the program; it finds what Kubernetes holds now.
+    pub fn start(&self) -> Program {
+        self.start_to_die(Death::Never)
+    }
+
+    pub fn start_to_die(&self, death: Death) -> Program {
+        let calls = Arc::new(AtomicUsize::new(0));
+        let wire = Wire { router: self.azure.router(), calls: Arc::clone(&calls), death };
+        let transport = Transport::in_process(wire);
+        let cloud = Cloud::built_in(&cloud_config::PUBLIC).unwrap();
+        let clock = Clock::following_tokio(Duration::from_secs(1_767_225_600));
+        let client =
+            Client::builder(cloud, transport, Credential::fixed("token")).clock(clock.clone()).build();
+        let state = ClusterState::default();
+        for service in self.services.lock().values() {
+            state.apply_service(Arc::clone(service));
+        }
+        for node in self.nodes.lock().iter() {
+            state.apply_node(Arc::clone(node));
+        }
+        state.services_are_synced();
+        state.nodes_are_synced();
+        let options = Options { clock, ..Options::default() };
+        Program { provider: Provider::new(cluster(), client, state, options), calls }
+    }
+
+    /// What `kubectl apply` does.
+    pub fn apply(&self, program: &Program, service: Service) -> Arc<Service> {
+        let mut service = service;
+        let mut services = self.services.lock();
+        if let Some(old) = services.get(&service.key().to_string()) {
+            service.status = old.status.clone();
+        }
+        let service = Arc::new(service);
+        services.insert(service.key().to_string(), Arc::clone(&service));
+        program.provider.state().apply_service(Arc::clone(&service));
+        service
+    }
+
+    pub fn stored(&self, service: &Service) -> Arc<Service> {
+        Arc::clone(&self.services.lock()[&service.key().to_string()])
+    }
+
+    /// What the Service controller does: ensure, then the status.
+    pub async fn ensure(&self, program: &Program, service: &Arc<Service>) -> Result<Ensured, ServiceError> {
+        let ensured = program.provider.ensure(service).await?;
+        let mut published = Service::clone(&self.stored(service));
+        published.status.load_balancer.ingress = ensured
+            .addresses
+            .iter()
+            .map(|address| serde_json::from_value(json!({ "ip": address })).unwrap())
+            .collect();
+        self.apply_status(program, published);
+        Ok(ensured)
+    }
+
+    fn apply_status(&self, program: &Program, service: Service) {
+        let service = Arc::new(service);
+        self.services.lock().insert(service.key().to_string(), Arc::clone(&service));
+        program.provider.state().apply_service(service);
+    }
+
+    /// Applies and ensures.
+    pub async fn serve(&self, program: &Program, service: Service) -> Result<Ensured, ServiceError> {
+        let service = self.apply(program, service);
+        self.ensure(program, &service).await
+    }
+
+    /// What the Service controller does with a Service that goes.
+    pub async fn remove(&self, program: &Program, service: &Service) -> Result<(), ServiceError> {
+        let service = self.stored(service);
+        if program.provider.exists(&service).await? {
+            program.provider.delete(&service).await?;
+        }
+        self.services.lock().remove(&service.key().to_string());
+        program.provider.state().remove_service(&service.key());
+        Ok(())
+    }
+
+    pub fn documents(&self, kind: &str) -> Vec<Value> {
+        self.azure.of_type(kind)
+    }
+
+    pub fn load_balancer(&self, name: &str) -> Option<Value> {
+        self.azure.document(&id("loadBalancers", name))
+    }
+
+    /// How often a type was written, refused writes included.
+    pub fn writes(&self, kind: &str) -> usize {
+        self.puts(kind).len()
+    }
+
+    /// The statuses of all writes of a type.
+    pub fn puts(&self, kind: &str) -> Vec<u16> {
+        let journal = self.azure.journal();
+        let mine = journal.entries.iter().filter(|entry| {
+            entry.method == "PUT"
+                && entry.resource_type.as_deref().is_some_and(|k| k.eq_ignore_ascii_case(kind))
+        });
+        mine.map(|entry| entry.status).collect()
+    }
+
+    /// All writes and deletions, in words.
+    pub fn all_writes(&self) -> Vec<String> {
+        let journal = self.azure.journal();
+        let changing =
+            journal.entries.iter().filter(|entry| !matches!(entry.method.as_str(), "GET" | "HEAD"));
+        changing.map(|entry| format!("{} {} {}", entry.method, entry.path, entry.status)).collect()
+    }
+
+    pub fn reads(&self) -> usize {
+        self.azure.journal().entries.iter().filter(|entry| entry.method == "GET").count()
+    }
+
+    /// The names of the pool members of a load balancer.
+    pub fn members(&self, load_balancer: &str) -> usize {
+        let Some(document) = self.load_balancer(load_balancer) else { return 0 };
+        let pools = document["properties"]["backendAddressPools"].as_array().cloned().unwrap_or_default();
+        pools.iter().map(|p| p["properties"]["backendIPConfigurations"].as_array().map_or(0, Vec::len)).sum()
+    }
+
+    /// Everything that matters, such that two ways to the same end give equal texts.
+    pub fn normalised(&self) -> String {
+        let public_ips = self.documents(PUBLIC_IPS);
+        let names: Vec<(String, String)> = public_ips
+            .iter()
+            .filter_map(|ip| {
+                let address = ip["properties"]["ipAddress"].as_str()?;
+                Some((address.to_owned(), ip["name"].as_str()?.to_owned()))
+            })
+            .collect();
+        let mut all = Vec::new();
+        for kind in [PUBLIC_IPS, LOAD_BALANCERS, SECURITY_GROUPS, SCALE_SETS, INSTANCES] {
+            for mut document in self.documents(kind) {
+                normalise(&mut document, &names);
+                all.push(serde_json::to_string_pretty(&document).unwrap());
+            }
+        }
+        all.join("\n")
+    }
+}
+
+fn normalise(value: &mut Value, addresses: &[(String, String)]) {
+    match value {
+        Value::Object(members) => {
+            for volatile in ["etag", "resourceGuid", "timeCreated", "time", "priority"] {
+                members.remove(volatile);
+            }
+            members.values_mut().for_each(|member| normalise(member, addresses));
+        }
+        Value::Array(items) => {
+            items.iter_mut().for_each(|item| normalise(item, addresses));
+            items.sort_by_key(ToString::to_string);
+        }
+        Value::String(text) => {
+            if let Some((_, name)) = addresses.iter().find(|(address, _)| address == text) {
+                *text = format!("<address of {name}>");
+            }
+        }
+        _ => {}
+    }
+}
+
+pub fn key(name: &str) -> ObjectKey {
+    ObjectKey::new("shop", name)
+}
