@@ -345,7 +345,7 @@ impl Azure {
         world.documents_of_type(resource_type)
     }
 
-    /// Every resource, top-level ones and scale set instances, ordered by id.
+    /// Every resource group and resource, scale set instances included, ordered by id.
     pub fn documents(&self) -> Vec<Value> {
         let mut world = self.inner.world.lock();
         world.settle();

@@ -7,6 +7,7 @@ mod common;
 
 use std::time::Duration;
 
+use azure_simulator::entra::{AuthFailure, Principal, TokenVerifier};
 use azure_simulator::{Fault, FaultAction, LatencyProfile, Options, RequestKind};
 use common::{Client, GROUP, SUBSCRIPTION, group_path, load_balancer, network_id, public_ip, scale_set};
 use serde_json::json;
@@ -94,6 +95,51 @@ async fn an_authorization_header_is_needed_where_tokens_are_judged() {
     assert!(reply.header("www-authenticate").unwrap().starts_with("Bearer authorization_uri="));
     client.send("GET", &path, None, &[("authorization", "Bearer anything")]).await.expect(200);
     client.send("GET", "/metadata/endpoints?api-version=2019-05-01", None, &[]).await.expect(200);
+}
+
+/// Takes tokens of the form `good-{object id}`.
+struct Doorkeeper;
+
+impl TokenVerifier for Doorkeeper {
+    fn verify(&self, bearer: &str, now: jiff::Timestamp) -> Result<Principal, AuthFailure> {
+        let object = bearer.strip_prefix("good-").ok_or(AuthFailure::Invalid)?;
+        Ok(Principal {
+            client_id: "client".into(),
+            object_id: object.into(),
+            tenant_id: "tenant".into(),
+            audience: "https://management.azure.com".into(),
+            expires_at: now,
+        })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_verifier_judges_tokens_and_every_principal_has_its_budget() {
+    let client = Client::new(Options::default());
+    client.azure.set_verifier(std::sync::Arc::new(Doorkeeper));
+    let path = format!("/subscriptions/{SUBSCRIPTION}?api-version=2021-04-01");
+    client.send("GET", &path, None, &[]).await.refused(401, "AuthenticationFailed");
+    let bad = client.send("GET", &path, None, &[("authorization", "Bearer bad")]).await;
+    assert!(bad.refused(401, "InvalidAuthenticationToken").header("www-authenticate").is_some());
+    for who in ["good-a", "good-a", "good-b"] {
+        client.send("GET", &path, None, &[("authorization", &format!("Bearer {who}"))]).await.expect(200);
+    }
+    let last = client.send("GET", &path, None, &[("authorization", "bearer good-b")]).await;
+    assert_eq!(last.header("x-ms-ratelimit-remaining-subscription-reads"), Some("248"));
+    assert_eq!(last.header("x-ms-ratelimit-remaining-subscription-global-reads"), Some("3746"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn foreign_operators_edit_behind_everybodys_back() {
+    let client = Client::with_group(Options::default()).await;
+    let id = client.public_ip("a").await;
+    let before = client.get(&id).await.etag();
+    let requests = client.azure.journal().counts.requests;
+    client.azure.edit(&id, |document| document["tags"] = json!({ "policy": "was here" })).unwrap();
+    assert_eq!(client.azure.journal().counts.requests, requests, "nobody asked over HTTP");
+    assert_eq!(client.get(&id).await.body["tags"]["policy"], "was here");
+    client.put_if(&id, public_ip(), &before).await.refused(412, "PreconditionFailed");
+    assert!(client.azure.edit(&network_id("publicIPAddresses/none"), |_| ()).is_err());
 }
 
 #[tokio::test(start_paused = true)]

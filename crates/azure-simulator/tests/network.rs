@@ -326,6 +326,24 @@ async fn networks_and_route_tables_are_checked() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn nat_gateways_hold_their_addresses() {
+    let client = Client::with_group(Options::default()).await;
+    let pip = client.public_ip("a").await;
+    let gateway = network_id("natGateways/nat");
+    let body = json!({ "location": "eastus", "properties": { "publicIpAddresses": [{ "id": pip }] } });
+    client.create(&gateway, body).await;
+    assert_eq!(client.get(&pip).await.body["properties"]["natGateway"]["id"], gateway.as_str());
+    let lb = network_id("loadBalancers/lb");
+    client.put(&lb, load_balancer(&lb, &pip, &[80])).await.refused(400, "PublicIPAddressInUse");
+    client.delete(&pip).await.refused(400, "PublicIPAddressCannotBeDeleted");
+    let subnet = client.network("10.1.0.0/24").await;
+    let with = json!({ "properties": { "addressPrefix": "10.1.0.0/24", "natGateway": { "id": gateway } } });
+    client.create(&subnet, with).await;
+    assert_eq!(client.get(&gateway).await.body["properties"]["subnets"], json!([{ "id": subnet }]));
+    client.delete(&gateway).await.refused(400, "InUseNatGatewayCannotBeDeleted");
+}
+
+#[tokio::test(start_paused = true)]
 async fn pools_have_members_by_nic_or_by_address() {
     let client = Client::with_group(Options::default()).await;
     let subnet = client.network("10.1.0.0/24").await;

@@ -1,6 +1,6 @@
 //! Long-running operations (`spec/arm-wire.md`, section 7).
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use azure_types::ResourceId;
 use jiff::Timestamp;
@@ -57,12 +57,17 @@ pub(crate) struct Operation {
     pub(crate) will_fail: Option<Refusal>,
 }
 
+/// How many ended operations stay readable.
+const REMEMBERED: usize = 10_000;
+
 /// All operations, running and past.
 #[derive(Default)]
 pub(crate) struct Operations {
     by_key: HashMap<String, Operation>,
     /// Running operations in the order in which they end.
     queue: BTreeSet<(Instant, u64, String)>,
+    /// Ended operations, oldest first; the oldest expire.
+    ended: VecDeque<String>,
     count: u64,
 }
 
@@ -80,12 +85,22 @@ impl Operations {
         self.by_key.insert(operation.key.clone(), operation);
     }
 
-    pub(crate) fn get(&self, key: &str) -> Option<&Operation> {
-        self.by_key.get(&key.to_ascii_lowercase()).or_else(|| self.by_key.get(key))
+    /// Ends a running operation and gives it back; `None` when it is not running.
+    pub(crate) fn end(&mut self, key: &str, now: Timestamp) -> Option<&mut Operation> {
+        let operation =
+            self.by_key.get_mut(key).filter(|operation| operation.status == Status::InProgress)?;
+        operation.ended = Some(now);
+        self.ended.push_back(key.to_owned());
+        if self.ended.len() > REMEMBERED
+            && let Some(oldest) = self.ended.pop_front()
+        {
+            self.by_key.remove(&oldest);
+        }
+        self.by_key.get_mut(key)
     }
 
-    pub(crate) fn get_mut(&mut self, key: &str) -> Option<&mut Operation> {
-        self.by_key.get_mut(key)
+    pub(crate) fn get(&self, key: &str) -> Option<&Operation> {
+        self.by_key.get(&key.to_ascii_lowercase()).or_else(|| self.by_key.get(key))
     }
 
     pub(crate) fn running(&self, key: Option<&String>) -> Option<&Operation> {

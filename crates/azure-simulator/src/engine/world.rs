@@ -281,10 +281,7 @@ impl World {
     /// Ends an operation.
     pub(crate) fn finish(&mut self, key: &str) {
         let now = self.now();
-        let Some(operation) = self.operations.get_mut(key).filter(|o| o.status == Status::InProgress) else {
-            return;
-        };
-        operation.ended = Some(now);
+        let Some(operation) = self.operations.end(key, now) else { return };
         let failure = operation.will_fail.take();
         operation.status = match &failure {
             Some(refusal) => Status::Failed(refusal.clone()),
@@ -310,10 +307,7 @@ impl World {
     /// Ends a running operation as `Canceled`, because another one takes its place.
     pub(crate) fn supersede(&mut self, key: &str, by_name: &str) {
         let now = self.now();
-        let Some(operation) = self.operations.get_mut(key).filter(|o| o.status == Status::InProgress) else {
-            return;
-        };
-        operation.ended = Some(now);
+        let Some(operation) = self.operations.end(key, now) else { return };
         let refusal = match operation.style {
             Style::Network | Style::Manager => Refusal::network(409, "Canceled", "Operation was canceled.")
                 .with_detail(
