@@ -296,7 +296,8 @@ impl Client {
     /// failure of the operation. After the deadline, counted from the operation's start, the operation
     /// is given up with [`Error::OperationDeadline`].
     pub async fn wait(&self, operation: &Operation) -> Result<(), Error> {
-        let mut subject = Subject::of(&operation.resource);
+        let subject = Subject::of_operation(&operation.resource);
+        let line = || format!("{} {}", operation.method, Subject::of(&operation.resource).short);
         let deadline = self.inner.operation_deadline;
         let age = self.inner.clock.now().saturating_sub(Duration::from_secs(operation.started));
         let until = Instant::now() + deadline.saturating_sub(age);
@@ -305,7 +306,6 @@ impl Client {
             Some(asked) => asked.saturating_sub(age),
             None => operation::poll_pause(0),
         };
-        subject.short.insert_str(0, &format!("{} ", operation.method));
         for polls in 1u32.. {
             if Instant::now() + pause > until {
                 break;
@@ -318,8 +318,15 @@ impl Client {
                     pause = error.retry_after().unwrap_or(operation::poll_pause(u32::MAX));
                     continue;
                 }
-                Err(error) if error.status() == Some(404) && operation.style != OperationStyle::Resource => {
-                    return Err(Error::OperationLost { subject: subject.short });
+                // A status URL that answers 4xx says nothing about the change itself, so nothing of it may be
+                // taken for a refusal of the change.
+                Err(error)
+                    if operation.style != OperationStyle::Resource
+                        && error.service().is_some()
+                        && !error.is_authentication() =>
+                {
+                    tracing::warn!(%error, "the state of an operation cannot be read");
+                    return Err(Error::OperationLost { subject: line() });
                 }
                 Err(error) => return Err(error),
             };
@@ -336,7 +343,7 @@ impl Client {
             // A server that asks for no pause at all is not asked in a tight loop.
             pause = pause.max(Duration::from_millis(500));
         }
-        Err(Error::OperationDeadline { subject: subject.short, after: deadline })
+        Err(Error::OperationDeadline { subject: line(), after: deadline })
     }
 
     /// Creates or replaces a resource, waits until Azure has done it, and reads it.
@@ -387,7 +394,8 @@ impl Client {
     /// The operation that a first answer began, if it did not end with it.
     fn begun(&self, call: &Call<'_>, id: &ResourceId, answer: &Answer) -> Result<Option<Operation>, Error> {
         let own_url = call.uri.to_string();
-        match operation::start(&call.method, answer.status, &answer.headers, &answer.value(), &own_url) {
+        let state = answer.provisioning_state();
+        match operation::start(&call.method, answer.status, &answer.headers, state.as_deref(), &own_url) {
             Start::Done => Ok(None),
             Start::Running(style, url) => Ok(Some(Operation {
                 url,

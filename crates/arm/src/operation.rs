@@ -57,8 +57,14 @@ pub(crate) enum Start {
     NoWhere,
 }
 
-/// Reads a first answer. `own_url` is the resource's own URL, for reading its state there.
-pub(crate) fn start(method: &Method, status: u16, headers: &HeaderMap, body: &Value, own_url: &str) -> Start {
+/// Reads a first answer; `state` is the `provisioningState` in its body. `own_url` is the resource's own URL, for reading its state there.
+pub(crate) fn start(
+    method: &Method,
+    status: u16,
+    headers: &HeaderMap,
+    state: Option<&str>,
+    own_url: &str,
+) -> Start {
     let link = |name: &str| {
         headers
             .get(name)
@@ -67,7 +73,6 @@ pub(crate) fn start(method: &Method, status: u16, headers: &HeaderMap, body: &Va
             .map(str::to_owned)
     };
     let whole = method == Method::PUT || method == Method::PATCH;
-    let state = provisioning_state(body);
     if whole && status != 202 {
         // A resource that is already in its last state needs no poll, whatever the headers say.
         match state.map(Progress::of) {
@@ -118,7 +123,7 @@ impl Progress {
     }
 }
 
-pub(crate) fn provisioning_state(body: &Value) -> Option<&str> {
+fn provisioning_state(body: &Value) -> Option<&str> {
     body.pointer("/properties/provisioningState")?.as_str()
 }
 
@@ -202,7 +207,7 @@ mod tests {
             (Method::POST, 200, vec![], &succeeded, Start::Done),
         ] {
             assert_eq!(
-                start(&method, status, &headers(&head), body, "own"),
+                start(&method, status, &headers(&head), provisioning_state(body), "own"),
                 expected,
                 "{method} {status} {head:?}"
             );

@@ -102,6 +102,13 @@ impl Subject {
         subject
     }
 
+    /// The operation on a resource: budgets and reports are the resource's.
+    pub(crate) fn of_operation(id: &ResourceId) -> Self {
+        let mut subject = Self::of(id);
+        subject.short.push_str(" (operation)");
+        subject
+    }
+
     pub(crate) fn of_listing(listing: &Listing) -> Self {
         let scope = Self::of(&listing.scope);
         let namespace = listing.resource_type.split('/').next().unwrap_or_default().to_owned();

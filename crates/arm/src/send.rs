@@ -246,6 +246,20 @@ impl Answer {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
 
+    /// The `properties.provisioningState` of the body, without reading the rest into memory.
+    pub(crate) fn provisioning_state(&self) -> Option<String> {
+        #[derive(serde::Deserialize)]
+        struct Body {
+            properties: Option<Properties>,
+        }
+        #[derive(serde::Deserialize)]
+        struct Properties {
+            #[serde(rename = "provisioningState")]
+            provisioning_state: Option<String>,
+        }
+        serde_json::from_slice::<Body>(&self.body).ok()?.properties?.provisioning_state
+    }
+
     pub(crate) fn document<T: DeserializeOwned>(&self, subject: &Subject) -> Result<T, Error> {
         serde_json::from_slice(&self.body).map_err(|error| {
             // serde's message names members and types; it quotes no values but unknown enum words.

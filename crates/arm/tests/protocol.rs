@@ -304,14 +304,26 @@ async fn an_operation_is_given_up_after_its_deadline_counted_from_its_start() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_poll_that_finds_nothing_is_no_missing_resource() {
+async fn a_poll_that_is_refused_says_nothing_about_the_resource() {
+    for (status, code) in [(404, "ResourceNotFound"), (400, "BadRequest"), (410, "Gone"), (409, "Conflict")] {
+        let (client, _) = world(move |n, _| match n {
+            0 => reply(202, Value::Null).with("Location", operation_url("1")),
+            _ => error(status, code),
+        });
+        let error = client.delete_and_wait(&balancer("lb"), V, Class::Delete).await.unwrap_err();
+        assert_eq!(error.to_string(), "DELETE loadBalancers/lb: Azure no longer knows the operation");
+        assert!(error.is_transient() && !error.is_not_found() && !error.is_refusal());
+    }
     let (client, _) = world(|n, _| match n {
         0 => reply(202, Value::Null).with("Location", operation_url("1")),
-        _ => error(404, "ResourceNotFound"),
+        _ => error(403, "AuthorizationFailed"),
     });
     let error = client.delete_and_wait(&balancer("lb"), V, Class::Delete).await.unwrap_err();
-    assert!(matches!(error, Error::OperationLost { .. }), "{error}");
-    assert!(!error.is_not_found() && !error.is_refusal());
+    assert!(error.is_authentication());
+    assert!(
+        error.to_string().starts_with("GET loadBalancers/lb (operation): 403 AuthorizationFailed: "),
+        "{error}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
