@@ -598,6 +598,19 @@ fn a_node_reaches_public_services_by_the_address_that_its_balancer_lends() {
 }
 
 #[test]
+fn a_nat_gateway_goes_before_the_balancers_address() {
+    let mut world = cluster();
+    let (gateway, pip) = (network("natGateways", "nat"), network("publicIPAddresses", "nat-pip"));
+    world.put(&pip, json!({ "sku": { "name": "Standard" }, "properties": { "ipAddress": "198.18.0.77" } }));
+    world.put(&gateway, json!({ "properties": { "publicIpAddresses": [reference(&pip)] } }));
+    let vnet = network("virtualNetworks", "vnet");
+    world.change(&vnet, "/properties/subnets/0/properties/natGateway", reference(&gateway));
+    let verdict = send(&world, &from_node("node0", PUBLIC, 80));
+    let outbound = Hop::OutboundAddress { address: Some("198.18.0.77".parse().unwrap()) };
+    assert!(verdict.arrives && verdict.hops.contains(&outbound), "{verdict}");
+}
+
+#[test]
 fn source_affinity_keeps_a_client_on_one_node() {
     let mut world = cluster();
     world.change(&lb(), &rule_member(0, "loadDistribution"), json!("SourceIP"));

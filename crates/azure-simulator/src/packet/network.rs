@@ -79,6 +79,8 @@ pub(crate) enum Power {
 pub(crate) struct Subnet {
     pub virtual_network: ResourceId,
     pub group: Option<ResourceId>,
+    /// Public IPs of the NAT gateway, which goes before every other way out but a machine's own.
+    pub outbound: Vec<ResourceId>,
 }
 
 #[derive(Debug)]
@@ -100,7 +102,7 @@ impl Network {
     pub fn read(documents: &dyn Documents) -> Self {
         let mut network = Self::default();
         for document in documents.of_type("Microsoft.Network/virtualNetworks") {
-            network.read_virtual_network(&document);
+            network.read_virtual_network(&document, documents);
         }
         for document in documents.of_type("Microsoft.Network/networkSecurityGroups") {
             if let Some(id) = id_of(&document) {
@@ -142,12 +144,18 @@ impl Network {
         self
     }
 
-    fn read_virtual_network(&mut self, document: &Value) {
+    fn read_virtual_network(&mut self, document: &Value, documents: &dyn Documents) {
         let Some(id) = id_of(document) else { return };
         for subnet in items(document, "/properties/subnets") {
             if let Some(subnet_id) = id_of(subnet) {
                 let group = id_at(subnet, "/properties/networkSecurityGroup/id");
-                self.subnets.insert(subnet_id, Arc::new(Subnet { virtual_network: id.clone(), group }));
+                let gateway =
+                    id_at(subnet, "/properties/natGateway/id").and_then(|id| documents.document(&id));
+                let outbound = gateway
+                    .map(|gateway| ids_at(&gateway, "/properties/publicIpAddresses"))
+                    .unwrap_or_default();
+                self.subnets
+                    .insert(subnet_id, Arc::new(Subnet { virtual_network: id.clone(), group, outbound }));
             }
         }
         let prefixes = items(document, "/properties/addressSpace/addressPrefixes")

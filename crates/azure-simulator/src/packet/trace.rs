@@ -400,13 +400,17 @@ impl<'a> Way<'a> {
 }
 
 impl Network {
-    /// The public address that a machine's packets to the internet bear: its own, that of an outbound
-    /// rule, or that of a load balancing rule that lends its frontend.
+    /// The public address that a machine's packets to the internet bear: its own, one of its subnet's
+    /// NAT gateway, that of an outbound rule, or that of a load balancing rule that lends its frontend.
     fn outbound_address(&self, interface: &Interface) -> Option<IpAddr> {
         let wants =
             |address: &IpAddr| interface.address.is_some_and(|own| own.is_ipv4() == address.is_ipv4());
         let own = interface.public_address.as_ref().and_then(|id| self.public_address(id)).filter(wants);
-        own.or_else(|| {
+        let by_gateway = || {
+            let subnet = interface.found.subnet.as_deref()?;
+            subnet.outbound.iter().filter_map(|id| self.public_address(id)).find(wants)
+        };
+        own.or_else(by_gateway).or_else(|| {
             self.balancers.iter().find_map(|balancer| {
                 let is_in = |pool: &ResourceId| {
                     balancer.pool(pool).is_some_and(|pool| {
