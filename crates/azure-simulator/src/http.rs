@@ -1,8 +1,5 @@
 //! Resource Manager over HTTP: authentication, faults, budgets, headers (`spec/arm-wire.md`, 1 to 4).
 
-use std::collections::BTreeMap;
-use std::time::Duration;
-
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -14,15 +11,18 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use http_body_util::{BodyExt as _, Limited};
 use jiff::Timestamp;
 use serde_json::Value;
+use std::collections::BTreeMap;
 use tokio::time::Instant;
 
 use crate::azure::Azure;
 use crate::engine::answer::Answer;
 use crate::engine::budget::{Class, Remaining};
 use crate::engine::dispatch::{Located, Request as ArmRequest};
+use crate::engine::document::merge;
 use crate::engine::error::Refusal;
 use crate::engine::fault::{FaultAction, Struck, Subject};
 use crate::engine::journal::{JournalEntry, RequestKind};
+use crate::engine::latency::bounded;
 use crate::engine::target::Target;
 use crate::engine::world::{Course, World};
 use crate::engine::write::Conditions;
@@ -121,17 +121,24 @@ async fn answer(State(azure): State<Azure>, request: Request) -> Response {
     let mut course = Course::default();
     let mut refusal = None;
     match admitted.struck.as_ref().map(|struck| &struck.action) {
-        Some(FaultAction::Delay { ms }) => tokio::time::sleep(Duration::from_millis(*ms)).await,
+        Some(FaultAction::Delay { ms }) => tokio::time::sleep(bounded(*ms)).await,
         Some(FaultAction::DropRequest) => {
             let nothing = Ok(Answer::empty(0));
             azure.change(|world| record(world, &head, &mut admitted, &nothing));
             return lost();
         }
+        Some(FaultAction::Interfere { id, patch }) => {
+            let asked = admitted.located.as_ref().ok().and_then(|located| located.resolved.as_ref());
+            if let Some(id) = id.as_ref().or(asked.map(|resolved| &resolved.id)) {
+                // What is not there, or may not be changed like this, stays as it is.
+                let _ = azure.edit(id, |document| merge(document, patch.clone()));
+            }
+        }
         Some(FaultAction::FailOperation { code, message }) => {
             course.will_fail = Some(Refusal::network(400, code, message));
         }
         Some(FaultAction::StallOperation) => course.stall = true,
-        Some(FaultAction::SlowOperation { ms }) => course.latency = Some(Duration::from_millis(*ms)),
+        Some(FaultAction::SlowOperation { ms }) => course.latency = Some(bounded(*ms)),
         Some(action) => refusal = action.refusal(),
         None => {}
     }
@@ -380,7 +387,9 @@ fn respond(world: &World, head: &Head, admitted: &Admitted, outcome: Result<Answ
         _ => Bytes::new(),
     };
     let mut response = Response::new(Body::from(bytes));
-    *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    // A declared fault may name any number; what is no final status becomes 500.
+    let status = StatusCode::from_u16(status).ok().filter(|status| !status.is_informational());
+    *response.status_mut() = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     *response.headers_mut() = headers;
     response
 }

@@ -353,6 +353,19 @@ async fn faults_refuse_throttle_delay_and_lose_answers() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_fault_interferes_between_read_and_write() {
+    let client = Client::with_group(Options::default()).await;
+    let id = client.public_ip("a").await;
+    let fault = json!({ "method": "PUT", "count": 1, "action": { "do": "interfere", "patch": { "tags": { "by": "policy" } } } });
+    client.azure.inject(serde_json::from_value(fault).unwrap());
+    let read = client.get(&id).await;
+    client.put_if(&id, public_ip(), &read.etag()).await.refused(412, "PreconditionFailed");
+    let again = client.get(&id).await;
+    assert_eq!(again.body["tags"]["by"], "policy");
+    client.put_if(&id, again.body.clone(), &again.etag()).await.expect(200);
+}
+
+#[tokio::test(start_paused = true)]
 async fn faults_come_through_the_control_api() {
     let client = Client::with_group(Options::default()).await;
     let fault = json!({ "method": "GET", "resourceType": "*/loadBalancers", "action": { "do": "throttle", "retryAfter": 3 } });

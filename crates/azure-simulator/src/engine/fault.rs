@@ -1,6 +1,8 @@
 //! Faults, declared as data.
 
+use azure_types::ResourceId;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::error::Refusal;
 use super::glob::matches;
@@ -60,6 +62,15 @@ pub enum FaultAction {
     Delay {
         /// Milliseconds.
         ms: u64,
+    },
+    /// Before doing the work, let somebody else change a resource: its etag, and whatever was read
+    /// before, are stale then.
+    Interfere {
+        /// The resource to change; without it the one that the request is about.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        id: Option<ResourceId>,
+        /// Merged into the document, as in JSON merge patch.
+        patch: Value,
     },
     /// Do the work, then lose the answer: the connection breaks before it is complete.
     DropAnswer,
@@ -208,7 +219,8 @@ impl Faults {
             let number = declared.seen;
             declared.seen += 1;
             let fault = &declared.fault;
-            let within = number >= fault.skip && fault.count.is_none_or(|count| number < fault.skip + count);
+            let within = number >= fault.skip
+                && fault.count.is_none_or(|count| number < fault.skip.saturating_add(count));
             if within && struck.is_none() {
                 struck = Some(Struck { name: fault.name.clone(), action: fault.action.clone() });
             }

@@ -6,6 +6,17 @@ use serde::{Deserialize, Serialize};
 
 use super::glob::matches;
 
+/// Longest duration that can be asked for, in milliseconds: a year.
+const LONGEST_MS: u64 = 365 * 24 * 3_600 * 1_000;
+
+/// Largest jitter.
+const MOST_JITTER: f64 = 10.0;
+
+/// A duration in milliseconds, bounded so that no sum of times overflows.
+pub(crate) fn bounded(ms: u64) -> Duration {
+    Duration::from_millis(ms.min(LONGEST_MS))
+}
+
 /// Latency of long-running operations, chosen by method and resource type; the first rule that fits
 /// decides. Serialisable, so that a profile can be loaded from a file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -81,12 +92,39 @@ impl LatencyProfile {
             .find(|rule| matches(&rule.method, method) && matches(&rule.resource_type, resource_type))
             .map_or(self.otherwise_ms, |rule| rule.ms);
         let share = (draw % 1_000) as f64 / 1_000.0;
-        Duration::from_millis(ms).mul_f64(1.0 + self.jitter.max(0.0) * share)
+        let jitter = if self.jitter.is_finite() { self.jitter.clamp(0.0, MOST_JITTER) } else { 0.0 };
+        bounded(ms).mul_f64(1.0 + jitter * share)
     }
 }
 
 impl Default for LatencyProfile {
     fn default() -> Self {
         Self::instant()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::LatencyProfile;
+
+    #[test]
+    fn the_first_rule_that_fits_decides() {
+        let profile = LatencyProfile::instant()
+            .with("*", "Microsoft.Network/*", Duration::from_secs(2))
+            .with("PUT", "*/loadBalancers", Duration::from_secs(20));
+        let of = |method, kind| profile.of(method, kind, 7).as_secs();
+        assert_eq!(of("PUT", "Microsoft.Network/loadBalancers"), 20);
+        assert_eq!(of("DELETE", "microsoft.network/loadbalancers"), 2);
+        assert_eq!(of("PUT", "Microsoft.Compute/virtualMachineScaleSets"), 0);
+    }
+
+    #[test]
+    fn absurd_profiles_are_bounded() {
+        for jitter in [f64::INFINITY, f64::NAN, -1.0, 1e300] {
+            let profile = LatencyProfile { otherwise_ms: u64::MAX, jitter, ..LatencyProfile::instant() };
+            assert!(profile.of("PUT", "x", u64::MAX) <= Duration::from_secs(12 * 365 * 24 * 3_600));
+        }
     }
 }
