@@ -19,6 +19,8 @@ mod objects;
 mod patches;
 #[path = "agreement/real.rs"]
 mod real;
+#[path = "agreement/sequences.rs"]
+mod sequences;
 #[path = "agreement/services.rs"]
 mod services;
 #[path = "agreement/watches.rs"]
@@ -41,19 +43,40 @@ macro_rules! behaviours {
             )*)*
         }
 
-        async fn run_all(client: &kube::Client) -> (usize, Vec<String>) {
-            let mut failures = vec![];
-            let mut count = 0;
+        /// Starts every behaviour. Each is over before the next one starts, but for those that mostly
+        /// wait.
+        async fn start_all(client: &kube::Client) -> Vec<Running> {
+            let mut running = vec![];
             $($(
                 let caller = Caller::new(client.clone(), stringify!($name)).await;
-                count += 1;
-                if tokio::spawn($file::$name(caller)).await.is_err() {
-                    failures.push(concat!(stringify!($file), "::", stringify!($name)).to_owned());
+                let mut task = Running::new(stringify!($name), $file::$name(caller));
+                if stringify!($file) != "kubelets" {
+                    task.finish().await;
                 }
+                running.push(task);
             )*)*
-            (count, failures)
+            running
         }
     };
+}
+
+/// A behaviour at the real server.
+struct Running {
+    name: String,
+    task: Option<tokio::task::JoinHandle<()>>,
+    failed: bool,
+}
+
+impl Running {
+    fn new(name: impl Into<String>, behaviour: impl Future<Output = ()> + Send + 'static) -> Running {
+        Running { name: name.into(), task: Some(tokio::spawn(behaviour)), failed: false }
+    }
+
+    async fn finish(&mut self) {
+        if let Some(task) = self.task.take() {
+            self.failed = task.await.is_err();
+        }
+    }
 }
 
 behaviours! {
@@ -63,7 +86,7 @@ behaviours! {
         a_finalizer_holds_an_object, deletion_under_preconditions, a_lease_is_taken_by_one,
         a_dry_run_stores_nothing, what_is_not_there;
     patches:
-        merge_patch, json_patch, strategic_patch_of_a_service, strategic_patch_of_addresses,
+        merge_patch, json_patch, strategic_patch_of_a_service, strategic_order, strategic_patch_of_addresses,
         patch_under_a_version, patches_that_are_none;
     collections:
         pages, labels_select, fields_select, a_collection_is_deleted, tables;
@@ -89,7 +112,22 @@ fn kube_apiserver() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let (count, failures) = runtime.block_on(async {
         let client = server.client().await;
-        run_all(&client).await
+        let mut running = start_all(&client).await;
+        for seed in 1..=4 {
+            let kubernetes = Kubernetes::new(Options::default());
+            let simulator = kube::Client::new(kubernetes.router(), "default");
+            let agreement = sequences::agree(simulator, client.clone(), seed);
+            running.push(Running::new(format!("sequence {seed}"), agreement));
+        }
+        for behaviour in &mut running {
+            behaviour.finish().await;
+        }
+        let failures: Vec<String> = running
+            .iter()
+            .filter(|behaviour| behaviour.failed)
+            .map(|behaviour| behaviour.name.clone())
+            .collect();
+        (running.len(), failures)
     });
     drop(server);
     assert!(failures.is_empty(), "{} of {count} behaviours differ: {failures:#?}", failures.len());

@@ -105,6 +105,9 @@ fn default(object: &mut Value) {
             *config = json!({"clientIP": {"timeoutSeconds": 10800}});
         }
     }
+    if spec.get("sessionAffinity").is_some_and(|affinity| affinity == "None") {
+        spec.remove("sessionAffinityConfig");
+    }
     if let Some(Value::Array(ports)) = spec.get_mut("ports") {
         for port in ports.iter_mut().filter_map(Value::as_object_mut) {
             port.entry("protocol").or_insert_with(|| json!("TCP"));

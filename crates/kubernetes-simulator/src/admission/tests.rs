@@ -52,6 +52,10 @@ fn service_defaults_by_type() {
     );
     let sticky = created(json!({"sessionAffinity": "ClientIP", "ports": [{"port": 80}]}), &mut allocators);
     assert_eq!(sticky["spec"]["sessionAffinityConfig"]["clientIP"]["timeoutSeconds"], 10800);
+    let mut plain = sticky.clone();
+    plain["spec"]["sessionAffinity"] = json!("None");
+    on_update("Service", &sticky, &mut plain, &mut allocators).unwrap();
+    assert_eq!(plain["spec"].get("sessionAffinityConfig"), None);
 }
 
 #[test]

@@ -37,35 +37,13 @@ pub(super) fn apply(
         .map_err(|error| PatchError::Invalid(format!("failed to create typed patch object: {}", error.0)))?;
 
     let live = current.cloned().unwrap_or_else(|| json!({}));
-    let mut entries = managed_fields::read(&live);
+    let mut entries = managed_fields::read(kind, &live);
     if current.is_some() && entries.is_empty() {
         entries.push(before_first_apply(kind, &live));
     }
-    let mut merged = merge(kind, "", Some(&live), &wanted);
-
-    let difference = compare(kind, &managed_fields::ownable(&live), &managed_fields::ownable(&merged));
-    let others = |entry: &&mut Entry| !entry.is(manager, "Apply", subresource);
-    let mut conflicts = vec![];
-    for entry in entries.iter_mut().filter(others) {
-        let contested = entry.fields.intersection(&difference.changed);
-        if contested.is_empty() {
-            continue;
-        }
-        if force {
-            entry.fields.subtract(&contested);
-        } else {
-            let who = entry.describe();
-            conflicts
-                .extend(contested.paths().into_iter().map(|path| format!("conflict with {who}: {path}")));
-        }
-    }
-    if !conflicts.is_empty() {
-        conflicts.sort();
-        return Err(PatchError::Conflict(conflicts));
-    }
-
     let position = entries.iter().position(|entry| entry.is(manager, "Apply", subresource));
     let previous = position.map(|at| entries.remove(at));
+    let mut merged = merge(kind, "", Some(&live), &wanted);
     if let Some(previous) = &previous {
         let mut kept = named.clone();
         for entry in &entries {
@@ -75,6 +53,29 @@ pub(super) fn apply(
         dropped.subtract(&named);
         prune(kind, "", &mut merged, &dropped, &kept);
     }
+
+    let difference = compare(kind, &managed_fields::ownable(&live), &managed_fields::ownable(&merged));
+    let mut conflicts = vec![];
+    for entry in &mut entries {
+        entry.fields.subtract(&difference.removed);
+        let contested = entry.fields.intersection(&difference.changed);
+        if contested.is_empty() {
+            continue;
+        }
+        if force {
+            entry.fields.subtract(&contested);
+        } else {
+            let who = entry.describe();
+            for path in contested.paths() {
+                conflicts.push((who.clone(), format!("conflict with {who}: {path}")));
+            }
+        }
+    }
+    if !conflicts.is_empty() {
+        conflicts.sort_by(|one, other| one.0.cmp(&other.0));
+        return Err(PatchError::Conflict(conflicts.into_iter().map(|(_, conflict)| conflict).collect()));
+    }
+
     let unchanged = previous.as_ref().is_some_and(|previous| previous.fields == named);
     let entry = Entry {
         manager: manager.to_owned(),
@@ -221,7 +222,9 @@ fn prune(kind: &str, path: &str, value: &mut Value, dropped: &FieldSet, kept: &F
                 else {
                     continue;
                 };
-                if gone.is_member() && keep.is_empty() {
+                // An item belongs to those who own it as such: whoever set one of its members alone
+                // does not keep it.
+                if gone.is_member() && !keep.is_member() {
                     list.remove(place);
                 } else if let Some(item) = list.get_mut(place) {
                     let keys: Map<String, Value> = match (rule, &*item) {

@@ -43,17 +43,23 @@ impl FieldSet {
         !self.member && self.children.values().all(FieldSet::is_empty)
     }
 
-    /// The fields that an applied configuration names: leaves, list items, empty maps.
+    /// The fields that an applied configuration names: leaves and list items. Maps and lists with
+    /// nothing in them name nothing.
     pub(super) fn of_applied(kind: &str, object: &Value) -> Result<FieldSet, BadList> {
         let mut set = FieldSet::default();
         set.add_applied(kind, "", object)?;
-        set.member = false;
+        set.compact();
         Ok(set)
+    }
+
+    fn compact(&mut self) {
+        self.children.values_mut().for_each(FieldSet::compact);
+        self.children.retain(|_, child| child.member || !child.children.is_empty());
     }
 
     fn add_applied(&mut self, kind: &str, path: &str, value: &Value) -> Result<(), BadList> {
         match value {
-            Value::Object(map) if !map.is_empty() && !schema::atomic_map(kind, path) => {
+            Value::Object(map) if !schema::atomic_map(kind, path) => {
                 for (name, child) in map {
                     self.child(Step::Field(name.clone())).add_applied(
                         kind,
@@ -64,7 +70,6 @@ impl FieldSet {
             }
             Value::Array(list) => match schema::list(kind, path) {
                 List::Atomic => self.member = true,
-                _ if list.is_empty() => self.member = true,
                 rule => {
                     for (step, item) in items(rule, list).map_err(|why| BadList(format!(".{path}: {why}")))? {
                         let child = self.child(step);
@@ -104,6 +109,32 @@ impl FieldSet {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// Gives whoever owns a map or list and nothing in it all that is in it now. The API server does
+    /// so because that is how an owner of an atomic one looks that is granular by now.
+    pub(super) fn expand(&mut self, kind: &str, object: &Value) {
+        self.expand_at(kind, "", object);
+    }
+
+    fn expand_at(&mut self, kind: &str, path: &str, value: &Value) {
+        let holds_values = match value {
+            Value::Object(_) => matches!(path, "metadata.labels" | "metadata.annotations" | "data"),
+            Value::Array(_) => schema::list(kind, path) != List::Atomic,
+            _ => false,
+        };
+        if holds_values && self.member && self.children.is_empty() {
+            self.add_all(kind, path, value);
+            return;
+        }
+        let Value::Object(map) = value else { return };
+        for (step, child) in &mut self.children {
+            if let Step::Field(name) = step
+                && let Some(value) = map.get(name)
+            {
+                child.expand_at(kind, &schema::join(path, name), value);
+            }
         }
     }
 
@@ -164,11 +195,11 @@ impl FieldSet {
     }
 
     fn collect_paths(&self, prefix: &str, paths: &mut Vec<String>) {
-        if self.member {
-            paths.push(prefix.to_owned());
-        }
+        let at = |step: &Step| format!("{prefix}{}", step.readable());
+        // What is a member comes before what is inside of its siblings.
+        paths.extend(self.children.iter().filter(|(_, child)| child.member).map(|(step, _)| at(step)));
         for (step, child) in &self.children {
-            child.collect_paths(&format!("{prefix}{}", step.readable()), paths);
+            child.collect_paths(&at(step), paths);
         }
     }
 

@@ -36,7 +36,7 @@ impl Entry {
 }
 
 /// The entries of `object`.
-pub(super) fn read(object: &Value) -> Vec<Entry> {
+pub(super) fn read(kind: &str, object: &Value) -> Vec<Entry> {
     let text = |entry: &Value, member: &str| {
         entry.get(member).and_then(Value::as_str).unwrap_or_default().to_owned()
     };
@@ -51,7 +51,11 @@ pub(super) fn read(object: &Value) -> Vec<Entry> {
             api_version: text(entry, "apiVersion"),
             subresource: text(entry, "subresource"),
             time: entry.get("time").cloned(),
-            fields: entry.get("fieldsV1").map(FieldSet::from_fields_v1).unwrap_or_default(),
+            fields: {
+                let mut fields = entry.get("fieldsV1").map(FieldSet::from_fields_v1).unwrap_or_default();
+                fields.expand(kind, object);
+                fields
+            },
         })
         .collect()
 }
@@ -111,6 +115,12 @@ pub(super) fn ownable(object: &Value) -> Value {
             ] {
                 metadata.remove(name);
             }
+            // Not stored when empty, so nobody's.
+            metadata.retain(|_, value| match value {
+                Value::Object(map) => !map.is_empty(),
+                Value::Array(list) => !list.is_empty(),
+                other => !other.is_null(),
+            });
             if metadata.is_empty() {
                 map.remove("metadata");
             }
@@ -133,10 +143,17 @@ pub fn track_update(
 ) {
     let subresource = subresource.unwrap_or_default();
     // The sections of an object are always there; only what is in them is somebody's.
-    let nothing = json!({"metadata": {}, "spec": {}, "status": {}});
-    let before = old.map_or(nothing, ownable);
-    let mut entries = old.map(read).unwrap_or_default();
-    let difference = compare(kind, &before, &ownable(new));
+    let sections = |mut object: Value| {
+        if let Value::Object(members) = &mut object {
+            for section in ["metadata", "spec", "status"] {
+                members.entry(section).or_insert_with(|| json!({}));
+            }
+        }
+        object
+    };
+    let before = sections(old.map_or_else(|| json!({}), ownable));
+    let mut entries = old.map(|old| read(kind, old)).unwrap_or_default();
+    let difference = compare(kind, &before, &sections(ownable(new)));
     if !difference.changed.is_empty() || !difference.removed.is_empty() {
         for entry in &mut entries {
             entry.fields.subtract(&difference.removed);

@@ -1,7 +1,7 @@
 //! Strategic merge patch: a merge patch that knows which lists merge by which key, with the
 //! directives `$patch`, `$retainKeys`, `$setElementOrder/…` and `$deleteFromPrimitiveList/…`.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::PatchError;
 use super::schema::{self, List};
@@ -54,6 +54,11 @@ fn merge_map(
             list.retain(|value| !values.contains(value));
         }
     }
+    let ordered: Map<String, Value> = patch
+        .keys()
+        .filter_map(|directive| current.get_key_value(directive.strip_prefix(ORDER)?))
+        .map(|(member, list)| (member.clone(), list.clone()))
+        .collect();
     for (member, value) in patch {
         if member.starts_with('$') {
             continue;
@@ -79,9 +84,9 @@ fn merge_map(
             List::Set => None,
             List::Atomic => continue,
         };
-        let patched = patch.get(member).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        let original = ordered.get(member).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         if let Some(Value::Array(list)) = current.get_mut(member) {
-            sort(list, order, patched, key);
+            sort(list, order, original, key);
         }
     }
     Ok(current)
@@ -96,11 +101,13 @@ fn merge_list(
     let key = match schema::list(kind, path) {
         List::Atomic => return Ok(patch.iter().filter_map(element).collect()),
         List::Set => {
+            let original = current.clone();
             for value in patch {
                 if !current.contains(value) {
                     current.push(value.clone());
                 }
             }
+            sort(&mut current, patch, &original, None);
             return Ok(current);
         }
         List::Keyed(keys) => keys.first().copied().unwrap_or_default(),
@@ -108,6 +115,7 @@ fn merge_list(
     if patch.iter().any(|item| item.get(PATCH).and_then(Value::as_str) == Some("replace")) {
         return Ok(patch.iter().filter_map(element).collect());
     }
+    let original: Vec<Value> = current.iter().filter_map(|item| Some(json!({key: item.get(key)?}))).collect();
     for item in patch {
         let Value::Object(item) = item else {
             return Err(PatchError::Invalid(format!("{path} merges by {key}: its items must be objects")));
@@ -128,28 +136,29 @@ fn merge_list(
             _ => current.push(Value::Object(merge_map(kind, path, Map::new(), item)?)),
         }
     }
+    sort(&mut current, patch, &original, Some(key));
     Ok(current)
 }
 
-/// Puts the items that the patch speaks of into its order; items of the server alone keep their
-/// place before the items that they stood before.
-fn sort(list: &mut Vec<Value>, order: &[Value], patched: &[Value], key: Option<&str>) {
+/// Puts the items that `wanted` names into its order. Each of the others stays before the next named
+/// item that it stood before in the `original` list; items that are new come before what is left.
+fn sort(list: &mut Vec<Value>, wanted: &[Value], original: &[Value], key: Option<&str>) {
     let id = |item: &Value| match key {
         Some(key) => item.get(key).cloned().unwrap_or(Value::Null),
         None => item.clone(),
     };
-    let wanted: Vec<Value> = order.iter().map(id).chain(patched.iter().map(id)).collect();
-    let rank = |item: &Value| wanted.iter().position(|other| *other == id(item));
-    let before: Vec<Value> = list.iter().map(id).collect();
-    let place = |item: &Value| before.iter().position(|other| *other == id(item));
-
-    let (mut ordered, rest): (Vec<Value>, Vec<Value>) =
-        std::mem::take(list).into_iter().partition(|item| rank(item).is_some());
-    ordered.sort_by_key(|item| rank(item));
+    let position = |items: &[Value], item: &Value| items.iter().position(|other| id(other) == id(item));
+    let (mut named, rest): (Vec<Value>, Vec<Value>) =
+        std::mem::take(list).into_iter().partition(|item| position(wanted, item).is_some());
+    named.sort_by_key(|item| position(wanted, item));
     let mut rest = rest.into_iter().peekable();
-    for item in ordered {
-        while let Some(own) = rest.next_if(|own| place(own) < place(&item)) {
-            list.push(own);
+    for item in named {
+        if let Some(place) = position(original, &item) {
+            while let Some(own) =
+                rest.next_if(|own| position(original, own).is_some_and(|other| other < place))
+            {
+                list.push(own);
+            }
         }
         list.push(item);
     }

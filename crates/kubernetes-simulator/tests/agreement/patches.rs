@@ -70,6 +70,36 @@ pub async fn strategic_patch_of_a_service(caller: Caller) {
     assert_eq!(patched["metadata"].get("finalizers"), None);
 }
 
+pub async fn strategic_order(caller: Caller) {
+    let services = caller.at("services");
+    let at = format!("{services}/web");
+    let item = |port: u16| json!({"port": port, "name": format!("p{port}")});
+    let spec = json!({"ports": [item(1), item(2), item(3)]});
+    caller.post(&services, &service("web", spec)).await.ok(201);
+    let ports = |numbers: &[u16]| numbers.iter().map(|port| item(*port)).collect::<Vec<_>>();
+    let keys = |numbers: &[u16]| numbers.iter().map(|port| json!({"port": port})).collect::<Vec<_>>();
+    for (change, expected) in [
+        (json!({"ports": ports(&[3, 2])}), &[1, 3, 2][..]),
+        (json!({"ports": ports(&[9])}), &[9, 1, 3, 2]),
+        (json!({"ports": ports(&[2, 8, 9])}), &[1, 3, 2, 8, 9]),
+        (json!({"$setElementOrder/ports": keys(&[9, 7, 1]), "ports": ports(&[7])}), &[3, 2, 8, 9, 7, 1]),
+        (
+            json!({"$setElementOrder/ports": keys(&[1, 2]),
+                "ports": [{"port": 3, "$patch": "delete"}, {"port": 9, "$patch": "delete"}]}),
+            &[8, 7, 1, 2],
+        ),
+    ] {
+        let patched = caller.patch(&at, STRATEGIC, &json!({"spec": change})).await.ok(200);
+        let order: Vec<u64> = patched["spec"]["ports"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|port| port["port"].as_u64().unwrap())
+            .collect();
+        assert_eq!(order, expected, "{change}");
+    }
+}
+
 pub async fn strategic_patch_of_addresses(caller: Caller) {
     let name = &caller.namespace;
     let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name},

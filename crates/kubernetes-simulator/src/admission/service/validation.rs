@@ -155,9 +155,6 @@ fn validate_affinity(object: &Value) -> Result<(), Invalid> {
             let field = "spec.sessionAffinityConfig.clientIP.timeoutSeconds";
             return Err(Invalid::value(field, &seconds.to_string(), &why));
         }
-    } else if object.pointer("/spec/sessionAffinityConfig").is_some_and(|config| !config.is_null()) {
-        let why = "must not be set when session affinity is None";
-        return Err(Invalid::forbidden("spec.sessionAffinityConfig", why));
     }
     Ok(())
 }
