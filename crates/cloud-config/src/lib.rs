@@ -12,6 +12,7 @@
 mod cloud;
 mod config;
 mod document;
+mod effective;
 mod multiple_load_balancers;
 mod problem;
 mod rate_limit;

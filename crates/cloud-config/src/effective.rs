@@ -1,0 +1,124 @@
+//! What follows from the settings: defaults that are other settings, and questions answered by several.
+//!
+//! Rules: `spec/config-and-cli.md`, sections 1.4.1 and 1.8.
+
+use crate::cloud::AZURE_STACK;
+use crate::{CloudConfig, CloudEndpoints, LoadBalancerSku};
+
+impl CloudConfig {
+    fn or_cluster_group<'a>(&'a self, group: &'a str) -> &'a str {
+        if group.is_empty() { &self.resource_group } else { group }
+    }
+
+    /// The virtual network's resource group.
+    pub fn vnet_resource_group(&self) -> &str {
+        self.or_cluster_group(&self.vnet_resource_group)
+    }
+
+    /// The security group's resource group.
+    pub fn security_group_resource_group(&self) -> &str {
+        self.or_cluster_group(&self.security_group_resource_group)
+    }
+
+    /// The route table's resource group.
+    pub fn route_table_resource_group(&self) -> &str {
+        self.or_cluster_group(&self.route_table_resource_group)
+    }
+
+    /// The load balancers' resource group.
+    pub fn load_balancer_resource_group(&self) -> &str {
+        self.or_cluster_group(&self.load_balancer_resource_group)
+    }
+
+    /// The private link services' resource group.
+    pub fn private_link_service_resource_group(&self) -> &str {
+        self.or_cluster_group(&self.private_link_service_resource_group)
+    }
+
+    /// The subscription of network resources: load balancers, public IPs, security groups, subnets,
+    /// route tables.
+    pub fn network_subscription_id(&self) -> &str {
+        if self.network_resource_subscription_id.is_empty() {
+            &self.subscription_id
+        } else {
+            &self.network_resource_subscription_id
+        }
+    }
+
+    /// The tenant of network resources.
+    pub fn network_tenant_id(&self) -> &str {
+        if self.network_resource_tenant_id.is_empty() {
+            &self.tenant_id
+        } else {
+            &self.network_resource_tenant_id
+        }
+    }
+
+    /// Whether network resources live in another tenant than the machines (1.7).
+    pub fn uses_network_tenant(&self) -> bool {
+        !self.network_tenant_id().eq_ignore_ascii_case(&self.tenant_id)
+    }
+
+    /// The built-in endpoints of the configured cloud; those of the public cloud for names that we do
+    /// not know.
+    pub fn endpoints(&self) -> CloudEndpoints {
+        CloudEndpoints::named(&self.cloud).0
+    }
+
+    /// Whether the configured cloud is named Azure Stack, whose endpoints come from the environment file.
+    pub fn names_azure_stack(&self) -> bool {
+        self.cloud.trim().eq_ignore_ascii_case(AZURE_STACK)
+    }
+
+    /// Whether Azure Stack's own API versions and limits apply (1.8).
+    pub fn is_azure_stack(&self) -> bool {
+        self.names_azure_stack() && !self.disable_azure_stack_cloud
+    }
+
+    /// Whether load balancers are of the standard SKU.
+    pub fn uses_standard_load_balancer(&self) -> bool {
+        self.load_balancer_sku == LoadBalancerSku::Standard
+    }
+
+    /// Whether Services are spread over several load balancers (1.8).
+    pub fn uses_multiple_standard_load_balancers(&self) -> bool {
+        self.uses_standard_load_balancer() && !self.multiple_standard_load_balancer_configurations.is_empty()
+    }
+
+    /// Name and type of the edge zone, when both are set (1.4.1).
+    pub fn extended_location(&self) -> Option<(&str, &str)> {
+        let set = !self.extended_location_name.is_empty() && !self.extended_location_type.is_empty();
+        set.then_some((self.extended_location_name.as_str(), self.extended_location_type.as_str()))
+    }
+
+    /// Whether any credential is configured (1.6).
+    pub fn has_credentials(&self) -> bool {
+        self.use_federated_workload_identity_extension
+            || self.use_managed_identity_extension
+            || !self.aad_client_secret.is_empty()
+            || !self.aad_client_cert_path.is_empty()
+            || !self.aad_msi_data_plane_identity_path.is_empty()
+    }
+
+    /// What is harmless but perhaps not meant: unknown keys, tags that are no pairs, settings without
+    /// effect. The program logs each once.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings: Vec<String> =
+            self.unknown_keys.iter().map(|key| format!("{key}: unknown key, ignored")).collect();
+        warnings.extend(self.remarks.iter().cloned());
+        if !CloudEndpoints::named(&self.cloud).1 && self.resource_manager_endpoint.is_empty() {
+            warnings.push(format!("cloud={}: unknown cloud, the public cloud is used", self.cloud));
+        }
+        if self.rate_limit.enabled || self.per_client_rate_limits.values().any(|limit| limit.enabled) {
+            warnings.push(
+                "cloudProviderRateLimit=true: client-side limits are not applied, because budgets are learned \
+                 from Azure's answers"
+                    .to_owned(),
+            );
+        }
+        if !self.identity_system.is_empty() {
+            warnings.push(format!("identitySystem={}: has no effect", self.identity_system));
+        }
+        warnings
+    }
+}
