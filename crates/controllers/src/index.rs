@@ -298,11 +298,12 @@ mod tests {
 
     /// One of 18 forms that a Service can have, told apart by everything that matters here.
     fn form(name: u8, form: u8) -> Service {
-        let kind = if form % 2 == 0 { "LoadBalancer" } else { "ClusterIP" };
+        let kind = ["LoadBalancer", "ClusterIP"][usize::from(form % 2)];
+        let stage = form / 2 % 3;
         let mut service = service(&format!("s{name}"), kind, json!({}));
         service.metadata.finalizers =
-            (form / 2 % 3 > 0).then(|| vec![k8s::names::LOAD_BALANCER_FINALIZER.to_owned()]);
-        if form / 2 % 3 == 2 {
+            (stage > 0).then(|| vec![k8s::names::LOAD_BALANCER_FINALIZER.to_owned()]);
+        if stage == 2 {
             service.metadata.deletion_timestamp = Some(k8s::Time(jiff::Timestamp::UNIX_EPOCH));
         }
         service.spec.ports[0].port = 80 + i32::from(form / 6 % 3);
