@@ -21,6 +21,10 @@ const ABOUT_US: &[&str] = &[
     "InvalidAuthenticationTokenTenant",
 ];
 
+/// Codes of refusals that may pass although nobody changes what was asked: something else has to be given up
+/// or created first.
+const FOR_NOW: &[&str] = &["InvalidResourceReference", "SubnetIsFull", "PublicIPAddressInUse"];
+
 /// What an error of the client means.
 pub(crate) fn failure(error: &arm::Error) -> Failure {
     let kind = if error.is_not_found() {
@@ -36,7 +40,7 @@ pub(crate) fn failure(error: &arm::Error) -> Failure {
         Kind::Busy
     } else if error.is_transient() {
         if error.service().is_some() { Kind::Busy } else { Kind::Unanswered }
-    } else if error.is_limit() {
+    } else if error.is_limit() || FOR_NOW.iter().any(|code| error.has_code(code)) {
         Kind::Limited
     } else if error.is_refusal() {
         Kind::Refused

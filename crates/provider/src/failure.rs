@@ -18,7 +18,7 @@ pub(crate) enum Kind {
     Busy,
     /// Azure refuses what was asked; asking again gives the same answer.
     Refused,
-    /// Azure refuses what was asked because a limit is reached: others must give something up first.
+    /// Azure refuses what was asked, but not for good: a limit is reached, or what it refers to is missing.
     Limited,
     /// Azure refuses us, whatever is asked: permissions, policies, locks, registration.
     Denied,

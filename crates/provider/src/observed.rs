@@ -129,6 +129,11 @@ impl Observed {
         })
     }
 
+    /// The public IPs of every resource group that a Service named so far.
+    pub(crate) fn all_public_ips(&self) -> Vec<Arc<Collection<PublicIpAddress>>> {
+        self.public_ips.lock().values().cloned().collect()
+    }
+
     /// Public IPs may have changed because a load balancer did.
     pub(crate) fn distrust_public_ips(&self) {
         for known in self.public_ips.lock().values() {

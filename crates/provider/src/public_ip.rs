@@ -134,11 +134,13 @@ impl PublicIps {
         Ok(found)
     }
 
-    /// All public IPs of the cluster's resource group.
+    /// All public IPs of the resource groups in use.
     pub(crate) async fn known(&self, since: Moment) -> Result<Vec<PublicIpAddress>, Failure> {
-        let group = self.cluster.network_group(&self.cluster.config.resource_group);
-        let all = self.observed.public_ips(&group).all(since).await?;
-        Ok(all.iter().map(|ip| PublicIpAddress::clone(ip)).collect())
+        let mut found = Vec::new();
+        for known in self.observed.all_public_ips() {
+            found.extend(known.all(since).await?.iter().map(|ip| PublicIpAddress::clone(ip)));
+        }
+        Ok(found)
     }
 
     /// The next of the moments at which everybody looks.

@@ -252,7 +252,8 @@ impl Inner {
         removal: &Arc<ServiceRemoval>,
         since: Moment,
     ) -> Result<bool, Failure> {
-        let Some(document) = self.balancer(flavor, since).await? else { return Ok(false) };
+        let document = self.balancer(flavor, since).await?.filter(|document| names(document, removal));
+        let Some(document) = document else { return Ok(false) };
         let public_ips = self.public_ips.concerning(removal, Moment::ANY).await?;
         let wanted = [LoadBalancerIntent::Absent { service: Arc::clone(removal) }];
         let plan = plans::plan(&self.cluster, flavor, Some(&document), &wanted, &public_ips);
@@ -338,6 +339,22 @@ impl Inner {
         self.forget(&key);
         Ok(notices)
     }
+}
+
+/// Whether any part of the load balancer is named after the Service: a quick test before planning. Whatever
+/// belongs to a Service is, except for a frontend that it shares, and then its rules are.
+fn names(load_balancer: &LoadBalancer, owner: &ServiceRemoval) -> bool {
+    let (Some(properties), Some(base)) = (&load_balancer.properties, owner.base_name.as_deref()) else {
+        return false;
+    };
+    let frontends = properties.frontend_ip_configurations.iter().flatten().map(|part| &part.name);
+    let rules = properties.load_balancing_rules.iter().flatten().map(|part| &part.name);
+    let probes = properties.probes.iter().flatten().map(|part| &part.name);
+    frontends
+        .chain(rules)
+        .chain(probes)
+        .flatten()
+        .any(|name| name.get(..base.len()).is_some_and(|start| start.eq_ignore_ascii_case(base)))
 }
 
 fn address_in(public_ip: &PublicIpAddress) -> Option<IpAddr> {

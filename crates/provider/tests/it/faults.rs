@@ -234,3 +234,46 @@ async fn lb_333_an_address_that_is_not_known_yet_is_no_address() {
     assert!(matches!(error, ServiceError::Retry { .. }), "{error:?}");
     assert!(world.load_balancer("kube").is_none(), "nothing refers to a public IP that is not ready");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_reference_that_is_missing_for_the_moment_is_not_held_against_the_service() {
+    let world = World::new();
+    let program = world.start();
+    let message = format!(
+        "Resource {} referenced by resource {} was not found. Please make sure that the referenced resource exists, \
+         and that both resources are in the same region.",
+        id("publicIPAddresses", "kube-aweb"),
+        id("loadBalancers", "kube")
+    );
+    let fault = fail(400, "InvalidResourceReference", &message);
+    world.azure.inject(Fault::new(fault).on_method("PUT").on_type(LOAD_BALANCERS).times(1));
+    let error = world.serve(&program, service("web", &[80])).await.unwrap_err();
+    assert!(
+        matches!(&error, ServiceError::Retry { message, .. } if message.contains("InvalidResourceReference")),
+        "{error:?}"
+    );
+    let web = world.stored(&service("web", &[80]));
+    world.ensure(&program, &web).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_programs_that_disagree_stop_and_say_so() {
+    let world = World::new();
+    let program = world.start();
+    world.serve(&program, service("web", &[80])).await.unwrap();
+    let web = world.stored(&service("web", &[80]));
+    let mut outcomes = Vec::new();
+    for _ in 0..4 {
+        world
+            .azure
+            .edit(&id("loadBalancers", "kube"), |document| {
+                document["properties"]["loadBalancingRules"] = serde_json::json!([]);
+            })
+            .unwrap();
+        outcomes.push(world.ensure(&program, &web).await);
+    }
+    assert!(outcomes[0].is_ok());
+    let Err(ServiceError::Retry { message, after, .. }) = &outcomes[3] else { panic!("{outcomes:?}") };
+    assert!(message.contains("another program"), "{message}");
+    assert!(*after > Some(Duration::from_secs(10)), "{after:?}");
+}

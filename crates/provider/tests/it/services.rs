@@ -303,3 +303,53 @@ async fn lb_102_a_public_ip_that_has_to_be_created_again_is() {
     let group = world.documents(SECURITY_GROUPS).remove(0);
     assert!(group.to_string().contains(&second.addresses[0].to_string()));
 }
+
+#[tokio::test(start_paused = true)]
+async fn lb_120_a_public_ip_in_another_resource_group_is_found_and_the_old_one_released() {
+    let world = World::new();
+    let program = world.start();
+    world.serve(&program, service("web", &[80])).await.unwrap();
+    let moved = annotated(service("web", &[80]), "azure-load-balancer-resource-group", "addresses");
+    let group = azure_types::ResourceId::group(SUBSCRIPTION, "addresses");
+    world.azure.put(&group, json!({ "location": "eastus" })).unwrap();
+    world.serve(&program, moved.clone()).await.unwrap();
+    let public_ips = world.documents(PUBLIC_IPS);
+    assert_eq!(public_ips.len(), 1, "{public_ips:#?}");
+    assert!(public_ips[0]["id"].as_str().unwrap().contains("/addresses/"));
+    // Another Service joins it by name.
+    let second = annotated(service("second", &[443]), "azure-load-balancer-resource-group", "addresses");
+    let second = annotated(second, "azure-pip-name", "kube-aweb");
+    let shared = world.serve(&program, second.clone()).await.unwrap();
+    assert_eq!(public_ips[0]["properties"]["ipAddress"], shared.addresses[0].to_string());
+    world.remove(&program, &second).await.unwrap();
+    world.remove(&program, &moved).await.unwrap();
+    assert!(world.documents(PUBLIC_IPS).is_empty());
+    assert!(world.documents(LOAD_BALANCERS).is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn lb_073_a_frontend_that_others_use_stays() {
+    let world = World::new();
+    let program = world.start();
+    world.serve(&program, service("web", &[80])).await.unwrap();
+    let frontend = id("loadBalancers", "kube").child("frontendIPConfigurations", "aweb");
+    let pool = id("loadBalancers", "kube").child("backendAddressPools", "kube");
+    world
+        .azure
+        .edit(&id("loadBalancers", "kube"), |document| {
+            let rule = json!({ "name": "mine", "properties": {
+                "frontendIPConfiguration": { "id": frontend }, "backendAddressPool": { "id": pool },
+                "protocol": "Tcp", "frontendPort": 9, "backendPort": 9, "enableFloatingIP": true,
+            }});
+            document["properties"]["loadBalancingRules"].as_array_mut().unwrap().push(rule);
+        })
+        .unwrap();
+    let web = world.stored(&service("web", &[80]));
+    let notices = program.provider.delete(&web).await.unwrap();
+    assert!(notices.iter().any(|notice| notice.reason == "DeletingFrontendIPConfiguration"), "{notices:?}");
+    let balancer = world.load_balancer("kube").unwrap();
+    let rules = balancer["properties"]["loadBalancingRules"].as_array().unwrap();
+    assert_eq!(rules.len(), 1);
+    assert_eq!(rules[0]["name"], "mine");
+    assert_eq!(world.members("kube"), 3);
+}
