@@ -59,6 +59,13 @@ pub struct SecurityGroupPlan {
     pub notices: Vec<Notice>,
 }
 
+/// The rules that a Service wants, with their destinations.
+#[derive(Default)]
+struct Wanted {
+    allows: Vec<(Allow, BTreeSet<String>)>,
+    denies: Vec<(Family, BTreeSet<String>)>,
+}
+
 impl AccessIntent {
     /// The Service that it is about.
     pub fn key(&self) -> &ObjectKey {
@@ -82,12 +89,11 @@ impl AccessIntent {
         addresses.iter().chain(&owner.additional_addresses).chain(&owner.published_addresses)
     }
 
-    /// The rules that the Service wants, in the order in which priorities are given out, and their
-    /// destinations.
-    fn wanted(&self) -> (Vec<(Allow, BTreeSet<String>)>, Vec<(Family, BTreeSet<String>)>) {
-        let Self::Present { service, addresses, node_addresses } = self else { return Default::default() };
+    /// The rules that the Service wants, in the order in which priorities are given out.
+    fn wanted(&self) -> Wanted {
+        let Self::Present { service, addresses, node_addresses } = self else { return Wanted::default() };
         if service.access.disabled {
-            return Default::default();
+            return Wanted::default();
         }
         let arriving = if service.floating_ip { addresses } else { node_addresses };
         let mut destinations: BTreeMap<Family, BTreeSet<String>> = BTreeMap::new();
@@ -111,7 +117,7 @@ impl AccessIntent {
         }
         let denies =
             if service.access.denies_all_else() { destinations.into_iter().collect() } else { Vec::new() };
-        (allows, denies)
+        Wanted { allows, denies }
     }
 }
 
@@ -141,7 +147,12 @@ pub(crate) fn told(service: &Arc<ServiceIntent>) -> Vec<String> {
             .collect(),
         node_addresses: Vec::new(),
     };
-    intent.wanted().0.iter().map(|(allow, _)| format!("{} over {}", allow.told(), allow.family)).collect()
+    intent
+        .wanted()
+        .allows
+        .iter()
+        .map(|(allow, _)| format!("{} over {}", allow.told(), allow.family))
+        .collect()
 }
 
 /// The Services whose parts Azure's error text names: by the name of a rule or by address. Empty where it
@@ -149,7 +160,7 @@ pub(crate) fn told(service: &Arc<ServiceIntent>) -> Vec<String> {
 pub fn blame(error_text: &str, batch: &[AccessIntent]) -> Vec<ObjectKey> {
     let text = error_text.to_lowercase();
     let named = |intent: &&AccessIntent| {
-        let (allows, denies) = intent.wanted();
+        let Wanted { allows, denies } = intent.wanted();
         intent.owner().is_named_in(&text)
             || allows.iter().any(|(allow, _)| text.contains(&allow.name().to_lowercase()))
             || denies.iter().any(|(family, _)| text.contains(&rule::deny_name(*family).to_lowercase()))
@@ -317,7 +328,7 @@ impl<'a> Draft<'a> {
             clean::clean(self, &owners, &members.keys().copied().collect());
         }
         for (key, intent) in members {
-            let (allows, denies) = intent.wanted();
+            let Wanted { allows, denies } = intent.wanted();
             let grows = !allows.is_empty() || !denies.is_empty();
             for (allow, destinations) in allows {
                 if !self.allow(&allow, &destinations, Some(key)) {

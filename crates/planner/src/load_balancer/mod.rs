@@ -3,6 +3,9 @@
 //! All Services of a batch are planned against one document. Where one of them cannot be served, it is
 //! left exactly as it is and the rest is planned again without it.
 
+mod conflict;
+mod placing;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -14,16 +17,17 @@ use azure_types::{
 use k8s::ObjectKey;
 
 use crate::cluster::{Cluster, Family, Flavor};
-use crate::frontend::{self, Source};
+use crate::frontend;
 pub use crate::frontend::{OwnedFrontend, frontends_of};
 use crate::intent::{ServiceIntent, ServiceRemoval};
 use crate::plan::{Action, Document, Notice, Refusal, Step};
 use crate::probe;
-use crate::rule::{self, Desired, Joined};
-use crate::{names, tags, zone};
+use crate::rule::{Desired, Joined};
+use crate::{tags, zone};
 
 /// What one Service wants of a load balancer.
 #[derive(Debug, Clone)]
+#[allow(clippy::large_enum_variant, reason = "nearly all intents of a batch are of the larger kind")]
 pub enum LoadBalancerIntent {
     /// The Service has its place there. On the load balancer of the other flavour this means that
     /// whatever it left behind there goes.
@@ -319,231 +323,12 @@ impl<'a> Draft<'a> {
         reference
     }
 
-    /// Gives each family of a Service its frontend.
-    fn place(
-        &mut self,
-        service: &'a ServiceIntent,
-        public_ips: &BTreeMap<Family, ResourceId>,
-        subnet: Option<&Subnet>,
-        former: &[IpAddr],
-    ) -> Result<Placed<'a>, Refusal> {
-        let owner = service.removal();
-        let internal = self.flavor.is_internal();
-        if internal && subnet.is_none() {
-            return Err(Refusal::for_now(format!(
-                "subnet {}/{} of {} does not exist: create it or name another by annotation {}",
-                self.cluster.config.vnet_name,
-                service.subnet_name(self.cluster),
-                service.key,
-                crate::annotations::full_key(crate::annotations::INTERNAL_SUBNET)
-            )));
-        }
-        let mut own: Vec<(String, Family, Option<Vec<String>>)> = Vec::new();
-        for frontend in self.frontends().iter() {
-            let name = frontend::name_of(frontend);
-            if names::is_frontend_of(name, &service.base_name) {
-                own.push((name.to_owned(), frontend::family_of(frontend), frontend.zones.clone()));
-            }
-        }
-        let mut families = Vec::new();
-        let mut used = BTreeSet::new();
-        for family in ordered(&service.families) {
-            let source = match subnet {
-                Some(subnet) if internal => {
-                    Source::Subnet(subnet, owner.requested_addresses.get(&family).copied())
-                }
-                _ => match public_ips.get(&family) {
-                    Some(id) => Source::PublicIp(id),
-                    None => continue,
-                },
-            };
-            let expected = service.naming().frontend(family);
-            let name = if self.serves(&expected, &source) {
-                expected
-            } else if let Some(joined) = self.joined(service, &source) {
-                joined
-            } else if own.iter().any(|(name, ..)| name.eq_ignore_ascii_case(&expected)) {
-                self.redirect(service, family, &expected, source, former);
-                expected
-            } else {
-                let replaced = own.iter().find(|(name, of, _)| *of == family && !used.contains(name));
-                let zones = match (internal, replaced) {
-                    (false, _) => None,
-                    (true, Some((_, _, zones))) => zones.clone(),
-                    (true, None) => zone::of_new_address(self.cluster),
-                };
-                self.create(service, family, &expected, source, former, zones);
-                expected
-            };
-            families.push((family, rule::desired(self.cluster, service, family), name.clone()));
-            used.insert(name);
-        }
-        let abandoned = own
-            .into_iter()
-            .map(|(name, ..)| name)
-            .filter(|name| !used.iter().any(|used| used.eq_ignore_ascii_case(name)))
-            .collect();
-        Ok(Placed { service, families, abandoned })
-    }
-
-    /// Whether a frontend is there and already has the address that is wanted.
-    fn serves(&mut self, name: &str, source: &Source<'_>) -> bool {
-        let found = self.frontends().iter().find(|frontend| is_named(&frontend.name, name));
-        found.is_some_and(|frontend| match source {
-            Source::PublicIp(id) => frontend::public_ip_of(frontend) == Some(*id),
-            Source::Subnet(_, Some(address)) => frontend::private_address_of(frontend) == Some(*address),
-            Source::Subnet(_, None) => false,
-        })
-    }
-
-    /// The frontend of another Service that has the address asked for.
-    fn joined(&mut self, service: &ServiceIntent, source: &Source<'_>) -> Option<String> {
-        if !service.removal().is_pinned() {
-            return None;
-        }
-        let found = self.frontends().iter().find(|frontend| {
-            !names::is_frontend_of(frontend::name_of(frontend), &service.base_name)
-                && match source {
-                    Source::PublicIp(id) => frontend::public_ip_of(frontend) == Some(*id),
-                    Source::Subnet(_, Some(address)) => {
-                        frontend::private_address_of(frontend) == Some(*address)
-                    }
-                    Source::Subnet(_, None) => false,
-                }
-        });
-        found.map(|frontend| frontend::name_of(frontend).to_owned())
-    }
-
-    /// The address of a new internal frontend: the one asked for, else the first former one that lies in
-    /// the subnet and that no other frontend holds.
-    fn choose_address(
-        &mut self,
-        service: &ServiceIntent,
-        family: Family,
-        subnet: &Subnet,
-        requested: Option<IpAddr>,
-        former: &[IpAddr],
-    ) -> Option<IpAddr> {
-        if requested.is_some() {
-            return requested;
-        }
-        let taken: BTreeSet<IpAddr> = self
-            .frontends()
-            .iter()
-            .filter(|frontend| !names::is_frontend_of(frontend::name_of(frontend), &service.base_name))
-            .filter_map(frontend::private_address_of)
-            .collect();
-        former
-            .iter()
-            .chain(&service.removal().published_addresses)
-            .find(|address| {
-                Family::of(**address) == family
-                    && frontend::contains(subnet, **address)
-                    && !taken.contains(*address)
-            })
-            .copied()
-    }
-
-    fn create(
-        &mut self,
-        service: &ServiceIntent,
-        family: Family,
-        name: &str,
-        source: Source<'_>,
-        former: &[IpAddr],
-        zones: Option<Vec<String>>,
-    ) {
-        let source = match source {
-            Source::Subnet(subnet, requested) => {
-                Source::Subnet(subnet, self.choose_address(service, family, subnet, requested, former))
-            }
-            public => public,
-        };
-        let frontend = frontend::document(self.frontend_id(name), family, &source, zones);
-        self.frontends().push(frontend);
-        self.note(&service.key, [format!("frontend {name} added for {} ({})", service.key, told(&source))]);
-    }
-
-    /// Points the Service's own frontend at what is wanted now, where that is something else (4.4).
-    fn redirect(
-        &mut self,
-        service: &ServiceIntent,
-        family: Family,
-        name: &str,
-        source: Source<'_>,
-        former: &[IpAddr],
-    ) {
-        let subnet_named = service.subnet.is_some();
-        let chosen = match &source {
-            Source::Subnet(subnet, requested) => {
-                self.choose_address(service, family, subnet, *requested, former)
-            }
-            Source::PublicIp(_) => None,
-        };
-        let Some(frontend) = self.frontends().iter_mut().find(|frontend| is_named(&frontend.name, name))
-        else {
-            return;
-        };
-        let properties = frontend.properties.get_or_insert_default();
-        let change = match &source {
-            Source::PublicIp(id) => {
-                let current = properties.public_ip_address.as_mut().filter(|current| current.id.is_some());
-                // A frontend that never had a public IP is not ours to convert.
-                let Some(current) = current else { return };
-                let old = current.id.replace((*id).clone());
-                let old = old.as_ref().map(ResourceId::name).unwrap_or_default();
-                format!("frontend {name}: public IP {old} → {}", id.name())
-            }
-            Source::Subnet(subnet, requested) => {
-                let current = properties.subnet.as_ref().and_then(|subnet| subnet.id.as_ref());
-                let moves = subnet_named && current.is_some() && current != subnet.id.as_ref();
-                if moves {
-                    frontend::set_private(properties, subnet, chosen);
-                    format!("frontend {name}: moved to {}", told(&Source::Subnet(subnet, chosen)))
-                } else if let Some(requested) = requested {
-                    let old = properties.private_ip_address.clone().unwrap_or_else(|| "none".to_owned());
-                    let subnet = properties.subnet.clone().unwrap_or_else(|| (*subnet).clone());
-                    frontend::set_private(properties, &subnet, Some(*requested));
-                    format!("frontend {name}: address {old} → {requested}")
-                } else {
-                    return;
-                }
-            }
-        };
-        self.note(&service.key, [change]);
-    }
-
-    /// Removes the frontends that a Service no longer uses.
-    fn abandon(&mut self, placed: &Placed<'_>) -> Result<(), Refusal> {
-        for name in &placed.abandoned {
-            let frontends = self.frontends();
-            let public_ip = frontends
-                .iter()
-                .find(|frontend| is_named(&frontend.name, name))
-                .and_then(|frontend| frontend::public_ip_of(frontend).cloned());
-            let needed_elsewhere = public_ip.is_some_and(|id| {
-                let holders = frontends.iter().filter(|f| frontend::public_ip_of(f) == Some(&id));
-                holders.count() > 1
-            });
-            let reference = self.remove_frontend(placed.service.removal(), name);
-            if let Some(reference) = reference
-                && needed_elsewhere
-            {
-                return Err(Refusal::for_now(format!(
-                    "frontend {name} cannot give up its public IP, because {reference} refers to it: remove that \
-                     reference or name another public IP"
-                )));
-            }
-        }
-        Ok(())
-    }
-
     /// Brings the Service's rules, probes and pools to what it wants, in place.
     fn write_rules(&mut self, placed: &Placed<'_>) -> Result<(), Refusal> {
         let service = placed.service;
         for (family, desired, frontend_name) in &placed.families {
             let frontend = self.frontend_id(frontend_name);
-            self.check_conflicts(service, desired, &frontend)?;
+            conflict::check(service, desired, &frontend, self.properties())?;
             self.ensure_pool(&service.key, *family);
             let pool = self.cluster.pool_id(self.flavor, *family);
             for (name, spec) in &desired.probes {
@@ -589,65 +374,6 @@ impl<'a> Draft<'a> {
             pools.push(BackendAddressPool { name: Some(name.clone()), ..Default::default() });
             self.note(key, [format!("backend pool {name} added")]);
         }
-    }
-
-    /// Refuses ports that another rule of the same frontend already takes (5.7).
-    fn check_conflicts(
-        &mut self,
-        service: &ServiceIntent,
-        desired: &Desired,
-        frontend: &ResourceId,
-    ) -> Result<(), Refusal> {
-        let conflict = |rule: &str, port: i32, kind: &str, name: &Option<String>| {
-            let port = if port == 0 { "all ports".to_owned() } else { format!("port {port}") };
-            Err(Refusal::for_now(format!(
-                "rule {rule} of {} needs {port} of frontend {}, which {kind} {} already takes: use another port or \
-                 another address",
-                service.key,
-                frontend.name(),
-                text(name)
-            )))
-        };
-        let properties = self.properties();
-        for wanted in &desired.rules {
-            let meets = |protocol: Option<&str>| {
-                let all = |word: &str| word.eq_ignore_ascii_case("All");
-                let other = protocol.unwrap_or_default();
-                all(other) || all(wanted.protocol) || other.eq_ignore_ascii_case(wanted.protocol)
-            };
-            let port = wanted.frontend_port;
-            for rule in properties.load_balancing_rules.iter().flatten() {
-                let Some(p) = &rule.properties else { continue };
-                let here = p.frontend_ip_configuration.as_ref().and_then(|f| f.id.as_ref()) == Some(frontend);
-                if !here || service.removal().owns_rule(text(&rule.name)) {
-                    continue;
-                }
-                let taken = p.frontend_port.unwrap_or_default();
-                let same_port = taken == port || taken == 0 || port == 0;
-                if same_port && meets(p.protocol.as_ref().map(|word| word.as_str())) {
-                    return conflict(&wanted.name, port, "load-balancing rule", &rule.name);
-                }
-            }
-            for rule in properties.inbound_nat_rules.iter().flatten() {
-                let Some(p) = &rule.properties else { continue };
-                let here = p.frontend_ip_configuration.as_ref().and_then(|f| f.id.as_ref()) == Some(frontend);
-                let same_port = p.frontend_port == Some(port) || port == 0;
-                if here && same_port && meets(p.protocol.as_ref().map(|word| word.as_str())) {
-                    return conflict(&wanted.name, port, "inbound NAT rule", &rule.name);
-                }
-            }
-            for pool in properties.inbound_nat_pools.iter().flatten() {
-                let Some(p) = &pool.properties else { continue };
-                let here = p.frontend_ip_configuration.as_ref().and_then(|f| f.id.as_ref()) == Some(frontend);
-                let first = p.frontend_port_range_start.unwrap_or_default();
-                let last = p.frontend_port_range_end.unwrap_or_default();
-                let same_port = (first..=last).contains(&port) || port == 0;
-                if here && same_port && meets(p.protocol.as_ref().map(|word| word.as_str())) {
-                    return conflict(&wanted.name, port, "inbound NAT pool", &pool.name);
-                }
-            }
-        }
-        Ok(())
     }
 
     /// The shared probe goes when no rule is left that uses it.
@@ -717,21 +443,4 @@ impl<'a> Draft<'a> {
         }
         (Some(step), self.notices)
     }
-}
-
-fn told(source: &Source<'_>) -> String {
-    match source {
-        Source::PublicIp(id) => format!("public IP {}", id.name()),
-        Source::Subnet(subnet, address) => {
-            let name = subnet.name.as_deref().or_else(|| subnet.id.as_ref().map(ResourceId::name));
-            let address =
-                address.map_or_else(|| "address chosen by Azure".to_owned(), |a| format!("address {a}"));
-            format!("subnet {}, {address}", name.unwrap_or_default())
-        }
-    }
-}
-
-/// Families once each, IPv4 first.
-fn ordered(families: &[Family]) -> BTreeSet<Family> {
-    families.iter().copied().collect()
 }

@@ -1,0 +1,67 @@
+//! Ports of a frontend that somebody else already takes (5.7).
+
+use azure_types::{LoadBalancerProperties, ResourceId, SubResource, Word};
+
+use super::text;
+use crate::intent::ServiceIntent;
+use crate::plan::Refusal;
+use crate::rule::{Desired, RuleSpec};
+
+/// Whether two protocols meet on one port; Azure's `All` meets every one.
+fn meets(wanted: &RuleSpec, other: Option<&Word>) -> bool {
+    wanted.protocol == "All" || other.is_some_and(|other| other.is("All") || other.is(wanted.protocol))
+}
+
+/// Refuses rules whose port another rule of the same frontend takes. Port 0 stands for all ports.
+pub(super) fn check(
+    service: &ServiceIntent,
+    desired: &Desired,
+    frontend: &ResourceId,
+    properties: &LoadBalancerProperties,
+) -> Result<(), Refusal> {
+    // Ports are compared first: ids of one load balancer differ in their last characters only.
+    let here = |reference: &Option<SubResource>| {
+        reference.as_ref().and_then(|reference| reference.id.as_ref()) == Some(frontend)
+    };
+    for wanted in &desired.rules {
+        let port = wanted.frontend_port;
+        let refuse = |kind: &str, name: &Option<String>| {
+            let ports = if port == 0 { "all ports".to_owned() } else { format!("port {port}") };
+            Err(Refusal::for_now(format!(
+                "rule {} of {} needs {ports} of frontend {}, which {kind} {} already takes: use another port or \
+                 another address",
+                wanted.name,
+                service.key,
+                frontend.name(),
+                text(name)
+            )))
+        };
+        for rule in properties.load_balancing_rules.iter().flatten() {
+            let Some(p) = &rule.properties else { continue };
+            let taken = p.frontend_port.unwrap_or_default();
+            let overlaps = (taken == port || taken == 0 || port == 0) && meets(wanted, p.protocol.as_ref());
+            let own = || service.removal().owns_rule(text(&rule.name));
+            if overlaps && !own() && here(&p.frontend_ip_configuration) {
+                return refuse("load-balancing rule", &rule.name);
+            }
+        }
+        for rule in properties.inbound_nat_rules.iter().flatten() {
+            let Some(p) = &rule.properties else { continue };
+            let overlaps = (p.frontend_port == Some(port) || port == 0) && meets(wanted, p.protocol.as_ref());
+            if overlaps && here(&p.frontend_ip_configuration) {
+                return refuse("inbound NAT rule", &rule.name);
+            }
+        }
+        for pool in properties.inbound_nat_pools.iter().flatten() {
+            let Some(p) = &pool.properties else { continue };
+            let first = p.frontend_port_range_start.unwrap_or_default();
+            let last = p.frontend_port_range_end.unwrap_or_default();
+            let overlaps =
+                ((first..=last).contains(&port) || port == 0) && meets(wanted, p.protocol.as_ref());
+            if overlaps && here(&p.frontend_ip_configuration) {
+                return refuse("inbound NAT pool", &pool.name);
+            }
+        }
+    }
+    Ok(())
+}

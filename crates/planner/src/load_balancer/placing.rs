@@ -1,0 +1,252 @@
+//! Which frontend each family of a Service gets: its own, another's that it joined, or a new one (4.2,
+//! 4.4, 4.5).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use azure_types::{ResourceId, Subnet};
+
+use super::{Draft, Placed, is_named};
+use crate::cluster::Family;
+use crate::frontend::{self, Source};
+use crate::intent::ServiceIntent;
+use crate::plan::Refusal;
+use crate::{names, rule, zone};
+
+impl<'a> Draft<'a> {
+    /// Gives each family of a Service its frontend.
+    pub(super) fn place(
+        &mut self,
+        service: &'a ServiceIntent,
+        public_ips: &BTreeMap<Family, ResourceId>,
+        subnet: Option<&Subnet>,
+        former: &[IpAddr],
+    ) -> Result<Placed<'a>, Refusal> {
+        let owner = service.removal();
+        let internal = self.flavor.is_internal();
+        if internal && subnet.is_none() {
+            return Err(Refusal::for_now(format!(
+                "subnet {}/{} of {} does not exist: create it or name another by annotation {}",
+                self.cluster.config.vnet_name,
+                service.subnet_name(self.cluster),
+                service.key,
+                crate::annotations::full_key(crate::annotations::INTERNAL_SUBNET)
+            )));
+        }
+        let mut own: Vec<(String, Family, Option<Vec<String>>)> = Vec::new();
+        for frontend in self.frontends().iter() {
+            let name = frontend::name_of(frontend);
+            if names::is_frontend_of(name, &service.base_name) {
+                own.push((name.to_owned(), frontend::family_of(frontend), frontend.zones.clone()));
+            }
+        }
+        let mut families = Vec::new();
+        let mut used = BTreeSet::new();
+        for family in ordered(&service.families) {
+            let source = match subnet {
+                Some(subnet) if internal => {
+                    Source::Subnet(subnet, owner.requested_addresses.get(&family).copied())
+                }
+                _ => match public_ips.get(&family) {
+                    Some(id) => Source::PublicIp(id),
+                    None => continue,
+                },
+            };
+            let expected = service.naming().frontend(family);
+            let name = if self.serves(&expected, &source) {
+                expected
+            } else if let Some(joined) = self.joined(service, &source) {
+                joined
+            } else if own.iter().any(|(name, ..)| name.eq_ignore_ascii_case(&expected)) {
+                self.redirect(service, family, &expected, source, former);
+                expected
+            } else {
+                let replaced = own.iter().find(|(name, of, _)| *of == family && !used.contains(name));
+                let zones = match (internal, replaced) {
+                    (false, _) => None,
+                    (true, Some((_, _, zones))) => zones.clone(),
+                    (true, None) => zone::of_new_address(self.cluster),
+                };
+                self.create(service, family, &expected, source, former, zones);
+                expected
+            };
+            families.push((family, rule::desired(self.cluster, service, family), name.clone()));
+            used.insert(name);
+        }
+        let abandoned = own
+            .into_iter()
+            .map(|(name, ..)| name)
+            .filter(|name| !used.iter().any(|used| used.eq_ignore_ascii_case(name)))
+            .collect();
+        Ok(Placed { service, families, abandoned })
+    }
+
+    /// Whether a frontend is there and already has the address that is wanted.
+    fn serves(&mut self, name: &str, source: &Source<'_>) -> bool {
+        let found = self.frontends().iter().find(|frontend| is_named(&frontend.name, name));
+        found.is_some_and(|frontend| match source {
+            Source::PublicIp(id) => frontend::public_ip_of(frontend) == Some(*id),
+            Source::Subnet(_, Some(address)) => frontend::private_address_of(frontend) == Some(*address),
+            Source::Subnet(_, None) => false,
+        })
+    }
+
+    /// The frontend of another Service that has the address asked for.
+    fn joined(&mut self, service: &ServiceIntent, source: &Source<'_>) -> Option<String> {
+        if !service.removal().is_pinned() {
+            return None;
+        }
+        let found = self.frontends().iter().find(|frontend| {
+            !names::is_frontend_of(frontend::name_of(frontend), &service.base_name)
+                && match source {
+                    Source::PublicIp(id) => frontend::public_ip_of(frontend) == Some(*id),
+                    Source::Subnet(_, Some(address)) => {
+                        frontend::private_address_of(frontend) == Some(*address)
+                    }
+                    Source::Subnet(_, None) => false,
+                }
+        });
+        found.map(|frontend| frontend::name_of(frontend).to_owned())
+    }
+
+    /// The address of a new internal frontend: the one asked for, else the first former one that lies in
+    /// the subnet and that no other frontend holds.
+    fn choose_address(
+        &mut self,
+        service: &ServiceIntent,
+        family: Family,
+        subnet: &Subnet,
+        requested: Option<IpAddr>,
+        former: &[IpAddr],
+    ) -> Option<IpAddr> {
+        if requested.is_some() {
+            return requested;
+        }
+        let taken: BTreeSet<IpAddr> = self
+            .frontends()
+            .iter()
+            .filter(|frontend| !names::is_frontend_of(frontend::name_of(frontend), &service.base_name))
+            .filter_map(frontend::private_address_of)
+            .collect();
+        former
+            .iter()
+            .chain(&service.removal().published_addresses)
+            .find(|address| {
+                Family::of(**address) == family
+                    && frontend::contains(subnet, **address)
+                    && !taken.contains(*address)
+            })
+            .copied()
+    }
+
+    fn create(
+        &mut self,
+        service: &ServiceIntent,
+        family: Family,
+        name: &str,
+        source: Source<'_>,
+        former: &[IpAddr],
+        zones: Option<Vec<String>>,
+    ) {
+        let source = match source {
+            Source::Subnet(subnet, requested) => {
+                Source::Subnet(subnet, self.choose_address(service, family, subnet, requested, former))
+            }
+            public => public,
+        };
+        let frontend = frontend::document(self.frontend_id(name), family, &source, zones);
+        self.frontends().push(frontend);
+        self.note(&service.key, [format!("frontend {name} added for {} ({})", service.key, told(&source))]);
+    }
+
+    /// Points the Service's own frontend at what is wanted now, where that is something else (4.4).
+    fn redirect(
+        &mut self,
+        service: &ServiceIntent,
+        family: Family,
+        name: &str,
+        source: Source<'_>,
+        former: &[IpAddr],
+    ) {
+        let subnet_named = service.subnet.is_some();
+        let chosen = match &source {
+            Source::Subnet(subnet, requested) => {
+                self.choose_address(service, family, subnet, *requested, former)
+            }
+            Source::PublicIp(_) => None,
+        };
+        let Some(frontend) = self.frontends().iter_mut().find(|frontend| is_named(&frontend.name, name))
+        else {
+            return;
+        };
+        let properties = frontend.properties.get_or_insert_default();
+        let change = match &source {
+            Source::PublicIp(id) => {
+                let current = properties.public_ip_address.as_mut().filter(|current| current.id.is_some());
+                // A frontend that never had a public IP is not ours to convert.
+                let Some(current) = current else { return };
+                let old = current.id.replace((*id).clone());
+                let old = old.as_ref().map(ResourceId::name).unwrap_or_default();
+                format!("frontend {name}: public IP {old} → {}", id.name())
+            }
+            Source::Subnet(subnet, requested) => {
+                let current = properties.subnet.as_ref().and_then(|subnet| subnet.id.as_ref());
+                let moves = subnet_named && current.is_some() && current != subnet.id.as_ref();
+                if moves {
+                    frontend::set_private(properties, subnet, chosen);
+                    format!("frontend {name}: moved to {}", told(&Source::Subnet(subnet, chosen)))
+                } else if let Some(requested) = requested {
+                    let old = properties.private_ip_address.clone().unwrap_or_else(|| "none".to_owned());
+                    let subnet = properties.subnet.clone().unwrap_or_else(|| (*subnet).clone());
+                    frontend::set_private(properties, &subnet, Some(*requested));
+                    format!("frontend {name}: address {old} → {requested}")
+                } else {
+                    return;
+                }
+            }
+        };
+        self.note(&service.key, [change]);
+    }
+
+    /// Removes the frontends that a Service no longer uses.
+    pub(super) fn abandon(&mut self, placed: &Placed<'_>) -> Result<(), Refusal> {
+        for name in &placed.abandoned {
+            let frontends = self.frontends();
+            let public_ip = frontends
+                .iter()
+                .find(|frontend| is_named(&frontend.name, name))
+                .and_then(|frontend| frontend::public_ip_of(frontend).cloned());
+            let needed_elsewhere = public_ip.is_some_and(|id| {
+                let holders = frontends.iter().filter(|f| frontend::public_ip_of(f) == Some(&id));
+                holders.count() > 1
+            });
+            let reference = self.remove_frontend(placed.service.removal(), name);
+            if let Some(reference) = reference
+                && needed_elsewhere
+            {
+                return Err(Refusal::for_now(format!(
+                    "frontend {name} cannot give up its public IP, because {reference} refers to it: remove that \
+                     reference or name another public IP"
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn told(source: &Source<'_>) -> String {
+    match source {
+        Source::PublicIp(id) => format!("public IP {}", id.name()),
+        Source::Subnet(subnet, address) => {
+            let name = subnet.name.as_deref().or_else(|| subnet.id.as_ref().map(ResourceId::name));
+            let address =
+                address.map_or_else(|| "address chosen by Azure".to_owned(), |a| format!("address {a}"));
+            format!("subnet {}, {address}", name.unwrap_or_default())
+        }
+    }
+}
+
+/// Families once each, IPv4 first.
+fn ordered(families: &[Family]) -> BTreeSet<Family> {
+    families.iter().copied().collect()
+}
