@@ -85,6 +85,7 @@ impl EndpointSlices {
     }
 }
 
+#[allow(clippy::large_enum_variant, reason = "one at a time, and used up at once")]
 enum Seen {
     Service(watcher::Event<Service>),
     Node(watcher::Event<Node>),

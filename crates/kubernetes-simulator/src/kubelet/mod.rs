@@ -137,7 +137,8 @@ async fn follow(
         for (name, machine) in wanted {
             running.entry(name).or_insert_with(|| {
                 let stop = shutdown.child_token();
-                let kubelet = heartbeat::Kubelet::new(pace, client.clone(), machine.clone(), Arc::clone(&clock));
+                let kubelet =
+                    heartbeat::Kubelet::new(pace, client.clone(), machine.clone(), Arc::clone(&clock));
                 tasks.spawn(stop.clone().run_until_cancelled_owned(kubelet.run()));
                 (machine, stop)
             });

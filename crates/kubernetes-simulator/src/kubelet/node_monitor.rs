@@ -15,9 +15,8 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
-use super::{Pace, WallClock};
 use super::heartbeat::{LEASES, is, seconds};
-
+use super::{Pace, WallClock};
 
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
@@ -84,6 +83,7 @@ enum Readiness {
     Never,
 }
 
+#[allow(clippy::large_enum_variant, reason = "one at a time, and used up at once")]
 enum Seen {
     Node(watcher::Event<Node>),
     Lease(watcher::Event<Lease>),

@@ -95,10 +95,8 @@ pub(super) fn apply(
 fn own_part(kind: &str, subresource: &str, configuration: &Map<String, Value>, creates: bool) -> Value {
     let mut part = configuration.clone();
     match subresource {
-        "" => {
-            if has_status(kind) {
-                part.remove("status");
-            }
+        "" if has_status(kind) => {
+            part.remove("status");
         }
         "status" => part.retain(|member, _| matches!(member.as_str(), "apiVersion" | "kind" | "status")),
         _ => {}
