@@ -1,2 +1,59 @@
-//! `cerulean`: demo, simulate, plan, bench.
-fn main() {}
+//! `cerulean`: see it work, simulate Azure and Kubernetes, show plans, measure.
+
+mod bench;
+mod clock;
+mod demo;
+mod plan;
+mod screen;
+mod signals;
+mod simulate;
+mod watch_writes;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use screen::Screen;
+
+/// Kubernetes on Azure, on your own machine: both come along as simulators.
+#[derive(Debug, Parser)]
+#[command(name = "cerulean", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Turn manifests into load balancers that pass traffic, here and now.
+    Demo(demo::Arguments),
+    /// Run Azure, or a whole cluster, as simulators for other programs.
+    #[command(subcommand)]
+    Simulate(simulate::Simulate),
+    /// Show what the controller manager would write to Azure, and write nothing.
+    Plan(plan::Arguments),
+    /// Measure the controller manager: size, start, memory, calls to Azure.
+    Bench(bench::Arguments),
+}
+
+fn main() -> ExitCode {
+    arm::install_crypto_provider();
+    let screen = Screen::of_this_process();
+    let done = match Cli::parse().command {
+        Command::Demo(arguments) => demo::run(screen, arguments),
+        Command::Simulate(simulate) => simulate::run(screen, simulate),
+        Command::Plan(arguments) => plan::run(screen, arguments),
+        Command::Bench(arguments) => bench::run(screen, arguments),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            screen.complain(format_args!("{problem:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The runtime of every command: two threads, so that a busy simulator does not hold up its clients.
+fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    Ok(tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?)
+}

@@ -1,2 +1,62 @@
-//! `azure-cloud-controller-manager`: flags and wiring, nothing else.
-fn main() {}
+//! `azure-cloud-controller-manager`: turns Services into Azure load balancers and machines into nodes.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use cloud_controller_manager::flags::{self, CommandLine, Instead};
+use cloud_controller_manager::surroundings::Surroundings;
+use cloud_controller_manager::{WALL_CLOCK, run};
+use telemetry::logs::{self, Format};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+fn main() -> ExitCode {
+    match start() {
+        Ok(text) => {
+            // A closed pipe is the reader's own choice.
+            let _closed_pipe = std::io::stdout().write_all(text.as_bytes());
+            ExitCode::SUCCESS
+        }
+        Err(problem) => {
+            let line = format!("{problem:#}").replace('\n', " ");
+            let _closed_pipe = writeln!(std::io::stderr(), "azure-cloud-controller-manager: {line}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Runs the program; what it returns goes to standard output.
+fn start() -> anyhow::Result<String> {
+    let line = match flags::parse(std::env::args_os()) {
+        Ok(line) => line,
+        Err(Instead::Print(text)) => return Ok(text),
+        Err(Instead::Refuse(text)) => anyhow::bail!(text),
+    };
+    if line.flags.version != "false" {
+        return Ok(format!("Cloud Provider Azure v{}\n", env!("CARGO_PKG_VERSION")));
+    }
+    let format = if line.flags.log_format == "json" { Format::Json } else { Format::Text };
+    logs::start(format, line.flags.verbosity, WALL_CLOCK);
+    arm::install_crypto_provider();
+    // One thread: the program waits for others nearly all of the time, and a second thread's memory pools
+    // would double what it holds.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(until_told(line))
+}
+
+/// Runs until SIGTERM or SIGINT, then stops in good order and releases the lease.
+async fn until_told(line: CommandLine) -> anyhow::Result<String> {
+    let stop = CancellationToken::new();
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let told = stop.clone();
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        tracing::info!("Told to stop");
+        told.cancel();
+    });
+    let plan = run::run(line, Surroundings::of_this_process(), stop).await?;
+    Ok(plan.unwrap_or_default())
+}

@@ -1,0 +1,214 @@
+//! The acts of the demo: manifests, a lost node, a changed port, a deleted Service.
+
+use anyhow::{Context as _, ensure};
+use azure_simulator::packet::{Protocol, Source, Verdict};
+use k8s::{ObjectKey, Service};
+use kube::api::{DeleteParams, Patch, PatchParams};
+use serde_json::json;
+use simulated_cluster::manifests;
+
+use super::report;
+use super::stage::Stage;
+use crate::screen::Tone;
+
+/// Applies manifests, waits for every address, and shows what came of it.
+pub async fn apply(stage: &mut Stage, files: &[(String, String)]) -> anyhow::Result<Vec<ObjectKey>> {
+    stage.screen.heading("Applying manifests");
+    let mut keys = Vec::new();
+    for (name, text) in files {
+        let objects = manifests::read(name, text)?;
+        for applied in manifests::apply(&stage.cluster.client, &objects).await? {
+            let kind = applied.types.as_ref().map(|types| types.kind.as_str()).unwrap_or_default();
+            let key = ObjectKey::of(&applied.metadata);
+            stage.screen.line(format_args!("  {name}: {kind} {key}"));
+            let wants = applied.data.pointer("/spec/type").is_some_and(|kind| kind == "LoadBalancer");
+            if kind == "Service" && wants {
+                keys.push(key);
+            }
+        }
+    }
+    let waiting = keys.clone();
+    stage
+        .until("every Service has its address", async |stage: &Stage| {
+            for key in &waiting {
+                let service = stage.service(key).await?;
+                if service.is_none_or(|service| service.status.load_balancer.ingress.is_empty()) {
+                    return Ok(None);
+                }
+            }
+            Ok(Some(()))
+        })
+        .await?;
+    report::services(stage, &keys).await?;
+    let topology = stage.cluster.topology();
+    report::load_balancers(stage, &topology);
+    report::security_rules(stage, &topology);
+    report::writes(stage, "Written to Azure, and why");
+    if files.len() == super::EXAMPLES.len() && files[0].0 == super::EXAMPLES[0].0 {
+        send_example_packets(stage).await?;
+    }
+    Ok(keys)
+}
+
+/// A packet to each port of each Service, from where its clients are.
+pub async fn send_packets(stage: &Stage, keys: &[ObjectKey]) -> anyhow::Result<()> {
+    stage.screen.heading("A packet to each address");
+    for key in keys {
+        let service = stage.service(key).await?.context("a Service is gone")?;
+        for port in &service.spec.ports {
+            let protocol = if port.protocol == "UDP" { Protocol::Udp } else { Protocol::Tcp };
+            let from = sender(stage, &service).await?;
+            let verdict = stage.send(from, &address(&service), u16::try_from(port.port)?, protocol)?;
+            expect(stage, &verdict, true)?;
+        }
+    }
+    Ok(())
+}
+
+/// The examples' packets: those that must arrive and those that must not.
+async fn send_example_packets(stage: &mut Stage) -> anyhow::Result<()> {
+    let (web, resolver, orders) = (
+        address_of(stage, "shop", "web").await?,
+        address_of(stage, "default", "resolver").await?,
+        address_of(stage, "default", "orders").await?,
+    );
+    let node = stage.nodes().await?.first().context("there is no node")?.name().to_owned();
+    stage.screen.heading("A packet to each address, and the way it took");
+    let internet =
+        |address: &str| -> anyhow::Result<Source> { Ok(Source::Internet { address: address.parse()? }) };
+    settle(stage).await?;
+    for (from, to, port, protocol, arrives) in [
+        (internet("203.0.113.7")?, &web, 80, Protocol::Tcp, true),
+        (internet("203.0.113.7")?, &web, 443, Protocol::Tcp, true),
+        (internet("198.51.100.9")?, &resolver, 53, Protocol::Udp, true),
+        (internet("192.0.2.66")?, &resolver, 53, Protocol::Udp, false),
+        (Source::Node { node }, &orders, 5432, Protocol::Tcp, true),
+        (internet("203.0.113.7")?, &orders, 5432, Protocol::Tcp, false),
+    ] {
+        let verdict = stage.send(from, to, port, protocol)?;
+        expect(stage, &verdict, arrives)?;
+    }
+    Ok(())
+}
+
+/// Waits until the health probes have found the pods behind the newest Service.
+async fn settle(stage: &mut Stage) -> anyhow::Result<()> {
+    stage
+        .until("the health probes have found every node", async |stage: &Stage| {
+            let topology = stage.cluster.topology();
+            let rules = topology.addresses.iter().flat_map(|address| &address.rules);
+            Ok(rules.clone().all(|rule| rule.total > 0 && rule.taking > 0).then_some(()))
+        })
+        .await
+}
+
+/// Azure takes a machine away.
+pub async fn lose_a_node(stage: &mut Stage) -> anyhow::Result<()> {
+    stage.screen.heading("Azure takes a machine away: worker000001");
+    let pool = stage.shape.pools.first().context("there is no scale set")?.name.clone();
+    stage.cluster.azure.remove_instance(&stage.shape.scale_set(&pool), "1")?;
+    stage
+        .until("the node is missed and removed", async |stage: &Stage| {
+            Ok((!stage.nodes().await?.iter().any(|node| node.name() == "worker000001")).then_some(()))
+        })
+        .await?;
+    stage.screen.verdict(true, "its Node is gone: not ready, and Azure said that the machine does not exist");
+    let web = address_of(stage, "shop", "web").await?;
+    let verdict =
+        stage.send(Source::Internet { address: "203.0.113.8".parse()? }, &web, 80, Protocol::Tcp)?;
+    expect(stage, &verdict, true)?;
+    report::writes(stage, "Written to Azure meanwhile, and why");
+    Ok(())
+}
+
+/// The shop moves from port 443 to 8443.
+pub async fn change_a_port(stage: &mut Stage) -> anyhow::Result<()> {
+    stage.screen.heading("shop/web moves from port 443 to 8443");
+    let patch = json!({"spec": {"ports": [
+        {"name": "http", "port": 80, "targetPort": 8080, "protocol": "TCP"},
+        {"name": "https", "port": 8443, "targetPort": 8443, "protocol": "TCP"},
+    ]}});
+    stage.services_in("shop").patch("web", &PatchParams::default(), &Patch::Merge(&patch)).await?;
+    let web = address_of(stage, "shop", "web").await?;
+    let from = || -> anyhow::Result<Source> { Ok(Source::Internet { address: "203.0.113.9".parse()? }) };
+    let verdict = stage
+        .until("port 8443 answers", async |stage: &Stage| {
+            let verdict = stage.send(from()?, &web, 8443, Protocol::Tcp)?;
+            Ok(verdict.arrives.then_some(verdict))
+        })
+        .await?;
+    expect(stage, &verdict, true)?;
+    let verdict = stage.send(from()?, &web, 443, Protocol::Tcp)?;
+    expect(stage, &verdict, false)?;
+    // Azure shows a change while it still works on it; what was written is told when that has ended.
+    stage
+        .until("Azure has finished", async |stage: &Stage| {
+            let both =
+                ["/loadBalancers/", "/networkSecurityGroups/"].iter().all(|kind| stage.writes.hold(kind));
+            Ok(both.then_some(()))
+        })
+        .await?;
+    report::writes(stage, "Written to Azure, and why");
+    Ok(())
+}
+
+/// The resolver goes, and everything of it.
+pub async fn delete_a_service(stage: &mut Stage) -> anyhow::Result<()> {
+    stage.screen.heading("default/resolver is deleted");
+    let resolver = address_of(stage, "default", "resolver").await?;
+    stage.services_in("default").delete("resolver", &DeleteParams::default()).await?;
+    let key = ObjectKey::new("default", "resolver");
+    stage
+        .until("the Service is gone", async |stage: &Stage| {
+            Ok(stage.service(&key).await?.is_none().then_some(()))
+        })
+        .await?;
+    let topology = stage.cluster.topology();
+    let left =
+        topology.addresses.iter().any(|view| view.address.is_some_and(|ip| ip.to_string() == resolver));
+    stage.screen.verdict(!left, format_args!("{resolver} is given back"));
+    ensure!(!left, "{resolver} is still there");
+    let named = |view: &azure_simulator::view::SecurityGroupView| {
+        view.rules.iter().any(|rule| rule.destinations.contains(&resolver))
+    };
+    let open = topology.security_groups.iter().any(named);
+    stage.screen.verdict(!open, "no security rule names it any more");
+    ensure!(!open, "a security rule still names {resolver}");
+    report::writes(stage, "Written to Azure, and why");
+    Ok(())
+}
+
+/// Shows a packet's way, and fails when it went otherwise than it should.
+fn expect(stage: &Stage, verdict: &Verdict, arrives: bool) -> anyhow::Result<()> {
+    let sentence = verdict.sentence();
+    let (fate, way) = sentence.split_once(" Way: ").unwrap_or((sentence, ""));
+    stage.screen.verdict(verdict.arrives == arrives, fate);
+    for hop in way.trim_end_matches('.').split(", ").filter(|hop| !hop.is_empty()) {
+        stage.screen.line(format_args!("        {}", stage.screen.paint(Tone::Quiet, hop)));
+    }
+    ensure!(verdict.arrives == arrives, "a packet went otherwise than it should: {}", verdict.sentence());
+    Ok(())
+}
+
+/// Where a Service's clients are: on the internet, inside the allowed range, or on a node.
+async fn sender(stage: &Stage, service: &Service) -> anyhow::Result<Source> {
+    let internal = service
+        .annotation("service.beta.kubernetes.io/azure-load-balancer-internal")
+        .is_some_and(|value| value.eq_ignore_ascii_case("true"));
+    if internal {
+        let node = stage.nodes().await?.first().context("there is no node")?.name().to_owned();
+        return Ok(Source::Node { node });
+    }
+    let range = service.spec.load_balancer_source_ranges.first();
+    let address = range.and_then(|range| range.split('/').next()?.parse().ok());
+    Ok(Source::Internet { address: address.unwrap_or(std::net::IpAddr::from([203, 0, 113, 7])) })
+}
+
+fn address(service: &Service) -> String {
+    service.status.load_balancer.ingress.first().map(|ingress| ingress.ip.clone()).unwrap_or_default()
+}
+
+async fn address_of(stage: &Stage, namespace: &str, name: &str) -> anyhow::Result<String> {
+    let key = ObjectKey::new(namespace, name);
+    Ok(address(&stage.service(&key).await?.with_context(|| format!("{key} is gone"))?))
+}

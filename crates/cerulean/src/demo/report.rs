@@ -1,0 +1,125 @@
+//! What the demo shows: Services, load balancers, security rules, writes, calls.
+
+use azure_simulator::view::{RuleView, Topology};
+use k8s::ObjectKey;
+
+use super::stage::Stage;
+use crate::screen::Tone;
+
+/// Each Service with its address.
+pub async fn services(stage: &Stage, keys: &[ObjectKey]) -> anyhow::Result<()> {
+    stage.screen.heading("Services and their addresses");
+    let mut rows = Vec::new();
+    for key in keys {
+        let Some(service) = stage.service(key).await? else { continue };
+        let addresses: Vec<&str> =
+            service.status.load_balancer.ingress.iter().map(|ingress| ingress.ip.as_str()).collect();
+        let ports: Vec<String> = service
+            .spec
+            .ports
+            .iter()
+            .map(|port| {
+                let protocol = if port.protocol.is_empty() { "TCP" } else { &port.protocol };
+                format!("{}/{protocol}", port.port)
+            })
+            .collect();
+        let policy = &service.spec.external_traffic_policy;
+        rows.push([key.to_string(), addresses.join(", "), ports.join(", "), policy.clone()]);
+    }
+    stage.screen.table(["SERVICE", "ADDRESS", "PORTS", "TRAFFIC"], &rows);
+    Ok(())
+}
+
+/// Each load balancer's rules, probes and pool.
+pub fn load_balancers(stage: &Stage, topology: &Topology) {
+    stage.screen.heading("Load balancers");
+    let mut rows = Vec::new();
+    for address in &topology.addresses {
+        let Some(balancer) = &address.load_balancer else { continue };
+        let shown = address.address.map(|ip| ip.to_string()).unwrap_or_default();
+        for rule in &address.rules {
+            rows.push([
+                balancer.clone(),
+                shown.clone(),
+                rule_words(rule),
+                probe_words(rule),
+                pool_words(rule),
+            ]);
+        }
+    }
+    stage.screen.table(["LOAD BALANCER", "FRONTEND", "RULE", "PROBE", "POOL"], &rows);
+}
+
+fn rule_words(rule: &RuleView) -> String {
+    format!("{} {}", rule.protocol, rule.port)
+}
+
+fn probe_words(rule: &RuleView) -> String {
+    rule.probe.clone().unwrap_or_else(|| "none".to_owned())
+}
+
+fn pool_words(rule: &RuleView) -> String {
+    let pool = rule.pool.as_deref().unwrap_or("none");
+    format!("{pool}: {} of {} nodes healthy", rule.taking, rule.total)
+}
+
+/// The rules that were written; those that every group has are left out.
+pub fn security_rules(stage: &Stage, topology: &Topology) {
+    stage.screen.heading("Security rules");
+    let mut rows = Vec::new();
+    for group in &topology.security_groups {
+        for rule in group.rules.iter().filter(|rule| !rule.is_default) {
+            rows.push([
+                rule.priority.to_string(),
+                rule.access.clone(),
+                rule.protocol.clone(),
+                rule.sources.join(", "),
+                rule.destinations.join(", "),
+                rule.ports.join(", "),
+            ]);
+        }
+    }
+    stage.screen.table(["PRIORITY", "ACCESS", "PROTOCOL", "FROM", "TO", "PORTS"], &rows);
+}
+
+/// What was written to Azure since the last time, and why.
+pub fn writes(stage: &Stage, heading: &str) {
+    stage.screen.heading(heading);
+    let writes = stage.writes.take();
+    if writes.is_empty() {
+        stage.screen.line("  nothing");
+    }
+    for write in writes {
+        let resource = short(&write.resource);
+        let owners = if write.owners.is_empty() { String::new() } else { format!(" for {}", write.owners) };
+        stage.screen.line(format_args!("  {} {resource}{owners}", write.action));
+        for change in write.changes.split("; ").filter(|change| !change.is_empty()) {
+            stage.screen.line(format_args!("      {}", stage.screen.paint(Tone::Quiet, change)));
+        }
+    }
+}
+
+/// The type's own name and the resource's: `loadBalancers/demo`.
+fn short(resource: &str) -> String {
+    match resource.split_once("/providers/") {
+        Some((_, rest)) => rest.split_once('/').map_or(rest, |(_, short)| short).to_owned(),
+        None => resource.to_owned(),
+    }
+}
+
+/// How many calls to Azure all of it took.
+pub fn calls(stage: &Stage) {
+    stage.screen.heading("Calls to Azure, all in all");
+    let counts = stage.cluster.azure.journal().counts;
+    let rows = [
+        ["reads".to_owned(), counts.reads.to_string()],
+        ["looks at running operations".to_owned(), counts.polls.to_string()],
+        ["writes".to_owned(), counts.writes.to_string()],
+        ["deletions".to_owned(), counts.deletes.to_string()],
+    ];
+    stage.screen.table(["CALLS", "NUMBER"], &rows);
+    for (kind, number) in &counts.writes_by_type {
+        let line = format!("  of the writes: {number} {kind}");
+        stage.screen.line(stage.screen.paint(Tone::Quiet, line));
+    }
+}

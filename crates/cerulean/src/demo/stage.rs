@@ -1,0 +1,173 @@
+//! Where the demo plays: the simulated cluster and the controller manager over it.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use azure_simulator::packet::{Packet, Protocol, Source, Verdict};
+use cloud_controller_manager::surroundings::Surroundings;
+use cloud_controller_manager::{flags, run};
+use k8s::{Node, ObjectKey, Service};
+use kube::Api;
+use kube::api::ListParams;
+use kubernetes_simulator::kubelet::Pace;
+use simulated_cluster::{HostedCluster, HostedOptions, Shape};
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::clock;
+use crate::screen::Screen;
+use crate::simulate::Latency;
+use crate::watch_writes::Writes;
+
+/// The `--cluster-name` of the demo's controller manager.
+pub const CLUSTER_NAME: &str = "demo";
+
+/// How long anything may take before the demo gives up on it.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The simulated cluster and the controller manager over it.
+pub struct Stage {
+    /// Where to write.
+    pub screen: Screen,
+    /// The simulated cluster.
+    pub cluster: HostedCluster,
+    /// What exists in Azure from the start.
+    pub shape: Shape,
+    /// What the controller manager writes.
+    pub writes: Writes,
+    manager: JoinHandle<anyhow::Result<Option<String>>>,
+    stop: CancellationToken,
+}
+
+impl Stage {
+    /// Starts everything and waits for the nodes.
+    pub async fn set(
+        screen: Screen,
+        directory: &Path,
+        writes: Writes,
+        stop: &CancellationToken,
+    ) -> anyhow::Result<Self> {
+        screen.heading("A cluster on Azure, in this process");
+        let shape = Shape::default();
+        let options = HostedOptions {
+            shape: shape.clone(),
+            latency: Latency::Quick.profile(),
+            seed: 1,
+            pace: Pace::missed_after(Duration::from_secs(2)),
+            directory: directory.to_owned(),
+            kubeconfig: None,
+            control_port: 0,
+            now: clock::now(),
+        };
+        let stop = stop.child_token();
+        let cluster = HostedCluster::start(options, &stop).await?;
+        let manager = tokio::spawn(run::run(command_line(&cluster)?, surroundings(&cluster)?, stop.clone()));
+        screen.line(format_args!("  Azure Resource Manager  {}", cluster.resource_manager));
+        screen.line(format_args!("  page                    {}", cluster.page()));
+        let mut stage = Self { screen, cluster, shape, writes, manager, stop };
+        let nodes = stage
+            .until("the nodes are initialised", async |stage: &Stage| {
+                let nodes = stage.nodes().await?;
+                let ready =
+                    nodes.iter().all(|node| !node.spec.provider_id.is_empty() && node.spec.taints.is_empty());
+                Ok((nodes.len() == 3 && ready).then_some(nodes))
+            })
+            .await?;
+        let rows: Vec<[String; 4]> = nodes.iter().map(node_row).collect();
+        stage.screen.table(["NODE", "ADDRESS", "ZONE", "SIZE"], &rows);
+        Ok(stage)
+    }
+
+    /// All nodes, by name.
+    pub async fn nodes(&self) -> anyhow::Result<Vec<Node>> {
+        Ok(Api::<Node>::all(self.cluster.client.clone()).list(&ListParams::default()).await?.items)
+    }
+
+    /// One Service.
+    pub async fn service(&self, key: &ObjectKey) -> anyhow::Result<Option<Service>> {
+        Ok(self.services_in(&key.namespace).get_opt(&key.name).await?)
+    }
+
+    /// The Services of a namespace.
+    pub fn services_in(&self, namespace: &str) -> Api<Service> {
+        Api::namespaced(self.cluster.client.clone(), namespace)
+    }
+
+    /// Waits until `condition` gives a value, with a spinner; fails when the controller manager ends.
+    pub async fn until<T>(
+        &mut self,
+        what: &str,
+        condition: impl AsyncFn(&Stage) -> anyhow::Result<Option<T>>,
+    ) -> anyhow::Result<T> {
+        let bar = self.screen.waiting(format!("waiting until {what}"));
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if self.manager.is_finished() {
+                bar.finish_and_clear();
+                let ended = (&mut self.manager).await?;
+                let problem = ended.err().unwrap_or_else(|| anyhow::anyhow!("it was told to stop"));
+                return Err(problem.context("the controller manager ended"));
+            }
+            if let Some(value) = condition(self).await? {
+                bar.finish_and_clear();
+                return Ok(value);
+            }
+            if Instant::now() > deadline {
+                bar.finish_and_clear();
+                bail!("waited {} s in vain until {what}", PATIENCE.as_secs());
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    /// What becomes of a packet.
+    pub fn send(&self, from: Source, to: &str, port: u16, protocol: Protocol) -> anyhow::Result<Verdict> {
+        let to = to.parse().with_context(|| format!("{to} is no address"))?;
+        Ok(self.cluster.send(&Packet::new(from, to, port, protocol)))
+    }
+
+    /// Stops the controller manager, which releases its lease, and then everything else.
+    pub async fn clear(self) -> anyhow::Result<()> {
+        self.stop.cancel();
+        match tokio::time::timeout(Duration::from_secs(10), self.manager).await {
+            Ok(ended) => ended?.map(|_| ()),
+            Err(_) => bail!("the controller manager did not stop within 10 s"),
+        }
+    }
+}
+
+/// The command line that production would have.
+fn command_line(cluster: &HostedCluster) -> anyhow::Result<flags::CommandLine> {
+    let arguments = [
+        "azure-cloud-controller-manager".to_owned(),
+        format!("--cloud-config={}", cluster.files.azure_json.display()),
+        format!("--kubeconfig={}", cluster.files.kubeconfig.display()),
+        format!("--cluster-name={CLUSTER_NAME}"),
+        "--secure-port=0".to_owned(),
+        "--node-monitor-period=1s".to_owned(),
+    ];
+    flags::parse(arguments.map(Into::into)).map_err(|instead| match instead {
+        flags::Instead::Print(text) | flags::Instead::Refuse(text) => anyhow::anyhow!(text),
+    })
+}
+
+/// No environment, and the simulated Azure's certificate authority.
+fn surroundings(cluster: &HostedCluster) -> anyhow::Result<Surroundings> {
+    let authority = std::fs::read_to_string(&cluster.files.certificate_authority)?;
+    let mut surroundings = Surroundings::with_variables(|_| None);
+    surroundings.extra_roots = vec![authority];
+    Ok(surroundings)
+}
+
+fn node_row(node: &Node) -> [String; 4] {
+    let address = node.status.addresses.iter().find(|address| address.kind == "InternalIP");
+    let label = |key| node.label(key).unwrap_or_default().to_owned();
+    [
+        node.name().to_owned(),
+        address.map(|address| address.address.clone()).unwrap_or_default(),
+        label(k8s::names::LABEL_ZONE),
+        label(k8s::names::LABEL_INSTANCE_TYPE),
+    ]
+}

@@ -1,0 +1,123 @@
+//! Words on a terminal: headings, tables, spinners. All output of the program goes through here.
+
+use std::fmt::Display;
+use std::io::{IsTerminal, Write};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// Where the program talks to people.
+#[derive(Debug, Clone, Copy)]
+pub struct Screen {
+    colour: bool,
+}
+
+/// How a piece of text is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tone {
+    /// Came true.
+    Good,
+    /// Did not.
+    Bad,
+    /// Beside the point.
+    Quiet,
+    /// A heading.
+    Strong,
+}
+
+impl Screen {
+    /// The process's own standard output, in colour where that is a terminal and `NO_COLOR` is not set.
+    pub fn of_this_process() -> Self {
+        let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        Self { colour: wanted && std::io::stdout().is_terminal() }
+    }
+
+    /// Writes a line. A closed pipe is nobody's concern here: whoever closed it does not read on.
+    pub fn line(&self, text: impl Display) {
+        let _closed_pipe = writeln!(std::io::stdout().lock(), "{text}");
+    }
+
+    /// Says what went wrong, in one line on standard error.
+    pub fn complain(&self, text: impl Display) {
+        let _closed_pipe =
+            writeln!(std::io::stderr().lock(), "cerulean: {}", text.to_string().replace('\n', " "));
+    }
+
+    /// Writes text as it is.
+    pub fn text(&self, text: impl Display) {
+        let mut out = std::io::stdout().lock();
+        let _closed_pipe = write!(out, "{text}").and_then(|()| out.flush());
+    }
+
+    /// An empty line and a heading.
+    pub fn heading(&self, text: impl Display) {
+        self.line(format_args!("\n{}", self.paint(Tone::Strong, text)));
+    }
+
+    /// The text in the colour of its tone, where there is colour.
+    pub fn paint(&self, tone: Tone, text: impl Display) -> String {
+        let code = match tone {
+            Tone::Good => "32",
+            Tone::Bad => "31",
+            Tone::Quiet => "2",
+            Tone::Strong => "1",
+        };
+        if self.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_string() }
+    }
+
+    /// A line that says whether something came true.
+    pub fn verdict(&self, good: bool, text: impl Display) {
+        let mark = if good { self.paint(Tone::Good, "ok") } else { self.paint(Tone::Bad, "no") };
+        self.line(format_args!("  {mark}  {text}"));
+    }
+
+    /// A table, indented, its columns as wide as they must be.
+    pub fn table<const N: usize>(&self, heads: [&str; N], rows: &[[String; N]]) {
+        for (index, line) in table_lines(heads, rows).into_iter().enumerate() {
+            let line = if index == 0 { self.paint(Tone::Quiet, line) } else { line };
+            self.line(format_args!("  {line}"));
+        }
+    }
+
+    /// Something that takes a while: turns on a terminal, silent elsewhere.
+    pub fn waiting(&self, text: impl Into<String>) -> ProgressBar {
+        let bar = ProgressBar::new_spinner().with_message(text.into());
+        if !std::io::stderr().is_terminal() {
+            bar.set_draw_target(ProgressDrawTarget::hidden());
+        }
+        if let Ok(style) = ProgressStyle::with_template("  {spinner} {msg} ({elapsed})") {
+            bar.set_style(style);
+        }
+        bar.enable_steady_tick(Duration::from_millis(120));
+        bar
+    }
+}
+
+fn table_lines<const N: usize>(heads: [&str; N], rows: &[[String; N]]) -> Vec<String> {
+    let mut widths = heads.map(|head| head.chars().count());
+    for row in rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    let line = |cells: &[String; N]| {
+        let padded: Vec<String> =
+            cells.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}")).collect();
+        padded.join("  ").trim_end().to_owned()
+    };
+    std::iter::once(line(&heads.map(str::to_owned))).chain(rows.iter().map(line)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_as_wide_as_their_widest_cell() {
+        let rows = [["web".to_owned(), "20.0.0.1".to_owned()], ["resolver".to_owned(), String::new()]];
+        assert_eq!(
+            table_lines(["NAME", "ADDRESS"], &rows),
+            ["NAME      ADDRESS", "web       20.0.0.1", "resolver"]
+        );
+    }
+}

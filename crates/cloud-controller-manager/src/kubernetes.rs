@@ -1,0 +1,123 @@
+//! The way to the Kubernetes API, and who may read our metrics.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow};
+use async_trait::async_trait;
+use k8s::api::api::authentication::v1::{TokenReview, TokenReviewSpec};
+use k8s::api::api::authorization::v1::{NonResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
+use kube::api::PostParams;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Api, Client, Config};
+use telemetry::server::Authorizer;
+
+use crate::flags::Flags;
+
+/// How long the API may take to answer at start (`spec/config-and-cli.md` 5.1).
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A client as the flags say, which the API has answered.
+///
+/// # Errors
+/// The kubeconfig is unreadable or incomplete, there is none and we run in no pod, or the API does not
+/// answer within ten seconds.
+pub async fn connect(flags: &Flags) -> anyhow::Result<Client> {
+    let mut config = if flags.kubeconfig.is_empty() {
+        Config::incluster().context(
+            "--kubeconfig is not given and this is no pod with a service account: name a kubeconfig",
+        )?
+    } else {
+        let path = &flags.kubeconfig;
+        let file =
+            Kubeconfig::read_from(path).with_context(|| format!("--kubeconfig: cannot read {path}"))?;
+        Config::from_custom_kubeconfig(file, &KubeConfigOptions::default())
+            .await
+            .with_context(|| format!("--kubeconfig: {path} is incomplete"))?
+    };
+    if !flags.master.is_empty() {
+        config.cluster_url =
+            flags.master.parse().with_context(|| format!("--master: {} is no URL", flags.master))?;
+    }
+    // Retries belong to the controllers' queues: a write that is repeated late, behind the elector's back,
+    // is worse than an error.
+    config.default_retry = false;
+    config.connect_timeout = Some(PATIENCE);
+    let address = config.cluster_url.to_string();
+    let client = Client::try_from(config).context("the Kubernetes client cannot be set up")?;
+    match tokio::time::timeout(PATIENCE, client.apiserver_version()).await {
+        Ok(Ok(version)) => {
+            tracing::info!(address, version = version.git_version, "Reached the Kubernetes API");
+            Ok(client)
+        }
+        Ok(Err(kube::Error::Api(status))) => {
+            Err(anyhow!("the Kubernetes API at {address} refuses us: {} {}", status.code, status.message))
+        }
+        Ok(Err(error)) => {
+            Err(anyhow!("the Kubernetes API at {address} cannot be reached: {}", causes(&error)))
+        }
+        Err(_) => {
+            Err(anyhow!("the Kubernetes API at {address} did not answer within {} s", PATIENCE.as_secs()))
+        }
+    }
+}
+
+/// An error and its causes in one line, without repetitions.
+fn causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let next = error.to_string();
+        if !text.contains(&next) {
+            text = format!("{text}: {next}");
+        }
+        cause = error.source();
+    }
+    text.replace('\n', " ")
+}
+
+/// Asks the Kubernetes API who a token belongs to and what that user may read
+/// (`spec/config-and-cli.md` 4.5: delegated authentication and authorization).
+pub struct DelegatedAuthorizer {
+    tokens: Api<TokenReview>,
+    access: Api<SubjectAccessReview>,
+}
+
+impl DelegatedAuthorizer {
+    /// An authorizer that asks through `client`.
+    pub fn new(client: &Client) -> Self {
+        Self { tokens: Api::all(client.clone()), access: Api::all(client.clone()) }
+    }
+
+    async fn ask(&self, token: &str, path: &str) -> kube::Result<bool> {
+        let review = TokenReview {
+            spec: TokenReviewSpec { token: Some(token.to_owned()), ..Default::default() },
+            ..Default::default()
+        };
+        let status = self.tokens.create(&PostParams::default(), &review).await?.status.unwrap_or_default();
+        let (Some(true), Some(user)) = (status.authenticated, status.user) else { return Ok(false) };
+        let attributes = NonResourceAttributes { path: Some(path.to_owned()), verb: Some("get".to_owned()) };
+        let review = SubjectAccessReview {
+            spec: SubjectAccessReviewSpec {
+                non_resource_attributes: Some(attributes),
+                user: user.username,
+                uid: user.uid,
+                groups: user.groups,
+                ..Default::default()
+            },
+            ..Default::default()
+        };
+        let answer = self.access.create(&PostParams::default(), &review).await?;
+        Ok(answer.status.is_some_and(|status| status.allowed))
+    }
+}
+
+#[async_trait]
+impl Authorizer for DelegatedAuthorizer {
+    async fn may_get(&self, token: &str, path: &str) -> bool {
+        // The charts in use grant no reviews: then nobody may read, as with the program replaced.
+        self.ask(token, path).await.unwrap_or_else(|error| {
+            tracing::debug!(%error, "cannot find out who may read metrics");
+            false
+        })
+    }
+}

@@ -1,0 +1,48 @@
+//! What a process has around it, as a value: so that the demo and tests run the same program inside
+//! another process, where environment variables cannot be set.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// Environment variables and the way to the network.
+#[derive(Clone)]
+pub struct Surroundings {
+    variable: Arc<dyn Fn(&str) -> Option<String> + Send + Sync>,
+    /// PEM texts of certificate authorities to trust besides the system's.
+    pub extra_roots: Vec<String>,
+    /// Where requests to a host go instead, such as those to the instance metadata service.
+    pub redirects: Vec<(String, String)>,
+}
+
+impl Surroundings {
+    /// Those of this process.
+    pub fn of_this_process() -> Self {
+        Self::with_variables(|name| std::env::var(name).ok())
+    }
+
+    /// Given variables, nothing else.
+    pub fn with_variables(variable: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Self {
+        Self { variable: Arc::new(variable), extra_roots: Vec::new(), redirects: Vec::new() }
+    }
+
+    /// One environment variable; an empty one counts as not set.
+    pub fn variable(&self, name: &str) -> Option<String> {
+        (self.variable)(name).filter(|value| !value.is_empty())
+    }
+
+    /// The name of the host, for identities and events.
+    pub fn host_name(&self) -> String {
+        self.variable("HOSTNAME")
+            .or_else(|| std::fs::read_to_string("/proc/sys/kernel/hostname").ok())
+            .map(|name| name.trim().to_owned())
+            .filter(|name| !name.is_empty())
+            .unwrap_or_else(|| "localhost".to_owned())
+    }
+}
+
+impl fmt::Debug for Surroundings {
+    /// Without values: some are secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Surroundings").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,99 @@
+//! What is wrong must be told apart: one line on standard error, a non-zero exit, no panic.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use anyhow::{Context as _, bail};
+use serde_json::{Value, json};
+
+use super::cluster::Cluster;
+use super::manager::{self, BINARY};
+use crate::print;
+
+/// Runs the controller manager with one thing wrong at a time.
+pub async fn check(binaries: &Path, directory: &Path, cluster: &Cluster) -> anyhow::Result<()> {
+    let good: Value = serde_json::from_str(&std::fs::read_to_string(cluster.files.join("azure.json"))?)?;
+    let with = |name: &str, change: Value| -> anyhow::Result<String> {
+        let mut document = good.clone();
+        if let (Some(members), Some(changes)) = (document.as_object_mut(), change.as_object()) {
+            members.extend(changes.clone());
+        }
+        let path = directory.join(name);
+        std::fs::write(&path, document.to_string())?;
+        Ok(format!("--cloud-config={}", path.display()))
+    };
+    let broken = directory.join("broken.json");
+    std::fs::write(&broken, "{\"cloud\": ")?;
+    let kubeconfig = directory.join("nobody.kubeconfig");
+    let file = std::fs::read_to_string(cluster.files.join("kubeconfig"))?;
+    std::fs::write(&kubeconfig, replace_server(&file))?;
+
+    let cases = [
+        ("an unknown flag", vec!["--no-such-flag".to_owned()], "--no-such-flag"),
+        ("a missing file", vec!["--cloud-config=/nowhere/azure.json".to_owned()], "/nowhere/azure.json"),
+        (
+            "a broken file",
+            vec![format!("--cloud-config={}", broken.display())],
+            "neither valid YAML nor JSON",
+        ),
+        (
+            "an invalid value",
+            vec![with("invalid.json", json!({"maximumLoadBalancerRuleCount": "many"}))?],
+            "maximumLoadBalancerRuleCount",
+        ),
+        (
+            "what this release does not do",
+            vec![with("unsupported.json", json!({"vmType": "standard"}))?],
+            "vmType",
+        ),
+        (
+            "a wrong secret",
+            vec![with("wrong-secret.json", json!({"aadClientSecret": "not-the-secret"}))?],
+            "AADSTS7000215",
+        ),
+        ("an unreachable API", vec![format!("--kubeconfig={}", kubeconfig.display())], "cannot be reached"),
+        ("a wrong duration", vec!["--node-monitor-period=often".to_owned()], "is no duration"),
+    ];
+    for (what, flags, word) in cases {
+        let output = tokio::task::spawn_blocking({
+            let mut command = manager::command(binaries, cluster);
+            // The last flag of a name counts.
+            command.args(&flags);
+            move || run_briefly(command)
+        })
+        .await?
+        .with_context(|| what.to_owned())?;
+        let text = String::from_utf8_lossy(&output.stderr);
+        let lines: Vec<&str> = text.lines().filter(|line| line.starts_with(BINARY)).collect();
+        if output.status.code() != Some(1) || lines.len() != 1 || !lines[0].contains(word) {
+            bail!("{what}: ended with {}, and said:\n{text}", output.status);
+        }
+        if text.contains("not-the-secret") || text.contains("panicked") {
+            bail!("{what}: a secret or a panic in\n{text}");
+        }
+        print::line(format_args!("  ok  {what}: {}", lines[0]));
+    }
+    Ok(())
+}
+
+/// Runs a command that must end by itself within a minute.
+fn run_briefly(command: Command) -> anyhow::Result<Output> {
+    let mut limited = Command::new("timeout");
+    limited.arg("60").arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        if let Some(value) = value {
+            limited.env(name, value);
+        }
+    }
+    Ok(limited.output()?)
+}
+
+/// The kubeconfig with a server that nobody runs.
+fn replace_server(kubeconfig: &str) -> String {
+    let servers = kubeconfig.lines().filter_map(|line| line.split_once("https://127.0.0.1:"));
+    let port: String = servers
+        .map(|(_, rest)| rest.chars().take_while(char::is_ascii_digit).collect())
+        .next()
+        .unwrap_or_default();
+    kubeconfig.replace(&format!("127.0.0.1:{port}"), "127.0.0.1:1")
+}

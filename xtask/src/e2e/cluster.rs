@@ -1,0 +1,96 @@
+//! The simulated cluster as the release binary serves it, and its control API.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use serde_json::Value;
+
+use super::real_kubernetes::RealKubernetes;
+use crate::program::Program;
+
+/// A running `cerulean simulate cluster`.
+pub struct Cluster {
+    /// The folder with `azure.json`, `kubeconfig` and `ca.pem`.
+    pub files: PathBuf,
+    /// A client of its Kubernetes API.
+    pub kubernetes: kube::Client,
+    /// The process.
+    pub program: Program,
+    control: String,
+    http: Client<HttpConnector, Full<Bytes>>,
+}
+
+impl Cluster {
+    /// Starts it, with its own Kubernetes or beside a real one, and waits until it is ready.
+    pub async fn start(
+        binaries: &Path,
+        directory: &Path,
+        real: Option<&RealKubernetes>,
+    ) -> anyhow::Result<Self> {
+        let files = directory.join("cluster");
+        let mut command = Command::new(binaries.join("cerulean"));
+        command.args(["simulate", "cluster", "--nodes", "3", "--latency", "quick", "--node-grace", "3s"]);
+        command.arg("--directory").arg(&files);
+        if let Some(real) = real {
+            command.arg("--kubeconfig").arg(&real.kubeconfig);
+        }
+        let mut program = Program::start("simulate-cluster", directory, &mut command)?;
+        // The last file that it writes: once it is there, everything listens.
+        let endpoints = files.join("endpoints.json");
+        let mut waited = Duration::ZERO;
+        let endpoints: Value = loop {
+            program.must_run()?;
+            if let Ok(text) = std::fs::read_to_string(&endpoints)
+                && let Ok(endpoints) = serde_json::from_str(&text)
+            {
+                break endpoints;
+            }
+            if waited > Duration::from_secs(30) {
+                bail!("the simulated cluster did not start:\n{}", program.last_words());
+            }
+            waited += Duration::from_millis(50);
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        };
+        let control =
+            endpoints["control"].as_str().context("endpoints.json names no control API")?.to_owned();
+        let kubeconfig = Kubeconfig::read_from(files.join("kubeconfig"))?;
+        let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
+        let kubernetes = kube::Client::try_from(config)?;
+        let http = Client::builder(TokioExecutor::new()).build_http();
+        Ok(Self { files, kubernetes, program, control, http })
+    }
+
+    /// Asks the control API.
+    pub async fn get(&self, path: &str) -> anyhow::Result<Value> {
+        self.ask("GET", path, Value::Null).await
+    }
+
+    /// Tells the control API something.
+    pub async fn post(&self, path: &str, body: Value) -> anyhow::Result<Value> {
+        self.ask("POST", path, body).await
+    }
+
+    async fn ask(&self, method: &str, path: &str, body: Value) -> anyhow::Result<Value> {
+        let body = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
+        let request = http::Request::builder()
+            .method(method)
+            .uri(format!("{}{path}", self.control))
+            .header("content-type", "application/json")
+            .body(Full::new(body))?;
+        let response = self.http.request(request).await.with_context(|| format!("{method} {path}"))?;
+        let status = response.status();
+        let text = response.into_body().collect().await?.to_bytes();
+        if !status.is_success() {
+            bail!("{method} {path}: {status}: {}", String::from_utf8_lossy(&text));
+        }
+        Ok(if text.is_empty() { Value::Null } else { serde_json::from_slice(&text)? })
+    }
+}

@@ -1,0 +1,27 @@
+//! The controller manager under test.
+
+use std::path::Path;
+use std::process::Command;
+
+use super::cluster::Cluster;
+use crate::program::Program;
+
+/// The release binary's name.
+pub const BINARY: &str = "azure-cloud-controller-manager";
+
+/// The command that runs it over the cluster's files, as a user would.
+pub fn command(binaries: &Path, cluster: &Cluster) -> Command {
+    let mut command = Command::new(binaries.join(BINARY));
+    command
+        .arg(format!("--cloud-config={}", cluster.files.join("azure.json").display()))
+        .arg(format!("--kubeconfig={}", cluster.files.join("kubeconfig").display()))
+        .args(["--cluster-name=e2e", "--secure-port=0", "--node-monitor-period=1s", "--v=2"])
+        // The simulated Azure's certificate authority instead of the system's.
+        .env("SSL_CERT_FILE", cluster.files.join("ca.pem"));
+    command
+}
+
+/// Starts it; `name` tells the log files of several runs apart.
+pub fn start(binaries: &Path, directory: &Path, cluster: &Cluster, name: &str) -> anyhow::Result<Program> {
+    Program::start(name, directory, &mut command(binaries, cluster))
+}

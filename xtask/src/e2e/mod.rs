@@ -1,0 +1,89 @@
+//! The release binaries over TLS, through one scenario: `cargo xtask e2e [--kubernetes real]`.
+//!
+//! Azure is always the simulator. Kubernetes is the simulator or, with `--kubernetes real`, etcd and
+//! kube-apiserver found through `KUBEBUILDER_ASSETS`, with kubectl applying the manifests.
+
+mod bad_input;
+mod cluster;
+mod manager;
+mod real_kubernetes;
+mod scenario;
+
+use std::path::Path;
+
+use anyhow::{Context as _, bail};
+use clap::ValueEnum;
+
+use crate::print;
+use crate::program::{Program, build_release};
+use real_kubernetes::RealKubernetes;
+
+/// How to run the scenario.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Which Kubernetes API to use.
+    #[arg(long, value_enum, default_value_t = Kubernetes::Simulated)]
+    kubernetes: Kubernetes,
+    /// Keep the folder with logs and files, and say where it is.
+    #[arg(long)]
+    keep: bool,
+}
+
+/// Which Kubernetes API to use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Kubernetes {
+    /// The simulator's.
+    Simulated,
+    /// etcd and kube-apiserver from `KUBEBUILDER_ASSETS`.
+    Real,
+}
+
+/// Runs the scenario.
+///
+/// # Errors
+/// The first step that does not come true.
+pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let assets = match (arguments.kubernetes, std::env::var_os("KUBEBUILDER_ASSETS")) {
+        (Kubernetes::Simulated, _) => None,
+        (Kubernetes::Real, Some(directory)) => Some(directory),
+        (Kubernetes::Real, None) if std::env::var_os("CI").is_some() => {
+            bail!("KUBEBUILDER_ASSETS is not set: in CI the scenario must run against a real kube-apiserver")
+        }
+        (Kubernetes::Real, None) => {
+            print::line(
+                "skipped: KUBEBUILDER_ASSETS is not set; point it at a folder with etcd, kube-apiserver and kubectl",
+            );
+            return Ok(());
+        }
+    };
+    print::line("building the release binaries");
+    let binaries = build_release()?;
+    let directory = tempfile::Builder::new().prefix("cerulean-e2e-").tempdir()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let done = runtime.block_on(run_in(directory.path(), &binaries, assets.as_deref().map(Path::new)));
+    if arguments.keep || done.is_err() {
+        print::line(format_args!("files and logs: {}", directory.keep().display()));
+    }
+    done?;
+    print::line("every step came true");
+    Ok(())
+}
+
+async fn run_in(directory: &Path, binaries: &Path, assets: Option<&Path>) -> anyhow::Result<()> {
+    let kubernetes = match assets {
+        Some(assets) => {
+            print::line("starting etcd and kube-apiserver");
+            Some(RealKubernetes::start(assets, directory).await.context("real Kubernetes")?)
+        }
+        None => None,
+    };
+    let cluster = cluster::Cluster::start(binaries, directory, kubernetes.as_ref()).await?;
+    bad_input::check(binaries, directory, &cluster).await.context("bad input")?;
+    scenario::run(binaries, directory, cluster, kubernetes.as_ref()).await
+}
+
+/// A problem with the end of what the programs said.
+fn with_words(problem: anyhow::Error, programs: &[&Program]) -> anyhow::Error {
+    let words: Vec<String> = programs.iter().map(|program| program.last_words()).collect();
+    problem.context(format!("last words of the programs:\n{}\n", words.join("\n---\n")))
+}

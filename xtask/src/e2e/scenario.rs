@@ -1,0 +1,367 @@
+//! The scenario: from manifests to traffic, a lost node, a changed port, a restart, and back to nothing.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail, ensure};
+use k8s::api::api::core::v1::{Event, Node, Service};
+use kube::Api;
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::cluster::Cluster;
+use super::real_kubernetes::RealKubernetes;
+use super::{manager, with_words};
+use crate::print;
+use crate::program::{Program, root};
+
+/// How long any step may take. Azure is quick here; a real API server on a busy machine is not.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A Service that Azure refuses: its private address lies outside the subnet.
+const REFUSED: &str = "
+apiVersion: v1
+kind: Service
+metadata:
+  name: misplaced
+  namespace: default
+  annotations:
+    service.beta.kubernetes.io/azure-load-balancer-internal: 'true'
+    service.beta.kubernetes.io/azure-load-balancer-ipv4: 192.0.2.77
+spec:
+  type: LoadBalancer
+  selector: { app: misplaced }
+  ports: [{ port: 80 }]
+";
+
+/// Runs all steps.
+pub async fn run(
+    binaries: &Path,
+    directory: &Path,
+    cluster: Cluster,
+    real: Option<&RealKubernetes>,
+) -> anyhow::Result<()> {
+    let mut manager = manager::start(binaries, directory, &cluster, "manager-1")?;
+    let world = World { cluster, real };
+    let first = world.from_nothing_to_traffic(directory, &mut manager).await;
+    first.map_err(|problem| with_words(problem, &[&manager, &world.cluster.program]))?;
+
+    let stopped = manager.terminate(Duration::from_secs(30)).await?;
+    ensure!(
+        stopped.success(),
+        "after SIGTERM the controller manager ended with {stopped}:\n{}",
+        manager.last_words()
+    );
+    print::line("  ok  SIGTERM: the controller manager stopped in good order");
+
+    let mut manager = manager::start(binaries, directory, &world.cluster, "manager-2")?;
+    let second = world.from_restart_to_nothing(&mut manager).await;
+    second.map_err(|problem| with_words(problem, &[&manager, &world.cluster.program]))
+}
+
+struct World<'a> {
+    cluster: Cluster,
+    real: Option<&'a RealKubernetes>,
+}
+
+impl World<'_> {
+    async fn from_nothing_to_traffic(&self, directory: &Path, manager: &mut Program) -> anyhow::Result<()> {
+        let nodes = self
+            .until("three nodes are initialised", manager, async || self.initialised_nodes(3).await)
+            .await?;
+        print::line(format_args!("  ok  nodes initialised: {}", nodes.join(", ")));
+
+        self.apply(&[root().join("examples")]).await.context("applying examples/")?;
+        self.until("every Service has its address", manager, async || {
+            self.addresses(&["web", "resolver", "orders"]).await
+        })
+        .await?;
+        let web = self.address_of("shop", "web").await?.context("web has no address")?;
+        let resolver = self.address_of("default", "resolver").await?.context("resolver has no address")?;
+        let orders = self.address_of("default", "orders").await?.context("orders has no address")?;
+        print::line(format_args!("  ok  addresses: web {web}, resolver {resolver}, orders {orders}"));
+
+        self.arrives("internet", &web, 80, "tcp", true).await?;
+        self.arrives("internet", &web, 443, "tcp", true).await?;
+        self.arrives("internet", &web, 8080, "tcp", false).await?;
+        self.arrives("198.51.100.7", &resolver, 53, "udp", true).await?;
+        self.arrives("192.0.2.1", &resolver, 53, "udp", false).await?;
+        self.arrives("internet", &orders, 5432, "tcp", false).await?;
+        self.arrives(&nodes[0], &orders, 5432, "tcp", true).await?;
+
+        self.change_port("shop", "web", 443, 9443).await?;
+        self.until("the changed port lets traffic through", manager, async || {
+            Ok(self.verdict("internet", &web, 9443, "tcp").await?.arrives.then_some(()))
+        })
+        .await?;
+        self.arrives("internet", &web, 443, "tcp", false).await?;
+        print::line("  ok  port 443 became 9443");
+
+        let lost = &nodes[1];
+        let (scale_set, instance) = self.machine_of(lost).await?;
+        self.cluster
+            .post("/_cerulean/remove-instance", json!({"id": scale_set, "instance": instance}))
+            .await?;
+        self.until("the lost machine's node is gone", manager, async || {
+            Ok((!self.node_names().await?.contains(lost)).then_some(()))
+        })
+        .await?;
+        self.arrives("internet", &web, 80, "tcp", true).await?;
+        print::line(format_args!("  ok  {lost} was lost, its node removed, traffic goes on"));
+
+        let file = directory.join("refused.yaml");
+        std::fs::write(&file, REFUSED)?;
+        self.apply(&[file]).await?;
+        let words = self
+            .until("Azure's refusal is told in an event", manager, async || self.refusal("misplaced").await)
+            .await?;
+        print::line(format_args!("  ok  refused in Azure's own words: {words}"));
+        self.delete_service("default", "misplaced").await?;
+        self.until("the refused Service is gone", manager, async || {
+            Ok(self.services().get_opt_in("default", "misplaced").await?.is_none().then_some(()))
+        })
+        .await
+    }
+
+    async fn from_restart_to_nothing(&self, manager: &mut Program) -> anyhow::Result<()> {
+        let (writes, reads) = (self.calls(&["writes", "deletes"]).await?, self.calls(&["reads"]).await?);
+        self.until("the restarted manager has looked at Azure", manager, async || {
+            // Load balancers, addresses, security group, scale sets and instances: five lists at least.
+            Ok((self.calls(&["reads"]).await? >= reads + 5).then_some(()))
+        })
+        .await?;
+        // Whatever it wanted to write would follow within moments.
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        let after = self.calls(&["writes", "deletes"]).await?;
+        ensure!(after == writes, "a restart wrote to Azure: {writes} writes became {after}");
+        print::line("  ok  restart: nothing was written to Azure");
+
+        for (namespace, name) in [("shop", "web"), ("default", "resolver"), ("default", "orders")] {
+            self.delete_service(namespace, name).await?;
+        }
+        self.until("every Service is gone", manager, async || {
+            let left = self.services().all().await?;
+            Ok((!left.iter().any(|service| {
+                service.spec.as_ref().is_some_and(|s| s.type_.as_deref() == Some("LoadBalancer"))
+            }))
+            .then_some(()))
+        })
+        .await?;
+        let topology = self.cluster.get("/_cerulean/topology").await?;
+        let text = topology.to_string();
+        for leftover in ["k8s-azure-lb_", "e2e-internal"] {
+            ensure!(!text.contains(leftover), "something is left behind in Azure ({leftover}): {topology:#}");
+        }
+        print::line("  ok  deleted: nothing is left behind in Azure");
+        Ok(())
+    }
+
+    /// Waits until `condition` gives a value.
+    async fn until<T>(
+        &self,
+        what: &str,
+        manager: &mut Program,
+        condition: impl AsyncFn() -> anyhow::Result<Option<T>>,
+    ) -> anyhow::Result<T> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            manager.must_run()?;
+            let last = match condition().await {
+                Ok(Some(value)) => return Ok(value),
+                Ok(None) => None,
+                Err(error) => Some(error),
+            };
+            if Instant::now() > deadline {
+                let last = last.map(|error| format!(" (last error: {error:#})")).unwrap_or_default();
+                bail!("waited {} s in vain until {what}{last}", PATIENCE.as_secs());
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+
+    /// Applies manifests: with kubectl to a real server, server-side to the simulated one.
+    async fn apply(&self, paths: &[std::path::PathBuf]) -> anyhow::Result<()> {
+        if let Some(real) = self.real {
+            let mut command: Command = real.kubectl();
+            command.arg("apply");
+            for path in paths {
+                command.arg("-f").arg(path);
+            }
+            let output = command.output()?;
+            ensure!(output.status.success(), "kubectl apply: {}", String::from_utf8_lossy(&output.stderr));
+            return Ok(());
+        }
+        let mut files = Vec::new();
+        for path in paths {
+            if path.is_dir() {
+                let mut inside: Vec<_> = std::fs::read_dir(path)?
+                    .map(|entry| entry.map(|e| e.path()))
+                    .collect::<Result<_, _>>()?;
+                inside.sort();
+                files.extend(inside);
+            } else {
+                files.push(path.clone());
+            }
+        }
+        for file in files {
+            let text = std::fs::read_to_string(&file)?;
+            let objects = simulated_cluster::manifests::read(&file.display().to_string(), &text)?;
+            simulated_cluster::manifests::apply(&self.cluster.kubernetes, &objects).await?;
+        }
+        Ok(())
+    }
+
+    fn services(&self) -> Services {
+        Services(self.cluster.kubernetes.clone())
+    }
+
+    async fn node_names(&self) -> anyhow::Result<BTreeSet<String>> {
+        let api: Api<Node> = Api::all(self.cluster.kubernetes.clone());
+        Ok(api
+            .list(&ListParams::default())
+            .await?
+            .into_iter()
+            .filter_map(|node| node.metadata.name)
+            .collect())
+    }
+
+    /// The names of the nodes, once `count` have a provider id and no taint of the uninitialised.
+    async fn initialised_nodes(&self, count: usize) -> anyhow::Result<Option<Vec<String>>> {
+        let api: Api<Node> = Api::all(self.cluster.kubernetes.clone());
+        let mut names = Vec::new();
+        for node in api.list(&ListParams::default()).await? {
+            let spec = node.spec.unwrap_or_default();
+            let tainted = spec.taints.iter().flatten().any(|taint| taint.key.ends_with("/uninitialized"));
+            if !tainted && spec.provider_id.is_some_and(|id| id.starts_with("azure:///subscriptions/")) {
+                names.extend(node.metadata.name);
+            }
+        }
+        Ok((names.len() == count).then_some(names))
+    }
+
+    /// The id of a node's scale set and the number of its instance, from its provider id.
+    async fn machine_of(&self, node: &str) -> anyhow::Result<(String, String)> {
+        let node = Api::<Node>::all(self.cluster.kubernetes.clone()).get(node).await?;
+        let id = node.spec.and_then(|spec| spec.provider_id).context("the node has no provider id")?;
+        let id = id.strip_prefix("azure://").context("the provider id is not Azure's")?;
+        let (scale_set, instance) =
+            id.split_once("/virtualMachines/").context("the provider id names no instance of a scale set")?;
+        Ok((scale_set.to_owned(), instance.to_owned()))
+    }
+
+    async fn addresses(&self, names: &[&str]) -> anyhow::Result<Option<()>> {
+        let services = self.services().all().await?;
+        let have = |name: &str| {
+            services
+                .iter()
+                .any(|service| service.metadata.name.as_deref() == Some(name) && address(service).is_some())
+        };
+        Ok(names.iter().all(|name| have(name)).then_some(()))
+    }
+
+    async fn address_of(&self, namespace: &str, name: &str) -> anyhow::Result<Option<String>> {
+        Ok(self.services().get_opt_in(namespace, name).await?.as_ref().and_then(address))
+    }
+
+    async fn change_port(&self, namespace: &str, name: &str, from: i32, to: i32) -> anyhow::Result<()> {
+        let api: Api<Service> = Api::namespaced(self.cluster.kubernetes.clone(), namespace);
+        let mut ports = api.get(name).await?.spec.and_then(|spec| spec.ports).unwrap_or_default();
+        ports.iter_mut().filter(|port| port.port == from).for_each(|port| port.port = to);
+        let patch = json!({"spec": {"ports": ports}});
+        api.patch(name, &PatchParams::default(), &Patch::Merge(&patch)).await?;
+        Ok(())
+    }
+
+    async fn delete_service(&self, namespace: &str, name: &str) -> anyhow::Result<()> {
+        let api: Api<Service> = Api::namespaced(self.cluster.kubernetes.clone(), namespace);
+        api.delete(name, &DeleteParams::default()).await?;
+        Ok(())
+    }
+
+    /// The event that carries Azure's words about a Service.
+    async fn refusal(&self, name: &str) -> anyhow::Result<Option<String>> {
+        let api: Api<Event> = Api::namespaced(self.cluster.kubernetes.clone(), "default");
+        let events = api.list(&ListParams::default()).await?;
+        let about = |event: &Event| {
+            event.involved_object.name.as_deref() == Some(name)
+                && event.type_.as_deref() == Some("Warning")
+                && event
+                    .message
+                    .as_deref()
+                    .is_some_and(|message| message.contains("PrivateIPAddressNotInSubnet"))
+        };
+        Ok(events.into_iter().find(about).and_then(|event| event.message))
+    }
+
+    /// Fails unless a packet's fate is as expected.
+    async fn arrives(
+        &self,
+        from: &str,
+        to: &str,
+        port: u16,
+        protocol: &str,
+        expected: bool,
+    ) -> anyhow::Result<()> {
+        // Health probes take effect a moment after a change.
+        let deadline = Instant::now() + Duration::from_secs(15);
+        loop {
+            let verdict = self.verdict(from, to, port, protocol).await?;
+            if verdict.arrives == expected {
+                print::line(format_args!("  ok  {}", verdict.sentence));
+                return Ok(());
+            }
+            ensure!(
+                Instant::now() < deadline,
+                "a packet from {from} to {to}:{port}/{protocol}: {}",
+                verdict.sentence
+            );
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    }
+
+    async fn verdict(&self, from: &str, to: &str, port: u16, protocol: &str) -> anyhow::Result<Verdict> {
+        let from = match from {
+            "internet" => String::new(),
+            address if address.parse::<std::net::IpAddr>().is_ok() => format!("&from={address}"),
+            node => format!("&node={node}"),
+        };
+        let path = format!("/_cerulean/packet?to={to}&port={port}&protocol={protocol}{from}");
+        let answer = self.cluster.get(&path).await?;
+        let arrives = answer["arrives"].as_bool().with_context(|| format!("no verdict in {answer}"))?;
+        Ok(Verdict { arrives, sentence: answer["sentence"].as_str().unwrap_or_default().to_owned() })
+    }
+
+    /// How many calls of a kind there were, by the journal's own count.
+    async fn calls(&self, kinds: &[&str]) -> anyhow::Result<u64> {
+        let journal = self.cluster.get(&format!("/_cerulean/journal?after={}", u64::MAX)).await?;
+        let count = |kind: &&str| {
+            journal["counts"][*kind].as_u64().with_context(|| format!("no {kind} in {journal}"))
+        };
+        kinds.iter().map(count).sum()
+    }
+}
+
+struct Verdict {
+    arrives: bool,
+    sentence: String,
+}
+
+/// Services of all namespaces.
+struct Services(kube::Client);
+
+impl Services {
+    async fn all(&self) -> anyhow::Result<Vec<Service>> {
+        Ok(Api::<Service>::all(self.0.clone()).list(&ListParams::default()).await?.items)
+    }
+
+    async fn get_opt_in(&self, namespace: &str, name: &str) -> anyhow::Result<Option<Service>> {
+        Ok(Api::<Service>::namespaced(self.0.clone(), namespace).get_opt(name).await?)
+    }
+}
+
+fn address(service: &Service) -> Option<String> {
+    service.status.as_ref()?.load_balancer.as_ref()?.ingress.as_ref()?.first()?.ip.clone()
+}

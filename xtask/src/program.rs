@@ -1,0 +1,114 @@
+//! Programs that a chore starts: found, watched, and stopped in any case.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+
+/// The workspace's root.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_path_buf).unwrap_or_default()
+}
+
+/// Builds the release binaries and returns the folder that holds them.
+///
+/// # Errors
+/// The build fails.
+pub fn build_release() -> anyhow::Result<PathBuf> {
+    let packages = ["--package", "cerulean", "--package", "cloud-controller-manager"];
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let status = Command::new(cargo)
+        .current_dir(root())
+        .args(["build", "--release", "--locked", "--quiet"])
+        .args(packages)
+        .status()
+        .context("cannot start cargo")?;
+    if !status.success() {
+        bail!("the release build failed");
+    }
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
+    Ok(target.join("release"))
+}
+
+/// A started program, whose output goes to a file. It is killed when this value goes.
+pub struct Program {
+    name: String,
+    child: Child,
+    output: PathBuf,
+}
+
+impl Program {
+    /// Starts `command`, with its output in `directory`.
+    ///
+    /// # Errors
+    /// The program or its log file cannot be started or made.
+    pub fn start(name: &str, directory: &Path, command: &mut Command) -> anyhow::Result<Self> {
+        let output = directory.join(format!("{name}.log"));
+        let file = File::options().create(true).append(true).open(&output)?;
+        let child =
+            command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file).spawn().with_context(
+                || format!("cannot start {name} ({})", command.get_program().to_string_lossy()),
+            )?;
+        Ok(Self { name: name.to_owned(), child, output })
+    }
+
+    /// What the program has written so far.
+    pub fn output(&self) -> String {
+        std::fs::read_to_string(&self.output).unwrap_or_default()
+    }
+
+    /// Fails when the program has ended by itself.
+    ///
+    /// # Errors
+    /// The program has ended; the text holds the end of its output.
+    pub fn must_run(&mut self) -> anyhow::Result<()> {
+        match self.child.try_wait()? {
+            None => Ok(()),
+            Some(status) => bail!("{} ended by itself with {status}:\n{}", self.name, self.last_words()),
+        }
+    }
+
+    /// The end of the program's output.
+    pub fn last_words(&self) -> String {
+        let output = self.output();
+        let lines: Vec<&str> = output.lines().collect();
+        lines[lines.len().saturating_sub(25)..].join("\n")
+    }
+
+    /// Asks the program to stop (SIGTERM) and returns how it ended.
+    ///
+    /// # Errors
+    /// It does not end within `patience`.
+    pub async fn terminate(&mut self, patience: Duration) -> anyhow::Result<ExitStatus> {
+        // The standard library only knows how to kill; `kill` is on every machine that runs Kubernetes.
+        Command::new("kill")
+            .args(["-TERM", &self.child.id().to_string()])
+            .status()
+            .context("cannot run kill")?;
+        let deadline = tokio::time::Instant::now() + patience;
+        loop {
+            if let Some(status) = self.child.try_wait()? {
+                return Ok(status);
+            }
+            if tokio::time::Instant::now() > deadline {
+                bail!(
+                    "{} did not end within {} s of SIGTERM:\n{}",
+                    self.name,
+                    patience.as_secs(),
+                    self.last_words()
+                );
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // Both fail only when it has already ended.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
