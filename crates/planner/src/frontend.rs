@@ -72,7 +72,7 @@ pub(crate) fn is_joined(
 
 /// The frontends of a load balancer that a Service uses, in the load balancer's order.
 pub fn frontends_of(
-    _cluster: &Cluster,
+    cluster: &Cluster,
     load_balancer: &LoadBalancer,
     owner: &ServiceRemoval,
     public_ips: &[PublicIpAddress],
@@ -90,11 +90,11 @@ pub fn frontends_of(
         } else {
             is_joined(owner, frontend, public_ips)
         };
-        let id = frontend
-            .id
-            .clone()
-            .or_else(|| load_balancer.id.as_ref().map(|id| id.child("frontendIPConfigurations", name)));
-        if let (Some(family), Some(id)) = (family, id) {
+        let id = frontend.id.clone().unwrap_or_else(|| match &load_balancer.id {
+            Some(parent) => parent.child("frontendIPConfigurations", name),
+            None => cluster.frontend_id(owner.flavor, name),
+        });
+        if let Some(family) = family {
             owned.push(OwnedFrontend {
                 name: name.to_owned(),
                 id,

@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn lb_002_lb_005_frontends_carry_the_subnet_of_internal_services() {
+    fn lb_002_frontends_carry_the_subnet_of_internal_services() {
         let single = naming(Some("shortsubnet"), false);
         assert_eq!(single.frontend(Family::V4), format!("{BASE}-shortsubnet"));
         let dual = naming(Some("shortsubnet"), true);
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn lb_007_lb_008_only_dual_stack_names_tell_the_family() {
+    fn only_dual_stack_names_tell_the_family() {
         assert_eq!(naming(None, false).frontend(Family::V6), BASE);
         assert_eq!(naming(None, false).rule("UDP", 53, Family::V6), format!("{BASE}-UDP-53"));
         assert_eq!(naming(None, false).public_ip("k", None, Family::V6), format!("k-{BASE}"));

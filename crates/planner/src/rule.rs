@@ -160,7 +160,8 @@ impl RuleSpec {
             note("TCP reset", on(properties.enable_tcp_reset), on(Some(reset)));
             properties.enable_tcp_reset = Some(reset);
         }
-        if properties.idle_timeout_in_minutes != Some(self.idle_timeout) {
+        // Where Azure does not say, it is what was sent.
+        if properties.idle_timeout_in_minutes.is_some_and(|minutes| minutes != self.idle_timeout) {
             note(
                 "idle timeout",
                 unequal::text(properties.idle_timeout_in_minutes),
@@ -189,6 +190,7 @@ impl RuleSpec {
         let properties = LoadBalancingRuleProperties {
             enable_floating_ip: Some(self.floating_ip),
             enable_tcp_reset: self.tcp_reset,
+            idle_timeout_in_minutes: Some(self.idle_timeout),
             disable_outbound_snat: Some(self.disable_outbound_snat),
             ..Default::default()
         };

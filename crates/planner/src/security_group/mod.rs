@@ -135,18 +135,13 @@ fn ports(service: &ServiceIntent) -> Ports {
 
 /// The rules that a Service gets, for people: what is allowed from where, without destinations.
 pub(crate) fn told(service: &Arc<ServiceIntent>) -> Vec<String> {
-    let intent = AccessIntent::Present {
-        service: service.clone(),
-        addresses: service
-            .families
-            .iter()
-            .map(|family| match family {
-                Family::V4 => IpAddr::from([0, 0, 0, 0]),
-                Family::V6 => IpAddr::from([0_u16; 8]),
-            })
-            .collect(),
-        node_addresses: Vec::new(),
+    let any = |family: &Family| match family {
+        Family::V4 => IpAddr::from([0, 0, 0, 0]),
+        Family::V6 => IpAddr::from([0_u16; 8]),
     };
+    let addresses: Vec<IpAddr> = service.families.iter().map(any).collect();
+    let node_addresses = addresses.clone();
+    let intent = AccessIntent::Present { service: service.clone(), addresses, node_addresses };
     intent
         .wanted()
         .allows

@@ -76,8 +76,33 @@ fn lb_024_a_configured_name_is_found_and_foreign_rules_are_kept() {
 }
 
 #[test]
-fn lb_060_a_new_external_frontend() {
-    let azure = after(&web());
+fn lb_007_lb_008_names_by_family() {
+    let names = |azure: &Azure| {
+        let lb = azure.load_balancer(Flavor::External).unwrap();
+        let pools = lb.properties.as_ref().unwrap().backend_address_pools.as_ref().unwrap();
+        let pools: Vec<String> = pools.iter().map(|pool| pool.name.clone().unwrap()).collect();
+        let ips: Vec<String> = azure.observed.public_ips.iter().map(|ip| ip.name.clone().unwrap()).collect();
+        let owned = |list: Vec<&str>| list.into_iter().map(str::to_owned).collect::<Vec<_>>();
+        [owned(frontend_names(lb)), owned(rule_names(lb)), pools, ips]
+    };
+    let v6 = names(&after(&web().families(&["IPv6"])));
+    assert_eq!(v6, [["atest1"], ["atest1-TCP-80"], ["testCluster-IPv6"], ["testCluster-atest1"]]);
+    let dual = names(&after(&web().dual()));
+    assert_eq!(
+        dual,
+        [
+            ["atest1", "atest1-IPv6"],
+            ["atest1-TCP-80", "atest1-TCP-80-IPv6"],
+            ["testCluster", "testCluster-IPv6"],
+            ["testCluster-atest1", "testCluster-atest1-IPv6"],
+        ]
+    );
+}
+
+#[test]
+fn lb_005_lb_060_a_new_external_frontend() {
+    // The subnet annotation is for internal Services.
+    let azure = after(&web().annotate("azure-load-balancer-internal-subnet", "other"));
     let frontend = frontend_of(azure.load_balancer(Flavor::External).unwrap(), "atest1");
     let id = azure.cluster.public_ip_id("rg", "testCluster-atest1");
     assert_eq!(frontend["properties"]["publicIPAddress"]["id"], json!(id));
@@ -343,7 +368,7 @@ fn services_share_a_private_address() {
 }
 
 #[test]
-fn lb_330_lb_331_lb_332_addresses_for_the_status() {
+fn lb_332_addresses_for_the_status() {
     let service = web().dual().annotate("azure-additional-public-ips", "1.2.3.4, 5.6.7.8");
     let azure = after(&service);
     let lb = azure.load_balancer(Flavor::External).unwrap();
@@ -404,4 +429,63 @@ fn one_refused_service_does_not_stop_the_batch() {
     assert_eq!((step.unwrap().on_behalf_of.len(), refused.len()), (1, 0), "nothing of b1 is here");
     let LoadBalancerPlan { step, refused, .. } = plan(&cluster, Flavor::Internal, None, &batch, &[]);
     assert_eq!((step, refused.len()), (None, 1));
+}
+
+/// A public IP that has to be made anew is let go by the load balancer first; three plans later all is well.
+#[test]
+fn lb_123_an_address_in_use_is_let_go_before_it_is_deleted() {
+    let mut azure = after(&web());
+    let tagged = web().annotate("azure-pip-ip-tags", "FirstPartyUsage=/x");
+    let first = azure.plan(&[tagged.arc()], &[]);
+    let told: Vec<String> =
+        first.plan.steps.iter().map(|step| format!("{:?} {}", step.action, step.target.name())).collect();
+    assert_eq!(told.first().unwrap(), "Update testCluster");
+    assert_eq!(told.last().unwrap(), "Delete testCluster-atest1");
+    azure.converge(&[tagged.arc()], &[]);
+    let lb = azure.load_balancer(Flavor::External).unwrap();
+    assert_eq!((frontend_names(lb), rule_names(lb)), (vec!["atest1"], vec!["atest1-TCP-80"]));
+    let tags = azure.observed.public_ips[0].properties.as_ref().unwrap().ip_tags.as_ref().unwrap();
+    assert_eq!(tags[0].tag.as_deref(), Some("/x"));
+}
+
+/// A frontend that somebody's outbound rule uses stays, and the Service's owner is told why.
+#[test]
+fn a_dual_stack_frontend_that_others_use_stays_beside_the_new_one() {
+    let mut azure = after(&web().dual());
+    let id = cluster().frontend_id(Flavor::External, "atest1-IPv6");
+    with(&mut azure, |lb| {
+        lb["properties"]["outboundRules"] =
+            json!([{"name": "theirs", "properties": {"frontendIPConfigurations": [{"id": id}]}}]);
+    });
+    let planned = azure.plan(&[web().arc()], &[]);
+    assert_eq!(frontend_names(load_balancer_of(&planned.plan.steps[0])), ["atest1", "atest1-IPv6"]);
+    assert!(planned.notices[0].message.contains("outbound rule theirs"), "{:?}", planned.notices);
+}
+
+/// What group commit rests on: however many Services, one write for each shared resource.
+#[test]
+fn two_hundred_services_need_one_write_of_each_shared_resource() {
+    let services: Vec<_> = (0..200)
+        .map(|n| svc("s").tcp(80).tcp(443).change(|s| s.metadata.name = Some(format!("s{n}"))))
+        .map(|s| {
+            let name = s.0.metadata.name.clone().unwrap();
+            s.change(|s| s.metadata.uid = Some(format!("uid-{name}-")))
+        })
+        .collect();
+    let mut azure = Azure::new();
+    let all: Vec<_> = services.iter().map(Svc::arc).collect();
+    let kinds = |planned: &crate::ClusterPlan| {
+        let mut counts = std::collections::BTreeMap::new();
+        for step in &planned.plan.steps {
+            *counts.entry(step.target.type_and_name_pairs()[0].0.to_owned()).or_insert(0) += 1;
+        }
+        counts
+    };
+    let first = azure.plan(&all, &[]);
+    assert_eq!((kinds(&first)["publicIPAddresses"], kinds(&first)["loadBalancers"]), (200, 1));
+    azure.apply(&first.plan);
+    let second = azure.plan(&all, &[]);
+    assert_eq!(kinds(&second), [("networkSecurityGroups".to_owned(), 1)].into());
+    azure.apply(&second.plan);
+    assert!(azure.plan(&all, &[]).plan.is_empty());
 }

@@ -85,7 +85,6 @@ fn node_035_power_states() {
     assert_eq!(power_state(&bare), "unknown");
 }
 
-/// The rule of NODE-023 to NODE-030, on instances of scale sets.
 #[test]
 fn which_machines_are_shut_down() {
     for (power, provisioning, down) in [
@@ -125,6 +124,9 @@ fn node_052_zones_of_instances() {
     machine.zones = Some(vec!["2".into()]);
     let zone = |machine: &ScaleSetInstance| describe(&cluster(), "n", machine, &[]).map(|facts| facts.zone);
     assert_eq!(zone(&machine).unwrap(), "westus-2");
+    machine.location = None;
+    let spelled = cluster_with(json!({"location": "WestUS"}));
+    assert_eq!(describe(&spelled, "n", &machine, &[]).unwrap().zone, "westus-2");
     machine.location = Some("WestUS".into());
     assert_eq!(zone(&machine).unwrap(), "westus-2");
     machine.zones = None;

@@ -40,7 +40,7 @@ fn a_first_plan_reads_like_this() {
 }
 
 #[test]
-fn a_change_and_a_removal_read_like_this() {
+fn lb_051_a_change_and_a_removal_read_like_this_and_no_change_is_no_write() {
     let mut azure = Azure::new();
     let nodes = nodes([node("alpha", 0)]);
     let inside = svc("db").tcp(5432).internal();

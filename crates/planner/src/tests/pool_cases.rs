@@ -77,7 +77,7 @@ fn lb_182_lb_183_a_pool_is_not_emptied_by_exclusions() {
 }
 
 #[test]
-fn lb_192_the_one_predicate_for_nodes_in_pools() {
+fn the_one_predicate_for_nodes_in_pools() {
     let cluster = cluster();
     let eligible = |node: &Node| is_eligible(&cluster, node);
     let with = |key: &str, value: &str| labelled(node("alpha", 0), key, value);
@@ -182,7 +182,6 @@ fn lb_201_windows_2019_has_no_ipv6_members() {
     assert_eq!(model.changes.len(), 1);
 }
 
-/// The pure part of LB-202, and NODE-068.
 #[test]
 fn node_068_instances_are_written_one_by_one_unless_tagged() {
     let (mut set, _) = scale_set("alpha", 0);
@@ -214,9 +213,9 @@ fn writes_of_machines_hold_their_interfaces_and_nothing_else() {
     assert_eq!(plan_model(&cluster(), &set, &v4(), &[]), None, "no node, no membership");
 }
 
-/// NODE-069 for uniform scale sets.
+/// The choice of `spec/nodes.md` 5.4.
 #[test]
-fn node_069_membership_stands_on_the_primary_interface_and_address() {
+fn membership_stands_on_the_primary_interface_and_address() {
     let (set, mut machines) = scale_set("alpha", 1);
     let nodes = nodes([node("alpha", 0)]);
     let config = |primary: bool| {

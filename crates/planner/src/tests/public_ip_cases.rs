@@ -1,5 +1,6 @@
 //! Cases of section D: public IPs.
 
+use azure_types::Tags;
 use serde_json::json;
 
 use super::*;
@@ -215,8 +216,6 @@ fn lb_110_lb_111_labels_of_others_are_theirs() {
     assert_eq!(written.tags, Some(Tags::new()), "user-assigned addresses are not tagged");
 }
 
-use azure_types::Tags;
-
 #[test]
 fn lb_112_basic_public_ips_become_standard() {
     let mut basic = own();
@@ -230,7 +229,6 @@ fn lb_112_basic_public_ips_become_standard() {
     assert!(properties.public_ip_allocation_method.as_ref().unwrap().is("Static"));
 }
 
-/// LB-113 for the standard SKU.
 #[test]
 fn standard_ipv6_addresses_are_static() {
     let mut v6 = public_ip(&cluster(), "testCluster-atest1", Some("2001:db8::1"), tags("default/test1"));
@@ -275,7 +273,6 @@ fn lb_116_lb_117_lb_118_requested_addresses_must_be_public_addresses() {
     }
 }
 
-/// The pure part of LB-119; looking once more is the caller's.
 #[test]
 fn an_address_that_no_public_ip_has_is_named_with_its_group() {
     let refusal = refused(&web().change(|s| s.spec.load_balancer_ip = "20.1.2.3".into()), &[own()]);
@@ -336,7 +333,7 @@ fn a_service_tag_that_azure_would_refuse_is_told() {
     assert!(refusal.message.contains("256"), "{refusal}");
 }
 
-/// SE-36 and LB-079 for the address.
+/// SE-36.
 #[test]
 fn a_family_that_is_given_up_releases_its_address() {
     let v6 = public_ip(&cluster(), "testCluster-atest1-IPv6", Some("2001:db8::1"), tags("default/test1"));
