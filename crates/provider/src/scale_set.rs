@@ -5,13 +5,14 @@ use std::sync::Arc;
 use arm::ApiVersion;
 use async_trait::async_trait;
 use azure_types::{ResourceId, ScaleSet, ScaleSetInstance};
-use futures::{StreamExt, stream};
+use futures::future::join_all;
 use planner::scale_set::{self as plans, PoolMembership};
 use planner::{Cluster, Step};
+use tokio::sync::Semaphore;
 use tracing::info;
 
 use crate::ClusterState;
-use crate::azure::Azure;
+use crate::azure::{Azure, Begun};
 use crate::failure::{Failure, Kind};
 use crate::fingerprint;
 use crate::moment::Moment;
@@ -52,8 +53,29 @@ impl SharedScaleSet {
         self.id.parent()
     }
 
-    async fn write_instance<'a>(&self, step: &'a Step) -> (&'a Step, Result<ScaleSetInstance, Failure>) {
-        (step, self.azure.put(step, ApiVersion::COMPUTE).await)
+    /// Writes one instance. Requests take turns; the operations that they start run side by side
+    /// (`spec/nodes.md` 5.9), since each takes Azure long and none needs another.
+    async fn write_instance<'a>(
+        &self,
+        step: &'a Step,
+        turns: &Semaphore,
+    ) -> (&'a Step, Result<ScaleSetInstance, Failure>) {
+        (step, self.write_in_turn(step, turns).await)
+    }
+
+    async fn write_in_turn(&self, step: &Step, turns: &Semaphore) -> Result<ScaleSetInstance, Failure> {
+        let begun: Begun<ScaleSetInstance> = {
+            // The semaphore is never closed; without a turn the request goes out all the same.
+            let _turn = turns.acquire().await.ok();
+            self.azure.begin_put(step, ApiVersion::COMPUTE).await?
+        };
+        if let Some(operation) = &begun.operation {
+            self.azure.outcome(operation).await?;
+        } else if let Some(document) = begun.document {
+            return Ok(document);
+        }
+        let gone = || Failure::new(Kind::Missing, format!("{} is gone", step.target));
+        self.azure.get(&step.target, ApiVersion::COMPUTE).await?.ok_or_else(gone)
     }
 }
 
@@ -126,8 +148,8 @@ impl Resource for SharedScaleSet {
         }
         let known = self.observed.instances(&self.id);
         let parallel = plans::write_parallelism(&self.cluster, &set);
-        let writes: Vec<_> = work.instances.iter().map(|step| self.write_instance(step)).collect();
-        let results: Vec<_> = stream::iter(writes).buffer_unordered(parallel).collect().await;
+        let turns = Semaphore::new(parallel);
+        let results = join_all(work.instances.iter().map(|step| self.write_instance(step, &turns))).await;
         // Members came or went: the load balancers have a new version.
         self.observed.load_balancers().distrust();
         let mut after = instances.clone();

@@ -152,3 +152,35 @@ async fn lb_202_machines_are_written_one_by_one_unless_the_scale_set_says_otherw
         assert!(seconds.contains(&begin.elapsed().as_secs()), "tagged {tagged}: {:?}", begin.elapsed());
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn lb_199_a_scale_set_serves_both_load_balancers_and_lb_080_leaves_them_before_they_go() {
+    let world = World::new();
+    let program = world.start();
+    world.serve(&program, service("web", &[80])).await.unwrap();
+    world.serve(&program, internal(service("db", &[80]))).await.unwrap();
+    assert_eq!((world.members("kube"), world.members("kube-internal")), (3, 3));
+    world.azure.clear_journal();
+    world.remove(&program, &service("web", &[80])).await.unwrap();
+    assert_eq!((world.members("kube"), world.members("kube-internal")), (0, 3));
+    let writes = world.all_writes();
+    let at = |text: &str| writes.iter().position(|write| write.contains(text)).unwrap();
+    assert!(at("PUT") < at("DELETE"), "{writes:#?}");
+    let model = world.documents(SCALE_SETS).remove(0);
+    let pools = &model["properties"]["virtualMachineProfile"]["networkProfile"]["networkInterfaceConfigurations"]
+        [0]["properties"]["ipConfigurations"][0]["properties"]["loadBalancerBackendAddressPools"];
+    assert_eq!(pools.as_array().unwrap().len(), 1, "{pools}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_excluded_node_leaves_the_pools() {
+    let world = World::new();
+    let program = world.start();
+    world.serve(&program, service("web", &[80])).await.unwrap();
+    let mut node = Node::clone(&world.nodes.lock()[0]);
+    let labels = node.metadata.labels.get_or_insert_default();
+    labels.insert("node.kubernetes.io/exclude-from-external-load-balancers".into(), String::new());
+    program.provider.state().apply_node(Arc::new(node));
+    program.provider.update_nodes().await.unwrap();
+    assert_eq!(world.members("kube"), 2);
+}

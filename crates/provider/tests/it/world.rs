@@ -19,6 +19,7 @@ use parking_lot::Mutex;
 use planner::Cluster;
 use provider::{ClusterState, Ensured, Options, Provider, ServiceError};
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 use tower::ServiceExt as _;
 
 pub const SUBSCRIPTION: &str = "00000000-0000-0000-0000-000000000000";
@@ -33,9 +34,7 @@ pub const INSTANCES: &str = "Microsoft.Compute/virtualMachineScaleSets/virtualMa
 pub enum Death {
     /// It lives.
     Never,
-    /// The call with this number (from 0) is not sent any more.
-    Before(usize),
-    /// The call with this number is carried out, and its answer never arrives.
+    /// The call with this number (from 0) is carried out, and its answer never arrives.
     During(usize),
 }
 
@@ -45,6 +44,7 @@ pub struct Wire {
     router: axum::Router,
     calls: Arc<AtomicUsize>,
     death: Death,
+    died: Arc<Notify>,
 }
 
 impl tower::Service<http::Request<Full<Bytes>>> for Wire {
@@ -58,15 +58,14 @@ impl tower::Service<http::Request<Full<Bytes>>> for Wire {
 
     fn call(&mut self, request: http::Request<Full<Bytes>>) -> Self::Future {
         let number = self.calls.fetch_add(1, Ordering::Relaxed);
-        let (router, death) = (self.router.clone(), self.death);
+        let (router, death, died) = (self.router.clone(), self.death, Arc::clone(&self.died));
         Box::pin(async move {
-            match death {
-                Death::Before(last) if number >= last => std::future::pending().await,
-                Death::During(last) if number > last => std::future::pending().await,
-                _ => {}
+            if matches!(death, Death::During(last) if number > last) {
+                std::future::pending::<()>().await;
             }
             let answer = router.oneshot(request).await;
             if death == Death::During(number) {
+                died.notify_one();
                 std::future::pending::<()>().await;
             }
             answer
@@ -78,6 +77,8 @@ impl tower::Service<http::Request<Full<Bytes>>> for Wire {
 pub struct Program {
     pub provider: Provider,
     pub calls: Arc<AtomicUsize>,
+    /// Told when it dies.
+    pub died: Arc<Notify>,
 }
 
 /// Azure and what Kubernetes holds.
@@ -187,6 +188,18 @@ impl World {
         *self.nodes.lock() = nodes.collect();
     }
 
+    /// Every operation takes its time.
+    pub fn slow(&self) {
+        let seconds = Duration::from_secs;
+        let profile = LatencyProfile::instant()
+            .with("*", PUBLIC_IPS, seconds(3))
+            .with("*", LOAD_BALANCERS, seconds(10))
+            .with("*", SECURITY_GROUPS, seconds(4))
+            .with("*", SCALE_SETS, seconds(5))
+            .with("*", INSTANCES, seconds(2));
+        self.azure.set_latency(profile);
+    }
+
     pub fn latency(&self, public_ip: u64, load_balancer: u64, security_group: u64) {
         let seconds = Duration::from_secs;
         let profile = LatencyProfile::instant()
@@ -203,7 +216,9 @@ impl World {
 
     pub fn start_to_die(&self, death: Death) -> Program {
         let calls = Arc::new(AtomicUsize::new(0));
-        let wire = Wire { router: self.azure.router(), calls: Arc::clone(&calls), death };
+        let died = Arc::new(Notify::new());
+        let wire =
+            Wire { router: self.azure.router(), calls: Arc::clone(&calls), death, died: Arc::clone(&died) };
         let transport = Transport::in_process(wire);
         let cloud = Cloud::built_in(&cloud_config::PUBLIC).unwrap();
         let clock = Clock::following_tokio(Duration::from_secs(1_767_225_600));
@@ -219,7 +234,7 @@ impl World {
         state.services_are_synced();
         state.nodes_are_synced();
         let options = Options { clock, ..Options::default() };
-        Program { provider: Provider::new(cluster(), client, state, options), calls }
+        Program { provider: Provider::new(cluster(), client, state, options), calls, died }
     }
 
     /// What `kubectl apply` does.
