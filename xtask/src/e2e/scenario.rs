@@ -9,7 +9,7 @@ use anyhow::{Context as _, bail, ensure};
 use k8s::api::api::core::v1::{Event, Node, Service};
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::time::Instant;
 
 use super::cluster::Cluster;

@@ -38,6 +38,7 @@ pub struct Stage {
     /// What the controller manager writes.
     pub writes: Writes,
     manager: JoinHandle<anyhow::Result<Option<String>>>,
+    stop_manager: CancellationToken,
     stop: CancellationToken,
 }
 
@@ -61,12 +62,14 @@ impl Stage {
             control_port: 0,
             now: clock::now(),
         };
-        let stop = stop.child_token();
+        // Two tokens: the manager says goodbye to a Kubernetes that still listens.
+        let (stop, stop_manager) = (stop.child_token(), stop.child_token());
         let cluster = HostedCluster::start(options, &stop).await?;
-        let manager = tokio::spawn(run::run(command_line(&cluster)?, surroundings(&cluster)?, stop.clone()));
+        let manager = run::run(command_line(&cluster)?, surroundings(&cluster)?, stop_manager.clone());
+        let manager = tokio::spawn(manager);
         screen.line(format_args!("  Azure Resource Manager  {}", cluster.resource_manager));
         screen.line(format_args!("  page                    {}", cluster.page()));
-        let mut stage = Self { screen, cluster, shape, writes, manager, stop };
+        let mut stage = Self { screen, cluster, shape, writes, manager, stop_manager, stop };
         let nodes = stage
             .until("the nodes are initialised", async |stage: &Stage| {
                 let nodes = stage.nodes().await?;
@@ -130,8 +133,10 @@ impl Stage {
 
     /// Stops the controller manager, which releases its lease, and then everything else.
     pub async fn clear(self) -> anyhow::Result<()> {
+        self.stop_manager.cancel();
+        let ended = tokio::time::timeout(Duration::from_secs(10), self.manager).await;
         self.stop.cancel();
-        match tokio::time::timeout(Duration::from_secs(10), self.manager).await {
+        match ended {
             Ok(ended) => ended?.map(|_| ()),
             Err(_) => bail!("the controller manager did not stop within 10 s"),
         }
