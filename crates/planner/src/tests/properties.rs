@@ -1,15 +1,21 @@
 //! What must hold for every planner (`design.md` section 2), over random Services, nodes and foreign
 //! resources.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 use std::sync::Arc;
 
-use k8s::{Node, Service};
+use k8s::{Node, ObjectKey, Service};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::{Flavor, frontend, plan_cluster};
+use crate::backend_pool::{pools_to_empty, pools_to_fill};
+use crate::load_balancer::{self, LoadBalancerIntent, frontends_of};
+use crate::security_group::{self, AccessIntent, Everybody};
+use crate::{
+    Action, Flavor, ServiceRemoval, frontend, plan_cluster, public_ip as addresses, scale_set as sets,
+};
 
 /// What is random about one Service.
 #[derive(Debug, Clone)]
@@ -157,7 +163,7 @@ fn world() -> Azure {
     // Settled: what Azure itself fills in is there.
     let lb = azure.observed.load_balancers[0].clone();
     let step = Step {
-        action: crate::Action::Update,
+        action: Action::Update,
         target: lb.id.clone().unwrap(),
         if_match: lb.etag.clone(),
         document: Some(Document::LoadBalancer(Box::new(lb))),
@@ -255,6 +261,135 @@ fn arcs(services: &[Svc]) -> Vec<Arc<Service>> {
     services.iter().map(Svc::arc).collect()
 }
 
+/// A cluster whose Services are reconciled one at a time, as a controller does it.
+struct Alone {
+    azure: Azure,
+    all: Vec<Arc<Service>>,
+    nodes: Vec<Arc<Node>>,
+    programmed: BTreeMap<ObjectKey, Vec<IpAddr>>,
+    refused: BTreeSet<ObjectKey>,
+    writes: usize,
+}
+
+impl Alone {
+    fn take(&mut self, steps: &[Step]) {
+        self.writes += steps.len();
+        steps.iter().for_each(|step| self.azure.take(step));
+    }
+
+    fn members(&mut self, memberships: &[crate::backend_pool::PoolMembership]) {
+        for (set, instances) in self.azure.observed.scale_sets.clone() {
+            let model = sets::plan_model(&self.azure.cluster, &set, memberships, &self.nodes);
+            self.take(model.as_slice());
+            let steps = sets::plan_instances(&self.azure.cluster, &set, &instances, memberships, &self.nodes);
+            self.take(&steps);
+        }
+    }
+
+    fn addresses_of(&self, owner: &ServiceRemoval, flavor: Flavor) -> Vec<IpAddr> {
+        let observed = &self.azure.observed;
+        let Some(lb) = self.azure.load_balancer(flavor) else { return Vec::new() };
+        frontends_of(&self.azure.cluster, lb, owner, &observed.public_ips)
+            .iter()
+            .filter_map(|frontend| match &frontend.public_ip {
+                Some(id) => observed
+                    .public_ips
+                    .iter()
+                    .find(|ip| ip.id.as_ref() == Some(id))
+                    .and_then(addresses::address_of),
+                None => frontend.private_address,
+            })
+            .collect()
+    }
+
+    fn reconcile(&mut self, service: &Arc<Service>) {
+        let cluster = self.azure.cluster.clone();
+        let removal = Arc::new(ServiceRemoval::of(&cluster, service));
+        let key = service.key();
+        let leaves = k8s::is_deleting(&service.metadata);
+        let intent =
+            if leaves { None } else { ServiceIntent::from_service(&cluster, service).ok().map(Arc::new) };
+        let mut before = self.addresses_of(&removal, Flavor::External);
+        before.extend(self.addresses_of(&removal, Flavor::Internal));
+        let wanted = match &intent {
+            None => LoadBalancerIntent::Absent { service: removal.clone() },
+            Some(intent) => {
+                let Ok(planned) = addresses::plan(&cluster, intent, &self.azure.observed.public_ips) else {
+                    self.refused.insert(key);
+                    return;
+                };
+                self.take(&planned.ensure);
+                let id = cluster.subnet_id(intent.subnet_name(&cluster));
+                LoadBalancerIntent::Present {
+                    service: intent.clone(),
+                    public_ips: planned.use_ids,
+                    subnet: self.azure.observed.subnets.iter().find(|s| s.id.as_ref() == Some(&id)).cloned(),
+                    former_addresses: Vec::new(),
+                }
+            }
+        };
+        for flavor in Flavor::BOTH {
+            let observed = self.azure.load_balancer(flavor).cloned();
+            let batch = [wanted.clone()];
+            let public_ips = self.azure.observed.public_ips.clone();
+            let planned = load_balancer::plan(&cluster, flavor, observed.as_ref(), &batch, &public_ips);
+            if !planned.refused.is_empty() {
+                self.refused.insert(key);
+                return;
+            }
+            if let (Some(step), Some(lb)) = (&planned.step, &observed)
+                && step.action == Action::Delete
+            {
+                self.members(&pools_to_empty(&cluster, flavor, lb));
+            }
+            self.take(planned.step.as_slice());
+            if let Some(lb) = self.azure.load_balancer(flavor).cloned() {
+                self.members(&pools_to_fill(&cluster, flavor, observed.as_ref(), &lb));
+            }
+        }
+        let access = match &intent {
+            None => {
+                self.programmed.remove(&key);
+                AccessIntent::Absent { service: removal.clone(), addresses: before }
+            }
+            Some(intent) => {
+                let addresses = self.addresses_of(&removal, intent.flavor);
+                self.programmed.insert(key.clone(), addresses.clone());
+                let eligible = sets::eligible_nodes(&cluster, &self.nodes);
+                let all = Everybody::new(&cluster, &[], &eligible, &[], true).node_addresses;
+                let fits = |ip: &IpAddr| intent.families.contains(&crate::Family::of(*ip));
+                let node_addresses = all.into_iter().filter(fits).collect();
+                AccessIntent::Present { service: intent.clone(), addresses, node_addresses }
+            }
+        };
+        let programmed: Vec<(ObjectKey, IpAddr)> = self
+            .programmed
+            .iter()
+            .flat_map(|(key, list)| list.iter().map(|address| (key.clone(), *address)))
+            .collect();
+        let everybody = Everybody::new(&cluster, &self.all, &self.nodes, &programmed, true);
+        let group = self.azure.observed.security_group.clone().unwrap();
+        let planned = security_group::plan(&cluster, &group, &[access], &everybody);
+        self.take(planned.step.as_slice());
+        let release = match &intent {
+            None => addresses::plan_removal(&cluster, &removal, &self.azure.observed.public_ips).release,
+            Some(intent) => {
+                addresses::plan(&cluster, intent, &self.azure.observed.public_ips).unwrap().release
+            }
+        };
+        self.take(&release);
+    }
+
+    /// Reconciles every Service once; how much was written.
+    fn round(&mut self) -> usize {
+        self.writes = 0;
+        for service in self.all.clone() {
+            self.reconcile(&service);
+        }
+        self.writes
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -338,7 +473,69 @@ proptest! {
             .map(|i| observed.public_ips[i].clone())
             .collect();
         observed.scale_sets.reverse();
+        observed.scale_sets.iter_mut().for_each(|(_, instances)| instances.reverse());
         let again = plan_cluster(&azure.cluster, &shuffled, &mixed, &observed);
         prop_assert_eq!(planned, again);
+    }
+
+    /// Services reconciled one at a time, in any order, do not undo each other's work: soon nothing is
+    /// written any more, and a plan for all together agrees. They leave one at a time as well, whoever was
+    /// first on what they share.
+    #[test]
+    fn one_service_at_a_time_comes_to_the_same_end(
+        choices in prop::collection::vec(choice(), 1..6),
+        nodes in some_nodes(),
+        backwards in any::<bool>(),
+    ) {
+        let mut azure = world();
+        // A managed address that some of them share.
+        azure.observed.public_ips.push(public_ip(&azure.cluster, "shared", Some("20.1.2.1"), json!({
+            "k8s-azure-service": "default/elsewhere", "k8s-azure-cluster-name": "testCluster"})));
+        let before = foreign(&azure);
+        let services: Vec<Svc> = services(&choices)
+            .into_iter()
+            .zip(&choices)
+            .map(|(service, choice)| {
+                if choice.deny { service.annotate("azure-pip-name", "shared") } else { service }
+            })
+            .collect();
+        let mut alone = Alone {
+            azure,
+            all: arcs(&services),
+            nodes,
+            programmed: BTreeMap::new(),
+            refused: BTreeSet::new(),
+            writes: 0,
+        };
+        let mut quiet = false;
+        for _ in 0..4 {
+            quiet = alone.round() == 0;
+        }
+        prop_assert!(quiet, "still writes: {}", alone.azure.plan(&alone.all, &alone.nodes));
+        if alone.refused.is_empty() {
+            let mut published = services.clone();
+            for service in &mut published {
+                let ips = alone.programmed.get(&service.0.key()).cloned().unwrap_or_default();
+                let ips: Vec<String> = ips.iter().map(ToString::to_string).collect();
+                *service = service.clone().published(&ips.iter().map(String::as_str).collect::<Vec<_>>());
+            }
+            let planned = alone.azure.plan(&arcs(&published), &alone.nodes);
+            prop_assert!(planned.plan.is_empty(), "{}", planned);
+        }
+        prop_assert_eq!(&foreign(&alone.azure), &before);
+
+        let mut order: Vec<usize> = (0..services.len()).collect();
+        if backwards {
+            order.reverse();
+        }
+        for number in order {
+            let gone = services[number].clone().deleting().arc();
+            alone.all.retain(|service| service.key() != gone.key());
+            alone.reconcile(&gone);
+        }
+        prop_assert_eq!(&foreign(&alone.azure), &before);
+        prop_assert_eq!(ours(&alone.azure), Vec::<String>::new());
+        let shared = alone.azure.observed.public_ips.iter().find(|ip| ip.name.as_deref() == Some("shared")).unwrap();
+        prop_assert_eq!(&shared.tags.as_ref().unwrap()["k8s-azure-service"], "default/elsewhere");
     }
 }
