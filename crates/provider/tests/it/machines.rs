@@ -143,8 +143,8 @@ async fn lb_202_machines_are_written_one_by_one_unless_the_scale_set_says_otherw
         }
         world.azure.scale(&set, 5).unwrap();
         world.register_nodes();
-        let profile = azure_simulator::LatencyProfile::instant();
-        world.azure.set_latency(profile.with("PUT", INSTANCES, std::time::Duration::from_secs(10)));
+        // Each request keeps the caller waiting; what it starts goes on by itself.
+        world.azure.inject(Fault::new(FaultAction::Delay { ms: 10_000 }).on_method("PUT").on_type(INSTANCES));
         let program = world.start();
         let begin = tokio::time::Instant::now();
         world.serve(&program, service("web", &[80])).await.unwrap();
