@@ -5,6 +5,7 @@
 mod crash;
 mod crowd;
 mod faults;
+mod histories;
 mod machines;
 mod services;
 mod world;

@@ -380,3 +380,20 @@ async fn lb_049_lb_050_public_ips_are_read_again_only_when_a_public_frontend_cha
     world.serve(&program, service("web3", &[80])).await.unwrap();
     assert_eq!(lists(&world), 2);
 }
+
+#[tokio::test(start_paused = true)]
+async fn lb_330_lb_079_two_families_and_then_one() {
+    let world = World::new();
+    let program = world.start();
+    let mut web = service("web", &[80]);
+    web.spec.ip_families = vec!["IPv4".into(), "IPv6".into()];
+    let ensured = world.serve(&program, web).await.unwrap();
+    assert_eq!(ensured.addresses.len(), 2);
+    assert!(ensured.addresses[0].is_ipv4() && ensured.addresses[1].is_ipv6());
+    let ensured = world.serve(&program, service("web", &[80])).await.unwrap();
+    assert_eq!(ensured.addresses.len(), 1);
+    assert_eq!(world.documents(PUBLIC_IPS).len(), 1);
+    let balancer = world.load_balancer("kube").unwrap();
+    assert_eq!(balancer["properties"]["frontendIPConfigurations"].as_array().unwrap().len(), 1);
+    assert_eq!(balancer["properties"]["loadBalancingRules"].as_array().unwrap().len(), 1);
+}

@@ -342,6 +342,16 @@ impl World {
                 Some((address.to_owned(), ip["name"].as_str()?.to_owned()))
             })
             .collect();
+        let mut names = names;
+        for balancer in self.documents(LOAD_BALANCERS) {
+            for frontend in
+                balancer["properties"]["frontendIPConfigurations"].as_array().into_iter().flatten()
+            {
+                if let Some(address) = frontend["properties"]["privateIPAddress"].as_str() {
+                    names.push((address.to_owned(), frontend["name"].as_str().unwrap().to_owned()));
+                }
+            }
+        }
         let mut all = Vec::new();
         for kind in [PUBLIC_IPS, LOAD_BALANCERS, SECURITY_GROUPS, SCALE_SETS, INSTANCES] {
             for mut document in self.documents(kind) {
