@@ -106,7 +106,11 @@ async fn settle(world: &World, program: &Program) {
     tokio::time::sleep(Duration::from_secs(60)).await;
 }
 
-async fn run(rounds: Vec<(Vec<(usize, Happening)>, Option<(Trouble, usize, u64)>)>) -> (String, String) {
+/// What happens at the same time, and what Azure does meanwhile: the trouble, to which type, after how many
+/// requests.
+type Round = (Vec<(usize, Happening)>, Option<(Trouble, usize, u64)>);
+
+async fn run(rounds: Vec<Round>) -> (String, String) {
     let world = World::new();
     world.slow();
     let mut program = world.start();
