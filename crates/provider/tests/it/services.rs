@@ -191,7 +191,7 @@ async fn lb_081_a_scale_set_that_still_refers_to_the_load_balancer_is_cleaned_an
 }
 
 #[tokio::test(start_paused = true)]
-async fn lb_295_without_a_security_group_the_service_waits_and_the_remedy_is_named() {
+async fn without_a_security_group_the_service_waits_and_the_remedy_is_named() {
     let world = World::new();
     world
         .azure
