@@ -57,10 +57,9 @@ impl Cloud for Provider {
         Self::instance(self, node).await
     }
 
-    /// The provider has no cache that outlives its cause: a Service that comes again is judged by what is
-    /// read from then on, and what a new one writes to a shared resource carries the ETag of what was read,
-    /// so that a foreign write since then makes it read and plan again.
-    fn forget_observed(&self) {}
+    fn forget_observed(&self) {
+        Self::forget_observed(self);
+    }
 
     fn state(&self) -> &ClusterState {
         Self::state(self)

@@ -141,6 +141,22 @@ impl Observed {
         }
     }
 
+    /// Another program wrote what this one knows: nothing that was read before counts any more.
+    pub(crate) fn distrust_everything(&self) {
+        fn distrust<T: Send + Sync + 'static>(known: &ById<T>) {
+            known.lock().values().for_each(|known| known.distrust());
+        }
+        self.load_balancers.distrust();
+        if let Some(known) = &self.security_group {
+            known.distrust();
+        }
+        distrust(&self.public_ips);
+        distrust(&self.scale_sets);
+        distrust(&self.instances);
+        distrust(&self.interfaces);
+        distrust(&self.subnets);
+    }
+
     /// The scale sets of a resource group.
     pub(crate) fn scale_sets(&self, group: &ResourceId) -> Arc<Collection<ScaleSet>> {
         collection(&self.scale_sets, group, || {

@@ -320,6 +320,12 @@ impl Provider {
         self.0.instance(node).await
     }
 
+    /// Forgets what was observed, because another program may have written it: whatever is read afterwards
+    /// is fresh (`spec/load-balancer.md` 2.1).
+    pub fn forget_observed(&self) {
+        self.0.observed.distrust_everything();
+    }
+
     /// What would be written to Azure for all Services and Nodes as they are now. Writes nothing.
     ///
     /// # Errors

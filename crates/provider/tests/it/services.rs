@@ -397,3 +397,21 @@ async fn lb_330_lb_079_two_families_and_then_one() {
     assert_eq!(balancer["properties"]["frontendIPConfigurations"].as_array().unwrap().len(), 1);
     assert_eq!(balancer["properties"]["loadBalancingRules"].as_array().unwrap().len(), 1);
 }
+
+#[tokio::test(start_paused = true)]
+async fn lb_041_what_another_component_may_have_written_is_read_again() {
+    for (forget, first_answer) in [(false, 412), (true, 200)] {
+        let world = World::new();
+        let program = world.start();
+        world.serve(&program, service("web", &[80])).await.unwrap();
+        let edit = |document: &mut serde_json::Value| document["tags"] = json!({"written-by": "another"});
+        world.azure.edit(&id("loadBalancers", "kube"), edit).unwrap();
+        world.azure.clear_journal();
+        if forget {
+            program.provider.forget_observed();
+        }
+        world.serve(&program, service("api", &[443])).await.unwrap();
+        assert_eq!(world.puts(LOAD_BALANCERS)[0], first_answer, "forgotten: {forget}");
+        assert_eq!(world.load_balancer("kube").unwrap()["tags"]["written-by"], "another");
+    }
+}
