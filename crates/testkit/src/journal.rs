@@ -1,0 +1,34 @@
+//! What was asked of Azure.
+
+use azure_simulator::RequestKind;
+
+use crate::World;
+
+impl World {
+    /// How often a resource type was written (PUT, PATCH, POST) with success since the journal was last
+    /// cleared.
+    pub fn writes(&self, resource_type: &str) -> usize {
+        self.azure.journal().writes_of(resource_type).len()
+    }
+
+    /// Every request since the journal was last cleared that could have changed something, refused ones
+    /// too, as `METHOD path status`.
+    pub fn changes(&self) -> Vec<String> {
+        let journal = self.azure.journal();
+        let changing = journal
+            .entries
+            .iter()
+            .filter(|entry| matches!(entry.kind, RequestKind::Write | RequestKind::Delete));
+        changing.map(|entry| format!("{} {} {}", entry.method, entry.path, entry.status)).collect()
+    }
+
+    /// The statuses of all PUTs of a resource type, in order.
+    pub fn put_statuses(&self, resource_type: &str) -> Vec<u16> {
+        let journal = self.azure.journal();
+        let puts = journal.entries.iter().filter(|entry| {
+            entry.method == "PUT"
+                && entry.resource_type.as_deref().is_some_and(|kind| kind.eq_ignore_ascii_case(resource_type))
+        });
+        puts.map(|entry| entry.status).collect()
+    }
+}

@@ -1,0 +1,83 @@
+//! The way to Azure, which counts calls and may break after any of them.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+
+use axum::body::Body;
+use bytes::Bytes;
+use http_body_util::Full;
+use tokio_util::sync::CancellationToken;
+use tower::ServiceExt as _;
+
+/// Counts the calls of one start of the controllers, and may cut its way to Azure.
+#[derive(Debug, Clone)]
+pub struct KillSwitch {
+    calls: Arc<AtomicUsize>,
+    last: Option<usize>,
+    tripped: CancellationToken,
+}
+
+impl KillSwitch {
+    /// Counts only.
+    pub fn never() -> Self {
+        Self { calls: Arc::default(), last: None, tripped: CancellationToken::new() }
+    }
+
+    /// The call with this number (from 0) is carried out, but its answer never arrives; neither does any
+    /// call after it.
+    pub fn after_call(number: usize) -> Self {
+        Self { last: Some(number), ..Self::never() }
+    }
+
+    /// How many calls there were.
+    pub fn calls(&self) -> usize {
+        self.calls.load(Ordering::Relaxed)
+    }
+
+    /// Waits until the fatal call has been carried out.
+    pub async fn tripped(&self) {
+        self.tripped.cancelled().await;
+    }
+
+    /// A transport's service that goes through this switch.
+    pub(crate) fn wire(&self, router: axum::Router) -> Wire {
+        Wire { router, switch: self.clone() }
+    }
+}
+
+/// Calls of `router`, by way of the switch.
+#[derive(Clone)]
+pub(crate) struct Wire {
+    router: axum::Router,
+    switch: KillSwitch,
+}
+
+impl tower::Service<http::Request<Full<Bytes>>> for Wire {
+    type Response = http::Response<Body>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: http::Request<Full<Bytes>>) -> Self::Future {
+        let number = self.switch.calls.fetch_add(1, Ordering::Relaxed);
+        let (router, switch) = (self.router.clone(), self.switch.clone());
+        Box::pin(async move {
+            if switch.last.is_some_and(|last| number > last) {
+                std::future::pending::<()>().await;
+            }
+            let answer = router.oneshot(request).await;
+            if switch.last == Some(number) {
+                switch.tripped.cancel();
+                std::future::pending::<()>().await;
+            }
+            answer
+        })
+    }
+}

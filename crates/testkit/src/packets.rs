@@ -1,0 +1,43 @@
+//! Does traffic arrive?
+
+use std::net::IpAddr;
+
+use azure_simulator::packet::{Hop, Packet, Protocol, Source, Verdict, trace};
+
+use crate::World;
+
+impl World {
+    /// What becomes of a packet now.
+    pub fn send(&self, packet: &Packet) -> Verdict {
+        trace(&self.azure, &self.answers, packet)
+    }
+
+    /// A packet from the internet.
+    pub fn from_internet(&self, sender: &str, to: IpAddr, port: u16, protocol: Protocol) -> Verdict {
+        let sender = sender.parse().expect("the sender is an address");
+        self.send(&Packet::new(Source::internet(sender), to, port, protocol))
+    }
+
+    /// A packet from one of the nodes.
+    pub fn from_node(&self, node: &str, to: IpAddr, port: u16, protocol: Protocol) -> Verdict {
+        self.send(&Packet::new(Source::node(node), to, port, protocol))
+    }
+
+    /// The nodes at which 64 flows from the internet arrive, in order and once each.
+    pub fn reached(&self, to: IpAddr, port: u16) -> Vec<String> {
+        let sender = "203.0.113.7".parse().expect("it is an address");
+        let packet = Packet::new(Source::internet(sender), to, port, Protocol::Tcp);
+        let verdicts = (0..64).map(|flow| self.send(&packet.clone().with_source_port(40_000 + flow)));
+        let mut nodes: Vec<String> = verdicts
+            .filter_map(|verdict| {
+                verdict.hops.into_iter().find_map(|hop| match hop {
+                    Hop::Arrived { node, .. } => Some(node),
+                    _ => None,
+                })
+            })
+            .collect();
+        nodes.sort();
+        nodes.dedup();
+        nodes
+    }
+}

@@ -1,0 +1,313 @@
+//! A whole cluster in one process.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arm::{Cloud, Credential, Transport};
+use azure_simulator::Azure;
+use azure_types::ResourceId;
+use kube::Client;
+use kubernetes_simulator::Kubernetes;
+use planner::Cluster;
+use provider::{ClusterState, Provider};
+use serde_json::{Value, json};
+use simulated_cluster::{NodeAnswers, Shape, manifests};
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use crate::{KillSwitch, ServiceBuilder, WorldBuilder};
+
+/// The name of the cluster, and so of its load balancer.
+const CLUSTER: &str = "kubernetes";
+
+/// How long nothing must have happened for the world to be at rest: longer than the longest back-off of
+/// Services, 300 s.
+const QUIET: Duration = Duration::from_secs(330);
+
+/// A world that is not at rest after this long never will be.
+const PATIENCE: Duration = Duration::from_secs(6 * 3600);
+
+/// How often is looked whether something happens.
+const LOOK: Duration = Duration::from_secs(5);
+
+/// A simulated Azure and Kubernetes, stand-in kubelets, and the controllers between them.
+pub struct World {
+    /// Azure.
+    pub azure: Azure,
+    /// Kubernetes.
+    pub kubernetes: Kubernetes,
+    /// A client of Kubernetes.
+    pub client: Client,
+    /// What stands in Azure from the beginning.
+    pub shape: Shape,
+    /// What the nodes answer to health probes.
+    pub answers: NodeAnswers,
+    pub(crate) options: controllers::Options,
+    pub(crate) running: Option<Running>,
+    pub(crate) stand_ins: Option<DropGuard>,
+}
+
+/// One start of the controllers.
+#[derive(Debug)]
+pub(crate) struct Running {
+    task: JoinHandle<()>,
+    stop: CancellationToken,
+}
+
+impl fmt::Debug for World {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("World").field("running", &self.running.is_some()).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl World {
+    /// A world to be set up.
+    pub fn builder() -> WorldBuilder {
+        WorldBuilder::default()
+    }
+
+    /// Starts the controllers. They must not be running.
+    pub fn start(&mut self) {
+        self.start_with(&KillSwitch::never());
+    }
+
+    /// Starts the controllers with a switch in their way to Azure.
+    pub fn start_with(&mut self, switch: &KillSwitch) {
+        assert!(self.running.is_none(), "the controllers are running");
+        let stop = CancellationToken::new();
+        let provider = self.provider(switch, &stop);
+        let clock = controllers::Clock::following_tokio(self.kubernetes.now());
+        let options = controllers::Options { clock, ..self.options.clone() };
+        let run = controllers::run(self.client.clone(), Arc::new(provider), options, stop.clone());
+        let task = tokio::spawn(async move { run.await.expect("the options are sound") });
+        self.running = Some(Running { task, stop });
+    }
+
+    /// Ends the kubelets and all other stand-ins for good, so that a long time passes in few steps. Nodes
+    /// stay as they are: nobody is left who would miss a heartbeat.
+    pub fn end_stand_ins(&mut self) {
+        self.stand_ins = None;
+    }
+
+    /// A provider as the program makes it, which has seen nothing yet.
+    fn provider(&self, switch: &KillSwitch, stop: &CancellationToken) -> Provider {
+        let cloud = Cloud::built_in(&cloud_config::PUBLIC).expect("the public cloud is known");
+        let transport = Transport::in_process(switch.wire(self.azure.router()));
+        let since_1970 = Duration::try_from(self.kubernetes.now().as_duration()).expect("it is after 1970");
+        let clock = arm::Clock::following_tokio(since_1970);
+        let azure_json = self.shape.azure_json("", "secret").to_string();
+        let config = cloud_config::CloudConfig::parse(&azure_json).expect("azure.json is sound");
+        let client = arm::Client::builder(cloud, transport, Credential::fixed("token"))
+            .configure(&config)
+            .clock(clock.clone())
+            .build();
+        let region_zones = self.azure.options().zones.clone();
+        let cluster = Cluster { config, name: CLUSTER.to_owned(), region_zones };
+        let options = provider::Options { clock, stop: stop.child_token(), ..Default::default() };
+        Provider::new(cluster, client, ClusterState::default(), options)
+    }
+
+    /// Kills the controllers where they stand, as `kill -9` would: nothing is finished, released or sent.
+    pub async fn kill(&mut self) {
+        let mut running = self.running.take().expect("the controllers are running");
+        running.task.abort();
+        // The error says that it was aborted.
+        let ended = (&mut running.task).await;
+        assert!(ended.is_err_and(|error| error.is_cancelled()), "the controllers had ended by themselves");
+    }
+
+    /// Stops the controllers in good order.
+    pub async fn stop(&mut self) {
+        let mut running = self.running.take().expect("the controllers are running");
+        running.stop.cancel();
+        (&mut running.task).await.expect("the controllers end well");
+    }
+
+    /// Kills the controllers and starts new ones, which know nothing.
+    pub async fn restart(&mut self) {
+        self.kill().await;
+        self.start();
+    }
+
+    /// Waits on virtual time until nothing happens any more: no write at Azure, no running operation, no
+    /// change of a Service or of the set of nodes, for longer than the longest back-off.
+    pub async fn settle(&self) {
+        let begin = Instant::now();
+        let mut quiet_since = begin;
+        let mut seen = self.signs();
+        while quiet_since.elapsed() < QUIET {
+            assert!(begin.elapsed() < PATIENCE, "the world does not come to rest: {seen:?}");
+            if let Some(running) = &self.running {
+                assert!(!running.task.is_finished(), "the controllers have ended");
+            }
+            tokio::time::sleep(LOOK).await;
+            let now = self.signs();
+            if now != seen || self.azure.running_operations() > 0 {
+                (seen, quiet_since) = (now, Instant::now());
+            }
+        }
+    }
+
+    /// What changes whenever something of interest happens.
+    fn signs(&self) -> (u64, u64, Vec<u64>, usize) {
+        let counts = self.azure.journal_after(u64::MAX).counts;
+        let services = self.kubernetes.list("Service").iter().map(|service| service.version()).collect();
+        (counts.writes, counts.deletes, services, self.kubernetes.list("Node").len())
+    }
+
+    /// Waits on virtual time until something is true, looking every second; fails after `patience`.
+    pub async fn until(&self, what: &str, patience: Duration, mut holds: impl FnMut(&Self) -> bool) {
+        let begin = Instant::now();
+        while !holds(self) {
+            assert!(begin.elapsed() < patience, "not within {patience:?}: {what}");
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+    }
+
+    /// Creates a Service, and its namespace where there is none.
+    pub fn create(&self, service: ServiceBuilder) {
+        let manifest = service.manifest();
+        let namespace = manifest["metadata"]["namespace"].as_str().expect("it has a namespace");
+        if self.kubernetes.get("Namespace", "", namespace).is_none() {
+            let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
+            self.kubernetes.create(namespace).expect("the namespace can be created");
+        }
+        self.kubernetes.create(manifest).expect("the Service is sound");
+    }
+
+    /// Applies manifests, as `kubectl apply --server-side` does.
+    pub async fn apply(&self, text: &str) {
+        let objects = manifests::read("the manifests", text).expect("they are YAML");
+        manifests::apply(&self.client, &objects).await.expect("the API accepts them");
+    }
+
+    /// Merges a patch into a Service.
+    pub fn change(&self, key: &str, patch: &Value) {
+        let (namespace, name) = parts(key);
+        self.kubernetes.merge("Service", namespace, name, patch).expect("the Service can be changed");
+    }
+
+    /// Lets a Service's ready pods be on these nodes alone: takes its selector away and writes its one
+    /// EndpointSlice by hand.
+    pub fn confine_pods(&self, key: &str, nodes: &[String]) {
+        let (namespace, name) = parts(key);
+        self.change(key, &json!({"spec": {"selector": null}}));
+        let endpoints = nodes.iter().enumerate().map(|(number, node)| {
+            json!({"addresses": [format!("10.244.0.{}", number + 1)], "nodeName": node,
+                "conditions": {"ready": true}})
+        });
+        let slice = json!({
+            "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "IPv4",
+            "metadata": {"namespace": namespace, "name": format!("{name}-by-hand"),
+                "labels": {"kubernetes.io/service-name": name}},
+            "endpoints": endpoints.collect::<Vec<_>>(),
+            "ports": [],
+        });
+        self.kubernetes.create(slice).expect("the slice is sound");
+    }
+
+    /// Deletes a Service.
+    pub fn delete(&self, key: &str) {
+        let (namespace, name) = parts(key);
+        self.kubernetes.delete("Service", namespace, name).expect("the Service is there");
+    }
+
+    /// A Service as it is now; null where there is none.
+    pub fn service(&self, key: &str) -> Value {
+        let (namespace, name) = parts(key);
+        self.kubernetes.get("Service", namespace, name).map_or(Value::Null, |object| object.value().clone())
+    }
+
+    /// The addresses of a Service.
+    pub fn addresses(&self, key: &str) -> Vec<IpAddr> {
+        let service = self.service(key);
+        let ingress = service.pointer("/status/loadBalancer/ingress").and_then(Value::as_array);
+        let ips = ingress.into_iter().flatten().filter_map(|entry| entry["ip"].as_str());
+        ips.map(|ip| ip.parse().expect("a status holds addresses")).collect()
+    }
+
+    /// The one address of a Service.
+    pub fn address(&self, key: &str) -> IpAddr {
+        match self.addresses(key)[..] {
+            [address] => address,
+            ref others => panic!("{key} has the addresses {others:?}; its events: {:#?}", self.events(key)),
+        }
+    }
+
+    /// The events on an object in the order of their names, as `Type Reason: message`. `key` is
+    /// `namespace/name`, or a Node's name alone.
+    pub fn events(&self, key: &str) -> Vec<String> {
+        let (namespace, name) = key.split_once('/').unwrap_or(("", key));
+        let events = self.kubernetes.list("Event");
+        let mine = events.iter().filter(|event| {
+            let object = &event["involvedObject"];
+            object["name"] == name && object["namespace"].as_str().unwrap_or_default() == namespace
+        });
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        mine.map(|e| format!("{} {}: {}", text(&e["type"]), text(&e["reason"]), text(&e["message"])))
+            .collect()
+    }
+
+    /// A Node as it is now; null where there is none.
+    pub fn node(&self, name: &str) -> Value {
+        self.kubernetes.get("Node", "", name).map_or(Value::Null, |object| object.value().clone())
+    }
+
+    /// The names of all Nodes, in order.
+    pub fn node_names(&self) -> Vec<String> {
+        self.kubernetes.list("Node").iter().map(|node| node.name().to_owned()).collect()
+    }
+
+    /// The keys of a Node's taints.
+    pub fn taints(&self, name: &str) -> Vec<String> {
+        let node = self.node(name);
+        let taints = node.pointer("/spec/taints").and_then(Value::as_array);
+        let keys = taints.into_iter().flatten().filter_map(|taint| taint["key"].as_str());
+        keys.map(str::to_owned).collect()
+    }
+
+    /// The id of a network resource of the cluster's group, by its type's last part and its name.
+    pub fn network(&self, kind: &str, name: &str) -> ResourceId {
+        self.shape.group().resource("Microsoft.Network", kind, name)
+    }
+
+    /// The id of the cluster's public load balancer.
+    pub fn load_balancer(&self) -> ResourceId {
+        self.network("loadBalancers", CLUSTER)
+    }
+
+    /// The id of the security group that guards the nodes' subnet.
+    pub fn security_group(&self) -> ResourceId {
+        self.network("networkSecurityGroups", &self.shape.security_group)
+    }
+
+    /// The id of the first scale set.
+    pub fn scale_set(&self) -> ResourceId {
+        let pool = self.shape.pools.first().expect("there is a pool");
+        self.shape.scale_set(&pool.name)
+    }
+
+    /// A machine's id, by its node's name.
+    pub fn machine(&self, node: &str) -> ResourceId {
+        let machines = self.azure.documents_of_type(crate::types::INSTANCES);
+        let machine = machines.iter().find(|machine| {
+            let name = machine.pointer("/properties/osProfile/computerName").and_then(Value::as_str);
+            name.is_some_and(|name| name.eq_ignore_ascii_case(node))
+        });
+        let id = machine.and_then(|machine| machine["id"].as_str()).expect("the machine is there");
+        id.parse().expect("documents have ids")
+    }
+}
+
+fn parts(key: &str) -> (&str, &str) {
+    key.split_once('/').expect("a Service is called namespace/name")
+}

@@ -1,0 +1,8 @@
+//! The controllers, the provider and both simulators together, on virtual time.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod bad_days;
+mod crowd;
+mod kill;
+mod nodes;
+mod services;
