@@ -150,10 +150,9 @@ impl World<'_> {
             .then_some(()))
         })
         .await?;
-        let topology = self.cluster.get("/_cerulean/topology").await?;
-        let text = topology.to_string();
-        for leftover in ["k8s-azure-lb_", "e2e-internal"] {
-            ensure!(!text.contains(leftover), "something is left behind in Azure ({leftover}): {topology:#}");
+        let left = self.cluster.get("/_cerulean/state").await?["resources"].to_string();
+        for leftover in ["k8s-azure-lb_", "/loadBalancers/", "/publicIPAddresses/"] {
+            ensure!(!left.contains(leftover), "something is left behind in Azure: {leftover}...");
         }
         print::line("  ok  deleted: nothing is left behind in Azure");
         Ok(())

@@ -51,7 +51,7 @@ pub fn run(screen: Screen, arguments: Arguments) -> anyhow::Result<()> {
     let done = runtime.block_on(async {
         let stop = signals::stop_token()?;
         let play = async {
-            let mut stage = Stage::set(screen, directory.path(), writes, &stop).await?;
+            let mut stage = Stage::set(screen, directory.path(), writes).await?;
             let services = acts::apply(&mut stage, &manifests).await?;
             if arguments.manifests.is_empty() {
                 acts::lose_a_node(&mut stage).await?;

@@ -44,12 +44,7 @@ pub struct Stage {
 
 impl Stage {
     /// Starts everything and waits for the nodes.
-    pub async fn set(
-        screen: Screen,
-        directory: &Path,
-        writes: Writes,
-        stop: &CancellationToken,
-    ) -> anyhow::Result<Self> {
+    pub async fn set(screen: Screen, directory: &Path, writes: Writes) -> anyhow::Result<Self> {
         screen.heading("A cluster on Azure, in this process");
         let shape = Shape::default();
         let options = HostedOptions {
@@ -63,7 +58,7 @@ impl Stage {
             now: clock::now(),
         };
         // Two tokens: the manager says goodbye to a Kubernetes that still listens.
-        let (stop, stop_manager) = (stop.child_token(), stop.child_token());
+        let (stop, stop_manager) = (CancellationToken::new(), CancellationToken::new());
         let cluster = HostedCluster::start(options, &stop).await?;
         let manager = run::run(command_line(&cluster)?, surroundings(&cluster)?, stop_manager.clone());
         let manager = tokio::spawn(manager);

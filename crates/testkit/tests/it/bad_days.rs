@@ -7,9 +7,9 @@ use testkit::{AzureState, World, service};
 
 const SERVICES: [&str; 3] = ["shop/a", "shop/b", "shop/c"];
 
-/// LB-358: a write that others came before is answered with 412; it is read and planned again.
+/// LB-047: a write that others came before is answered with 412; it is read and planned again.
 #[tokio::test(start_paused = true)]
-async fn lb_358_a_foreign_write_between_our_read_and_write_is_kept() {
+async fn lb_047_a_foreign_write_between_our_read_and_write_is_kept() {
     let world = World::builder().start().await;
     world.create(service("shop/one"));
     world.settle().await;
