@@ -89,7 +89,8 @@ pub async fn run(
     };
     let elector = Elector::new(client, config, controllers::Clock::system(), meter)?;
     let check = elector.health_check();
-    health.add_to_readiness(&check.name().to_owned(), Arc::new(move || check.check()));
+    let name = check.name().to_owned();
+    health.add_to_readiness(&name, Arc::new(move || check.check()));
     elector.run(stop, lead).await?.transpose()?;
     Ok(None)
 }

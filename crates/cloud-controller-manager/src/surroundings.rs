@@ -4,10 +4,13 @@
 use std::fmt;
 use std::sync::Arc;
 
+/// Tells one environment variable.
+type Variables = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
 /// Environment variables and the way to the network.
 #[derive(Clone)]
 pub struct Surroundings {
-    variable: Arc<dyn Fn(&str) -> Option<String> + Send + Sync>,
+    variable: Variables,
     /// PEM texts of certificate authorities to trust besides the system's.
     pub extra_roots: Vec<String>,
     /// Where requests to a host go instead, such as those to the instance metadata service.

@@ -46,7 +46,7 @@ pub async fn run(
 ) -> anyhow::Result<()> {
     let mut manager = manager::start(binaries, directory, &cluster, "manager-1")?;
     let world = World { cluster, real };
-    let first = world.from_nothing_to_traffic(directory, &mut manager).await;
+    let first = world.until_traffic_flows(directory, &mut manager).await;
     first.map_err(|problem| with_words(problem, &[&manager, &world.cluster.program]))?;
 
     let stopped = manager.terminate(Duration::from_secs(30)).await?;
@@ -58,7 +58,7 @@ pub async fn run(
     print::line("  ok  SIGTERM: the controller manager stopped in good order");
 
     let mut manager = manager::start(binaries, directory, &world.cluster, "manager-2")?;
-    let second = world.from_restart_to_nothing(&mut manager).await;
+    let second = world.restart_until_nothing_is_left(&mut manager).await;
     second.map_err(|problem| with_words(problem, &[&manager, &world.cluster.program]))
 }
 
@@ -68,7 +68,7 @@ struct World<'a> {
 }
 
 impl World<'_> {
-    async fn from_nothing_to_traffic(&self, directory: &Path, manager: &mut Program) -> anyhow::Result<()> {
+    async fn until_traffic_flows(&self, directory: &Path, manager: &mut Program) -> anyhow::Result<()> {
         let nodes = self
             .until("three nodes are initialised", manager, async || self.initialised_nodes(3).await)
             .await?;
@@ -126,7 +126,7 @@ impl World<'_> {
         .await
     }
 
-    async fn from_restart_to_nothing(&self, manager: &mut Program) -> anyhow::Result<()> {
+    async fn restart_until_nothing_is_left(&self, manager: &mut Program) -> anyhow::Result<()> {
         let (writes, reads) = (self.calls(&["writes", "deletes"]).await?, self.calls(&["reads"]).await?);
         self.until("the restarted manager has looked at Azure", manager, async || {
             // Load balancers, addresses, security group, scale sets and instances: five lists at least.
