@@ -2,8 +2,8 @@
 //! (`spec/config-and-cli.md` section 4), and `--dry-run`.
 //!
 //! Flags without an effect here stay accepted, because charts and managed clusters pass them; they stand
-//! in [`ACCEPTED`], each with the reason. A flag that asks for something that this release does not do is
-//! refused by [`Flags::problems`] with a remedy: silence would be worse.
+//! in the table of accepted flags, each with the reason. A flag that asks for something that this release does not do is
+//! refused by [`CommandLine::problems`] with a remedy: silence would be worse.
 
 use std::net::IpAddr;
 use std::time::Duration;
