@@ -6,12 +6,14 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use cloud_controller_manager::surroundings::Surroundings;
 use cloud_controller_manager::{azure, settings};
+use k8s::api::api::core::v1::Namespace;
 use k8s::{Node, Service};
 use kube::api::ListParams;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
 use planner::Cluster;
 use provider::{ClusterState, Provider};
+use serde_json::Value;
 use simulated_cluster::manifests;
 use tokio_util::sync::CancellationToken;
 
@@ -67,7 +69,7 @@ async fn list(arguments: &Arguments, state: &ClusterState) -> anyhow::Result<()>
     for service in Api::<Service>::all(client.clone()).list(&everything).await?.items {
         state.apply_service(Arc::new(service));
     }
-    for node in Api::<Node>::all(client).list(&everything).await?.items {
+    for node in Api::<Node>::all(client.clone()).list(&everything).await?.items {
         state.apply_node(Arc::new(node));
     }
     for path in &arguments.manifests {
@@ -75,18 +77,24 @@ async fn list(arguments: &Arguments, state: &ClusterState) -> anyhow::Result<()>
         let text = std::fs::read_to_string(path).with_context(|| name.clone())?;
         for object in manifests::read(&name, &text)?.into_iter().filter(|object| object["kind"] == "Service")
         {
-            let mut service: Service = serde_json::from_value(object).with_context(|| name.clone())?;
-            service.metadata.namespace.get_or_insert_with(|| "default".to_owned());
-            let known = state.service(&service.key());
-            // Names in Azure follow from the UID, which only the cluster gives; a Service that is not there
-            // yet is planned under one that shows as such.
-            service.metadata.uid = known
-                .and_then(|known| known.metadata.uid.clone())
-                .or_else(|| Some("00000000-not-0000-yet0-applied00000".to_owned()));
-            state.apply_service(Arc::new(service));
+            state.apply_service(Arc::new(preview(&client, object).await.with_context(|| name.clone())?));
         }
     }
     state.services_are_synced();
     state.nodes_are_synced();
     Ok(())
+}
+
+/// A Service as the cluster would have it: names in Azure follow from the UID, and probes from node ports,
+/// which only the cluster gives. One whose namespace is yet to come is previewed in `default`.
+async fn preview(client: &Client, mut object: Value) -> anyhow::Result<Service> {
+    let namespace = object["metadata"]["namespace"].as_str().unwrap_or("default").to_owned();
+    let known = Api::<Namespace>::all(client.clone()).get_opt(&namespace).await?.is_some();
+    if !known {
+        object["metadata"]["namespace"] = "default".into();
+    }
+    let previewed = serde_json::to_value(manifests::preview(client, &object).await?)?;
+    let mut service: Service = serde_json::from_value(previewed)?;
+    service.metadata.namespace = Some(namespace);
+    Ok(service)
 }

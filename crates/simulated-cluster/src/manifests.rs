@@ -69,24 +69,37 @@ pub fn read(source_name: &str, text: &str) -> Result<Vec<Value>, ManifestError> 
 /// # Errors
 /// The first object that the API refuses; earlier ones stay applied.
 pub async fn apply(client: &Client, objects: &[Value]) -> Result<Vec<DynamicObject>, ManifestError> {
+    let how = PatchParams::apply(FIELD_MANAGER).force();
     let mut applied = Vec::with_capacity(objects.len());
     for object in objects {
-        let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-        let (kind, name) = (text("/kind"), text("/metadata/name"));
-        let refused = |source: kube::Error| ManifestError::Apply {
-            object: format!("{kind} {name}"),
-            source: Box::new(source),
-        };
-        let (resource, scope) = resource_of(client, text("/apiVersion"), kind).await.map_err(refused)?;
-        let api: Api<DynamicObject> = match (scope, text("/metadata/namespace")) {
-            (Scope::Cluster, _) => Api::all_with(client.clone(), &resource),
-            (Scope::Namespaced, "") => Api::namespaced_with(client.clone(), "default", &resource),
-            (Scope::Namespaced, namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
-        };
-        let how = PatchParams::apply(FIELD_MANAGER).force();
-        applied.push(api.patch(name, &how, &Patch::Apply(object)).await.map_err(refused)?);
+        applied.push(send(client, object, &how).await?);
     }
     Ok(applied)
+}
+
+/// The object as the API would have it after it was applied: with defaults, allocated ports and a UID.
+/// Nothing is stored.
+///
+/// # Errors
+/// The API refuses the object.
+pub async fn preview(client: &Client, object: &Value) -> Result<DynamicObject, ManifestError> {
+    send(client, object, &PatchParams::apply(FIELD_MANAGER).force().dry_run()).await
+}
+
+async fn send(client: &Client, object: &Value, how: &PatchParams) -> Result<DynamicObject, ManifestError> {
+    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    let (kind, name) = (text("/kind"), text("/metadata/name"));
+    let refused = |source: kube::Error| ManifestError::Apply {
+        object: format!("{kind} {name}"),
+        source: Box::new(source),
+    };
+    let (resource, scope) = resource_of(client, text("/apiVersion"), kind).await.map_err(refused)?;
+    let api: Api<DynamicObject> = match (scope, text("/metadata/namespace")) {
+        (Scope::Cluster, _) => Api::all_with(client.clone(), &resource),
+        (Scope::Namespaced, "") => Api::namespaced_with(client.clone(), "default", &resource),
+        (Scope::Namespaced, namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
+    };
+    api.patch(name, how, &Patch::Apply(object)).await.map_err(refused)
 }
 
 async fn resource_of(client: &Client, api_version: &str, kind: &str) -> kube::Result<(ApiResource, Scope)> {
