@@ -62,6 +62,7 @@ async fn built_in_clouds_ask_nobody() {
     assert_eq!(journal.lock().len(), 0);
 }
 
+/// NODE-154.
 #[tokio::test(start_paused = true)]
 async fn node_154_the_description_overrides_the_built_in_cloud() {
     let (transport, journal) = azure(|_, _| reply(200, two_clouds()));

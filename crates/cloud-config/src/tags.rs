@@ -73,6 +73,7 @@ mod tests {
         pairs.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect()
     }
 
+    /// LB-334.
     #[test]
     fn lb_334_pieces_that_are_no_pair_are_ignored_and_null_keeps_its_spaces() {
         let (parsed, ignored) = parse_tags("a=b, c = d ,e,f=g=h, x= null");
@@ -80,6 +81,7 @@ mod tests {
         assert_eq!(ignored, ["e", "f=g=h"]);
     }
 
+    /// NODE-145.
     #[test]
     fn node_145_tag_strings() {
         for (text, expected) in [

@@ -168,6 +168,7 @@ fn a_secret_is_laid_over_a_file() {
     assert_eq!(merged.location, "a", "null changes nothing");
 }
 
+/// LB-168, NODE-144.
 #[test]
 fn lb_168_node_144_outbound_snat_needs_the_standard_sku() {
     for sku in ["basic", "Basic", "service"] {
@@ -182,6 +183,7 @@ fn lb_168_node_144_outbound_snat_needs_the_standard_sku() {
     assert!(parse("disableOutboundSNAT: true").disable_outbound_snat);
 }
 
+/// LB-220, NODE-143.
 #[test]
 fn lb_220_node_143_several_load_balancers_must_be_told_apart() {
     let entries = |pool: &str, entries: &str| {
@@ -218,6 +220,7 @@ fn lb_220_node_143_several_load_balancers_must_be_told_apart() {
     assert!(!parse(&basic).uses_multiple_standard_load_balancers());
 }
 
+/// LB-338, NODE-142.
 #[test]
 fn lb_338_node_142_the_service_gateway_is_all_or_nothing() {
     let document = |gateway: bool, pods: bool, service: bool| {
@@ -248,6 +251,7 @@ fn lb_338_node_142_the_service_gateway_is_all_or_nothing() {
     assert!(!problems(&format!("{all}{multiple}")).is_empty());
 }
 
+/// NODE-139, NODE-140, NODE-141.
 #[test]
 fn node_139_140_141_other_contradictions() {
     let found = problems("vmType: standard\ndisableAvailabilitySetNodes: true\n");
@@ -281,6 +285,7 @@ fn all_problems_come_at_once_on_one_line() {
     }
 }
 
+/// LB-337, NODE-145.
 #[test]
 fn lb_337_node_145_a_map_of_tags_wins_over_the_text() {
     let config = parse("tags: A=1,keep=x\ntagsMap: {a: 2, number: 7, empty: , 'with,comma': 'k=v'}\n");

@@ -241,6 +241,7 @@ mod tests {
         assert_eq!(stored(&state), ["b"]);
     }
 
+    /// NODE-089.
     #[test]
     fn node_089_labels_are_no_work_and_annotations_are() {
         let mut index = ServiceIndex::new(ClusterState::default());
@@ -270,6 +271,7 @@ mod tests {
         .unwrap()
     }
 
+    /// NODE-087.
     #[test]
     fn node_087_the_node_set_changes_by_adding_removing_and_initialising() {
         let state = ClusterState::default();

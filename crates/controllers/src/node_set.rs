@@ -115,6 +115,7 @@ mod tests {
 
     const EXCLUDE: &str = names::LABEL_EXCLUDE_FROM_LOAD_BALANCERS;
 
+    /// NODE-088.
     #[test]
     fn node_088_members_of_load_balancers() {
         let rows = [
@@ -150,6 +151,7 @@ mod tests {
         }
     }
 
+    /// NODE-087.
     #[test]
     fn node_087_changes_that_call_for_a_look_at_all_load_balancers() {
         let old = node(json!({}), json!({}));

@@ -365,6 +365,7 @@ mod tests {
         }
     }
 
+    /// LB-041.
     #[test]
     fn lb_041_when_another_program_has_held_it() {
         for (annotations, expected) in [

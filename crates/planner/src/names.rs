@@ -121,6 +121,7 @@ mod tests {
         Naming { base: BASE, subnet, dual_stack }
     }
 
+    /// LB-001.
     #[test]
     fn lb_001_the_base_name_is_32_characters_of_the_uid() {
         assert_eq!(base_name(UID).as_deref(), Some(BASE));
@@ -129,6 +130,7 @@ mod tests {
         assert_eq!(base_name("--"), None);
     }
 
+    /// LB-002.
     #[test]
     fn lb_002_frontends_carry_the_subnet_of_internal_services() {
         let single = naming(Some("shortsubnet"), false);
@@ -138,6 +140,7 @@ mod tests {
         assert_eq!(naming(None, false).frontend(Family::V4), BASE);
     }
 
+    /// LB-003.
     #[test]
     fn lb_003_a_cut_frontend_ends_in_an_underscore_where_a_letter_is_missing() {
         for last in ["1", "-"] {
@@ -151,6 +154,7 @@ mod tests {
         }
     }
 
+    /// LB-004.
     #[test]
     fn lb_004_a_cut_frontend_keeps_a_letter_or_underscore() {
         for last in ["x", "_"] {
@@ -162,6 +166,7 @@ mod tests {
         assert_eq!(naming(Some(&fits), false).frontend(Family::V4), format!("{BASE}-{fits}"), "not cut");
     }
 
+    /// LB-006.
     #[test]
     fn lb_006_rules_cut_the_subnet_and_keep_protocol_and_port() {
         let subnet = "averylonnnngggnnnnnnnnnnnnnnnnnnnnnngggggggggggggggggggggggggggg";
@@ -182,6 +187,7 @@ mod tests {
         assert_eq!(naming(None, true).rule("UDP", 53, Family::V6), format!("{BASE}-UDP-53-IPv6"));
     }
 
+    /// LB-009, LB-010.
     #[test]
     fn lb_009_lb_010_public_ips_are_named_after_cluster_service_and_prefix() {
         let naming = Naming { base: "auid", subnet: None, dual_stack: true };

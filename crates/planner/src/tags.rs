@@ -55,6 +55,7 @@ mod tests {
         prefixes.iter().map(|prefix| (*prefix).to_owned()).collect()
     }
 
+    /// LB-335.
     #[test]
     fn lb_335_tags_are_added_and_changed_and_others_stay() {
         let mut current = Some(tags(&[("a", "b"), ("c", "d")]));
@@ -64,6 +65,7 @@ mod tests {
         assert!(reconcile(&mut current, &tags(&[("a", "x"), ("y", "z")]), &[]).is_empty());
     }
 
+    /// LB-336.
     #[test]
     fn lb_336_system_tags_turn_removal_on_and_protect_by_prefix() {
         let desired = tags(&[("a", "x"), ("y", "z")]);

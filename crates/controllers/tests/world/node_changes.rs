@@ -3,6 +3,7 @@ use serde_json::json;
 use crate::cloud::{Call, retry};
 use crate::world::{World, seconds};
 
+/// NODE-087.
 #[tokio::test(start_paused = true)]
 async fn node_087_load_balancers_follow_real_changes_of_the_node_set_only() {
     let mut world = World::new();

@@ -171,6 +171,7 @@ async fn a_controller_that_is_off_does_nothing() {
     assert_eq!(world.cloud.calls(), []);
 }
 
+/// NODE-085.
 #[tokio::test(start_paused = true)]
 async fn node_085_a_node_that_is_shut_down_is_tainted_until_it_is_ready() {
     let mut world = World::new();
@@ -193,6 +194,7 @@ async fn node_085_a_node_that_is_shut_down_is_tainted_until_it_is_ready() {
     assert!(world.kubernetes.requests("patch", "nodes") - patches <= 4, "no write without a difference");
 }
 
+/// LB-362.
 #[tokio::test(start_paused = true)]
 async fn lb_362_an_operators_out_of_service_taint_stays() {
     let mut world = World::new();
@@ -206,6 +208,7 @@ async fn lb_362_an_operators_out_of_service_taint_stays() {
     assert_eq!(world.kubernetes.requests("patch", "nodes"), 0);
 }
 
+/// NODE-086.
 #[tokio::test(start_paused = true)]
 async fn node_086_a_node_without_a_machine_is_deleted_and_a_failure_is_told() {
     let mut world = World::new();

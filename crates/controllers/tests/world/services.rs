@@ -125,6 +125,7 @@ async fn deleting_removes_the_load_balancer_and_then_the_service() {
     assert_eq!(world.cloud.deletes(), 1);
 }
 
+/// NODE-090.
 #[tokio::test(start_paused = true)]
 async fn node_090_deleting_a_service_without_a_load_balancer_only_removes_the_finalizer() {
     let mut world = World::new();
@@ -155,6 +156,7 @@ async fn another_type_cleans_up_and_clears_the_status() {
     assert_eq!(world.get("web")["metadata"]["finalizers"].as_array().unwrap().len(), 2);
 }
 
+/// NODE-089.
 #[tokio::test(start_paused = true)]
 async fn node_089_changes_that_matter_are_applied_and_others_are_not() {
     let mut world = World::new();
@@ -217,6 +219,7 @@ async fn failures_back_off_and_a_wait_that_azure_names_is_kept() {
     assert_eq!(world.count_of("web", "SyncLoadBalancerFailed"), 5);
 }
 
+/// LB-333.
 #[tokio::test(start_paused = true)]
 async fn lb_333_without_an_address_the_status_stays_and_it_is_tried_again() {
     let mut world = World::new();
@@ -277,6 +280,7 @@ async fn a_service_deleted_by_force_leaves_nothing_behind() {
     assert_eq!(world.reasons("web").last().unwrap(), "DeletedLoadBalancer");
 }
 
+/// LB-045.
 #[tokio::test(start_paused = true)]
 async fn lb_045_a_deletion_that_is_repeated_asks_for_no_second_one() {
     let mut world = World::new();

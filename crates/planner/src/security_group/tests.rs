@@ -104,6 +104,7 @@ fn web() -> Svc {
     svc("test1").tcp(80).tcp(443).udp(53).published(&["20.0.0.1"])
 }
 
+/// LB-270, LB-271.
 #[test]
 fn lb_270_lb_271_one_rule_a_protocol_and_no_second_write() {
     let service = web();
@@ -125,6 +126,7 @@ fn lb_270_lb_271_one_rule_a_protocol_and_no_second_write() {
     assert_eq!(again, SecurityGroupPlan::default());
 }
 
+/// LB-272.
 #[test]
 fn lb_272_services_with_equal_content_share_rules() {
     let (a, b) = (web(), svc("test2").tcp(80).tcp(443).udp(53).published(&["20.0.0.2"]));
@@ -148,6 +150,7 @@ fn lb_272_services_with_equal_content_share_rules() {
     );
 }
 
+/// LB-273, LB-274, LB-289.
 #[test]
 fn lb_273_lb_274_lb_289_internal_services_need_rules_only_for_ranges() {
     assert_eq!(rules_of(&svc("test1").tcp(80).internal()), Vec::<String>::new());
@@ -158,6 +161,7 @@ fn lb_273_lb_274_lb_289_internal_services_need_rules_only_for_ranges() {
     assert!(sctp[0].ends_with("Allow * 0.0.0.0/0 -> 20.0.0.1 9000"), "{sctp:?}");
 }
 
+/// LB-275, LB-276.
 #[test]
 fn lb_275_lb_276_ranges_replace_the_internet_and_are_merged() {
     let one = rules_of(&svc("test1").tcp(80).ranges(&["10.0.0.0/24"]));
@@ -168,6 +172,7 @@ fn lb_275_lb_276_ranges_replace_the_internet_and_are_merged() {
     assert_eq!(merged, [expected]);
 }
 
+/// LB-277, LB-278.
 #[test]
 fn lb_277_lb_278_service_tags_come_before_ranges() {
     let tags = svc("test1").tcp(443).annotate("azure-allowed-service-tags", "foo, bar");
@@ -202,6 +207,7 @@ fn names_carry_the_hash_of_protocol_sources_and_ports() {
     }
 }
 
+/// LB-279, LB-280.
 #[test]
 fn lb_279_lb_280_deny_all_needs_a_range() {
     let deny = svc("test1").tcp(80).annotate("azure-deny-all-except-load-balancer-source-ranges", "TRUE");
@@ -211,6 +217,7 @@ fn lb_279_lb_280_deny_all_needs_a_range() {
     assert_eq!(rules_of(&deny).len(), 1);
 }
 
+/// LB-281, LB-296.
 #[test]
 fn lb_281_lb_296_an_invalid_range_denies_all_and_is_told() {
     let group = security_group(json!([]));
@@ -231,6 +238,7 @@ fn lb_281_lb_296_an_invalid_range_denies_all_and_is_told() {
     assert_eq!(planned.notices[0].reason, "ConflictConfiguration");
 }
 
+/// LB-282, LB-283, LB-284.
 #[test]
 fn lb_282_lb_283_lb_284_contradictions_are_refused_and_never_block_deletion() {
     let both = svc("test1")
@@ -256,6 +264,7 @@ fn lb_282_lb_283_lb_284_contradictions_are_refused_and_never_block_deletion() {
     assert_eq!(told(&after(&group, &planned)), Vec::<String>::new());
 }
 
+/// LB-285, LB-286.
 #[test]
 fn lb_285_lb_286_without_floating_ip_nodes_are_the_destinations() {
     let service = svc("test1").tcp(80).annotate("azure-disable-load-balancer-floating-ip", "true");
@@ -300,6 +309,7 @@ fn node_destinations_of_others_are_kept() {
     assert_eq!(told(&without_a), told(&group)[1..]);
 }
 
+/// LB-287.
 #[test]
 fn lb_287_the_break_glass_annotation_removes_rules_and_adds_none() {
     let service = web().annotate("azure-disable-load-balancer-nsg-rule", "true");
@@ -319,6 +329,7 @@ fn lb_287_the_break_glass_annotation_removes_rules_and_adds_none() {
     );
 }
 
+/// LB-288.
 #[test]
 fn lb_288_ports_of_those_who_share_the_address_are_kept() {
     let a = svc("a1").tcp(80).tcp(443).published(&["20.0.0.1"]);
@@ -338,6 +349,7 @@ fn lb_288_ports_of_those_who_share_the_address_are_kept() {
     );
 }
 
+/// LB-290.
 #[test]
 fn lb_290_dual_stack_has_rules_for_each_family() {
     let service = svc("test1").tcp(80).dual();
@@ -362,6 +374,7 @@ fn lb_290_dual_stack_has_rules_for_each_family() {
     assert_eq!(told(&after(&group, &planned)).len(), 1);
 }
 
+/// LB-291, LB-292, LB-293.
 #[test]
 fn lb_291_lb_292_lb_293_foreign_rules_stay_and_leftovers_go() {
     let mut foreign = allow(500, "other", "Tcp", "10.0.0.0/8", &["20.9.9.9"], &["80"]);
@@ -421,6 +434,7 @@ fn recently_programmed_addresses_survive_the_next_plan() {
     assert_eq!(told(&after(&group, &planned)).len(), 1, "this is what would happen without");
 }
 
+/// LB-294.
 #[test]
 fn lb_294_limits_refuse_the_service_that_would_pass_them() {
     let foreign: Vec<Value> = (0..999)
@@ -443,6 +457,7 @@ fn lb_294_limits_refuse_the_service_that_would_pass_them() {
     assert_eq!(planned.step, None);
 }
 
+/// LB-297.
 #[test]
 fn lb_297_deny_all_stays_for_those_who_share_the_address() {
     let a = svc("a1")
@@ -460,12 +475,14 @@ fn lb_297_deny_all_stays_for_those_who_share_the_address() {
     assert_eq!(told(&gone).len(), 1, "{:?}", told(&gone));
 }
 
+/// LB-298.
 #[test]
 fn lb_298_an_empty_list_of_service_tags_is_none() {
     let rules = rules_of(&svc("test1").tcp(80).annotate("azure-allowed-service-tags", " "));
     assert!(rules[0].contains("Internet"), "{rules:?}");
 }
 
+/// LB-299.
 #[test]
 fn lb_299_configured_tags_are_written() {
     let cluster = cluster_with(json!({"tags": "team=net"}));

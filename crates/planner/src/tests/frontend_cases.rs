@@ -42,6 +42,7 @@ fn with(azure: &mut Azure, change: impl FnOnce(&mut Value)) {
     azure.observed.load_balancers[0] = serde_json::from_value(document).unwrap();
 }
 
+/// LB-012, LB-013, LB-018.
 #[test]
 fn lb_012_lb_013_lb_018_names_of_load_balancers() {
     let plain = cluster();
@@ -56,6 +57,7 @@ fn lb_012_lb_013_lb_018_names_of_load_balancers() {
     assert_eq!(*mode.intent(&plain), *web().intent(&plain));
 }
 
+/// LB-024.
 #[test]
 fn lb_024_a_configured_name_is_found_and_foreign_rules_are_kept() {
     let cluster = cluster_with(json!({"loadBalancerName": "custom"}));
@@ -75,6 +77,7 @@ fn lb_024_a_configured_name_is_found_and_foreign_rules_are_kept() {
     assert_eq!(rule_names(load_balancer_of(step)), ["atest1-TCP-80", "foreign", "atest1-TCP-443"]);
 }
 
+/// LB-007, LB-008.
 #[test]
 fn lb_007_lb_008_names_by_family() {
     let names = |azure: &Azure| {
@@ -99,6 +102,7 @@ fn lb_007_lb_008_names_by_family() {
     );
 }
 
+/// LB-005, LB-060.
 #[test]
 fn lb_005_lb_060_a_new_external_frontend() {
     // The subnet annotation is for internal Services.
@@ -109,6 +113,7 @@ fn lb_005_lb_060_a_new_external_frontend() {
     assert_eq!(frontend.get("zones"), None);
 }
 
+/// LB-061, LB-062.
 #[test]
 fn lb_061_lb_062_a_new_internal_frontend() {
     let azure = Azure::new();
@@ -129,6 +134,7 @@ fn lb_061_lb_062_a_new_internal_frontend() {
     }
 }
 
+/// LB-063, LB-064.
 #[test]
 fn lb_063_lb_064_a_frontend_that_moves_keeps_its_zones() {
     for zones in [Some(json!(["1"])), None] {
@@ -152,6 +158,7 @@ fn lb_063_lb_064_a_frontend_that_moves_keeps_its_zones() {
     }
 }
 
+/// LB-065, LB-066, LB-067.
 #[test]
 fn lb_065_lb_066_lb_067_requested_private_addresses() {
     let asks = |address: &str| internal().change(|s| s.spec.load_balancer_ip = address.into());
@@ -167,6 +174,7 @@ fn lb_065_lb_066_lb_067_requested_private_addresses() {
     assert_eq!(rule_names(azure.load_balancer(Flavor::Internal).unwrap()), ["atest1-TCP-80"]);
 }
 
+/// LB-068, LB-069.
 #[test]
 fn lb_068_lb_069_the_published_address_is_kept_where_the_subnet_holds_it() {
     let mut azure = Azure::new();
@@ -179,6 +187,7 @@ fn lb_068_lb_069_the_published_address_is_kept_where_the_subnet_holds_it() {
     assert_eq!(frontend["properties"].get("privateIPAddress"), None);
 }
 
+/// LB-070.
 #[test]
 fn lb_070_a_missing_subnet_is_named() {
     let planned =
@@ -187,6 +196,7 @@ fn lb_070_a_missing_subnet_is_named() {
     assert!(planned.plan.is_empty());
 }
 
+/// LB-071, LB-072.
 #[test]
 fn lb_071_lb_072_the_public_ip_changes_in_place() {
     let mut azure = after(&web());
@@ -209,6 +219,7 @@ fn lb_071_lb_072_the_public_ip_changes_in_place() {
     assert!(!writes_lb, "{}", planned.plan);
 }
 
+/// LB-073, LB-074, LB-075.
 #[test]
 fn lb_073_lb_074_lb_075_frontends_that_others_use_stay() {
     let id = cluster().frontend_id(Flavor::External, "atest1");
@@ -243,6 +254,7 @@ fn lb_073_lb_074_lb_075_frontends_that_others_use_stay() {
     assert!(azure.observed.load_balancers.is_empty() && azure.observed.public_ips.is_empty());
 }
 
+/// LB-077, LB-078.
 #[test]
 fn lb_077_lb_078_a_service_that_changes_sides_leaves_nothing_behind() {
     for value in ["true", "True"] {
@@ -259,6 +271,7 @@ fn lb_077_lb_078_a_service_that_changes_sides_leaves_nothing_behind() {
     }
 }
 
+/// LB-079.
 #[test]
 fn lb_079_a_family_that_is_given_up_goes_with_all_its_parts() {
     let mut azure = after(&web().dual());
@@ -271,6 +284,7 @@ fn lb_079_a_family_that_is_given_up_goes_with_all_its_parts() {
     assert_eq!(azure.observed.public_ips.len(), 1);
 }
 
+/// LB-080.
 #[test]
 fn lb_080_machines_leave_before_the_load_balancer_goes() {
     let mut azure = Azure::new();
@@ -299,6 +313,7 @@ fn lb_080_machines_leave_before_the_load_balancer_goes() {
     assert!(azure.observed.load_balancers.is_empty());
 }
 
+/// LB-083.
 #[test]
 fn lb_083_a_load_balancer_with_preconfigured_pools_is_not_deleted() {
     let mut azure = Azure::of(cluster_with(json!({"preConfiguredBackendPoolLoadBalancerTypes": "all"})));
@@ -309,6 +324,7 @@ fn lb_083_a_load_balancer_with_preconfigured_pools_is_not_deleted() {
     assert!(azure.observed.public_ips.is_empty());
 }
 
+/// LB-084.
 #[test]
 fn lb_084_zones_are_kept_family_by_family() {
     let dual = internal().dual();
@@ -367,6 +383,7 @@ fn services_share_a_private_address() {
     assert!(azure.observed.load_balancers.is_empty());
 }
 
+/// LB-332.
 #[test]
 fn lb_332_addresses_for_the_status() {
     let service = web().dual().annotate("azure-additional-public-ips", "1.2.3.4, 5.6.7.8");
@@ -432,6 +449,8 @@ fn one_refused_service_does_not_stop_the_batch() {
 }
 
 /// A public IP that has to be made anew is let go by the load balancer first; three plans later all is well.
+///
+/// LB-123.
 #[test]
 fn lb_123_an_address_in_use_is_let_go_before_it_is_deleted() {
     let mut azure = after(&web());

@@ -20,6 +20,7 @@ fn instance_of(text: &str) -> InstanceName {
     }
 }
 
+/// NODE-070.
 #[test]
 fn node_070_provider_ids() {
     let name = instance_of(&format!("{SET}/virtualMachines/12"));
@@ -51,6 +52,7 @@ fn named(set: &str, prefix: &str) -> ScaleSet {
     model
 }
 
+/// NODE-056, NODE-057, NODE-058.
 #[test]
 fn node_056_node_057_node_058_a_nodes_name_tells_scale_set_and_instance() {
     let set = named("ss", "vmssee6c2");
@@ -68,6 +70,7 @@ fn node_056_node_057_node_058_a_nodes_name_tells_scale_set_and_instance() {
     assert_eq!(instance_id_of_node_name("vmssee6c2é0001", &sets[1]), None, "no character is cut");
 }
 
+/// NODE-035.
 #[test]
 fn node_035_power_states() {
     let with = |codes: &[&str]| {
@@ -118,6 +121,7 @@ fn interfaces_of() -> Vec<NetworkInterface> {
     .unwrap()
 }
 
+/// NODE-052.
 #[test]
 fn node_052_zones_of_instances() {
     let mut machine = instance("vmssee6c2", 0);

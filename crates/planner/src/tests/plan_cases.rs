@@ -39,6 +39,7 @@ fn a_first_plan_reads_like_this() {
     "#);
 }
 
+/// LB-051.
 #[test]
 fn lb_051_a_change_and_a_removal_read_like_this_and_no_change_is_no_write() {
     let mut azure = Azure::new();

@@ -49,6 +49,7 @@ fn set_power(instance: &mut ScaleSetInstance, state: &str) {
     view.statuses = serde_json::from_value(json!([{"code": format!("PowerState/{state}")}])).unwrap();
 }
 
+/// LB-180.
 #[test]
 fn lb_180_a_new_load_balancer_has_the_pools_of_its_families() {
     let planned = Azure::new().plan(&[svc("test1").tcp(80).dual().arc()], &[]);
@@ -58,6 +59,7 @@ fn lb_180_a_new_load_balancer_has_the_pools_of_its_families() {
     assert_eq!(names, ["testCluster", "testCluster-IPv6"]);
 }
 
+/// LB-182, LB-183.
 #[test]
 fn lb_182_lb_183_a_pool_is_not_emptied_by_exclusions() {
     let (set, mut machines) = scale_set("alpha", 2);
@@ -112,6 +114,7 @@ fn the_one_predicate_for_nodes_in_pools() {
     assert!(eligible(&unready), "health probes see to it");
 }
 
+/// LB-194, LB-195, LB-196.
 #[test]
 fn lb_194_lb_195_lb_196_preconfigured_pools_are_left_alone_unless_they_were_missing() {
     let mut azure = Azure::of(cluster_with(json!({"preConfiguredBackendPoolLoadBalancerTypes": "external"})));
@@ -130,6 +133,7 @@ fn lb_194_lb_195_lb_196_preconfigured_pools_are_left_alone_unless_they_were_miss
     assert_eq!(pools_to_fill(&azure.cluster, Flavor::External, Some(lb), lb), []);
 }
 
+/// LB-197, LB-200.
 #[test]
 fn lb_197_lb_200_machines_that_do_not_run_are_skipped() {
     let nodes = nodes([node("alpha", 0)]);
@@ -144,6 +148,7 @@ fn lb_197_lb_200_machines_that_do_not_run_are_skipped() {
     assert_eq!(plan_instances(&cluster(), &set, &machines, &v4(), &nodes), []);
 }
 
+/// LB-198, LB-199.
 #[test]
 fn lb_198_lb_199_machines_serve_one_pair_of_load_balancers() {
     let nodes = nodes([node("alpha", 0)]);
@@ -166,6 +171,7 @@ fn lb_198_lb_199_machines_serve_one_pair_of_load_balancers() {
     }
 }
 
+/// LB-201.
 #[test]
 fn lb_201_windows_2019_has_no_ipv6_members() {
     let nodes = nodes([node("alpha", 0)]);
@@ -182,6 +188,7 @@ fn lb_201_windows_2019_has_no_ipv6_members() {
     assert_eq!(model.changes.len(), 1);
 }
 
+/// NODE-068.
 #[test]
 fn node_068_instances_are_written_one_by_one_unless_tagged() {
     let (mut set, _) = scale_set("alpha", 0);

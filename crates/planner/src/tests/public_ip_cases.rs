@@ -42,6 +42,7 @@ fn own() -> PublicIpAddress {
     public_ip(&cluster(), "testCluster-atest1", Some("20.0.0.1"), tags("default/test1"))
 }
 
+/// LB-090.
 #[test]
 fn lb_090_a_new_public_ip() {
     let planned = run(&web(), &[]);
@@ -71,6 +72,7 @@ fn lb_090_a_new_public_ip() {
     "#);
 }
 
+/// LB-091.
 #[test]
 fn lb_091_what_the_service_has_and_does_not_want_is_released() {
     let old = |name, ip| public_ip(&cluster(), name, Some(ip), tags("default/test1"));
@@ -84,6 +86,7 @@ fn lb_091_what_the_service_has_and_does_not_want_is_released() {
     assert_eq!(told(&dual.ensure), ["Create testCluster-atest1", "Create testCluster-atest1-IPv6"]);
 }
 
+/// LB-092, LB-093.
 #[test]
 fn lb_092_lb_093_named_public_ips_must_exist_and_are_not_ours() {
     let service = web().annotate("azure-pip-name", "PIP1");
@@ -98,6 +101,7 @@ fn lb_092_lb_093_named_public_ips_must_exist_and_are_not_ours() {
     assert_eq!(removed(&service, &[mine]), []);
 }
 
+/// LB-094, LB-095.
 #[test]
 fn lb_094_lb_095_shared_public_ips_lose_the_name_alone() {
     let pip = public_ip(&cluster(), "pip2", Some("20.0.0.2"), tags("default/test1,default/test2"));
@@ -109,6 +113,7 @@ fn lb_094_lb_095_shared_public_ips_lose_the_name_alone() {
     assert_eq!(told(&planned.release), ["Update pip2"], "not deleted");
 }
 
+/// LB-096, LB-097, LB-098, LB-099.
 #[test]
 fn lb_096_lb_097_lb_098_lb_099_ownership_is_proven_by_tags() {
     let pip = |tags: Value, address: Option<&str>| public_ip(&cluster(), "pip1", address, tags);
@@ -129,6 +134,7 @@ fn lb_096_lb_097_lb_098_lb_099_ownership_is_proven_by_tags() {
     }
 }
 
+/// LB-100.
 #[test]
 fn lb_100_a_second_service_joins_by_address() {
     let pip = public_ip(&cluster(), "pip1", Some("20.0.0.1"), tags("default/test2"));
@@ -145,6 +151,7 @@ fn lb_100_a_second_service_joins_by_address() {
     }
 }
 
+/// LB-101.
 #[test]
 fn lb_101_older_tags_are_read_and_new_ones_written() {
     let old = json!({"service": "default/test1", "kubernetes-cluster-name": "testCluster"});
@@ -157,6 +164,7 @@ fn lb_101_older_tags_are_read_and_new_ones_written() {
     assert!(planned.release.is_empty());
 }
 
+/// LB-102, LB-103, LB-105, LB-106.
 #[test]
 fn lb_102_lb_103_lb_105_lb_106_ip_tags_are_changed_in_place_or_by_replacement() {
     let service = web().annotate("azure-pip-ip-tags", "a=b,c=d=e,f");
@@ -181,6 +189,7 @@ fn lb_102_lb_103_lb_105_lb_106_ip_tags_are_changed_in_place_or_by_replacement() 
     assert_eq!((same.ensure.len(), same.release.len()), (0, 0));
 }
 
+/// LB-107, LB-108, LB-109.
 #[test]
 fn lb_107_lb_108_lb_109_the_dns_label_follows_the_annotation_where_there_is_one() {
     let foo = web().annotate("azure-dns-label-name", "foo");
@@ -198,6 +207,7 @@ fn lb_107_lb_108_lb_109_the_dns_label_follows_the_annotation_where_there_is_one(
     assert_eq!(label(public_ip_of(&run(&foo, &[]).ensure[0])).as_deref(), Some("foo"), "from the start");
 }
 
+/// LB-110, LB-111.
 #[test]
 fn lb_110_lb_111_labels_of_others_are_theirs() {
     let mut shared = tags("default/test2,default/test1");
@@ -216,6 +226,7 @@ fn lb_110_lb_111_labels_of_others_are_theirs() {
     assert_eq!(written.tags, Some(Tags::new()), "user-assigned addresses are not tagged");
 }
 
+/// LB-112.
 #[test]
 fn lb_112_basic_public_ips_become_standard() {
     let mut basic = own();
@@ -237,6 +248,7 @@ fn standard_ipv6_addresses_are_static() {
     assert_eq!(planned.ensure[0].changes, ["allocation Dynamic → Static"]);
 }
 
+/// LB-114.
 #[test]
 fn lb_114_annotated_tags_go_over_configured_ones() {
     let cluster = cluster_with(json!({"tags": "a=b"}));
@@ -248,6 +260,7 @@ fn lb_114_annotated_tags_go_over_configured_ones() {
     assert_eq!(tags.len(), 3);
 }
 
+/// LB-115.
 #[test]
 fn lb_115_addresses_from_a_prefix() {
     let prefix = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Network/publicIPPrefixes/prefix-id";
@@ -258,6 +271,7 @@ fn lb_115_addresses_from_a_prefix() {
     assert!(web().annotate("azure-pip-prefix-id", "no id").refusal().message.contains("no id"));
 }
 
+/// LB-116, LB-117, LB-118.
 #[test]
 fn lb_116_lb_117_lb_118_requested_addresses_must_be_public_addresses() {
     for address in ["10.0.0.1", "100.64.0.1", "168.63.129.16", "127.0.0.1", "::ffff:10.0.0.1"] {
@@ -280,6 +294,7 @@ fn an_address_that_no_public_ip_has_is_named_with_its_group() {
     assert!(!refusal.terminal);
 }
 
+/// LB-120, LB-121.
 #[test]
 fn lb_120_lb_121_a_change_of_group_releases_where_the_address_is() {
     let service = web().annotate("azure-load-balancer-resource-group", " other ");
@@ -298,6 +313,7 @@ fn lb_120_lb_121_a_change_of_group_releases_where_the_address_is() {
     );
 }
 
+/// LB-124.
 #[test]
 fn lb_124_edge_zones_hold_the_address_instead_of_zones() {
     let edge = cluster_with(json!({"extendedLocationName": "edge", "extendedLocationType": "EdgeZone"}));

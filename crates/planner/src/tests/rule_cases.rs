@@ -18,6 +18,7 @@ fn tcp(port: i32) -> ProbeSpec {
     ProbeSpec { protocol: "Tcp", port, path: None, interval: 5, threshold: 2 }
 }
 
+/// LB-130.
 #[test]
 fn lb_130_a_tcp_port() {
     let got = want(&svc("test1").tcp(80));
@@ -57,6 +58,7 @@ fn lb_130_a_tcp_port() {
     "#);
 }
 
+/// LB-131, LB-133.
 #[test]
 fn lb_131_lb_133_udp_has_no_reset_and_no_probe_and_affinity_is_by_source() {
     let got = want(&svc("test1").udp(53).change(|s| s.spec.session_affinity = "ClientIP".into()));
@@ -66,6 +68,7 @@ fn lb_131_lb_133_udp_has_no_reset_and_no_probe_and_affinity_is_by_source() {
     assert!(got.probes.is_empty());
 }
 
+/// LB-132, LB-139.
 #[test]
 fn lb_132_lb_139_sctp_needs_an_internal_load_balancer() {
     let refusal = svc("test1").port("SCTP", 9000).refusal();
@@ -82,6 +85,7 @@ fn lb_132_lb_139_sctp_needs_an_internal_load_balancer() {
     assert_eq!((got.rules.len(), got.rules[0].protocol, got.rules[0].frontend_port), (1, "All", 0));
 }
 
+/// LB-134.
 #[test]
 fn lb_134_the_idle_timeout_is_4_to_100() {
     let key = "azure-load-balancer-tcp-idle-timeout";
@@ -94,6 +98,7 @@ fn lb_134_the_idle_timeout_is_4_to_100() {
     }
 }
 
+/// LB-135.
 #[test]
 fn lb_135_resets_can_be_turned_off() {
     let service = svc("test1").tcp(80);
@@ -105,6 +110,7 @@ fn lb_135_resets_can_be_turned_off() {
     assert_eq!(planned.plan.steps[0].changes, ["rule atest1-TCP-80: TCP reset on → off"]);
 }
 
+/// LB-136, LB-137, LB-138.
 #[test]
 fn lb_136_lb_137_lb_138_ha_ports_are_one_rule_of_internal_services() {
     let service =
@@ -122,6 +128,7 @@ fn lb_136_lb_137_lb_138_ha_ports_are_one_rule_of_internal_services() {
     assert!(!want_of(&cluster(), &v6, Family::V6).rules[0].floating_ip);
 }
 
+/// LB-140.
 #[test]
 fn lb_140_without_floating_ip_traffic_goes_to_node_ports() {
     let service = svc("test1").tcp(80).annotate("azure-disable-load-balancer-floating-ip", "true");
@@ -131,6 +138,7 @@ fn lb_140_without_floating_ip_traffic_goes_to_node_ports() {
     assert!(none.message.contains("allocateLoadBalancerNodePorts"), "{none}");
 }
 
+/// LB-141.
 #[test]
 fn lb_141_azure_cannot_float_internal_ipv6() {
     let service = svc("test1").tcp(80).internal().dual();
@@ -141,6 +149,7 @@ fn lb_141_azure_cannot_float_internal_ipv6() {
     assert_eq!(v6.name, "atest1-TCP-80-IPv6");
 }
 
+/// LB-142, LB-143.
 #[test]
 fn lb_142_lb_143_ports_can_go_without_rule_or_probe() {
     let service = svc("test1").tcp(80).tcp(443);
@@ -152,6 +161,7 @@ fn lb_142_lb_143_ports_can_go_without_rule_or_probe() {
     assert_eq!(got.probes, [("atest1-TCP-443".to_owned(), tcp(10443))]);
 }
 
+/// LB-145, LB-146.
 #[test]
 fn lb_145_lb_146_the_probe_protocol_is_the_ports_own_then_the_application_then_the_services() {
     let app = |protocol: &str| {
@@ -172,6 +182,7 @@ fn lb_145_lb_146_the_probe_protocol_is_the_ports_own_then_the_application_then_t
     assert_eq!(probe(&own_path), ("Http", 10080, Some("/own".into())));
 }
 
+/// LB-147, LB-148, LB-149.
 #[test]
 fn lb_147_lb_148_lb_149_interval_and_threshold_are_bounded() {
     let timing = |interval: &str, count: &str| {
@@ -194,6 +205,7 @@ fn lb_147_lb_148_lb_149_interval_and_threshold_are_bounded() {
     assert_eq!(want(&own).probes[0].1.interval, 6);
 }
 
+/// LB-150, LB-151, LB-152.
 #[test]
 fn lb_150_lb_151_lb_152_the_probe_port_is_a_name_a_service_port_or_a_number() {
     let asked = |value: &str| {
@@ -215,6 +227,7 @@ fn healthz() -> ProbeSpec {
     ProbeSpec { protocol: "Http", port: 34567, path: Some("/healthz".into()), interval: 5, threshold: 2 }
 }
 
+/// LB-153, LB-154, LB-157.
 #[test]
 fn lb_153_lb_154_lb_157_local_services_ask_kube_proxy() {
     let service = svc("test1").tcp(80).tcp(443).udp(53).local(34567);
@@ -225,6 +238,7 @@ fn lb_153_lb_154_lb_157_local_services_ask_kube_proxy() {
     }
 }
 
+/// LB-155.
 #[test]
 fn lb_155_a_local_port_may_choose_its_own_probe() {
     let service = svc("test1").tcp(80).tcp(443).local(34567).annotate("port_80_health-probe_port", "5080");
@@ -241,6 +255,7 @@ fn shared() -> Cluster {
 
 const SHARED: &str = "cluster-service-shared-health-probe";
 
+/// LB-158, LB-159.
 #[test]
 fn lb_158_lb_159_one_probe_serves_all_services_while_one_uses_it() {
     let (a, b) = (svc("a1").tcp(80).udp(53), svc("b1").tcp(443));
@@ -265,6 +280,7 @@ fn lb_158_lb_159_one_probe_serves_all_services_while_one_uses_it() {
     assert_eq!(azure.load_balancer(crate::Flavor::External), None);
 }
 
+/// LB-160, LB-161.
 #[test]
 fn lb_160_lb_161_a_service_that_turns_local_leaves_no_shared_probe() {
     for service in [svc("test1").tcp(80), svc("test1").tcp(80).tcp(443)] {
@@ -287,6 +303,7 @@ fn with_foreign(azure: &mut Azure, kind: &str, member: Value) {
     *lb = serde_json::from_value(document).unwrap();
 }
 
+/// LB-162, LB-163, LB-164.
 #[test]
 fn lb_162_lb_163_lb_164_ports_that_others_took_on_the_frontend_are_refused() {
     let frontend = json!({"id": cluster().frontend_id(crate::Flavor::External, "atest1")});
@@ -321,6 +338,7 @@ fn lb_162_lb_163_lb_164_ports_that_others_took_on_the_frontend_are_refused() {
     }
 }
 
+/// LB-165.
 #[test]
 fn lb_165_what_azure_adds_is_no_difference() {
     let mut azure = Azure::new();
@@ -336,6 +354,7 @@ fn lb_165_what_azure_adds_is_no_difference() {
     assert!(azure.plan(&services, &[]).plan.is_empty());
 }
 
+/// LB-166.
 #[test]
 fn lb_166_a_probe_changes_in_place() {
     let mut azure = Azure::new();
@@ -349,6 +368,7 @@ fn lb_166_a_probe_changes_in_place() {
     assert_eq!(probes(lb)[0].properties.as_ref().unwrap().number_of_probes, Some(1), "kept as it came");
 }
 
+/// LB-167.
 #[test]
 fn lb_167_outbound_snat_follows_the_configuration() {
     let cluster = cluster_with(json!({"disableOutboundSNAT": true}));

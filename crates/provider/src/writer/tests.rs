@@ -221,6 +221,7 @@ async fn the_later_intent_of_one_owner_counts_and_both_are_answered() {
     assert_eq!(shelf.items().get("a"), Some(&2));
 }
 
+/// LB-047.
 #[tokio::test(start_paused = true)]
 async fn lb_047_a_lost_race_is_planned_again_on_what_is_there_now() {
     let shelf = Shelf::new();

@@ -12,6 +12,7 @@ fn fail(status: u16, code: &str, message: &str) -> FaultAction {
     FaultAction::Fail { status, code: code.into(), message: message.into() }
 }
 
+/// LB-047.
 #[tokio::test(start_paused = true)]
 async fn lb_047_a_foreign_write_between_reading_and_writing_is_kept() {
     let world = World::new();
@@ -31,6 +32,7 @@ async fn lb_047_a_foreign_write_between_reading_and_writing_is_kept() {
     assert_eq!(world.load_balancer("kube").unwrap()["tags"]["owner"], "somebody");
 }
 
+/// LB-048.
 #[tokio::test(start_paused = true)]
 async fn lb_048_a_public_ip_that_is_not_ready_is_repaired_and_the_load_balancer_written_again() {
     let world = World::new();
@@ -207,6 +209,7 @@ async fn a_first_service_that_is_refused_later_leaves_no_load_balancer() {
     assert!(world.documents(LOAD_BALANCERS).is_empty());
 }
 
+/// LB-023.
 #[tokio::test(start_paused = true)]
 async fn lb_023_load_balancers_that_cannot_be_listed_are_an_error_with_an_event() {
     let world = World::new();
@@ -223,6 +226,7 @@ async fn lb_023_load_balancers_that_cannot_be_listed_are_an_error_with_an_event(
     assert_eq!(world.documents(PUBLIC_IPS).len(), 1, "what cannot be seen is not concluded from");
 }
 
+/// LB-333.
 #[tokio::test(start_paused = true)]
 async fn lb_333_an_address_that_is_not_known_yet_is_no_address() {
     let world = World::new();

@@ -86,6 +86,7 @@ async fn nodes_that_azure_does_not_manage_are_there() {
     assert_eq!(world.reads(), 0);
 }
 
+/// LB-197.
 #[tokio::test(start_paused = true)]
 async fn a_new_node_joins_with_one_write_and_lb_197_a_stopped_one_is_skipped() {
     let world = World::new();
@@ -132,6 +133,7 @@ async fn a_machine_that_goes_while_it_is_written_does_not_hold_up_the_others() {
     assert!(world.azure.document(&id("loadBalancers", "kube")).is_some());
 }
 
+/// LB-202.
 #[tokio::test(start_paused = true)]
 async fn lb_202_machines_are_written_one_by_one_unless_the_scale_set_says_otherwise() {
     for (tagged, seconds) in [(false, 50..60), (true, 30..40)] {
@@ -153,6 +155,7 @@ async fn lb_202_machines_are_written_one_by_one_unless_the_scale_set_says_otherw
     }
 }
 
+/// LB-199, LB-080.
 #[tokio::test(start_paused = true)]
 async fn lb_199_a_scale_set_serves_both_load_balancers_and_lb_080_leaves_them_before_they_go() {
     let world = World::new();

@@ -5,6 +5,7 @@ use serde_json::json;
 
 use crate::world::*;
 
+/// LB-051.
 #[tokio::test(start_paused = true)]
 async fn lb_051_a_public_service_gets_its_address_and_the_second_run_writes_nothing() {
     let world = World::new();
@@ -24,6 +25,7 @@ async fn lb_051_a_public_service_gets_its_address_and_the_second_run_writes_noth
     assert_eq!(world.all_writes(), Vec::<String>::new());
 }
 
+/// LB-045.
 #[tokio::test(start_paused = true)]
 async fn lb_045_a_deleted_service_leaves_nothing_and_the_second_deletion_writes_nothing() {
     let world = World::new();
@@ -59,6 +61,7 @@ async fn an_internal_service_gets_an_address_of_the_subnet() {
     assert!(world.documents(LOAD_BALANCERS).is_empty());
 }
 
+/// LB-077, LB-078.
 #[tokio::test(start_paused = true)]
 async fn lb_077_lb_078_a_service_moves_between_the_load_balancers() {
     let world = World::new();
@@ -120,6 +123,7 @@ async fn drift_is_repaired_when_the_service_is_looked_at_again() {
     assert_eq!(balancer["properties"]["loadBalancingRules"].as_array().unwrap().len(), 1);
 }
 
+/// LB-122.
 #[tokio::test(start_paused = true)]
 async fn lb_122_a_public_ip_that_is_still_in_use_does_not_hold_up_the_deletion() {
     let world = World::new();
@@ -140,6 +144,7 @@ async fn lb_122_a_public_ip_that_is_still_in_use_does_not_hold_up_the_deletion()
     assert!(world.documents(LOAD_BALANCERS).is_empty());
 }
 
+/// LB-123.
 #[tokio::test(start_paused = true)]
 async fn lb_123_the_frontend_goes_before_its_public_ip() {
     let world = World::new();
@@ -159,6 +164,7 @@ async fn lb_123_the_frontend_goes_before_its_public_ip() {
     assert!(world.azure.document(&id("publicIPAddresses", "kube-agoes")).is_none());
 }
 
+/// LB-081.
 #[tokio::test(start_paused = true)]
 async fn lb_081_a_scale_set_that_still_refers_to_the_load_balancer_is_cleaned_and_the_deletion_repeated() {
     let world = World::new();
@@ -224,6 +230,7 @@ async fn a_dry_run_tells_and_writes_nothing() {
     assert!(plan.plan.is_empty(), "{plan}");
 }
 
+/// LB-030, LB-031, LB-032, LB-034.
 #[tokio::test(start_paused = true)]
 async fn lb_030_lb_031_lb_032_lb_034_what_exists() {
     let world = World::new();
@@ -252,6 +259,7 @@ async fn lb_030_lb_031_lb_032_lb_034_what_exists() {
     assert!(!program.provider.exists(&web).await.unwrap());
 }
 
+/// LB-094.
 #[tokio::test(start_paused = true)]
 async fn lb_094_a_shared_public_ip_stays_with_the_others() {
     let world = World::new();
@@ -269,6 +277,7 @@ async fn lb_094_a_shared_public_ip_stays_with_the_others() {
     assert!(world.documents(LOAD_BALANCERS).is_empty());
 }
 
+/// LB-093.
 #[tokio::test(start_paused = true)]
 async fn lb_093_a_public_ip_that_somebody_brought_along_is_used_and_kept() {
     let world = World::new();
@@ -284,6 +293,7 @@ async fn lb_093_a_public_ip_that_somebody_brought_along_is_used_and_kept() {
     assert_eq!(world.writes(PUBLIC_IPS), 0);
 }
 
+/// LB-102.
 #[tokio::test(start_paused = true)]
 async fn lb_102_a_public_ip_that_has_to_be_created_again_is() {
     let world = World::new();
@@ -304,6 +314,7 @@ async fn lb_102_a_public_ip_that_has_to_be_created_again_is() {
     assert!(group.to_string().contains(&second.addresses[0].to_string()));
 }
 
+/// LB-120.
 #[tokio::test(start_paused = true)]
 async fn lb_120_a_public_ip_in_another_resource_group_is_found_and_the_old_one_released() {
     let world = World::new();
@@ -327,6 +338,7 @@ async fn lb_120_a_public_ip_in_another_resource_group_is_found_and_the_old_one_r
     assert!(world.documents(LOAD_BALANCERS).is_empty());
 }
 
+/// LB-073.
 #[tokio::test(start_paused = true)]
 async fn lb_073_a_frontend_that_others_use_stays() {
     let world = World::new();
@@ -354,6 +366,7 @@ async fn lb_073_a_frontend_that_others_use_stays() {
     assert_eq!(world.members("kube"), 3);
 }
 
+/// LB-049, LB-050.
 #[tokio::test(start_paused = true)]
 async fn lb_049_lb_050_public_ips_are_read_again_only_when_a_public_frontend_changed() {
     let world = World::new();
@@ -381,6 +394,7 @@ async fn lb_049_lb_050_public_ips_are_read_again_only_when_a_public_frontend_cha
     assert_eq!(lists(&world), 2);
 }
 
+/// LB-330, LB-079.
 #[tokio::test(start_paused = true)]
 async fn lb_330_lb_079_two_families_and_then_one() {
     let world = World::new();
@@ -398,6 +412,7 @@ async fn lb_330_lb_079_two_families_and_then_one() {
     assert_eq!(balancer["properties"]["loadBalancingRules"].as_array().unwrap().len(), 1);
 }
 
+/// LB-041.
 #[tokio::test(start_paused = true)]
 async fn lb_041_what_another_component_may_have_written_is_read_again() {
     for (forget, first_answer) in [(false, 412), (true, 200)] {
