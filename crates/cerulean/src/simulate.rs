@@ -1,17 +1,14 @@
 //! `cerulean simulate`: Azure alone, or a whole cluster, for other programs to use.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use azure_simulator::packet::AlwaysHealthy;
-use azure_simulator::page::{self, AzurePage};
-use azure_simulator::{Azure, LatencyProfile, Options, serve};
+use azure_simulator::LatencyProfile;
 use clap::{Args, Subcommand, ValueEnum};
 use cloud_controller_manager::go_values;
 use kubernetes_simulator::kubelet::Pace;
-use simulated_cluster::{HostedCluster, HostedOptions, NodePool, Shape};
+use simulated_cluster::{HostedAzure, HostedAzureOptions, HostedCluster, HostedOptions, NodePool, Shape};
 
 use crate::screen::Screen;
 use crate::{clock, runtime, signals};
@@ -19,7 +16,7 @@ use crate::{clock, runtime, signals};
 /// What to simulate.
 #[derive(Debug, Subcommand)]
 pub enum Simulate {
-    /// Azure Resource Manager over plain HTTP, with its page and control API.
+    /// Azure Resource Manager and Entra over HTTPS, and over plain HTTP with page and control API.
     Azure(AzureArguments),
     /// Azure, Entra and Kubernetes over TLS, machines that become nodes, and files to point programs at.
     Cluster(ClusterArguments),
@@ -52,9 +49,15 @@ impl Latency {
 /// How to simulate Azure alone.
 #[derive(Debug, Args)]
 pub struct AzureArguments {
-    /// The port to listen on; 0 for any.
+    /// The port for plain HTTP; 0 for any.
     #[arg(long, default_value_t = 0)]
     port: u16,
+    /// The port for HTTPS; 0 for any.
+    #[arg(long, default_value_t = 0)]
+    https_port: u16,
+    /// Where ca.pem and credentials.json go; the certificate authority is kept there over restarts.
+    #[arg(long, default_value = "cerulean-azure")]
+    directory: PathBuf,
     /// Accept any bearer token, and requests without one.
     #[arg(long)]
     without_tokens: bool,
@@ -64,7 +67,7 @@ pub struct AzureArguments {
     /// Source of every id and address.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Write the URL into this file once it answers.
+    /// Write the URL of plain HTTP into this file once it answers.
     #[arg(long)]
     address_file: Option<PathBuf>,
 }
@@ -109,26 +112,33 @@ pub fn run(screen: Screen, simulate: Simulate) -> anyhow::Result<()> {
 }
 
 async fn azure(screen: Screen, arguments: AzureArguments) -> anyhow::Result<()> {
-    let AzureArguments { port, without_tokens, latency, seed, address_file } = arguments;
+    let AzureArguments { port, https_port, directory, without_tokens, latency, seed, address_file } =
+        arguments;
     let stop = signals::stop_token()?;
-    let azure = Azure::new(Options {
-        seed,
-        latency: latency.profile(),
-        start: clock::now(),
-        require_auth: !without_tokens,
-        ..Options::default()
-    });
-    let page = std::sync::Arc::new(AzurePage::new(azure.clone(), AlwaysHealthy));
-    let routes = azure.router().merge(page::router(page));
-    let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
-    let server = serve::serve(address, routes, None, stop.clone()).await?;
+    let hosted = HostedAzure::start(
+        HostedAzureOptions {
+            shape: Shape::default(),
+            latency: latency.profile(),
+            seed,
+            directory: std::path::absolute(&directory)?,
+            port,
+            https_port,
+            check_tokens: !without_tokens,
+            now: clock::now(),
+        },
+        &stop,
+    )
+    .await?;
     if let Some(path) = address_file {
-        std::fs::write(&path, format!("{}\n", server.url())).with_context(|| path.display().to_string())?;
+        std::fs::write(&path, format!("{}\n", hosted.http)).with_context(|| path.display().to_string())?;
     }
-    screen.line(format_args!("Azure Resource Manager  {}", server.url()));
-    screen.line(format_args!("page                    {}{}", server.url(), page::PATH));
+    screen.line(format_args!("HTTPS, with Entra       {}", hosted.https));
+    screen.line(format_args!("plain HTTP              {}", hosted.http));
+    screen.line(format_args!("page                    {}{}", hosted.http, azure_simulator::page::PATH));
+    screen.line(format_args!("certificate authority   {}", hosted.certificate_authority.display()));
+    screen.line(format_args!("whom to sign in as      {}", hosted.credentials.display()));
     screen.line("Stop with Ctrl-C.");
-    server.stopped().await;
+    stop.cancelled().await;
     Ok(())
 }
 

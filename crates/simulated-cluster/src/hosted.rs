@@ -19,6 +19,7 @@ use serde_json::json;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use crate::files::{HostError, Reader, certificates, listen, remove, write};
 use crate::node_answers::NodeAnswers;
 use crate::shape::Shape;
 use crate::stand_ins;
@@ -42,31 +43,6 @@ pub struct HostedOptions {
     pub control_port: u16,
     /// What the time is at the start.
     pub now: jiff::Timestamp,
-}
-
-/// Why the cluster could not be served.
-#[derive(Debug, thiserror::Error)]
-pub enum HostError {
-    /// A file or folder could not be written or read.
-    #[error("{}: {source}", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// Certificates could not be made.
-    #[error("certificates cannot be made: {0}")]
-    Certificates(String),
-    /// A listener could not be opened.
-    #[error("{0}")]
-    Listen(String),
-    /// Azure refuses the cluster's own parts.
-    #[error("the cluster's parts cannot be laid out: {0}")]
-    LayOut(String),
-    /// Kubernetes cannot be reached.
-    #[error("Kubernetes: {0}")]
-    Kubernetes(String),
 }
 
 /// A served cluster. It stops with the token that it was started with.
@@ -293,44 +269,4 @@ impl PageSource for Page {
     fn changed(&self) -> watch::Receiver<u64> {
         self.changed.clone()
     }
-}
-
-/// Who may read a file.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Reader {
-    Owner,
-    Everyone,
-}
-
-/// Writes a file whole: a reader sees the old text or the new one.
-fn write(path: &Path, text: &str, reader: Reader) -> Result<(), HostError> {
-    use std::io::Write;
-    use std::os::unix::fs::OpenOptionsExt;
-    let partial = path.with_extension("partial");
-    remove(&partial)?;
-    let mode = if reader == Reader::Owner { 0o600 } else { 0o644 };
-    let failed = |source| HostError::File { path: path.to_path_buf(), source };
-    let mut file =
-        std::fs::OpenOptions::new().create_new(true).write(true).mode(mode).open(&partial).map_err(failed)?;
-    file.write_all(text.as_bytes()).map_err(failed)?;
-    std::fs::rename(&partial, path).map_err(failed)
-}
-
-/// Removes a file if it is there.
-fn remove(path: &Path) -> Result<(), HostError> {
-    match std::fs::remove_file(path) {
-        Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
-            Err(HostError::File { path: path.to_path_buf(), source })
-        }
-        _ => Ok(()),
-    }
-}
-
-fn certificates(error: impl std::fmt::Display) -> HostError {
-    HostError::Certificates(error.to_string())
-}
-
-fn listen(error: serve::ServeError) -> HostError {
-    let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
-    HostError::Listen(format!("{error}{cause}"))
 }

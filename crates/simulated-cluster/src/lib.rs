@@ -3,16 +3,21 @@
 //! * [`Shape`] is what exists in Azure before the first Service, and the azure.json that tells of it.
 //! * [`stand_ins`] are the kubelets and controllers that a cluster has beside its API server.
 //! * [`HostedCluster`] is all of it on sockets, over TLS, with files to point programs at.
+//! * [`HostedAzure`] is Azure alone, the same way.
 //! * [`manifests`] applies what users apply.
 
+mod files;
 mod hosted;
+mod hosted_azure;
 mod machines;
 pub mod manifests;
 mod node_answers;
 mod shape;
 pub mod stand_ins;
 
-pub use hosted::{Files, HostError, HostedCluster, HostedOptions};
+pub use files::HostError;
+pub use hosted::{Files, HostedCluster, HostedOptions};
+pub use hosted_azure::{HostedAzure, HostedAzureOptions};
 pub use machines::AzureMachines;
 pub use node_answers::NodeAnswers;
 pub use shape::{NodePool, Shape};

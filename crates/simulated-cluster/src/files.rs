@@ -1,0 +1,70 @@
+//! Files that programs are pointed at, and what can go wrong while simulators are set up.
+
+use std::path::{Path, PathBuf};
+
+use azure_simulator::serve;
+
+/// Why the cluster could not be served.
+#[derive(Debug, thiserror::Error)]
+pub enum HostError {
+    /// A file or folder could not be written or read.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// Certificates could not be made.
+    #[error("certificates cannot be made: {0}")]
+    Certificates(String),
+    /// A listener could not be opened.
+    #[error("{0}")]
+    Listen(String),
+    /// Azure refuses the cluster's own parts.
+    #[error("the cluster's parts cannot be laid out: {0}")]
+    LayOut(String),
+    /// Kubernetes cannot be reached.
+    #[error("Kubernetes: {0}")]
+    Kubernetes(String),
+}
+
+/// Who may read a file.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reader {
+    Owner,
+    Everyone,
+}
+
+/// Writes a file whole: a reader sees the old text or the new one.
+pub(crate) fn write(path: &Path, text: &str, reader: Reader) -> Result<(), HostError> {
+    use std::io::Write;
+    use std::os::unix::fs::OpenOptionsExt;
+    let partial = path.with_extension("partial");
+    remove(&partial)?;
+    let mode = if reader == Reader::Owner { 0o600 } else { 0o644 };
+    let failed = |source| HostError::File { path: path.to_path_buf(), source };
+    let mut file =
+        std::fs::OpenOptions::new().create_new(true).write(true).mode(mode).open(&partial).map_err(failed)?;
+    file.write_all(text.as_bytes()).map_err(failed)?;
+    std::fs::rename(&partial, path).map_err(failed)
+}
+
+/// Removes a file if it is there.
+pub(crate) fn remove(path: &Path) -> Result<(), HostError> {
+    match std::fs::remove_file(path) {
+        Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+            Err(HostError::File { path: path.to_path_buf(), source })
+        }
+        _ => Ok(()),
+    }
+}
+
+pub(crate) fn certificates(error: impl std::fmt::Display) -> HostError {
+    HostError::Certificates(error.to_string())
+}
+
+pub(crate) fn listen(error: serve::ServeError) -> HostError {
+    let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
+    HostError::Listen(format!("{error}{cause}"))
+}

@@ -1,0 +1,124 @@
+//! Azure alone on sockets: Resource Manager and Entra over HTTPS with their own certificate authority, and
+//! plain HTTP beside it, with the page and the control API.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use azure_simulator::entra::{Application, Entra, EntraOptions};
+use azure_simulator::packet::AlwaysHealthy;
+use azure_simulator::page::{self, AzurePage};
+use azure_simulator::tls::CertificateAuthority;
+use azure_simulator::{Azure, LatencyProfile, Options, serve};
+use kubernetes_simulator::Token;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use crate::files::{HostError, Reader, certificates, listen, write};
+use crate::shape::Shape;
+
+/// How Azure is served.
+#[derive(Debug, Clone)]
+pub struct HostedAzureOptions {
+    /// Subscription, tenant, region and the application that may sign in; nothing of it is laid out.
+    pub shape: Shape,
+    /// How long operations take.
+    pub latency: LatencyProfile,
+    /// Source of every id and address.
+    pub seed: u64,
+    /// Where files go; the certificate authority is kept there over restarts.
+    pub directory: PathBuf,
+    /// The port for plain HTTP; 0 for any.
+    pub port: u16,
+    /// The port for HTTPS; 0 for any.
+    pub https_port: u16,
+    /// Whether requests need a token that the simulated Entra has issued.
+    pub check_tokens: bool,
+    /// What the time is at the start.
+    pub now: jiff::Timestamp,
+}
+
+/// A served Azure. It stops with the token that it was started with.
+#[derive(Debug)]
+pub struct HostedAzure {
+    /// The simulated Azure.
+    pub azure: Azure,
+    /// The URL of Resource Manager and Entra.
+    pub https: String,
+    /// The URL of Resource Manager without TLS, the page and the control API.
+    pub http: String,
+    /// The certificate authority, as PEM.
+    pub certificate_authority: PathBuf,
+    /// Endpoint, tenant, subscription, client id and secret, as JSON that only the owner may read.
+    pub credentials: PathBuf,
+}
+
+impl HostedAzure {
+    /// Opens both listeners and writes the files.
+    ///
+    /// # Errors
+    /// The first thing that cannot be done.
+    pub async fn start(options: HostedAzureOptions, stop: &CancellationToken) -> Result<Self, HostError> {
+        let HostedAzureOptions { shape, latency, seed, directory, port, https_port, check_tokens, now } =
+            options;
+        std::fs::create_dir_all(&directory)
+            .map_err(|source| HostError::File { path: directory.clone(), source })?;
+        let authority =
+            CertificateAuthority::load_or_generate(&directory.join("authority")).map_err(certificates)?;
+        let secret = Token::generate().reveal().to_owned();
+        let begun = tokio::time::Instant::now();
+        let mut entra = EntraOptions::new(shape.tenant.clone(), Arc::new(move || now + begun.elapsed()));
+        entra.applications =
+            vec![Application::new(shape.client_id.clone(), shape.object_id.clone()).with_secret(&secret)];
+        let entra = Entra::new(entra).map_err(certificates)?;
+
+        // The authority's URL stands in Azure's answers, and its port is known once it listens: so Entra
+        // has a listener of its own.
+        let address = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
+        let tls = || authority.server_config(&["localhost", "127.0.0.1"]).map_err(certificates);
+        let login =
+            serve::serve(address(0), entra.router(), Some(tls()?), stop.clone()).await.map_err(listen)?;
+        let azure = Azure::new(Options {
+            seed,
+            subscription: shape.subscription.clone(),
+            tenant: shape.tenant.clone(),
+            region: shape.region.clone(),
+            region_display_name: "West Europe".to_owned(),
+            latency,
+            start: now,
+            require_auth: check_tokens,
+            authority: login.url(),
+            ..Options::default()
+        });
+        if check_tokens {
+            azure.set_verifier(Arc::new(entra.clone()));
+        }
+        let secure = azure.router().merge(entra.router());
+        let secure =
+            serve::serve(address(https_port), secure, Some(tls()?), stop.clone()).await.map_err(listen)?;
+        entra.accept_audience(&secure.url());
+        let page = page::router(Arc::new(AzurePage::new(azure.clone(), AlwaysHealthy)));
+        let plain = serve::serve(address(port), azure.router().merge(page), None, stop.clone());
+        let plain = plain.await.map_err(listen)?;
+        entra.accept_audience(&plain.url());
+
+        let hosted = Self {
+            azure,
+            https: secure.url(),
+            http: plain.url(),
+            certificate_authority: directory.join("ca.pem"),
+            credentials: directory.join("credentials.json"),
+        };
+        let credentials = json!({
+            "resourceManagerEndpoint": hosted.https,
+            "authority": login.url(),
+            "tenantId": shape.tenant,
+            "subscriptionId": shape.subscription,
+            "aadClientId": shape.client_id,
+            "aadClientSecret": secret,
+        });
+        write(&hosted.certificate_authority, authority.certificate_pem(), Reader::Everyone)?;
+        write(&hosted.credentials, &format!("{credentials:#}\n"), Reader::Owner)?;
+        Ok(hosted)
+    }
+}
