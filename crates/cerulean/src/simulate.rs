@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use azure_simulator::LatencyProfile;
+use azure_simulator::{LatencyProfile, Options};
 use clap::{Args, Subcommand, ValueEnum};
 use cloud_controller_manager::go_values;
 use kubernetes_simulator::kubelet::Pace;
@@ -117,7 +117,8 @@ async fn azure(screen: Screen, arguments: AzureArguments) -> anyhow::Result<()> 
     let stop = signals::stop_token()?;
     let hosted = HostedAzure::start(
         HostedAzureOptions {
-            shape: Shape::default(),
+            // The subscription of no digit but 0: what examples and recordings without a real one have.
+            shape: Shape { subscription: Options::default().subscription, ..Shape::default() },
             latency: latency.profile(),
             seed,
             directory: std::path::absolute(&directory)?,
