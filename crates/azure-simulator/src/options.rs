@@ -29,6 +29,8 @@ pub struct Options {
     /// ARM's token buckets (`spec/arm-wire.md`, 8.3). `None` turns throttling off; the headers are
     /// then sent with the buckets' capacities.
     pub budgets: Option<Budgets>,
+    /// Limits that differ from Azure's published ones, by name, such as `network.routesPerTable`.
+    pub limits: std::collections::BTreeMap<String, u64>,
     /// Most items of one page of a list of scale set instances. Other lists are one page.
     pub page_size: usize,
     /// Wall-clock time at which the simulation starts; it goes on with tokio's time.
@@ -58,6 +60,16 @@ pub struct Options {
     pub journal_capacity: usize,
 }
 
+impl Options {
+    /// Checks what cannot be checked by type.
+    ///
+    /// # Errors
+    /// The name in [`Options::limits`] that no limit has.
+    pub fn check(&self) -> Result<(), String> {
+        crate::engine::limits::check(&self.limits)
+    }
+}
+
 impl Default for Options {
     fn default() -> Self {
         Self {
@@ -70,6 +82,7 @@ impl Default for Options {
             zones: vec!["1".into(), "2".into(), "3".into()],
             latency: LatencyProfile::instant(),
             budgets: Some(Budgets::default()),
+            limits: std::collections::BTreeMap::new(),
             page_size: 100,
             start: Timestamp::from_second(1_767_225_600).unwrap_or(Timestamp::UNIX_EPOCH),
             require_auth: false,

@@ -23,5 +23,6 @@ pub(crate) fn provider() -> Provider {
             &Listed { resource_type: "Microsoft.Compute/virtualMachines", noun: "VirtualMachine" },
             &Listed { resource_type: "Microsoft.Compute/availabilitySets", noun: "AvailabilitySet" },
         ],
+        calls: Vec::new(),
     }
 }

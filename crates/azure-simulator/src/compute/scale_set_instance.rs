@@ -12,10 +12,11 @@ use crate::engine::document::{
     text,
 };
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Action, Concurrency, Expand, Kind, Proposal, Reference, Role, Style};
+use crate::engine::kind::{Action, Concurrency, Expand, Kind, Listing, Proposal, Reference, Role, Style};
 use crate::engine::operation::Completion;
 use crate::engine::store::{Record, State};
 use crate::engine::world::World;
+use crate::options::Options;
 
 pub(crate) struct Instances;
 
@@ -60,6 +61,10 @@ impl Kind for Instances {
 
     fn tracked(&self) -> bool {
         false
+    }
+
+    fn page_size(&self, options: &Options, _listing: &Listing<'_>) -> usize {
+        options.page_size
     }
 
     fn creatable(&self) -> bool {

@@ -10,6 +10,8 @@ use super::kind::{Kind, Style};
 pub(crate) struct OperationLinks {
     pub(crate) key: String,
     pub(crate) style: Style,
+    /// The path segment of its URL, such as `operations`.
+    pub(crate) segment: &'static str,
     pub(crate) namespace: String,
     pub(crate) location: String,
     /// Whether `Location` is sent beside `Azure-AsyncOperation`.

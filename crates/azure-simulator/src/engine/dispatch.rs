@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::answer::{Answer, Resolved};
 use super::error::Refusal;
-use super::kind::Style;
+use super::kind::{Call, Style};
 use super::target::{BadPath, Scope, Target};
 use super::world::{Course, World};
 use super::write::Conditions;
@@ -29,6 +29,8 @@ pub(crate) struct Located {
     pub(crate) resolved: Option<Resolved>,
     pub(crate) resource_type: String,
     pub(crate) poll: bool,
+    /// Why the path names no resource; a provider may answer it all the same.
+    pub(crate) unresolved: Option<Refusal>,
 }
 
 impl Located {
@@ -102,6 +104,7 @@ impl World {
                 resolved: None,
                 resource_type: "Microsoft.Resources/subscriptions".into(),
                 poll: false,
+                unresolved: None,
             });
         };
         let Some(subscription) = self.subscription(subscription) else {
@@ -113,7 +116,21 @@ impl World {
         };
         let (resource_type, resolved, poll) = match scope {
             Scope::Resource(group, namespace, segments) => {
-                let resolved = self.resolve(subscription, group.as_deref(), namespace, segments, version)?;
+                let resolved =
+                    match self.resolve(subscription, group.as_deref(), namespace, segments, version) {
+                        Ok(resolved) => resolved,
+                        Err(refusal) if group.is_none() && self.provider(namespace).is_some() => {
+                            let first = segments.first().map_or("", String::as_str);
+                            return Ok(Located {
+                                resource_type: format!("{namespace}/{first}"),
+                                target: Target::Within(subscription.to_owned(), scope.clone()),
+                                resolved: None,
+                                poll: false,
+                                unresolved: Some(refusal),
+                            });
+                        }
+                        Err(refusal) => return Err(refusal),
+                    };
                 let versions = resolved.kind.api_versions();
                 if !is_version(version) || (self.options.strict_api_versions && !versions.contains(&version))
                 {
@@ -156,6 +173,7 @@ impl World {
             resolved,
             resource_type,
             poll,
+            unresolved: None,
         })
     }
 
@@ -207,9 +225,16 @@ impl World {
                 let answer = self.poll(key, true)?;
                 Ok(if answer.status == 204 { Answer::empty(200) } else { answer })
             }
-            (method, Scope::Resource(..)) => {
+            (method, Scope::Resource(_, namespace, segments)) => {
                 let Some(resolved) = &located.resolved else {
-                    return Err(Refusal::method_not_allowed(method));
+                    let body = if request.body.is_empty() { Value::Null } else { body()? };
+                    let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
+                    let call =
+                        Call { method, subscription, segments: &segments, query: request.query, body: &body };
+                    return self.call(namespace, &call).unwrap_or_else(|| {
+                        let refusal = located.unresolved.clone();
+                        Err(refusal.unwrap_or_else(|| Refusal::method_not_allowed(method)))
+                    });
                 };
                 match method {
                     "GET" => self.read(resolved, request.query),
@@ -227,6 +252,12 @@ impl World {
         }
     }
 
+    /// What a provider answers beside its resources.
+    fn call(&self, namespace: &str, call: &Call<'_>) -> Option<Result<Answer, Refusal>> {
+        let calls = &self.provider(namespace)?.calls;
+        calls.iter().find_map(|answers| answers(self, call)).map(|answer| answer.map(Answer::ok))
+    }
+
     /// The URLs of an operation: (`Azure-AsyncOperation`, `Location`).
     pub(crate) fn operation_urls(
         &self,
@@ -235,7 +266,8 @@ impl World {
         version: &str,
         links: &super::answer::OperationLinks,
     ) -> (Option<String>, Option<String>) {
-        let (key, namespace, location) = (&links.key, &links.namespace, &links.location);
+        let (key, namespace, location, segment) =
+            (&links.key, &links.namespace, &links.location, links.segment);
         match links.style {
             Style::Manager => (
                 None,
@@ -250,12 +282,12 @@ impl World {
                          ?api-version={version}"
                     )
                 };
-                (Some(at("operations")), links.result_url.then(|| at("operationResults")))
+                (Some(at(segment)), links.result_url.then(|| at("operationResults")))
             }
             Style::Compute => {
                 let tracking = self.seed.guid("tracking", key, 0);
                 let url = format!(
-                    "{base}/subscriptions/{subscription}/providers/{namespace}/locations/{location}/operations/{key}\
+                    "{base}/subscriptions/{subscription}/providers/{namespace}/locations/{location}/{segment}/{key}\
                      ?p={tracking}&api-version={version}"
                 );
                 let result = links.result_url.then(|| format!("{url}&monitor=true"));

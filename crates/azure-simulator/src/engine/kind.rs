@@ -3,6 +3,7 @@
 //! A provider is a module with a list of kinds; the engine knows none of them by name. Adding one
 //! means writing its kinds and naming the module in `providers.rs`.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use azure_types::ResourceId;
@@ -13,6 +14,7 @@ use super::error::Refusal;
 use super::operation::Completion;
 use super::store::Record;
 use super::world::World;
+use crate::options::Options;
 
 /// How a provider words its etags, operations and answers (`spec/arm-wire.md`, sections 7 and 8.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,6 +99,33 @@ pub(crate) struct Expand {
     pub(crate) instance_view: bool,
 }
 
+/// What a list was asked for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Listing<'a> {
+    /// The subscription, group or resource whose members are listed.
+    pub(crate) scope: &'a ResourceId,
+    pub(crate) expand: Expand,
+    /// Query options by lower-case name.
+    pub(crate) query: &'a BTreeMap<String, String>,
+}
+
+/// How operations on a type are polled (section 7).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Polling {
+    /// The path segment of operation URLs; `operations` nearly everywhere.
+    pub(crate) segment: &'static str,
+    /// Whether the answer to a write also carries `Location`.
+    pub(crate) location_on_writes: bool,
+    /// Whether the status of a write that succeeded holds the resource (`properties.output`).
+    pub(crate) output: bool,
+}
+
+impl Default for Polling {
+    fn default() -> Self {
+        Self { segment: "operations", location_on_writes: false, output: false }
+    }
+}
+
 /// What a POST action starts.
 pub(crate) struct Action {
     /// Passed back to [`Kind::settled`] when the operation is over.
@@ -140,9 +169,52 @@ pub(crate) trait Kind: Send + Sync + 'static {
         false
     }
 
+    /// Whether a write is over before it is answered, and its answer names no operation.
+    fn synchronous(&self) -> bool {
+        false
+    }
+
+    /// Whether the same holds for a deletion.
+    fn synchronous_delete(&self) -> bool {
+        false
+    }
+
+    /// The status of a PUT that creates.
+    fn create_status(&self) -> u16 {
+        201
+    }
+
     /// The status of a PUT on an existing resource.
     fn update_status(&self) -> u16 {
         200
+    }
+
+    /// The status of a PATCH.
+    fn patch_status(&self) -> u16 {
+        200
+    }
+
+    /// The status of a DELETE of an existing resource.
+    fn delete_status(&self) -> u16 {
+        202
+    }
+
+    /// How operations on this type are polled.
+    fn polling(&self) -> Polling {
+        Polling::default()
+    }
+
+    /// Changes the document in the answer to a write whose operation still runs.
+    fn accepted(&self, _world: &World, _record: &Record, _document: &mut Object) {}
+
+    /// What a list shows of a resource; `None` leaves it out.
+    fn listed(&self, world: &World, record: &Record, listing: &Listing<'_>) -> Option<Value> {
+        Some(world.present(record, listing.expand))
+    }
+
+    /// Most items of one page of a list.
+    fn page_size(&self, _options: &Options, _listing: &Listing<'_>) -> usize {
+        usize::MAX
     }
 
     /// Checks a write and gives the document to store: defaults filled, derived members removed.
@@ -221,8 +293,25 @@ pub(crate) trait Kind: Send + Sync + 'static {
     }
 }
 
-/// A resource provider: a namespace and its types.
+/// A request to a provider that is about no resource: `skus`, `locations/{location}/usages`.
+pub(crate) struct Call<'a> {
+    /// `GET` or `POST`.
+    pub(crate) method: &'a str,
+    pub(crate) subscription: &'a str,
+    /// The segments behind the namespace, in the caller's spelling.
+    pub(crate) segments: &'a [&'a str],
+    /// Query options by lower-case name.
+    pub(crate) query: &'a BTreeMap<String, String>,
+    /// `Null` where there is no body.
+    pub(crate) body: &'a Value,
+}
+
+/// Answers a call; `None` where it is not this function's.
+pub(crate) type Answers = fn(&World, &Call<'_>) -> Option<Result<Value, Refusal>>;
+
+/// A resource provider: a namespace, its types, and what it answers beside them.
 pub(crate) struct Provider {
     pub(crate) namespace: &'static str,
     pub(crate) kinds: Vec<&'static dyn Kind>,
+    pub(crate) calls: Vec<Answers>,
 }

@@ -10,6 +10,7 @@ mod glob;
 pub(crate) mod journal;
 pub(crate) mod kind;
 pub(crate) mod latency;
+pub(crate) mod limits;
 pub(crate) mod operation;
 mod paging;
 mod read;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::answer::{Answer, Resolved};
 use super::document::{items, name};
 use super::error::Refusal;
-use super::kind::{Expand, Style};
+use super::kind::{Expand, Listing, Style};
 use super::operation::{Completion, Status};
 use super::paging::{order_of_id, page};
 use super::store::Record;
@@ -69,17 +69,19 @@ impl World {
         expand: Expand,
     ) -> Result<Answer, Refusal> {
         self.require_group(&resolved.id)?;
-        let paged = resolved.id.namespace().is_some();
-        if paged && self.store.get(&resolved.id).is_none() {
+        let of_resource = resolved.id.namespace().is_some();
+        if of_resource && self.store.get(&resolved.id).is_none() {
             return Err(self.not_found(&resolved.id));
         }
         let mut records = self.store.of_kind(resolved.kind.resource_type(), &resolved.id);
-        let size = if paged { self.options.page_size } else { usize::MAX };
+        let listing = Listing { scope: &resolved.id, expand, query };
+        let size = resolved.kind.page_size(&self.options, &listing);
         records.sort_by_cached_key(|record| order_of_id(&record.id));
         let token = query.get("$skiptoken").map(String::as_str);
         let (records, next_page) = page(records, |record: &&Record| order_of_id(&record.id), token, size)
             .ok_or_else(|| Refusal::invalid_parameter("$skiptoken", "The skip token is invalid."))?;
-        let value: Vec<Value> = records.into_iter().map(|record| self.present(record, expand)).collect();
+        let value: Vec<Value> =
+            records.into_iter().filter_map(|record| resolved.kind.listed(self, record, &listing)).collect();
         Ok(Answer { next_page, ..Answer::ok(json!({ "value": value })) })
     }
 
@@ -128,6 +130,13 @@ impl World {
         };
         if let Status::Failed(refusal) | Status::Canceled(refusal) = &operation.status {
             body["error"] = refusal.error();
+        }
+        if operation.status == Status::Succeeded
+            && operation.completion == Completion::Write
+            && let Some(record) = self.store.get(&operation.subject)
+            && record.kind.polling().output
+        {
+            body["properties"] = json!({ "output": self.present(record, Expand::default()) });
         }
         Ok(Answer { poll_again: pause, ..Answer::ok(body) })
     }

@@ -77,9 +77,7 @@ impl Target {
                 Scope::ProviderAction((*namespace).into(), (*action).into())
             }
             [word, namespace, locations, _, kind, key]
-                if is(word, "providers")
-                    && is(locations, "locations")
-                    && (is(kind, "operations") || is(kind, "operationResults")) =>
+                if is(word, "providers") && is(locations, "locations") && is_operation(kind) =>
             {
                 Scope::Operation((*namespace).into(), (*key).into(), is(kind, "operationResults"))
             }
@@ -99,6 +97,13 @@ impl Target {
         };
         Ok(Self::Within(subscription.into(), scope))
     }
+}
+
+/// Whether a segment below a location holds operations: `operations`, `DiskOperations`,
+/// `operationResults`.
+fn is_operation(segment: &str) -> bool {
+    let segment = segment.to_ascii_lowercase();
+    segment.ends_with("operations") || segment.ends_with("operationresults")
 }
 
 /// Decodes `%xx` and refuses what no name may hold.

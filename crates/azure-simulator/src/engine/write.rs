@@ -170,6 +170,7 @@ impl World {
         if unchanged && kind.style() == Style::Network && course.will_fail.is_none() && !course.stall {
             course.at_once = true;
         }
+        course.at_once |= kind.synchronous();
         if kind.immediate() && course.latency.is_none() && !course.stall && course.will_fail.is_none() {
             course.at_once |= self.latency.of(method, kind.resource_type(), 0).is_zero();
         }
@@ -184,8 +185,16 @@ impl World {
         let record = self.store.get(id).ok_or_else(|| self.not_found(id))?;
         let (status, shown) = match child {
             None => {
-                let status = if existed { kind.update_status() } else { 201 };
-                (if method == "PATCH" { 200 } else { status }, self.present(record, Expand::default()))
+                let status = match (method, existed) {
+                    ("PATCH", _) => kind.patch_status(),
+                    (_, true) => kind.update_status(),
+                    (_, false) => kind.create_status(),
+                };
+                let mut shown = super::document::into_object(self.present(record, Expand::default()));
+                if self.operations.running(record.operation.as_ref()).is_some() {
+                    kind.accepted(self, record, &mut shown);
+                }
+                (status, Value::Object(shown))
             }
             Some((nested, child, existed)) => {
                 let shown = items(&record.body, &format!("properties/{}", nested.collection))
@@ -200,7 +209,8 @@ impl World {
             status,
             body: Some(shown),
             etag: (kind.style() == Style::Compute).then(|| self.etag(record)),
-            operation: Some(self.links(id, kind, &started, false)),
+            operation: (!kind.synchronous())
+                .then(|| self.links(id, kind, &started, kind.polling().location_on_writes)),
             note: Note { changes: note_changes, operation_ms: milliseconds(&started) },
             ..Answer::default()
         })
@@ -248,14 +258,16 @@ impl World {
         }
         self.revision += 1;
         kind.deleting(self, id);
-        let started = self.start(id, kind, "DELETE", name.clone(), Completion::Delete, course);
+        let mut course = course.clone();
+        course.at_once |= kind.synchronous_delete();
+        let started = self.start(id, kind, "DELETE", name.clone(), Completion::Delete, &course);
         if let Some(superseded) = superseded {
             self.supersede(&superseded, &format!("{name} ({})", started.key));
         }
         Ok(Answer {
-            operation: Some(self.links(id, kind, &started, true)),
+            operation: (!kind.synchronous_delete()).then(|| self.links(id, kind, &started, true)),
             note: Note { changes: differences(Some(&before), None), operation_ms: milliseconds(&started) },
-            ..Answer::empty(202)
+            ..Answer::empty(kind.delete_status())
         })
     }
 
@@ -363,6 +375,7 @@ impl World {
         OperationLinks {
             key: started.key.clone(),
             style: kind.style(),
+            segment: kind.polling().segment,
             namespace: id.namespace().unwrap_or_default().to_owned(),
             location: self.location(id),
             result_url: result,

@@ -42,6 +42,7 @@ pub(crate) fn provider() -> Provider {
             &Listed { resource_type: "Microsoft.Network/publicIPPrefixes", noun: "PublicIpPrefix" },
             &Listed { resource_type: "Microsoft.Network/privateLinkServices", noun: "PrivateLinkService" },
         ],
+        calls: Vec::new(),
     }
 }
 

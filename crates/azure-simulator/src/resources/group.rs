@@ -174,6 +174,7 @@ impl World {
         let record = self.store.get(&id).ok_or_else(|| Refusal::group_not_found(name))?;
         let before = record.body.clone();
         let links = |key: String, retry_after| OperationLinks {
+            segment: "operationresults",
             key,
             style: Style::Manager,
             namespace: String::new(),
