@@ -286,7 +286,9 @@ fn record(world: &mut World, head: &Head, admitted: &mut Admitted, outcome: &Res
         code,
         message,
         kind,
-        resource_type: located.map(|located| located.resource_type.clone()),
+        resource_type: located
+            .map(|located| located.resource_type.clone())
+            .or_else(|| Target::parse(&head.path).ok()?.asked_type()),
         resource: located.and_then(Located::resource),
         operation_ms: note.operation_ms,
         client_request_id: head.client_request_id.clone(),

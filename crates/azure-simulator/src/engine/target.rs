@@ -99,6 +99,15 @@ impl Target {
     }
 }
 
+impl Target {
+    /// The full type that a path below a provider asks for, known or not, as the caller spells it.
+    pub(crate) fn asked_type(&self) -> Option<String> {
+        let Self::Within(_, Scope::Resource(_, namespace, segments)) = self else { return None };
+        let types: Vec<&str> = segments.iter().step_by(2).map(String::as_str).collect();
+        Some(format!("{namespace}/{}", types.join("/")))
+    }
+}
+
 /// Whether a segment below a location holds operations: `operations`, `DiskOperations`,
 /// `operationResults`.
 fn is_operation(segment: &str) -> bool {
