@@ -119,7 +119,7 @@ impl World {
                 let resolved =
                     match self.resolve(subscription, group.as_deref(), namespace, segments, version) {
                         Ok(resolved) => resolved,
-                        Err(refusal) if group.is_none() && self.provider(namespace).is_some() => {
+                        Err(refusal) if self.provider(namespace).is_some() => {
                             let first = segments.first().map_or("", String::as_str);
                             return Ok(Located {
                                 resource_type: format!("{namespace}/{first}"),
@@ -225,12 +225,22 @@ impl World {
                 let answer = self.poll(key, true)?;
                 Ok(if answer.status == 204 { Answer::empty(200) } else { answer })
             }
-            (method, Scope::Resource(_, namespace, segments)) => {
+            (method, Scope::Resource(group, namespace, segments)) => {
                 let Some(resolved) = &located.resolved else {
                     let body = if request.body.is_empty() { Value::Null } else { body()? };
                     let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
-                    let call =
-                        Call { method, subscription, segments: &segments, query: request.query, body: &body };
+                    let group = group.as_deref();
+                    if let Some(group) = group {
+                        self.require_group(&ResourceId::group(subscription, group))?;
+                    }
+                    let call = Call {
+                        method,
+                        subscription,
+                        group,
+                        segments: &segments,
+                        query: request.query,
+                        body: &body,
+                    };
                     return self.call(namespace, &call).unwrap_or_else(|| {
                         let refusal = located.unresolved.clone();
                         Err(refusal.unwrap_or_else(|| Refusal::method_not_allowed(method)))

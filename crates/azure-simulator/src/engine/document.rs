@@ -171,6 +171,18 @@ pub(crate) fn stored_reference(value: &Value, path: &str) -> Option<ResourceId> 
     ResourceId::parse(text(value, path)?.trim()).ok()
 }
 
+/// Drops `{"id": target}` from every list in a document; `target` is in lower case.
+pub(crate) fn drop_listed(value: &mut Value, target: &str) {
+    match value {
+        Value::Object(object) => object.values_mut().for_each(|member| drop_listed(member, target)),
+        Value::Array(items) => {
+            items.retain(|item| !text(item, "id").is_some_and(|id| id.eq_ignore_ascii_case(target)));
+            items.iter_mut().for_each(|item| drop_listed(item, target));
+        }
+        _ => {}
+    }
+}
+
 /// Merges `patch` into `base`: objects member by member, everything else replaced; null removes.
 pub(crate) fn merge(base: &mut Value, patch: Value) {
     match (base, patch) {

@@ -58,6 +58,8 @@ pub(crate) enum Role {
     Uses,
     /// A scale set's model names it: blocks deletion, but shows in no back-reference.
     Model,
+    /// It is named, may be anywhere and may be absent: the type that names it checks what it must be.
+    Names,
 }
 
 /// A pointer from one document (or child document) to another.
@@ -266,12 +268,31 @@ pub(crate) trait Kind: Send + Sync + 'static {
         None
     }
 
+    /// PUT (`body`) or DELETE (no body) of something below the resource that is kept elsewhere, such as
+    /// a service's connections, which are kept with the endpoints. Says whether it was there; `None`
+    /// where nothing below can be written so. What [`Kind::view`] then gives is the answer to a PUT.
+    fn write_view(
+        &self,
+        _world: &mut World,
+        _id: &ResourceId,
+        _below: &[&str],
+        _body: Option<&Value>,
+    ) -> Option<Result<bool, Refusal>> {
+        None
+    }
+
+    /// Resources that the service made for this one and that go with it.
+    fn owned(&self, _world: &World, _record: &Record) -> Vec<ResourceId> {
+        Vec::new()
+    }
+
     /// All documents of a type that only exists as views below this kind's resources.
     fn views_of_type(&self, _world: &World, _record: &Record, _resource_type: &str) -> Vec<Value> {
         Vec::new()
     }
 
-    /// A POST action.
+    /// A POST action; below a child of the resource it is the whole path, such as
+    /// `backendAddressPools/{name}/{action}`.
     fn act(
         &self,
         _world: &mut World,
@@ -298,6 +319,8 @@ pub(crate) struct Call<'a> {
     /// `GET` or `POST`.
     pub(crate) method: &'a str,
     pub(crate) subscription: &'a str,
+    /// The resource group, where the path names one; it exists.
+    pub(crate) group: Option<&'a str>,
     /// The segments behind the namespace, in the caller's spelling.
     pub(crate) segments: &'a [&'a str],
     /// Query options by lower-case name.

@@ -13,7 +13,7 @@ use super::document::{Object, items, name};
 use super::error::Refusal;
 use super::fault::Faults;
 use super::journal::JournalBook;
-use super::kind::{Expand, Kind, Nested, Provider, Style};
+use super::kind::{Expand, Kind, Nested, Provider, Role, Style};
 use super::operation::{Completion, Operation, Operations, Status};
 use super::seed::Seed;
 use super::store::{Record, State, Store};
@@ -139,13 +139,38 @@ impl World {
         self.referrers_changed(changed);
     }
 
-    /// Removes a record and everything below it.
+    /// Removes a record, everything below it and what the service made for them.
     pub(crate) fn remove(&mut self, id: &ResourceId) {
         let below: Vec<ResourceId> = self.store.below(id).map(|record| record.id.clone()).collect();
         for id in below.iter().rev().chain([id]) {
+            let owned = self.store.get(id).map_or_else(Vec::new, |record| record.kind.owned(self, record));
+            for owned in owned {
+                self.remove(&owned);
+            }
             if let Some((_, changed)) = self.store.remove(id) {
                 self.referrers_changed(changed);
             }
+        }
+    }
+
+    /// Makes every other document that lists `{"id": target}` drop it from the list.
+    pub(crate) fn release(&mut self, target: &ResourceId) {
+        let own = self.store.holder(target).map(|holder| holder.id.clone());
+        let mut holders: Vec<ResourceId> = self
+            .store
+            .referrers(target)
+            .filter_map(|referrer| self.store.holder(&referrer.from))
+            .map(|holder| holder.id.clone())
+            .filter(|holder| Some(holder) != own.as_ref())
+            .collect();
+        holders.dedup();
+        let target = target.to_lower();
+        for holder in holders {
+            if let Some(record) = self.store.get_mut(&holder) {
+                super::document::drop_listed(&mut record.body, &target);
+                record.version += 1;
+            }
+            self.changed(&holder);
         }
     }
 
@@ -179,7 +204,8 @@ impl World {
 
     /// Checks that everything a document is about to point at exists and is ready.
     pub(crate) fn check_references(&self, candidate: &Record) -> Result<(), Refusal> {
-        for reference in candidate.kind.references(candidate) {
+        let references = candidate.kind.references(candidate);
+        for reference in references.into_iter().filter(|reference| reference.role != Role::Names) {
             if reference.to.is_within(&candidate.id) {
                 if self.nested_of(candidate, &reference.to).is_none() {
                     return Err(Refusal::invalid_reference(&reference.to, &reference.from));
@@ -367,7 +393,7 @@ impl World {
             let list: Vec<Value> = self
                 .store
                 .referrers(&id)
-                .filter(|referrer| referrer.role == super::kind::Role::Uses)
+                .filter(|referrer| referrer.role == Role::Uses)
                 .filter(|referrer| segment.is_empty() || is_of(&referrer.from, &wanted))
                 .map(|referrer| json!({ "id": referrer.from }))
                 .collect();

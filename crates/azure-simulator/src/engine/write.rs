@@ -50,7 +50,7 @@ impl World {
             return self.write("PUT", resolved.kind, &resolved.id, body, conditions, course, None);
         }
         let Some((nested, Some(child))) = Self::nested_target(resolved.kind, &resolved.below) else {
-            return Err(Refusal::method_not_allowed("PUT"));
+            return self.put_view(resolved, &Value::Object(body));
         };
         if !nested.writable {
             return Err(Refusal::method_not_allowed("PUT"));
@@ -73,6 +73,50 @@ impl World {
             course,
             Some((nested, child, existed)),
         )
+    }
+
+    /// PUT of something below a resource that is kept elsewhere.
+    fn put_view(&mut self, resolved: &Resolved, body: &Value) -> Result<Answer, Refusal> {
+        let id = self.require(resolved)?.id.clone();
+        let below: Vec<&str> = resolved.below.iter().map(String::as_str).collect();
+        let written = resolved.kind.write_view(self, &id, &below, Some(body));
+        match written.ok_or_else(|| Refusal::method_not_allowed("PUT"))?? {
+            true => self.revision += 1,
+            false => {
+                let child = below
+                    .chunks(2)
+                    .fold(id, |id, pair| id.child(pair.first().unwrap_or(&""), pair.get(1).unwrap_or(&"")));
+                return Err(Refusal::child_not_found(&child));
+            }
+        }
+        let record = self.require(resolved)?;
+        let shown = record.kind.view(self, record, &below).unwrap_or(Ok(Value::Null))?;
+        Ok(Answer {
+            note: Note { changes: vec![resolved.below.join("/")], ..Note::default() },
+            ..Answer::ok(shown)
+        })
+    }
+
+    /// DELETE of something below a resource that is kept elsewhere.
+    fn delete_view(&mut self, resolved: &Resolved, course: &Course) -> Result<Answer, Refusal> {
+        self.require_writable_group(&resolved.id)?;
+        let (id, kind) = (self.require(resolved)?.id.clone(), resolved.kind);
+        let below: Vec<&str> = resolved.below.iter().map(String::as_str).collect();
+        let deleted = kind.write_view(self, &id, &below, None);
+        if !deleted.ok_or_else(|| Refusal::method_not_allowed("DELETE"))?? {
+            return Ok(Answer::empty(204));
+        }
+        self.revision += 1;
+        if let Some(record) = self.store.get_mut(&id) {
+            record.state = State::Updating;
+        }
+        let name = format!("Delete{}ChildOperation", kind.noun());
+        let started = self.start(&id, kind, "DELETE", name, Completion::Write, course);
+        Ok(Answer {
+            operation: Some(self.links(&id, kind, &started, true)),
+            note: Note { changes: vec![resolved.below.join("/")], operation_ms: milliseconds(&started) },
+            ..Answer::empty(202)
+        })
     }
 
     /// PATCH of a resource: tags as a whole, the rest merged.
@@ -278,7 +322,7 @@ impl World {
         course: &Course,
     ) -> Result<Answer, Refusal> {
         let Some((nested, Some(child))) = Self::nested_target(resolved.kind, &resolved.below) else {
-            return Err(Refusal::method_not_allowed("DELETE"));
+            return self.delete_view(resolved, course);
         };
         if !nested.writable {
             return Err(Refusal::method_not_allowed("DELETE"));
@@ -313,9 +357,10 @@ impl World {
         body: &Value,
         course: &Course,
     ) -> Result<Answer, Refusal> {
-        let [action] = resolved.below.as_slice() else {
+        let action = &resolved.below.join("/");
+        if action.is_empty() {
             return Err(Refusal::method_not_allowed("POST"));
-        };
+        }
         self.require_writable_group(&resolved.id)?;
         let record = self.require(resolved)?;
         let (kind, id) = (record.kind, record.id.clone());
