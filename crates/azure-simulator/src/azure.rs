@@ -11,6 +11,7 @@ use tokio::time::Instant;
 
 use crate::Documents;
 use crate::engine::answer::Resolved;
+use crate::engine::budget::BudgetState;
 use crate::engine::error::Refusal;
 use crate::engine::fault::Fault;
 use crate::engine::journal::Journal;
@@ -18,7 +19,7 @@ use crate::engine::latency::LatencyProfile;
 use crate::engine::world::{Course, World};
 use crate::engine::write::Conditions;
 use crate::entra::{Clock, TokenVerifier};
-use crate::options::Options;
+use crate::options::{Budgets, Options};
 
 /// One simulated Azure. Clones are cheap and stand for the same Azure.
 ///
@@ -231,6 +232,18 @@ impl Azure {
     /// Takes all faults out of force.
     pub fn clear_faults(&self) {
         self.inner.world.lock().faults.clear();
+    }
+
+    /// Every request budget that was drawn on, as it is now, in a stable order.
+    pub fn budgets(&self) -> Vec<BudgetState> {
+        self.inner.world.lock().buckets.states(Instant::now())
+    }
+
+    /// Replaces the figures of all budgets, and fills them; `None` turns throttling off.
+    pub fn set_budgets(&self, budgets: Option<Budgets>) {
+        let mut world = self.inner.world.lock();
+        world.budgets = budgets;
+        world.buckets.clear();
     }
 
     /// A revision number that rises with every change of a document and with every request. For pages

@@ -12,14 +12,17 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::azure::{Azure, PowerState};
+use crate::engine::budget::BudgetState;
 use crate::engine::error::Refusal;
 use crate::engine::fault::Fault;
 use crate::engine::latency::LatencyProfile;
+use crate::options::Budgets;
 
 pub(crate) fn router() -> Router<Azure> {
     Router::new()
         .route("/_cerulean/journal", get(journal).delete(clear_journal))
         .route("/_cerulean/faults", get(faults).post(inject).delete(clear_faults))
+        .route("/_cerulean/budgets", get(budgets).put(set_budgets))
         .route("/_cerulean/latency", put(set_latency))
         .route("/_cerulean/state", get(state))
         .route("/_cerulean/scale", post(scale))
@@ -72,6 +75,25 @@ async fn set_latency(State(azure): State<Azure>, Json(body): Json<Value>) -> Res
     match serde_json::from_value::<LatencyProfile>(body) {
         Ok(latency) => {
             azure.set_latency(latency);
+            StatusCode::NO_CONTENT.into_response()
+        }
+        Err(error) => refused(&Refusal::bad_content(error)),
+    }
+}
+
+async fn budgets(State(azure): State<Azure>) -> Json<Vec<BudgetState>> {
+    Json(azure.budgets())
+}
+
+/// Figures that are left out are Azure's; `null` turns throttling off.
+async fn set_budgets(State(azure): State<Azure>, Json(body): Json<Value>) -> Response {
+    match serde_json::from_value::<Option<Budgets>>(body) {
+        Ok(Some(budgets)) if budgets.check().is_err() => {
+            let name = budgets.check().err().unwrap_or_default();
+            refused(&Refusal::invalid_parameter("policies", format!("There is no policy '{name}'.")))
+        }
+        Ok(budgets) => {
+            azure.set_budgets(budgets);
             StatusCode::NO_CONTENT.into_response()
         }
         Err(error) => refused(&Refusal::bad_content(error)),

@@ -27,7 +27,9 @@ pub mod view;
 
 pub use azure::{Azure, PowerState};
 pub use documents::Documents;
-pub use engine::error::Refusal;
+pub use engine::budget::policy::PolicyFigures;
+pub use engine::budget::{BudgetScope, BudgetState};
+pub use engine::error::{Detail, Refusal};
 pub use engine::fault::{Fault, FaultAction};
 pub use engine::journal::{Counts, Journal, JournalEntry, RequestKind};
 pub use engine::latency::{LatencyProfile, LatencyRule};

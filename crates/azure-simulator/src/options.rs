@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::engine::budget::policy::PolicyFigures;
 use crate::engine::latency::LatencyProfile;
 
 /// Everything that can be chosen about one simulated Azure. `Default` gives a deterministic Azure in
@@ -26,8 +27,8 @@ pub struct Options {
     pub zones: Vec<String>,
     /// How long operations take.
     pub latency: LatencyProfile,
-    /// ARM's token buckets (`spec/arm-wire.md`, 8.3). `None` turns throttling off; the headers are
-    /// then sent with the buckets' capacities.
+    /// Request budgets of ARM and of the providers (`spec/arm-wire.md`, 8.3). `None` turns throttling
+    /// off; the headers are then sent with the buckets' capacities.
     pub budgets: Option<Budgets>,
     /// Limits that differ from Azure's published ones, by name, such as `network.routesPerTable`.
     pub limits: std::collections::BTreeMap<String, u64>,
@@ -64,9 +65,10 @@ impl Options {
     /// Checks what cannot be checked by type.
     ///
     /// # Errors
-    /// The name in [`Options::limits`] that no limit has.
+    /// The name in [`Options::limits`] that no limit has, or in [`Budgets::policies`] that no policy has.
     pub fn check(&self) -> Result<(), String> {
-        crate::engine::limits::check(&self.limits)
+        crate::engine::limits::check(&self.limits)?;
+        self.budgets.as_ref().map_or(Ok(()), Budgets::check)
     }
 }
 
@@ -101,10 +103,11 @@ impl Default for Options {
     }
 }
 
-/// Token buckets of ARM for one subscription and principal, by class of request. The bucket of the
-/// whole subscription ("global") has `global_factor` times the size and refill.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+/// Token buckets of ARM for one subscription, region and principal, by class of request, and what
+/// providers count beside them. The bucket of the whole subscription ("global") has `global_factor`
+/// times the size and refill.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Budgets {
     /// Tokens in a full bucket for GET and HEAD.
     pub reads: f64,
@@ -120,6 +123,27 @@ pub struct Budgets {
     pub deletes_per_second: f64,
     /// Size of the subscription-wide bucket relative to one principal's.
     pub global_factor: f64,
+    /// Whether providers count, too.
+    pub providers: bool,
+    /// Other figures for providers' policies, by full name such as `Microsoft.Compute/PutVMResource`;
+    /// `null` turns one off.
+    pub policies: std::collections::BTreeMap<String, Option<PolicyFigures>>,
+}
+
+impl Budgets {
+    /// Checks that every override names a policy.
+    ///
+    /// # Errors
+    /// The name that no policy has.
+    pub fn check(&self) -> Result<(), String> {
+        let providers = crate::providers::all();
+        let known = |name: &String| {
+            providers.iter().any(|provider| {
+                provider.policies.iter().any(|policy| policy.full_name(provider.namespace) == *name)
+            })
+        };
+        self.policies.keys().find(|name| !known(name)).map_or(Ok(()), |name| Err(name.clone()))
+    }
 }
 
 impl Default for Budgets {
@@ -132,6 +156,8 @@ impl Default for Budgets {
             writes_per_second: 10.0,
             deletes_per_second: 10.0,
             global_factor: 15.0,
+            providers: true,
+            policies: std::collections::BTreeMap::new(),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The resource provider `Microsoft.Compute` (`spec/arm-wire.md`, section 10).
 
+mod budgets;
 mod instance_view;
 mod network_interface;
 mod network_profile;
@@ -24,5 +25,6 @@ pub(crate) fn provider() -> Provider {
             &Listed { resource_type: "Microsoft.Compute/availabilitySets", noun: "AvailabilitySet" },
         ],
         calls: Vec::new(),
+        policies: &budgets::POLICIES,
     }
 }

@@ -15,14 +15,37 @@ pub struct Refusal {
     pub message: String,
     /// The member or policy at fault, where the provider names one.
     pub target: Option<Box<str>>,
-    /// Inner errors as (code, message). `None` leaves the member out, as ARM's own answers do.
-    pub details: Option<Vec<(String, String)>>,
+    /// Inner errors. `None` leaves the member out, as ARM's own answers do.
+    pub details: Option<Vec<Detail>>,
+    /// Compute's `innererror`.
+    pub inner: Option<Box<Value>>,
     /// Seconds for the `Retry-After` header.
     pub retry_after: Option<u32>,
     /// Whether ARM itself answers, so that `x-ms-failure-cause: gateway` is sent.
     pub gateway: bool,
     /// Value of the `WWW-Authenticate` header.
     pub challenge: Option<Box<str>>,
+}
+
+/// One of the inner errors of a [`Refusal`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Detail {
+    /// Azure's error code.
+    pub code: String,
+    /// Azure's text.
+    pub message: String,
+    /// What it is about, where the provider says so.
+    pub target: Option<String>,
+}
+
+impl Detail {
+    fn body(&self) -> Value {
+        let mut body = json!({ "code": self.code, "message": self.message });
+        if let Some(target) = &self.target {
+            body["target"] = json!(target);
+        }
+        body
+    }
 }
 
 impl Refusal {
@@ -34,6 +57,7 @@ impl Refusal {
             message: message.into(),
             target: None,
             details: None,
+            inner: None,
             retry_after: None,
             gateway: false,
             challenge: None,
@@ -46,7 +70,8 @@ impl Refusal {
     }
 
     pub(crate) fn with_detail(mut self, code: &str, message: impl Into<String>) -> Self {
-        self.details.get_or_insert_default().push((code.into(), message.into()));
+        let detail = Detail { code: code.into(), message: message.into(), target: None };
+        self.details.get_or_insert_default().push(detail);
         self
     }
 
@@ -77,10 +102,57 @@ impl Refusal {
             error["target"] = json!(target);
         }
         if let Some(details) = &self.details {
-            error["details"] =
-                details.iter().map(|(code, message)| json!({ "code": code, "message": message })).collect();
+            error["details"] = details.iter().map(Detail::body).collect();
+        }
+        if let Some(inner) = &self.inner {
+            error["innererror"] = (**inner).clone();
         }
         error
+    }
+
+    /// ARM's answer when its own budget is used up.
+    pub(crate) fn subscription_throttled(subscription: &str, operation: &str, wait: u32) -> Self {
+        Self::new(
+            429,
+            "SubscriptionRequestsThrottled",
+            format!(
+                "Number of requests for subscription '{subscription}' and operation '{operation}' exceeded the backend \
+                 storage limit. Please try again after '{wait}' seconds."
+            ),
+        )
+        .with_retry_after(wait)
+    }
+
+    /// ARM's answer when a budget that it keeps for a provider is used up. `window` is in seconds.
+    pub(crate) fn action_throttled(action: &str, size: f64, window: u64, wait: u32) -> Self {
+        let (hours, minutes, seconds) = (window / 3_600, window / 60 % 60, window % 60);
+        Self::new(
+            429,
+            "ResourceRequestsThrottled",
+            format!(
+                "Number of requests for action '{action}' exceeded the limit of '{size}' for time interval \
+                 '{hours:02}:{minutes:02}:{seconds:02}'. Please try again after '{wait}' seconds."
+            ),
+        )
+        .with_retry_after(wait)
+    }
+
+    /// Compute's answer when one of its budgets is used up.
+    pub(crate) fn group_throttled(policy: &str, window: [&str; 2], allowed: f64, measured: u64, wait: u32) -> Self {
+        let [start, end] = window;
+        let facts = format!(
+            "{{\"operationGroup\":\"{policy}\",\"startTime\":\"{start}\",\"endTime\":\"{end}\",\
+             \"allowedRequestCount\":{allowed},\"measuredRequestCount\":{measured}}}"
+        );
+        let mut refusal = Self::new(
+            429,
+            "OperationNotAllowed",
+            "The server rejected the request because too many requests have been received for this subscription.",
+        );
+        refusal.details =
+            Some(vec![Detail { code: "TooManyRequests".into(), message: facts, target: Some(policy.into()) }]);
+        refusal.inner = Some(Box::new(json!({ "internalErrorCode": "TooManyRequestsReceived" })));
+        refusal.with_retry_after(wait)
     }
 
     pub(crate) fn group_not_found(group: &str) -> Self {

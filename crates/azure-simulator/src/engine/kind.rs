@@ -9,6 +9,7 @@ use std::net::IpAddr;
 use azure_types::ResourceId;
 use serde_json::Value;
 
+use super::budget::policy::Policy;
 use super::document::Object;
 use super::error::Refusal;
 use super::operation::Completion;
@@ -337,4 +338,6 @@ pub(crate) struct Provider {
     pub(crate) namespace: &'static str,
     pub(crate) kinds: Vec<&'static dyn Kind>,
     pub(crate) calls: Vec<Answers>,
+    /// What it counts beside ARM's own budgets.
+    pub(crate) policies: &'static [Policy],
 }

@@ -17,7 +17,7 @@ use super::kind::{Expand, Kind, Nested, Provider, Role, Style};
 use super::operation::{Completion, Operation, Operations, Status};
 use super::seed::Seed;
 use super::store::{Record, State, Store};
-use crate::options::Options;
+use crate::options::{Budgets, Options};
 
 /// How one request's work is to run: chosen by faults, and by builders that want no delay.
 #[derive(Debug, Clone, Default)]
@@ -38,6 +38,8 @@ pub(crate) struct World {
     pub(crate) operations: Operations,
     pub(crate) journal: JournalBook,
     pub(crate) faults: Faults,
+    /// Request budgets, changeable while it runs.
+    pub(crate) budgets: Option<Budgets>,
     pub(crate) buckets: Buckets,
     pub(crate) requests: u64,
     /// Raised by everything that changes what a reader would see.
@@ -59,6 +61,7 @@ impl World {
             seed: Seed(options.seed),
             journal: JournalBook::with_capacity(options.journal_capacity),
             latency: options.latency.clone(),
+            budgets: options.budgets.clone(),
             options,
             providers,
             store: Store::default(),

@@ -2,6 +2,7 @@
 
 mod address_allocation;
 mod backend_pool;
+mod budgets;
 mod frontend;
 mod load_balancer;
 mod load_balancing_rule;
@@ -43,6 +44,7 @@ pub(crate) fn provider() -> Provider {
             &Listed { resource_type: "Microsoft.Network/privateLinkServices", noun: "PrivateLinkService" },
         ],
         calls: Vec::new(),
+        policies: &budgets::POLICIES,
     }
 }
 

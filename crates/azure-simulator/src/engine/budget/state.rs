@@ -1,0 +1,41 @@
+//! What one may see of a budget.
+
+use serde::{Deserialize, Serialize};
+
+/// Whose requests draw on a budget, within subscription and region.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", tag = "kind", content = "id")]
+pub enum BudgetScope {
+    /// Everybody's.
+    Subscription,
+    /// Those of one principal, by object id.
+    Principal(String),
+    /// Those about one resource, by lower-case id.
+    Resource(String),
+}
+
+/// One budget that was drawn on, as it is now.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BudgetState {
+    /// `reads`, `writes` and `deletes` are Resource Manager's own; a provider's are
+    /// `{namespace}/{policy}`.
+    pub policy: String,
+    /// The subscription; empty for requests about none.
+    pub subscription: String,
+    /// The region that counts.
+    pub region: String,
+    /// Whose requests it counts.
+    pub scope: BudgetScope,
+    /// What is left.
+    pub tokens: f64,
+    /// What a full budget has.
+    pub size: f64,
+    /// How fast it comes back, on average.
+    pub refill_per_second: f64,
+    /// The window, where everything comes back at its end rather than steadily.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub window_seconds: Option<u64>,
+    /// How many requests it has refused.
+    pub refused: u64,
+}
