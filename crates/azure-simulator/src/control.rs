@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use axum::extract::{Query, State};
 use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{any, get, post, put};
 use axum::{Json, Router};
@@ -33,10 +34,18 @@ pub(crate) fn router() -> Router<Azure> {
         .route("/favicon.ico", any(|| async { StatusCode::NOT_FOUND }))
 }
 
-/// `?after=N` leaves out the first N requests.
+/// `?after=N` leaves out the first N requests; `?format=lines` gives JSON Lines without counts.
 async fn journal(State(azure): State<Azure>, Query(query): Query<BTreeMap<String, String>>) -> Response {
     match query.get("after").map(|after| after.parse()).transpose() {
-        Ok(after) => Json(azure.journal_after(after.unwrap_or_default())).into_response(),
+        Ok(after) => {
+            let journal = azure.journal_after(after.unwrap_or_default());
+            match query.get("format").map(String::as_str) {
+                Some("lines") => {
+                    ([(CONTENT_TYPE, "application/x-ndjson")], journal.to_lines()).into_response()
+                }
+                _ => Json(journal).into_response(),
+            }
+        }
         Err(_) => refused(&Refusal::invalid_parameter("after", "after must be the number of a request")),
     }
 }

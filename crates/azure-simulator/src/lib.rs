@@ -14,6 +14,7 @@ mod engine;
 pub mod entra;
 mod http;
 pub mod imds;
+pub mod journal;
 mod listed;
 mod network;
 mod options;

@@ -46,7 +46,10 @@ async fn compute_counts_every_scale_set_and_the_subscription() {
     let error = &refused.body["error"];
     assert_eq!(error["innererror"]["internalErrorCode"], "TooManyRequestsReceived");
     let detail = &error["details"][0];
-    assert_eq!((&detail["code"], &detail["target"]), (&json!("TooManyRequests"), &json!("PutVMScaleSetResource")));
+    assert_eq!(
+        (&detail["code"], &detail["target"]),
+        (&json!("TooManyRequests"), &json!("PutVMScaleSetResource"))
+    );
     let facts: Value = serde_json::from_str(detail["message"].as_str().unwrap()).unwrap();
     assert_eq!(facts["operationGroup"], "PutVMScaleSetResource");
     assert_eq!((&facts["allowedRequestCount"], &facts["measuredRequestCount"]), (&json!(12), &json!(13)));
@@ -82,7 +85,8 @@ async fn network_counts_writes_in_windows_of_five_minutes() {
 #[tokio::test(start_paused = true)]
 async fn principals_have_their_own_budgets_and_share_the_subscriptions() {
     let mut options = Options::default();
-    options.budgets = Some(Budgets { reads: 2.0, reads_per_second: 0.1, global_factor: 1.5, ..Budgets::default() });
+    options.budgets =
+        Some(Budgets { reads: 2.0, reads_per_second: 0.1, global_factor: 1.5, ..Budgets::default() });
     let client = Client::new(options);
     let path = format!("/subscriptions/{}?api-version=2021-04-01", common::SUBSCRIPTION);
     // {"oid":"a"} and {"oid":"b"}: nobody checks the tokens, but they say who asks.
@@ -91,8 +95,12 @@ async fn principals_have_their_own_budgets_and_share_the_subscriptions() {
         client.send("GET", &path, None, &[("authorization", &header)]).await.status
     };
     let (a, b) = ("eyJvaWQiOiJhIn0", "eyJvaWQiOiJiIn0");
-    assert_eq!([ask(a).await, ask(a).await, ask(a).await, ask(b).await, ask(b).await], [200, 200, 429, 200, 429]);
-    let spent: Vec<_> = client.azure.budgets().into_iter().map(|b| (b.scope, b.tokens as u64, b.refused)).collect();
+    assert_eq!(
+        [ask(a).await, ask(a).await, ask(a).await, ask(b).await, ask(b).await],
+        [200, 200, 429, 200, 429]
+    );
+    let spent: Vec<_> =
+        client.azure.budgets().into_iter().map(|b| (b.scope, b.tokens as u64, b.refused)).collect();
     let of = |name: &str| BudgetScope::Principal(name.into());
     assert_eq!(spent, [(BudgetScope::Subscription, 0, 1), (of("a"), 0, 1), (of("b"), 1, 0)]);
 }
@@ -105,7 +113,9 @@ async fn figures_change_while_it_runs_and_can_be_turned_off() {
     for _ in 0..40 {
         assert!(client.put(&set, scale_set(0, &subnet, &[])).await.status < 300);
     }
-    let change = async |body: Value| client.send("PUT", "/_cerulean/budgets", Some(body), &[("content-type", "application/json")]).await;
+    let change = async |body: Value| {
+        client.send("PUT", "/_cerulean/budgets", Some(body), &[("content-type", "application/json")]).await
+    };
     change(json!({ "policies": { PUT_SET: { "size": 1, "refill": 1 } } })).await.expect(204);
     client.put(&set, scale_set(0, &subnet, &[])).await.expect(200);
     client.put(&set, scale_set(0, &subnet, &[])).await.refused(429, "OperationNotAllowed");

@@ -138,7 +138,13 @@ impl Refusal {
     }
 
     /// Compute's answer when one of its budgets is used up.
-    pub(crate) fn group_throttled(policy: &str, window: [&str; 2], allowed: f64, measured: u64, wait: u32) -> Self {
+    pub(crate) fn group_throttled(
+        policy: &str,
+        window: [&str; 2],
+        allowed: f64,
+        measured: u64,
+        wait: u32,
+    ) -> Self {
         let [start, end] = window;
         let facts = format!(
             "{{\"operationGroup\":\"{policy}\",\"startTime\":\"{start}\",\"endTime\":\"{end}\",\
@@ -149,8 +155,11 @@ impl Refusal {
             "OperationNotAllowed",
             "The server rejected the request because too many requests have been received for this subscription.",
         );
-        refusal.details =
-            Some(vec![Detail { code: "TooManyRequests".into(), message: facts, target: Some(policy.into()) }]);
+        refusal.details = Some(vec![Detail {
+            code: "TooManyRequests".into(),
+            message: facts,
+            target: Some(policy.into()),
+        }]);
         refusal.inner = Some(Box::new(json!({ "internalErrorCode": "TooManyRequestsReceived" })));
         refusal.with_retry_after(wait)
     }

@@ -5,11 +5,7 @@ use std::time::Duration;
 
 use crate::engine::budget::policy::{Per, Policy, Wording};
 
-const fn five_minutes(
-    name: &'static str,
-    on: &'static [(&'static str, &'static str)],
-    size: u32,
-) -> Policy {
+const fn five_minutes(name: &'static str, on: &'static [(&'static str, &'static str)], size: u32) -> Policy {
     Policy {
         name,
         per: Per::Subscription,

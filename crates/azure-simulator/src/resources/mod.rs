@@ -6,5 +6,10 @@ pub(crate) mod subscription;
 use crate::engine::kind::Provider;
 
 pub(crate) fn provider() -> Provider {
-    Provider { namespace: "Microsoft.Resources", kinds: vec![&group::ResourceGroups], calls: Vec::new(), policies: &[] }
+    Provider {
+        namespace: "Microsoft.Resources",
+        kinds: vec![&group::ResourceGroups],
+        calls: Vec::new(),
+        policies: &[],
+    }
 }

@@ -294,7 +294,9 @@ fn remaining(drawn: &[Drawn], left: &[u64]) -> Remaining {
     let policies = drawn
         .iter()
         .zip(left)
-        .filter(|((_, _, policy), _)| policy.is_some_and(|policy| policy.wording == policy::Wording::Provider))
+        .filter(|((_, _, policy), _)| {
+            policy.is_some_and(|policy| policy.wording == policy::Wording::Provider)
+        })
         .map(|((key, ..), left)| (key.policy.clone(), *left))
         .collect();
     let at = |index: usize| left.get(index).copied().unwrap_or_default();
@@ -332,13 +334,7 @@ mod tests {
     ];
 
     fn asker<'a>(counted: &'a Counted<'a>) -> Asker<'a> {
-        Asker {
-            subscription: "s",
-            principal: "p",
-            region: "r",
-            counted,
-            provider: Some(("N", &POLICIES)),
-        }
+        Asker { subscription: "s", principal: "p", region: "r", counted, provider: Some(("N", &POLICIES)) }
     }
 
     #[tokio::test(start_paused = true)]

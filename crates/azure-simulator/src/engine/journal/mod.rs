@@ -1,12 +1,17 @@
 //! The journal: every Resource Manager request and what it changed. It holds names of members, never
 //! their values, so that no secret of a body or header can enter it.
 
+mod diff;
+mod export;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use self::diff::{Divergence, JournalDiff, ResourceDiff, diff};
+pub use self::export::BadLine;
 use super::document::{members, name, text};
 
 /// What a request wanted, for counting.
@@ -151,19 +156,7 @@ impl JournalBook {
     }
 
     pub(crate) fn record(&mut self, entry: JournalEntry) {
-        let counts = &mut self.counts;
-        counts.requests += 1;
-        *match entry.kind {
-            RequestKind::Read => &mut counts.reads,
-            RequestKind::Write => &mut counts.writes,
-            RequestKind::Delete => &mut counts.deletes,
-            RequestKind::Poll => &mut counts.polls,
-        } += 1;
-        counts.refused += u64::from(entry.status >= 400);
-        counts.throttled += u64::from(entry.status == 429);
-        if let (RequestKind::Write, true, Some(kind)) = (entry.kind, entry.accepted(), &entry.resource_type) {
-            *counts.writes_by_type.entry(kind.clone()).or_default() += 1;
-        }
+        self.counts.count(&entry);
         if self.entries.len() >= self.capacity {
             self.entries.pop_front();
         }

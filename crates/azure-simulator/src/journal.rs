@@ -1,0 +1,3 @@
+//! Journals as text, and how two runs differ: for `cerulean journal`.
+
+pub use crate::engine::journal::{BadLine, Divergence, JournalDiff, ResourceDiff, diff};
