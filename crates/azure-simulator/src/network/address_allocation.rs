@@ -15,7 +15,7 @@ use crate::engine::world::World;
 const RESERVED_AT_START: u128 = 4;
 
 /// What an address in a subnet can be asked for.
-pub(crate) enum Vacancy {
+enum Vacancy {
     Free,
     OutsideSubnet,
     Reserved,
@@ -63,7 +63,7 @@ fn address(number: u128, v6: bool) -> IpAddr {
 }
 
 /// Whether an address can be had in a subnet.
-pub(crate) fn vacancy(world: &World, subnet: &ResourceId, wanted: IpAddr) -> Vacancy {
+fn vacancy(world: &World, subnet: &ResourceId, wanted: IpAddr) -> Vacancy {
     let prefixes = subnet_prefixes(world, subnet);
     let Some(prefix) = prefixes.iter().find(|prefix| prefix.contains(&wanted)) else {
         return Vacancy::OutsideSubnet;
@@ -75,6 +75,66 @@ pub(crate) fn vacancy(world: &World, subnet: &ResourceId, wanted: IpAddr) -> Vac
     match world.store.addresses(subnet).and_then(|taken| taken.get(&wanted)) {
         Some(owner) => Vacancy::TakenBy(owner.clone()),
         None => Vacancy::Free,
+    }
+}
+
+/// An address that a configuration asks for and another one has.
+pub(crate) fn address_taken(id: &ResourceId, address: IpAddr, owner: &ResourceId) -> Refusal {
+    Refusal::network(
+        400,
+        "PrivateIPAddressIsAllocated",
+        format!(
+            "IP configuration {id} is using the private IP address {address} which is already allocated to resource \
+             {owner}."
+        ),
+    )
+}
+
+/// The address that a configuration with static allocation asks for: in the subnet, not reserved, and
+/// free or its `own` already.
+pub(crate) fn static_address(
+    world: &World,
+    id: &ResourceId,
+    subnet: &ResourceId,
+    given: Option<&str>,
+    own: impl Fn(&ResourceId) -> bool,
+) -> Result<IpAddr, Refusal> {
+    let Some(given) = given.filter(|text| !text.is_empty()) else {
+        return Err(Refusal::network(
+            400,
+            "PrivateIPAddressNotProvided",
+            format!("IP configuration {id} with static allocation needs a privateIPAddress."),
+        ));
+    };
+    let address: IpAddr = given.parse().map_err(|_| {
+        Refusal::network(
+            400,
+            "InvalidIPAddressFormat",
+            format!("The private IP address '{given}' of {id} is not a valid IP address."),
+        )
+    })?;
+    let prefixes =
+        || subnet_prefixes(world, subnet).iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    match vacancy(world, subnet, address) {
+        Vacancy::Free => Ok(address),
+        Vacancy::TakenBy(owner) if own(&owner) => Ok(address),
+        Vacancy::TakenBy(owner) => Err(address_taken(id, address, &owner)),
+        Vacancy::OutsideSubnet => Err(Refusal::network(
+            400,
+            "PrivateIPAddressNotInSubnet",
+            format!(
+                "Private static IP address {address} of {id} does not belong to the range of subnet prefix {}.",
+                prefixes()
+            ),
+        )),
+        Vacancy::Reserved => Err(Refusal::network(
+            400,
+            "PrivateIPAddressInReservedRange",
+            format!(
+                "Private static IP address {address} of {id} falls within reserved IP range of subnet prefix {}.",
+                prefixes()
+            ),
+        )),
     }
 }
 

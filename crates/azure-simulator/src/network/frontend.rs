@@ -7,13 +7,13 @@ use std::net::IpAddr;
 use azure_types::ResourceId;
 use serde_json::Value;
 
-use super::address_allocation::{Vacancy, free_address, subnet_prefixes, vacancy};
+use super::address_allocation::{address_taken, free_address, static_address, subnet_prefixes};
 use crate::engine::document::{
     Object, enumeration, known_members, reference, stored_reference, strip, take_properties, text,
 };
 use crate::engine::error::Refusal;
 use crate::engine::kind::{Reference, Role};
-use crate::engine::world::World;
+use crate::engine::world::{World, is_of};
 
 const MEMBERS: [&str; 13] = [
     "gatewayLoadBalancer",
@@ -72,7 +72,7 @@ pub(super) fn normalise(
             }
             let address = private_address(world, &id, subnet, old, &properties, promised)?;
             if !promised.insert(address) {
-                return Err(taken(&id, address, &id));
+                return Err(address_taken(&id, address, &id));
             }
             properties.insert("privateIPAddress".into(), address.to_string().into());
             let version = if address.is_ipv6() { "IPv6" } else { "IPv4" };
@@ -104,17 +104,6 @@ pub(super) fn normalise(
     Ok(Value::Object(child))
 }
 
-fn taken(id: &ResourceId, address: IpAddr, owner: &ResourceId) -> Refusal {
-    Refusal::network(
-        400,
-        "PrivateIPAddressIsAllocated",
-        format!(
-            "IP configuration {id} is using the private IP address {address} which is already allocated to resource \
-             {owner}."
-        ),
-    )
-}
-
 fn private_address(
     world: &World,
     id: &ResourceId,
@@ -123,45 +112,9 @@ fn private_address(
     properties: &Object,
     promised: &BTreeSet<IpAddr>,
 ) -> Result<IpAddr, Refusal> {
-    let given = properties.get("privateIPAddress").and_then(Value::as_str).filter(|text| !text.is_empty());
+    let given = properties.get("privateIPAddress").and_then(Value::as_str);
     if properties.get("privateIPAllocationMethod").and_then(Value::as_str) == Some("Static") {
-        let Some(given) = given else {
-            return Err(Refusal::network(
-                400,
-                "PrivateIPAddressNotProvided",
-                format!("Frontend {id} with static allocation needs a privateIPAddress."),
-            ));
-        };
-        let address: IpAddr = given.parse().map_err(|_| {
-            Refusal::network(
-                400,
-                "InvalidIPAddressFormat",
-                format!("The private IP address '{given}' of {id} is not a valid IP address."),
-            )
-        })?;
-        let prefixes =
-            || subnet_prefixes(world, subnet).iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-        return match vacancy(world, subnet, address) {
-            Vacancy::Free => Ok(address),
-            Vacancy::TakenBy(owner) if owner == *id => Ok(address),
-            Vacancy::TakenBy(owner) => Err(taken(id, address, &owner)),
-            Vacancy::OutsideSubnet => Err(Refusal::network(
-                400,
-                "PrivateIPAddressNotInSubnet",
-                format!(
-                    "Private static IP address {address} of {id} does not belong to the range of subnet prefix {}.",
-                    prefixes()
-                ),
-            )),
-            Vacancy::Reserved => Err(Refusal::network(
-                400,
-                "PrivateIPAddressInReservedRange",
-                format!(
-                    "Private static IP address {address} of {id} falls within reserved IP range of subnet prefix {}.",
-                    prefixes()
-                ),
-            )),
-        };
+        return static_address(world, id, subnet, given, |owner| owner == id);
     }
     let kept = old
         .filter(|old| stored_reference(old, "properties/subnet/id").as_ref() == Some(subnet))
@@ -210,6 +163,33 @@ pub(super) fn public_ip_in_use(id: &ResourceId, public: &ResourceId, user: &Reso
             "Resource {id} is referencing public IP address {public} that is already allocated to resource {user}."
         ),
     )
+}
+
+/// Refuses to let a frontend go that something outside its balancer uses.
+pub(super) fn check_unused(world: &World, balancer: &ResourceId, id: &ResourceId) -> Result<(), Refusal> {
+    let Some(user) = world.store.referrers(id).find(|user| !user.from.is_within(balancer)) else {
+        return Ok(());
+    };
+    let (code, what) = if is_of(&user.from, "/privatelinkservices/") {
+        ("LoadBalancerFrontendIPConfigurationInUseByPrivateLinkService", "private link service")
+    } else if is_of(&user.from, "/frontendipconfigurations/") {
+        ("GatewayLoadBalancerFrontendIPConfigurationInUse", "the chained frontend IP configuration")
+    } else if is_of(&user.from, "/backendaddresspools/") {
+        (
+            "NotAllowedToDeleteLoadBalancerWithFrontendIpConfigurationInUseByGlobalLB",
+            "the global load balancer's backend address pool",
+        )
+    } else {
+        ("FrontendIPConfigurationInUse", "resource")
+    };
+    Err(Refusal::network(
+        400,
+        code,
+        format!(
+            "Frontend IP configuration {id} of load balancer {balancer} cannot be removed since it is in use by {what} {}.",
+            user.from
+        ),
+    ))
 }
 
 /// What a stored frontend points at.

@@ -158,6 +158,13 @@ impl Kind for LoadBalancers {
     }
 
     fn may_delete(&self, world: &World, record: &Record) -> Result<(), Refusal> {
+        for frontend in items(&record.body, "properties/frontendIPConfigurations") {
+            frontend::check_unused(
+                world,
+                &record.id,
+                &record.id.child("frontendIPConfigurations", name(frontend)),
+            )?;
+        }
         for pool in items(&record.body, "properties/backendAddressPools") {
             let pool = record.id.child("backendAddressPools", name(pool));
             if let Some(set) = scale_set_using(world, &pool) {
@@ -211,6 +218,12 @@ fn check_removed(world: &World, old: &Record, properties: &Object) -> Result<(),
     let remaining = |collection: &str| {
         names(properties.get(collection).and_then(Value::as_array).map_or(&[], Vec::as_slice))
     };
+    let left = remaining("frontendIPConfigurations");
+    for child in items(&old.body, "properties/frontendIPConfigurations") {
+        if !left.contains(&name(child).to_ascii_lowercase()) {
+            frontend::check_unused(world, &old.id, &old.id.child("frontendIPConfigurations", name(child)))?;
+        }
+    }
     for (collection, code, what) in [
         (
             "backendAddressPools",

@@ -6,7 +6,13 @@ mod budgets;
 mod frontend;
 mod load_balancer;
 mod load_balancing_rule;
+mod location_calls;
 mod nat_gateway;
+mod private_endpoint;
+mod private_endpoint_connection;
+mod private_link_interface;
+mod private_link_service;
+mod private_link_target;
 mod probe;
 mod public_ip;
 mod route_table;
@@ -41,9 +47,10 @@ pub(crate) fn provider() -> Provider {
             &nat_gateway::NatGateways,
             &Listed { resource_type: "Microsoft.Network/networkInterfaces", noun: "NetworkInterface" },
             &Listed { resource_type: "Microsoft.Network/publicIPPrefixes", noun: "PublicIpPrefix" },
-            &Listed { resource_type: "Microsoft.Network/privateLinkServices", noun: "PrivateLinkService" },
+            &private_link_service::PrivateLinkServices,
+            &private_endpoint::PrivateEndpoints,
         ],
-        calls: Vec::new(),
+        calls: vec![location_calls::answer],
         policies: &budgets::POLICIES,
     }
 }

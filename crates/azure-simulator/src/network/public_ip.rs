@@ -173,34 +173,13 @@ fn give_address(world: &mut World, id: &ResourceId) {
 
 fn dns_settings(world: &World, proposal: &Proposal<'_>, properties: &mut Object) -> Result<(), Refusal> {
     let Some(settings) = properties.get_mut("dnsSettings") else { return Ok(()) };
-    let Some(label) =
-        text(settings, "domainNameLabel").map(str::to_ascii_lowercase).filter(|l| !l.is_empty())
-    else {
+    let Some(label) = text(settings, "domainNameLabel").filter(|label| !label.is_empty()) else {
         return Ok(());
     };
-    let fits = label.len() >= 3
-        && label.len() <= 63
-        && label.starts_with(|c: char| c.is_ascii_lowercase())
-        && label.ends_with(|c: char| c.is_ascii_alphanumeric())
-        && label.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
-    if !fits {
-        return Err(Refusal::network(
-            400,
-            "InvalidDomainNameLabel",
-            format!(
-                "The domain name label {label} is invalid. It must conform to the following regular expression: \
-                 ^[a-z][a-z0-9-]{{1,61}}[a-z0-9]$."
-            ),
-        ));
-    }
+    let label = domain_name_label(label)?;
     let location = proposal.body.get("location").and_then(Value::as_str).unwrap_or_default();
     let name = format!("{label}.{location}.cloudapp.azure.com");
-    let taken = world.store.all().any(|record| {
-        record.id != *proposal.id
-            && record.kind.resource_type() == RESOURCE_TYPE
-            && text(&record.body, "properties/dnsSettings/fqdn") == Some(&name)
-    });
-    if taken {
+    if !domain_name_is_free(world, Some(proposal.id), &label, location) {
         return Err(Refusal::network(
             400,
             "DnsRecordInUse",
@@ -212,6 +191,42 @@ fn dns_settings(world: &World, proposal: &Proposal<'_>, properties: &mut Object)
         settings.insert("fqdn".into(), name.into());
     }
     Ok(())
+}
+
+/// A domain name label in lower case; refused where it is no name.
+pub(super) fn domain_name_label(label: &str) -> Result<String, Refusal> {
+    let label = label.to_ascii_lowercase();
+    let fits = label.len() >= 3
+        && label.len() <= 63
+        && label.starts_with(|c: char| c.is_ascii_lowercase())
+        && label.ends_with(|c: char| c.is_ascii_alphanumeric())
+        && label.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+    if fits {
+        return Ok(label);
+    }
+    Err(Refusal::network(
+        400,
+        "InvalidDomainNameLabel",
+        format!(
+            "The domain name label {label} is invalid. It must conform to the following regular expression: \
+             ^[a-z][a-z0-9-]{{1,61}}[a-z0-9]$."
+        ),
+    ))
+}
+
+/// Whether no public IP (beside `own`) has a label in a region.
+pub(super) fn domain_name_is_free(
+    world: &World,
+    own: Option<&ResourceId>,
+    label: &str,
+    location: &str,
+) -> bool {
+    let name = format!("{label}.{location}.cloudapp.azure.com");
+    !world.store.all().any(|record| {
+        Some(&record.id) != own
+            && record.kind.resource_type() == RESOURCE_TYPE
+            && text(&record.body, "properties/dnsSettings/fqdn") == Some(&name)
+    })
 }
 
 fn check_immutable(proposal: &Proposal<'_>, sku: &str, properties: &Object) -> Result<(), Refusal> {

@@ -1,0 +1,370 @@
+//! Private endpoints: an address in a subnet that leads to a private link service, or to a resource
+//! of another kind such as a storage account (`spec/arm-wire.md`, 9.8).
+
+use azure_types::ResourceId;
+use serde_json::{Value, json};
+
+use super::address_allocation::check_room;
+use super::private_endpoint_connection::{AUTOMATIC, MANUAL, state, writable};
+use super::private_link_interface::{self, Wanted};
+use super::private_link_service::{self, approves, visible};
+use super::{API_VERSIONS, private_link_target, resource_guid, take_children};
+use crate::engine::document::{
+    Object, fill, items, known_members, name, reference, stored_reference, strip, take_properties, text,
+};
+use crate::engine::error::Refusal;
+use crate::engine::kind::{Concurrency, Expand, Kind, Nested, Proposal, Reference, Role, Style};
+use crate::engine::store::{Record, State};
+use crate::engine::world::World;
+
+const MEMBERS: [&str; 12] = [
+    "applicationSecurityGroups",
+    "customDnsConfigs",
+    "customNetworkInterfaceName",
+    "ipConfigurations",
+    "ipVersionType",
+    "isIPv6EnabledPrivateEndpoint",
+    MANUAL,
+    "networkInterfaces",
+    AUTOMATIC,
+    "provisioningState",
+    "resourceGuid",
+    "subnet",
+];
+
+/// Where the id of the service stands that an alias was found to name; never shown.
+const FOUND: &str = "privateLinkServiceFound";
+
+pub(super) struct PrivateEndpoints;
+
+impl Kind for PrivateEndpoints {
+    fn resource_type(&self) -> &'static str {
+        "Microsoft.Network/privateEndpoints"
+    }
+
+    fn noun(&self) -> &'static str {
+        "PrivateEndpoint"
+    }
+
+    fn api_versions(&self) -> &'static [&'static str] {
+        &API_VERSIONS
+    }
+
+    fn style(&self) -> Style {
+        Style::Network
+    }
+
+    fn concurrency(&self) -> Concurrency {
+        Concurrency::Busy
+    }
+
+    fn nested(&self) -> &'static [Nested] {
+        &[
+            Nested { collection: AUTOMATIC, writable: false, back_references: &[] },
+            Nested { collection: MANUAL, writable: false, back_references: &[] },
+            Nested { collection: "ipConfigurations", writable: false, back_references: &[] },
+        ]
+    }
+
+    fn write(&self, world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+        let id = proposal.id;
+        let mut properties = take_properties(&mut proposal.body);
+        known_members(&mut properties, &MEMBERS, "PrivateEndpoint")?;
+        strip(
+            &mut properties,
+            &["networkInterfaces", "provisioningState", "resourceGuid", "customDnsConfigs"],
+        );
+        resource_guid(world, &proposal, &mut properties);
+        fill(&mut properties, "customNetworkInterfaceName", "");
+        fill(&mut properties, "isIPv6EnabledPrivateEndpoint", false);
+        crate::engine::document::references(&mut properties, "applicationSecurityGroups")?;
+        let subnet = subnet(world, &proposal, &mut properties)?;
+        let mut targets = Vec::new();
+        for collection in [AUTOMATIC, MANUAL] {
+            let children = take_children(id, &mut properties, collection)?.unwrap_or_default();
+            let children = children
+                .into_iter()
+                .map(|child| connection(world, &proposal, collection, child))
+                .collect::<Result<Vec<Value>, Refusal>>()?;
+            targets.extend(children.iter().filter_map(|child| target(child)));
+            properties.insert(collection.into(), children.into());
+        }
+        if targets.len() != 1 {
+            return Err(Refusal::network(
+                400,
+                "PrivateEndpointMustHaveOnePrivateLinkServiceConnection",
+                format!("Private endpoint {id} must have exactly one private link service connection."),
+            ));
+        }
+        addresses(world, &proposal, &subnet, &mut properties)?;
+        let mut body = proposal.body;
+        body.insert("properties".into(), Value::Object(properties));
+        Ok(Value::Object(body))
+    }
+
+    fn references(&self, record: &Record) -> Vec<Reference> {
+        // The address is the interface's; the endpoint itself only keeps the subnet from going.
+        let subnet = stored_reference(&record.body, "properties/subnet/id").map(|to| Reference {
+            from: record.id.clone(),
+            to,
+            role: Role::Model,
+            address: None,
+        });
+        let groups = items(&record.body, "properties/applicationSecurityGroups")
+            .iter()
+            .filter_map(|item| stored_reference(item, "id"))
+            .map(|to| Reference::uses(&record.id, to));
+        let services = [AUTOMATIC, MANUAL].into_iter().flat_map(|collection| {
+            items(&record.body, &format!("properties/{collection}")).iter().filter_map(move |child| {
+                // Who was disconnected is no connection of the service any more.
+                if text(child, "properties/privateLinkServiceConnectionState/status") == Some("Disconnected")
+                {
+                    return None;
+                }
+                let from = record.id.child(collection, name(child));
+                Some(Reference { from, to: target(child)?, role: Role::Names, address: None })
+            })
+        });
+        subnet.into_iter().chain(groups).chain(services).collect()
+    }
+
+    fn stored(&self, world: &mut World, id: &ResourceId, _old: Option<&Value>) {
+        let Some(record) = world.store.get(id) else { return };
+        let Some(subnet) = stored_reference(&record.body, "properties/subnet/id") else { return };
+        let member = |item: &Value, member: &str| {
+            text(item, &format!("properties/{member}")).unwrap_or_default().to_owned()
+        };
+        let target = connections(record).find_map(target);
+        let names = |member: &str| {
+            target.as_ref().map_or_else(Vec::new, |target| private_link_target::names(world, target, member))
+        };
+        let mut wanted: Vec<Wanted> = items(&record.body, "properties/ipConfigurations")
+            .iter()
+            .map(|item| Wanted {
+                name: name(item).to_owned(),
+                subnet: subnet.clone(),
+                address: text(item, "properties/privateIPAddress").and_then(|text| text.parse().ok()),
+                primary: false,
+                group: Some((
+                    member(item, "groupId"),
+                    member(item, "memberName"),
+                    names(&member(item, "groupId")),
+                )),
+            })
+            .collect();
+        if wanted.is_empty() {
+            let guid = world.seed.guid("endpoint address", record.id.as_str(), record.incarnation);
+            let groups = connections(record).flat_map(|child| items(child, "properties/groupIds"));
+            let group = groups.filter_map(Value::as_str).next().unwrap_or_default().to_owned();
+            wanted.push(Wanted {
+                name: format!("privateEndpointIpConfig.{guid}"),
+                subnet,
+                address: None,
+                primary: true,
+                group: Some((group.clone(), group.clone(), names(&group))),
+            });
+        }
+        if let Some(first) = wanted.first_mut() {
+            first.primary = true;
+        }
+        let interface = interface(world, record);
+        private_link_interface::keep(world, id, "privateEndpoint", &interface, wanted);
+    }
+
+    fn owned(&self, world: &World, record: &Record) -> Vec<ResourceId> {
+        vec![interface(world, record)]
+    }
+
+    fn present(&self, world: &World, record: &Record, document: &mut Object, _expand: Expand) {
+        let Some(properties) = document.get_mut("properties").and_then(Value::as_object_mut) else { return };
+        let interface = interface(world, record);
+        let configs = custom_dns(world, record, &interface);
+        properties.insert("networkInterfaces".into(), json!([{ "id": interface }]));
+        properties.insert("customDnsConfigs".into(), configs.into());
+    }
+
+    fn present_nested(
+        &self,
+        _world: &World,
+        _record: &Record,
+        _collection: &str,
+        _id: &ResourceId,
+        properties: &mut Object,
+    ) {
+        properties.remove(FOUND);
+        // Recorded: connections are done while their endpoint is still being updated.
+        properties.insert("provisioningState".into(), "Succeeded".into());
+    }
+}
+
+fn connections(record: &Record) -> impl Iterator<Item = &Value> {
+    [AUTOMATIC, MANUAL]
+        .into_iter()
+        .flat_map(|collection| items(&record.body, &format!("properties/{collection}")))
+}
+
+fn interface(world: &World, record: &Record) -> ResourceId {
+    private_link_interface::id(world, record, text(&record.body, "properties/customNetworkInterfaceName"))
+}
+
+/// What a stored connection leads to.
+fn target(connection: &Value) -> Option<ResourceId> {
+    stored_reference(connection, &format!("properties/{FOUND}"))
+        .or_else(|| stored_reference(connection, "properties/privateLinkServiceId"))
+}
+
+/// The names that lead to the endpoint's addresses, once it is connected.
+fn custom_dns(world: &World, record: &Record, interface: &ResourceId) -> Vec<Value> {
+    let addresses = private_link_interface::addresses(world, interface);
+    connections(record)
+        .filter(|child| {
+            text(child, "properties/privateLinkServiceConnectionState/status") == Some("Approved")
+        })
+        .filter_map(|child| Some((target(child)?, items(child, "properties/groupIds"))))
+        .flat_map(|(target, groups)| {
+            let groups: Vec<&str> = groups.iter().filter_map(Value::as_str).collect();
+            groups
+                .iter()
+                .flat_map(|group| private_link_target::names(world, &target, group))
+                .collect::<Vec<_>>()
+        })
+        .map(|name| json!({ "fqdn": name, "ipAddresses": addresses }))
+        .collect()
+}
+
+fn subnet(world: &World, proposal: &Proposal<'_>, properties: &mut Object) -> Result<ResourceId, Refusal> {
+    let id = proposal.id;
+    let Some(subnet) = reference(properties, "subnet")? else {
+        return Err(Refusal::network(
+            400,
+            "SubnetRequired",
+            format!("Private endpoint {id} must reference a subnet."),
+        ));
+    };
+    let network = world.store.holder(&subnet).filter(|network| network.id != subnet);
+    if network.and_then(|network| world.nested_of(network, &subnet)).is_none() {
+        return Err(Refusal::invalid_reference(&subnet, id));
+    }
+    match proposal.old.and_then(|old| stored_reference(&old.body, "properties/subnet/id")) {
+        Some(old) if old != subnet => Err(Refusal::network(
+            400,
+            "PrivateEndpointSubnetCannotBeChanged",
+            format!("The subnet of private endpoint {id} cannot be changed."),
+        )),
+        _ => Ok(subnet),
+    }
+}
+
+/// Checks one connection and finds its state: kept, given by right, or waiting.
+fn connection(
+    world: &World,
+    proposal: &Proposal<'_>,
+    collection: &str,
+    mut child: Object,
+) -> Result<Value, Refusal> {
+    let id = proposal.id;
+    let mut properties = take_properties(&mut child);
+    writable(&mut properties);
+    let given = properties.remove("privateLinkServiceConnectionState");
+    let label = child.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let me = id.child(collection, &label);
+    let Some(wanted) = properties.get("privateLinkServiceId").and_then(Value::as_str).map(str::to_owned)
+    else {
+        return Err(Refusal::network(
+            400,
+            "PrivateLinkServiceIdRequired",
+            format!("Connection {me} must have a privateLinkServiceId."),
+        ));
+    };
+    let service = if wanted.starts_with('/') {
+        let to = ResourceId::parse(&wanted)
+            .map_err(|_| Refusal::bad_id(&wanted, "properties.privateLinkServiceId"))?;
+        let ours = to.resource_type().eq_ignore_ascii_case(private_link_service::RESOURCE_TYPE);
+        let service = world.store.get(&to).filter(|service| service.state != State::Deleting);
+        // Resources of kinds that this Azure has must exist; others are taken at their word.
+        if service.is_none() && world.kind(&to.resource_type()).is_some() {
+            return Err(Refusal::invalid_reference(&to, id));
+        }
+        if !ours && !properties.get("groupIds").and_then(Value::as_array).is_some_and(|ids| !ids.is_empty()) {
+            return Err(Refusal::network(
+                400,
+                "PrivateEndpointGroupIdsRequired",
+                format!("Connection {me} to {to} must have groupIds."),
+            ));
+        }
+        service.filter(|_| ours)
+    } else {
+        let service = private_link_service::by_alias(world, &wanted)
+            .filter(|service| service.state != State::Deleting)
+            .filter(|service| visible(service, id.subscription_id()))
+            .ok_or_else(|| {
+                Refusal::network(
+                    400,
+                    "PrivateLinkServiceAliasNotFound",
+                    format!("Private link service with alias {wanted} referenced by {id} was not found."),
+                )
+            })?;
+        properties.insert(FOUND.into(), service.id.as_str().into());
+        Some(service)
+    };
+    let old = proposal.old.and_then(|old| {
+        items(&old.body, &format!("properties/{collection}"))
+            .iter()
+            .find(|item| name(item).eq_ignore_ascii_case(&label))
+    });
+    if let Some(old) = old.and_then(|old| text(old, "properties/privateLinkServiceId"))
+        && !old.eq_ignore_ascii_case(&wanted)
+    {
+        return Err(Refusal::network(
+            400,
+            "PrivateLinkServiceIdCannotBeChanged",
+            format!("The privateLinkServiceId of connection {me} cannot be changed."),
+        ));
+    }
+    let kept = old.and_then(|old| old.get("properties")?.get("privateLinkServiceConnectionState").cloned());
+    let state = kept.unwrap_or_else(|| {
+        let by_right =
+            collection == AUTOMATIC || service.is_some_and(|service| approves(service, id.subscription_id()));
+        if by_right {
+            state("Approved", "Auto Approved", "None")
+        } else {
+            let message = given
+                .as_ref()
+                .and_then(|given| text(given, "description"))
+                .or_else(|| properties.get("requestMessage").and_then(Value::as_str))
+                .unwrap_or("Awaiting Approval");
+            state("Pending", message, "None")
+        }
+    });
+    properties.insert("privateLinkServiceConnectionState".into(), state);
+    child.insert("properties".into(), Value::Object(properties));
+    Ok(Value::Object(child))
+}
+
+/// Checks the addresses that the client chose, or that there is room for one.
+fn addresses(
+    world: &World,
+    proposal: &Proposal<'_>,
+    subnet: &ResourceId,
+    properties: &mut Object,
+) -> Result<(), Refusal> {
+    let interface = proposal.old.map(|old| interface(world, old));
+    let given = take_children(proposal.id, properties, "ipConfigurations")?.unwrap_or_default();
+    if given.is_empty() && interface.as_ref().is_none_or(|interface| world.store.get(interface).is_none()) {
+        check_room(world, subnet, false, 1)?;
+    }
+    let mut kept = Vec::with_capacity(given.len());
+    for mut child in given {
+        let mut properties = take_properties(&mut child);
+        properties
+            .retain(|member, _| matches!(member.as_str(), "groupId" | "memberName" | "privateIPAddress"));
+        let me = proposal
+            .id
+            .child("ipConfigurations", child.get("name").and_then(Value::as_str).unwrap_or_default());
+        private_link_interface::check_static(world, &me, interface.as_ref(), subnet, &properties)?;
+        child.insert("properties".into(), Value::Object(properties));
+        kept.push(Value::Object(child));
+    }
+    properties.insert("ipConfigurations".into(), kept.into());
+    Ok(())
+}

@@ -1,0 +1,152 @@
+//! The network interfaces that the service makes for private endpoints and private link services:
+//! they hold the addresses in the subnet, and nobody but the service writes them.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use azure_types::ResourceId;
+use serde_json::{Value, json};
+
+use super::address_allocation::{free_address, static_address};
+use crate::engine::document::{Object, items, name, stored_reference, text};
+use crate::engine::error::Refusal;
+use crate::engine::store::{Record, State};
+use crate::engine::world::World;
+
+const RESOURCE_TYPE: &str = "Microsoft.Network/networkInterfaces";
+
+/// One IP configuration that the owner wants on its interface.
+pub(super) struct Wanted {
+    pub(super) name: String,
+    pub(super) subnet: ResourceId,
+    /// The address, where the owner chose it.
+    pub(super) address: Option<IpAddr>,
+    pub(super) primary: bool,
+    /// What it connects to behind the endpoint: group and member, and the names that lead there.
+    pub(super) group: Option<(String, String, Vec<String>)>,
+}
+
+/// The id of the interface of an endpoint or service: named by a GUID, unless its owner chose a name.
+pub(super) fn id(world: &World, owner: &Record, chosen: Option<&str>) -> ResourceId {
+    let generated = || {
+        let guid = world.seed.guid("nic", owner.id.as_str(), owner.incarnation);
+        format!("{}.nic.{guid}", owner.id.name())
+    };
+    let name = chosen.filter(|name| !name.is_empty()).map_or_else(generated, str::to_owned);
+    let group = owner.id.group_name().unwrap_or_default();
+    ResourceId::group(owner.id.subscription_id(), group).resource(
+        "Microsoft.Network",
+        "networkInterfaces",
+        &name,
+    )
+}
+
+/// The address that an interface's configuration holds in a subnet.
+pub(super) fn address_of(
+    world: &World,
+    interface: Option<&ResourceId>,
+    configuration: &str,
+    subnet: &ResourceId,
+) -> Option<IpAddr> {
+    items(&world.store.get(interface?)?.body, "properties/ipConfigurations")
+        .iter()
+        .find(|item| name(item).eq_ignore_ascii_case(configuration))
+        .filter(|item| stored_reference(item, "properties/subnet/id").as_ref() == Some(subnet))
+        .and_then(|item| text(item, "properties/privateIPAddress")?.parse().ok())
+}
+
+/// All addresses of an interface.
+pub(super) fn addresses(world: &World, interface: &ResourceId) -> Vec<String> {
+    let record = world.store.get(interface);
+    record
+        .map_or(&[] as &[Value], |record| items(&record.body, "properties/ipConfigurations"))
+        .iter()
+        .filter_map(|item| text(item, "properties/privateIPAddress").map(str::to_owned))
+        .collect()
+}
+
+/// Checks an address that the owner chose: it must be free, or the interface's already.
+pub(super) fn check_static(
+    world: &World,
+    owner: &ResourceId,
+    interface: Option<&ResourceId>,
+    subnet: &ResourceId,
+    properties: &Object,
+) -> Result<IpAddr, Refusal> {
+    let given = properties.get("privateIPAddress").and_then(Value::as_str);
+    static_address(world, owner, subnet, given, |holder| {
+        interface.is_some_and(|interface| holder.is_within(interface))
+    })
+}
+
+/// Creates the interface, or brings it up to date; addresses that it has stay.
+pub(super) fn keep(
+    world: &mut World,
+    owner: &ResourceId,
+    member: &str,
+    interface: &ResourceId,
+    wanted: Vec<Wanted>,
+) {
+    let Some(kind) = world.kind(RESOURCE_TYPE) else { return };
+    let mut promised: BTreeSet<IpAddr> = wanted.iter().filter_map(|wanted| wanted.address).collect();
+    let mut configurations = Vec::with_capacity(wanted.len());
+    for wanted in wanted {
+        let kept = address_of(world, Some(interface), &wanted.name, &wanted.subnet);
+        let address = wanted.address.or(kept.filter(|kept| !promised.contains(kept)));
+        // Room was found when the write was checked.
+        let Some(address) = address.or_else(|| free_address(world, &wanted.subnet, false, &promised).ok())
+        else {
+            continue;
+        };
+        promised.insert(address);
+        let mut properties = json!({
+            "privateIPAddress": address.to_string(),
+            "privateIPAllocationMethod": if wanted.address.is_some() { "Static" } else { "Dynamic" },
+            "subnet": { "id": wanted.subnet },
+            "primary": wanted.primary,
+            "privateIPAddressVersion": "IPv4",
+        });
+        if let Some((group, required, fqdns)) = wanted.group {
+            properties["privateLinkConnectionProperties"] =
+                json!({ "groupId": group, "requiredMemberName": required, "fqdns": fqdns });
+        }
+        configurations.push(json!({ "name": wanted.name, "properties": properties }));
+    }
+    let now = world.now();
+    let location = world.location(owner);
+    let old = world.store.get(interface);
+    let guid =
+        old.and_then(|old| text(&old.body, "properties/resourceGuid").map(str::to_owned)).unwrap_or_else(
+            || world.seed.guid("resource", interface.as_str(), world.store.incarnation(interface)),
+        );
+    let body = json!({
+        "location": location,
+        "properties": {
+            "resourceGuid": guid,
+            "ipConfigurations": configurations,
+            "dnsSettings": { "dnsServers": [] },
+            "disableTcpStateTracking": false,
+            "enableAcceleratedNetworking": false,
+            "enableIPForwarding": false,
+            "nicType": "Standard",
+            "auxiliaryMode": "None",
+            "auxiliarySku": "None",
+            member: { "id": owner },
+        },
+    });
+    if old.is_some_and(|old| old.body == body) {
+        return;
+    }
+    let record = Record {
+        id: interface.clone(),
+        kind,
+        body,
+        hidden: old.map(|old| old.hidden.clone()).unwrap_or_default(),
+        version: old.map_or(1, |old| old.version + 1),
+        state: State::Succeeded,
+        operation: None,
+        created: old.map_or(now, |old| old.created),
+        incarnation: 0,
+    };
+    world.insert(record);
+}
