@@ -16,6 +16,7 @@ use crate::engine::error::Refusal;
 use crate::engine::fault::Fault;
 use crate::engine::journal::Journal;
 use crate::engine::latency::LatencyProfile;
+use crate::engine::operation::{OperationEnd, OperationState};
 use crate::engine::world::{Course, World};
 use crate::engine::write::Conditions;
 use crate::entra::{Clock, TokenVerifier};
@@ -232,6 +233,26 @@ impl Azure {
     /// Takes all faults out of force.
     pub fn clear_faults(&self) {
         self.inner.world.lock().faults.clear();
+    }
+
+    /// The long-running operations, in the order in which they were started; those that are over are
+    /// remembered for a while.
+    pub fn operations(&self) -> Vec<OperationState> {
+        let mut world = self.inner.world.lock();
+        world.settle();
+        let now = Instant::now();
+        world.operations.all().into_iter().map(|operation| operation.state(now)).collect()
+    }
+
+    /// Ends a running operation now; `false` where none of that key runs. For those that a fault has
+    /// stalled, and for cancelling others.
+    pub fn end_operation(&self, key: &str, end: &OperationEnd) -> bool {
+        self.change(|world| world.end(key, end.status()))
+    }
+
+    /// The latencies in force.
+    pub fn latency(&self) -> LatencyProfile {
+        self.inner.world.lock().latency.clone()
     }
 
     /// Every request budget that was drawn on, as it is now, in a stable order.

@@ -17,6 +17,7 @@ use crate::engine::budget::BudgetState;
 use crate::engine::error::Refusal;
 use crate::engine::fault::Fault;
 use crate::engine::latency::LatencyProfile;
+use crate::engine::operation::{OperationEnd, OperationState};
 use crate::options::Budgets;
 
 pub(crate) fn router() -> Router<Azure> {
@@ -24,7 +25,8 @@ pub(crate) fn router() -> Router<Azure> {
         .route("/_cerulean/journal", get(journal).delete(clear_journal))
         .route("/_cerulean/faults", get(faults).post(inject).delete(clear_faults))
         .route("/_cerulean/budgets", get(budgets).put(set_budgets))
-        .route("/_cerulean/latency", put(set_latency))
+        .route("/_cerulean/latency", get(latency).put(set_latency))
+        .route("/_cerulean/operations", get(operations).post(end_operation))
         .route("/_cerulean/state", get(state))
         .route("/_cerulean/scale", post(scale))
         .route("/_cerulean/power", post(power))
@@ -80,8 +82,49 @@ async fn clear_faults(State(azure): State<Azure>) -> StatusCode {
     StatusCode::NO_CONTENT
 }
 
+/// `?running=true` leaves out those that are over.
+async fn operations(
+    State(azure): State<Azure>,
+    Query(query): Query<BTreeMap<String, String>>,
+) -> Json<Vec<OperationState>> {
+    let mut operations = azure.operations();
+    if query.get("running").is_some_and(|running| running == "true") {
+        operations.retain(|operation| operation.ended.is_none());
+    }
+    Json(operations)
+}
+
+/// Ends one: `{"key": ..., "end": "succeeded" | "failed" | "canceled"}`, for a failure with `code` and
+/// `message`.
+async fn end_operation(State(azure): State<Azure>, Json(mut body): Json<Value>) -> Response {
+    let key = body.as_object_mut().and_then(|body| body.remove("key"));
+    let Some(key) = key.as_ref().and_then(Value::as_str) else {
+        return refused(&Refusal::invalid_parameter("key", "key is missing"));
+    };
+    match serde_json::from_value::<OperationEnd>(body) {
+        Ok(end) if azure.end_operation(key, &end) => StatusCode::NO_CONTENT.into_response(),
+        Ok(_) => refused(&Refusal::new(404, "OperationNotFound", format!("No operation '{key}' runs."))),
+        Err(error) => refused(&Refusal::bad_content(error)),
+    }
+}
+
+async fn latency(State(azure): State<Azure>) -> Json<LatencyProfile> {
+    Json(azure.latency())
+}
+
+/// Takes a profile, or the name of one.
 async fn set_latency(State(azure): State<Azure>, Json(body): Json<Value>) -> Response {
-    match serde_json::from_value::<LatencyProfile>(body) {
+    let profile = match body.as_str() {
+        Some(name) => match LatencyProfile::named(name) {
+            Some(profile) => Ok(profile),
+            None => {
+                let text = format!("There is no profile '{name}': there are instant and typical.");
+                return refused(&Refusal::invalid_parameter("latency", text));
+            }
+        },
+        None => serde_json::from_value::<LatencyProfile>(body),
+    };
+    match profile {
         Ok(latency) => {
             azure.set_latency(latency);
             StatusCode::NO_CONTENT.into_response()

@@ -12,10 +12,11 @@ use http_body_util::{BodyExt as _, Limited};
 use jiff::Timestamp;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::azure::Azure;
-use crate::engine::answer::Answer;
+use crate::engine::answer::{Answer, Note};
 use crate::engine::budget::{Class, Remaining};
 use crate::engine::dispatch::{Located, Request as ArmRequest};
 use crate::engine::document::merge;
@@ -23,8 +24,9 @@ use crate::engine::error::Refusal;
 use crate::engine::fault::{FaultAction, Struck, Subject};
 use crate::engine::journal::{JournalEntry, RequestKind};
 use crate::engine::latency::bounded;
+use crate::engine::operation::RetryAfterStyle;
 use crate::engine::target::Target;
-use crate::engine::world::{Course, World};
+use crate::engine::world::World;
 use crate::engine::write::Conditions;
 use crate::entra::AuthFailure;
 use crate::serve::Scheme;
@@ -104,6 +106,8 @@ struct Admitted {
     located: Result<Located, Refusal>,
     struck: Option<Struck>,
     remaining: Option<Remaining>,
+    /// How long the answer takes.
+    pause: Duration,
 }
 
 async fn answer(State(azure): State<Azure>, request: Request) -> Response {
@@ -117,13 +121,17 @@ async fn answer(State(azure): State<Azure>, request: Request) -> Response {
         )),
     };
     let mut admitted = azure.change(|world| admit(&azure, world, &head, body.as_ref()));
-    let mut course = Course::default();
-    let mut refusal = None;
-    match admitted.struck.as_ref().map(|struck| &struck.action) {
+    let action = admitted.struck.as_ref().map(|struck| struck.action.clone());
+    let course = action.as_ref().map(FaultAction::course).unwrap_or_default();
+    let refusal = action.as_ref().and_then(FaultAction::refusal);
+    if !admitted.pause.is_zero() {
+        tokio::time::sleep(admitted.pause).await;
+    }
+    match &action {
         Some(FaultAction::Delay { ms }) => tokio::time::sleep(bounded(*ms)).await,
         Some(FaultAction::DropRequest) => {
             let nothing = Ok(Answer::empty(0));
-            azure.change(|world| record(world, &head, &mut admitted, &nothing));
+            azure.change(|world| record(world, &head, &mut admitted, &nothing, Note::default()));
             return lost();
         }
         Some(FaultAction::Interfere { id, patch }) => {
@@ -133,15 +141,9 @@ async fn answer(State(azure): State<Azure>, request: Request) -> Response {
                 let _ = azure.edit(id, |document| merge(document, patch.clone()));
             }
         }
-        Some(FaultAction::FailOperation { code, message }) => {
-            course.will_fail = Some(Refusal::network(400, code, message));
-        }
-        Some(FaultAction::StallOperation) => course.stall = true,
-        Some(FaultAction::SlowOperation { ms }) => course.latency = Some(bounded(*ms)),
-        Some(action) => refusal = action.refusal(),
-        None => {}
+        _ => {}
     }
-    let drop_answer = matches!(admitted.struck, Some(Struck { action: FaultAction::DropAnswer, .. }));
+    let drop_answer = matches!(action, Some(FaultAction::DropAnswer));
     let body = body.unwrap_or_default();
     let (response, due) = azure.change(|world| {
         let outcome = match (&admitted.located, refusal) {
@@ -158,11 +160,16 @@ async fn answer(State(azure): State<Azure>, request: Request) -> Response {
                 world.perform(&request, located, &course)
             }
         };
-        record(world, &head, &mut admitted, &outcome);
-        world.revision += 1;
         let due = outcome.as_ref().ok().and_then(|answer| answer.operation.as_ref()).and_then(|links| {
             world.operations.get(&links.key).filter(|operation| operation.ended.is_none())?.due
         });
+        let note = outcome.as_ref().map(|answer| answer.note.clone()).unwrap_or_default();
+        let outcome = match action.as_ref().and_then(FaultAction::refusal_after) {
+            Some(refusal) => Err(refusal),
+            None => outcome,
+        };
+        record(world, &head, &mut admitted, &outcome, note);
+        world.revision += 1;
         (respond(world, &head, &admitted, outcome), due)
     });
     if let Some(due) = due.filter(|due| *due > Instant::now()) {
@@ -175,8 +182,14 @@ async fn answer(State(azure): State<Azure>, request: Request) -> Response {
 fn admit(azure: &Azure, world: &mut World, head: &Head, body: Result<&Bytes, &Refusal>) -> Admitted {
     world.requests += 1;
     let (sequence, time) = (world.requests, world.now());
-    let mut admitted =
-        Admitted { sequence, time, located: Err(Refusal::new(500, "", "")), struck: None, remaining: None };
+    let mut admitted = Admitted {
+        sequence,
+        time,
+        located: Err(Refusal::new(500, "", "")),
+        struck: None,
+        remaining: None,
+        pause: Duration::ZERO,
+    };
     let principal = match authenticate(azure, head, time) {
         Ok(principal) => principal,
         Err(refusal) => {
@@ -204,7 +217,14 @@ fn admit(azure: &Azure, world: &mut World, head: &Head, body: Result<&Bytes, &Re
         name: resource.rsplit('/').next().unwrap_or_default(),
         path: &head.path,
     };
-    admitted.struck = world.faults.strike(&subject);
+    admitted.struck = world.faults.strike(&subject, world.seed);
+    let verb = match head.method.as_str() {
+        "GET" | "HEAD" if located.resolved.as_ref().is_some_and(|resolved| resolved.list) => "LIST",
+        "HEAD" => "GET",
+        method => method,
+    };
+    let draw = world.seed.number("answer", &head.path, sequence);
+    admitted.pause = world.latency.answer(verb, &located.resource_type, draw);
     match world.admission(&request, located, &principal) {
         Ok(remaining) => admitted.remaining = Some(remaining),
         Err(refusal) => {
@@ -244,7 +264,14 @@ fn claimed_principal(bearer: &str) -> String {
     claim("oid").or_else(|| claim("appid")).unwrap_or_else(|| "anybody".into())
 }
 
-fn record(world: &mut World, head: &Head, admitted: &mut Admitted, outcome: &Result<Answer, Refusal>) {
+/// Writes a request into the journal. `note` says what was done, even where the answer says otherwise.
+fn record(
+    world: &mut World,
+    head: &Head,
+    admitted: &mut Admitted,
+    outcome: &Result<Answer, Refusal>,
+    note: Note,
+) {
     let located = admitted.located.as_ref().ok();
     let kind = match head.method.as_str() {
         "GET" | "HEAD" if located.is_some_and(|located| located.poll) => RequestKind::Poll,
@@ -252,11 +279,9 @@ fn record(world: &mut World, head: &Head, admitted: &mut Admitted, outcome: &Res
         "DELETE" => RequestKind::Delete,
         _ => RequestKind::Write,
     };
-    let (status, code, message, note) = match outcome {
-        Ok(answer) => (answer.status, None, None, answer.note.clone()),
-        Err(refusal) => {
-            (refusal.status, Some(refusal.code.clone()), Some(refusal.message.clone()), Default::default())
-        }
+    let (status, code, message) = match outcome {
+        Ok(answer) => (answer.status, None, None),
+        Err(refusal) => (refusal.status, Some(refusal.code.clone()), Some(refusal.message.clone())),
     };
     world.journal.record(JournalEntry {
         sequence: admitted.sequence,
@@ -283,6 +308,24 @@ fn record(world: &mut World, head: &Head, admitted: &mut Admitted, outcome: &Res
 fn header(headers: &mut HeaderMap, name: &'static str, value: &str) {
     if let Ok(value) = HeaderValue::from_str(value) {
         headers.insert(HeaderName::from_static(name), value);
+    }
+}
+
+/// Says when to ask again.
+fn retry_after(headers: &mut HeaderMap, style: RetryAfterStyle, seconds: u64, now: Timestamp) {
+    let milliseconds = || (seconds * 1_000).to_string();
+    match style {
+        RetryAfterStyle::Seconds | RetryAfterStyle::OnPolls => {
+            header(headers, "retry-after", &seconds.to_string());
+        }
+        RetryAfterStyle::HttpDate => {
+            let wait = jiff::SignedDuration::from_secs(i64::try_from(seconds).unwrap_or_default());
+            let then = now.checked_add(wait).unwrap_or(now);
+            header(headers, "retry-after", &then.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string());
+        }
+        RetryAfterStyle::Milliseconds => header(headers, "retry-after-ms", &milliseconds()),
+        RetryAfterStyle::MsMilliseconds => header(headers, "x-ms-retry-after-ms", &milliseconds()),
+        RetryAfterStyle::Absent => {}
     }
 }
 
@@ -325,7 +368,10 @@ fn respond(world: &World, head: &Head, admitted: &Admitted, outcome: Result<Answ
             if let (Some(links), Ok(Located { target: Target::Within(subscription, _), .. })) =
                 (&answer.operation, &admitted.located)
             {
-                let (status_url, result_url) = world.operation_urls(&head.base, subscription, version, links);
+                let manner =
+                    world.operations.get(&links.key).map(|operation| operation.manner).unwrap_or_default();
+                let (status_url, result_url) =
+                    world.operation_urls(&head.base, subscription, version, links, manner);
                 if let Some(url) = status_url {
                     header(&mut headers, "azure-asyncoperation", &url);
                     header(&mut headers, "azure-asyncnotification", "Enabled");
@@ -334,11 +380,15 @@ fn respond(world: &World, head: &Head, admitted: &Admitted, outcome: Result<Answ
                     header(&mut headers, "location", &url);
                 }
                 if let Some(seconds) = links.retry_after {
-                    header(&mut headers, "retry-after", &seconds.to_string());
+                    let style = manner.retry_after.unwrap_or(world.options.retry_after);
+                    if style != RetryAfterStyle::OnPolls {
+                        retry_after(&mut headers, style, seconds, admitted.time);
+                    }
                 }
             }
             if let Some(seconds) = answer.poll_again {
-                header(&mut headers, "retry-after", &seconds.to_string());
+                let style = answer.manner.retry_after.unwrap_or(world.options.retry_after);
+                retry_after(&mut headers, style, seconds, admitted.time);
                 if answer.status == 202 {
                     header(
                         &mut headers,
@@ -356,7 +406,7 @@ fn respond(world: &World, head: &Head, admitted: &Admitted, outcome: Result<Answ
         }
         Err(refusal) => {
             if let Some(seconds) = refusal.retry_after {
-                header(&mut headers, "retry-after", &seconds.to_string());
+                retry_after(&mut headers, world.options.retry_after, seconds.into(), admitted.time);
             }
             if let Some(challenge) = &refusal.challenge {
                 header(&mut headers, "www-authenticate", challenge);

@@ -4,7 +4,9 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::budget::policy::PolicyFigures;
+use crate::engine::fault::Fault;
 use crate::engine::latency::LatencyProfile;
+use crate::engine::operation::RetryAfterStyle;
 
 /// Everything that can be chosen about one simulated Azure. `Default` gives a deterministic Azure in
 /// one region with three zones that answers at once and checks no tokens.
@@ -25,8 +27,12 @@ pub struct Options {
     pub region_display_name: String,
     /// The region's availability zones; empty for a region without zones.
     pub zones: Vec<String>,
-    /// How long operations take.
+    /// How long operations and answers take.
     pub latency: LatencyProfile,
+    /// How answers say when to ask again.
+    pub retry_after: RetryAfterStyle,
+    /// Faults that are in force from the start.
+    pub faults: Vec<Fault>,
     /// Request budgets of ARM and of the providers (`spec/arm-wire.md`, 8.3). `None` turns throttling
     /// off; the headers are then sent with the buckets' capacities.
     pub budgets: Option<Budgets>,
@@ -83,6 +89,8 @@ impl Default for Options {
             region_display_name: "East US".into(),
             zones: vec!["1".into(), "2".into(), "3".into()],
             latency: LatencyProfile::instant(),
+            retry_after: RetryAfterStyle::Seconds,
+            faults: Vec::new(),
             budgets: Some(Budgets::default()),
             limits: std::collections::BTreeMap::new(),
             page_size: 100,

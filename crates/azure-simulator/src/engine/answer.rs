@@ -4,6 +4,7 @@ use azure_types::ResourceId;
 use serde_json::Value;
 
 use super::kind::{Kind, Style};
+use super::operation::Manner;
 
 /// The URLs of a long-running operation that an answer must carry.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,6 +30,8 @@ pub(crate) struct Answer {
     pub(crate) operation: Option<OperationLinks>,
     /// `Location` of an unfinished final answer: the URL that was asked, again.
     pub(crate) poll_again: Option<u64>,
+    /// How the operation that was polled is followed.
+    pub(crate) manner: Manner,
     /// Token of the next page.
     pub(crate) next_page: Option<String>,
     pub(crate) note: Note,

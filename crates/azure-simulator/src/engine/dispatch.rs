@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::answer::{Answer, Resolved};
 use super::error::Refusal;
 use super::kind::{Call, Style};
+use super::operation::{Manner, OperationUrls};
 use super::target::{BadPath, Scope, Target};
 use super::world::{Course, World};
 use super::write::Conditions;
@@ -275,9 +276,18 @@ impl World {
         subscription: &str,
         version: &str,
         links: &super::answer::OperationLinks,
+        manner: Manner,
     ) -> (Option<String>, Option<String>) {
         let (key, namespace, location, segment) =
             (&links.key, &links.namespace, &links.location, links.segment);
+        // The status URL always exists; the result URL may be asked for, or given in its place.
+        let (with_status, with_result) = match manner.urls {
+            None => (true, links.result_url),
+            Some(OperationUrls::AsyncOperation) => (true, false),
+            Some(OperationUrls::Location) => (false, true),
+            Some(OperationUrls::Both) => (true, true),
+            Some(OperationUrls::Neither) => return (None, None),
+        };
         match links.style {
             Style::Manager => (
                 None,
@@ -292,7 +302,7 @@ impl World {
                          ?api-version={version}"
                     )
                 };
-                (Some(at(segment)), links.result_url.then(|| at("operationResults")))
+                (with_status.then(|| at(segment)), with_result.then(|| at("operationResults")))
             }
             Style::Compute => {
                 let tracking = self.seed.guid("tracking", key, 0);
@@ -300,8 +310,8 @@ impl World {
                     "{base}/subscriptions/{subscription}/providers/{namespace}/locations/{location}/{segment}/{key}\
                      ?p={tracking}&api-version={version}"
                 );
-                let result = links.result_url.then(|| format!("{url}&monitor=true"));
-                (Some(url), result)
+                let result = with_result.then(|| format!("{url}&monitor=true"));
+                (with_status.then_some(url), result)
             }
         }
     }

@@ -6,6 +6,10 @@ use serde_json::Value;
 
 use super::error::Refusal;
 use super::glob::matches;
+use super::latency::bounded;
+use super::operation::{Manner, OperationEnd, OperationUrls, RetryAfterStyle, Status};
+use super::seed::Seed;
+use super::world::Course;
 
 /// A fault: which requests it strikes and what it does to them. Conditions that are left out fit
 /// everything; texts may hold `*` and `?` and are compared ignoring case.
@@ -34,6 +38,10 @@ pub struct Fault {
     /// How many fitting requests are struck; no number means all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
+    /// The share of the requests between `skip` and `count` that is struck, drawn from the seed: 0.1
+    /// strikes about one in ten. Without it all are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<f64>,
     /// What happens to a struck request.
     pub action: FaultAction,
 }
@@ -57,6 +65,16 @@ pub enum FaultAction {
         /// Seconds for `Retry-After`; no header without.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retry_after: Option<u32>,
+    },
+    /// Do the work, then answer with an error all the same, such as 504 `GatewayTimeout`.
+    FailAfter {
+        /// HTTP status.
+        status: u16,
+        /// Azure's error code.
+        code: String,
+        /// Azure's error text.
+        #[serde(default)]
+        message: String,
     },
     /// Do the work that much later.
     Delay {
@@ -84,8 +102,21 @@ pub enum FaultAction {
         #[serde(default)]
         message: String,
     },
+    /// Accept it, but let its long-running operation end `Canceled`: the resource stays `Failed`.
+    CancelOperation,
     /// Accept it, but let its long-running operation run for ever.
     StallOperation,
+    /// Accept it, but let polls of its long-running operation find nothing, as if it had expired.
+    ForgetOperation,
+    /// Accept it, but let its long-running operation be followed in another of Azure's ways.
+    OperationStyle {
+        /// The URLs that the answer carries; the provider's own without.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        urls: Option<OperationUrls>,
+        /// How answers say when to ask again; as the options say without.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        retry_after: Option<RetryAfterStyle>,
+    },
     /// Accept it, but let its long-running operation take this long.
     SlowOperation {
         /// Milliseconds.
@@ -104,6 +135,7 @@ impl Fault {
             path: None,
             skip: 0,
             count: None,
+            share: None,
             action,
         }
     }
@@ -143,6 +175,13 @@ impl Fault {
         self
     }
 
+    /// Strikes that share of the requests only.
+    #[must_use]
+    pub fn some(mut self, share: f64) -> Self {
+        self.share = Some(share);
+        self
+    }
+
     /// Gives it a name for the journal.
     #[must_use]
     pub fn named(mut self, name: &str) -> Self {
@@ -169,6 +208,38 @@ impl FaultAction {
                 ..Refusal::new(429, "TooManyRequests", "The request is being throttled.")
             }),
             _ => None,
+        }
+    }
+
+    /// The error that a struck request gets although its work was done.
+    pub(crate) fn refusal_after(&self) -> Option<Refusal> {
+        match self {
+            Self::FailAfter { status, code, message } => Some(Refusal::new(*status, code, message)),
+            _ => None,
+        }
+    }
+
+    /// How the work of a struck request runs.
+    pub(crate) fn course(&self) -> Course {
+        let manner = Manner::default();
+        match self {
+            Self::FailOperation { code, message } => {
+                let failed = Status::Failed(Refusal::network(400, code, message));
+                Course { ending: Some(failed), ..Course::default() }
+            }
+            Self::CancelOperation => {
+                Course { ending: Some(OperationEnd::Canceled.status()), ..Course::default() }
+            }
+            Self::StallOperation => Course { stall: true, ..Course::default() },
+            Self::SlowOperation { ms } => Course { latency: Some(bounded(*ms)), ..Course::default() },
+            Self::ForgetOperation => {
+                Course { manner: Manner { forgotten: true, ..manner }, ..Course::default() }
+            }
+            Self::OperationStyle { urls, retry_after } => {
+                let manner = Manner { urls: *urls, retry_after: *retry_after, ..manner };
+                Course { manner, ..Course::default() }
+            }
+            _ => Course::default(),
         }
     }
 }
@@ -200,6 +271,12 @@ struct Declared {
 }
 
 impl Faults {
+    pub(crate) fn of(faults: &[Fault]) -> Self {
+        let mut all = Self::default();
+        faults.iter().for_each(|fault| all.declare(fault.clone()));
+        all
+    }
+
     pub(crate) fn declare(&mut self, fault: Fault) {
         self.declared.push(Declared { fault, seen: 0 });
     }
@@ -213,15 +290,21 @@ impl Faults {
     }
 
     /// The first fault that strikes this request. Every fitting fault counts the request.
-    pub(crate) fn strike(&mut self, request: &Subject<'_>) -> Option<Struck> {
+    pub(crate) fn strike(&mut self, request: &Subject<'_>, seed: Seed) -> Option<Struck> {
         let mut struck = None;
-        for declared in self.declared.iter_mut().filter(|declared| declared.fault.fits(request)) {
+        let fitting =
+            self.declared.iter_mut().enumerate().filter(|(_, declared)| declared.fault.fits(request));
+        for (place, declared) in fitting {
             let number = declared.seen;
             declared.seen += 1;
             let fault = &declared.fault;
             let within = number >= fault.skip
                 && fault.count.is_none_or(|count| number < fault.skip.saturating_add(count));
-            if within && struck.is_none() {
+            let drawn = fault.share.is_none_or(|share| {
+                let draw = seed.number("fault", &format!("{place} {}", fault.name), number) % 1_000_000;
+                (draw as f64) < share * 1_000_000.0
+            });
+            if within && drawn && struck.is_none() {
                 struck = Some(Struck { name: fault.name.clone(), action: fault.action.clone() });
             }
         }
@@ -231,7 +314,7 @@ impl Faults {
 
 #[cfg(test)]
 mod tests {
-    use super::{Fault, FaultAction, Faults, Subject};
+    use super::{Fault, FaultAction, Faults, Seed, Subject};
 
     fn put(name: &str) -> Subject<'_> {
         Subject { method: "PUT", resource_type: "Microsoft.Network/loadBalancers", name, path: "/x" }
@@ -243,8 +326,21 @@ mod tests {
         faults.declare(
             Fault::new(FaultAction::DropAnswer).on_method("put").on_type("*/loadBalancers").after(1).times(2),
         );
-        let struck: Vec<bool> = (0..5).map(|_| faults.strike(&put("a")).is_some()).collect();
+        let struck: Vec<bool> = (0..5).map(|_| faults.strike(&put("a"), Seed(1)).is_some()).collect();
         assert_eq!(struck, [false, true, true, false, false]);
+    }
+
+    #[test]
+    fn a_share_is_drawn_from_the_seed() {
+        let run = |seed| -> Vec<bool> {
+            let mut faults = Faults::default();
+            faults.declare(Fault::new(FaultAction::DropAnswer).some(0.25));
+            (0..400).map(|_| faults.strike(&put("a"), Seed(seed)).is_some()).collect()
+        };
+        let struck = run(1).into_iter().filter(|struck| *struck).count();
+        assert!((70..130).contains(&struck), "{struck}");
+        assert_eq!(run(1), run(1));
+        assert_ne!(run(1), run(2));
     }
 
     #[test]

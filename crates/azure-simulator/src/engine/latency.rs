@@ -1,4 +1,4 @@
-//! How long operations take.
+//! How long things take. The named profiles with their figures stand in `profiles.rs`.
 
 use std::time::Duration;
 
@@ -17,89 +17,102 @@ pub(crate) fn bounded(ms: u64) -> Duration {
     Duration::from_millis(ms.min(LONGEST_MS))
 }
 
-/// Latency of long-running operations, chosen by method and resource type; the first rule that fits
-/// decides. Serialisable, so that a profile can be loaded from a file.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// The verb of a PUT that creates: rules for `PUT` fit it, too.
+pub(crate) const CREATE: &str = "CREATE";
+
+/// How long things take: long-running operations, chosen by method and resource type, and the answers
+/// to requests. The first rule that fits decides. Serialisable, so that a profile can be loaded from a
+/// file; members that are left out are empty or 0.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct LatencyProfile {
-    /// Rules, tried in order.
+    /// Rules for operations, tried in order.
     #[serde(default)]
     pub rules: Vec<LatencyRule>,
-    /// Milliseconds where no rule fits.
+    /// Milliseconds of an operation where no rule fits.
     #[serde(default)]
     pub otherwise_ms: u64,
-    /// Up to which share of its latency an operation may take longer, drawn from the seed: 0.2 gives
-    /// 100 to 120 %.
+    /// Rules for the time from a request to its answer, tried in order.
+    #[serde(default)]
+    pub answers: Vec<LatencyRule>,
+    /// Milliseconds to an answer where no rule fits.
+    #[serde(default)]
+    pub answer_otherwise_ms: u64,
+    /// Up to which share of its latency anything may take longer, drawn from the seed: 0.2 gives 100 to
+    /// 120 %.
     #[serde(default)]
     pub jitter: f64,
 }
 
 /// One rule of a [`LatencyProfile`].
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct LatencyRule {
-    /// `PUT`, `PATCH`, `DELETE` or `POST`; `*` and `?` are wildcards.
+    /// `PUT`, `PATCH`, `DELETE` or `POST`; `*` and `?` are wildcards. `CREATE` fits a PUT of a resource
+    /// that was not there, and among the rules for answers `LIST` a GET of a collection and `GET` any
+    /// other read.
     pub method: String,
-    /// Resource type such as `Microsoft.Network/loadBalancers`, with wildcards, in any case.
+    /// Resource type such as `Microsoft.Network/loadBalancers`, with wildcards, in any case. An action
+    /// has the type of its resource, and that with its name behind, as in
+    /// `Microsoft.Compute/virtualMachines/start`.
     pub resource_type: String,
-    /// Milliseconds from the answer to the end of the operation.
+    /// Milliseconds from the answer to the end of the operation, or from the request to its answer.
     pub ms: u64,
+    /// Where the figure comes from.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub source: String,
+}
+
+impl LatencyRule {
+    fn fits(&self, verb: &str, resource_type: &str) -> bool {
+        let verb_fits = matches(&self.method, verb) || (verb == CREATE && matches(&self.method, "PUT"));
+        verb_fits && matches(&self.resource_type, resource_type)
+    }
 }
 
 impl LatencyProfile {
-    /// Every operation is over as soon as it is looked at.
+    /// Everything is over as soon as it is looked at.
     pub fn instant() -> Self {
-        Self { rules: Vec::new(), otherwise_ms: 0, jitter: 0.0 }
-    }
-
-    /// Durations in the order of magnitude that users of Azure know. They are our choice, not
-    /// measurements.
-    pub fn typical() -> Self {
-        let rule = |method: &str, resource_type: &str, ms| LatencyRule {
-            method: method.into(),
-            resource_type: resource_type.into(),
-            ms,
-        };
-        Self {
-            rules: vec![
-                rule("PUT", "Microsoft.Network/publicIPAddresses", 3_000),
-                rule("DELETE", "Microsoft.Network/publicIPAddresses", 10_000),
-                rule("*", "Microsoft.Network/loadBalancers*", 10_000),
-                rule("*", "Microsoft.Network/networkSecurityGroups*", 4_000),
-                rule("*", "Microsoft.Network/*", 4_000),
-                rule("PUT", "Microsoft.Compute/virtualMachineScaleSets", 15_000),
-                rule("*", "Microsoft.Compute/*", 20_000),
-                rule("DELETE", "Microsoft.Resources/resourceGroups", 30_000),
-            ],
-            otherwise_ms: 2_000,
-            jitter: 0.2,
-        }
+        Self::default()
     }
 
     /// Adds a rule before all others.
     #[must_use]
     pub fn with(mut self, method: &str, resource_type: &str, latency: Duration) -> Self {
         let ms = u64::try_from(latency.as_millis()).unwrap_or(u64::MAX);
-        self.rules.insert(0, LatencyRule { method: method.into(), resource_type: resource_type.into(), ms });
+        self.rules.insert(
+            0,
+            LatencyRule {
+                method: method.into(),
+                resource_type: resource_type.into(),
+                ms,
+                ..LatencyRule::default()
+            },
+        );
         self
     }
 
-    /// The latency of one operation; `draw` is a seeded number.
-    pub(crate) fn of(&self, method: &str, resource_type: &str, draw: u64) -> Duration {
-        let ms = self
-            .rules
-            .iter()
-            .find(|rule| matches(&rule.method, method) && matches(&rule.resource_type, resource_type))
-            .map_or(self.otherwise_ms, |rule| rule.ms);
+    /// The latency of one operation; `draw` is a seeded number. An action's type is tried with its
+    /// name, then without.
+    pub(crate) fn of(&self, verb: &str, resource_type: &str, action: Option<&str>, draw: u64) -> Duration {
+        let full = action.map(|action| format!("{resource_type}/{action}"));
+        let fits = |rule: &&LatencyRule| {
+            rule.fits(verb, resource_type) || full.as_ref().is_some_and(|full| rule.fits(verb, full))
+        };
+        let ms = self.rules.iter().find(fits).map_or(self.otherwise_ms, |rule| rule.ms);
+        self.drawn(ms, draw)
+    }
+
+    /// The time from a request to its answer.
+    pub(crate) fn answer(&self, verb: &str, resource_type: &str, draw: u64) -> Duration {
+        let rule = self.answers.iter().find(|rule| rule.fits(verb, resource_type));
+        self.drawn(rule.map_or(self.answer_otherwise_ms, |rule| rule.ms), draw)
+    }
+
+    fn drawn(&self, ms: u64, draw: u64) -> Duration {
         let share = (draw % 1_000) as f64 / 1_000.0;
         let jitter = if self.jitter.is_finite() { self.jitter.clamp(0.0, MOST_JITTER) } else { 0.0 };
         bounded(ms).mul_f64(1.0 + jitter * share)
-    }
-}
-
-impl Default for LatencyProfile {
-    fn default() -> Self {
-        Self::instant()
     }
 }
 
@@ -114,17 +127,28 @@ mod tests {
         let profile = LatencyProfile::instant()
             .with("*", "Microsoft.Network/*", Duration::from_secs(2))
             .with("PUT", "*/loadBalancers", Duration::from_secs(20));
-        let of = |method, kind| profile.of(method, kind, 7).as_secs();
+        let of = |method, kind| profile.of(method, kind, None, 7).as_secs();
         assert_eq!(of("PUT", "Microsoft.Network/loadBalancers"), 20);
+        assert_eq!(of("CREATE", "Microsoft.Network/loadBalancers"), 20);
         assert_eq!(of("DELETE", "microsoft.network/loadbalancers"), 2);
         assert_eq!(of("PUT", "Microsoft.Compute/virtualMachineScaleSets"), 0);
+        let profile = profile.with("CREATE", "N/*", Duration::from_secs(5)).with(
+            "POST",
+            "N/t/a",
+            Duration::from_secs(7),
+        );
+        let of = |method, action| profile.of(method, "N/t", action, 7).as_secs();
+        assert_eq!(
+            [of("CREATE", None), of("PUT", None), of("POST", Some("a")), of("POST", Some("b"))],
+            [5, 0, 7, 0]
+        );
     }
 
     #[test]
     fn absurd_profiles_are_bounded() {
         for jitter in [f64::INFINITY, f64::NAN, -1.0, 1e300] {
             let profile = LatencyProfile { otherwise_ms: u64::MAX, jitter, ..LatencyProfile::instant() };
-            assert!(profile.of("PUT", "x", u64::MAX) <= Duration::from_secs(12 * 365 * 24 * 3_600));
+            assert!(profile.of("PUT", "x", None, u64::MAX) <= Duration::from_secs(12 * 365 * 24 * 3_600));
         }
     }
 }

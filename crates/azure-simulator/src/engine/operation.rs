@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use azure_types::ResourceId;
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -40,9 +41,106 @@ impl Status {
     }
 }
 
+/// How answers say when to ask again. Clients must understand them all (section 7).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum RetryAfterStyle {
+    /// `Retry-After: 10`
+    #[default]
+    Seconds,
+    /// `Retry-After: Thu, 01 Jan 2026 00:00:10 GMT`
+    HttpDate,
+    /// `retry-after-ms: 10000`
+    Milliseconds,
+    /// `x-ms-retry-after-ms: 10000`
+    MsMilliseconds,
+    /// `Retry-After: 10` on polls, nothing on the answer that starts the operation.
+    OnPolls,
+    /// Nothing at all.
+    Absent,
+}
+
+/// Which URLs the answer that starts an operation carries (section 7).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum OperationUrls {
+    /// `Azure-AsyncOperation` alone.
+    AsyncOperation,
+    /// `Location` alone.
+    Location,
+    /// `Azure-AsyncOperation` and `Location`.
+    Both,
+    /// Neither: the resource's own `provisioningState` tells.
+    Neither,
+}
+
+/// How an operation can be followed, where that is not as its provider does it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Manner {
+    pub(crate) urls: Option<OperationUrls>,
+    pub(crate) retry_after: Option<RetryAfterStyle>,
+    /// Polls find nothing, as if it had expired.
+    pub(crate) forgotten: bool,
+}
+
+/// What one may see of an operation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OperationState {
+    /// The key in its URLs.
+    pub key: String,
+    /// Such as `PutLoadBalancerOperation`.
+    pub name: String,
+    /// The resource it works on.
+    pub resource: ResourceId,
+    /// `InProgress`, `Succeeded`, `Failed` or `Canceled`.
+    pub status: String,
+    /// When it was started.
+    pub started: Timestamp,
+    /// When it ended.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub ended: Option<Timestamp>,
+    /// Milliseconds until it ends; absent for one that is over or never ends by itself.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub remaining_ms: Option<u64>,
+    /// Whether polls find it.
+    pub readable: bool,
+}
+
+/// How to end an operation that runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "end", rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
+pub enum OperationEnd {
+    /// Well.
+    Succeeded,
+    /// With an error; the resource is `Failed` then.
+    Failed {
+        /// Azure's error code.
+        code: String,
+        /// Azure's error text.
+        #[serde(default)]
+        message: String,
+    },
+    /// `Canceled`; the resource is `Failed` then.
+    Canceled,
+}
+
+impl OperationEnd {
+    pub(crate) fn status(&self) -> Status {
+        match self {
+            Self::Succeeded => Status::Succeeded,
+            Self::Failed { code, message } => Status::Failed(Refusal::network(400, code, message)),
+            Self::Canceled => Status::Canceled(Refusal::network(409, "Canceled", "Operation was canceled.")),
+        }
+    }
+}
+
+#[derive(Clone)]
 pub(crate) struct Operation {
     /// GUID; for resource groups an opaque text.
     pub(crate) key: String,
+    /// From 1, in the order of their start.
+    pub(crate) number: u64,
     /// Such as `PutLoadBalancerOperation`.
     pub(crate) name: String,
     pub(crate) style: Style,
@@ -53,12 +151,41 @@ pub(crate) struct Operation {
     pub(crate) due: Option<Instant>,
     pub(crate) status: Status,
     pub(crate) completion: Completion,
-    /// How it will fail, where a fault says so.
-    pub(crate) will_fail: Option<Refusal>,
+    /// How it will end, where a fault says so.
+    pub(crate) ending: Option<Status>,
+    pub(crate) manner: Manner,
+    /// Until when it is readable, once it has ended.
+    pub(crate) readable_until: Option<Instant>,
+}
+
+impl Operation {
+    fn readable(&self, now: Instant) -> bool {
+        !self.manner.forgotten && self.readable_until.is_none_or(|until| now < until)
+    }
+
+    pub(crate) fn state(&self, now: Instant) -> OperationState {
+        let running = self.status == Status::InProgress;
+        OperationState {
+            key: self.key.clone(),
+            name: self.name.clone(),
+            resource: self.subject.clone(),
+            status: self.status.as_str().into(),
+            started: self.started,
+            ended: self.ended,
+            remaining_ms: self
+                .due
+                .filter(|_| running)
+                .map(|due| due.saturating_duration_since(now).as_millis() as u64),
+            readable: self.readable(now),
+        }
+    }
 }
 
 /// How many ended operations stay readable.
 const REMEMBERED: usize = 10_000;
+
+/// How long an ended operation stays readable. Azure promises no time; a day is our choice.
+const READABLE_FOR: std::time::Duration = std::time::Duration::from_secs(24 * 3_600);
 
 /// All operations, running and past.
 #[derive(Default)]
@@ -78,11 +205,17 @@ impl Operations {
         self.count
     }
 
-    pub(crate) fn start(&mut self, number: u64, operation: Operation) {
+    pub(crate) fn start(&mut self, operation: Operation) {
         if let Some(due) = operation.due {
-            self.queue.insert((due, number, operation.key.clone()));
+            self.queue.insert((due, operation.number, operation.key.clone()));
         }
         self.by_key.insert(operation.key.clone(), operation);
+    }
+
+    /// Chooses how a running operation will end; `false` where none of that key runs.
+    pub(crate) fn set_ending(&mut self, key: &str, ending: Status) -> bool {
+        let running = self.by_key.get_mut(key).filter(|operation| operation.status == Status::InProgress);
+        running.map(|operation| operation.ending = Some(ending)).is_some()
     }
 
     /// Ends a running operation and gives it back; `None` when it is not running.
@@ -90,6 +223,7 @@ impl Operations {
         let operation =
             self.by_key.get_mut(key).filter(|operation| operation.status == Status::InProgress)?;
         operation.ended = Some(now);
+        operation.readable_until = Some(Instant::now() + READABLE_FOR);
         self.ended.push_back(key.to_owned());
         if self.ended.len() > REMEMBERED
             && let Some(oldest) = self.ended.pop_front()
@@ -101,6 +235,18 @@ impl Operations {
 
     pub(crate) fn get(&self, key: &str) -> Option<&Operation> {
         self.by_key.get(&key.to_ascii_lowercase()).or_else(|| self.by_key.get(key))
+    }
+
+    /// The operation that a poll finds.
+    pub(crate) fn readable(&self, key: &str) -> Option<&Operation> {
+        self.get(key).filter(|operation| operation.readable(Instant::now()))
+    }
+
+    /// All of them, in the order in which they were started.
+    pub(crate) fn all(&self) -> Vec<&Operation> {
+        let mut all: Vec<&Operation> = self.by_key.values().collect();
+        all.sort_by_key(|operation| operation.number);
+        all
     }
 
     pub(crate) fn running(&self, key: Option<&String>) -> Option<&Operation> {

@@ -87,7 +87,7 @@ impl World {
 
     /// GET of an operation: its status, or (`result`) the final answer of the call that started it.
     pub(crate) fn poll(&self, key: &str, result: bool) -> Result<Answer, Refusal> {
-        let operation = self.operations.get(key).ok_or_else(|| {
+        let operation = self.operations.readable(key).ok_or_else(|| {
             Refusal::new(
                 404,
                 "OperationNotFound",
@@ -96,10 +96,11 @@ impl World {
         })?;
         let running = operation.status == Status::InProgress;
         let pause = running.then(|| self.poll_pause(operation.due)).flatten();
+        let manner = operation.manner;
         if result {
             return match &operation.status {
                 Status::InProgress => {
-                    Ok(Answer { poll_again: Some(pause.unwrap_or_default()), ..Answer::empty(202) })
+                    Ok(Answer { poll_again: Some(pause.unwrap_or_default()), manner, ..Answer::empty(202) })
                 }
                 Status::Failed(refusal) | Status::Canceled(refusal) => Err(refusal.clone()),
                 Status::Succeeded => Ok(match (&operation.completion, operation.style) {
@@ -138,7 +139,7 @@ impl World {
         {
             body["properties"] = json!({ "output": self.present(record, Expand::default()) });
         }
-        Ok(Answer { poll_again: pause, ..Answer::ok(body) })
+        Ok(Answer { poll_again: pause, manner, ..Answer::ok(body) })
     }
 
     /// Seconds until an operation should be looked at again: until it ends, but not too long.

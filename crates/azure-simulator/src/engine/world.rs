@@ -14,7 +14,7 @@ use super::error::Refusal;
 use super::fault::Faults;
 use super::journal::JournalBook;
 use super::kind::{Expand, Kind, Nested, Provider, Role, Style};
-use super::operation::{Completion, Operation, Operations, Status};
+use super::operation::{Completion, Manner, Operation, Operations, Status};
 use super::seed::Seed;
 use super::store::{Record, State, Store};
 use crate::options::{Budgets, Options};
@@ -24,9 +24,12 @@ use crate::options::{Budgets, Options};
 pub(crate) struct Course {
     /// Finish before answering.
     pub(crate) at_once: bool,
-    pub(crate) will_fail: Option<Refusal>,
+    /// End so, rather than well.
+    pub(crate) ending: Option<Status>,
     pub(crate) stall: bool,
     pub(crate) latency: Option<Duration>,
+    /// How the operation can be followed.
+    pub(crate) manner: Manner,
 }
 
 /// The state of one simulated Azure.
@@ -62,11 +65,11 @@ impl World {
             journal: JournalBook::with_capacity(options.journal_capacity),
             latency: options.latency.clone(),
             budgets: options.budgets.clone(),
-            options,
             providers,
             store: Store::default(),
             operations: Operations::default(),
-            faults: Faults::default(),
+            faults: Faults::of(&options.faults),
+            options,
             buckets: Buckets::default(),
             requests: 0,
             revision: 0,
@@ -258,7 +261,7 @@ impl World {
         &mut self,
         subject: &ResourceId,
         kind: &'static dyn Kind,
-        method: &str,
+        verb: &str,
         name: String,
         completion: Completion,
         course: &Course,
@@ -275,10 +278,17 @@ impl World {
             (true, _, _) => Some(Duration::ZERO),
             (_, true, _) => None,
             (_, _, Some(latency)) => Some(latency),
-            _ => Some(self.latency.of(method, kind.resource_type(), draw)),
+            _ => {
+                let action = match &completion {
+                    Completion::Action(action, _) => Some(action.as_str()),
+                    _ => None,
+                };
+                Some(self.latency.of(verb, kind.resource_type(), action, draw))
+            }
         };
         let operation = Operation {
             key: key.clone(),
+            number,
             name,
             style: kind.style(),
             subject: subject.clone(),
@@ -287,12 +297,14 @@ impl World {
             due: latency.map(|latency| Instant::now() + latency),
             status: Status::InProgress,
             completion,
-            will_fail: course.will_fail.clone(),
+            ending: course.ending.clone(),
+            manner: course.manner,
+            readable_until: None,
         };
         if let Some(record) = self.store.get_mut(subject) {
             record.operation = Some(key.clone());
         }
-        self.operations.start(number, operation);
+        self.operations.start(operation);
         if course.at_once {
             self.finish(&key);
         }
@@ -307,30 +319,57 @@ impl World {
         }
     }
 
-    /// Ends an operation.
+    /// Ends an operation, in the way that was chosen for it.
     pub(crate) fn finish(&mut self, key: &str) {
         let now = self.now();
         let Some(operation) = self.operations.end(key, now) else { return };
-        let failure = operation.will_fail.take();
-        operation.status = match &failure {
-            Some(refusal) => Status::Failed(refusal.clone()),
-            None => Status::Succeeded,
-        };
+        operation.status = operation.ending.take().unwrap_or(Status::Succeeded);
+        let failure = operation.status != Status::Succeeded;
         let (subject, completion) = (operation.subject.clone(), operation.completion.clone());
         self.revision += 1;
         let Some(kind) = self.store.get(&subject).map(|record| record.kind) else { return };
-        match (&completion, &failure) {
-            (Completion::Delete, None) => self.remove(&subject),
+        match (&completion, failure) {
+            (Completion::Delete, false) => self.remove(&subject),
             _ => {
                 if let Some(record) = self.store.get_mut(&subject) {
-                    record.state = if failure.is_some() { State::Failed } else { State::Succeeded };
+                    record.state = if failure { State::Failed } else { State::Succeeded };
                     if kind.style() == Style::Network {
                         record.version += 1;
                     }
                 }
             }
         }
-        kind.settled(self, &subject, &completion, failure.is_some());
+        if completion == Completion::Delete && failure {
+            self.spare(&subject);
+        }
+        kind.settled(self, &subject, &completion, failure);
+    }
+
+    /// Keeps what was to go with a resource whose deletion has failed.
+    fn spare(&mut self, subject: &ResourceId) {
+        let below: Vec<ResourceId> = self
+            .store
+            .below(subject)
+            .filter(|record| {
+                record.state == State::Deleting
+                    && self.operations.running(record.operation.as_ref()).is_none()
+            })
+            .map(|record| record.id.clone())
+            .collect();
+        for id in below {
+            if let Some(record) = self.store.get_mut(&id) {
+                record.state = State::Succeeded;
+            }
+        }
+    }
+
+    /// Ends a running operation now; `false` where none of that key runs.
+    pub(crate) fn end(&mut self, key: &str, status: Status) -> bool {
+        if !self.operations.set_ending(key, status) {
+            return false;
+        }
+        self.finish(key);
+        true
     }
 
     /// Ends a running operation as `Canceled`, because another one takes its place.

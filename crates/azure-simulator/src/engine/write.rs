@@ -8,7 +8,8 @@ use super::document::{Object, drop_nulls, items, merge, name};
 use super::error::Refusal;
 use super::journal::differences;
 use super::kind::{Concurrency, Expand, Kind, Nested, Proposal, Style};
-use super::operation::Completion;
+use super::latency::CREATE;
+use super::operation::{Completion, Status};
 use super::store::{Record, State};
 use super::world::{Course, Started, World};
 
@@ -199,6 +200,12 @@ impl World {
             incarnation: 0,
         };
         self.check_references(&candidate)?;
+        // What is over before it is answered cannot fail later.
+        if let (true, Some(Status::Failed(refusal) | Status::Canceled(refusal))) =
+            (kind.synchronous(), &course.ending)
+        {
+            return Err(refusal.clone());
+        }
         let existed = old.is_some();
         let unchanged = existed && !changed && !repairs;
 
@@ -211,15 +218,16 @@ impl World {
         kind.stored(self, id, before.as_ref());
         let mut course = course.clone();
         // A write that changes nothing is over at once; Compute says `Updating` all the same.
-        if unchanged && kind.style() == Style::Network && course.will_fail.is_none() && !course.stall {
+        if unchanged && kind.style() == Style::Network && course.ending.is_none() && !course.stall {
             course.at_once = true;
         }
         course.at_once |= kind.synchronous();
-        if kind.immediate() && course.latency.is_none() && !course.stall && course.will_fail.is_none() {
-            course.at_once |= self.latency.of(method, kind.resource_type(), 0).is_zero();
+        if kind.immediate() && course.latency.is_none() && !course.stall && course.ending.is_none() {
+            course.at_once |= self.latency.of(method, kind.resource_type(), None, 0).is_zero();
         }
         let version = self.store.get(id).map(|record| record.version);
-        let started = self.start(id, kind, method, operation_name.clone(), Completion::Write, &course);
+        let verb = if method == "PUT" && !existed { CREATE } else { method };
+        let started = self.start(id, kind, verb, operation_name.clone(), Completion::Write, &course);
         if let Some(superseded) = superseded {
             self.supersede(&superseded, &format!("{operation_name} ({})", started.key));
         }
