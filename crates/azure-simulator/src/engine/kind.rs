@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use azure_types::ResourceId;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::budget::policy::Policy;
@@ -18,7 +19,7 @@ use super::world::World;
 use crate::options::Options;
 
 /// How a provider words its etags, operations and answers (`spec/arm-wire.md`, sections 7 and 8.2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Style {
     /// Weak GUID etags; `operations` and `operationResults`.
     Network,

@@ -16,6 +16,7 @@ mod paging;
 mod read;
 mod resolve;
 pub(crate) mod seed;
+pub(crate) mod snapshot;
 pub(crate) mod store;
 pub(crate) mod target;
 pub(crate) mod world;

@@ -49,6 +49,8 @@ pub(crate) struct World {
     pub(crate) revision: u64,
     /// Latencies, changeable while it runs.
     pub(crate) latency: super::latency::LatencyProfile,
+    /// The wall-clock time at `origin`.
+    start: Timestamp,
     origin: Option<Instant>,
 }
 
@@ -69,6 +71,7 @@ impl World {
             store: Store::default(),
             operations: Operations::default(),
             faults: Faults::of(&options.faults),
+            start: options.start,
             options,
             buckets: Buckets::default(),
             requests: 0,
@@ -84,7 +87,13 @@ impl World {
         let origin = *self.origin.get_or_insert(now);
         let passed =
             jiff::SignedDuration::try_from(now.saturating_duration_since(origin)).unwrap_or_default();
-        self.options.start.checked_add(passed).unwrap_or(Timestamp::MAX)
+        self.start.checked_add(passed).unwrap_or(Timestamp::MAX)
+    }
+
+    /// Sets the simulated wall clock, which goes on from there.
+    pub(crate) fn set_time(&mut self, time: Timestamp) {
+        self.start = time;
+        self.origin = Some(Instant::now());
     }
 
     /// The provider of a namespace.
