@@ -1,9 +1,10 @@
-//! Chores that need code: end-to-end tests and replays of recorded conversations.
+//! Chores that need code: end-to-end tests, replays of recorded conversations, proofs with a real SDK.
 
 mod e2e;
 mod print;
 mod program;
 mod replay;
+mod sdk;
 
 use std::process::ExitCode;
 
@@ -16,7 +17,9 @@ enum Chore {
     /// Run the release binaries against simulators over TLS, through one scenario.
     E2e(e2e::Arguments),
     /// Replay recorded conversations with Azure against the simulator; skipped where there are none.
-    Replay,
+    Replay(replay::Arguments),
+    /// Drive the simulated Azure with Azure's SDK for Python, fetched from PyPI.
+    Sdk(sdk::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -24,7 +27,8 @@ fn main() -> ExitCode {
     let _already_installed = rustls::crypto::ring::default_provider().install_default();
     let done = match Chore::parse() {
         Chore::E2e(arguments) => e2e::run(&arguments),
-        Chore::Replay => replay::run(),
+        Chore::Replay(arguments) => replay::run(&arguments),
+        Chore::Sdk(arguments) => sdk::run(&arguments),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

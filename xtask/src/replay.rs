@@ -3,7 +3,8 @@
 //! The recordings and the script that compares live beside the checkout (`../shared`), not in it; where
 //! they are missing, this chore says so and succeeds.
 
-use std::process::Command;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
@@ -11,48 +12,132 @@ use anyhow::{Context as _, bail};
 use crate::print;
 use crate::program::{Program, build_release, root};
 
-/// Conversations about what the simulator serves whole, and the percentage that both scores must reach.
-const CONVERSATIONS: [&str; 6] =
-    ["loadbalancer", "publicipaddress", "securitygroup", "virtualnetwork", "subnet", "resourcegroup"];
-const WANT: &str = "97";
+/// Conversations about the types that the simulator serves.
+const CONVERSATIONS: [&str; 14] = [
+    "disk",
+    "identity",
+    "loadbalancer",
+    "natgateway",
+    "privateendpoint",
+    "privatelinkservice",
+    "publicipaddress",
+    "resourcegroup",
+    "securitygroup",
+    "subnet",
+    "virtualmachine",
+    "virtualmachinescaleset",
+    "virtualmachinescalesetvm",
+    "virtualnetwork",
+];
+/// Share of compared headers and leaves of bodies that must be equal, in percent. Of the status codes
+/// every one must be.
+const WANTED_OF_BODIES: u64 = 99;
 
-/// Replays them.
+/// How to replay.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Use this `cerulean` instead of building a release one.
+    #[arg(long)]
+    cerulean: Option<PathBuf>,
+}
+
+/// Equal ones of all.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Score {
+    equal: u64,
+    all: u64,
+}
+
+impl Score {
+    fn reaches(self, percent: u64) -> bool {
+        self.equal * 100 >= self.all * percent
+    }
+
+    fn add(&mut self, other: Self) {
+        self.equal += other.equal;
+        self.all += other.all;
+    }
+}
+
+/// Replays them, each against an Azure of its own.
 ///
 /// # Errors
 /// The simulator does not start, or a score is too low.
-pub fn run() -> anyhow::Result<()> {
+pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let shared = root().join("../shared");
     let script = shared.join("tools/arm_replay.py");
     if !script.exists() {
         print::line("skipped: no recorded conversations beside this checkout (../shared)");
         return Ok(());
     }
-    let cerulean = build_release()?.join("cerulean");
+    let cerulean = match &arguments.cerulean {
+        Some(path) => path.clone(),
+        None => build_release()?.join("cerulean"),
+    };
+    let (mut status, mut body) = (Score::default(), Score::default());
+    for name in CONVERSATIONS {
+        let recording = shared.join(format!("recordings/{name}.jsonl"));
+        let text = replay(&cerulean, &script, &recording)?;
+        for line in text.lines().filter(|line| !line.starts_with("TOTAL")) {
+            print::line(line);
+        }
+        let scores = scores(&text).with_context(|| format!("no scores of {name} in:\n{text}"))?;
+        status.add(scores.0);
+        body.add(scores.1);
+    }
+    print::line(format_args!(
+        "status codes {} of {}, headers and leaves of bodies {} of {}",
+        status.equal, status.all, body.equal, body.all
+    ));
+    if !status.reaches(100) || !body.reaches(WANTED_OF_BODIES) {
+        bail!(
+            "the simulated Azure differs from the recorded one: all status codes and {WANTED_OF_BODIES} % of the bodies must be equal"
+        );
+    }
+    Ok(())
+}
+
+fn replay(cerulean: &Path, script: &Path, recording: &Path) -> anyhow::Result<String> {
     let directory = tempfile::tempdir()?;
     let address = directory.path().join("address");
     let mut simulator = Program::start(
         "simulate-azure",
         directory.path(),
         Command::new(cerulean)
-            .args(["simulate", "azure", "--without-tokens", "--address-file"])
+            .args(["simulate", "azure", "--without-tokens", "--directory"])
+            .arg(directory.path().join("azure"))
+            .arg("--address-file")
             .arg(&address),
     )?;
     let url = wait_for(&address, &mut simulator)?;
-    let files = CONVERSATIONS.map(|name| shared.join(format!("recordings/{name}.jsonl")));
-    let status = Command::new("python3")
+    let output = Command::new("python3")
         .arg(script)
-        .args(["--base", url.trim(), "--want", WANT])
-        .args(files)
-        .status()
+        .args(["--verbose", "--base", url.trim()])
+        .arg(recording)
+        .stderr(Stdio::inherit())
+        .output()
         .context("cannot run python3")?;
-    if !status.success() {
-        bail!("the simulated Azure differs from the recorded one by more than {WANT} % allows");
-    }
-    Ok(())
+    simulator.must_run()?;
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// The scores in the script's line about a conversation: `NAME status 3/3  body 60/61 (98.4%)`.
+fn scores(text: &str) -> Option<(Score, Score)> {
+    let line = text.lines().find(|line| line.contains(" status ") && !line.starts_with("TOTAL"))?;
+    let mut words = line.split_whitespace();
+    let mut after = |word: &str| {
+        words.by_ref().find(|other| *other == word)?;
+        let (equal, all) = words.next()?.split_once('/')?;
+        Some(Score { equal: equal.parse().ok()?, all: all.parse().ok()? })
+    };
+    Some((after("status")?, after("body")?))
 }
 
 /// Waits until the simulator has written where it listens.
-fn wait_for(address: &std::path::Path, simulator: &mut Program) -> anyhow::Result<String> {
+///
+/// # Errors
+/// It ends, or takes too long.
+pub fn wait_for(address: &Path, simulator: &mut Program) -> anyhow::Result<String> {
     for _ in 0..200 {
         if let Ok(text) = std::fs::read_to_string(address)
             && text.ends_with('\n')
@@ -68,4 +153,18 @@ fn wait_for(address: &std::path::Path, simulator: &mut Program) -> anyhow::Resul
 #[allow(clippy::disallowed_methods, reason = "a chore without a runtime that waits for another process")]
 fn pause(time: Duration) {
     std::thread::sleep(time);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Score, scores};
+
+    #[test]
+    fn scores_are_read_from_the_scripts_line() {
+        let line = "disk                               status 19/20  body 199/200 (99.5%)\n    1: PUT /x: status\nTOTAL status 95.0%";
+        let (status, body) = scores(line).unwrap();
+        assert_eq!((status, body), (Score { equal: 19, all: 20 }, Score { equal: 199, all: 200 }));
+        assert!(!status.reaches(100) && body.reaches(99));
+        assert_eq!(scores("disk broke off: refused"), None);
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use axum::extract::{DefaultBodyLimit, Query, State};
+use axum::extract::{Query, State};
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse as _, Response};
@@ -28,7 +28,6 @@ pub(crate) fn router() -> Router<Azure> {
         .route("/_cerulean/latency", get(latency).put(set_latency))
         .route("/_cerulean/operations", get(operations).post(end_operation))
         .route("/_cerulean/state", get(state))
-        .route("/_cerulean/state/snapshot", get(save).put(restore).layer(DefaultBodyLimit::disable()))
         .route("/_cerulean/scale", post(scale))
         .route("/_cerulean/power", post(power))
         .route("/_cerulean/remove-instance", post(remove_instance))
@@ -161,20 +160,6 @@ async fn state(State(azure): State<Azure>) -> Json<Value> {
         "runningOperations": azure.running_operations(),
         "resources": azure.documents(),
     }))
-}
-
-async fn save(State(azure): State<Azure>) -> Response {
-    match azure.save() {
-        Ok(saved) => Json(saved).into_response(),
-        Err(error) => refused(&Refusal::new(500, "InternalServerError", error.to_string())),
-    }
-}
-
-async fn restore(State(azure): State<Azure>, Json(saved): Json<Value>) -> Response {
-    match azure.restore(saved) {
-        Ok(()) => StatusCode::NO_CONTENT.into_response(),
-        Err(error) => refused(&Refusal::bad_content(error)),
-    }
 }
 
 /// What the actors under `/_cerulean/` are told.

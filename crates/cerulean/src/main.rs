@@ -1,8 +1,10 @@
-//! `cerulean`: see it work, simulate Azure and Kubernetes, show plans, measure.
+//! `cerulean`: see it work, simulate Azure and Kubernetes, show plans, measure, compare runs.
 
 mod bench;
 mod clock;
 mod demo;
+mod http_client;
+mod journal;
 mod plan;
 mod screen;
 mod signals;
@@ -33,6 +35,9 @@ enum Command {
     Plan(plan::Arguments),
     /// Measure the controller manager: size, start, memory, calls to Azure.
     Bench(bench::Arguments),
+    /// Export what a run asked of Azure, and tell two runs apart.
+    #[command(subcommand)]
+    Journal(journal::Command),
 }
 
 fn main() -> ExitCode {
@@ -43,9 +48,14 @@ fn main() -> ExitCode {
         Command::Simulate(simulate) => simulate::run(screen, simulate),
         Command::Plan(arguments) => plan::run(screen, arguments),
         Command::Bench(arguments) => bench::run(screen, arguments),
+        Command::Journal(command) => return ended(screen, journal::run(screen, command)),
     };
+    ended(screen, done.map(|()| ExitCode::SUCCESS))
+}
+
+fn ended(screen: Screen, done: anyhow::Result<ExitCode>) -> ExitCode {
     match done {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(problem) => {
             screen.complain(format_args!("{problem:#}"));
             ExitCode::FAILURE

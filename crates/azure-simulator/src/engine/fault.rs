@@ -265,9 +265,7 @@ pub(crate) struct Faults {
     declared: Vec<Declared>,
 }
 
-/// A fault in force, and how many requests it has fitted.
-#[derive(Clone, Serialize, Deserialize)]
-pub(crate) struct Declared {
+struct Declared {
     fault: Fault,
     seen: u64,
 }
@@ -281,14 +279,6 @@ impl Faults {
 
     pub(crate) fn declare(&mut self, fault: Fault) {
         self.declared.push(Declared { fault, seen: 0 });
-    }
-
-    pub(crate) fn declared(&self) -> &[Declared] {
-        &self.declared
-    }
-
-    pub(crate) fn restore(&mut self, declared: Vec<Declared>) {
-        self.declared = declared;
     }
 
     pub(crate) fn clear(&mut self) {

@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use azure_types::ResourceId;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::budget::policy::Policy;
@@ -19,7 +18,7 @@ use super::world::World;
 use crate::options::Options;
 
 /// How a provider words its etags, operations and answers (`spec/arm-wire.md`, sections 7 and 8.2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Style {
     /// Weak GUID etags; `operations` and `operationResults`.
     Network,

@@ -16,7 +16,6 @@ mod paging;
 mod read;
 mod resolve;
 pub(crate) mod seed;
-pub(crate) mod snapshot;
 pub(crate) mod store;
 pub(crate) mod target;
 pub(crate) mod world;

@@ -49,8 +49,6 @@ pub(crate) struct World {
     pub(crate) revision: u64,
     /// Latencies, changeable while it runs.
     pub(crate) latency: super::latency::LatencyProfile,
-    /// The wall-clock time at `origin`.
-    start: Timestamp,
     origin: Option<Instant>,
 }
 
@@ -71,7 +69,6 @@ impl World {
             store: Store::default(),
             operations: Operations::default(),
             faults: Faults::of(&options.faults),
-            start: options.start,
             options,
             buckets: Buckets::default(),
             requests: 0,
@@ -87,13 +84,7 @@ impl World {
         let origin = *self.origin.get_or_insert(now);
         let passed =
             jiff::SignedDuration::try_from(now.saturating_duration_since(origin)).unwrap_or_default();
-        self.start.checked_add(passed).unwrap_or(Timestamp::MAX)
-    }
-
-    /// Sets the simulated wall clock, which goes on from there.
-    pub(crate) fn set_time(&mut self, time: Timestamp) {
-        self.start = time;
-        self.origin = Some(Instant::now());
+        self.options.start.checked_add(passed).unwrap_or(Timestamp::MAX)
     }
 
     /// The provider of a namespace.

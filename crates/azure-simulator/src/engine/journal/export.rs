@@ -4,7 +4,7 @@ use super::{Counts, Journal, JournalEntry};
 
 /// A line of an exported journal that cannot be read.
 #[derive(Debug, thiserror::Error)]
-#[error("line {line} of the journal is no entry: {source}")]
+#[error("line {line} of the journal is no entry")]
 pub struct BadLine {
     /// Number of the line, from 1.
     pub line: usize,

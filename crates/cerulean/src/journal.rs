@@ -1,0 +1,104 @@
+//! `cerulean journal`: what a run asked of Azure, as a file, and how two runs differ.
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, bail};
+use azure_simulator::Journal;
+use azure_simulator::journal::diff;
+use clap::{Args, Subcommand};
+
+use crate::screen::Screen;
+use crate::{http_client, runtime};
+
+/// What to do with journals.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Write the journal of a running simulator as JSON Lines.
+    Export(Export),
+    /// Say how two runs differ. Ends with 0 when they are the same, 1 when they differ, 2 when a journal
+    /// cannot be read.
+    Diff(Diff),
+}
+
+/// Where the journal is, and where it goes.
+#[derive(Debug, Args)]
+pub struct Export {
+    /// The simulator's plain HTTP, such as http://127.0.0.1:8080.
+    #[arg(long)]
+    from: String,
+    /// The file to write; standard output unless given.
+    #[arg(long)]
+    to: Option<PathBuf>,
+}
+
+/// The two runs.
+#[derive(Debug, Args)]
+pub struct Diff {
+    /// The journal of the first run: a file, `-` for standard input, or the URL of a running simulator.
+    a: String,
+    /// The journal of the second run.
+    b: String,
+    /// Print the differences as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Does it, and says how the program is to end.
+///
+/// # Errors
+/// A journal that cannot be had.
+pub fn run(screen: Screen, command: Command) -> anyhow::Result<ExitCode> {
+    match command {
+        Command::Export(Export { from, to }) => {
+            let lines = fetch(&from)?;
+            match to {
+                Some(path) => std::fs::write(&path, lines).with_context(|| path.display().to_string())?,
+                None => screen.text(lines),
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Diff(arguments) => Ok(compare(screen, &arguments).unwrap_or_else(|problem| {
+            screen.complain(format_args!("{problem:#}"));
+            ExitCode::from(2)
+        })),
+    }
+}
+
+fn compare(screen: Screen, Diff { a, b, json }: &Diff) -> anyhow::Result<ExitCode> {
+    let found = diff(&read(a)?, &read(b)?);
+    if *json {
+        screen.line(serde_json::to_string_pretty(&found)?);
+    } else {
+        screen.text(&found);
+    }
+    Ok(ExitCode::from(u8::from(!found.is_empty())))
+}
+
+/// A journal out of a file, of standard input or of a running simulator: JSON Lines, or the one document
+/// that `GET /_cerulean/journal` answers.
+fn read(source: &str) -> anyhow::Result<Journal> {
+    let text = if source == "-" {
+        let mut text = String::new();
+        std::io::stdin().read_to_string(&mut text).context("standard input")?;
+        text
+    } else if source.starts_with("http://") {
+        fetch(source)?
+    } else {
+        std::fs::read_to_string(Path::new(source)).with_context(|| source.to_owned())?
+    };
+    match serde_json::from_str::<Journal>(&text) {
+        Ok(journal) => Ok(journal),
+        Err(_) => Journal::from_lines(&text).with_context(|| source.to_owned()),
+    }
+}
+
+fn fetch(simulator: &str) -> anyhow::Result<String> {
+    let url = format!("{}/_cerulean/journal?format=lines", simulator.trim_end_matches('/'));
+    let (status, body) = runtime()?.block_on(http_client::get(&url)).with_context(|| url.clone())?;
+    if status != 200 {
+        bail!("{url} answers {status}: is this the plain HTTP of a simulated Azure?");
+    }
+    String::from_utf8(body.to_vec()).with_context(|| url)
+}

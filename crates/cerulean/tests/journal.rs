@@ -1,0 +1,38 @@
+//! `cerulean journal diff` says by its exit status whether two runs are the same.
+
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use std::process::Command;
+
+const LINE: &str =
+    r#"{"sequence":1,"time":"2026-01-01T00:00:00Z","method":"PUT","path":"/x","status":200,"kind":"write"}"#;
+
+#[test]
+fn the_exit_status_is_the_verdict() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: String| {
+        let path = directory.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let one = file("one.jsonl", format!("{LINE}\n"));
+    let same = file("same.jsonl", format!("{LINE}\n\n"));
+    let other = file("other.jsonl", format!("{}\n", LINE.replace("200", "412")));
+    let broken = file("broken.jsonl", "{\n".to_owned());
+    let absent = directory.path().join("absent.jsonl");
+    for (b, status, word) in [
+        (&same, 0, "the same: 1"),
+        (&other, 1, "PUT 412"),
+        (&broken, 2, "line 1"),
+        (&absent, 2, "absent.jsonl"),
+    ] {
+        let ended = Command::new(env!("CARGO_BIN_EXE_cerulean"))
+            .args(["journal", "diff"])
+            .args([&one, b])
+            .output()
+            .unwrap();
+        let said = [ended.stdout, ended.stderr].concat();
+        assert_eq!(ended.status.code(), Some(status), "{}", b.display());
+        assert!(String::from_utf8_lossy(&said).contains(word), "{}", String::from_utf8_lossy(&said));
+    }
+}
