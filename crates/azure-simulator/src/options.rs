@@ -51,6 +51,8 @@ pub struct Options {
     /// Give a load balancer, subnet's network, public IP or security group a new etag when only a
     /// back-reference changed.
     pub etag_follows_back_references: bool,
+    /// Refuse to create load balancers and public IPs with sku Basic, which was retired on 2025-09-30.
+    pub basic_sku_retired: bool,
     /// A virtual network write that leaves out `subnets` keeps them instead of deleting the unused.
     pub keep_omitted_subnets: bool,
     /// Base URL for `nextLink`, `Location` and `Azure-AsyncOperation`, such as
@@ -98,6 +100,7 @@ impl Default for Options {
             require_auth: false,
             strict_api_versions: false,
             etag_follows_back_references: true,
+            basic_sku_retired: false,
             keep_omitted_subnets: true,
             external_url: None,
             authority: "https://login.microsoftonline.com".into(),

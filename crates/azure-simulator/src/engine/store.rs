@@ -137,6 +137,12 @@ impl Store {
             .collect()
     }
 
+    /// All records of a type, ordered by lower-case id.
+    pub(crate) fn of_type(&self, resource_type: &str) -> impl Iterator<Item = &Record> {
+        let keys = self.by_type.get(resource_type).into_iter().flatten();
+        keys.filter_map(|key| self.records.get(key))
+    }
+
     /// How many records of a type there are anywhere.
     pub(crate) fn count(&self, resource_type: &'static str) -> usize {
         self.by_type.get(resource_type).map_or(0, BTreeSet::len)
@@ -243,6 +249,11 @@ impl Store {
     /// The addresses in use in a subnet.
     pub(crate) fn addresses(&self, subnet: &ResourceId) -> Option<&BTreeMap<IpAddr, ResourceId>> {
         self.addresses.get(&subnet.to_lower())
+    }
+
+    /// Whether any resource holds a public address from `first` to `last`.
+    pub(crate) fn public_address_within(&self, first: &IpAddr, last: &IpAddr) -> bool {
+        self.public_addresses.range(first..=last).next().is_some()
     }
 
     /// Whether a public address is held by any resource.

@@ -159,12 +159,13 @@ impl World {
         }
     }
 
-    /// Makes every other document that lists `{"id": target}` drop it from the list.
+    /// Makes every other document that uses `target` by listing `{"id": target}` drop it from the list.
     pub(crate) fn release(&mut self, target: &ResourceId) {
         let own = self.store.holder(target).map(|holder| holder.id.clone());
         let mut holders: Vec<ResourceId> = self
             .store
             .referrers(target)
+            .filter(|referrer| referrer.role == Role::Uses)
             .filter_map(|referrer| self.store.holder(&referrer.from))
             .map(|holder| holder.id.clone())
             .filter(|holder| Some(holder) != own.as_ref())

@@ -183,9 +183,13 @@ pub(super) fn free_public_address(world: &World, owner: &ResourceId, v6: bool) -
     let start = u128::from(world.seed.number("public address", owner.as_str(), 0)) % size;
     // No more resources hold an address than there are, so that many steps find a free one.
     let most = world.store.count(super::public_ip::RESOURCE_TYPE) as u128 + 1;
-    for step in 0..most.min(size) {
+    let prefixes = public_prefixes(world);
+    let promised: u128 =
+        prefixes.iter().map(|prefix| 1 << (prefix.max_prefix_len() - prefix.prefix_len()).min(64)).sum();
+    for step in 0..(most + promised).min(size) {
         let candidate = address(first + (start + step) % size, v6);
-        if !world.store.public_address_taken(&candidate) {
+        let free = !world.store.public_address_taken(&candidate);
+        if free && !prefixes.iter().any(|prefix| prefix.contains(&candidate)) {
             return Ok(candidate);
         }
     }
@@ -194,6 +198,43 @@ pub(super) fn free_public_address(world: &World, owner: &ResourceId, v6: bool) -
         "PublicIPCountLimitReached",
         format!("Cannot create more than {size} public IP addresses for this subscription in this region."),
     ))
+}
+
+/// The ranges that are set aside for public IP prefixes.
+fn public_prefixes(world: &World) -> Vec<IpNet> {
+    world
+        .store
+        .of_type(super::public_ip_prefix::RESOURCE_TYPE)
+        .filter_map(|record| text(&record.body, "properties/ipPrefix")?.parse().ok())
+        .collect()
+}
+
+/// A range of public addresses in which nobody holds one: where the search begins depends on the seed
+/// and the owner.
+pub(super) fn free_public_prefix(world: &World, owner: &ResourceId, length: u8, v6: bool) -> Option<IpNet> {
+    let space = if v6 { IpNet::V6(world.options.public_ipv6) } else { IpNet::V4(world.options.public_ipv4) };
+    let size = 1_u128 << (space.max_prefix_len().checked_sub(length)?).min(64);
+    let blocks = 1_u128 << length.checked_sub(space.prefix_len())?.min(64);
+    let start = u128::from(world.seed.number("public prefix", owner.as_str(), 0)) % blocks;
+    let taken = public_prefixes(world);
+    // Each address and each range that is held spoils at most one block of its own size.
+    let most = taken.len() as u128 + world.store.count(super::public_ip::RESOURCE_TYPE) as u128;
+    (0..=(most * 16).min(blocks - 1)).find_map(|step| {
+        let first = number(space.network()) + (start + step) % blocks * size;
+        let candidate = IpNet::new(address(first, v6), length).ok()?;
+        let clash = taken.iter().any(|other| other.contains(&candidate) || candidate.contains(other))
+            || world.store.public_address_within(&candidate.network(), &candidate.broadcast());
+        (!clash).then_some(candidate)
+    })
+}
+
+/// Who holds an address anywhere in a virtual network.
+pub(crate) fn holder_in_network(world: &World, network: &ResourceId, address: IpAddr) -> Option<ResourceId> {
+    let record = world.store.get(network)?;
+    items(&record.body, "properties/subnets").iter().find_map(|subnet| {
+        let subnet = record.id.child("subnets", crate::engine::document::name(subnet));
+        world.store.addresses(&subnet)?.get(&address).cloned()
+    })
 }
 
 /// Refuses when a subnet has not that many free addresses.

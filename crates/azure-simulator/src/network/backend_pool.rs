@@ -7,11 +7,16 @@ use std::net::IpAddr;
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
+use super::address_allocation::holder_in_network;
+use super::load_balancer::Balancer;
+use super::{backend_address, bounded, inbound_nat_rule};
 use crate::engine::document::{
-    Object, into_object, items, known_members, reference, stored_reference, strip, take_properties, text,
+    Object, enumeration, into_object, items, known_members, name, reference, stored_reference, strip,
+    take_properties, text,
 };
 use crate::engine::error::Refusal;
 use crate::engine::kind::{Reference, Role};
+use crate::engine::store::Record;
 use crate::engine::world::{World, is_of};
 
 const MEMBERS: [&str; 13] = [
@@ -32,15 +37,14 @@ const MEMBERS: [&str; 13] = [
 
 /// Checks a pool. `old` keeps its addresses where the write does not mention them.
 pub(super) fn normalise(
-    world: &World,
-    balancer: &ResourceId,
+    balancer: &Balancer<'_>,
     old: Option<&Value>,
     mut child: Object,
 ) -> Result<Value, Refusal> {
+    let world = balancer.world;
     let mut properties = take_properties(&mut child);
     known_members(&mut properties, &MEMBERS, "BackendAddressPool")?;
-    let id =
-        balancer.child("backendAddressPools", child.get("name").and_then(Value::as_str).unwrap_or_default());
+    let id = balancer.child("backendAddressPools", &child);
     strip(
         &mut properties,
         &[
@@ -53,17 +57,33 @@ pub(super) fn normalise(
             "resourceGuid",
         ],
     );
-    let network = reference(&mut properties, "virtualNetwork")?;
+    let mut network = reference(&mut properties, "virtualNetwork")?;
+    enumeration(&mut properties, "syncMode", &["Automatic", "Manual"], false)?;
+    bounded(&mut properties, "drainPeriodInSeconds", 0..=3_600, None, &id)?;
+    tunnels(balancer, &id, &mut properties)?;
     let addresses = match properties.remove("loadBalancerBackendAddresses") {
-        Some(Value::Array(given)) => addresses(&id, network.is_some(), given)?,
+        Some(Value::Array(given)) => backend_address::normalise(balancer, &id, network.as_ref(), given)?,
         Some(_) => {
             return Err(Refusal::bad_format("Member 'loadBalancerBackendAddresses' must be an array."));
         }
         None => {
+            // Who does not speak of the addresses keeps them, and the network that they are in.
+            let kept = old.and_then(|old| stored_reference(old, "properties/virtualNetwork/id"));
+            if let (None, Some(kept)) = (&network, kept) {
+                properties.insert("virtualNetwork".into(), json!({ "id": kept }));
+                network = Some(kept);
+            }
             old.map_or_else(Vec::new, |old| items(old, "properties/loadBalancerBackendAddresses").to_vec())
         }
     };
-    if !addresses.is_empty() && members(world, &id).next().is_some() {
+    if properties.contains_key("syncMode") && network.is_none() {
+        return Err(Refusal::network(
+            400,
+            "BackendAddressPoolSyncModeRequiresVirtualNetwork",
+            format!("Backend address pool {id} with a syncMode needs a virtualNetwork."),
+        ));
+    }
+    if addresses.iter().any(holds_address) && members(world, &id).next().is_some() {
         return Err(Refusal::network(
             400,
             "BackendAddressPoolMixedMembership",
@@ -77,48 +97,59 @@ pub(super) fn normalise(
     Ok(Value::Object(child))
 }
 
-/// Checks the addresses that a pool holds itself; entries that the service generated for members by
-/// NIC (they carry no address of their own) are dropped.
-fn addresses(pool: &ResourceId, pool_network: bool, given: Vec<Value>) -> Result<Vec<Value>, Refusal> {
-    let (mut names, mut seen, mut kept) = (HashSet::new(), HashSet::new(), Vec::new());
-    for entry in given {
-        let mut entry = into_object(entry);
-        entry.retain(|member, _| matches!(member.as_str(), "name" | "properties"));
-        let mut properties = take_properties(&mut entry);
-        strip(&mut properties, &["networkInterfaceIPConfiguration", "inboundNatRulesPortMapping"]);
-        let Some(address) = properties.get("ipAddress").and_then(Value::as_str).map(str::to_owned) else {
-            continue;
-        };
-        let name = entry.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let bad = |code: &str, why: &str| {
-            Err(Refusal::network(
+/// Whether an entry is a member itself, rather than a note on a member by network interface.
+fn holds_address(entry: &Value) -> bool {
+    entry.get("properties").is_some_and(|properties| {
+        properties.get("ipAddress").is_some()
+            || properties.get("loadBalancerFrontendIPConfiguration").is_some()
+    })
+}
+
+/// Both ends of the tunnel to the appliances behind a gateway balancer.
+fn tunnels(balancer: &Balancer<'_>, id: &ResourceId, properties: &mut Object) -> Result<(), Refusal> {
+    let given = properties.remove("tunnelInterfaces");
+    if balancer.sku != "Gateway" {
+        return match given {
+            Some(Value::Array(list)) if !list.is_empty() => Err(Refusal::network(
                 400,
-                code,
-                format!("Backend address '{name}' ({address}) of pool {pool} {why}."),
-            ))
+                "TunnelInterfacesRequireGatewaySku",
+                format!(
+                    "Backend address pool {id} with tunnelInterfaces needs a load balancer with sku Gateway."
+                ),
+            )),
+            _ => Ok(()),
         };
-        let Ok(parsed) = address.parse::<IpAddr>() else {
-            return bad("InvalidIPAddressFormat", "is not an IP address");
-        };
-        if name.is_empty() || !names.insert(name.to_ascii_lowercase()) {
-            return bad("InvalidBackendAddressName", "needs a name that is unique in the pool");
-        }
-        if !seen.insert(parsed) {
-            return bad("DuplicateBackendAddress", "stands in the pool twice");
-        }
-        let network = reference(&mut properties, "virtualNetwork")?;
-        let subnet = reference(&mut properties, "subnet")?;
-        if network.is_none() && subnet.is_none() && !pool_network {
-            return bad("VirtualNetworkRequired", "needs a virtualNetwork or subnet");
-        }
-        entry.insert("properties".into(), Value::Object(properties));
-        kept.push(Value::Object(entry));
     }
-    Ok(kept)
+    // What the service chooses where the client does not.
+    let default = || {
+        json!([
+            { "port": 10_800, "identifier": 800, "protocol": "VXLAN", "type": "Internal" },
+            { "port": 10_801, "identifier": 801, "protocol": "VXLAN", "type": "External" },
+        ])
+    };
+    let Value::Array(list) = given.unwrap_or_else(default) else {
+        return Err(Refusal::bad_format("Member 'tunnelInterfaces' must be an array."));
+    };
+    let mut kept = Vec::with_capacity(list.len());
+    for item in list {
+        let mut item = into_object(item);
+        known_members(
+            &mut item,
+            &["port", "identifier", "protocol", "type"],
+            "GatewayLoadBalancerTunnelInterface",
+        )?;
+        bounded(&mut item, "port", 1..=65_535, None, id)?;
+        bounded(&mut item, "identifier", 0..=16_777_215, None, id)?;
+        enumeration(&mut item, "protocol", &["VXLAN", "Native", "None"], true)?;
+        enumeration(&mut item, "type", &["Internal", "External", "None"], true)?;
+        kept.push(Value::Object(item));
+    }
+    properties.insert("tunnelInterfaces".into(), kept.into());
+    Ok(())
 }
 
 /// The IP configurations that are in a pool by their own choice.
-fn members<'a>(world: &'a World, pool: &ResourceId) -> impl Iterator<Item = &'a ResourceId> {
+pub(super) fn members<'a>(world: &'a World, pool: &ResourceId) -> impl Iterator<Item = &'a ResourceId> {
     world
         .store
         .referrers(pool)
@@ -126,10 +157,26 @@ fn members<'a>(world: &'a World, pool: &ResourceId) -> impl Iterator<Item = &'a 
         .map(|referrer| &referrer.from)
 }
 
+/// Names by which the members of a pool are remembered: the id of an IP configuration in lower case,
+/// or the address that the pool holds.
+pub(super) fn member_keys(world: &World, balancer: &Record, pool: &ResourceId) -> Vec<String> {
+    let addresses = entries(balancer, pool).filter_map(|entry| text(entry, "properties/ipAddress"));
+    addresses.map(str::to_owned).chain(members(world, pool).map(ResourceId::to_lower)).collect()
+}
+
+fn entries<'a>(balancer: &'a Record, pool: &ResourceId) -> impl Iterator<Item = &'a Value> {
+    let name_of = pool.name().to_owned();
+    items(&balancer.body, "properties/backendAddressPools")
+        .iter()
+        .filter(move |item| name(item).eq_ignore_ascii_case(&name_of))
+        .flat_map(|item| items(item, "properties/loadBalancerBackendAddresses"))
+}
+
 /// What a stored pool points at.
 pub(super) fn references(id: &ResourceId, pool: &Value) -> Vec<Reference> {
     let own = stored_reference(pool, "properties/virtualNetwork/id");
-    let theirs = items(pool, "properties/loadBalancerBackendAddresses").iter().flat_map(|entry| {
+    let entries = items(pool, "properties/loadBalancerBackendAddresses");
+    let theirs = entries.iter().flat_map(|entry| {
         ["virtualNetwork", "subnet"]
             .iter()
             .filter_map(|m| stored_reference(entry, &format!("properties/{m}/id")))
@@ -137,26 +184,164 @@ pub(super) fn references(id: &ResourceId, pool: &Value) -> Vec<Reference> {
     let mut all: Vec<ResourceId> = own.into_iter().chain(theirs).collect();
     all.sort();
     all.dedup();
+    // Frontends of other regions were checked when the pool was written.
+    let frontends = entries
+        .iter()
+        .filter_map(|entry| stored_reference(entry, "properties/loadBalancerFrontendIPConfiguration/id"))
+        .map(|to| Reference { from: id.clone(), to, role: Role::Names, address: None });
     // A network is not held by a pool that names it: only its subnets are.
-    all.into_iter().map(|to| Reference { from: id.clone(), to, role: Role::Model, address: None }).collect()
+    all.into_iter()
+        .map(|to| Reference { from: id.clone(), to, role: Role::Model, address: None })
+        .chain(frontends)
+        .collect()
 }
 
-/// Adds the entries that the service shows for members by NIC.
-pub(super) fn present(world: &World, id: &ResourceId, properties: &mut Object) {
-    let generated = members(world, id).map(|member| {
-        let group = member.group_name().unwrap_or_default();
-        let interface = member.parent().map(|nic| nic.name().to_owned()).unwrap_or_default();
-        let instance =
-            member.parent().and_then(|nic| nic.parent()).map(|vm| vm.name().to_owned()).unwrap_or_default();
-        json!({
-            "name": format!("{group}_{instance}_{interface}{}", member.name()),
-            "properties": { "networkInterfaceIPConfiguration": { "id": member } },
-        })
-    });
-    let generated: Vec<Value> = generated.collect();
-    if let Some(Value::Array(entries)) = properties.get_mut("loadBalancerBackendAddresses") {
-        entries.extend(generated);
+/// Shows the pool's entries: its own, with the network interface that has the address, and those that
+/// the service makes for members by network interface.
+pub(super) fn present(world: &World, balancer: &Record, id: &ResourceId, properties: &mut Object) {
+    let network = properties.get("virtualNetwork").and_then(|network| stored_reference(network, "id"));
+    let Some(Value::Array(stored)) = properties.remove("loadBalancerBackendAddresses") else { return };
+    let (own, notes): (Vec<Value>, Vec<Value>) = stored.into_iter().partition(holds_address);
+    let mut shown = Vec::with_capacity(own.len());
+    for mut entry in own {
+        let network = entry_network(&entry).or_else(|| network.clone());
+        let address = text(&entry, "properties/ipAddress").map(str::to_owned);
+        let interface = address
+            .as_ref()
+            .and_then(|address| address.parse::<IpAddr>().ok())
+            .zip(network)
+            .and_then(|(address, network)| holder_in_network(world, &network, address))
+            .filter(|holder| is_of(holder, "/ipconfigurations/"));
+        if let Some(properties) = entry.get_mut("properties").and_then(Value::as_object_mut) {
+            if let Some(interface) = interface {
+                properties.insert("networkInterfaceIPConfiguration".into(), json!({ "id": interface }));
+            }
+            map_ports(balancer, id, address.as_deref(), properties);
+        }
+        shown.push(entry);
     }
+    for member in members(world, id) {
+        let mut properties = Object::new();
+        properties.insert("networkInterfaceIPConfiguration".into(), json!({ "id": member }));
+        let note = notes.iter().find(|note| {
+            stored_reference(note, "properties/networkInterfaceIPConfiguration/id").as_ref() == Some(member)
+        });
+        if let Some(state) = note.and_then(|note| text(note, "properties/adminState")) {
+            properties.insert("adminState".into(), state.into());
+        }
+        map_ports(balancer, id, Some(&member.to_lower()), &mut properties);
+        shown.push(json!({ "name": backend_address::generated_name(member), "properties": properties }));
+    }
+    properties.insert("loadBalancerBackendAddresses".into(), shown.into());
+}
+
+fn entry_network(entry: &Value) -> Option<ResourceId> {
+    stored_reference(entry, "properties/virtualNetwork/id")
+        .or_else(|| stored_reference(entry, "properties/subnet/id")?.parent())
+}
+
+fn map_ports(balancer: &Record, pool: &ResourceId, member: Option<&str>, properties: &mut Object) {
+    let mappings =
+        member.map(|member| inbound_nat_rule::mappings(balancer, pool, member)).unwrap_or_default();
+    if !mappings.is_empty() {
+        properties.insert("inboundNatRulesPortMapping".into(), mappings.into());
+    }
+}
+
+/// `queryInboundNatRulePortMapping`: the ports that lead to one member, named by its IP configuration or
+/// by its address.
+pub(super) fn port_mapping(
+    world: &World,
+    balancer: &Record,
+    pool: &ResourceId,
+    asked: &Value,
+) -> Result<Value, Refusal> {
+    let member = match (stored_reference(asked, "ipConfiguration/id"), text(asked, "ipAddress")) {
+        (Some(configuration), _) => Some(configuration.to_lower()),
+        (None, Some(address)) => {
+            let has = |member: &&ResourceId| {
+                world
+                    .document(member)
+                    .is_some_and(|shown| text(&shown, "properties/privateIPAddress") == Some(address))
+            };
+            Some(members(world, pool).find(has).map_or_else(|| address.to_owned(), ResourceId::to_lower))
+        }
+        (None, None) => None,
+    };
+    let known = member.filter(|member| member_keys(world, balancer, pool).contains(member));
+    match known {
+        Some(member) => {
+            Ok(json!({ "inboundNatRulePortMappings": inbound_nat_rule::mappings(balancer, pool, &member) }))
+        }
+        None => Err(Refusal::network(
+            400,
+            "BackendAddressNotFoundInPool",
+            format!("Backend address pool {pool} has no member with the given ipConfiguration or ipAddress."),
+        )),
+    }
+}
+
+/// `migrateToIpBased`: the members by network interface become addresses that the pool holds itself.
+pub(super) fn migrate(world: &mut World, balancer: &ResourceId, asked: &Value) -> Result<Value, Refusal> {
+    let wanted: Vec<String> =
+        items(asked, "pools").iter().filter_map(Value::as_str).map(str::to_owned).collect();
+    let record = world.store.get(balancer).ok_or_else(|| Refusal::child_not_found(balancer))?;
+    if text(&record.body, "sku/name") != Some("Standard") {
+        return Err(Refusal::network(
+            400,
+            "MigrateToIpBasedNotSupportedForSku",
+            format!("The pools of load balancer {balancer} can be migrated only with sku Standard."),
+        ));
+    }
+    let known = names(items(&record.body, "properties/backendAddressPools"));
+    if let Some(absent) = wanted.iter().find(|pool| !known.contains(&pool.to_ascii_lowercase())) {
+        return Err(Refusal::child_not_found(&balancer.child("backendAddressPools", absent)));
+    }
+    for pool in &wanted {
+        let pool = balancer.child("backendAddressPools", pool);
+        let states: Vec<Value> = world.store.get(balancer).map_or_else(Vec::new, |record| {
+            entries(record, &pool).filter(|entry| !holds_address(entry)).cloned().collect()
+        });
+        let mut network = None;
+        let moved: Vec<Value> = members(world, &pool)
+            .filter_map(|member| {
+                let shown = world.document(member)?;
+                let address = text(&shown, "properties/privateIPAddress")?;
+                network =
+                    network.take().or_else(|| stored_reference(&shown, "properties/subnet/id")?.parent());
+                let state = states.iter().find(|state| {
+                    stored_reference(state, "properties/networkInterfaceIPConfiguration/id").as_ref()
+                        == Some(member)
+                });
+                let mut properties = json!({ "ipAddress": address });
+                if let Some(state) = state.and_then(|state| text(state, "properties/adminState")) {
+                    properties["adminState"] = state.into();
+                }
+                Some(json!({ "name": backend_address::generated_name(member), "properties": properties }))
+            })
+            .collect();
+        if moved.is_empty() {
+            continue;
+        }
+        world.release(&pool);
+        let stored = world.store.get_mut(balancer).and_then(|record| {
+            record.version += 1;
+            let pools = record.body.get_mut("properties")?.get_mut("backendAddressPools")?.as_array_mut()?;
+            pools
+                .iter_mut()
+                .find(|item| name(item).eq_ignore_ascii_case(pool.name()))?
+                .get_mut("properties")?
+                .as_object_mut()
+        });
+        if let Some(properties) = stored {
+            properties.insert("loadBalancerBackendAddresses".into(), moved.into());
+            if let Some(network) = network {
+                properties.insert("virtualNetwork".into(), json!({ "id": network }));
+            }
+        }
+        world.changed(balancer);
+    }
+    Ok(json!({ "migratedPools": wanted }))
 }
 
 /// The scale set that an id belongs to, if it belongs to one.
@@ -179,4 +364,48 @@ pub(super) fn scale_set_using(world: &World, pool: &ResourceId) -> Option<Resour
 /// The names of the pools in a list, lower case.
 pub(super) fn names(pools: &[Value]) -> HashSet<String> {
     pools.iter().filter_map(|pool| text(pool, "name")).map(str::to_ascii_lowercase).collect()
+}
+
+/// Refuses memberships by network interface that cannot be: in a pool that holds addresses itself, in
+/// balancers of different skus, or behind two balancers of one kind (public or internal).
+pub(crate) fn check_memberships(
+    world: &World,
+    member: &ResourceId,
+    pools: &[ResourceId],
+) -> Result<(), Refusal> {
+    let mut behind: Vec<(ResourceId, bool)> = Vec::new();
+    for pool in pools {
+        // An absent balancer or pool is told by the check of references.
+        let Some(balancer) = world.store.holder(pool).filter(|holder| holder.id != *pool) else { continue };
+        if entries(balancer, pool).any(holds_address) {
+            return Err(Refusal::network(
+                400,
+                "BackendAddressPoolMixedMembership",
+                format!(
+                    "IP configuration {member} cannot join backend address pool {pool}, which holds IP addresses."
+                ),
+            ));
+        }
+        let frontends = items(&balancer.body, "properties/frontendIPConfigurations");
+        let internal = frontends.iter().any(|frontend| super::frontend::is_internal(frontend));
+        let other = behind.iter().find(|(other, same)| *other != balancer.id && *same == internal);
+        if let Some((other, _)) = other.filter(|_| !frontends.is_empty()) {
+            let (code, kind) = if internal {
+                ("AnotherInternalLoadBalancerExists", "internal")
+            } else {
+                ("AnotherPublicLoadBalancerExists", "public")
+            };
+            return Err(Refusal::network(
+                400,
+                code,
+                format!(
+                    "IP configuration {member} references {kind} load balancer {} and is already behind {kind} load \
+                     balancer {other}: it can be behind at most one of each kind.",
+                    balancer.id
+                ),
+            ));
+        }
+        behind.push((balancer.id.clone(), internal));
+    }
+    Ok(())
 }

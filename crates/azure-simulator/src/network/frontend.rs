@@ -8,6 +8,7 @@ use azure_types::ResourceId;
 use serde_json::Value;
 
 use super::address_allocation::{address_taken, free_address, static_address, subnet_prefixes};
+use super::load_balancer::Balancer;
 use crate::engine::document::{
     Object, enumeration, known_members, reference, stored_reference, strip, take_properties, text,
 };
@@ -33,13 +34,12 @@ const MEMBERS: [&str; 13] = [
 
 /// Checks one frontend and gives it its private address. `promised` collects addresses of this write.
 pub(super) fn normalise(
-    world: &World,
-    balancer: &ResourceId,
-    sku: &str,
+    balancer: &Balancer<'_>,
     old: Option<&Value>,
     mut child: Object,
     promised: &mut BTreeSet<IpAddr>,
 ) -> Result<Value, Refusal> {
+    let world = balancer.world;
     let mut properties = take_properties(&mut child);
     known_members(&mut properties, &MEMBERS, "FrontendIPConfiguration")?;
     strip(
@@ -53,8 +53,7 @@ pub(super) fn normalise(
             "zones",
         ],
     );
-    let name = child.get("name").and_then(Value::as_str).unwrap_or_default();
-    let id = balancer.child("frontendIPConfigurations", name);
+    let id = balancer.child("frontendIPConfigurations", &child);
     enumeration(&mut properties, "privateIPAllocationMethod", &["Dynamic", "Static"], true)?;
     enumeration(&mut properties, "privateIPAddressVersion", &["IPv4", "IPv6"], false)?;
     let public = reference(&mut properties, "publicIPAddress")?;
@@ -62,10 +61,10 @@ pub(super) fn normalise(
     let subnet = reference(&mut properties, "subnet")?;
     match (&public, &prefix, &subnet) {
         (Some(public), None, None) => {
-            check_public_ip(world, balancer, sku, &id, public)?;
+            check_public_ip(balancer, &id, public)?;
             properties.remove("privateIPAddress");
         }
-        (None, Some(_), None) => {}
+        (None, Some(prefix), None) => check_prefix(balancer, &id, prefix)?,
         (None, None, Some(subnet)) => {
             if subnet_prefixes(world, subnet).is_empty() {
                 return Err(Refusal::invalid_reference(subnet, &id));
@@ -78,6 +77,15 @@ pub(super) fn normalise(
             let version = if address.is_ipv6() { "IPv6" } else { "IPv4" };
             properties.insert("privateIPAddressVersion".into(), version.into());
         }
+        (Some(_), None, Some(_)) => {
+            return Err(Refusal::network(
+                400,
+                "FrontendIPConfigHasBothSubnetAndPublicIP",
+                format!(
+                    "Frontend IP Configuration {id} must not reference both a Subnet and a Public IP Address."
+                ),
+            ));
+        }
         _ => {
             return Err(Refusal::network(
                 400,
@@ -88,6 +96,8 @@ pub(super) fn normalise(
             ));
         }
     }
+    check_gateway(balancer, &id, subnet.is_none(), &mut properties)?;
+    zones(balancer, &id, subnet.is_some(), &mut child)?;
     if let Some(old) = old {
         let none = Value::Array(Vec::new());
         if old.get("zones").unwrap_or(&none) != child.get("zones").unwrap_or(&none) {
@@ -129,29 +139,149 @@ fn private_address(
     }
 }
 
-fn check_public_ip(
-    world: &World,
-    balancer: &ResourceId,
-    sku: &str,
+/// Zones of an internal frontend are its own; a public one is where its public IP is.
+fn zones(
+    balancer: &Balancer<'_>,
     id: &ResourceId,
-    public: &ResourceId,
+    internal: bool,
+    child: &mut Object,
 ) -> Result<(), Refusal> {
+    super::check_zones(balancer.world, id, child)?;
+    if !child.contains_key("zones") {
+        return Ok(());
+    }
+    if !internal {
+        return Err(Refusal::network(
+            400,
+            "LoadBalancerFrontendIPConfigCannotHaveZoneWhenReferencingPublicIPAddress",
+            format!("Frontend {id} cannot have zones, since it references a public IP address or prefix."),
+        ));
+    }
+    if balancer.sku == "Basic" {
+        return Err(Refusal::network(
+            400,
+            "AvailabilityZonesNotSupportedForBasicSku",
+            format!("Frontend {id} cannot have zones, since its load balancer has sku Basic."),
+        ));
+    }
+    Ok(())
+}
+
+/// A public frontend may lead its traffic through the frontend of a gateway balancer first.
+fn check_gateway(
+    balancer: &Balancer<'_>,
+    id: &ResourceId,
+    public: bool,
+    properties: &mut Object,
+) -> Result<(), Refusal> {
+    let Some(gateway) = reference(properties, "gatewayLoadBalancer")? else { return Ok(()) };
+    let holder = balancer.world.store.holder(&gateway).filter(|holder| holder.id != gateway);
+    let Some(holder) = holder else { return Err(Refusal::invalid_reference(&gateway, id)) };
+    if public && balancer.sku == "Standard" && text(&holder.body, "sku/name") == Some("Gateway") {
+        return Ok(());
+    }
+    Err(Refusal::network(
+        400,
+        "GatewayLoadBalancerReferenceNotSupported",
+        format!(
+            "Frontend {id} references {gateway}: a public frontend of a load balancer with sku Standard can reference a \
+             frontend of a load balancer with sku Gateway."
+        ),
+    ))
+}
+
+fn check_public_ip(balancer: &Balancer<'_>, id: &ResourceId, public: &ResourceId) -> Result<(), Refusal> {
+    let (world, sku) = (balancer.world, balancer.sku);
     let Some(record) = world.store.get(public) else { return Err(Refusal::invalid_reference(public, id)) };
     let theirs = text(&record.body, "sku/name").unwrap_or("Basic");
-    if theirs != sku && sku != "Gateway" {
+    if theirs != sku {
         return Err(Refusal::network(
             400,
             "PublicIPAndLBSkuDoNotMatch",
             format!(
-                "{sku} sku load balancer {balancer} cannot reference {theirs} sku publicIP {}.",
-                record.id
+                "{sku} sku load balancer {} cannot reference {theirs} sku publicIP {}.",
+                balancer.id, record.id
             ),
         ));
     }
-    match world.store.referrers(public).find(|user| !user.from.is_within(balancer)) {
+    let tier = if balancer.global { "Global" } else { "Regional" };
+    if text(&record.body, "sku/tier").unwrap_or("Regional") != tier {
+        return Err(Refusal::network(
+            400,
+            "PublicIPAndLBSkuTierDoNotMatch",
+            format!(
+                "{tier} tier load balancer {} cannot reference publicIP {} of another tier.",
+                balancer.id, record.id
+            ),
+        ));
+    }
+    match world.store.referrers(public).find(|user| !user.from.is_within(balancer.id)) {
         None => Ok(()),
         Some(user) => Err(public_ip_in_use(id, public, &user.from)),
     }
+}
+
+/// A prefix serves one balancer's frontend, for outbound traffic.
+fn check_prefix(balancer: &Balancer<'_>, id: &ResourceId, prefix: &ResourceId) -> Result<(), Refusal> {
+    if balancer.sku != "Standard" || balancer.global {
+        return Err(Refusal::network(
+            400,
+            "PublicIPPrefixAndLBSkuDoNotMatch",
+            format!(
+                "{} sku load balancer {} cannot reference public IP prefix {prefix}.",
+                balancer.sku, balancer.id
+            ),
+        ));
+    }
+    let mut users = balancer.world.store.referrers(prefix);
+    let user = users.find(|user| user.from != *id && !is_of(&user.from, "/publicipaddresses/"));
+    match user {
+        None => Ok(()),
+        Some(user) => Err(Refusal::network(
+            400,
+            "PublicIPPrefixInUse",
+            format!(
+                "Resource {id} is referencing public IP prefix {prefix} that is already allocated to resource {}.",
+                user.from
+            ),
+        )),
+    }
+}
+
+/// Whether a frontend has a private address.
+pub(super) fn is_internal(frontend: &Value) -> bool {
+    frontend.get("properties").is_some_and(|properties| properties.get("subnet").is_some())
+}
+
+/// The frontends of one balancer are all public or all internal, and each has a public IP of its own.
+pub(super) fn check_together(balancer: &Balancer<'_>, frontends: &[Value]) -> Result<(), Refusal> {
+    let internal = frontends.iter().filter(|frontend| is_internal(frontend)).count();
+    if internal > 0 && internal < frontends.len() {
+        return Err(Refusal::network(
+            400,
+            "LoadBalancerFrontendIPConfigurationsMustBeAllPublicOrAllInternal",
+            format!("Load balancer {} cannot have both public and internal frontends.", balancer.id),
+        ));
+    }
+    if (balancer.sku == "Gateway" && internal < frontends.len()) || (balancer.global && internal > 0) {
+        return Err(Refusal::network(
+            400,
+            "LoadBalancerFrontendIPConfigurationNotSupportedForSku",
+            format!(
+                "A load balancer with sku Gateway has internal frontends, one with tier Global public ones: {}.",
+                balancer.id
+            ),
+        ));
+    }
+    let mut seen: std::collections::HashMap<String, ResourceId> = std::collections::HashMap::new();
+    for item in frontends {
+        let me = balancer.id.child("frontendIPConfigurations", crate::engine::document::name(item));
+        let Some(public) = stored_reference(item, "properties/publicIPAddress/id") else { continue };
+        if let Some(other) = seen.insert(public.to_lower(), me.clone()) {
+            return Err(public_ip_in_use(&me, &public, &other));
+        }
+    }
+    Ok(())
 }
 
 /// One public IP serves one configuration.
@@ -197,11 +327,13 @@ pub(super) fn references(id: &ResourceId, frontend: &Value) -> Vec<Reference> {
     let public =
         stored_reference(frontend, "properties/publicIPAddress/id").map(|to| Reference::uses(id, to));
     let prefix = stored_reference(frontend, "properties/publicIPPrefix/id").map(|to| Reference::uses(id, to));
+    let gateway =
+        stored_reference(frontend, "properties/gatewayLoadBalancer/id").map(|to| Reference::uses(id, to));
     let subnet = stored_reference(frontend, "properties/subnet/id").map(|to| Reference {
         from: id.clone(),
         to,
         role: Role::Uses,
         address: text(frontend, "properties/privateIPAddress").and_then(|address| address.parse().ok()),
     });
-    public.into_iter().chain(prefix).chain(subnet).collect()
+    public.into_iter().chain(prefix).chain(gateway).chain(subnet).collect()
 }

@@ -6,12 +6,17 @@ use azure_types::ResourceId;
 use serde_json::Value;
 
 use super::backend_pool::{names, scale_set_using};
-use super::{API_VERSIONS, backend_pool, frontend, load_balancing_rule, probe, resource_guid, take_children};
+use super::{
+    API_VERSIONS, backend_pool, frontend, inbound_nat_pool, inbound_nat_rule, load_balancing_rule,
+    outbound_rule, probe, resource_guid, rule_conflict, take_children,
+};
 use crate::engine::document::{
-    Object, enumeration, into_object, items, known_members, name, strip, take_properties, text,
+    Object, enumeration, into_object, items, known_members, name, stored_reference, strip, take_properties,
+    text,
 };
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Concurrency, Kind, Nested, Proposal, Reference, Style};
+use crate::engine::kind::{Action, Concurrency, Kind, Nested, Proposal, Reference, Style};
+use crate::engine::operation::Completion;
 use crate::engine::store::Record;
 use crate::engine::world::World;
 
@@ -48,7 +53,30 @@ const COLLECTIONS: [Nested; 7] = [
     Nested { collection: "outboundRules", writable: false, back_references: &[] },
 ];
 
+const RESOURCE_TYPE: &str = "Microsoft.Network/loadBalancers";
+
 pub(super) struct LoadBalancers;
+
+/// The balancer whose children are being checked.
+pub(super) struct Balancer<'a> {
+    pub(super) world: &'a World,
+    pub(super) id: &'a ResourceId,
+    /// `Basic`, `Standard` or `Gateway`.
+    pub(super) sku: &'a str,
+    /// Whether it spreads over regions (tier `Global`).
+    pub(super) global: bool,
+}
+
+impl Balancer<'_> {
+    /// The id of a child that a client sent.
+    pub(super) fn child(&self, collection: &str, child: &Object) -> ResourceId {
+        self.child_named(collection, child.get("name").and_then(Value::as_str).unwrap_or_default())
+    }
+
+    fn child_named(&self, collection: &str, name: &str) -> ResourceId {
+        self.id.child(collection, name)
+    }
+}
 
 /// Reads and completes the sku of a network resource; gives its name.
 pub(super) fn sku(body: &mut Object, allowed: &[&str]) -> Result<String, Refusal> {
@@ -62,7 +90,7 @@ pub(super) fn sku(body: &mut Object, allowed: &[&str]) -> Result<String, Refusal
 
 impl Kind for LoadBalancers {
     fn resource_type(&self) -> &'static str {
-        "Microsoft.Network/loadBalancers"
+        RESOURCE_TYPE
     }
 
     fn noun(&self) -> &'static str {
@@ -92,13 +120,10 @@ impl Kind for LoadBalancers {
     fn write(&self, world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let id = proposal.id;
         let sku = sku(&mut proposal.body, &["Basic", "Standard", "Gateway"])?;
-        if proposal.old_member("sku/name").and_then(Value::as_str).is_some_and(|old| old != sku) {
-            return Err(Refusal::network(
-                400,
-                "LoadBalancerSkuCannotBeChanged",
-                format!("The sku of load balancer {id} cannot be changed to {sku}."),
-            ));
-        }
+        let global = text(&Value::Object(proposal.body.clone()), "sku/tier") == Some("Global");
+        let balancer = Balancer { world, id, sku: &sku, global };
+        check_sku(&balancer, &proposal)?;
+        check_count(&balancer, &proposal)?;
         let mut properties = take_properties(&mut proposal.body);
         let mut known = vec!["provisioningState", "resourceGuid", "scope"];
         known.extend(COLLECTIONS.map(|nested| nested.collection));
@@ -110,36 +135,117 @@ impl Kind for LoadBalancers {
             let old = proposal.old.map(|old| items(&old.body, &format!("properties/{collection}")))?;
             old.iter().find(|item| name(item).eq_ignore_ascii_case(name_of))
         };
+        let nat_pools = inbound_nat_pool::names(&properties);
         let mut promised = BTreeSet::new();
         for nested in COLLECTIONS {
             let collection = nested.collection;
-            let children = take_children(id, &mut properties, collection)?.unwrap_or_default();
-            let children = children
+            let mut children = take_children(id, &mut properties, collection)?.unwrap_or_default();
+            if collection == "inboundNatRules" {
+                children.retain(|child| {
+                    let rule = child.get("name").and_then(Value::as_str).unwrap_or_default();
+                    !inbound_nat_pool::names_generated(rule, &nat_pools)
+                });
+            }
+            let mut children = children
                 .into_iter()
                 .map(|child| match collection {
                     "frontendIPConfigurations" => {
-                        frontend::normalise(world, id, &sku, old(collection, &child), child, &mut promised)
+                        frontend::normalise(&balancer, old(collection, &child), child, &mut promised)
                     }
                     "backendAddressPools" => {
-                        backend_pool::normalise(world, id, old(collection, &child), child)
+                        backend_pool::normalise(&balancer, old(collection, &child), child)
                     }
-                    "probes" => probe::normalise(id, child),
-                    "loadBalancingRules" => load_balancing_rule::normalise(id, child),
-                    "inboundNatRules" => load_balancing_rule::normalise_nat_rule(id, child),
-                    "inboundNatPools" => load_balancing_rule::normalise_nat_pool(id, child),
-                    _ => load_balancing_rule::normalise_outbound(id, child),
+                    "probes" => probe::normalise(&balancer, child),
+                    "loadBalancingRules" => load_balancing_rule::normalise(&balancer, child),
+                    "inboundNatRules" => inbound_nat_rule::normalise(&balancer, child),
+                    "inboundNatPools" => inbound_nat_pool::normalise(&balancer, child),
+                    _ => outbound_rule::normalise(&balancer, child),
                 })
                 .collect::<Result<Vec<Value>, Refusal>>()?;
+            if let ("inboundNatRules", Some(old)) = (collection, proposal.old) {
+                // Rules of instances are the service's: they stay as long as their pool does.
+                let kept = items(&old.body, "properties/inboundNatRules").iter().filter(|rule| {
+                    inbound_nat_pool::is_generated(rule)
+                        && inbound_nat_pool::names_generated(name(rule), &nat_pools)
+                });
+                children.extend(kept.cloned());
+            }
             properties.insert(collection.into(), children.into());
         }
-        check_public_ips(id, &properties)?;
-        load_balancing_rule::check_conflicts(id, &sku, &properties)?;
+        let properties = Value::Object(properties);
+        check_counts(&balancer, &properties)?;
+        frontend::check_together(&balancer, items(&properties, "frontendIPConfigurations"))?;
+        rule_conflict::check(&balancer, &properties)?;
+        outbound_rule::check(&balancer, &properties)?;
+        check_prefix_frontends(&balancer, &properties)?;
         if let Some(old) = proposal.old {
             check_removed(world, old, &properties)?;
         }
         let mut body = proposal.body;
-        body.insert("properties".into(), Value::Object(properties));
+        body.insert("properties".into(), properties);
         Ok(Value::Object(body))
+    }
+
+    fn stored(&self, world: &mut World, id: &ResourceId, old: Option<&Value>) {
+        // Who joined by network interface a pool or rule that is gone is no member any more.
+        for collection in ["backendAddressPools", "inboundNatRules"] {
+            let path = format!("properties/{collection}");
+            let left =
+                world.store.get(id).map_or_else(Default::default, |record| names(items(&record.body, &path)));
+            for child in old.map_or(&[] as &[Value], |old| items(old, &path)) {
+                if !left.contains(&name(child).to_ascii_lowercase()) {
+                    world.release(&id.child(collection, name(child)));
+                }
+            }
+        }
+        inbound_nat_pool::generate_rules(world, id);
+        inbound_nat_rule::assign_ports(world, id);
+    }
+
+    fn referrers_changed(&self, world: &mut World, id: &ResourceId) {
+        inbound_nat_pool::generate_rules(world, id);
+        inbound_nat_rule::assign_ports(world, id);
+    }
+
+    fn deleting(&self, world: &mut World, id: &ResourceId) {
+        let members: Vec<ResourceId> = world.store.get(id).map_or_else(Vec::new, |record| {
+            ["backendAddressPools", "inboundNatRules"]
+                .iter()
+                .flat_map(|collection| {
+                    items(&record.body, &format!("properties/{collection}"))
+                        .iter()
+                        .map(|child| record.id.child(collection, name(child)))
+                })
+                .collect()
+        });
+        for member in members {
+            world.release(&member);
+        }
+    }
+
+    fn act(
+        &self,
+        world: &mut World,
+        id: &ResourceId,
+        action: &str,
+        body: &Value,
+    ) -> Option<Result<Action, Refusal>> {
+        let done = |answer: Value| Action { completion: Completion::Write, answer: Some(answer) };
+        let is = |word: &str, expected: &str| word.eq_ignore_ascii_case(expected);
+        match action.split('/').collect::<Vec<_>>().as_slice() {
+            [word] if is(word, "migrateToIpBased") => Some(backend_pool::migrate(world, id, body).map(done)),
+            [pools, pool, word]
+                if is(pools, "backendAddressPools") && is(word, "queryInboundNatRulePortMapping") =>
+            {
+                let pool = id.child("backendAddressPools", pool);
+                let record = world.store.get(id)?;
+                if world.nested_of(record, &pool).is_none() {
+                    return Some(Err(Refusal::child_not_found(&pool)));
+                }
+                Some(backend_pool::port_mapping(world, record, &pool, body).map(done))
+            }
+            _ => None,
+        }
     }
 
     fn references(&self, record: &Record) -> Vec<Reference> {
@@ -185,39 +291,154 @@ impl Kind for LoadBalancers {
     fn present_nested(
         &self,
         world: &World,
-        _record: &Record,
+        record: &Record,
         collection: &str,
         id: &ResourceId,
         properties: &mut Object,
     ) {
-        if collection == "backendAddressPools" {
-            backend_pool::present(world, id, properties);
+        match collection {
+            "backendAddressPools" => backend_pool::present(world, record, id, properties),
+            "inboundNatRules" => inbound_nat_rule::present(world, id, properties),
+            _ => {}
         }
     }
 }
 
-/// Two frontends of one balancer cannot have the same public IP.
-fn check_public_ips(balancer: &ResourceId, properties: &Object) -> Result<(), Refusal> {
-    let mut seen: std::collections::HashMap<String, ResourceId> = std::collections::HashMap::new();
-    let frontends = properties.get("frontendIPConfigurations").and_then(Value::as_array);
-    for item in frontends.into_iter().flatten() {
-        let me = balancer.child("frontendIPConfigurations", name(item));
-        let Some(public) = crate::engine::document::stored_reference(item, "properties/publicIPAddress/id")
-        else {
+/// The sku is chosen once; nothing new is made with the retired one where options say so.
+fn check_sku(balancer: &Balancer<'_>, proposal: &Proposal<'_>) -> Result<(), Refusal> {
+    let Balancer { id, sku, global, .. } = balancer;
+    if *global && *sku != "Standard" {
+        return Err(Refusal::network(
+            400,
+            "LoadBalancerSkuTierNotSupported",
+            format!("Load balancer {id} with tier Global must have sku Standard, not {sku}."),
+        ));
+    }
+    let tier = if *global { "Global" } else { "Regional" };
+    let old = |path: &str| proposal.old_member(path).and_then(Value::as_str);
+    if old("sku/name").is_some_and(|old| old != *sku) {
+        return Err(Refusal::network(
+            400,
+            "LoadBalancerSkuCannotBeChanged",
+            format!("The sku of load balancer {id} cannot be changed to {sku}."),
+        ));
+    }
+    if old("sku/tier").is_some_and(|old| old != tier) {
+        return Err(Refusal::network(
+            400,
+            "LoadBalancerSkuTierCannotBeChanged",
+            format!("The sku tier of load balancer {id} cannot be changed to {tier}."),
+        ));
+    }
+    if proposal.old.is_none() && *sku == "Basic" && balancer.world.options.basic_sku_retired {
+        return Err(Refusal::network(
+            400,
+            "BasicSkuLoadBalancerCreationNotSupported",
+            format!("Load balancer {id} cannot be created: sku Basic is retired. Use sku Standard."),
+        ));
+    }
+    Ok(())
+}
+
+fn check_count(balancer: &Balancer<'_>, proposal: &Proposal<'_>) -> Result<(), Refusal> {
+    let most = balancer.world.limit("network.loadBalancersPerRegion");
+    if proposal.old.is_none() && super::count_in_region(balancer.world, RESOURCE_TYPE, proposal) >= most {
+        return Err(Refusal::network(
+            400,
+            "LoadBalancerCountLimitReached",
+            format!("Cannot create more than {most} load balancers for this subscription in this region."),
+        ));
+    }
+    Ok(())
+}
+
+/// Limits of what one balancer may have, and what needs a frontend at all.
+fn check_counts(balancer: &Balancer<'_>, properties: &Value) -> Result<(), Refusal> {
+    let count = |collection: &str| items(properties, collection).len() as u64;
+    let basic = balancer.sku == "Basic";
+    let rules = count("loadBalancingRules") + count("inboundNatRules");
+    let of_sku = |standard: &'static str, basic_one: &'static str| if basic { basic_one } else { standard };
+    for (count, limit, code, what) in [
+        (
+            rules,
+            of_sku("network.rulesPerLoadBalancer", "network.rulesPerBasicLoadBalancer"),
+            "LoadBalancerRuleCountLimitReached",
+            "load balancing and inbound NAT rules",
+        ),
+        (
+            count("frontendIPConfigurations"),
+            of_sku("network.frontendsPerLoadBalancer", "network.frontendsPerBasicLoadBalancer"),
+            "LoadBalancerFrontendIPConfigurationCountLimitReached",
+            "frontend IP configurations",
+        ),
+        (
+            count("outboundRules"),
+            "network.outboundRulesPerLoadBalancer",
+            "LoadBalancerOutboundRuleCountLimitReached",
+            "outbound rules",
+        ),
+    ] {
+        let most = balancer.world.limit(limit);
+        if count > most {
+            return Err(Refusal::network(
+                400,
+                code,
+                format!(
+                    "Load balancer {} cannot have more than {most} {what}; {count} were given.",
+                    balancer.id
+                ),
+            ));
+        }
+    }
+    let children = ["loadBalancingRules", "inboundNatRules", "inboundNatPools", "outboundRules", "probes"];
+    if count("frontendIPConfigurations") == 0
+        && let Some(collection) = children.into_iter().find(|collection| count(collection) > 0)
+    {
+        // A rule without a frontend is told by its missing reference, which says more.
+        if collection == "probes" {
+            return Err(Refusal::network(
+                400,
+                "LoadBalancerWithoutFrontendIPCantHaveChildResources",
+                format!(
+                    "Load balancer {} has no frontend IP configurations and cannot have child resources: {collection}.",
+                    balancer.id
+                ),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// A frontend with a prefix is for outbound rules alone.
+fn check_prefix_frontends(balancer: &Balancer<'_>, properties: &Value) -> Result<(), Refusal> {
+    for frontend in items(properties, "frontendIPConfigurations") {
+        if text(frontend, "properties/publicIPPrefix/id").is_none() {
             continue;
-        };
-        if let Some(other) = seen.insert(public.to_lower(), me.clone()) {
-            return Err(frontend::public_ip_in_use(&me, &public, &other));
+        }
+        let id = balancer.child_named("frontendIPConfigurations", name(frontend));
+        let mut rules = ["loadBalancingRules", "inboundNatRules", "inboundNatPools"]
+            .into_iter()
+            .flat_map(|collection| items(properties, collection).iter().map(move |rule| (collection, rule)));
+        let rule = rules.find(|(_, rule)| {
+            stored_reference(rule, "properties/frontendIPConfiguration/id").as_ref() == Some(&id)
+        });
+        if let Some((collection, rule)) = rule {
+            return Err(Refusal::network(
+                400,
+                "FrontendIPConfigurationWithPublicIPPrefixIsForOutboundRules",
+                format!(
+                    "{} references frontend {id}, which has a public IP prefix and can only be used by outbound rules.",
+                    balancer.child_named(collection, name(rule))
+                ),
+            ));
         }
     }
     Ok(())
 }
 
 /// What scale sets use stays.
-fn check_removed(world: &World, old: &Record, properties: &Object) -> Result<(), Refusal> {
-    let remaining = |collection: &str| {
-        names(properties.get(collection).and_then(Value::as_array).map_or(&[], Vec::as_slice))
-    };
+fn check_removed(world: &World, old: &Record, properties: &Value) -> Result<(), Refusal> {
+    let remaining = |collection: &str| names(items(properties, collection));
     let left = remaining("frontendIPConfigurations");
     for child in items(&old.body, "properties/frontendIPConfigurations") {
         if !left.contains(&name(child).to_ascii_lowercase()) {

@@ -1,13 +1,17 @@
 //! The resource provider `Microsoft.Network` (`spec/arm-wire.md`, section 9).
 
 mod address_allocation;
+mod backend_address;
 mod backend_pool;
 mod budgets;
 mod frontend;
+mod inbound_nat_pool;
+mod inbound_nat_rule;
 mod load_balancer;
 mod load_balancing_rule;
 mod location_calls;
 mod nat_gateway;
+mod outbound_rule;
 mod private_endpoint;
 mod private_endpoint_connection;
 mod private_link_interface;
@@ -15,7 +19,9 @@ mod private_link_service;
 mod private_link_target;
 mod probe;
 mod public_ip;
+mod public_ip_prefix;
 mod route_table;
+mod rule_conflict;
 mod security_group;
 mod security_rule;
 mod subnet;
@@ -46,7 +52,7 @@ pub(crate) fn provider() -> Provider {
             &route_table::RouteTables,
             &nat_gateway::NatGateways,
             &Listed { resource_type: "Microsoft.Network/networkInterfaces", noun: "NetworkInterface" },
-            &Listed { resource_type: "Microsoft.Network/publicIPPrefixes", noun: "PublicIpPrefix" },
+            &public_ip_prefix::PublicIpPrefixes,
             &private_link_service::PrivateLinkServices,
             &private_endpoint::PrivateEndpoints,
         ],
@@ -125,4 +131,47 @@ fn bounded(
     }
     properties.insert(member.into(), value.into());
     Ok(())
+}
+
+/// Checks the zones of a document: those of the region, each once.
+fn check_zones(world: &World, subject: &ResourceId, document: &mut Object) -> Result<(), Refusal> {
+    let Some(zones) = document.get("zones") else { return Ok(()) };
+    let Some(zones) = zones.as_array() else {
+        return Err(Refusal::bad_format("Member 'zones' must be an array."));
+    };
+    if zones.is_empty() {
+        document.remove("zones");
+        return Ok(());
+    }
+    let known = &world.options.zones;
+    if known.is_empty() {
+        return Err(Refusal::network(
+            400,
+            "ResourceAvailabilityZonesNotSupported",
+            format!("Resource {subject} has zones, but its region does not support availability zones."),
+        ));
+    }
+    let mut seen = std::collections::HashSet::new();
+    for zone in zones {
+        let text = zone.as_str().unwrap_or_default();
+        if !known.iter().any(|known| known == text) || !seen.insert(text) {
+            return Err(Refusal::network(
+                400,
+                "InvalidAvailabilityZone",
+                format!(
+                    "The zone {zone} of resource {subject} is invalid or given twice. The region's zones are {}.",
+                    known.join(", ")
+                ),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// How many resources of a type a subscription has in the region of a proposal.
+fn count_in_region(world: &World, resource_type: &str, proposal: &Proposal<'_>) -> u64 {
+    let subscription = ResourceId::subscription(proposal.id.subscription_id());
+    let location = proposal.body.get("location");
+    let all = world.store.of_kind(resource_type, &subscription);
+    all.into_iter().filter(|record| record.body.get("location") == location).count() as u64
 }

@@ -2,18 +2,44 @@
 
 use serde_json::{Value, json};
 
-use super::{API_VERSIONS, bounded, frontend, load_balancer, resource_guid};
-use crate::engine::document::{Object, items, references, stored_reference, strip, take_properties};
+use azure_types::ResourceId;
+
+use super::{
+    API_VERSIONS, bounded, check_zones, count_in_region, frontend, load_balancer, public_ip,
+    public_ip_prefix, resource_guid,
+};
+use crate::engine::document::{
+    Object, items, known_members, reference, references, stored_reference, strip, take_properties, text,
+};
 use crate::engine::error::Refusal;
 use crate::engine::kind::{Concurrency, Expand, Kind, Proposal, Reference, Style};
 use crate::engine::store::Record;
 use crate::engine::world::{World, is_of};
 
+const RESOURCE_TYPE: &str = "Microsoft.Network/natGateways";
+
+const SOURCES: [&str; 4] =
+    ["publicIpAddresses", "publicIpAddressesV6", "publicIpPrefixes", "publicIpPrefixesV6"];
+
+const MEMBERS: [&str; 11] = [
+    "idleTimeoutInMinutes",
+    "provisioningState",
+    "publicIpAddresses",
+    "publicIpAddressesV6",
+    "publicIpPrefixes",
+    "publicIpPrefixesV6",
+    "resourceGuid",
+    "serviceGateway",
+    "sourceVirtualNetwork",
+    "subnets",
+    "type",
+];
+
 pub(super) struct NatGateways;
 
 impl Kind for NatGateways {
     fn resource_type(&self) -> &'static str {
-        "Microsoft.Network/natGateways"
+        RESOURCE_TYPE
     }
 
     fn noun(&self) -> &'static str {
@@ -35,24 +61,62 @@ impl Kind for NatGateways {
     fn write(&self, world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let id = proposal.id;
         let mut properties = take_properties(&mut proposal.body);
+        known_members(&mut properties, &MEMBERS, "NatGateway")?;
         strip(&mut properties, &["provisioningState", "resourceGuid", "subnets", "type"]);
         resource_guid(world, &proposal, &mut properties);
-        load_balancer::sku(&mut proposal.body, &["Standard", "StandardV2"])?;
+        let sku = load_balancer::sku(&mut proposal.body, &["Standard", "StandardV2"])?;
+        check_zones(world, id, &mut proposal.body)?;
         bounded(&mut properties, "idleTimeoutInMinutes", 4..=120, Some(4), id)?;
         properties.insert("type".into(), "Public".into());
-        for public in references(&mut properties, "publicIpAddresses")? {
-            if let Some(user) = world.store.referrers(&public).find(|user| user.from != *id) {
-                return Err(frontend::public_ip_in_use(id, &public, &user.from));
+        reference(&mut properties, "sourceVirtualNetwork")?;
+        check_unchanged(&proposal, &sku)?;
+        let zones = proposal.body.get("zones").and_then(Value::as_array).map_or(0, Vec::len);
+        if zones > 1 || (zones > 0 && sku == "StandardV2") {
+            return Err(Refusal::network(
+                400,
+                "NatGatewayZonesNotSupported",
+                format!(
+                    "NAT gateway {id} with sku {sku} can have at most {} zone.",
+                    u8::from(sku == "Standard")
+                ),
+            ));
+        }
+        let mut addresses = 0;
+        for (member, v6) in [("publicIpAddresses", false), ("publicIpAddressesV6", true)] {
+            for public in references(&mut properties, member)? {
+                check_source(world, id, &sku, &public, v6, frontend::public_ip_in_use)?;
+                addresses += 1;
             }
         }
-        references(&mut properties, "publicIpPrefixes")?;
+        for (member, v6) in [("publicIpPrefixes", false), ("publicIpPrefixesV6", true)] {
+            for prefix in references(&mut properties, member)? {
+                check_source(world, id, &sku, &prefix, v6, prefix_in_use)?;
+                addresses += public_ip_prefix::size(world, &prefix);
+            }
+        }
+        let most = world.limit("network.publicIpAddressesPerNatGateway");
+        if u64::try_from(addresses).is_ok_and(|addresses| addresses > most) {
+            return Err(Refusal::network(
+                400,
+                "NatGatewayPublicIpAddressCountLimitReached",
+                format!("NAT gateway {id} cannot have more than {most} public IP addresses."),
+            ));
+        }
+        let most = world.limit("network.natGatewaysPerRegion");
+        if proposal.old.is_none() && count_in_region(world, RESOURCE_TYPE, &proposal) >= most {
+            return Err(Refusal::network(
+                400,
+                "NatGatewayCountLimitReached",
+                format!("Cannot create more than {most} NAT gateways for this subscription in this region."),
+            ));
+        }
         let mut body = proposal.body;
         body.insert("properties".into(), Value::Object(properties));
         Ok(Value::Object(body))
     }
 
     fn references(&self, record: &Record) -> Vec<Reference> {
-        ["publicIpAddresses", "publicIpPrefixes"]
+        SOURCES
             .iter()
             .flat_map(|member| items(&record.body, &format!("properties/{member}")))
             .filter_map(|item| stored_reference(item, "id"))
@@ -86,5 +150,62 @@ impl Kind for NatGateways {
         {
             properties.insert("subnets".into(), users.into());
         }
+    }
+}
+
+/// Sku and zones are chosen once.
+fn check_unchanged(proposal: &Proposal<'_>, sku: &str) -> Result<(), Refusal> {
+    if proposal.old_member("sku/name").and_then(Value::as_str).is_some_and(|old| old != sku) {
+        return Err(Refusal::network(
+            400,
+            "NatGatewaySkuCannotBeChanged",
+            format!("The sku of NAT gateway {} cannot be changed to {sku}.", proposal.id),
+        ));
+    }
+    public_ip::check_zones_unchanged(proposal)
+}
+
+fn prefix_in_use(id: &ResourceId, prefix: &ResourceId, user: &ResourceId) -> Refusal {
+    Refusal::network(
+        400,
+        "PublicIPPrefixInUse",
+        format!(
+            "Resource {id} is referencing public IP prefix {prefix} that is already allocated to resource {user}."
+        ),
+    )
+}
+
+/// A public IP or prefix that the gateway speaks from has its sku and the list's version, and no other
+/// user.
+fn check_source(
+    world: &World,
+    id: &ResourceId,
+    sku: &str,
+    source: &ResourceId,
+    v6: bool,
+    in_use: fn(&ResourceId, &ResourceId, &ResourceId) -> Refusal,
+) -> Result<(), Refusal> {
+    // An absent one is told by the check of references.
+    let Some(record) = world.store.get(source) else { return Ok(()) };
+    let theirs = text(&record.body, "sku/name").unwrap_or("Basic");
+    if theirs != sku {
+        return Err(Refusal::network(
+            400,
+            "PublicIpAndNatGatewaySkuDoNotMatch",
+            format!("{sku} sku NAT gateway {id} cannot reference {theirs} sku resource {source}."),
+        ));
+    }
+    let is_v6 = text(&record.body, "properties/publicIPAddressVersion") == Some("IPv6");
+    if is_v6 != v6 || (v6 && sku != "StandardV2") {
+        return Err(Refusal::network(
+            400,
+            "NatGatewayPublicIpVersionNotSupported",
+            format!("NAT gateway {id} with sku {sku} cannot reference {source}, because of its IP version."),
+        ));
+    }
+    let mut users = world.store.referrers(source);
+    match users.find(|user| user.from != *id && !is_of(&user.from, "/publicipaddresses/")) {
+        Some(user) => Err(in_use(id, source, &user.from)),
+        None => Ok(()),
     }
 }

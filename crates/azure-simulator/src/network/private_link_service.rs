@@ -410,7 +410,7 @@ pub(super) fn by_alias<'a>(world: &'a World, alias: &str) -> Option<&'a Record> 
 
 /// Every private link service.
 pub(super) fn all(world: &World) -> impl Iterator<Item = &Record> {
-    world.store.all().filter(|record| record.kind.resource_type() == RESOURCE_TYPE)
+    world.store.of_type(RESOURCE_TYPE)
 }
 
 /// Whether a service's list (`visibility` or `autoApproval`) holds a subscription.

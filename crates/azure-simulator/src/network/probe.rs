@@ -1,9 +1,9 @@
 //! Health probes (`spec/arm-wire.md`, 9.1).
 
-use azure_types::ResourceId;
 use serde_json::Value;
 
 use super::bounded;
+use super::load_balancer::Balancer;
 use crate::engine::document::{Object, enumeration, known_members, strip, take_properties};
 use crate::engine::error::Refusal;
 
@@ -20,16 +20,30 @@ const MEMBERS: [&str; 9] = [
 ];
 
 /// Checks a probe and fills its defaults.
-pub(super) fn normalise(balancer: &ResourceId, mut child: Object) -> Result<Value, Refusal> {
+pub(super) fn normalise(balancer: &Balancer<'_>, mut child: Object) -> Result<Value, Refusal> {
     let mut properties = take_properties(&mut child);
     known_members(&mut properties, &MEMBERS, "Probe")?;
     strip(&mut properties, &["provisioningState", "loadBalancingRules"]);
-    let id = balancer.child("probes", child.get("name").and_then(Value::as_str).unwrap_or_default());
+    let id = balancer.child("probes", &child);
     enumeration(&mut properties, "protocol", &["Tcp", "Http", "Https"], true)?;
     bounded(&mut properties, "port", 1..=65_535, Some(0), &id)?;
     bounded(&mut properties, "intervalInSeconds", 5..=2_147_483_646, Some(15), &id)?;
     bounded(&mut properties, "numberOfProbes", 1..=2_147_483_646, Some(1), &id)?;
     bounded(&mut properties, "probeThreshold", 1..=100, Some(1), &id)?;
+    enumeration(&mut properties, "noHealthyBackendsBehavior", &["AllProbedDown", "AllProbedUp"], true)?;
+    if balancer.sku == "Basic" {
+        // What sku Basic does not have.
+        let https = properties.get("protocol").and_then(Value::as_str) == Some("Https");
+        let up = properties.get("noHealthyBackendsBehavior").and_then(Value::as_str) == Some("AllProbedUp");
+        if https || up {
+            return Err(Refusal::network(
+                400,
+                "ProbePropertyNotSupportedForBasicSku",
+                format!("Probe {id} needs a load balancer with sku Standard."),
+            ));
+        }
+        properties.remove("noHealthyBackendsBehavior");
+    }
     let path = properties.get("requestPath").and_then(Value::as_str).unwrap_or_default();
     if properties.get("protocol").and_then(Value::as_str) != Some("Tcp") && !path.starts_with('/') {
         return Err(Refusal::network(

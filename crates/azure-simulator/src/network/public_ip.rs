@@ -6,7 +6,7 @@ use azure_types::ResourceId;
 use serde_json::{Value, json};
 
 use super::address_allocation::free_public_address;
-use super::{API_VERSIONS, bounded, resource_guid};
+use super::{API_VERSIONS, bounded, check_zones, count_in_region, public_ip_prefix, resource_guid};
 use crate::engine::document::{
     Object, enumeration, fill, into_object, known_members, reference, stored_reference, strip,
     take_properties, text,
@@ -71,30 +71,47 @@ impl Kind for PublicIpAddresses {
         known_members(&mut properties, &MEMBERS, "PublicIPAddress")?;
         strip(&mut properties, &DERIVED);
         resource_guid(world, &proposal, &mut properties);
-        let sku = super::load_balancer::sku(&mut proposal.body, &["Basic", "Standard"])?;
+        let sku = super::load_balancer::sku(&mut proposal.body, &["Basic", "Standard", "StandardV2"])?;
+        check_zones(world, id, &mut proposal.body)?;
         enumeration(&mut properties, "publicIPAllocationMethod", &["Dynamic", "Static"], true)?;
         enumeration(&mut properties, "publicIPAddressVersion", &["IPv4", "IPv6"], true)?;
+        enumeration(&mut properties, "deleteOption", &["Detach", "Delete"], false)?;
         bounded(&mut properties, "idleTimeoutInMinutes", 4..=30, Some(4), id)?;
         fill(&mut properties, "ipTags", json!([]));
-        reference(&mut properties, "publicIPPrefix")?;
-        let standard = sku == "Standard";
-        if standard && properties.get("publicIPAllocationMethod") == Some(&json!("Dynamic")) {
+        reference(&mut properties, "linkedPublicIPAddress")?;
+        reference(&mut properties, "servicePublicIPAddress")?;
+        let prefix = reference(&mut properties, "publicIPPrefix")?;
+        let is_static = properties.get("publicIPAllocationMethod") == Some(&json!("Static"));
+        if sku == "Basic" {
+            check_basic(&proposal)?;
+        } else if !is_static {
             return Err(Refusal::network(
                 400,
                 "StandardSkuPublicIPMustBeStatic",
-                format!("Standard sku public IP {id} must have its publicIPAllocationMethod set to Static."),
+                format!("{sku} sku public IP {id} must have its publicIPAllocationMethod set to Static."),
             ));
         }
-        if standard {
+        if sku != "Basic" {
             let mut settings = properties.remove("ddosSettings").map(into_object).unwrap_or_default();
-            fill(&mut settings, "protectionMode", "VirtualNetworkInherited");
+            enumeration(
+                &mut settings,
+                "protectionMode",
+                &["VirtualNetworkInherited", "Enabled", "Disabled"],
+                true,
+            )?;
+            reference(&mut settings, "ddosProtectionPlan")?;
             properties.insert("ddosSettings".into(), Value::Object(settings));
         }
         dns_settings(world, &proposal, &mut properties)?;
-        check_immutable(&proposal, &sku, &properties)?;
+        check_immutable(world, &proposal, &sku, &properties)?;
+        if proposal.old.is_none() {
+            check_count(world, &proposal, &sku)?;
+            if let Some(prefix) = &prefix {
+                check_prefix(world, &proposal, &sku, prefix, &properties)?;
+            }
+        }
         // An address that was given stays, whatever the client sends or leaves out.
-        let keeps = properties.get("publicIPAllocationMethod") == Some(&json!("Static"))
-            || world.store.referrers(id).next().is_some();
+        let keeps = is_static || world.store.referrers(id).next().is_some();
         if let (true, Some(address)) = (keeps, proposal.old_member("properties/ipAddress")) {
             properties.insert("ipAddress".into(), address.clone());
         }
@@ -153,11 +170,19 @@ fn give_address(world: &mut World, id: &ResourceId) {
     let has_address = text(&record.body, "properties/ipAddress").is_some();
     let used = world.store.referrers(id).next().is_some();
     let v6 = text(&record.body, "properties/publicIPAddressVersion") == Some("IPv6");
+    let prefix = stored_reference(&record.body, "properties/publicIPPrefix/id")
+        .and_then(|prefix| public_ip_prefix::range(world, &prefix));
     let address = match (is_static || used, has_address) {
-        (true, false) => match free_public_address(world, id, v6) {
-            Ok(address) => Some(address),
-            Err(_) => return,
-        },
+        (true, false) => {
+            let free = match prefix {
+                Some(range) => public_ip_prefix::free_address(world, &range),
+                None => free_public_address(world, id, v6).ok(),
+            };
+            match free {
+                Some(address) => Some(address),
+                None => return,
+            }
+        }
         (false, true) => None,
         _ => return,
     };
@@ -222,14 +247,92 @@ pub(super) fn domain_name_is_free(
     location: &str,
 ) -> bool {
     let name = format!("{label}.{location}.cloudapp.azure.com");
-    !world.store.all().any(|record| {
-        Some(&record.id) != own
-            && record.kind.resource_type() == RESOURCE_TYPE
-            && text(&record.body, "properties/dnsSettings/fqdn") == Some(&name)
+    !world.store.of_type(RESOURCE_TYPE).any(|record| {
+        Some(&record.id) != own && text(&record.body, "properties/dnsSettings/fqdn") == Some(&name)
     })
 }
 
-fn check_immutable(proposal: &Proposal<'_>, sku: &str, properties: &Object) -> Result<(), Refusal> {
+/// What sku Basic does not have.
+fn check_basic(proposal: &Proposal<'_>) -> Result<(), Refusal> {
+    let tier = proposal.body.get("sku").and_then(|sku| text(sku, "tier"));
+    let why = if proposal.body.contains_key("zones") {
+        "availability zones"
+    } else if tier == Some("Global") {
+        "tier Global"
+    } else {
+        return Ok(());
+    };
+    Err(Refusal::network(
+        400,
+        "PublicIPAddressPropertyNotSupportedForBasicSku",
+        format!("Basic sku public IP address {} cannot have {why}.", proposal.id),
+    ))
+}
+
+fn check_count(world: &World, proposal: &Proposal<'_>, sku: &str) -> Result<(), Refusal> {
+    if sku == "Basic" && world.options.basic_sku_retired {
+        return Err(Refusal::network(
+            400,
+            "IPv4BasicSkuPublicIpCountLimitReached",
+            "Cannot create more than 0 IPv4 Basic SKU public IP addresses for this subscription in this region.",
+        ));
+    }
+    let most = world.limit("network.publicIpAddressesPerRegion");
+    if count_in_region(world, RESOURCE_TYPE, proposal) < most {
+        return Ok(());
+    }
+    Err(Refusal::network(
+        400,
+        "PublicIPCountLimitReached",
+        format!("Cannot create more than {most} public IP addresses for this subscription in this region."),
+    ))
+}
+
+/// A public IP of a prefix has the prefix's sku and version, and the prefix has room for it.
+fn check_prefix(
+    world: &World,
+    proposal: &Proposal<'_>,
+    sku: &str,
+    prefix: &ResourceId,
+    properties: &Object,
+) -> Result<(), Refusal> {
+    let id = proposal.id;
+    let Some(record) = world.store.get(prefix) else { return Err(Refusal::invalid_reference(prefix, id)) };
+    let version = properties.get("publicIPAddressVersion").and_then(Value::as_str);
+    for (what, theirs, ours) in [
+        ("sku", text(&record.body, "sku/name"), Some(sku)),
+        ("IP version", text(&record.body, "properties/publicIPAddressVersion"), version),
+    ] {
+        if theirs != ours {
+            return Err(Refusal::network(
+                400,
+                "PublicIPAddressAndPrefixDoNotMatch",
+                format!(
+                    "The {what} of public IP address {id} and of its public IP prefix {prefix} do not match."
+                ),
+            ));
+        }
+    }
+    let held = world.store.referrers(prefix).filter(|user| is_of(&user.from, "/publicipaddresses/")).count();
+    // A prefix that is not provisioned yet is told by the check of references.
+    let Some(range) = public_ip_prefix::range(world, prefix) else { return Ok(()) };
+    let size = public_ip_prefix::size(world, prefix);
+    if i64::try_from(held).is_ok_and(|held| held < size) {
+        return Ok(());
+    }
+    Err(Refusal::network(
+        400,
+        "PublicIpPrefixOutOfIpAddresses",
+        format!("Public IP prefix {prefix} ({range}) has no address left for public IP address {id}."),
+    ))
+}
+
+fn check_immutable(
+    world: &World,
+    proposal: &Proposal<'_>,
+    sku: &str,
+    properties: &Object,
+) -> Result<(), Refusal> {
     let Some(old) = proposal.old else { return Ok(()) };
     let refuse = |code: &str, what: &str| {
         Err(Refusal::network(
@@ -238,24 +341,49 @@ fn check_immutable(proposal: &Proposal<'_>, sku: &str, properties: &Object) -> R
             format!("{what} of public IP address {} cannot be changed.", proposal.id),
         ))
     };
-    if text(&old.body, "sku/name") != Some(sku) {
+    let used = world.store.referrers(proposal.id).next().is_some();
+    let was = text(&old.body, "sku/name").unwrap_or_default();
+    let method = properties.get("publicIPAllocationMethod").and_then(Value::as_str);
+    // The one way up: a static address that nothing uses may become a standard one.
+    let upgrade = was == "Basic"
+        && sku == "Standard"
+        && !used
+        && text(&old.body, "properties/publicIPAllocationMethod") == Some("Static");
+    if was != sku && !upgrade {
         return refuse("PublicIPAddressSkuCannotBeChanged", "The sku");
+    }
+    if used
+        && method == Some("Dynamic")
+        && text(&old.body, "properties/publicIPAllocationMethod") == Some("Static")
+    {
+        return refuse("PublicIPAddressAllocationMethodCannotBeChangedWhileInUse", "The allocation method");
     }
     let version = properties.get("publicIPAddressVersion").and_then(Value::as_str);
     if text(&old.body, "properties/publicIPAddressVersion") != version {
         return refuse("PublicIPAddressVersionCannotBeChanged", "The IP version");
     }
+    let prefix = |value: Option<&str>| value.map(str::to_ascii_lowercase);
+    let given = properties.get("publicIPPrefix").and_then(|prefix| text(prefix, "id"));
+    if prefix(text(&old.body, "properties/publicIPPrefix/id")) != prefix(given) {
+        return refuse("PublicIPAddressPrefixCannotBeChanged", "The public IP prefix");
+    }
+    check_zones_unchanged(proposal)
+}
+
+/// Zones are chosen once.
+pub(super) fn check_zones_unchanged(proposal: &Proposal<'_>) -> Result<(), Refusal> {
     let none = json!([]);
     let zones = |value: Option<&Value>| value.cloned().unwrap_or_else(|| none.clone());
-    if zones(old.body.get("zones")) != zones(proposal.body.get("zones")) {
-        return Err(Refusal::network(
-            400,
-            "ResourceAvailabilityZonesCannotBeModified",
-            format!(
-                "Resource {} has an existing availability zone constraint, which cannot be changed.",
-                proposal.id
-            ),
-        ));
+    let old = proposal.old.map(|old| zones(old.body.get("zones")));
+    if old.is_none_or(|old| old == zones(proposal.body.get("zones"))) {
+        return Ok(());
     }
-    Ok(())
+    Err(Refusal::network(
+        400,
+        "ResourceAvailabilityZonesCannotBeModified",
+        format!(
+            "Resource {} has an existing availability zone constraint, which cannot be changed.",
+            proposal.id
+        ),
+    ))
 }

@@ -1,0 +1,227 @@
+//! Public IP prefixes: ranges of public addresses from which public IPs take theirs
+//! (`spec/arm-wire.md`, 9.3).
+
+use std::net::IpAddr;
+
+use azure_types::ResourceId;
+use ipnet::IpNet;
+use serde_json::{Value, json};
+
+use super::address_allocation::free_public_prefix;
+use super::{API_VERSIONS, check_zones, count_in_region, load_balancer, public_ip, resource_guid};
+use crate::engine::document::{
+    Object, at, enumeration, fill, integer, known_members, reference, strip, take_properties, text,
+};
+use crate::engine::error::Refusal;
+use crate::engine::kind::{Concurrency, Expand, Kind, Proposal, Style};
+use crate::engine::operation::Completion;
+use crate::engine::store::Record;
+use crate::engine::world::{World, is_of};
+
+pub(super) const RESOURCE_TYPE: &str = "Microsoft.Network/publicIPPrefixes";
+
+const MEMBERS: [&str; 10] = [
+    "customIPPrefix",
+    "ipPrefix",
+    "ipTags",
+    "loadBalancerFrontendIpConfiguration",
+    "natGateway",
+    "prefixLength",
+    "provisioningState",
+    "publicIPAddressVersion",
+    "publicIPAddresses",
+    "resourceGuid",
+];
+
+const DERIVED: [&str; 6] = [
+    "ipPrefix",
+    "loadBalancerFrontendIpConfiguration",
+    "natGateway",
+    "provisioningState",
+    "publicIPAddresses",
+    "resourceGuid",
+];
+
+pub(super) struct PublicIpPrefixes;
+
+impl Kind for PublicIpPrefixes {
+    fn resource_type(&self) -> &'static str {
+        RESOURCE_TYPE
+    }
+
+    fn noun(&self) -> &'static str {
+        "PublicIpPrefix"
+    }
+
+    fn api_versions(&self) -> &'static [&'static str] {
+        &API_VERSIONS
+    }
+
+    fn style(&self) -> Style {
+        Style::Network
+    }
+
+    fn concurrency(&self) -> Concurrency {
+        Concurrency::Supersede
+    }
+
+    fn write(&self, world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+        let id = proposal.id;
+        let mut properties = take_properties(&mut proposal.body);
+        known_members(&mut properties, &MEMBERS, "PublicIPPrefix")?;
+        strip(&mut properties, &DERIVED);
+        resource_guid(world, &proposal, &mut properties);
+        let sku = load_balancer::sku(&mut proposal.body, &["Standard", "StandardV2"])?;
+        check_zones(world, id, &mut proposal.body)?;
+        enumeration(&mut properties, "publicIPAddressVersion", &["IPv4", "IPv6"], true)?;
+        fill(&mut properties, "ipTags", json!([]));
+        reference(&mut properties, "customIPPrefix")?;
+        let v6 = properties.get("publicIPAddressVersion") == Some(&json!("IPv6"));
+        let old = |path: &str| proposal.old_member(path).cloned();
+        let length = match integer(&properties, "prefixLength")? {
+            Some(length) => length,
+            None => old("properties/prefixLength").and_then(|length| length.as_i64()).ok_or_else(|| {
+                Refusal::bad_format(format!("Required property 'prefixLength' not found in {id}."))
+            })?,
+        };
+        check_length(world, id, length, v6)?;
+        properties.insert("prefixLength".into(), length.into());
+        for (what, given, before) in [
+            ("prefix length", Some(Value::from(length)), old("properties/prefixLength")),
+            (
+                "IP version",
+                properties.get("publicIPAddressVersion").cloned(),
+                old("properties/publicIPAddressVersion"),
+            ),
+            ("sku", Some(Value::from(sku)), old("sku/name")),
+        ] {
+            if before.is_some() && before != given {
+                return Err(Refusal::network(
+                    400,
+                    "PublicIpPrefixPropertyCannotBeChanged",
+                    format!("The {what} of public IP prefix {id} cannot be changed."),
+                ));
+            }
+        }
+        if proposal.old.is_some() {
+            public_ip::check_zones_unchanged(&proposal)?;
+        } else {
+            let most = world.limit("network.publicIpAddressesPerRegion");
+            if count_in_region(world, RESOURCE_TYPE, &proposal) >= most {
+                return Err(Refusal::network(
+                    400,
+                    "PublicIpPrefixCountLimitReached",
+                    format!(
+                        "Cannot create more than {most} public IP prefixes for this subscription in this region."
+                    ),
+                ));
+            }
+        }
+        if let Some(prefix) = old("properties/ipPrefix") {
+            properties.insert("ipPrefix".into(), prefix);
+        }
+        let mut body = proposal.body;
+        body.insert("properties".into(), Value::Object(properties));
+        Ok(Value::Object(body))
+    }
+
+    fn settled(&self, world: &mut World, id: &ResourceId, completion: &Completion, failed: bool) {
+        if failed || *completion != Completion::Write {
+            return;
+        }
+        let Some(record) = world.store.get(id) else { return };
+        if text(&record.body, "properties/ipPrefix").is_some() {
+            return;
+        }
+        let v6 = text(&record.body, "properties/publicIPAddressVersion") == Some("IPv6");
+        let length = at(&record.body, "properties/prefixLength").and_then(Value::as_u64).unwrap_or_default();
+        let length = u8::try_from(length).unwrap_or(32);
+        let Some(prefix) = free_public_prefix(world, id, length, v6) else { return };
+        if let Some(properties) =
+            world.store.get_mut(id).and_then(|record| record.body.get_mut("properties")?.as_object_mut())
+        {
+            properties.insert("ipPrefix".into(), prefix.to_string().into());
+        }
+        world.changed(id);
+    }
+
+    fn may_delete(&self, world: &World, record: &Record) -> Result<(), Refusal> {
+        let users: Vec<&str> =
+            world.store.referrers(&record.id).map(|referrer| referrer.from.as_str()).collect();
+        if users.is_empty() {
+            return Ok(());
+        }
+        Err(Refusal::network(
+            400,
+            "InUsePublicIpPrefixCannotBeDeleted",
+            format!(
+                "Public IP prefix {} cannot be deleted because it is in use by {}.",
+                record.id,
+                users.join(", ")
+            ),
+        ))
+    }
+
+    fn present(&self, world: &World, record: &Record, document: &mut Object, _expand: Expand) {
+        let Some(properties) = document.get_mut("properties").and_then(Value::as_object_mut) else { return };
+        let mut addresses = Vec::new();
+        for referrer in world.store.referrers(&record.id) {
+            let shown = json!({ "id": referrer.from });
+            if is_of(&referrer.from, "/publicipaddresses/") {
+                addresses.push(shown);
+            } else if is_of(&referrer.from, "/natgateways/") {
+                properties.insert("natGateway".into(), shown);
+            } else {
+                properties.insert("loadBalancerFrontendIpConfiguration".into(), shown);
+            }
+        }
+        if !addresses.is_empty() {
+            properties.insert("publicIPAddresses".into(), addresses.into());
+        }
+    }
+}
+
+/// The shortest prefix that Azure gives depends on the quota: /28 and /124 hold 16 addresses.
+fn check_length(world: &World, id: &ResourceId, length: i64, v6: bool) -> Result<(), Refusal> {
+    let bits = if v6 { 128 } else { 32 };
+    let most = world.limit("network.addressesPerPublicIpPrefix").max(1);
+    let shortest = bits - i64::from(most.min(1 << 20).ilog2());
+    let longest = if v6 { 127 } else { 31 };
+    if (shortest..=longest).contains(&length) {
+        return Ok(());
+    }
+    Err(Refusal::network(
+        400,
+        "PublicIpPrefixLengthInvalid",
+        format!(
+            "Public IP prefix {id} has prefix length {length}. The allowed range is {shortest} to {longest}."
+        ),
+    ))
+}
+
+/// The range of a prefix, once it is provisioned.
+pub(super) fn range(world: &World, prefix: &ResourceId) -> Option<IpNet> {
+    text(&world.store.get(prefix)?.body, "properties/ipPrefix")?.parse().ok()
+}
+
+/// How many addresses a prefix has.
+pub(super) fn size(world: &World, prefix: &ResourceId) -> i64 {
+    let hosts = range(world, prefix).map_or(0, |range| range.max_prefix_len() - range.prefix_len());
+    1_i64 << hosts.min(62)
+}
+
+/// An address of a prefix that nobody holds.
+pub(super) fn free_address(world: &World, range: &IpNet) -> Option<IpAddr> {
+    // Every address of a public prefix can be used, its first and last ones too.
+    let start = range.network();
+    let hosts = range.max_prefix_len() - range.prefix_len();
+    (0..1_u128 << hosts.min(64)).find_map(|step| {
+        let address = match start {
+            IpAddr::V4(start) => {
+                IpAddr::V4((u32::from(start).checked_add(u32::try_from(step).ok()?)?).into())
+            }
+            IpAddr::V6(start) => IpAddr::V6((u128::from(start).checked_add(step)?).into()),
+        };
+        (!world.store.public_address_taken(&address)).then_some(address)
+    })
+}
