@@ -2,8 +2,10 @@
 
 use serde_json::Value;
 
+use crate::engine::document::{items, name, stored_reference, text};
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Concurrency, Kind, Proposal, Style};
+use crate::engine::kind::{Concurrency, Kind, Proposal, Reference, Role, Style};
+use crate::engine::store::Record;
 use crate::engine::world::World;
 
 /// A type whose lists are empty and whose creation is refused in plain words.
@@ -31,6 +33,21 @@ impl Kind for Listed {
 
     fn concurrency(&self) -> Concurrency {
         Concurrency::Conflict
+    }
+
+    /// Network interfaces that the service made hold their addresses.
+    fn references(&self, record: &Record) -> Vec<Reference> {
+        items(&record.body, "properties/ipConfigurations")
+            .iter()
+            .filter_map(|item| {
+                Some(Reference {
+                    from: record.id.child("ipConfigurations", name(item)),
+                    to: stored_reference(item, "properties/subnet/id")?,
+                    role: Role::Uses,
+                    address: text(item, "properties/privateIPAddress").and_then(|text| text.parse().ok()),
+                })
+            })
+            .collect()
     }
 
     fn write(&self, _world: &World, proposal: Proposal<'_>) -> Result<Value, Refusal> {

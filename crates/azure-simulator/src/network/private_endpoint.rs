@@ -77,6 +77,7 @@ impl Kind for PrivateEndpoints {
         resource_guid(world, &proposal, &mut properties);
         fill(&mut properties, "customNetworkInterfaceName", "");
         fill(&mut properties, "isIPv6EnabledPrivateEndpoint", false);
+        interface_name(world, &proposal, &properties)?;
         crate::engine::document::references(&mut properties, "applicationSecurityGroups")?;
         let subnet = subnet(world, &proposal, &mut properties)?;
         let mut targets = Vec::new();
@@ -252,6 +253,30 @@ fn subnet(world: &World, proposal: &Proposal<'_>, properties: &mut Object) -> Re
             format!("The subnet of private endpoint {id} cannot be changed."),
         )),
         _ => Ok(subnet),
+    }
+}
+
+/// The name of the interface may be chosen, once, and must be free.
+fn interface_name(world: &World, proposal: &Proposal<'_>, properties: &Object) -> Result<(), Refusal> {
+    let id = proposal.id;
+    let given = properties.get("customNetworkInterfaceName").and_then(Value::as_str).unwrap_or_default();
+    if let Some(old) = proposal.old_member("properties/customNetworkInterfaceName").and_then(Value::as_str) {
+        if old.eq_ignore_ascii_case(given) {
+            return Ok(());
+        }
+        return Err(Refusal::network(
+            400,
+            "PrivateEndpointCustomNetworkInterfaceNameCannotBeChanged",
+            format!("The customNetworkInterfaceName of private endpoint {id} cannot be changed."),
+        ));
+    }
+    match private_link_interface::existing(world, id, given) {
+        None => Ok(()),
+        Some(other) => Err(Refusal::network(
+            400,
+            "PrivateEndpointCustomNetworkInterfaceNameInUse",
+            format!("Private endpoint {id} cannot name its network interface {given}: {other} exists."),
+        )),
     }
 }
 

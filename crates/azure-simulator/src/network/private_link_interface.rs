@@ -41,6 +41,13 @@ pub(super) fn id(world: &World, owner: &Record, chosen: Option<&str>) -> Resourc
     )
 }
 
+/// The interface that has a chosen name already.
+pub(super) fn existing(world: &World, owner: &ResourceId, name: &str) -> Option<ResourceId> {
+    let group = ResourceId::group(owner.subscription_id(), owner.group_name().unwrap_or_default());
+    let id = group.resource("Microsoft.Network", "networkInterfaces", name);
+    world.store.get(&id).filter(|_| !name.is_empty()).map(|record| record.id.clone())
+}
+
 /// The address that an interface's configuration holds in a subnet.
 pub(super) fn address_of(
     world: &World,
