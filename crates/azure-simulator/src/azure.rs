@@ -1,5 +1,6 @@
 //! The handle on one simulated Azure.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
 use azure_types::ResourceId;
@@ -17,6 +18,7 @@ use crate::engine::fault::Fault;
 use crate::engine::journal::Journal;
 use crate::engine::latency::LatencyProfile;
 use crate::engine::operation::{OperationEnd, OperationState};
+use crate::engine::snapshot::BadSnapshot;
 use crate::engine::world::{Course, World};
 use crate::engine::write::Conditions;
 use crate::entra::{Clock, TokenVerifier};
@@ -255,6 +257,20 @@ impl Azure {
         self.inner.world.lock().latency.clone()
     }
 
+    /// Every limit by name, overrides included.
+    pub fn limits(&self) -> BTreeMap<String, u64> {
+        self.inner.world.lock().limits.all()
+    }
+
+    /// Replaces the overrides of limits. What is there already stays, even beyond a limit.
+    ///
+    /// # Errors
+    ///
+    /// The name that no limit has.
+    pub fn set_limits(&self, overrides: BTreeMap<String, u64>) -> Result<(), String> {
+        self.inner.world.lock().limits.set(overrides)
+    }
+
     /// Every request budget that was drawn on, as it is now, in a stable order.
     pub fn budgets(&self) -> Vec<BudgetState> {
         self.inner.world.lock().buckets.states(Instant::now())
@@ -265,6 +281,31 @@ impl Azure {
         let mut world = self.inner.world.lock();
         world.budgets = budgets;
         world.buckets.clear();
+    }
+
+    /// The whole state: resources, operations, faults, budgets, latencies, journal, clock and seed. The
+    /// options are not in it, nor who may sign in.
+    ///
+    /// # Errors
+    ///
+    /// None that we know of: everything that a state holds can be written as JSON.
+    pub fn save(&self) -> Result<Value, serde_json::Error> {
+        self.inner.world.lock().save()
+    }
+
+    /// Takes up a saved state in place of its own: the same reads get the same answers with the same
+    /// etags, running operations go on, and no id is given twice.
+    ///
+    /// # Errors
+    ///
+    /// When it is no saved state, or does not belong here; nothing is changed then.
+    pub fn restore(&self, saved: Value) -> Result<(), BadSnapshot> {
+        let ends = self.change(|world| world.restore(saved))?;
+        // Without a runtime nobody waits: operations end when somebody looks.
+        if tokio::runtime::Handle::try_current().is_ok() {
+            ends.into_iter().for_each(|due| self.wake_at(due));
+        }
+        Ok(())
     }
 
     /// A revision number that rises with every change of a document and with every request. For pages

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use axum::extract::{Query, State};
+use axum::extract::{DefaultBodyLimit, Query, State};
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse as _, Response};
@@ -25,9 +25,11 @@ pub(crate) fn router() -> Router<Azure> {
         .route("/_cerulean/journal", get(journal).delete(clear_journal))
         .route("/_cerulean/faults", get(faults).post(inject).delete(clear_faults))
         .route("/_cerulean/budgets", get(budgets).put(set_budgets))
+        .route("/_cerulean/limits", get(limits).put(set_limits))
         .route("/_cerulean/latency", get(latency).put(set_latency))
         .route("/_cerulean/operations", get(operations).post(end_operation))
         .route("/_cerulean/state", get(state))
+        .route("/_cerulean/state/snapshot", get(save).put(restore).layer(DefaultBodyLimit::disable()))
         .route("/_cerulean/scale", post(scale))
         .route("/_cerulean/power", post(power))
         .route("/_cerulean/remove-instance", post(remove_instance))
@@ -80,6 +82,18 @@ async fn inject(State(azure): State<Azure>, Json(body): Json<Value>) -> Response
 async fn clear_faults(State(azure): State<Azure>) -> StatusCode {
     azure.clear_faults();
     StatusCode::NO_CONTENT
+}
+
+async fn limits(State(azure): State<Azure>) -> Json<BTreeMap<String, u64>> {
+    Json(azure.limits())
+}
+
+/// Takes those that differ from Azure's.
+async fn set_limits(State(azure): State<Azure>, Json(overrides): Json<BTreeMap<String, u64>>) -> Response {
+    match azure.set_limits(overrides) {
+        Ok(()) => StatusCode::NO_CONTENT.into_response(),
+        Err(name) => refused(&Refusal::invalid_parameter("limits", format!("There is no limit '{name}'."))),
+    }
 }
 
 /// `?running=true` leaves out those that are over.
@@ -160,6 +174,20 @@ async fn state(State(azure): State<Azure>) -> Json<Value> {
         "runningOperations": azure.running_operations(),
         "resources": azure.documents(),
     }))
+}
+
+async fn save(State(azure): State<Azure>) -> Response {
+    match azure.save() {
+        Ok(saved) => Json(saved).into_response(),
+        Err(error) => refused(&Refusal::new(500, "InternalServerError", error.to_string())),
+    }
+}
+
+async fn restore(State(azure): State<Azure>, Json(saved): Json<Value>) -> Response {
+    match azure.restore(saved) {
+        Ok(()) => StatusCode::NO_CONTENT.into_response(),
+        Err(error) => refused(&Refusal::bad_content(error)),
+    }
 }
 
 /// What the actors under `/_cerulean/` are told.

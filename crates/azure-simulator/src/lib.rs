@@ -36,4 +36,5 @@ pub use engine::fault::{Fault, FaultAction};
 pub use engine::journal::{Counts, Journal, JournalEntry, RequestKind};
 pub use engine::latency::{LatencyProfile, LatencyRule};
 pub use engine::operation::{OperationEnd, OperationState, OperationUrls, RetryAfterStyle};
+pub use engine::snapshot::BadSnapshot;
 pub use options::{Budgets, Options};

@@ -2,6 +2,7 @@
 
 mod budgets;
 mod instance_view;
+mod limits;
 mod network_interface;
 mod network_profile;
 pub(crate) mod power;
@@ -26,5 +27,8 @@ pub(crate) fn provider() -> Provider {
         ],
         calls: Vec::new(),
         policies: &budgets::POLICIES,
+        limits: limits::LIMITS,
+        unlimited: limits::UNLIMITED,
+        names: limits::NAMES,
     }
 }

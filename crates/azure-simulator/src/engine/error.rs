@@ -1,10 +1,11 @@
 //! Refusals: Azure's error envelope with its status and headers (`spec/arm-wire.md`, section 6).
 
 use azure_types::ResourceId;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 /// A request that Azure refuses, or the reason why a long-running operation ended badly.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error, Serialize, Deserialize)]
 #[error("{status} {code}: {message}")]
 pub struct Refusal {
     /// HTTP status of the answer; for a failed operation the status the same error would have had.
@@ -28,7 +29,7 @@ pub struct Refusal {
 }
 
 /// One of the inner errors of a [`Refusal`].
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Detail {
     /// Azure's error code.
     pub code: String,

@@ -265,7 +265,9 @@ pub(crate) struct Faults {
     declared: Vec<Declared>,
 }
 
-struct Declared {
+/// A fault in force, and how many requests it has fitted.
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) struct Declared {
     fault: Fault,
     seen: u64,
 }
@@ -279,6 +281,14 @@ impl Faults {
 
     pub(crate) fn declare(&mut self, fault: Fault) {
         self.declared.push(Declared { fault, seen: 0 });
+    }
+
+    pub(crate) fn declared(&self) -> &[Declared] {
+        &self.declared
+    }
+
+    pub(crate) fn restore(&mut self, declared: Vec<Declared>) {
+        self.declared = declared;
     }
 
     pub(crate) fn clear(&mut self) {

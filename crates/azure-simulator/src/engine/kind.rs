@@ -7,18 +7,21 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use azure_types::ResourceId;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::budget::policy::Policy;
 use super::document::Object;
 use super::error::Refusal;
+use super::limits::Limit;
+use super::names::NameRule;
 use super::operation::Completion;
 use super::store::Record;
 use super::world::World;
 use crate::options::Options;
 
 /// How a provider words its etags, operations and answers (`spec/arm-wire.md`, sections 7 and 8.2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Style {
     /// Weak GUID etags; `operations` and `operationResults`.
     Network,
@@ -340,4 +343,10 @@ pub(crate) struct Provider {
     pub(crate) calls: Vec<Answers>,
     /// What it counts beside ARM's own budgets.
     pub(crate) policies: &'static [Policy],
+    /// How much there may be of its resources.
+    pub(crate) limits: &'static [Limit],
+    /// Types that are free from ARM's own limit of resources in a group.
+    pub(crate) unlimited: &'static [&'static str],
+    /// Which names new resources may have.
+    pub(crate) names: &'static [NameRule],
 }

@@ -12,7 +12,7 @@ use super::error::Refusal;
 use super::kind::Style;
 
 /// What happens when an operation ends well.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Completion {
     /// The written resource becomes `Succeeded`.
     Write,
@@ -22,7 +22,7 @@ pub(crate) enum Completion {
     Action(String, Value),
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Status {
     InProgress,
     Succeeded,
@@ -75,7 +75,7 @@ pub enum OperationUrls {
 }
 
 /// How an operation can be followed, where that is not as its provider does it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Manner {
     pub(crate) urls: Option<OperationUrls>,
     pub(crate) retry_after: Option<RetryAfterStyle>,
@@ -235,6 +235,28 @@ impl Operations {
 
     pub(crate) fn get(&self, key: &str) -> Option<&Operation> {
         self.by_key.get(&key.to_ascii_lowercase()).or_else(|| self.by_key.get(key))
+    }
+
+    /// How many were ever started.
+    pub(crate) fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Keys of those that are over and remembered, the oldest first.
+    pub(crate) fn ended(&self) -> Vec<String> {
+        self.ended.iter().cloned().collect()
+    }
+
+    /// Replaces everything by what was saved.
+    pub(crate) fn restore(&mut self, operations: Vec<Operation>, ended: Vec<String>, count: u64) {
+        *self = Self { count, ended: ended.into(), ..Self::default() };
+        for operation in operations {
+            if operation.status == Status::InProgress {
+                self.start(operation);
+            } else {
+                self.by_key.insert(operation.key.clone(), operation);
+            }
+        }
     }
 
     /// The operation that a poll finds.

@@ -9,13 +9,14 @@ use std::ops::Bound;
 
 use azure_types::ResourceId;
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::document::Object;
 use super::kind::{Kind, Reference, Role};
 
 /// Where a resource is in its life (`properties.provisioningState`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum State {
     Creating,
     Updating,
@@ -141,6 +142,24 @@ impl Store {
     pub(crate) fn of_type(&self, resource_type: &str) -> impl Iterator<Item = &Record> {
         let keys = self.by_type.get(resource_type).into_iter().flatten();
         keys.filter_map(|key| self.records.get(key))
+    }
+
+    /// How many resources there have been of each id, by lower-case id.
+    pub(crate) fn incarnations(&self) -> BTreeMap<String, u64> {
+        self.incarnations.iter().map(|(id, count)| (id.clone(), *count)).collect()
+    }
+
+    /// Replaces everything by what was saved.
+    pub(crate) fn restore(&mut self, records: Vec<Record>, incarnations: BTreeMap<String, u64>) {
+        *self = Self::default();
+        for record in records {
+            let (key, incarnation) = (record.id.to_lower(), record.incarnation);
+            self.insert(record);
+            if let Some(record) = self.records.get_mut(&key) {
+                record.incarnation = incarnation;
+            }
+        }
+        self.incarnations = incarnations.into_iter().collect();
     }
 
     /// How many records of a type there are anywhere.

@@ -14,6 +14,7 @@ use super::error::Refusal;
 use super::fault::Faults;
 use super::journal::JournalBook;
 use super::kind::{Expand, Kind, Nested, Provider, Role, Style};
+use super::limits::Limits;
 use super::operation::{Completion, Manner, Operation, Operations, Status};
 use super::seed::Seed;
 use super::store::{Record, State, Store};
@@ -44,11 +45,14 @@ pub(crate) struct World {
     /// Request budgets, changeable while it runs.
     pub(crate) budgets: Option<Budgets>,
     pub(crate) buckets: Buckets,
+    pub(crate) limits: Limits,
     pub(crate) requests: u64,
     /// Raised by everything that changes what a reader would see.
     pub(crate) revision: u64,
     /// Latencies, changeable while it runs.
     pub(crate) latency: super::latency::LatencyProfile,
+    /// The wall-clock time at `origin`.
+    start: Timestamp,
     origin: Option<Instant>,
 }
 
@@ -65,10 +69,12 @@ impl World {
             journal: JournalBook::with_capacity(options.journal_capacity),
             latency: options.latency.clone(),
             budgets: options.budgets.clone(),
+            limits: Limits::new(&providers, options.limits.clone()),
             providers,
             store: Store::default(),
             operations: Operations::default(),
             faults: Faults::of(&options.faults),
+            start: options.start,
             options,
             buckets: Buckets::default(),
             requests: 0,
@@ -84,7 +90,13 @@ impl World {
         let origin = *self.origin.get_or_insert(now);
         let passed =
             jiff::SignedDuration::try_from(now.saturating_duration_since(origin)).unwrap_or_default();
-        self.options.start.checked_add(passed).unwrap_or(Timestamp::MAX)
+        self.start.checked_add(passed).unwrap_or(Timestamp::MAX)
+    }
+
+    /// Sets the simulated wall clock, which goes on from there.
+    pub(crate) fn set_time(&mut self, time: Timestamp) {
+        self.start = time;
+        self.origin = Some(Instant::now());
     }
 
     /// The provider of a namespace.

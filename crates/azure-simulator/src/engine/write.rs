@@ -199,6 +199,8 @@ impl World {
             created: old.map_or(jiff::Timestamp::UNIX_EPOCH, |old| old.created),
             incarnation: 0,
         };
+        self.check_names(&candidate, old)?;
+        self.check_limits(&candidate, old.is_some())?;
         self.check_references(&candidate)?;
         // What is over before it is answered cannot fail later.
         if let (true, Some(Status::Failed(refusal) | Status::Canceled(refusal))) =
@@ -533,21 +535,7 @@ impl World {
             ));
         }
         body.insert("location".into(), location.into());
-        check_tags(body)
-    }
-}
-
-/// Tags are an object of texts; no tags at all are left out.
-pub(crate) fn check_tags(body: &mut Object) -> Result<(), Refusal> {
-    match body.get("tags") {
-        None => Ok(()),
-        Some(Value::Object(tags)) if tags.values().all(Value::is_string) => {
-            if tags.is_empty() {
-                body.remove("tags");
-            }
-            Ok(())
-        }
-        Some(_) => Err(Refusal::bad_content("tags must be an object of texts")),
+        self.check_tags(body)
     }
 }
 

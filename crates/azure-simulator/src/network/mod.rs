@@ -7,6 +7,7 @@ mod budgets;
 mod frontend;
 mod inbound_nat_pool;
 mod inbound_nat_rule;
+mod limits;
 mod load_balancer;
 mod load_balancing_rule;
 mod location_calls;
@@ -58,6 +59,9 @@ pub(crate) fn provider() -> Provider {
         ],
         calls: vec![location_calls::answer],
         policies: &budgets::POLICIES,
+        limits: limits::LIMITS,
+        unlimited: limits::UNLIMITED,
+        names: limits::NAMES,
     }
 }
 

@@ -11,7 +11,7 @@ use crate::engine::kind::{Concurrency, Expand, Kind, Proposal, Style};
 use crate::engine::operation::Completion;
 use crate::engine::store::{Record, State};
 use crate::engine::world::{Course, World};
-use crate::engine::write::{check_tags, normal_location};
+use crate::engine::write::normal_location;
 
 pub(crate) const RESOURCE_TYPE: &str = "Microsoft.Resources/resourceGroups";
 
@@ -45,8 +45,8 @@ impl Kind for ResourceGroups {
         Concurrency::Conflict
     }
 
-    fn write(&self, _world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
-        check_tags(&mut proposal.body)?;
+    fn write(&self, world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+        world.check_tags(&mut proposal.body)?;
         proposal.body.retain(|member, _| matches!(member.as_str(), "location" | "tags" | "managedBy"));
         Ok(Value::Object(proposal.body))
     }
@@ -76,6 +76,9 @@ impl World {
         };
         let id = ResourceId::group(subscription, name);
         let old = self.store.get(&id);
+        if old.is_none() {
+            self.check_group_count(subscription, name, &ResourceGroups)?;
+        }
         if old.is_some_and(|old| old.state == State::Deleting) {
             self.require_writable_group(&id)?;
         }

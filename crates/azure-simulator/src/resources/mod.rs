@@ -11,5 +11,8 @@ pub(crate) fn provider() -> Provider {
         kinds: vec![&group::ResourceGroups],
         calls: Vec::new(),
         policies: &[],
+        limits: &[],
+        unlimited: &[],
+        names: &[],
     }
 }

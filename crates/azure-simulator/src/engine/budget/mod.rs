@@ -10,10 +10,12 @@ mod state;
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
 use self::policy::{Counted, Per, Policy, Refill};
 pub use self::state::{BudgetScope, BudgetState};
+use super::snapshot::distance;
 use crate::options::Budgets;
 
 /// The classes in which ARM counts.
@@ -67,14 +69,14 @@ impl Class {
 }
 
 /// How many tokens a bucket holds, and how they come back.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Figures {
     pub(crate) size: f64,
     pub(crate) refill: Refill,
 }
 
 /// Whose tokens a bucket holds. Ordered, so that a list of all buckets is stable.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Key {
     /// `reads` and the like, or `{namespace}/{policy}`.
     pub(crate) policy: String,
@@ -129,6 +131,19 @@ impl Bucket {
         };
         seconds.ceil().clamp(1.0, 3_600.0) as u32
     }
+}
+
+/// A bucket as it is saved; ages are in nanoseconds.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SavedBucket {
+    key: Key,
+    figures: Figures,
+    tokens: f64,
+    filled_ago: u64,
+    measured: u64,
+    measured_ago: u64,
+    refused: u64,
 }
 
 /// What is left after a request.
@@ -249,6 +264,37 @@ impl Buckets {
                 }
             })
             .collect()
+    }
+
+    pub(crate) fn save(&self, now: Instant) -> Vec<SavedBucket> {
+        self.buckets
+            .iter()
+            .map(|(key, bucket)| SavedBucket {
+                key: key.clone(),
+                figures: bucket.figures,
+                tokens: bucket.tokens,
+                filled_ago: distance(bucket.filled, now),
+                measured: bucket.measured,
+                measured_ago: distance(bucket.since, now),
+                refused: bucket.refused,
+            })
+            .collect()
+    }
+
+    pub(crate) fn restore(&mut self, saved: Vec<SavedBucket>, now: Instant) {
+        let before = |age| now.checked_sub(std::time::Duration::from_nanos(age)).unwrap_or(now);
+        let bucket = |saved: SavedBucket| {
+            let bucket = Bucket {
+                tokens: saved.tokens,
+                filled: before(saved.filled_ago),
+                figures: saved.figures,
+                measured: saved.measured,
+                since: before(saved.measured_ago),
+                refused: saved.refused,
+            };
+            (saved.key, bucket)
+        };
+        self.buckets = saved.into_iter().map(bucket).collect();
     }
 
     pub(crate) fn clear(&mut self) {

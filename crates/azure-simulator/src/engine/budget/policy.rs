@@ -25,7 +25,7 @@ pub(crate) enum Wording {
 }
 
 /// How tokens come back.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Refill {
     /// That many a second.
     Steady(f64),

@@ -170,6 +170,11 @@ impl JournalBook {
         Journal { entries: self.entries.range(from..).cloned().collect(), counts: self.counts.clone() }
     }
 
+    pub(crate) fn restore(&mut self, journal: Journal) {
+        self.entries = journal.entries.into();
+        self.counts = journal.counts;
+    }
+
     pub(crate) fn clear(&mut self) {
         self.entries.clear();
         self.counts = Counts::default();
