@@ -96,6 +96,11 @@ impl Files {
 /// Only this machine can reach the simulators.
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
+/// The tenant in azure.json. Go's identity library asks the public cloud about every authority that it
+/// does not know, except in tenants of this name (`spec/arm-wire.md`, 3.5): with it, controller managers
+/// that are not ours can sign in here, too.
+const TENANT: &str = "adfs";
+
 /// The names that certificates are for.
 const NAMES: [&str; 2] = ["localhost", "127.0.0.1"];
 
@@ -171,7 +176,8 @@ impl HostedCluster {
             control: control.url(),
             files,
         };
-        let azure_json = shape.azure_json(&cluster.resource_manager, &secret);
+        let mut azure_json = shape.azure_json(&cluster.resource_manager, &secret);
+        azure_json["tenantId"] = TENANT.into();
         write(&cluster.files.azure_json, &format!("{azure_json:#}\n"), Reader::Owner)?;
         write(&cluster.files.kubeconfig, &config_text, Reader::Owner)?;
         write(&cluster.files.certificate_authority, authority.certificate_pem(), Reader::Everyone)?;
