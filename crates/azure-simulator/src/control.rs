@@ -10,6 +10,7 @@ use axum::routing::{any, get, post, put};
 use axum::{Json, Router};
 use azure_types::ResourceId;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::azure::{Azure, PowerState};
@@ -36,6 +37,14 @@ pub(crate) fn router() -> Router<Azure> {
         // What is not Resource Manager's stays out of its journal.
         .route("/_cerulean/{*path}", any(|| async { StatusCode::NOT_FOUND }))
         .route("/favicon.ico", any(|| async { StatusCode::NOT_FOUND }))
+}
+
+/// Reads what was sent. Lists are refused, which serde would take for an object's members in order.
+fn read<T: DeserializeOwned>(body: Value) -> Result<T, serde_json::Error> {
+    if body.is_array() {
+        return Err(serde::de::Error::custom("an object is expected, not a list"));
+    }
+    serde_json::from_value(body)
 }
 
 /// `?after=N` leaves out the first N requests; `?format=lines` gives JSON Lines without counts.
@@ -115,7 +124,7 @@ async fn end_operation(State(azure): State<Azure>, Json(mut body): Json<Value>) 
     let Some(key) = key.as_ref().and_then(Value::as_str) else {
         return refused(&Refusal::invalid_parameter("key", "key is missing"));
     };
-    match serde_json::from_value::<OperationEnd>(body) {
+    match read::<OperationEnd>(body) {
         Ok(end) if azure.end_operation(key, &end) => StatusCode::NO_CONTENT.into_response(),
         Ok(_) => refused(&Refusal::new(404, "OperationNotFound", format!("No operation '{key}' runs."))),
         Err(error) => refused(&Refusal::bad_content(error)),
@@ -136,7 +145,7 @@ async fn set_latency(State(azure): State<Azure>, Json(body): Json<Value>) -> Res
                 return refused(&Refusal::invalid_parameter("latency", text));
             }
         },
-        None => serde_json::from_value::<LatencyProfile>(body),
+        None => read(body),
     };
     match profile {
         Ok(latency) => {
@@ -153,7 +162,7 @@ async fn budgets(State(azure): State<Azure>) -> Json<Vec<BudgetState>> {
 
 /// Figures that are left out are Azure's; `null` turns throttling off.
 async fn set_budgets(State(azure): State<Azure>, Json(body): Json<Value>) -> Response {
-    match serde_json::from_value::<Option<Budgets>>(body) {
+    match read::<Option<Budgets>>(body) {
         Ok(Some(budgets)) if budgets.check().is_err() => {
             let name = budgets.check().err().unwrap_or_default();
             refused(&Refusal::invalid_parameter("policies", format!("There is no policy '{name}'.")))

@@ -6,9 +6,9 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use axum::routing::get;
 use bytes::Bytes;
-use http::header::{AUTHORIZATION, HOST, USER_AGENT};
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
-use http_body_util::{BodyExt as _, Limited};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use jiff::Timestamp;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -30,9 +30,6 @@ use crate::engine::world::World;
 use crate::engine::write::Conditions;
 use crate::entra::AuthFailure;
 use crate::serve::Scheme;
-
-/// Largest body that ARM reads.
-const LARGEST_BODY: usize = 4 * 1024 * 1024;
 
 pub(crate) fn router(azure: Azure) -> Router {
     Router::new()
@@ -112,13 +109,11 @@ struct Admitted {
 
 async fn answer(State(azure): State<Azure>, request: Request) -> Response {
     let head = Head::of(&azure, &request);
-    let body = match Limited::new(request.into_body(), LARGEST_BODY).collect().await {
-        Ok(body) => Ok(body.to_bytes()),
-        Err(error) => Err(Refusal::new(
-            413,
-            "RequestEntityTooLarge",
-            format!("The request body cannot be read: {error}."),
-        )),
+    let media = unsupported_media(request.headers());
+    let largest = azure.change(|world| world.limit("resources.requestBytes"));
+    let body = match media {
+        Some(refusal) => Err(refusal),
+        None => read_body(request.into_body(), largest).await,
     };
     let mut admitted = azure.change(|world| admit(&azure, world, &head, body.as_ref()));
     let action = admitted.struck.as_ref().map(|struck| struck.action.clone());
@@ -176,6 +171,37 @@ async fn answer(State(azure): State<Azure>, request: Request) -> Response {
         azure.wake_at(due);
     }
     if drop_answer { lost() } else { response }
+}
+
+/// ARM reads JSON only. Who names no type is believed to send it.
+fn unsupported_media(headers: &HeaderMap) -> Option<Refusal> {
+    let given = headers.get(CONTENT_TYPE)?;
+    let text = String::from_utf8_lossy(given.as_bytes());
+    let media = text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let json =
+        media.is_empty() || media == "application/json" || media == "text/json" || media.ends_with("+json");
+    (!json).then(|| {
+        let text = format!(
+            "The content media type '{media}' is not supported. Only 'application/json' is supported."
+        );
+        Refusal::new(415, "UnsupportedMediaType", text)
+    })
+}
+
+async fn read_body(body: Body, largest: u64) -> Result<Bytes, Refusal> {
+    let limit = usize::try_from(largest).unwrap_or(usize::MAX);
+    match Limited::new(body, limit).collect().await {
+        Ok(body) => Ok(body.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => {
+            let text = match largest % (1024 * 1024) {
+                0 => format!("{} MB", largest / (1024 * 1024)),
+                _ => format!("{largest} bytes"),
+            };
+            let text = format!("The request content size exceeds the maximum size of {text}.");
+            Err(Refusal::new(413, "RequestContentTooLarge", text))
+        }
+        Err(error) => Err(Refusal::bad_content(error)),
+    }
 }
 
 /// Numbers a request, finds out what it is about and decides whether it may go on.

@@ -97,33 +97,24 @@ pub(super) static UNLIMITED: &[&str] = &[
 
 fn too_many(excess: &Excess<'_>) -> Refusal {
     let Excess { called, most, .. } = excess;
-    // networkInterfaces gives NetworkInterfaceCountLimitReached.
-    let noun: String = called
-        .trim_end_matches('s')
-        .split(' ')
-        .map(|word| {
-            word.chars().take(1).flat_map(char::to_uppercase).chain(word.chars().skip(1)).collect::<String>()
-        })
-        .collect();
-    Refusal::network(
-        400,
-        format!("{noun}CountLimitReached"),
-        format!("Cannot create more than {most} {called} for this subscription in this region."),
-    )
+    let message = format!("Cannot create more than {most} {called} for this subscription in this region.");
+    Refusal::network(400, code(called), message)
 }
 
 fn too_many_items(excess: &Excess<'_>) -> Refusal {
     let Excess { id, called, most, wanted, .. } = excess;
-    let noun: String = called.trim_end_matches('s').split(' ').collect();
-    Refusal::network(
-        400,
-        format!(
-            "{}{}CountLimitReached",
-            noun.chars().take(1).flat_map(char::to_uppercase).collect::<String>(),
-            noun.chars().skip(1).collect::<String>()
-        ),
-        format!("Resource {id} has {wanted} {called}; it cannot have more than {most}."),
-    )
+    let message = format!("Resource {id} has {wanted} {called}; it cannot have more than {most}.");
+    Refusal::network(400, code(called), message)
+}
+
+/// `network interfaces` gives `NetworkInterfaceCountLimitReached`.
+fn code(called: &str) -> String {
+    let capital = |word: &str| -> String {
+        let mut letters = word.chars();
+        letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect()
+    };
+    let noun: String = called.trim_end_matches('s').split(' ').map(capital).collect();
+    format!("{noun}CountLimitReached")
 }
 
 pub(super) static NAMES: &[NameRule] = &[

@@ -1,0 +1,191 @@
+//! Azure's limits: each is in force, each can be overridden, and each has Azure's error.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use azure_simulator::Options;
+use common::{Client, compute_id, group_path, network_id, public_ip, scale_set};
+use serde_json::{Value, json};
+
+fn options(limits: &[(&str, u64)]) -> Options {
+    let limits = limits.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
+    Options { limits, ..Options::default() }
+}
+
+fn located() -> Value {
+    json!({ "location": "eastus", "properties": {} })
+}
+
+fn virtual_network(subnets: usize, servers: usize) -> Value {
+    let subnet =
+        |n| json!({ "name": format!("s{n}"), "properties": { "addressPrefix": format!("10.0.{n}.0/24") } });
+    let subnets: Vec<Value> = (0..subnets).map(subnet).collect();
+    let servers: Vec<String> = (0..servers).map(|n| format!("10.0.0.{}", n + 10)).collect();
+    json!({ "location": "eastus", "properties": {
+        "addressSpace": { "addressPrefixes": ["10.0.0.0/8"] }, "subnets": subnets, "dhcpOptions": { "dnsServers": servers },
+    }})
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_region_holds_so_many_resources_of_a_type() {
+    let client = Client::with_group(options(&[
+        ("network.routeTablesPerRegion", 2),
+        ("compute.scaleSetsPerRegion", 1),
+    ]))
+    .await;
+    let table = |name: &str| network_id(&format!("routeTables/{name}"));
+    for name in ["a", "b"] {
+        client.create(&table(name), located()).await;
+    }
+    let refused = client.put(&table("c"), located()).await.refused(400, "RouteTableCountLimitReached");
+    assert_eq!(
+        refused.body["error"]["message"],
+        "Cannot create more than 2 route tables for this subscription in this region."
+    );
+    // What is there may be written, another region has its own, and room comes back.
+    client.put(&table("a"), located()).await.expect(200);
+    client.put(&table("far"), json!({ "location": "westeurope", "properties": {} })).await.expect(201);
+    client.delete(&table("a")).await.expect(202);
+    client.put(&table("c"), located()).await.expect(201);
+
+    let subnet = client.network("10.1.0.0/16").await;
+    client.put(&compute_id("virtualMachineScaleSets/a"), scale_set(0, &subnet, &[])).await.expect(201);
+    let refused = client.put(&compute_id("virtualMachineScaleSets/b"), scale_set(0, &subnet, &[])).await;
+    let refused = refused.refused(409, "QuotaExceeded");
+    let message = refused.message();
+    assert!(message.contains("Location: eastus, Current Limit: 1, Current Usage: 1"), "{message}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_document_holds_so_many_items() {
+    let client = Client::with_group(options(&[
+        ("network.subnetsPerVirtualNetwork", 3),
+        ("network.dnsServersPerVirtualNetwork", 2),
+    ]))
+    .await;
+    let id = network_id("virtualNetworks/vn");
+    client.create(&id, virtual_network(3, 2)).await;
+    client.put(&id, virtual_network(4, 2)).await.refused(400, "SubnetCountLimitReached");
+    client.put(&id, virtual_network(3, 3)).await.refused(400, "DNSServerCountLimitReached");
+    let subnet = json!({ "properties": { "addressPrefix": "10.9.0.0/24" } });
+    client.put(&id.child("subnets", "more"), subnet).await.refused(400, "SubnetCountLimitReached");
+}
+
+#[tokio::test(start_paused = true)]
+async fn groups_hold_so_many_resources_and_subscriptions_so_many_groups() {
+    let client = Client::with_group(options(&[
+        ("resources.perGroupAndType", 1),
+        ("resources.groupsPerSubscription", 2),
+    ]))
+    .await;
+    client.create(&network_id("routeTables/a"), located()).await;
+    let refused =
+        client.put(&network_id("routeTables/b"), located()).await.refused(409, "ResourceQuotaExceeded");
+    assert!(
+        refused
+            .message()
+            .contains("'1' resources of type 'Microsoft.Network/routeTables' per resource group")
+    );
+    // Azure exempts public addresses, among others.
+    client.public_ip("a").await;
+    client.public_ip("b").await;
+    let group = async |name: &str| {
+        let path =
+            format!("/subscriptions/{}/resourceGroups/{name}?api-version=2021-04-01", common::SUBSCRIPTION);
+        client.send("PUT", &path, Some(json!({ "location": "eastus" })), &[]).await
+    };
+    group("second").await.expect(201);
+    group("second").await.expect(200);
+    group("third").await.refused(409, "ResourceGroupQuotaExceeded");
+}
+
+#[tokio::test(start_paused = true)]
+async fn tags_are_bounded() {
+    let client = Client::with_group(Options::default()).await;
+    let many: BTreeMap<String, &str> = (0..51).map(|n| (format!("t{n}"), "x")).collect();
+    let (long_name, long_value) = ("n".repeat(513), "v".repeat(257));
+    for (tags, expected) in [
+        (json!(many), Some("TooManyTags")),
+        (json!({ long_name.as_str(): "x" }), Some("InvalidTagNameLength")),
+        (json!({ "a": long_value }), Some("InvalidTagValueLength")),
+        (json!({ "a/b": "x" }), Some("InvalidTagNameCharacters")),
+        (json!({ "hidden-link:/subscriptions/x": "Resource" }), None),
+        (json!({ "n".repeat(512): "v".repeat(256) }), None),
+    ] {
+        let mut body = public_ip();
+        body["tags"] = tags.clone();
+        let reply = client.put(&network_id("publicIPAddresses/a"), body).await;
+        match expected {
+            Some(code) => drop(reply.refused(400, code)),
+            None => assert!(reply.status < 300, "{}", reply.body),
+        }
+        let path = format!("{}?api-version=2021-04-01", group_path());
+        let reply = client.send("PUT", &path, Some(json!({ "location": "eastus", "tags": tags })), &[]).await;
+        assert_eq!(reply.code(), expected.unwrap_or_default());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn names_follow_the_rules_of_their_types() {
+    let client = Client::with_group(Options::default()).await;
+    let long = |n: usize| "n".repeat(n);
+    for (kind, name, good) in [
+        ("routeTables", long(80), true),
+        ("routeTables", long(81), false),
+        ("routeTables", "-a".into(), false),
+        ("routeTables", "_a".into(), false),
+        ("routeTables", "a_".into(), true),
+        ("routeTables", "a.".into(), false),
+        ("routeTables", "a,b".into(), false),
+        ("virtualNetworks", long(64), true),
+        ("virtualNetworks", long(65), false),
+    ] {
+        let body = if kind == "virtualNetworks" { virtual_network(0, 0) } else { located() };
+        let reply = client.put(&network_id(&format!("{kind}/{name}")), body).await;
+        match good {
+            true => drop(reply.expect(201)),
+            false => drop(reply.refused(400, "InvalidResourceName")),
+        }
+    }
+    let subnet = client.network("10.1.0.0/16").await;
+    let child = subnet.parent().unwrap().child("subnets", "a,b");
+    client
+        .put(&child, json!({ "properties": { "addressPrefix": "10.2.0.0/24" } }))
+        .await
+        .refused(400, "InvalidResourceName");
+    for name in ["_set", "set-", &long(65)] {
+        let reply = client
+            .put(&compute_id(&format!("virtualMachineScaleSets/{name}")), scale_set(0, &subnet, &[]))
+            .await;
+        assert_eq!(reply.refused(400, "InvalidParameter").body["error"]["target"], "vmScaleSetName");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn limits_are_read_and_changed_while_it_runs() {
+    let client = Client::with_group(Options::default()).await;
+    let headers = [("content-type", "application/json")];
+    let all = client.send("GET", "/_cerulean/limits", None, &[]).await.expect(200).body;
+    for (name, value) in [
+        ("network.subnetsPerVirtualNetwork", 3_000),
+        ("network.securityRulesPerGroup", 1_000),
+        ("network.rulesPerLoadBalancer", 1_500),
+        ("compute.virtualMachinesPerRegion", 25_000),
+        ("resources.groupsPerSubscription", 980),
+    ] {
+        assert_eq!(all[name], value, "{name}");
+    }
+    let change = async |body: Value| client.send("PUT", "/_cerulean/limits", Some(body), &headers).await;
+    change(json!({ "resources.requestBytes": 300 })).await.expect(204);
+    let mut body = public_ip();
+    body["tags"] = json!({ "a": "x".repeat(250) });
+    client.put(&network_id("publicIPAddresses/a"), body).await.refused(413, "RequestContentTooLarge");
+    change(json!({ "network.unheardOf": 1 })).await.refused(400, "InvalidParameter");
+    let unknown =
+        Options { limits: BTreeMap::from([("network.unheardOf".to_owned(), 1)]), ..Options::default() };
+    assert_eq!(unknown.check(), Err("network.unheardOf".to_owned()));
+    assert_eq!(options(&[("network.routesPerTable", 5)]).check(), Ok(()));
+}
