@@ -15,6 +15,7 @@ use crate::engine::answer::Resolved;
 use crate::engine::budget::BudgetState;
 use crate::engine::error::Refusal;
 use crate::engine::fault::Fault;
+use crate::engine::history::Consistency;
 use crate::engine::journal::Journal;
 use crate::engine::latency::LatencyProfile;
 use crate::engine::operation::{OperationEnd, OperationState};
@@ -250,6 +251,16 @@ impl Azure {
     /// stalled, and for cancelling others.
     pub fn end_operation(&self, key: &str, end: &OperationEnd) -> bool {
         self.change(|world| world.end(key, end.status()))
+    }
+
+    /// How far reads lag behind writes.
+    pub fn consistency(&self) -> Consistency {
+        self.inner.world.lock().consistency
+    }
+
+    /// Chooses how far reads lag behind writes from now on.
+    pub fn set_consistency(&self, consistency: Consistency) {
+        self.inner.world.lock().set_consistency(consistency);
     }
 
     /// The latencies in force.

@@ -6,7 +6,7 @@ use axum::extract::{DefaultBodyLimit, Query, State};
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse as _, Response};
-use axum::routing::{any, get, post, put};
+use axum::routing::{any, get, post};
 use axum::{Json, Router};
 use azure_types::ResourceId;
 use serde::Deserialize;
@@ -17,6 +17,7 @@ use crate::azure::{Azure, PowerState};
 use crate::engine::budget::BudgetState;
 use crate::engine::error::Refusal;
 use crate::engine::fault::Fault;
+use crate::engine::history::Consistency;
 use crate::engine::latency::LatencyProfile;
 use crate::engine::operation::{OperationEnd, OperationState};
 use crate::options::Budgets;
@@ -26,6 +27,7 @@ pub(crate) fn router() -> Router<Azure> {
         .route("/_cerulean/journal", get(journal).delete(clear_journal))
         .route("/_cerulean/faults", get(faults).post(inject).delete(clear_faults))
         .route("/_cerulean/budgets", get(budgets).put(set_budgets))
+        .route("/_cerulean/consistency", get(consistency).put(set_consistency))
         .route("/_cerulean/limits", get(limits).put(set_limits))
         .route("/_cerulean/latency", get(latency).put(set_latency))
         .route("/_cerulean/operations", get(operations).post(end_operation))
@@ -91,6 +93,20 @@ async fn inject(State(azure): State<Azure>, Json(body): Json<Value>) -> Response
 async fn clear_faults(State(azure): State<Azure>) -> StatusCode {
     azure.clear_faults();
     StatusCode::NO_CONTENT
+}
+
+async fn consistency(State(azure): State<Azure>) -> Json<Consistency> {
+    Json(azure.consistency())
+}
+
+async fn set_consistency(State(azure): State<Azure>, Json(body): Json<Value>) -> Response {
+    match read(body) {
+        Ok(consistency) => {
+            azure.set_consistency(consistency);
+            StatusCode::NO_CONTENT.into_response()
+        }
+        Err(error) => refused(&Refusal::bad_content(error)),
+    }
 }
 
 async fn limits(State(azure): State<Azure>) -> Json<BTreeMap<String, u64>> {

@@ -33,6 +33,7 @@ pub use engine::budget::policy::PolicyFigures;
 pub use engine::budget::{BudgetScope, BudgetState};
 pub use engine::error::{Detail, Refusal};
 pub use engine::fault::{Fault, FaultAction};
+pub use engine::history::Consistency;
 pub use engine::journal::{Counts, Journal, JournalEntry, RequestKind};
 pub use engine::latency::{LatencyProfile, LatencyRule};
 pub use engine::operation::{OperationEnd, OperationState, OperationUrls, RetryAfterStyle};

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::budget::policy::PolicyFigures;
 use crate::engine::fault::Fault;
+use crate::engine::history::Consistency;
 use crate::engine::latency::LatencyProfile;
 use crate::engine::operation::RetryAfterStyle;
 
@@ -31,6 +32,8 @@ pub struct Options {
     pub latency: LatencyProfile,
     /// How answers say when to ask again.
     pub retry_after: RetryAfterStyle,
+    /// How far reads lag behind writes.
+    pub consistency: Consistency,
     /// Faults that are in force from the start.
     pub faults: Vec<Fault>,
     /// Request budgets of ARM and of the providers (`spec/arm-wire.md`, 8.3). `None` turns throttling
@@ -92,6 +95,7 @@ impl Default for Options {
             zones: vec!["1".into(), "2".into(), "3".into()],
             latency: LatencyProfile::instant(),
             retry_after: RetryAfterStyle::Seconds,
+            consistency: Consistency::default(),
             faults: Vec::new(),
             budgets: Some(Budgets::default()),
             limits: std::collections::BTreeMap::new(),

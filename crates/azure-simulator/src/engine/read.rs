@@ -32,7 +32,7 @@ impl World {
         if resolved.list {
             return self.list(resolved, query, expand);
         }
-        let record = self.require(resolved)?;
+        let record = self.seen(resolved)?;
         if resolved.below.is_empty() {
             let etag = Some(self.etag(record));
             return Ok(Answer { etag, ..Answer::ok(self.present(record, expand)) });
@@ -62,6 +62,15 @@ impl World {
         }
     }
 
+    /// The record that was resolved, as this read sees it.
+    fn seen(&self, resolved: &Resolved) -> Result<&Record, Refusal> {
+        let Some(moment) = self.seen_at(&resolved.id, false) else { return self.require(resolved) };
+        match self.store.as_of(&resolved.id, moment) {
+            Some(record) => Ok(record),
+            None => Err(self.require(resolved).err().unwrap_or_else(|| self.not_found(&resolved.id))),
+        }
+    }
+
     fn list(
         &self,
         resolved: &Resolved,
@@ -73,7 +82,11 @@ impl World {
         if of_resource && self.store.get(&resolved.id).is_none() {
             return Err(self.not_found(&resolved.id));
         }
-        let mut records = self.store.of_kind(resolved.kind.resource_type(), &resolved.id);
+        let resource_type = resolved.kind.resource_type();
+        let mut records = match self.seen_at(&resolved.id, true) {
+            None => self.store.of_kind(resource_type, &resolved.id),
+            Some(moment) => self.store.of_kind_as_of(resource_type, &resolved.id, moment),
+        };
         let listing = Listing { scope: &resolved.id, expand, query };
         let size = resolved.kind.page_size(&self.options, &listing);
         records.sort_by_cached_key(|record| order_of_id(&record.id));

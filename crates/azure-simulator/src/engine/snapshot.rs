@@ -14,6 +14,7 @@ use tokio::time::Instant;
 
 use super::budget::SavedBucket;
 use super::fault::Declared;
+use super::history::Consistency;
 use super::journal::Journal;
 use super::latency::LatencyProfile;
 use super::operation::{Completion, Manner, Operation, Status};
@@ -52,6 +53,8 @@ struct Snapshot {
     latency: LatencyProfile,
     budgets: Option<Budgets>,
     limits: BTreeMap<String, u64>,
+    #[serde(default)]
+    consistency: Consistency,
     resources: Vec<SavedRecord>,
     incarnations: BTreeMap<String, u64>,
     operations: Vec<SavedOperation>,
@@ -149,6 +152,7 @@ impl World {
             latency: self.latency.clone(),
             budgets: self.budgets.clone(),
             limits: self.limits.overrides(),
+            consistency: self.consistency,
             resources: resources.collect(),
             incarnations,
             operations: operations.collect(),
@@ -221,6 +225,7 @@ impl World {
         self.revision = saved.revision.max(self.revision) + 1;
         self.latency = saved.latency;
         self.budgets = saved.budgets;
+        self.set_consistency(saved.consistency);
         // A limit that this program does not know cannot be kept.
         let mut limits = saved.limits;
         limits.retain(|name, _| self.limits.all().contains_key(name));

@@ -11,8 +11,10 @@ use azure_types::ResourceId;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::document::Object;
+use super::history::History;
 use super::kind::{Kind, Reference, Role};
 
 /// Where a resource is in its life (`properties.provisioningState`).
@@ -38,6 +40,7 @@ impl State {
 }
 
 /// One stored resource.
+#[derive(Clone)]
 pub(crate) struct Record {
     pub(crate) id: ResourceId,
     pub(crate) kind: &'static dyn Kind,
@@ -77,6 +80,8 @@ pub(crate) struct Store {
     public_of: HashMap<String, IpAddr>,
     /// How many resources there have been of each id.
     incarnations: HashMap<String, u64>,
+    /// What resources were like a short while ago.
+    pub(crate) history: History,
 }
 
 impl Store {
@@ -85,7 +90,32 @@ impl Store {
     }
 
     pub(crate) fn get_mut(&mut self, id: &ResourceId) -> Option<&mut Record> {
-        self.records.get_mut(&id.to_lower())
+        let key = id.to_lower();
+        self.history.remember(&key, self.records.get(&key));
+        self.records.get_mut(&key)
+    }
+
+    /// A record as it was at a moment.
+    pub(crate) fn as_of(&self, id: &ResourceId, moment: Instant) -> Option<&Record> {
+        self.at(&id.to_lower(), moment)
+    }
+
+    fn at(&self, key: &str, moment: Instant) -> Option<&Record> {
+        self.history.at(key, moment).unwrap_or_else(|| self.records.get(key))
+    }
+
+    /// The records of a type whose id begins with `scope/`, as they were at a moment.
+    pub(crate) fn of_kind_as_of(
+        &self,
+        resource_type: &str,
+        scope: &ResourceId,
+        moment: Instant,
+    ) -> Vec<&Record> {
+        let prefix = scope.to_lower() + "/";
+        let mut keys: BTreeSet<String> = self.history.below(&prefix).cloned().collect();
+        keys.extend(self.of_kind(resource_type, scope).into_iter().map(|record| record.id.to_lower()));
+        let is = |record: &&Record| record.kind.resource_type().eq_ignore_ascii_case(resource_type);
+        keys.iter().filter_map(|key| self.at(key, moment)).filter(is).collect()
     }
 
     /// The incarnation that an id is in, or will be in when it is created next.
@@ -151,7 +181,9 @@ impl Store {
 
     /// Replaces everything by what was saved.
     pub(crate) fn restore(&mut self, records: Vec<Record>, incarnations: BTreeMap<String, u64>) {
-        *self = Self::default();
+        // Reads that lag see what was here before.
+        let history = std::mem::take(&mut self.history);
+        *self = Self { history, ..Self::default() };
         for record in records {
             let (key, incarnation) = (record.id.to_lower(), record.incarnation);
             self.insert(record);
@@ -170,6 +202,7 @@ impl Store {
     /// Stores a record. Returns the targets outside the record whose referrers changed.
     pub(crate) fn insert(&mut self, mut record: Record) -> Vec<ResourceId> {
         let key = record.id.to_lower();
+        self.history.remember(&key, self.records.get(&key));
         let incarnation = self.incarnations.entry(key.clone()).or_default();
         if !self.records.contains_key(&key) {
             *incarnation += 1;
@@ -196,6 +229,7 @@ impl Store {
     /// Removes a record. Returns it and the targets whose referrers changed.
     pub(crate) fn remove(&mut self, id: &ResourceId) -> Option<(Record, Vec<ResourceId>)> {
         let key = id.to_lower();
+        self.history.remember(&key, self.records.get(&key));
         let record = self.records.remove(&key)?;
         if let Some(keys) = self.by_type.get_mut(record.kind.resource_type()) {
             keys.remove(&key);

@@ -12,6 +12,7 @@ use super::budget::Buckets;
 use super::document::{Object, items, name};
 use super::error::Refusal;
 use super::fault::Faults;
+use super::history::Consistency;
 use super::journal::JournalBook;
 use super::kind::{Expand, Kind, Nested, Provider, Role, Style};
 use super::limits::Limits;
@@ -46,6 +47,8 @@ pub(crate) struct World {
     pub(crate) budgets: Option<Budgets>,
     pub(crate) buckets: Buckets,
     pub(crate) limits: Limits,
+    /// How far reads lag, changeable while it runs.
+    pub(crate) consistency: Consistency,
     pub(crate) requests: u64,
     /// Raised by everything that changes what a reader would see.
     pub(crate) revision: u64,
@@ -64,11 +67,13 @@ pub(crate) struct Started {
 
 impl World {
     pub(crate) fn new(options: Arc<Options>, providers: Vec<Provider>) -> Self {
-        Self {
+        let consistency = options.consistency;
+        let mut world = Self {
             seed: Seed(options.seed),
             journal: JournalBook::with_capacity(options.journal_capacity),
             latency: options.latency.clone(),
             budgets: options.budgets.clone(),
+            consistency,
             limits: Limits::new(&providers, options.limits.clone()),
             providers,
             store: Store::default(),
@@ -80,7 +85,9 @@ impl World {
             requests: 0,
             revision: 0,
             origin: None,
-        }
+        };
+        world.set_consistency(consistency);
+        world
     }
 
     /// The simulated wall-clock time.
