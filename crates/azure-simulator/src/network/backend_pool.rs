@@ -366,14 +366,35 @@ pub(super) fn names(pools: &[Value]) -> HashSet<String> {
     pools.iter().filter_map(|pool| text(pool, "name")).map(str::to_ascii_lowercase).collect()
 }
 
-/// Refuses memberships by network interface that cannot be: in a pool that holds addresses itself, in
-/// balancers of different skus, or behind two balancers of one kind (public or internal).
+/// How many rules lead to a pool; `properties` are its balancer's.
+pub(super) fn rules_of(pool: &ResourceId, properties: &Value) -> u64 {
+    let rules = items(properties, "loadBalancingRules").iter().chain(items(properties, "inboundNatRules"));
+    rules
+        .filter(|rule| stored_reference(rule, "properties/backendAddressPool/id").as_ref() == Some(pool))
+        .count() as u64
+}
+
+/// What an interface behind too many rules gets.
+pub(super) fn too_many_rules(member: &ResourceId, most: u64) -> Refusal {
+    Refusal::network(
+        400,
+        "LoadBalancerRuleCountLimitReachedForNic",
+        format!(
+            "IP configuration {member} cannot be behind more than {most} load balancing and inbound NAT rules."
+        ),
+    )
+}
+
+/// Refuses memberships by network interface that cannot be: in a pool that holds addresses itself, behind
+/// two balancers of one kind (public or internal), or behind too many rules. `pools` are all pools of
+/// one network interface.
 pub(crate) fn check_memberships(
     world: &World,
     member: &ResourceId,
     pools: &[ResourceId],
 ) -> Result<(), Refusal> {
     let mut behind: Vec<(ResourceId, bool)> = Vec::new();
+    let mut rules = 0;
     for pool in pools {
         // An absent balancer or pool is told by the check of references.
         let Some(balancer) = world.store.holder(pool).filter(|holder| holder.id != *pool) else { continue };
@@ -385,6 +406,11 @@ pub(crate) fn check_memberships(
                     "IP configuration {member} cannot join backend address pool {pool}, which holds IP addresses."
                 ),
             ));
+        }
+        rules += balancer.body.get("properties").map_or(0, |properties| rules_of(pool, properties));
+        let most = world.limit("network.rulesPerInterface");
+        if rules > most {
+            return Err(too_many_rules(member, most));
         }
         let frontends = items(&balancer.body, "properties/frontendIPConfigurations");
         let internal = frontends.iter().any(|frontend| super::frontend::is_internal(frontend));

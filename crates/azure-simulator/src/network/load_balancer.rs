@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use azure_types::ResourceId;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::backend_pool::{names, scale_set_using};
 use super::{
@@ -123,7 +123,6 @@ impl Kind for LoadBalancers {
         let global = text(&Value::Object(proposal.body.clone()), "sku/tier") == Some("Global");
         let balancer = Balancer { world, id, sku: &sku, global };
         check_sku(&balancer, &proposal)?;
-        check_count(&balancer, &proposal)?;
         let mut properties = take_properties(&mut proposal.body);
         let mut known = vec!["provisioningState", "resourceGuid", "scope"];
         known.extend(COLLECTIONS.map(|nested| nested.collection));
@@ -174,6 +173,7 @@ impl Kind for LoadBalancers {
         }
         let properties = Value::Object(properties);
         check_counts(&balancer, &properties)?;
+        check_rules_per_interface(&balancer, &properties)?;
         frontend::check_together(&balancer, items(&properties, "frontendIPConfigurations"))?;
         rule_conflict::check(&balancer, &properties)?;
         outbound_rule::check(&balancer, &properties)?;
@@ -220,6 +220,24 @@ impl Kind for LoadBalancers {
         });
         for member in members {
             world.release(&member);
+        }
+    }
+
+    fn view(&self, world: &World, record: &Record, below: &[&str]) -> Option<Result<Value, Refusal>> {
+        match below {
+            [word] if word.eq_ignore_ascii_case("networkInterfaces") => {
+                let mut interfaces: Vec<ResourceId> = items(&record.body, "properties/backendAddressPools")
+                    .iter()
+                    .map(|pool| record.id.child("backendAddressPools", name(pool)))
+                    .flat_map(|pool| backend_pool::members(world, &pool).cloned().collect::<Vec<_>>())
+                    .filter_map(|member| member.parent())
+                    .collect();
+                interfaces.sort();
+                interfaces.dedup();
+                let shown: Vec<Value> = interfaces.iter().filter_map(|id| world.document(id)).collect();
+                Some(Ok(json!({ "value": shown })))
+            }
+            _ => None,
         }
     }
 
@@ -340,18 +358,6 @@ fn check_sku(balancer: &Balancer<'_>, proposal: &Proposal<'_>) -> Result<(), Ref
     Ok(())
 }
 
-fn check_count(balancer: &Balancer<'_>, proposal: &Proposal<'_>) -> Result<(), Refusal> {
-    let most = balancer.world.limit("network.loadBalancersPerRegion");
-    if proposal.old.is_none() && super::count_in_region(balancer.world, RESOURCE_TYPE, proposal) >= most {
-        return Err(Refusal::network(
-            400,
-            "LoadBalancerCountLimitReached",
-            format!("Cannot create more than {most} load balancers for this subscription in this region."),
-        ));
-    }
-    Ok(())
-}
-
 /// Limits of what one balancer may have, and what needs a frontend at all.
 fn check_counts(balancer: &Balancer<'_>, properties: &Value) -> Result<(), Refusal> {
     let count = |collection: &str| items(properties, collection).len() as u64;
@@ -405,6 +411,20 @@ fn check_counts(balancer: &Balancer<'_>, properties: &Value) -> Result<(), Refus
                 ),
             ));
         }
+    }
+    Ok(())
+}
+
+/// The rules of a pool are rules of each network interface in it.
+fn check_rules_per_interface(balancer: &Balancer<'_>, properties: &Value) -> Result<(), Refusal> {
+    let most = balancer.world.limit("network.rulesPerInterface");
+    for pool in items(properties, "backendAddressPools") {
+        let id = balancer.child_named("backendAddressPools", name(pool));
+        let count = backend_pool::rules_of(&id, properties);
+        let Some(member) = backend_pool::members(balancer.world, &id).next().filter(|_| count > most) else {
+            continue;
+        };
+        return Err(backend_pool::too_many_rules(member, most));
     }
     Ok(())
 }

@@ -5,8 +5,7 @@ use serde_json::{Value, json};
 use azure_types::ResourceId;
 
 use super::{
-    API_VERSIONS, bounded, check_zones, count_in_region, frontend, load_balancer, public_ip,
-    public_ip_prefix, resource_guid,
+    API_VERSIONS, bounded, check_zones, frontend, load_balancer, public_ip, public_ip_prefix, resource_guid,
 };
 use crate::engine::document::{
     Object, items, known_members, reference, references, stored_reference, strip, take_properties, text,
@@ -100,14 +99,6 @@ impl Kind for NatGateways {
                 400,
                 "NatGatewayPublicIpAddressCountLimitReached",
                 format!("NAT gateway {id} cannot have more than {most} public IP addresses."),
-            ));
-        }
-        let most = world.limit("network.natGatewaysPerRegion");
-        if proposal.old.is_none() && count_in_region(world, RESOURCE_TYPE, &proposal) >= most {
-            return Err(Refusal::network(
-                400,
-                "NatGatewayCountLimitReached",
-                format!("Cannot create more than {most} NAT gateways for this subscription in this region."),
             ));
         }
         let mut body = proposal.body;

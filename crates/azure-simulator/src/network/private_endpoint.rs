@@ -5,7 +5,7 @@ use azure_types::ResourceId;
 use serde_json::{Value, json};
 
 use super::address_allocation::check_room;
-use super::private_endpoint_connection::{AUTOMATIC, MANUAL, state, writable};
+use super::private_endpoint_connection::{AUTOMATIC, MANUAL, of_service, state, writable};
 use super::private_link_interface::{self, Wanted};
 use super::private_link_service::{self, approves, visible};
 use super::{API_VERSIONS, private_link_target, resource_guid, take_children};
@@ -15,7 +15,7 @@ use crate::engine::document::{
 use crate::engine::error::Refusal;
 use crate::engine::kind::{Concurrency, Expand, Kind, Nested, Proposal, Reference, Role, Style};
 use crate::engine::store::{Record, State};
-use crate::engine::world::World;
+use crate::engine::world::{World, is_of};
 
 const MEMBERS: [&str; 12] = [
     "applicationSecurityGroups",
@@ -98,6 +98,9 @@ impl Kind for PrivateEndpoints {
             ));
         }
         addresses(world, &proposal, &subnet, &mut properties)?;
+        if proposal.old.is_none() {
+            check_limits(world, id, &subnet, targets.first())?;
+        }
         let mut body = proposal.body;
         body.insert("properties".into(), Value::Object(properties));
         Ok(Value::Object(body))
@@ -254,6 +257,40 @@ fn subnet(world: &World, proposal: &Proposal<'_>, properties: &mut Object) -> Re
         )),
         _ => Ok(subnet),
     }
+}
+
+/// How many endpoints a virtual network and a service may have.
+fn check_limits(
+    world: &World,
+    id: &ResourceId,
+    subnet: &ResourceId,
+    service: Option<&ResourceId>,
+) -> Result<(), Refusal> {
+    let here = |id: &ResourceId| {
+        world.store.referrers(id).filter(|user| is_of(&user.from, "/privateendpoints/")).count() as u64
+    };
+    let network = world.store.holder(subnet);
+    let subnets = network.map_or(&[][..], |network| items(&network.body, "properties/subnets"));
+    let behind: u64 = network.map_or(0, |network| {
+        subnets.iter().map(|subnet| here(&network.id.child("subnets", name(subnet)))).sum()
+    });
+    let connected = service.map_or(0, |service| of_service(world, service).len() as u64);
+    for (count, limit, what) in [
+        (behind, "network.privateEndpointsPerVirtualNetwork", "virtual network"),
+        (connected, "network.privateEndpointsPerPrivateLinkService", "private link service"),
+    ] {
+        let most = world.limit(limit);
+        if count >= most {
+            return Err(Refusal::network(
+                400,
+                "PrivateEndpointCountLimitReached",
+                format!(
+                    "Private endpoint {id} cannot be created: a {what} cannot have more than {most} of them."
+                ),
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// The name of the interface may be chosen, once, and must be free.
