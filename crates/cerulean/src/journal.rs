@@ -10,7 +10,7 @@ use azure_simulator::journal::diff;
 use clap::{Args, Subcommand};
 
 use crate::screen::Screen;
-use crate::{http_client, runtime};
+use crate::{TWO_THREADS, http_client, runtime};
 
 /// What to do with journals.
 #[derive(Debug, Subcommand)]
@@ -96,7 +96,8 @@ fn read(source: &str) -> anyhow::Result<Journal> {
 
 fn fetch(simulator: &str) -> anyhow::Result<String> {
     let url = format!("{}/_cerulean/journal?format=lines", simulator.trim_end_matches('/'));
-    let (status, body) = runtime()?.block_on(http_client::get(&url)).with_context(|| url.clone())?;
+    let (status, body) =
+        runtime(TWO_THREADS)?.block_on(http_client::get(&url)).with_context(|| url.clone())?;
     if status != 200 {
         bail!("{url} answers {status}: is this the plain HTTP of a simulated Azure?");
     }

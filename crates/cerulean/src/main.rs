@@ -63,7 +63,14 @@ fn ended(screen: Screen, done: anyhow::Result<ExitCode>) -> ExitCode {
     }
 }
 
-/// The runtime of every command: two threads, so that a busy simulator does not hold up its clients.
-fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
-    Ok(tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?)
+/// So that a busy simulator does not hold up its clients.
+const TWO_THREADS: usize = 2;
+
+/// A runtime of that many threads; with one, everything runs on the thread that calls.
+fn runtime(threads: usize) -> anyhow::Result<tokio::runtime::Runtime> {
+    let mut builder = match threads {
+        0 | 1 => tokio::runtime::Builder::new_current_thread(),
+        _ => tokio::runtime::Builder::new_multi_thread(),
+    };
+    Ok(builder.worker_threads(threads.max(1)).enable_all().build()?)
 }

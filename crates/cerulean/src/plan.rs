@@ -17,8 +17,8 @@ use serde_json::Value;
 use simulated_cluster::manifests;
 use tokio_util::sync::CancellationToken;
 
-use crate::runtime;
 use crate::screen::Screen;
+use crate::{TWO_THREADS, runtime};
 
 /// What to plan.
 #[derive(Debug, clap::Args)]
@@ -42,7 +42,7 @@ pub struct Arguments {
 /// # Errors
 /// A file, the cluster or Azure cannot be read.
 pub fn run(screen: Screen, arguments: Arguments) -> anyhow::Result<()> {
-    runtime()?.block_on(async {
+    runtime(TWO_THREADS)?.block_on(async {
         let surroundings = Surroundings::of_this_process();
         let config = settings::read(&arguments.cloud_config, &surroundings)?;
         let state = ClusterState::default();

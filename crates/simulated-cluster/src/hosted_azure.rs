@@ -9,33 +9,32 @@ use azure_simulator::entra::{Application, Entra, EntraOptions};
 use azure_simulator::packet::AlwaysHealthy;
 use azure_simulator::page::{self, AzurePage};
 use azure_simulator::tls::CertificateAuthority;
-use azure_simulator::{Azure, LatencyProfile, Options, serve};
+use azure_simulator::{Azure, Options, serve};
 use kubernetes_simulator::Token;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::files::{HostError, Reader, certificates, listen, write};
-use crate::shape::Shape;
 
 /// How Azure is served.
 #[derive(Debug, Clone)]
 pub struct HostedAzureOptions {
-    /// Subscription, tenant, region and the application that may sign in; nothing of it is laid out.
-    pub shape: Shape,
-    /// How long operations take.
-    pub latency: LatencyProfile,
-    /// Source of every id and address.
-    pub seed: u64,
+    /// Azure itself; its authority and whether it checks tokens are set here.
+    pub azure: Options,
+    /// The application that may sign in.
+    pub client_id: String,
+    /// That application's object id.
+    pub object_id: String,
     /// Where files go; the certificate authority is kept there over restarts.
     pub directory: PathBuf,
     /// The port for plain HTTP; 0 for any.
     pub port: u16,
     /// The port for HTTPS; 0 for any.
     pub https_port: u16,
+    /// The port of the authority; 0 for any.
+    pub authority_port: u16,
     /// Whether requests need a token that the simulated Entra has issued.
     pub check_tokens: bool,
-    /// What the time is at the start.
-    pub now: jiff::Timestamp,
 }
 
 /// A served Azure. It stops with the token that it was started with.
@@ -45,6 +44,8 @@ pub struct HostedAzure {
     pub azure: Azure,
     /// The URL of Resource Manager and Entra.
     pub https: String,
+    /// The URL of the authority that Azure names.
+    pub authority: String,
     /// The URL of Resource Manager without TLS, the page and the control API.
     pub http: String,
     /// The certificate authority, as PEM.
@@ -59,37 +60,35 @@ impl HostedAzure {
     /// # Errors
     /// The first thing that cannot be done.
     pub async fn start(options: HostedAzureOptions, stop: &CancellationToken) -> Result<Self, HostError> {
-        let HostedAzureOptions { shape, latency, seed, directory, port, https_port, check_tokens, now } =
-            options;
+        let HostedAzureOptions {
+            azure: options,
+            client_id,
+            object_id,
+            directory,
+            port,
+            https_port,
+            authority_port,
+            check_tokens,
+        } = options;
+        let (subscription, tenant, now) =
+            (options.subscription.clone(), options.tenant.clone(), options.start);
         std::fs::create_dir_all(&directory)
             .map_err(|source| HostError::File { path: directory.clone(), source })?;
         let authority =
             CertificateAuthority::load_or_generate(&directory.join("authority")).map_err(certificates)?;
         let secret = Token::generate().reveal().to_owned();
         let begun = tokio::time::Instant::now();
-        let mut entra = EntraOptions::new(shape.tenant.clone(), Arc::new(move || now + begun.elapsed()));
-        entra.applications =
-            vec![Application::new(shape.client_id.clone(), shape.object_id.clone()).with_secret(&secret)];
+        let mut entra = EntraOptions::new(tenant.clone(), Arc::new(move || now + begun.elapsed()));
+        entra.applications = vec![Application::new(client_id.clone(), object_id).with_secret(&secret)];
         let entra = Entra::new(entra).map_err(certificates)?;
 
         // The authority's URL stands in Azure's answers, and its port is known once it listens: so Entra
         // has a listener of its own.
         let address = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
         let tls = || authority.server_config(&["localhost", "127.0.0.1"]).map_err(certificates);
-        let login =
-            serve::serve(address(0), entra.router(), Some(tls()?), stop.clone()).await.map_err(listen)?;
-        let azure = Azure::new(Options {
-            seed,
-            subscription: shape.subscription.clone(),
-            tenant: shape.tenant.clone(),
-            region: shape.region.clone(),
-            region_display_name: "West Europe".to_owned(),
-            latency,
-            start: now,
-            require_auth: check_tokens,
-            authority: login.url(),
-            ..Options::default()
-        });
+        let login = serve::serve(address(authority_port), entra.router(), Some(tls()?), stop.clone());
+        let login = login.await.map_err(listen)?;
+        let azure = Azure::new(Options { require_auth: check_tokens, authority: login.url(), ..options });
         if check_tokens {
             azure.set_verifier(Arc::new(entra.clone()));
         }
@@ -105,16 +104,17 @@ impl HostedAzure {
         let hosted = Self {
             azure,
             https: secure.url(),
+            authority: login.url(),
             http: plain.url(),
             certificate_authority: directory.join("ca.pem"),
             credentials: directory.join("credentials.json"),
         };
         let credentials = json!({
             "resourceManagerEndpoint": hosted.https,
-            "authority": login.url(),
-            "tenantId": shape.tenant,
-            "subscriptionId": shape.subscription,
-            "aadClientId": shape.client_id,
+            "authority": hosted.authority,
+            "tenantId": tenant,
+            "subscriptionId": subscription,
+            "aadClientId": client_id,
             "aadClientSecret": secret,
         });
         write(&hosted.certificate_authority, authority.certificate_pem(), Reader::Everyone)?;

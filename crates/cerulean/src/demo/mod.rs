@@ -14,7 +14,7 @@ use anyhow::Context as _;
 
 use crate::screen::{Screen, Tone};
 use crate::watch_writes::Writes;
-use crate::{runtime, signals};
+use crate::{TWO_THREADS, runtime, signals};
 use stage::Stage;
 
 /// The manifests that the demo applies unless it is given others.
@@ -47,7 +47,7 @@ pub fn run(screen: Screen, arguments: Arguments) -> anyhow::Result<()> {
     };
     let writes = Writes::listen();
     let directory = tempfile::Builder::new().prefix("cerulean-demo-").tempdir()?;
-    let runtime = runtime()?;
+    let runtime = runtime(TWO_THREADS)?;
     let done = runtime.block_on(async {
         let stop = signals::stop_token()?;
         let play = async {

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock;
 use crate::screen::Screen;
-use crate::simulate::Latency;
+use crate::simulate::latency;
 use crate::watch_writes::Writes;
 
 /// The `--cluster-name` of the demo's controller manager.
@@ -49,7 +49,7 @@ impl Stage {
         let shape = Shape::default();
         let options = HostedOptions {
             shape: shape.clone(),
-            latency: Latency::Quick.profile(),
+            latency: latency::quick(),
             seed: 1,
             pace: Pace::missed_after(Duration::from_secs(2)),
             directory: directory.to_owned(),

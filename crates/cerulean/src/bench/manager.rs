@@ -1,7 +1,7 @@
-//! `cerulean bench`: figures of the controller manager, measured here and now.
+//! Figures of the controller manager.
 //!
 //! It runs the release binary that lies beside this one, over TLS, against the simulators, and reads what
-//! the system says of it. Nothing passes or fails: the table is for people and for comparing runs.
+//! the system says of it.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -17,9 +17,9 @@ use simulated_cluster::{HostedCluster, HostedOptions, NodePool, Shape};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::resident::{megabytes, resident};
 use crate::screen::Screen;
-use crate::simulate::Latency;
-use crate::{clock, runtime};
+use crate::{TWO_THREADS, clock, runtime};
 
 /// What to measure.
 #[derive(Debug, clap::Args)]
@@ -50,7 +50,7 @@ pub fn run(screen: Screen, arguments: Arguments) -> anyhow::Result<()> {
             manager.display()
         );
     }
-    runtime()?.block_on(measure(screen, &manager, arguments.services))
+    runtime(TWO_THREADS)?.block_on(measure(screen, &manager, arguments.services))
 }
 
 async fn measure(screen: Screen, manager: &Path, services: u32) -> anyhow::Result<()> {
@@ -58,7 +58,7 @@ async fn measure(screen: Screen, manager: &Path, services: u32) -> anyhow::Resul
     let stop = CancellationToken::new();
     let options = HostedOptions {
         shape: Shape { pools: vec![NodePool::new("workers", "worker", 3)], ..Shape::default() },
-        latency: Latency::Instant.profile(),
+        latency: azure_simulator::LatencyProfile::instant(),
         seed: 1,
         pace: Pace::default(),
         directory: directory.path().to_owned(),
@@ -147,11 +147,7 @@ impl Running {
 
     /// Resident memory in bytes, as the kernel counts it.
     fn resident(&self) -> anyhow::Result<u64> {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.0.id()))
-            .context("resident memory is read from /proc, which is not there")?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        let kilobytes: Option<u64> = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
-        Ok(kilobytes.context("the controller manager has ended")? * 1024)
+        resident(self.0.id())
     }
 }
 
@@ -204,10 +200,6 @@ async fn wait_for(what: &str, condition: impl AsyncFn() -> anyhow::Result<bool>)
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
     Ok(())
-}
-
-fn megabytes(bytes: u64) -> String {
-    format!("{}.{} MB", bytes / 1_000_000, bytes % 1_000_000 / 100_000)
 }
 
 fn seconds(time: Duration) -> String {

@@ -1,0 +1,38 @@
+//! `cerulean bench`: figures, measured here and now.
+//!
+//! Nothing passes or fails: the tables are for people and for comparing runs.
+
+mod manager;
+mod resident;
+mod simulator;
+
+use clap::Subcommand;
+
+use crate::screen::Screen;
+
+/// What to measure: the controller manager unless told otherwise.
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct Arguments {
+    #[command(flatten)]
+    manager: manager::Arguments,
+    #[command(subcommand)]
+    subject: Option<Subject>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Subject {
+    /// The simulated Azure under 5,000 machines: lists, requests a second on one core, memory.
+    Simulator(simulator::Arguments),
+}
+
+/// Measures and prints a table.
+///
+/// # Errors
+/// What is measured does not do its work.
+pub fn run(screen: Screen, arguments: Arguments) -> anyhow::Result<()> {
+    match arguments.subject {
+        None => manager::run(screen, arguments.manager),
+        Some(Subject::Simulator(arguments)) => simulator::run(screen, &arguments),
+    }
+}

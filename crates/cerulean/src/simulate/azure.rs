@@ -1,0 +1,197 @@
+//! `cerulean simulate azure`: Azure alone.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use azure_simulator::{Azure, Fault, LatencyProfile, Options};
+use clap::Args;
+use simulated_cluster::{HostedAzure, HostedAzureOptions, Shape};
+
+use super::limits::Limits;
+use super::{input, latency, limits};
+use crate::screen::Screen;
+use crate::{clock, signals};
+
+/// How to simulate Azure alone.
+#[derive(Debug, Args)]
+pub struct AzureArguments {
+    /// The port for plain HTTP; 0 for any.
+    #[arg(long, default_value_t = 0)]
+    port: u16,
+    /// The port for HTTPS; 0 for any.
+    #[arg(long, default_value_t = 0)]
+    https_port: u16,
+    /// The port of the authority (Entra), over HTTPS; 0 for any.
+    #[arg(long, default_value_t = 0)]
+    authority_port: u16,
+    /// Where ca.pem and credentials.json go; the certificate authority is kept there over restarts.
+    #[arg(long, default_value = "cerulean-azure")]
+    directory: PathBuf,
+    /// Accept any bearer token, and requests without one.
+    #[arg(long)]
+    without_tokens: bool,
+    /// How long operations take: instant, quick, typical or a JSON file.
+    #[arg(long, default_value = "instant", value_parser = latency::parse)]
+    latency: LatencyProfile,
+    /// A JSON file with faults that are in force from the start.
+    #[arg(long, value_name = "FILE", value_parser = input::one_or_many::<Fault>)]
+    faults: Option<std::vec::Vec<Fault>>,
+    /// A limit that is not Azure's, as name=value, or a JSON file with an object of such; repeatable.
+    #[arg(long, value_name = "LIMIT", value_parser = limits::parse)]
+    limits: Vec<Limits>,
+    /// Restore the state from this file if it is there, and save it there at the end.
+    #[arg(long, value_name = "FILE")]
+    state: Option<PathBuf>,
+    /// Do not throttle.
+    #[arg(long)]
+    without_budgets: bool,
+    /// Refuse api-versions that the simulated types do not list, as Azure does.
+    #[arg(long)]
+    strict_api_versions: bool,
+    /// The region that answers for the subscription, such as westeurope.
+    #[arg(long, default_value = "westeurope")]
+    region: String,
+    /// The region's zones; none for `--zones=`.
+    #[arg(long, value_delimiter = ',', default_value = "1,2,3")]
+    zones: Vec<String>,
+    /// The subscription, and further ones after commas.
+    #[arg(long, value_delimiter = ',')]
+    subscriptions: Vec<String>,
+    /// Most items of one page of a list of scale set instances.
+    #[arg(long, default_value_t = 100)]
+    page_size: usize,
+    /// Source of every id and address.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// How many threads serve it.
+    #[arg(long, default_value_t = 2)]
+    threads: usize,
+    /// Write the URL of plain HTTP into this file once it answers.
+    #[arg(long)]
+    address_file: Option<PathBuf>,
+}
+
+impl AzureArguments {
+    /// How many threads serve it.
+    pub fn threads(&self) -> usize {
+        self.threads
+    }
+
+    fn options(&self) -> Options {
+        let mut options = Options {
+            seed: self.seed,
+            region: self.region.clone(),
+            region_display_name: shown(&self.region).to_owned(),
+            zones: self.zones.iter().filter(|zone| !zone.is_empty()).cloned().collect(),
+            latency: self.latency.clone(),
+            faults: self.faults.clone().unwrap_or_default(),
+            limits: self.limits.iter().flatten().map(|(name, value)| (name.clone(), *value)).collect(),
+            page_size: self.page_size,
+            strict_api_versions: self.strict_api_versions,
+            tenant: Shape::default().tenant,
+            start: clock::now(),
+            ..Options::default()
+        };
+        if self.without_budgets {
+            options.budgets = None;
+        }
+        // Without a choice it is the subscription of no digit but 0: what examples have.
+        if let Some((first, more)) = self.subscriptions.split_first() {
+            options.subscription.clone_from(first);
+            options.more_subscriptions = more.to_vec();
+        }
+        options
+    }
+}
+
+/// A region's name as portals show it; the name itself for regions that are not in the table.
+fn shown(region: &str) -> &str {
+    match region {
+        "australiaeast" => "Australia East",
+        "brazilsouth" => "Brazil South",
+        "canadacentral" => "Canada Central",
+        "centralus" => "Central US",
+        "eastus" => "East US",
+        "eastus2" => "East US 2",
+        "francecentral" => "France Central",
+        "germanywestcentral" => "Germany West Central",
+        "japaneast" => "Japan East",
+        "northeurope" => "North Europe",
+        "southcentralus" => "South Central US",
+        "southeastasia" => "Southeast Asia",
+        "swedencentral" => "Sweden Central",
+        "switzerlandnorth" => "Switzerland North",
+        "uksouth" => "UK South",
+        "westeurope" => "West Europe",
+        "westus2" => "West US 2",
+        "westus3" => "West US 3",
+        other => other,
+    }
+}
+
+/// Serves it until told to stop.
+///
+/// # Errors
+/// A listener, file or certificate that cannot be had.
+pub async fn run(screen: Screen, arguments: AzureArguments) -> anyhow::Result<()> {
+    let stop = signals::stop_token()?;
+    let shape = Shape::default();
+    let hosted = HostedAzure::start(
+        HostedAzureOptions {
+            azure: arguments.options(),
+            client_id: shape.client_id,
+            object_id: shape.object_id,
+            directory: std::path::absolute(&arguments.directory)?,
+            port: arguments.port,
+            https_port: arguments.https_port,
+            authority_port: arguments.authority_port,
+            check_tokens: !arguments.without_tokens,
+        },
+        &stop,
+    )
+    .await?;
+    if let Some(path) = &arguments.state {
+        restore(&hosted.azure, path)?;
+    }
+    if let Some(path) = &arguments.address_file {
+        std::fs::write(path, format!("{}\n", hosted.http)).with_context(|| path.display().to_string())?;
+    }
+    screen.line(format_args!("HTTPS, with Entra       {}", hosted.https));
+    screen.line(format_args!("authority               {}", hosted.authority));
+    screen.line(format_args!("plain HTTP              {}", hosted.http));
+    screen.line(format_args!("page                    {}{}", hosted.http, azure_simulator::page::PATH));
+    screen.line(format_args!("certificate authority   {}", hosted.certificate_authority.display()));
+    screen.line(format_args!("whom to sign in as      {}", hosted.credentials.display()));
+    screen.line("Stop with Ctrl-C.");
+    stop.cancelled().await;
+    match &arguments.state {
+        Some(path) => save(&hosted.azure, path),
+        None => Ok(()),
+    }
+}
+
+fn restore(azure: &Azure, path: &Path) -> anyhow::Result<()> {
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error).with_context(|| format!("--state {}", path.display())),
+    };
+    let remedy = || {
+        format!(
+            "--state {} holds no state that can be restored here; name another file, or move this one away",
+            path.display()
+        )
+    };
+    let saved = serde_json::from_str(&text).with_context(remedy)?;
+    azure.restore(saved).with_context(remedy)
+}
+
+/// Writes beside the file first, so that a crash leaves the old state whole.
+fn save(azure: &Azure, path: &Path) -> anyhow::Result<()> {
+    let text = serde_json::to_string(&azure.save()?)?;
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".new");
+    std::fs::write(&beside, text)
+        .and_then(|()| std::fs::rename(&beside, path))
+        .with_context(|| format!("--state {}", path.display()))
+}

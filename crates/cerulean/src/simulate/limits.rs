@@ -1,0 +1,55 @@
+//! `--limits`: how much there may be of everything, where that is not what Azure publishes.
+
+use std::collections::BTreeMap;
+
+use azure_simulator::{Azure, Options};
+
+use super::input;
+
+/// Limits by name.
+pub type Limits = BTreeMap<String, u64>;
+
+/// Azure's own limits.
+pub fn published() -> Limits {
+    Azure::new(Options::default()).limits()
+}
+
+/// Reads `name=value` or the name of a JSON file with an object of such.
+///
+/// # Errors
+/// What is wrong, and which limits there are.
+pub fn parse(text: &str) -> Result<Limits, String> {
+    let limits: Limits = match text.split_once('=') {
+        Some((name, value)) => {
+            let value = value.trim().replace('_', "");
+            let value = value.parse().map_err(|_| format!("`{value}` is no whole number"))?;
+            BTreeMap::from([(name.trim().to_owned(), value)])
+        }
+        None => input::json(text).map_err(|problem| {
+            format!("{problem}; give name=value, or a JSON file such as {{\"name\": 7}}")
+        })?,
+    };
+    let options = Options { limits, ..Options::default() };
+    options.check().map_err(|name| {
+        let known: Vec<String> =
+            published().into_iter().map(|(name, value)| format!("{name}={value}")).collect();
+        format!("there is no limit `{name}`; these are: {}", known.join(", "))
+    })?;
+    Ok(options.limits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_known_and_numbers() {
+        assert_eq!(parse("network.routesPerTable=1_000").unwrap()["network.routesPerTable"], 1_000);
+        assert!(parse("network.routesPerTable=many").unwrap_err().contains("`many`"));
+        let problem = parse("network.routes=1").unwrap_err();
+        assert!(
+            problem.contains("`network.routes`") && problem.contains("network.routesPerTable=400"),
+            "{problem}"
+        );
+    }
+}
