@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::Documents;
 use crate::packet::balancer::{Frontend, LoadBalancer, Rule};
 use crate::packet::json::{id_at, id_of, ids_at, is_updating, items, text_at};
-use crate::packet::network::Power;
+use crate::packet::machine::Power;
 use crate::packet::{MemberState, Network, ProbeAnswers};
 
 /// Everything that the page shows, at one moment.

@@ -8,8 +8,10 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::Protocol;
+use super::inbound_nat::{self, NatRule};
 use super::json::{address_at, flag_at, id_at, id_of, ids_at, is_updating, items, port_at, text_at};
 use super::network::Network;
+use super::outbound::OutboundRule;
 
 #[derive(Debug)]
 pub(crate) struct LoadBalancer {
@@ -21,8 +23,7 @@ pub(crate) struct LoadBalancer {
     pub nat_rules: Vec<NatRule>,
     pub probes: Vec<Probe>,
     pub pools: Vec<Pool>,
-    /// Pools and frontends of outbound rules.
-    pub outbound: Vec<(ResourceId, Vec<ResourceId>)>,
+    pub outbound: Vec<OutboundRule>,
 }
 
 #[derive(Debug)]
@@ -54,17 +55,6 @@ pub(crate) enum Distribution {
     FiveTuple,
     SourceAndDestination,
     SourceDestinationAndProtocol,
-}
-
-#[derive(Debug)]
-pub(crate) struct NatRule {
-    pub id: ResourceId,
-    pub frontend: Option<ResourceId>,
-    pub target: Option<ResourceId>,
-    pub protocol: String,
-    pub frontend_port: u16,
-    pub backend_port: u16,
-    pub floating_ip: bool,
 }
 
 #[derive(Debug)]
@@ -116,13 +106,8 @@ impl Rule {
     }
 }
 
-impl NatRule {
-    pub fn carries(&self, protocol: Protocol, port: u16) -> bool {
-        carries(&self.protocol, protocol) && self.frontend_port == port
-    }
-}
-
-fn carries(written: &str, protocol: Protocol) -> bool {
+/// Whether a protocol as written in a rule takes in another.
+pub(super) fn carries(written: &str, protocol: Protocol) -> bool {
     written.eq_ignore_ascii_case("All") || written.eq_ignore_ascii_case(protocol.as_str())
 }
 
@@ -130,6 +115,9 @@ impl LoadBalancer {
     /// `network` must hold public addresses, subnets and interfaces already.
     pub fn read(document: &Value, network: &Network) -> Option<Self> {
         let sku = text_at(document, "/sku/name").unwrap_or("Basic");
+        let pools: Vec<Pool> = items(document, "/properties/backendAddressPools")
+            .filter_map(|pool| Pool::read(pool, network))
+            .collect();
         Some(Self {
             id: id_of(document)?,
             updating: is_updating(document),
@@ -138,15 +126,21 @@ impl LoadBalancer {
                 .filter_map(|frontend| Frontend::read(frontend, network))
                 .collect(),
             rules: items(document, "/properties/loadBalancingRules").filter_map(Rule::read).collect(),
-            nat_rules: items(document, "/properties/inboundNatRules").filter_map(NatRule::read).collect(),
+            nat_rules: inbound_nat::read(document, &pools, network),
             probes: items(document, "/properties/probes").filter_map(Probe::read).collect(),
-            pools: items(document, "/properties/backendAddressPools")
-                .filter_map(|pool| Pool::read(pool, network))
-                .collect(),
+            pools,
             outbound: items(document, "/properties/outboundRules")
                 .filter_map(|rule| {
-                    let pool = id_at(rule, "/properties/backendAddressPool/id")?;
-                    Some((pool, ids_at(rule, "/properties/frontendIPConfigurations")))
+                    Some(OutboundRule {
+                        id: id_of(rule)?,
+                        pool: id_at(rule, "/properties/backendAddressPool/id")?,
+                        frontends: ids_at(rule, "/properties/frontendIPConfigurations"),
+                        ports: rule
+                            .pointer("/properties/allocatedOutboundPorts")
+                            .and_then(Value::as_u64)
+                            .and_then(|ports| ports.try_into().ok())
+                            .unwrap_or_default(),
+                    })
                 })
                 .collect(),
         })
@@ -210,20 +204,6 @@ impl Rule {
                 _ => Distribution::FiveTuple,
             },
             snat: !flag_at(document, "/properties/disableOutboundSnat"),
-        })
-    }
-}
-
-impl NatRule {
-    fn read(document: &Value) -> Option<Self> {
-        Some(Self {
-            id: id_of(document)?,
-            frontend: id_at(document, "/properties/frontendIPConfiguration/id"),
-            target: id_at(document, "/properties/backendIPConfiguration/id"),
-            protocol: text_at(document, "/properties/protocol")?.to_owned(),
-            frontend_port: port_at(document, "/properties/frontendPort")?,
-            backend_port: port_at(document, "/properties/backendPort")?,
-            floating_ip: flag_at(document, "/properties/enableFloatingIP"),
         })
     }
 }

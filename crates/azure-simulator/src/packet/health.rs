@@ -6,7 +6,8 @@ use azure_types::ResourceId;
 use serde::Serialize;
 
 use super::balancer::{AdminState, LoadBalancer, Member, Pool, Probe};
-use super::network::{Network, Power};
+use super::machine::Power;
+use super::network::Network;
 use super::security_group::{Decision, Flow, PROBE_SOURCE, PROBE_SOURCE_V6};
 use super::{ProbeAnswers, Protocol};
 
@@ -90,7 +91,8 @@ impl Network {
         let probe = probe.and_then(|probe| balancer.probe(probe));
         let members =
             pools.iter().filter_map(|pool| balancer.pool(pool)).flat_map(|pool: &Pool| &pool.members);
-        let mut states: Vec<MemberState> = members.map(|member| self.state(member, probe, answers)).collect();
+        let mut states: Vec<MemberState> =
+            members.map(|member| self.state(member, balancer.standard, probe, answers)).collect();
         if probe.is_some_and(|probe| probe.all_when_none)
             && !states.iter().any(|state| state.health.takes_flows())
         {
@@ -103,7 +105,13 @@ impl Network {
         states
     }
 
-    fn state(&self, member: &Member, probe: Option<&Probe>, answers: &dyn ProbeAnswers) -> MemberState {
+    fn state(
+        &self,
+        member: &Member,
+        standard: bool,
+        probe: Option<&Probe>,
+        answers: &dyn ProbeAnswers,
+    ) -> MemberState {
         let interface = member.interface.and_then(|index| self.interfaces.get(index));
         MemberState {
             node: match (interface, member.address) {
@@ -114,12 +122,18 @@ impl Network {
             machine: interface.and_then(|interface| interface.machine.clone()),
             address: member.address,
             admin_state: member.admin_state,
-            health: self.health(member, probe, answers),
+            health: self.health(member, standard, probe, answers),
             interface: member.interface,
         }
     }
 
-    fn health(&self, member: &Member, probe: Option<&Probe>, answers: &dyn ProbeAnswers) -> Health {
+    fn health(
+        &self,
+        member: &Member,
+        standard: bool,
+        probe: Option<&Probe>,
+        answers: &dyn ProbeAnswers,
+    ) -> Health {
         let Some(interface) = member.interface.and_then(|index| self.interfaces.get(index)) else {
             return Health::NoMachine;
         };
@@ -130,10 +144,13 @@ impl Network {
         if power == Power::Deallocated {
             return Health::Deallocated;
         }
-        match (member.admin_state, probe) {
-            (AdminState::Up, _) => Health::AdminUp,
-            (AdminState::Down, _) => Health::AdminDown,
-            (AdminState::None, None) => Health::NotProbed,
+        // Administrative states work on standard load balancers, for rules with a probe
+        // (`spec/load-balancer.md`, 10.2).
+        let admin_state = if standard { member.admin_state } else { AdminState::None };
+        match (admin_state, probe) {
+            (_, None) => Health::NotProbed,
+            (AdminState::Up, Some(_)) => Health::AdminUp,
+            (AdminState::Down, Some(_)) => Health::AdminDown,
             (AdminState::None, Some(_)) if power == Power::Stopped => Health::Stopped,
             (AdminState::None, Some(probe)) => {
                 let flow = Flow {

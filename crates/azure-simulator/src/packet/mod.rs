@@ -8,13 +8,21 @@
 //! short-cuts the cluster's own load balancer addresses) or after it arrived is the node's matter.
 
 pub(crate) mod balancer;
+mod delivery;
 mod health;
+mod inbound_nat;
 pub(crate) mod json;
+pub(crate) mod machine;
 pub(crate) mod network;
+mod outbound;
+mod private_link;
+mod route;
 mod security_group;
+mod service_tag;
 mod spread;
 mod trace;
 mod verdict;
+mod virtual_network;
 
 use std::fmt;
 use std::net::IpAddr;
@@ -27,6 +35,8 @@ use crate::Documents;
 pub use balancer::AdminState;
 pub use health::{Health, MemberState};
 pub use network::Network;
+pub use outbound::{NoOutbound, Outbound, OutboundMeans};
+pub use route::{NextHop, Route};
 pub use security_group::{Access, Decision, Direction};
 pub use verdict::{Hop, Refusal, Verdict};
 
@@ -48,7 +58,7 @@ pub struct Packet {
 
 /// Who sends a packet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Source {
     /// A host somewhere on the internet.
     Internet {
@@ -59,6 +69,24 @@ pub enum Source {
     Node {
         /// Its host name, the name of its resource, or one of its private addresses.
         node: String,
+    },
+    /// A pod whose address an interface has, or that routes say a node owns.
+    Pod {
+        /// Its address.
+        address: IpAddr,
+    },
+    /// A host in a virtual network that no document tells of.
+    VirtualNetwork {
+        /// The network's name or id.
+        network: String,
+        /// An address of one of its subnets.
+        address: IpAddr,
+    },
+    /// A client of a private endpoint. The packet is for the endpoint's address, or for that of the
+    /// frontend behind it.
+    PrivateEndpoint {
+        /// The endpoint's name or id.
+        endpoint: String,
     },
 }
 
@@ -95,6 +123,21 @@ impl Source {
     /// A machine, by host name, resource name or private address.
     pub fn node(node: impl Into<String>) -> Self {
         Self::Node { node: node.into() }
+    }
+
+    /// A pod, by its address.
+    pub fn pod(address: IpAddr) -> Self {
+        Self::Pod { address }
+    }
+
+    /// A host in a virtual network, by the network's name or id.
+    pub fn virtual_network(network: impl Into<String>, address: IpAddr) -> Self {
+        Self::VirtualNetwork { network: network.into(), address }
+    }
+
+    /// A client of a private endpoint, by the endpoint's name or id.
+    pub fn private_endpoint(endpoint: impl Into<String>) -> Self {
+        Self::PrivateEndpoint { endpoint: endpoint.into() }
     }
 }
 

@@ -9,7 +9,9 @@ use serde_json::Value;
 
 use super::Protocol;
 use super::json::{ids_at, items, text_at};
-use super::network::{Interface, Network};
+use super::machine::Interface;
+use super::network::Network;
+use super::service_tag;
 
 /// Where health probes come from; the service tag `AzureLoadBalancer`.
 pub(super) const PROBE_SOURCE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(168, 63, 129, 16));
@@ -183,16 +185,23 @@ impl Network {
         })
     }
 
-    /// Whether an address belongs to the virtual network of an interface or to one connected to it.
+    /// What the tag `VirtualNetwork` stands for at an interface: its network, those connected to it,
+    /// and the prefixes of user routes in its subnet, a default route among them.
     fn is_in_virtual_network(&self, here: &Interface, address: IpAddr) -> bool {
-        let Some(network) = here.virtual_network().and_then(|id| self.virtual_networks.get(id)) else {
-            return false;
+        let routes = here.found.subnet.as_deref().map_or(&[] as &[_], |subnet| &subnet.routes);
+        self.is_in_address_space(here.virtual_network(), address)
+            || routes.iter().any(|route| route.is_users() && route.prefix.contains(&address))
+    }
+
+    /// Whether a tag of Azure's services has an address. Public IPs of this Azure are in its cloud.
+    fn is_in_service_tag(&self, tag: &str, address: IpAddr) -> bool {
+        let (base, region) = tag.split_once('.').map_or((tag, None), |(base, region)| (base, Some(region)));
+        let ours = || {
+            self.public_at(address)
+                .is_some_and(|public| region.is_none_or(|region| region.eq_ignore_ascii_case(&public.region)))
         };
-        let peers = network.peers.iter().filter_map(|peer| self.virtual_networks.get(peer));
-        std::iter::once(network)
-            .chain(peers)
-            .flat_map(|network| &network.prefixes)
-            .any(|prefix| prefix.contains(&address))
+        (base == "azurecloud" && !self.service_tags.contains_key(tag) && ours())
+            || service_tag::prefixes(&self.service_tags, tag).iter().any(|prefix| prefix.contains(&address))
     }
 }
 
@@ -299,12 +308,11 @@ impl Prefix {
             Self::AzureLoadBalancer => is_probe_source,
             Self::VirtualNetwork => !is_probe_source && network.is_in_virtual_network(here, address),
             Self::Internet => {
-                !is_probe_source && !is_private(address) && !network.is_in_virtual_network(here, address)
+                !is_probe_source
+                    && !is_private(address)
+                    && !network.is_in_address_space(here.virtual_network(), address)
             }
-            Self::Tag(tag) => {
-                let prefixes = network.service_tags.get(tag);
-                prefixes.is_some_and(|prefixes| prefixes.iter().any(|prefix| prefix.contains(&address)))
-            }
+            Self::Tag(tag) => network.is_in_service_tag(tag, address),
         }
     }
 }
@@ -317,6 +325,16 @@ pub(super) fn is_private(address: IpAddr) -> bool {
             address.is_loopback() || address.is_unique_local() || address.is_unicast_link_local()
         }
     }
+}
+
+/// Whether the internet carries packets for an address: not for private ones, nor for those that are
+/// set aside for benchmarks and examples, from which simulated public addresses come.
+pub(super) fn is_carried(address: IpAddr) -> bool {
+    let set_aside = match address {
+        IpAddr::V4(address) => matches!(address.octets(), [198, 18 | 19, ..]) || address.is_unspecified(),
+        IpAddr::V6(address) => matches!(address.segments(), [0x2001, 0xdb8, ..]) || address.is_unspecified(),
+    };
+    !is_private(address) && !set_aside
 }
 
 /// The rules that every group has (`spec/arm-wire.md`, 9.4).

@@ -7,6 +7,8 @@ use azure_types::ResourceId;
 use serde::Serialize;
 
 use super::health::MemberState;
+use super::outbound::{NoOutbound, OutboundMeans};
+use super::route::Route;
 use super::security_group::Decision;
 use super::{Packet, Source};
 
@@ -15,7 +17,7 @@ use super::{Packet, Source};
 pub struct Verdict {
     /// The packet.
     pub packet: Packet,
-    /// Whether it reaches a running machine.
+    /// Whether it reaches a running machine, or whoever it is for outside of this Azure.
     pub arrives: bool,
     /// The way it took, as far as it came.
     pub hops: Vec<Hop>,
@@ -39,6 +41,55 @@ pub enum Hop {
     OutboundAddress {
         /// The public address; `None` where Azure lends one that nobody can know beforehand.
         address: Option<IpAddr>,
+        /// What gives it.
+        means: OutboundMeans,
+        /// How many connections to one destination it is good for; see [`super::Outbound::ports`].
+        ports: Option<u32>,
+    },
+    /// The route that the packet took out of a subnet.
+    Route {
+        /// The route.
+        route: Route,
+    },
+    /// A machine passed the packet on.
+    Forwarded {
+        /// Its name.
+        node: String,
+        /// Its private address.
+        address: IpAddr,
+    },
+    /// The packet left this Azure.
+    Outside {
+        /// Where to.
+        address: IpAddr,
+        /// Whether the address is known to be of one of Azure's services.
+        azures: bool,
+    },
+    /// The sender's own host answered.
+    Platform {
+        /// What it offers there.
+        service: &'static str,
+    },
+    /// The private endpoint that has the destination address.
+    PrivateEndpoint {
+        /// Its id.
+        id: ResourceId,
+        /// Its address.
+        address: Option<IpAddr>,
+    },
+    /// The private link service behind an endpoint.
+    PrivateLinkService {
+        /// Its id.
+        id: ResourceId,
+        /// The address of the service that the packet bears as its source from here on.
+        address: IpAddr,
+        /// Whether a header before the first bytes tells the real source.
+        proxy_protocol: bool,
+    },
+    /// A resource that is no machine received the packet.
+    Service {
+        /// Its id.
+        id: ResourceId,
     },
     /// The public IP that has the destination address.
     PublicAddress {
@@ -231,6 +282,76 @@ pub enum Refusal {
         /// The address.
         address: IpAddr,
     },
+    /// A user route drops it.
+    #[error("{words} drops it", words = route.words())]
+    BlackHole {
+        /// The route.
+        route: Route,
+    },
+    /// A route leads to a gateway, and there is none.
+    #[error("{words} leads to a gateway, which the virtual network does not have", words = route.words())]
+    NoGateway {
+        /// The route.
+        route: Route,
+    },
+    /// A route leads to an address that nobody has.
+    #[error("{words} leads to an address that nothing within reach has", words = route.words())]
+    NoAppliance {
+        /// The route.
+        route: Route,
+    },
+    /// A machine is to send or receive a packet that bears somebody else's address.
+    #[error(
+        "the network interface of {node} has no IP forwarding, so packets that bear {address} are dropped"
+    )]
+    NotForwarding {
+        /// The machine.
+        node: String,
+        /// The address that is not its own.
+        address: IpAddr,
+    },
+    /// Routes lead in a circle.
+    #[error("routes for {address} lead in a circle")]
+    Loop {
+        /// The destination.
+        address: IpAddr,
+    },
+    /// Nothing gives the machine a public address.
+    #[error("{node} cannot reach the internet: {why}")]
+    NoOutbound {
+        /// The machine.
+        node: String,
+        /// Why not.
+        why: NoOutbound,
+    },
+    /// An internal frontend chose the sender itself.
+    #[error("the internal load balancer chose the sender {node} itself, and such packets are dropped")]
+    Hairpin {
+        /// The machine.
+        node: String,
+    },
+    /// The private endpoint's connection is not approved.
+    #[error("the connection of private endpoint {name} is {status}, not Approved", name = endpoint.name())]
+    EndpointNotApproved {
+        /// The endpoint.
+        endpoint: ResourceId,
+        /// Its state.
+        status: String,
+    },
+    /// What the private endpoint leads to is not there.
+    #[error("private endpoint {name} leads to nothing that exists", name = endpoint.name())]
+    EndpointLeadsNowhere {
+        /// The endpoint.
+        endpoint: ResourceId,
+    },
+    /// A client of a private endpoint asks for something else.
+    #[error("{address} is not what private endpoint {name} leads to", name = endpoint.name())]
+    NotBehindEndpoint {
+        /// The endpoint.
+        endpoint: ResourceId,
+        /// The address asked for.
+        address: IpAddr,
+    },
     /// An inbound NAT rule has no machine to lead to.
     #[error("inbound NAT rule {name} leads to no machine", name = rule.name())]
     NoTarget {
@@ -240,6 +361,14 @@ pub enum Refusal {
 }
 
 impl Verdict {
+    /// The private address of the machine that the packet arrived at, or was sent to.
+    pub(super) fn member(&self) -> Option<IpAddr> {
+        self.hops.iter().rev().find_map(|hop| match hop {
+            Hop::Arrived { address, .. } | Hop::Chosen { address, .. } => Some(*address),
+            _ => None,
+        })
+    }
+
     pub(super) fn new(packet: &Packet, hops: Vec<Hop>, refusal: Option<Refusal>) -> Self {
         let sentence = sentence(packet, &hops, refusal.as_ref());
         Self { packet: packet.clone(), arrives: refusal.is_none(), hops, refusal, sentence }
@@ -277,6 +406,9 @@ fn sentence(packet: &Packet, hops: &[Hop], refusal: Option<&Refusal>) -> String 
     let sender = match &packet.from {
         Source::Internet { address } => address.to_string(),
         Source::Node { node } => node.clone(),
+        Source::Pod { address } => format!("pod {address}"),
+        Source::VirtualNetwork { network, address } => format!("{address} in {network}"),
+        Source::PrivateEndpoint { endpoint } => format!("a client of private endpoint {endpoint}"),
     };
     let mut text = format!("{} from {sender} to {} ", packet.protocol, endpoint(packet.to, packet.port));
     match (refusal, hops.last()) {
@@ -290,6 +422,12 @@ fn sentence(packet: &Packet, hops: &[Hop], refusal: Option<&Refusal>) -> String 
             }
             text.push('.');
         }
+        (None, Some(Hop::Outside { azures: true, .. })) => text.push_str("leaves for a service of Azure."),
+        (None, Some(Hop::Outside { .. })) => text.push_str("leaves for the internet."),
+        (None, Some(Hop::Platform { service })) => {
+            text.push_str(&format!("is answered by the machine's own host: {service}."));
+        }
+        (None, Some(Hop::Service { id })) => text.push_str(&format!("arrives at {}.", id.name())),
         (None, _) => text.push_str("arrives."),
     }
     let way: Vec<String> = hops.iter().filter_map(station).collect();
@@ -302,9 +440,29 @@ fn sentence(packet: &Packet, hops: &[Hop], refusal: Option<&Refusal>) -> String 
 /// A hop in a few words, for those that the rest of the sentence does not say already.
 fn station(hop: &Hop) -> Option<String> {
     Some(match hop {
-        Hop::Sender { .. } | Hop::Chosen { .. } | Hop::Arrived { .. } | Hop::Probe { .. } => return None,
-        Hop::OutboundAddress { address: Some(address) } => format!("outbound address {address}"),
-        Hop::OutboundAddress { address: None } => "an outbound address of Azure's choice".to_owned(),
+        Hop::Sender { .. }
+        | Hop::Chosen { .. }
+        | Hop::Arrived { .. }
+        | Hop::Probe { .. }
+        | Hop::Outside { .. }
+        | Hop::Platform { .. }
+        | Hop::Service { .. } => return None,
+        Hop::Route { route } => match route.next_hop {
+            // Azure's own routes within a network and to the internet say nothing new.
+            super::NextHop::VirtualNetwork | super::NextHop::Internet if !route.is_users() => return None,
+            _ => route.words(),
+        },
+        Hop::Forwarded { node, address } => format!("passed on by {node} ({address})"),
+        Hop::PrivateEndpoint { id, .. } => format!("private endpoint {}", id.name()),
+        Hop::PrivateLinkService { id, address, .. } => {
+            format!("private link service {} as {address}", id.name())
+        }
+        Hop::OutboundAddress { address: Some(address), means, .. } => {
+            format!("outbound address {address} by {}", means.words())
+        }
+        Hop::OutboundAddress { address: None, means, .. } => {
+            format!("an outbound address of Azure's choice by {}", means.words())
+        }
         Hop::PublicAddress { id, .. } => format!("public IP {}", id.name()),
         Hop::Frontend { id, load_balancer, internal, .. } => format!(
             "{} frontend {} of {}",

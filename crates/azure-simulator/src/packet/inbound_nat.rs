@@ -1,0 +1,107 @@
+//! Inbound NAT rules and pools: one frontend port, one machine.
+
+use std::net::IpAddr;
+
+use azure_types::ResourceId;
+use serde_json::Value;
+
+use super::Protocol;
+use super::balancer::{Pool, carries};
+use super::json::{address_at, flag_at, id_at, id_of, items, port_at, text_at};
+use super::network::Network;
+
+/// An inbound NAT rule as it works for one machine: rules for pools make one for each member.
+#[derive(Debug)]
+pub(crate) struct NatRule {
+    pub id: ResourceId,
+    pub frontend: Option<ResourceId>,
+    /// Index into the network's interfaces.
+    pub target: Option<usize>,
+    pub protocol: String,
+    pub frontend_port: u16,
+    pub backend_port: u16,
+    pub floating_ip: bool,
+}
+
+impl NatRule {
+    pub fn carries(&self, protocol: Protocol, port: u16) -> bool {
+        carries(&self.protocol, protocol) && self.frontend_port == port
+    }
+
+    fn new(document: &Value, frontend_port: u16, target: Option<usize>) -> Option<Self> {
+        Some(Self {
+            id: id_of(document)?,
+            frontend: id_at(document, "/properties/frontendIPConfiguration/id"),
+            target,
+            protocol: text_at(document, "/properties/protocol")?.to_owned(),
+            frontend_port,
+            backend_port: port_at(document, "/properties/backendPort")?,
+            floating_ip: flag_at(document, "/properties/enableFloatingIP"),
+        })
+    }
+}
+
+/// Everything that leads to one machine, from the document of a load balancer.
+pub(super) fn read(document: &Value, pools: &[Pool], network: &Network) -> Vec<NatRule> {
+    let mut rules = Vec::new();
+    for rule in items(document, "/properties/inboundNatRules") {
+        let Some(id) = id_of(rule) else { continue };
+        let pool = id_at(rule, "/properties/backendAddressPool/id");
+        match pool.and_then(|id| pools.iter().find(|pool| pool.id == id)) {
+            Some(pool) => rules.extend(of_pool(document, rule, &id, pool)),
+            None => {
+                let by_rule = id_at(rule, "/properties/backendIPConfiguration/id")
+                    .and_then(|target| network.interface_of(&target));
+                let target = by_rule.or_else(|| {
+                    network.interfaces.iter().position(|interface| interface.nat_rules.contains(&id))
+                });
+                let port = port_at(rule, "/properties/frontendPort");
+                rules.extend(port.and_then(|port| NatRule::new(rule, port, target)));
+            }
+        }
+    }
+    for nat_pool in items(document, "/properties/inboundNatPools") {
+        let (Some(id), Some(first)) =
+            (id_of(nat_pool), port_at(nat_pool, "/properties/frontendPortRangeStart"))
+        else {
+            continue;
+        };
+        let last = port_at(nat_pool, "/properties/frontendPortRangeEnd").unwrap_or(first);
+        let members = network.interfaces.iter().enumerate().filter(|(_, of)| of.nat_pools.contains(&id));
+        for (port, (index, _)) in (first..=last).zip(members) {
+            // Where Azure shows the rule that it made for the instance, that one counts.
+            if !rules.iter().any(|rule| rule.frontend_port == port && rule.target == Some(index)) {
+                rules.extend(NatRule::new(nat_pool, port, Some(index)));
+            }
+        }
+    }
+    rules
+}
+
+/// A rule for a pool gives each member a port of its range: the one that the pool's entries show, or
+/// the next in order.
+fn of_pool(document: &Value, rule: &Value, id: &ResourceId, pool: &Pool) -> Vec<NatRule> {
+    let Some(first) = port_at(rule, "/properties/frontendPortRangeStart") else { return Vec::new() };
+    let last = port_at(rule, "/properties/frontendPortRangeEnd").unwrap_or(first);
+    let entries = items(document, "/properties/backendAddressPools")
+        .filter(|shown| id_of(shown).as_ref() == Some(&pool.id))
+        .flat_map(|shown| items(shown, "/properties/loadBalancerBackendAddresses"));
+    let shown: Vec<(IpAddr, u16)> = entries
+        .filter_map(|entry| {
+            let mapping = items(entry, "/properties/inboundNatRulesPortMapping").find(|mapping| {
+                text_at(mapping, "/inboundNatRuleName")
+                    .is_some_and(|name| name.eq_ignore_ascii_case(id.name()))
+            })?;
+            Some((address_at(entry, "/properties/ipAddress")?, port_at(mapping, "/frontendPort")?))
+        })
+        .collect();
+    pool.members
+        .iter()
+        .zip(first..=last)
+        .filter_map(|(member, next)| {
+            let port =
+                shown.iter().find(|(address, _)| Some(*address) == member.address).map(|(_, port)| *port);
+            NatRule::new(rule, port.unwrap_or(next), member.interface)
+        })
+        .collect()
+}
