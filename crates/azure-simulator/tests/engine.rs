@@ -31,9 +31,9 @@ async fn api_versions_are_required_and_well_formed() {
         .send("GET", &format!("{group}?api-version=1"), None, &[])
         .await
         .refused(400, "InvalidApiVersionParameter");
-    client.send("GET", &format!("{list}?api-version=2031-01-01"), None, &[]).await.expect(200);
+    client.send("GET", &format!("{list}?api-version=2026-05-01"), None, &[]).await.expect(200);
     let strict = Client::with_group(Options { strict_api_versions: true, ..Options::default() }).await;
-    let reply = strict.send("GET", &format!("{list}?api-version=2031-01-01"), None, &[]).await;
+    let reply = strict.send("GET", &format!("{list}?api-version=2026-05-01"), None, &[]).await;
     assert!(reply.refused(400, "NoRegisteredProviderFound").message().contains("2025-05-01"));
 }
 

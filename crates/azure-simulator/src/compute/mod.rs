@@ -8,6 +8,7 @@ mod network_profile;
 pub(crate) mod power;
 pub(crate) mod scale_set;
 mod scale_set_instance;
+mod versions;
 
 use crate::engine::kind::Provider;
 use crate::listed::Listed;
@@ -30,5 +31,6 @@ pub(crate) fn provider() -> Provider {
         limits: limits::LIMITS,
         unlimited: limits::UNLIMITED,
         names: limits::NAMES,
+        since: &versions::SINCE,
     }
 }

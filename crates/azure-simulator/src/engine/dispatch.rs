@@ -10,6 +10,7 @@ use super::error::Refusal;
 use super::kind::{Call, Style};
 use super::operation::{Manner, OperationUrls};
 use super::target::{BadPath, Scope, Target};
+use super::version;
 use super::world::{Course, World};
 use super::write::Conditions;
 use crate::resources::group;
@@ -44,20 +45,6 @@ impl Located {
         let below: String = resolved.below.iter().map(|segment| format!("/{segment}")).collect();
         Some(format!("{}{below}", resolved.id))
     }
-}
-
-fn is_version(text: &str) -> bool {
-    let (date, suffix) = text.split_at_checked(10).unwrap_or((text, ""));
-    let digits = |range: std::ops::Range<usize>| {
-        date.get(range).is_some_and(|d| d.bytes().all(|b| b.is_ascii_digit()))
-    };
-    let date_fits = date.len() == 10
-        && digits(0..4)
-        && digits(5..7)
-        && digits(8..10)
-        && date.as_bytes().get(4) == Some(&b'-')
-        && date.as_bytes().get(7) == Some(&b'-');
-    date_fits && matches!(suffix, "" | "-preview" | "-alpha" | "-beta" | "-rc" | "-privatepreview")
 }
 
 impl World {
@@ -97,7 +84,7 @@ impl World {
             ));
         }
         let Target::Within(subscription, scope) = &target else {
-            if !is_version(version) {
+            if !version::known(version, self.time()) {
                 return Err(invalid_version());
             }
             return Ok(Located {
@@ -133,7 +120,8 @@ impl World {
                         Err(refusal) => return Err(refusal),
                     };
                 let versions = resolved.kind.api_versions();
-                if !is_version(version) || (self.options.strict_api_versions && !versions.contains(&version))
+                if !version::known(version, self.time())
+                    || (self.options.strict_api_versions && !versions.contains(&version))
                 {
                     let region = &self.options.region;
                     return Err(Refusal::new(
@@ -156,7 +144,7 @@ impl World {
             Scope::GroupOperation(_) => ("Microsoft.Resources/locations/operations".into(), None, true),
             scope => {
                 let known = group::API_VERSIONS.contains(&version);
-                if !is_version(version) || (self.options.strict_api_versions && !known) {
+                if !version::known(version, self.time()) || (self.options.strict_api_versions && !known) {
                     return Err(invalid_version());
                 }
                 let name = match scope {
@@ -247,7 +235,7 @@ impl World {
                         Err(refusal.unwrap_or_else(|| Refusal::method_not_allowed(method)))
                     });
                 };
-                match method {
+                let mut answer = match method {
                     "GET" => self.read(resolved, request.query),
                     "PUT" => self.put(resolved, body()?, request.conditions, course),
                     "PATCH" => self.patch(resolved, body()?, request.conditions, course),
@@ -257,7 +245,12 @@ impl World {
                         self.act(resolved, &body, course)
                     }
                     other => Err(Refusal::method_not_allowed(other)),
+                }?;
+                if resolved.below.is_empty() && method != "POST" {
+                    let asked = request.query.get("api-version").map(String::as_str).unwrap_or_default();
+                    self.shape(resolved, asked, &mut answer);
                 }
+                Ok(answer)
             }
             (other, _) => Err(Refusal::method_not_allowed(other)),
         }

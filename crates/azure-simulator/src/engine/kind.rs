@@ -17,6 +17,7 @@ use super::limits::Limit;
 use super::names::NameRule;
 use super::operation::Completion;
 use super::store::Record;
+use super::version::Since;
 use super::world::World;
 use crate::options::Options;
 
@@ -349,4 +350,6 @@ pub(crate) struct Provider {
     pub(crate) unlimited: &'static [&'static str],
     /// Which names new resources may have.
     pub(crate) names: &'static [NameRule],
+    /// What older API versions do not show.
+    pub(crate) since: &'static [Since],
 }

@@ -21,5 +21,6 @@ pub(crate) mod seed;
 pub(crate) mod snapshot;
 pub(crate) mod store;
 pub(crate) mod target;
+pub(crate) mod version;
 pub(crate) mod world;
 pub(crate) mod write;

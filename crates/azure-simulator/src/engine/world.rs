@@ -100,6 +100,14 @@ impl World {
         self.start.checked_add(passed).unwrap_or(Timestamp::MAX)
     }
 
+    /// The simulated wall-clock time, for those who may only look.
+    pub(crate) fn time(&self) -> Timestamp {
+        let passed =
+            self.origin.map(|origin| Instant::now().saturating_duration_since(origin)).unwrap_or_default();
+        let passed = jiff::SignedDuration::try_from(passed).unwrap_or_default();
+        self.start.checked_add(passed).unwrap_or(Timestamp::MAX)
+    }
+
     /// Sets the simulated wall clock, which goes on from there.
     pub(crate) fn set_time(&mut self, time: Timestamp) {
         self.start = time;

@@ -26,6 +26,7 @@ mod rule_conflict;
 mod security_group;
 mod security_rule;
 mod subnet;
+mod versions;
 mod virtual_network;
 
 use azure_types::ResourceId;
@@ -62,6 +63,7 @@ pub(crate) fn provider() -> Provider {
         limits: limits::LIMITS,
         unlimited: limits::UNLIMITED,
         names: limits::NAMES,
+        since: &versions::SINCE,
     }
 }
 

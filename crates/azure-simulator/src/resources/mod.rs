@@ -14,5 +14,6 @@ pub(crate) fn provider() -> Provider {
         limits: &[],
         unlimited: &[],
         names: &[],
+        since: &[],
     }
 }

@@ -1,0 +1,105 @@
+//! API versions: which there can be, and what older ones do not show (`spec/arm-wire.md`, 2.1).
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+use serde_json::Value;
+
+use super::answer::{Answer, Resolved};
+use super::glob::matches;
+use super::world::World;
+
+/// The version before which Resource Manager had none.
+const FIRST: Date = jiff::civil::date(2014, 4, 1);
+
+/// How long before their date versions are in use, in days: our choice.
+const AHEAD: i64 = 366;
+
+/// Whether there can be a version: a date since Resource Manager exists, not too far ahead of the
+/// simulated clock, perhaps with one of the suffixes that Azure gives.
+pub(super) fn known(version: &str, now: Timestamp) -> bool {
+    let (date, suffix) = version.split_at_checked(10).unwrap_or((version, ""));
+    let digits = date.bytes().enumerate().all(|(at, byte)| match at {
+        4 | 7 => byte == b'-',
+        _ => byte.is_ascii_digit(),
+    });
+    let Some(date) = date.parse::<Date>().ok().filter(|_| digits) else { return false };
+    let today = now.to_zoned(jiff::tz::TimeZone::UTC).date();
+    let last = today.checked_add(jiff::Span::new().days(AHEAD)).unwrap_or(Date::MAX);
+    let suffixes = ["", "-preview", "-alpha", "-beta", "-rc", "-privatepreview"];
+    FIRST <= date && date <= last && suffixes.contains(&suffix)
+}
+
+/// A member that came with a version: answers to older ones do not have it.
+pub(crate) struct Since {
+    /// Full types, with wildcards.
+    pub(crate) of: &'static str,
+    /// Its path in the document.
+    pub(crate) member: &'static str,
+    pub(crate) version: &'static str,
+}
+
+impl World {
+    /// Takes out of an answer what its version does not have.
+    pub(super) fn shape(&self, resolved: &Resolved, version: &str, answer: &mut Answer) {
+        let resource_type = resolved.kind.resource_type();
+        let Some(provider) = self.provider(resource_type.split('/').next().unwrap_or_default()) else {
+            return;
+        };
+        let date = version.get(..10).unwrap_or(version);
+        let newer = |since: &&Since| date < since.version && matches(since.of, resource_type);
+        for since in provider.since.iter().filter(newer) {
+            match answer.body.as_mut() {
+                Some(Value::Object(list)) if resolved.list => {
+                    let items = list.get_mut("value").and_then(Value::as_array_mut);
+                    items.into_iter().flatten().for_each(|item| remove(item, since.member));
+                }
+                Some(document) => remove(document, since.member),
+                None => {}
+            }
+            if since.member == "etag" {
+                answer.etag = None;
+            }
+        }
+    }
+}
+
+fn remove(document: &mut Value, path: &str) {
+    match path.split_once('/') {
+        None => drop(document.as_object_mut().and_then(|object| object.remove(path))),
+        Some((first, rest)) => {
+            if let Some(inner) = document.get_mut(first) {
+                remove(inner, rest);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::known;
+
+    #[test]
+    fn versions_are_dates_of_their_time() {
+        let now = "2026-01-01T00:00:00Z".parse().unwrap();
+        for (version, expected) in [
+            ("2025-05-01", true),
+            ("2014-04-01-preview", true),
+            ("2026-12-31", true),
+            ("2027-02-01", false),
+            ("2014-03-31", false),
+            ("1999-01-01", false),
+            ("2025-02-30", false),
+            ("2025-13-01", false),
+            ("2025-05-01-final", false),
+            ("2025-5-1", false),
+            ("2025/05/01", false),
+            ("20250501", false),
+            ("+002025-05-01", false),
+            ("latest", false),
+            ("", false),
+            ("2025-05-0\u{663}", false),
+        ] {
+            assert_eq!(known(version, now), expected, "{version}");
+        }
+    }
+}
