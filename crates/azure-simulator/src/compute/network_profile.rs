@@ -8,6 +8,7 @@ use crate::engine::document::{
     Object, fill, into_object, items, name, reference, references, stored_reference, take_properties, text,
 };
 use crate::engine::error::Refusal;
+use crate::engine::world::World;
 
 /// Checks NIC configurations and fills their defaults; references are cut down to ids.
 pub(super) fn normalise(profile: &mut Object, subject: &ResourceId) -> Result<(), Refusal> {
@@ -83,6 +84,25 @@ fn normalise_ip(configuration: Value, subject: &ResourceId) -> Result<Value, Ref
 
 fn bad(why: &str, subject: &ResourceId) -> Refusal {
     Refusal::invalid_parameter("networkProfile", format!("Network profile of {subject}: {why}."))
+}
+
+/// Checks that each network interface may be in all pools that it is to be in; `interface` gives its id by
+/// its name, or the scale set whose model it stands in.
+pub(super) fn check_memberships(
+    world: &World,
+    profile: &Value,
+    interface: impl Fn(&str) -> ResourceId,
+) -> Result<(), Refusal> {
+    for nic in items(profile, "networkInterfaceConfigurations") {
+        let ips = items(nic, "properties/ipConfigurations");
+        let joined: Vec<ResourceId> = ips
+            .iter()
+            .flat_map(|ip| items(ip, "properties/loadBalancerBackendAddressPools"))
+            .filter_map(|pool| stored_reference(pool, "id"))
+            .collect();
+        crate::network::check_memberships(world, &interface(name(nic)), &joined)?;
+    }
+    Ok(())
 }
 
 /// The (NIC configuration, IP configuration) pairs of a stored profile.

@@ -79,6 +79,9 @@ impl Kind for ScaleSets {
         body.insert("properties".into(), Value::Object(properties));
         let body = Value::Object(body);
         check_room(world, id, &body, capacity)?;
+        if let Some(profile) = at(&body, "properties/virtualMachineProfile/networkProfile") {
+            network_profile::check_memberships(world, profile, |_| id.clone())?;
+        }
         Ok(body)
     }
 

@@ -91,7 +91,7 @@ impl Kind for Instances {
         ))
     }
 
-    fn write(&self, _world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn write(&self, world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let id = proposal.id;
         let Some(old) = proposal.old else { return Err(self.not_active(id)) };
         if old.state == State::Deleting {
@@ -128,7 +128,9 @@ impl Kind for Instances {
         let mut profile =
             properties.remove("networkProfileConfiguration").map(into_object).unwrap_or_default();
         network_profile::normalise(&mut profile, id)?;
-        properties.insert("networkProfileConfiguration".into(), Value::Object(profile));
+        let profile = Value::Object(profile);
+        network_profile::check_memberships(world, &profile, |nic| id.child("networkInterfaces", nic))?;
+        properties.insert("networkProfileConfiguration".into(), profile);
         body.insert("properties".into(), Value::Object(properties));
         Ok(Value::Object(body))
     }

@@ -98,7 +98,7 @@ pub(super) fn normalise(
 }
 
 /// Whether an entry is a member itself, rather than a note on a member by network interface.
-fn holds_address(entry: &Value) -> bool {
+pub(super) fn holds_address(entry: &Value) -> bool {
     entry.get("properties").is_some_and(|properties| {
         properties.get("ipAddress").is_some()
             || properties.get("loadBalancerFrontendIPConfiguration").is_some()
@@ -164,7 +164,7 @@ pub(super) fn member_keys(world: &World, balancer: &Record, pool: &ResourceId) -
     addresses.map(str::to_owned).chain(members(world, pool).map(ResourceId::to_lower)).collect()
 }
 
-fn entries<'a>(balancer: &'a Record, pool: &ResourceId) -> impl Iterator<Item = &'a Value> {
+pub(super) fn entries<'a>(balancer: &'a Record, pool: &ResourceId) -> impl Iterator<Item = &'a Value> {
     let name_of = pool.name().to_owned();
     items(&balancer.body, "properties/backendAddressPools")
         .iter()
@@ -372,66 +372,4 @@ pub(super) fn rules_of(pool: &ResourceId, properties: &Value) -> u64 {
     rules
         .filter(|rule| stored_reference(rule, "properties/backendAddressPool/id").as_ref() == Some(pool))
         .count() as u64
-}
-
-/// What an interface behind too many rules gets.
-pub(super) fn too_many_rules(member: &ResourceId, most: u64) -> Refusal {
-    Refusal::network(
-        400,
-        "LoadBalancerRuleCountLimitReachedForNic",
-        format!(
-            "IP configuration {member} cannot be behind more than {most} load balancing and inbound NAT rules."
-        ),
-    )
-}
-
-/// Refuses memberships by network interface that cannot be: in a pool that holds addresses itself, behind
-/// two balancers of one kind (public or internal), or behind too many rules. `pools` are all pools of
-/// one network interface.
-pub(crate) fn check_memberships(
-    world: &World,
-    member: &ResourceId,
-    pools: &[ResourceId],
-) -> Result<(), Refusal> {
-    let mut behind: Vec<(ResourceId, bool)> = Vec::new();
-    let mut rules = 0;
-    for pool in pools {
-        // An absent balancer or pool is told by the check of references.
-        let Some(balancer) = world.store.holder(pool).filter(|holder| holder.id != *pool) else { continue };
-        if entries(balancer, pool).any(holds_address) {
-            return Err(Refusal::network(
-                400,
-                "BackendAddressPoolMixedMembership",
-                format!(
-                    "IP configuration {member} cannot join backend address pool {pool}, which holds IP addresses."
-                ),
-            ));
-        }
-        rules += balancer.body.get("properties").map_or(0, |properties| rules_of(pool, properties));
-        let most = world.limit("network.rulesPerInterface");
-        if rules > most {
-            return Err(too_many_rules(member, most));
-        }
-        let frontends = items(&balancer.body, "properties/frontendIPConfigurations");
-        let internal = frontends.iter().any(|frontend| super::frontend::is_internal(frontend));
-        let other = behind.iter().find(|(other, same)| *other != balancer.id && *same == internal);
-        if let Some((other, _)) = other.filter(|_| !frontends.is_empty()) {
-            let (code, kind) = if internal {
-                ("AnotherInternalLoadBalancerExists", "internal")
-            } else {
-                ("AnotherPublicLoadBalancerExists", "public")
-            };
-            return Err(Refusal::network(
-                400,
-                code,
-                format!(
-                    "IP configuration {member} references {kind} load balancer {} and is already behind {kind} load \
-                     balancer {other}: it can be behind at most one of each kind.",
-                    balancer.id
-                ),
-            ));
-        }
-        behind.push((balancer.id.clone(), internal));
-    }
-    Ok(())
 }

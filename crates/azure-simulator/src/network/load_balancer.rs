@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::backend_pool::{names, scale_set_using};
 use super::{
     API_VERSIONS, backend_pool, frontend, inbound_nat_pool, inbound_nat_rule, load_balancing_rule,
-    outbound_rule, probe, resource_guid, rule_conflict, take_children,
+    outbound_rule, pool_membership, probe, resource_guid, rule_conflict, take_children,
 };
 use crate::engine::document::{
     Object, enumeration, into_object, items, known_members, name, stored_reference, strip, take_properties,
@@ -424,7 +424,7 @@ fn check_rules_per_interface(balancer: &Balancer<'_>, properties: &Value) -> Res
         let Some(member) = backend_pool::members(balancer.world, &id).next().filter(|_| count > most) else {
             continue;
         };
-        return Err(backend_pool::too_many_rules(member, most));
+        return Err(pool_membership::too_many_rules(member, most));
     }
     Ok(())
 }

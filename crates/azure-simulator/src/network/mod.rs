@@ -13,6 +13,7 @@ mod load_balancing_rule;
 mod location_calls;
 mod nat_gateway;
 mod outbound_rule;
+mod pool_membership;
 mod private_endpoint;
 mod private_endpoint_connection;
 mod private_link_interface;
@@ -32,6 +33,7 @@ mod virtual_network;
 use azure_types::ResourceId;
 
 pub(crate) use address_allocation::{check_room, free_address, subnet_prefixes};
+pub(crate) use pool_membership::check as check_memberships;
 
 use crate::engine::document::{Object, name};
 use crate::engine::error::Refusal;
