@@ -1,6 +1,7 @@
 //! Chores that need code: end-to-end tests, replays of recorded conversations, proofs with a real SDK.
 
 mod e2e;
+mod fuzz;
 mod print;
 mod program;
 mod replay;
@@ -16,6 +17,8 @@ use clap::Parser;
 enum Chore {
     /// Run the release binaries against simulators over TLS, through one scenario.
     E2e(e2e::Arguments),
+    /// Send hostile requests to the simulated Azure; it must refuse them without falling over.
+    Fuzz(fuzz::Arguments),
     /// Replay recorded conversations with Azure against the simulator; skipped where there are none.
     Replay(replay::Arguments),
     /// Drive the simulated Azure with Azure's SDK for Python, fetched from PyPI.
@@ -27,6 +30,7 @@ fn main() -> ExitCode {
     let _already_installed = rustls::crypto::ring::default_provider().install_default();
     let done = match Chore::parse() {
         Chore::E2e(arguments) => e2e::run(&arguments),
+        Chore::Fuzz(arguments) => fuzz::run(&arguments),
         Chore::Replay(arguments) => replay::run(&arguments),
         Chore::Sdk(arguments) => sdk::run(&arguments),
     };

@@ -1,0 +1,167 @@
+//! Hostile requests by the thousand against the simulated Azure, in this process.
+//!
+//! Valid requests are bent: bytes, JSON members, path segments, queries, headers, methods. Whatever comes
+//! of it must be an answer, never a panic, a 5xx or a request without end. This runs on the toolchain that
+//! everything else is built with (coverage-guided fuzzers want a nightly one); a run is decided by its
+//! seed, so that what was found can be run again. It works on debug builds, where sums that overflow
+//! panic, too.
+
+mod corpus;
+mod mutate;
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+
+use anyhow::bail;
+use axum::Router;
+use axum::body::Body;
+use azure_simulator::{Azure, Options};
+use futures::FutureExt as _;
+use http::Request;
+use http_body_util::BodyExt as _;
+use parking_lot::Mutex;
+use rand::rngs::SmallRng;
+use rand::{Rng as _, SeedableRng as _};
+use tower::ServiceExt as _;
+
+use self::corpus::Asked;
+use crate::print;
+
+/// How to fuzz.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// For how long, in seconds.
+    #[arg(long, default_value_t = 30)]
+    seconds: u64,
+    /// The first round's seed; each round takes the next one.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// How many rounds, however long they take.
+    #[arg(long)]
+    rounds: Option<u64>,
+}
+
+/// Requests of one round, all to one Azure.
+const REQUESTS: usize = 400;
+/// A request that takes longer hangs.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Fuzzes.
+///
+/// # Errors
+/// A panic, an answer of 500 or more, or a request that hangs: with the seed that shows it again.
+pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let (progress, sent) = (Arc::new(Mutex::new(String::new())), Arc::new(AtomicU64::new(0)));
+    let panicked = Arc::new(Mutex::new(String::new()));
+    let words = panicked.clone();
+    std::panic::set_hook(Box::new(move |panic| *words.lock() = panic.to_string()));
+    let (done, ended) = mpsc::channel();
+    let worker = {
+        let (progress, sent, arguments) =
+            (progress.clone(), sent.clone(), (arguments.seed, arguments.seconds, arguments.rounds));
+        move || {
+            let _nobody_waits = done.send(rounds(arguments, &progress, &sent, &panicked));
+        }
+    };
+    // Deep nesting is part of it; a stack like that of a server's thread.
+    std::thread::Builder::new().stack_size(2 * 1024 * 1024).spawn(worker)?;
+    let mut before = 0;
+    let rounds = loop {
+        match ended.recv_timeout(PATIENCE) {
+            Ok(outcome) => break outcome?,
+            Err(RecvTimeoutError::Timeout) if sent.load(Ordering::Relaxed) != before => {
+                before = sent.load(Ordering::Relaxed);
+            }
+            Err(_) => bail!("a request hangs: {}", progress.lock()),
+        }
+    };
+    let _default = std::panic::take_hook();
+    print::line(format_args!(
+        "{} hostile requests in {rounds} rounds from seed {} on: no panic, no answer of 500 or more",
+        sent.load(Ordering::Relaxed),
+        arguments.seed
+    ));
+    Ok(())
+}
+
+fn rounds(
+    (first, seconds, rounds): (u64, u64, Option<u64>),
+    progress: &Mutex<String>,
+    sent: &AtomicU64,
+    panicked: &Mutex<String>,
+) -> anyhow::Result<u64> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build()?;
+    #[allow(clippy::disallowed_methods, reason = "a fuzzer ends after so much real time")]
+    let begun = std::time::Instant::now();
+    let mut round = 0;
+    while rounds.map_or_else(|| begun.elapsed().as_secs() < seconds, |rounds| round < rounds) {
+        let seed = first + round;
+        runtime.block_on(one_round(seed, progress, sent, panicked))?;
+        round += 1;
+    }
+    Ok(round)
+}
+
+async fn one_round(
+    seed: u64,
+    progress: &Mutex<String>,
+    sent: &AtomicU64,
+    panicked: &Mutex<String>,
+) -> anyhow::Result<()> {
+    let mut random = SmallRng::seed_from_u64(seed);
+    let options = Options { seed, budgets: None, strict_api_versions: seed % 4 == 0, ..Options::default() };
+    let azure = Azure::new(options);
+    let router = azure.router();
+    let corpus = corpus::requests();
+    let mut pending: Vec<Asked> = corpus.clone();
+    pending.reverse();
+    for number in 0..REQUESTS {
+        // At first the valid requests, so that there is something to disturb; some of them are bent already.
+        let base = match pending.pop() {
+            Some(asked) => asked,
+            None => corpus.get(random.random_range(0..corpus.len())).cloned().unwrap_or_default(),
+        };
+        let bends = if number < corpus.len() { usize::from(random.random_bool(0.1)) } else { 1 };
+        let asked = (0..bends).fold(base, |asked, _| mutate::bend(asked, &corpus, &mut random));
+        let shown = shown(&asked);
+        progress.lock().clone_from(&shown);
+        let again = || {
+            format!("show it again by `cargo xtask fuzz --rounds 1 --seed {seed}`; request {number}: {shown}")
+        };
+        match AssertUnwindSafe(send(&router, &asked)).catch_unwind().await {
+            Ok(Some(status)) if status >= 500 && status != 501 => bail!("an answer of {status}; {}", again()),
+            Ok(_) => {}
+            Err(_panic) => bail!("a panic: {}; {}", panicked.lock(), again()),
+        }
+        // A declared fault may well be an answer of 500.
+        azure.clear_faults();
+        sent.fetch_add(1, Ordering::Relaxed);
+    }
+    Ok(())
+}
+
+/// The status; `None` for what no HTTP client could send, or where the connection broke.
+async fn send(router: &Router, asked: &Asked) -> Option<u16> {
+    let mut request = Request::builder().method(asked.method.as_str()).uri(asked.path.as_str());
+    for (name, value) in &asked.headers {
+        request = request.header(name.as_str(), value.as_str());
+    }
+    let request = request.header("host", "azure.test").body(Body::from(asked.body.clone())).ok()?;
+    let answer = router.clone().oneshot(request).await.ok()?;
+    let status = answer.status().as_u16();
+    answer.into_body().collect().await.ok()?;
+    Some(status)
+}
+
+/// A request in one line, cut where it is long.
+fn shown(asked: &Asked) -> String {
+    let cut = |text: &str| match text.char_indices().nth(1_500) {
+        Some((at, _)) => format!("{}… ({} bytes)", text.get(..at).unwrap_or_default(), text.len()),
+        None => text.to_owned(),
+    };
+    let body = cut(&String::from_utf8_lossy(&asked.body));
+    format!("{} {} {:?} {body}", asked.method, cut(&asked.path), asked.headers)
+}
