@@ -253,8 +253,8 @@ fn admit(azure: &Azure, world: &mut World, head: &Head, body: Result<&Bytes, &Re
     admitted.pause = world.latency.answer(verb, &located.resource_type, draw);
     match world.admission(&request, located, &principal) {
         Ok(remaining) => admitted.remaining = Some(remaining),
-        Err(refusal) => {
-            admitted.remaining = Some(Remaining::default());
+        Err((refusal, remaining)) => {
+            admitted.remaining = Some(remaining);
             admitted.located = Err(refusal);
         }
     }
@@ -377,8 +377,12 @@ fn respond(world: &World, head: &Head, admitted: &Admitted, outcome: Result<Answ
     let gateway = outcome.as_ref().is_err_and(|refusal| refusal.gateway);
     if let Some(remaining) = admitted.remaining.as_ref().filter(|_| !gateway) {
         let class = Class::of(&head.method);
-        header(&mut headers, class.header(), &remaining.own.to_string());
-        header(&mut headers, class.global_header(), &remaining.global.to_string());
+        for (name, left) in class.headers(remaining.tenant).into_iter().zip([remaining.own, remaining.global])
+        {
+            if let Ok(name) = HeaderName::try_from(name) {
+                headers.insert(name, HeaderValue::from(left));
+            }
+        }
         for (policy, left) in &remaining.policies {
             if let Ok(value) = HeaderValue::from_str(&format!("{policy};{left}")) {
                 headers.append(HeaderName::from_static("x-ms-ratelimit-remaining-resource"), value);

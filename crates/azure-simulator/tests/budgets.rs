@@ -41,8 +41,14 @@ async fn compute_counts_every_scale_set_and_the_subscription() {
         client.put(&one, scale_set(1, &subnet, &[])).await.expect(200);
     }
     let refused = client.put(&one, scale_set(1, &subnet, &[])).await.refused(429, "OperationNotAllowed");
-    // Four tokens come back in a minute.
+    // Four tokens come back in a minute. What ARM let pass has cost its tokens, and its headers show them.
     assert_eq!(refused.header("retry-after"), Some("15"));
+    let left = refused.header("x-ms-ratelimit-remaining-subscription-writes").unwrap();
+    assert!(left.parse::<u64>().unwrap() > 150, "{left}");
+    assert_eq!(
+        refused.header("x-ms-ratelimit-remaining-resource"),
+        Some("Microsoft.Compute/PutVMScaleSetResource;0")
+    );
     let error = &refused.body["error"];
     assert_eq!(error["innererror"]["internalErrorCode"], "TooManyRequestsReceived");
     let detail = &error["details"][0];
@@ -99,8 +105,16 @@ async fn principals_have_their_own_budgets_and_share_the_subscriptions() {
         [ask(a).await, ask(a).await, ask(a).await, ask(b).await, ask(b).await],
         [200, 200, 429, 200, 429]
     );
-    let spent: Vec<_> =
-        client.azure.budgets().into_iter().map(|b| (b.scope, b.tokens as u64, b.refused)).collect();
+    let tenant = client.send("GET", "/subscriptions?api-version=2021-04-01", None, &[]).await.expect(200);
+    assert_eq!(tenant.header("x-ms-ratelimit-remaining-tenant-reads"), Some("1"));
+    assert_eq!(tenant.header("x-ms-ratelimit-remaining-subscription-reads"), None);
+    let spent: Vec<_> = client
+        .azure
+        .budgets()
+        .into_iter()
+        .filter(|b| !b.subscription.is_empty())
+        .map(|b| (b.scope, b.tokens as u64, b.refused))
+        .collect();
     let of = |name: &str| BudgetScope::Principal(name.into());
     assert_eq!(spent, [(BudgetScope::Subscription, 0, 1), (of("a"), 0, 1), (of("b"), 1, 0)]);
 }

@@ -141,7 +141,7 @@ impl Refusal {
     /// Compute's answer when one of its budgets is used up.
     pub(crate) fn group_throttled(
         policy: &str,
-        window: [&str; 2],
+        window: &[String; 2],
         allowed: f64,
         measured: u64,
         wait: u32,

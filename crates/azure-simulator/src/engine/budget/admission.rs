@@ -19,7 +19,7 @@ impl World {
         request: &Request<'_>,
         located: &Located,
         principal: &str,
-    ) -> Result<Remaining, Refusal> {
+    ) -> Result<Remaining, (Refusal, Remaining)> {
         let now = Instant::now();
         let (subscription, namespace) = match &located.target {
             Target::Subscriptions => ("", None),
@@ -46,12 +46,12 @@ impl World {
                 Err(exhausted) => exhausted,
             },
         };
-        let Exhausted { wait, policy, size, measured, window_age } = exhausted;
+        let Exhausted { remaining, wait, policy, size, measured, window_age } = exhausted;
         let Some(policy) = policy else {
             let operation = format!("{}/{}", request.method, located.resource_type.to_uppercase());
-            return Err(Refusal::subscription_throttled(subscription, &operation, wait));
+            return Err((Refusal::subscription_throttled(subscription, &operation, wait), remaining));
         };
-        Err(match policy.wording {
+        let refusal = match policy.wording {
             Wording::Gateway => {
                 let verb = match request.method {
                     "GET" | "HEAD" => "read",
@@ -67,9 +67,10 @@ impl World {
                 let age = jiff::SignedDuration::try_from(window_age).unwrap_or_default();
                 let start = end.checked_sub(age).unwrap_or(end);
                 let window = [start.to_string(), end.to_string()];
-                Refusal::group_throttled(policy.name, [&window[0], &window[1]], size, measured, wait)
+                Refusal::group_throttled(policy.name, &window, size, measured, wait)
             }
-        })
+        };
+        Err((refusal, remaining))
     }
 
     /// The region whose instance of the provider answers: that of the resource, or of the operation's.

@@ -1,8 +1,9 @@
 //! Request budgets: Resource Manager's own, and what providers count beside them
 //! (`spec/arm-wire.md`, 8.3).
 //!
-//! A request draws on one bucket of its principal, on one of the whole subscription, and on each bucket
-//! of the provider whose policy fits it. It takes a token from all of them or from none.
+//! A request draws on one bucket of its principal and on one of the whole subscription, then on each
+//! bucket of the provider whose policy fits it. What ARM lets pass has cost its tokens, whatever the
+//! provider says.
 
 mod admission;
 pub(crate) mod policy;
@@ -43,20 +44,11 @@ impl Class {
         }
     }
 
-    pub(crate) fn header(self) -> &'static str {
-        match self {
-            Self::Reads => "x-ms-ratelimit-remaining-subscription-reads",
-            Self::Writes => "x-ms-ratelimit-remaining-subscription-writes",
-            Self::Deletes => "x-ms-ratelimit-remaining-subscription-deletes",
-        }
-    }
-
-    pub(crate) fn global_header(self) -> &'static str {
-        match self {
-            Self::Reads => "x-ms-ratelimit-remaining-subscription-global-reads",
-            Self::Writes => "x-ms-ratelimit-remaining-subscription-global-writes",
-            Self::Deletes => "x-ms-ratelimit-remaining-subscription-global-deletes",
-        }
+    /// The headers that show what is left: for the principal, and for everybody together. Requests about
+    /// no subscription count for the tenant.
+    pub(crate) fn headers(self, tenant: bool) -> [String; 2] {
+        let (scope, class) = (if tenant { "tenant" } else { "subscription" }, self.as_str());
+        ["", "global-"].map(|whose| format!("x-ms-ratelimit-remaining-{scope}-{whose}{class}"))
     }
 
     fn limits(self, budgets: &Budgets) -> (f64, f64) {
@@ -151,13 +143,17 @@ pub(crate) struct SavedBucket {
 pub(crate) struct Remaining {
     pub(crate) own: u64,
     pub(crate) global: u64,
+    /// Whether it is about no subscription.
+    pub(crate) tenant: bool,
     /// Of the policies that show it in a header: `{namespace}/{policy}` and what is left.
     pub(crate) policies: Vec<(String, u64)>,
 }
 
 /// A budget that is used up.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Exhausted {
+    /// What headers show all the same.
+    pub(crate) remaining: Remaining,
     /// Seconds until a request may pass.
     pub(crate) wait: u32,
     /// The provider's policy; none where it is ARM's own budget.
@@ -201,26 +197,11 @@ impl Buckets {
     ) -> Result<Remaining, Exhausted> {
         let drawn = drawn(budgets, asker);
         let mut left = Vec::with_capacity(drawn.len());
-        for (key, figures, policy) in &drawn {
-            let bucket = self.buckets.entry(key.clone()).or_insert_with(|| Bucket::new(*figures, now));
-            bucket.refill(now);
-            bucket.measured += 1;
-            if bucket.tokens < 1.0 {
-                bucket.refused += 1;
-                return Err(Exhausted {
-                    wait: bucket.wait(now),
-                    policy: *policy,
-                    size: figures.size,
-                    measured: bucket.measured,
-                    window_age: now.saturating_duration_since(bucket.since),
-                });
-            }
-            left.push((bucket.tokens - 1.0).floor() as u64);
-        }
-        for (key, ..) in &drawn {
-            if let Some(bucket) = self.buckets.get_mut(key) {
-                bucket.tokens -= 1.0;
-            }
+        let arm = drawn.iter().filter(|(_, _, policy)| policy.is_none()).count();
+        let (own, providers) = drawn.split_at(arm);
+        for side in [own, providers] {
+            self.take_side(side, now, &mut left)
+                .map_err(|exhausted| Exhausted { remaining: remaining(asker, &drawn, &left), ..exhausted })?;
         }
         if self.buckets.len() > MOST_BUCKETS {
             self.buckets.retain(|_, bucket| {
@@ -228,14 +209,47 @@ impl Buckets {
                 bucket.tokens < bucket.figures.size
             });
         }
-        Ok(remaining(&drawn, &left))
+        Ok(remaining(asker, &drawn, &left))
+    }
+
+    /// Takes a token from each of some buckets or from none; adds what is left in each.
+    fn take_side(&mut self, side: &[Drawn], now: Instant, left: &mut Vec<u64>) -> Result<(), Exhausted> {
+        let mut exhausted = None;
+        let first = left.len();
+        for (key, figures, policy) in side {
+            let bucket = self.buckets.entry(key.clone()).or_insert_with(|| Bucket::new(*figures, now));
+            bucket.refill(now);
+            bucket.measured += 1;
+            left.push(bucket.tokens.floor() as u64);
+            if bucket.tokens < 1.0 && exhausted.is_none() {
+                bucket.refused += 1;
+                exhausted = Some(Exhausted {
+                    remaining: Remaining::default(),
+                    wait: bucket.wait(now),
+                    policy: *policy,
+                    size: figures.size,
+                    measured: bucket.measured,
+                    window_age: now.saturating_duration_since(bucket.since),
+                });
+            }
+        }
+        if let Some(exhausted) = exhausted {
+            return Err(exhausted);
+        }
+        for (key, ..) in side {
+            if let Some(bucket) = self.buckets.get_mut(key) {
+                bucket.tokens -= 1.0;
+            }
+        }
+        left.iter_mut().skip(first).for_each(|left| *left -= 1);
+        Ok(())
     }
 
     /// What a request would leave if nobody else asked: what is shown where nothing is counted.
     pub(crate) fn full(budgets: &Budgets, asker: &Asker<'_>) -> Remaining {
         let drawn = drawn(budgets, asker);
         let left: Vec<u64> = drawn.iter().map(|(_, figures, _)| (figures.size - 1.0) as u64).collect();
-        remaining(&drawn, &left)
+        remaining(asker, &drawn, &left)
     }
 
     /// Every bucket that was drawn on, as it is now.
@@ -336,7 +350,7 @@ fn drawn(budgets: &Budgets, asker: &Asker<'_>) -> Vec<Drawn> {
     drawn
 }
 
-fn remaining(drawn: &[Drawn], left: &[u64]) -> Remaining {
+fn remaining(asker: &Asker<'_>, drawn: &[Drawn], left: &[u64]) -> Remaining {
     let policies = drawn
         .iter()
         .zip(left)
@@ -346,7 +360,7 @@ fn remaining(drawn: &[Drawn], left: &[u64]) -> Remaining {
         .map(|((key, ..), left)| (key.policy.clone(), *left))
         .collect();
     let at = |index: usize| left.get(index).copied().unwrap_or_default();
-    Remaining { own: at(0), global: at(1), policies }
+    Remaining { own: at(0), global: at(1), tenant: asker.subscription.is_empty(), policies }
 }
 
 #[cfg(test)]
@@ -388,7 +402,7 @@ mod tests {
         let (budgets, mut buckets) = (Budgets::default(), Buckets::default());
         let put = Counted { method: "PUT", resource_type: "M/things", list: false, resource: "x" };
         let mut take = || buckets.take(&budgets, &asker(&put), Instant::now());
-        assert_eq!(take().unwrap(), Remaining { own: 199, global: 2999, policies: Vec::new() });
+        assert_eq!(take().unwrap(), Remaining { own: 199, global: 2999, ..Remaining::default() });
         for _ in 1..200 {
             assert!(take().is_ok());
         }
