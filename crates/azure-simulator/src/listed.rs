@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::engine::document::{items, name, stored_reference, text};
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Concurrency, Kind, Proposal, Reference, Role, Style};
+use crate::engine::kind::{Concurrency, Kind, Nested, Proposal, Reference, Role, Style};
 use crate::engine::store::Record;
 use crate::engine::world::World;
 
@@ -33,6 +33,10 @@ impl Kind for Listed {
 
     fn concurrency(&self) -> Concurrency {
         Concurrency::Conflict
+    }
+
+    fn nested(&self) -> &'static [Nested] {
+        &[Nested { collection: "ipConfigurations", writable: false, back_references: &[] }]
     }
 
     /// Network interfaces that the service made hold their addresses.

@@ -28,6 +28,16 @@ enum Step {
     DeleteSet(u8),
     DeleteSubnet,
     PutSubnet(u8),
+    PutPrefix(u8),
+    DeletePrefix(u8),
+    PutPublicIpOf { public_ip: u8, prefix: u8 },
+    PutNatRule { balancer: u8, start: u8 },
+    MigratePool(u8),
+    PutService { service: u8, balancer: u8 },
+    DeleteService(u8),
+    PutEndpoint { endpoint: u8, service: u8, manual: bool },
+    DeleteEndpoint(u8),
+    Decide { service: u8, approve: Option<bool> },
     Wait(u8),
 }
 
@@ -49,7 +59,19 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => (0..2u8).prop_map(Step::DeleteSet),
         1 => Just(Step::DeleteSubnet),
         1 => (0..3u8).prop_map(Step::PutSubnet),
-        3 => (0..40u8).prop_map(Step::Wait),
+        1 => few().prop_map(Step::PutPrefix),
+        1 => few().prop_map(Step::DeletePrefix),
+        1 => (few(), few()).prop_map(|(public_ip, prefix)| Step::PutPublicIpOf { public_ip, prefix }),
+        1 => (few(), 0..6u8).prop_map(|(balancer, start)| Step::PutNatRule { balancer, start }),
+        1 => few().prop_map(Step::MigratePool),
+        3 => (0..2u8, few()).prop_map(|(service, balancer)| Step::PutService { service, balancer }),
+        1 => (0..2u8).prop_map(Step::DeleteService),
+        3 => (few(), 0..2u8, any::<bool>())
+            .prop_map(|(endpoint, service, manual)| Step::PutEndpoint { endpoint, service, manual }),
+        1 => few().prop_map(Step::DeleteEndpoint),
+        2 => (0..2u8, prop::option::of(any::<bool>()))
+            .prop_map(|(service, approve)| Step::Decide { service, approve }),
+        4 => (0..40u8).prop_map(Step::Wait),
     ];
     prop::collection::vec(step, 1..40)
 }
@@ -72,6 +94,38 @@ fn pools(numbers: &[u8]) -> Vec<ResourceId> {
     numbers.sort_unstable();
     numbers.dedup();
     numbers.iter().map(|n| network_id(&format!("loadBalancers/lb{n}/backendAddressPools/p"))).collect()
+}
+
+fn subnet_of(prefix: &str) -> Value {
+    json!({ "properties": { "addressPrefix": prefix, "privateLinkServiceNetworkPolicies": "Disabled" } })
+}
+
+fn ip_prefix(n: &u8) -> ResourceId {
+    network_id(&format!("publicIPPrefixes/x{n}"))
+}
+
+fn prefix_of(length: u8) -> Value {
+    json!({ "location": "eastus", "sku": { "name": "Standard" }, "properties": { "prefixLength": length } })
+}
+
+fn service(n: &u8) -> ResourceId {
+    network_id(&format!("privateLinkServices/v{n}"))
+}
+
+fn service_of(balancer: &ResourceId) -> Value {
+    json!({ "location": "eastus", "properties": {
+        "loadBalancerFrontendIpConfigurations": [{ "id": balancer.child("frontendIPConfigurations", "f0") }],
+        "ipConfigurations": [{ "name": "c", "properties": { "subnet": { "id": subnet() } } }] } })
+}
+
+fn endpoint(n: &u8) -> ResourceId {
+    network_id(&format!("privateEndpoints/e{n}"))
+}
+
+fn endpoint_of(service: &ResourceId, manual: bool) -> Value {
+    let way = if manual { "manualPrivateLinkServiceConnections" } else { "privateLinkServiceConnections" };
+    json!({ "location": "eastus", "properties": { "subnet": { "id": subnet() },
+        way: [{ "name": "c", "properties": { "privateLinkServiceId": service } }] } })
 }
 
 async fn take(client: &Client, step: &Step) {
@@ -122,7 +176,43 @@ async fn take(client: &Client, step: &Step) {
         Step::DeleteSubnet => client.delete(&subnet()).await,
         Step::PutSubnet(n) => {
             let prefix = ["10.1.0.0/27", "10.1.0.0/28", "10.2.0.0/24"][usize::from(*n)];
-            client.put(&subnet(), json!({ "properties": { "addressPrefix": prefix } })).await
+            client.put(&subnet(), subnet_of(prefix)).await
+        }
+        Step::PutPrefix(n) => client.put(&ip_prefix(n), prefix_of(31)).await,
+        Step::DeletePrefix(n) => client.delete(&ip_prefix(n)).await,
+        Step::PutPublicIpOf { public_ip: n, prefix } => {
+            let mut body = public_ip();
+            body["properties"]["publicIPPrefix"] = json!({ "id": ip_prefix(prefix) });
+            client.put(&pip(n), body).await
+        }
+        Step::PutNatRule { balancer, start } => {
+            let of = |collection: &str, name: &str| json!({ "id": lb(balancer).child(collection, name) });
+            let start = 200 + u16::from(*start);
+            let body = json!({ "properties": {
+                "frontendIPConfiguration": of("frontendIPConfigurations", "f"),
+                "backendAddressPool": of("backendAddressPools", "p"),
+                "frontendPortRangeStart": start, "frontendPortRangeEnd": start + 4, "backendPort": 22 } });
+            client.put(&lb(balancer).child("inboundNatRules", "ssh"), body).await
+        }
+        Step::MigratePool(n) => client.post(&lb(n), "migrateToIpBased", json!({ "pools": ["p"] })).await,
+        Step::PutService { service: n, balancer } => client.put(&service(n), service_of(&lb(balancer))).await,
+        Step::DeleteService(n) => client.delete(&service(n)).await,
+        Step::PutEndpoint { endpoint: n, service: of, manual } => {
+            client.put(&endpoint(n), endpoint_of(&service(of), *manual)).await
+        }
+        Step::DeleteEndpoint(n) => client.delete(&endpoint(n)).await,
+        Step::Decide { service: n, approve } => {
+            let shown = client.get(&service(n)).await;
+            let first = &shown.body["properties"]["privateEndpointConnections"][0];
+            let Some(id) = first["id"].as_str().and_then(|id| ResourceId::parse(id).ok()) else { return };
+            match approve {
+                None => client.delete(&id).await,
+                Some(approve) => {
+                    let status = if *approve { "Approved" } else { "Rejected" };
+                    let state = json!({ "privateLinkServiceConnectionState": { "status": status } });
+                    client.put(&id, json!({ "properties": state })).await
+                }
+            }
         }
         Step::Wait(seconds) => {
             tokio::time::sleep(Duration::from_secs(u64::from(*seconds))).await;
@@ -163,6 +253,36 @@ fn check(azure: &Azure) {
         let net: ipnet::IpNet = shown["properties"]["addressPrefix"].as_str().unwrap().parse().unwrap();
         assert!(net.contains(&address.as_str().unwrap().parse::<std::net::IpAddr>().unwrap()));
     }
+    // The interfaces that the service makes hold addresses as well, and each has an owner.
+    for nic in azure.documents_of_type("Microsoft.Network/networkInterfaces") {
+        ids_in(azure, &nic);
+        for ip in nic["properties"]["ipConfigurations"].as_array().unwrap() {
+            let subnet = ip["properties"]["subnet"]["id"].as_str().unwrap();
+            let owner = json!(format!("{}/{}", nic["id"], ip["name"]));
+            own(subnet.to_lowercase(), &ip["properties"]["privateIPAddress"], &owner);
+        }
+    }
+    // A service and its endpoints agree on who is connected.
+    for service in azure.documents_of_type("Microsoft.Network/privateLinkServices") {
+        for connection in service["properties"]["privateEndpointConnections"].as_array().unwrap() {
+            let id = connection["properties"]["privateEndpoint"]["id"].as_str().unwrap();
+            let endpoint = azure.document(&ResourceId::parse(id).unwrap()).unwrap();
+            let state = &connection["properties"]["privateLinkServiceConnectionState"];
+            let ways = ["privateLinkServiceConnections", "manualPrivateLinkServiceConnections"];
+            let theirs = ways.iter().flat_map(|way| endpoint["properties"][way].as_array().unwrap());
+            let mut theirs = theirs.map(|way| &way["properties"]["privateLinkServiceConnectionState"]);
+            assert!(theirs.any(|other| other == state), "{connection} and {endpoint} differ");
+        }
+    }
+    // Ranges of public addresses keep to themselves.
+    let ranges: Vec<ipnet::IpNet> = azure
+        .documents_of_type("Microsoft.Network/publicIPPrefixes")
+        .iter()
+        .filter_map(|prefix| prefix["properties"]["ipPrefix"].as_str()?.parse().ok())
+        .collect();
+    for (at, range) in ranges.iter().enumerate() {
+        assert!(!ranges.iter().skip(at + 1).any(|other| range.contains(other) || other.contains(range)));
+    }
     // Membership is shown on both sides.
     for pool in azure.documents_of_type("Microsoft.Network/loadBalancers/backendAddressPools") {
         for member in pool["properties"]["backendIPConfigurations"].as_array().into_iter().flatten() {
@@ -194,6 +314,7 @@ fn ids_in(azure: &Azure, value: &Value) {
 async fn run(steps: &[Step], seed: u64) -> Client {
     let client = Client::with_group(Options { seed, ..options() }).await;
     client.network("10.1.0.0/27").await;
+    client.create(&subnet(), subnet_of("10.1.0.0/27")).await;
     for step in steps {
         take(&client, step).await;
         check(&client.azure);

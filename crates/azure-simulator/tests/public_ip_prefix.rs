@@ -246,6 +246,13 @@ async fn public_ips_are_checked() {
         .create(&id, with(&|b| b["properties"]["dnsSettings"] = json!({ "domainNameLabel": "shop" })))
         .await;
     assert_eq!(available("Shop").await.expect(200).body, json!({ "available": false }));
+    let scoped = with(&|b| {
+        b["properties"]["dnsSettings"] =
+            json!({ "domainNameLabel": "shop", "domainNameLabelScope": "SubscriptionReuse" })
+    });
+    let shown = client.create(&network_id("publicIPAddresses/third"), scoped).await;
+    let fqdn = shown["properties"]["dnsSettings"]["fqdn"].as_str().unwrap();
+    assert!(fqdn.starts_with("shop.") && fqdn != "shop.eastus.cloudapp.azure.com", "{fqdn}");
     available("no_name").await.refused(400, "InvalidDomainNameLabel");
 
     // A static address of sku Basic may be raised, as long as nothing uses it.
@@ -259,7 +266,6 @@ async fn public_ips_are_checked() {
     assert_eq!(after["properties"]["ipAddress"], before["properties"]["ipAddress"]);
     assert_eq!(after["sku"]["name"], "Standard");
     client.put(&basic, body("Basic")).await.refused(400, "PublicIPAddressSkuCannotBeChanged");
-    client.public_ip("third").await;
     client
         .put(&network_id("publicIPAddresses/fourth"), public_ip())
         .await

@@ -53,7 +53,10 @@ impl World {
         }
         let below: Vec<&str> = resolved.below.iter().map(String::as_str).collect();
         match record.kind.view(self, record, &below) {
-            Some(view) => view.map(Answer::ok),
+            Some(view) => view.map(|shown| Answer {
+                etag: super::document::text(&shown, "etag").map(str::to_owned),
+                ..Answer::ok(shown)
+            }),
             None => Err(Refusal::new(
                 404,
                 "InvalidResourceType",

@@ -87,7 +87,7 @@ impl Kind for PrivateEndpoints {
                 .into_iter()
                 .map(|child| connection(world, &proposal, collection, child))
                 .collect::<Result<Vec<Value>, Refusal>>()?;
-            targets.extend(children.iter().filter_map(|child| target(child)));
+            targets.extend(children.iter().filter_map(target));
             properties.insert(collection.into(), children.into());
         }
         if targets.len() != 1 {
@@ -347,7 +347,7 @@ fn connection(
         if service.is_none() && world.kind(&to.resource_type()).is_some() {
             return Err(Refusal::invalid_reference(&to, id));
         }
-        if !ours && !properties.get("groupIds").and_then(Value::as_array).is_some_and(|ids| !ids.is_empty()) {
+        if !ours && properties.get("groupIds").and_then(Value::as_array).is_none_or(Vec::is_empty) {
             return Err(Refusal::network(
                 400,
                 "PrivateEndpointGroupIdsRequired",

@@ -203,19 +203,45 @@ fn dns_settings(world: &World, proposal: &Proposal<'_>, properties: &mut Object)
     };
     let label = domain_name_label(label)?;
     let location = proposal.body.get("location").and_then(Value::as_str).unwrap_or_default();
-    let name = format!("{label}.{location}.cloudapp.azure.com");
+    let label = match text(settings, "domainNameLabelScope") {
+        None => label,
+        Some(scope) => format!("{label}.{}", scope_hash(world, proposal.id, scope)?),
+    };
     if !domain_name_is_free(world, Some(proposal.id), &label, location) {
         return Err(Refusal::network(
             400,
             "DnsRecordInUse",
-            format!("DNS record {name} is already used by another public IP."),
+            format!("DNS record {} is already used by another public IP.", domain_name(&label, location)),
         ));
     }
     if let Some(settings) = settings.as_object_mut() {
-        settings.insert("domainNameLabel".into(), label.into());
-        settings.insert("fqdn".into(), name.into());
+        let name = label.split('.').next().unwrap_or_default();
+        settings.insert("domainNameLabel".into(), name.into());
+        settings.insert("fqdn".into(), domain_name(&label, location).into());
     }
     Ok(())
+}
+
+fn domain_name(label: &str, location: &str) -> String {
+    format!("{label}.{location}.cloudapp.azure.com")
+}
+
+/// Names with a scope hold a hash of it, so that only its owner can have them again.
+fn scope_hash(world: &World, id: &ResourceId, scope: &str) -> Result<String, Refusal> {
+    let group = ResourceId::group(id.subscription_id(), id.group_name().unwrap_or_default());
+    let subject = match scope.to_ascii_lowercase().as_str() {
+        "tenantreuse" => world.options.tenant.clone(),
+        "subscriptionreuse" => id.subscription_id().to_lowercase(),
+        "resourcegroupreuse" => group.to_lower(),
+        "noreuse" => format!("{}#{}", id.to_lower(), world.store.incarnation(id)),
+        _ => {
+            return Err(Refusal::bad_format(format!(
+                "Error converting value \"{scope}\" to member 'domainNameLabelScope'."
+            )));
+        }
+    };
+    let guid = world.seed.guid("domain name scope", &subject, 0);
+    Ok(guid.chars().filter(|c| *c != '-').take(16).collect())
 }
 
 /// A domain name label in lower case; refused where it is no name.
@@ -246,7 +272,7 @@ pub(super) fn domain_name_is_free(
     label: &str,
     location: &str,
 ) -> bool {
-    let name = format!("{label}.{location}.cloudapp.azure.com");
+    let name = domain_name(label, location);
     !world.store.of_type(RESOURCE_TYPE).any(|record| {
         Some(&record.id) != own && text(&record.body, "properties/dnsSettings/fqdn") == Some(&name)
     })

@@ -11,11 +11,14 @@ use super::load_balancing_rule::number;
 use crate::engine::document::{at, items, name, text};
 use crate::engine::error::Refusal;
 
+/// Claimed ranges of ports by their first port: the last one, and who claims them.
+type Ranges = BTreeMap<i64, (i64, ResourceId)>;
+
 /// Who claims which ports of the frontends.
 #[derive(Default)]
 struct Claims {
-    /// By frontend and protocol: claimed ranges by their first port.
-    ranges: HashMap<(String, &'static str), BTreeMap<i64, (i64, ResourceId)>>,
+    /// By frontend and protocol.
+    ranges: HashMap<(String, &'static str), Ranges>,
     /// Frontends of which one rule takes all ports.
     whole: HashMap<String, ResourceId>,
     /// Any rule of a frontend.
