@@ -1,6 +1,7 @@
 //! The handle on one simulated Azure.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
 use azure_types::ResourceId;
@@ -11,6 +12,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::Documents;
+use crate::actors::{Actor, Actors};
 use crate::engine::answer::Resolved;
 use crate::engine::budget::BudgetState;
 use crate::engine::error::Refusal;
@@ -40,6 +42,8 @@ pub(crate) struct Inner {
     revision: watch::Sender<u64>,
     verifier: RwLock<Option<Arc<dyn TokenVerifier>>>,
     external_url: RwLock<Option<String>>,
+    /// Whether a task watches the actors.
+    watched: AtomicBool,
 }
 
 /// The power state of a machine, as its instance view words it.
@@ -97,6 +101,7 @@ impl Azure {
             options,
             revision: watch::Sender::new(0),
             verifier: RwLock::new(None),
+            watched: AtomicBool::new(false),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -167,7 +172,7 @@ impl Azure {
                     world.put_group(id.subscription_id(), group, json!({ "location": location }))?;
                 }
             }
-            let resolved = resolve(world, id)?;
+            let resolved = world.resolve_id(id)?;
             if resolved.kind.tracked() && resolved.below.is_empty() && document.get("location").is_none() {
                 let location = world.location(&resolved.id);
                 if let Some(document) = document.as_object_mut() {
@@ -189,7 +194,7 @@ impl Azure {
             if let (None, Some(group)) = (id.namespace(), id.group_name()) {
                 return world.delete_group(id.subscription_id(), group, &at_once()).map(drop);
             }
-            let resolved = resolve(world, id)?;
+            let resolved = world.resolve_id(id)?;
             world.delete(&resolved, &Conditions::default(), &at_once()).map(drop)
         })
     }
@@ -231,6 +236,34 @@ impl Azure {
     /// The faults in force.
     pub fn faults(&self) -> Vec<Fault> {
         self.inner.world.lock().faults.list()
+    }
+
+    /// Lets an actor work here from now on, in place of one of the same name.
+    pub fn set_actor(&self, actor: Actor) {
+        self.change(|world| {
+            world.actors.declare(actor);
+            world.revision += 1;
+            // Starts its clock.
+            world.settle();
+        });
+    }
+
+    /// Lets these actors work here, and no others.
+    pub fn set_actors(&self, actors: Vec<Actor>) {
+        self.change(|world| {
+            world.actors = Actors::of(&actors);
+            world.settle();
+        });
+    }
+
+    /// The actors at work.
+    pub fn actors(&self) -> Vec<Actor> {
+        self.inner.world.lock().actors.list()
+    }
+
+    /// Sends an actor away. Says whether there was one of that name.
+    pub fn remove_actor(&self, name: &str) -> bool {
+        self.change(|world| world.actors.remove(name))
     }
 
     /// Takes all faults out of force.
@@ -339,7 +372,7 @@ impl Azure {
     /// What Azure would refuse; also when the scale set is absent.
     pub fn scale(&self, scale_set: &ResourceId, capacity: u64) -> Result<(), Refusal> {
         self.change(|world| {
-            let resolved = resolve(world, scale_set)?;
+            let resolved = world.resolve_id(scale_set)?;
             let patch = json!({ "sku": { "capacity": capacity } });
             world.patch(&resolved, patch, &Conditions::default(), &at_once()).map(drop)
         })
@@ -377,6 +410,38 @@ impl Azure {
         };
         self.inner.tell(revision);
         value
+    }
+
+    /// Settles the world whenever actors act, as long as there are any, so that subscribers hear of it
+    /// without asking. Needed for watchers alone: whoever asks finds everything done at its time. Must be
+    /// called within a tokio runtime; once is enough.
+    pub fn watch_actors(&self) {
+        let inner: Weak<Inner> = Arc::downgrade(&self.inner);
+        if self.inner.watched.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let mut changed = self.subscribe();
+        tokio::spawn(async move {
+            loop {
+                let due = {
+                    let Some(inner) = inner.upgrade() else { return };
+                    let mut world = inner.world.lock();
+                    world.settle();
+                    inner.tell(world.revision);
+                    world.actors.due(Instant::now())
+                };
+                let Some(due) = due else { break };
+                changed.mark_unchanged();
+                // An actor who comes meanwhile may have something to do sooner.
+                tokio::select! {
+                    () = tokio::time::sleep_until(due) => {}
+                    still = changed.changed() => if still.is_err() { return },
+                }
+            }
+            if let Some(inner) = inner.upgrade() {
+                inner.watched.store(false, Ordering::Relaxed);
+            }
+        });
     }
 
     /// Settles the world when an operation ends, so that subscribers hear of it without asking.
@@ -441,14 +506,4 @@ impl Azure {
 
 fn at_once() -> Course {
     Course { at_once: true, ..Course::default() }
-}
-
-fn resolve(world: &World, id: &ResourceId) -> Result<Resolved, Refusal> {
-    let segments: Vec<String> = id
-        .type_and_name_pairs()
-        .into_iter()
-        .flat_map(|(kind, name)| [kind.to_owned(), name.to_owned()])
-        .collect();
-    let namespace = id.namespace().unwrap_or_default();
-    world.resolve(id.subscription_id(), id.group_name(), namespace, &segments, "")
 }

@@ -2,17 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use axum::extract::{DefaultBodyLimit, Query, State};
+use axum::extract::{DefaultBodyLimit, Path, Query, State};
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse as _, Response};
-use axum::routing::{any, get, post};
+use axum::routing::{any, delete, get, post};
 use axum::{Json, Router};
 use azure_types::ResourceId;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use crate::actors::Actor;
 use crate::azure::{Azure, PowerState};
 use crate::engine::budget::BudgetState;
 use crate::engine::error::Refusal;
@@ -26,6 +27,8 @@ pub(crate) fn router() -> Router<Azure> {
     Router::new()
         .route("/_cerulean/journal", get(journal).delete(clear_journal))
         .route("/_cerulean/faults", get(faults).post(inject).delete(clear_faults))
+        .route("/_cerulean/actors", get(actors).post(set_actors).delete(clear_actors))
+        .route("/_cerulean/actors/{name}", delete(remove_actor))
         .route("/_cerulean/budgets", get(budgets).put(set_budgets))
         .route("/_cerulean/consistency", get(consistency).put(set_consistency))
         .route("/_cerulean/limits", get(limits).put(set_limits))
@@ -72,6 +75,35 @@ async fn clear_journal(State(azure): State<Azure>) -> StatusCode {
 
 async fn faults(State(azure): State<Azure>) -> Json<Vec<Fault>> {
     Json(azure.faults())
+}
+
+async fn actors(State(azure): State<Azure>) -> Json<Vec<Actor>> {
+    Json(azure.actors())
+}
+
+/// Takes one actor or a list of them; each takes the place of one of the same name.
+async fn set_actors(State(azure): State<Azure>, Json(body): Json<Value>) -> Response {
+    let list = match body {
+        Value::Array(list) => list,
+        one => vec![one],
+    };
+    match list.into_iter().map(serde_json::from_value).collect::<Result<Vec<Actor>, _>>() {
+        Ok(actors) => {
+            actors.into_iter().for_each(|actor| azure.set_actor(actor));
+            azure.watch_actors();
+            (StatusCode::CREATED, Json(json!({ "atWork": azure.actors().len() }))).into_response()
+        }
+        Err(error) => refused(&Refusal::bad_content(error)),
+    }
+}
+
+async fn clear_actors(State(azure): State<Azure>) -> StatusCode {
+    azure.set_actors(Vec::new());
+    StatusCode::NO_CONTENT
+}
+
+async fn remove_actor(State(azure): State<Azure>, Path(name): Path<String>) -> StatusCode {
+    if azure.remove_actor(&name) { StatusCode::NO_CONTENT } else { StatusCode::NOT_FOUND }
 }
 
 /// Takes one fault or a list of them.

@@ -328,6 +328,7 @@ fn record(
         user_agent: head.user_agent.clone(),
         changes: note.changes,
         fault: admitted.struck.as_ref().map(|struck| struck.name.clone()),
+        principal: None,
     });
 }
 

@@ -5,11 +5,13 @@
 //! It shares no code with our client or planner beyond resource ids, so that it stays an independent
 //! witness of what they do.
 
+mod actors;
 mod azure;
 mod cloud;
 mod compute;
 mod control;
 mod documents;
+mod edit;
 mod engine;
 pub mod entra;
 mod http;
@@ -27,8 +29,10 @@ pub mod serve;
 pub mod tls;
 pub mod view;
 
+pub use actors::{Actor, ActorAction, Condition, Schedule, Selection};
 pub use azure::{Azure, PowerState};
 pub use documents::Documents;
+pub use edit::{Edit, Place};
 pub use engine::budget::policy::PolicyFigures;
 pub use engine::budget::{BudgetScope, BudgetState};
 pub use engine::error::{Detail, Refusal};

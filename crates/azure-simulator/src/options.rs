@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::actors::Actor;
 use crate::engine::budget::policy::PolicyFigures;
 use crate::engine::fault::Fault;
 use crate::engine::history::Consistency;
@@ -36,6 +37,8 @@ pub struct Options {
     pub consistency: Consistency,
     /// Faults that are in force from the start.
     pub faults: Vec<Fault>,
+    /// Actors that are at work from the start.
+    pub actors: Vec<Actor>,
     /// Request budgets of ARM and of the providers (`spec/arm-wire.md`, 8.3). `None` turns throttling
     /// off; the headers are then sent with the buckets' capacities.
     pub budgets: Option<Budgets>,
@@ -97,6 +100,7 @@ impl Default for Options {
             retry_after: RetryAfterStyle::Seconds,
             consistency: Consistency::default(),
             faults: Vec::new(),
+            actors: Vec::new(),
             budgets: Some(Budgets::default()),
             limits: std::collections::BTreeMap::new(),
             page_size: 100,

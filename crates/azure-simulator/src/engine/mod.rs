@@ -6,7 +6,7 @@ pub(crate) mod dispatch;
 pub(crate) mod document;
 pub(crate) mod error;
 pub(crate) mod fault;
-mod glob;
+pub(crate) mod glob;
 pub(crate) mod history;
 pub(crate) mod journal;
 pub(crate) mod kind;

@@ -275,6 +275,11 @@ impl Operations {
         self.by_key.get(key?).filter(|operation| operation.status == Status::InProgress)
     }
 
+    /// When the next operation ends.
+    pub(crate) fn next_due(&self) -> Option<Instant> {
+        self.queue.first().map(|first| first.0)
+    }
+
     /// Takes the next operation that is over at `now`.
     pub(crate) fn take_due(&mut self, now: Instant) -> Option<String> {
         while let Some(first) = self.queue.first() {

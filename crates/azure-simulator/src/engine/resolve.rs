@@ -10,6 +10,17 @@ use super::store::Record;
 use super::world::World;
 
 impl World {
+    /// What an id stands for.
+    pub(crate) fn resolve_id(&self, id: &ResourceId) -> Result<Resolved, Refusal> {
+        let segments: Vec<String> = id
+            .type_and_name_pairs()
+            .into_iter()
+            .flat_map(|(kind, name)| [kind.to_owned(), name.to_owned()])
+            .collect();
+        let namespace = id.namespace().unwrap_or_default();
+        self.resolve(id.subscription_id(), id.group_name(), namespace, &segments, "")
+    }
+
     /// The id of a group in the spelling under which it was created.
     pub(crate) fn group_id(&self, subscription: &str, group: &str) -> ResourceId {
         let id = ResourceId::group(subscription, group);

@@ -20,6 +20,7 @@ use super::latency::LatencyProfile;
 use super::operation::{Completion, Manner, Operation, Status};
 use super::store::{Record, State};
 use super::world::World;
+use crate::actors::{Actors, SavedActors};
 use crate::options::Budgets;
 
 /// The form of a saved state; raised when an older program could not read it.
@@ -62,6 +63,8 @@ struct Snapshot {
     ended: Vec<String>,
     operations_started: u64,
     faults: Vec<Declared>,
+    #[serde(default)]
+    actors: SavedActors,
     buckets: Vec<SavedBucket>,
     journal: Journal,
 }
@@ -159,6 +162,7 @@ impl World {
             ended,
             operations_started: self.operations.count(),
             faults: self.faults.declared().to_vec(),
+            actors: self.actors.save(now),
             buckets: self.buckets.save(now),
             journal: self.journal.after(0),
         })
@@ -233,6 +237,7 @@ impl World {
         self.store.restore(records, saved.incarnations);
         self.operations.restore(operations, saved.ended, saved.operations_started);
         self.faults.restore(saved.faults);
+        self.actors = Actors::restore(saved.actors, now);
         self.buckets.restore(saved.buckets, now);
         self.journal.restore(saved.journal);
         Ok(ends)

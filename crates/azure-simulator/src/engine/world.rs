@@ -19,6 +19,7 @@ use super::limits::Limits;
 use super::operation::{Completion, Manner, Operation, Operations, Status};
 use super::seed::Seed;
 use super::store::{Record, State, Store};
+use crate::actors::Actors;
 use crate::options::{Budgets, Options};
 
 /// How one request's work is to run: chosen by faults, and by builders that want no delay.
@@ -32,6 +33,8 @@ pub(crate) struct Course {
     pub(crate) latency: Option<Duration>,
     /// How the operation can be followed.
     pub(crate) manner: Manner,
+    /// The principal of the actor who asks; `None` for clients.
+    pub(crate) by: Option<String>,
 }
 
 /// The state of one simulated Azure.
@@ -43,6 +46,7 @@ pub(crate) struct World {
     pub(crate) operations: Operations,
     pub(crate) journal: JournalBook,
     pub(crate) faults: Faults,
+    pub(crate) actors: Actors,
     /// Request budgets, changeable while it runs.
     pub(crate) budgets: Option<Budgets>,
     pub(crate) buckets: Buckets,
@@ -57,6 +61,8 @@ pub(crate) struct World {
     /// The wall-clock time at `origin`.
     start: Timestamp,
     origin: Option<Instant>,
+    /// The time at which something is being done that was due before now.
+    moment: Option<Instant>,
 }
 
 /// An operation that was started (or was over at once).
@@ -79,20 +85,27 @@ impl World {
             store: Store::default(),
             operations: Operations::default(),
             faults: Faults::of(&options.faults),
+            actors: Actors::of(&options.actors),
             start: options.start,
             options,
             buckets: Buckets::default(),
             requests: 0,
             revision: 0,
             origin: None,
+            moment: None,
         };
         world.set_consistency(consistency);
         world
     }
 
+    /// The time on tokio's clock; while something overdue is being done, the time when it was due.
+    pub(crate) fn instant(&self) -> Instant {
+        self.moment.unwrap_or_else(Instant::now)
+    }
+
     /// The simulated wall-clock time.
     pub(crate) fn now(&mut self) -> Timestamp {
-        let now = Instant::now();
+        let now = self.instant();
         // The origin is the first look at the clock, so that a world can be built outside a runtime.
         let origin = *self.origin.get_or_insert(now);
         let passed =
@@ -322,7 +335,7 @@ impl World {
             subject: subject.clone(),
             started: self.now(),
             ended: None,
-            due: latency.map(|latency| Instant::now() + latency),
+            due: latency.map(|latency| self.instant() + latency),
             status: Status::InProgress,
             completion,
             ending: course.ending.clone(),
@@ -339,12 +352,26 @@ impl World {
         Started { key, latency }
     }
 
-    /// Ends every operation that is over by now, in the order in which they end.
+    /// Does everything that is due by now, in the order in which it is due: operations end, actors act.
     pub(crate) fn settle(&mut self) {
         let now = Instant::now();
-        while let Some(key) = self.operations.take_due(now) {
-            self.finish(&key);
+        loop {
+            let operation = self.operations.next_due().filter(|due| *due <= now);
+            let deed = self.actors.due(now).filter(|due| *due <= now);
+            let due = match (operation, deed) {
+                (None, None) => break,
+                (operation, deed) => operation.into_iter().chain(deed).min().unwrap_or(now),
+            };
+            self.moment = Some(due);
+            if operation == Some(due) {
+                if let Some(key) = self.operations.take_due(due) {
+                    self.finish(&key);
+                }
+            } else {
+                Actors::act(self, due);
+            }
         }
+        self.moment = None;
     }
 
     /// Ends an operation, in the way that was chosen for it.

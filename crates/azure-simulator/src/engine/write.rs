@@ -12,6 +12,7 @@ use super::latency::CREATE;
 use super::operation::{Completion, Status};
 use super::store::{Record, State};
 use super::world::{Course, Started, World};
+use crate::actors::Write;
 
 /// The preconditions of a request.
 #[derive(Debug, Clone, Default)]
@@ -157,6 +158,13 @@ impl World {
         child: Option<(&'static Nested, &str, bool)>,
     ) -> Result<Answer, Refusal> {
         body.retain(|member, _| WRITABLE.contains(&member.as_str()));
+        let written = Write {
+            id,
+            resource_type: kind.resource_type(),
+            tagged: kind.tracked(),
+            by: course.by.as_deref(),
+        };
+        let time = self.now().to_string();
         let old = self.store.get(id);
         self.check_conditions(id, old, conditions)?;
         if old.is_none() {
@@ -180,6 +188,7 @@ impl World {
         if kind.tracked() {
             self.check_envelope(id, old, &mut body)?;
         }
+        self.actors.proposed(&written, &time, &mut body)?;
         let stored = kind.write(self, Proposal { id, old, body })?;
         let before = old.map(|old| old.body.clone());
         let changed = before.as_ref() != Some(&stored);
@@ -218,6 +227,8 @@ impl World {
         let note_changes = differences(before.as_ref(), Some(&candidate.body));
         self.insert(candidate);
         kind.stored(self, id, before.as_ref());
+        let instant = self.instant();
+        self.actors.accepted(&written, instant);
         let mut course = course.clone();
         // A write that changes nothing is over at once; Compute says `Updating` all the same.
         if unchanged && kind.style() == Style::Network && course.ending.is_none() && !course.stall {

@@ -75,6 +75,9 @@ pub struct JournalEntry {
     /// Name of the declared fault that shaped the answer.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub fault: Option<String>,
+    /// Who asked, where it was no client: `actor:{name}`.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub principal: Option<String>,
 }
 
 impl JournalEntry {
@@ -157,6 +160,11 @@ impl JournalBook {
 
     pub(crate) fn record(&mut self, entry: JournalEntry) {
         self.counts.count(&entry);
+        self.note(entry);
+    }
+
+    /// Writes an entry without counting it: counts are of what clients ask.
+    pub(crate) fn note(&mut self, entry: JournalEntry) {
         if self.entries.len() >= self.capacity {
             self.entries.pop_front();
         }

@@ -1,0 +1,218 @@
+//! What actors do when their time has come: the same requests as everybody's.
+
+use std::time::Duration;
+
+use azure_types::ResourceId;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::{Actor, ActorAction, Actors, Deed, Errand, missing};
+use crate::edit::Edit;
+use crate::engine::answer::Answer;
+use crate::engine::document::text;
+use crate::engine::error::Refusal;
+use crate::engine::journal::{JournalEntry, RequestKind};
+use crate::engine::world::{Course, World};
+use crate::engine::write::Conditions;
+
+/// How long an actor waits before it tries again what was refused for now.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How often it tries.
+const TRIES: u32 = 30;
+
+const MACHINES: &str = "Microsoft.Compute/virtualMachines";
+const SCALE_SETS: &str = "Microsoft.Compute/virtualMachineScaleSets";
+
+impl Actors {
+    /// Does what is due first, if anything is due at `now`.
+    pub(crate) fn act(world: &mut World, now: Instant) {
+        let seed = world.seed;
+        match world.actors.take(now, seed) {
+            Some(Deed::Routine(actor, count)) => routine(world, &actor, count),
+            Some(Deed::Errand(actor, errand)) => run(world, &actor, errand, now),
+            None => {}
+        }
+    }
+}
+
+fn routine(world: &mut World, actor: &Actor, count: u64) {
+    let draw = world.seed.number("actor", &actor.name, count);
+    match &actor.action {
+        ActorAction::Edit { edit } => {
+            let found = fitting(world, actor, |_| true);
+            if let Some(id) = pick(&found, draw) {
+                let now = world.now().to_string();
+                let fill = |text: &str| text.replace("{now}", &now).replace("{count}", &count.to_string());
+                change(world, actor, id, &edit.with_texts(&fill));
+            }
+        }
+        ActorAction::Scale { min, max, capacities } => {
+            let at = (count.saturating_sub(1)).checked_rem(capacities.len() as u64).unwrap_or_default();
+            let scheduled = usize::try_from(at).ok().and_then(|at| capacities.get(at));
+            for (number, id) in
+                fitting(world, actor, |kind| kind.eq_ignore_ascii_case(SCALE_SETS)).iter().enumerate()
+            {
+                let range = max.saturating_sub(*min).saturating_add(1);
+                let drawn =
+                    || min + draw.wrapping_add(number as u64 * 7).checked_rem(range).unwrap_or_default();
+                let capacity = scheduled.copied().unwrap_or_else(drawn).clamp(*min, (*max).max(*min));
+                if world
+                    .document(id)
+                    .is_some_and(|set| set.pointer("/sku/capacity") != Some(&json!(capacity)))
+                {
+                    // What is refused now is tried again with the next act.
+                    let _ = ask(world, actor, "PATCH", id, None, json!({ "sku": { "capacity": capacity } }));
+                }
+            }
+        }
+        ActorAction::Evict { share } => evict(world, actor, *share, draw),
+        // Policies act on writes.
+        ActorAction::Tag { .. } | ActorAction::Deny { .. } => {}
+    }
+}
+
+/// The resources that an actor looks at and whose types it can work with, ordered by id.
+fn fitting(world: &World, actor: &Actor, can: impl Fn(&str) -> bool) -> Vec<ResourceId> {
+    world
+        .store
+        .all()
+        .filter(|record| {
+            let kind = record.kind.resource_type();
+            can(kind) && actor.on.fits(&record.id, kind)
+        })
+        .map(|record| record.id.clone())
+        .collect()
+}
+
+fn pick(found: &[ResourceId], draw: u64) -> Option<&ResourceId> {
+    let at = draw.checked_rem(found.len() as u64)?;
+    found.get(usize::try_from(at).ok()?)
+}
+
+/// Reads a resource, changes it and writes it back whole, as an operator in a portal does.
+fn change(world: &mut World, actor: &Actor, id: &ResourceId, edit: &Edit) {
+    let Some(before) = world.document(id) else { return };
+    let mut after = before.clone();
+    edit.apply(&mut after);
+    if after != before {
+        let _ = ask(world, actor, "PUT", id, None, after);
+    }
+}
+
+/// Writes the tags that a resource still lacks.
+fn run(world: &mut World, actor: &Actor, errand: Errand, due: Instant) {
+    let ActorAction::Tag { tags, replace, .. } = &actor.action else { return };
+    let Some(document) = world.document(&errand.id) else { return };
+    let present = document.get("tags").and_then(Value::as_object).cloned().unwrap_or_default();
+    let now = world.now().to_string();
+    let lacking = missing(tags, *replace, &present, &now);
+    if lacking.is_empty() {
+        return;
+    }
+    let mut all = present;
+    all.extend(lacking.into_iter().map(|(tag, value)| (tag, value.into())));
+    let outcome = ask(world, actor, "PATCH", &errand.id, None, json!({ "tags": all }));
+    // What is busy now will not be for ever.
+    let busy = outcome.is_err_and(|refusal| matches!(refusal.status, 409 | 429));
+    if let (true, Some(again)) = (busy && errand.tries < TRIES, due.checked_add(PATIENCE)) {
+        world.actors.owe(again, Errand { tries: errand.tries + 1, ..errand });
+    }
+}
+
+/// Takes a share of the spot machines that run.
+fn evict(world: &mut World, actor: &Actor, share: f64, draw: u64) {
+    let instances = format!("{SCALE_SETS}/virtualMachines");
+    let machines = fitting(world, actor, |kind| {
+        kind.eq_ignore_ascii_case(MACHINES) || kind.eq_ignore_ascii_case(&instances)
+    });
+    let mut running: Vec<(u64, ResourceId, bool)> = machines
+        .into_iter()
+        .filter_map(|id| {
+            let deletes = spot_policy(world, &id)?;
+            let off = power(world, &id).is_some_and(|state| state != "running");
+            (!off).then(|| (world.seed.number("evicted", id.as_str(), draw), id, deletes))
+        })
+        .collect();
+    running.sort();
+    let count =
+        if share > 0.0 { ((running.len() as f64 * share.min(1.0)).floor() as usize).max(1) } else { 0 };
+    for (_, id, deletes) in running.into_iter().take(count) {
+        // What cannot be taken now stays for the next time.
+        let _ = match deletes {
+            true => ask(world, actor, "DELETE", &id, None, Value::Null),
+            false => ask(world, actor, "POST", &id, Some("deallocate"), Value::Null),
+        };
+    }
+}
+
+/// Whether a spot machine is deleted when it is evicted; `None` for machines that are not.
+fn spot_policy(world: &World, id: &ResourceId) -> Option<bool> {
+    let of = |body: &Value, path: &str| {
+        let word = |member: &str| text(body, &format!("{path}{member}")).map(str::to_owned);
+        let spot = word("priority").is_some_and(|priority| priority.eq_ignore_ascii_case("Spot"));
+        spot.then(|| word("evictionPolicy").is_some_and(|policy| policy.eq_ignore_ascii_case("Delete")))
+    };
+    let own = of(&world.store.get(id)?.body, "properties/");
+    // The instances of a scale set are what its model says.
+    own.or_else(|| of(&world.store.get(&id.parent()?)?.body, "properties/virtualMachineProfile/"))
+}
+
+/// The word behind `PowerState/` in a machine's instance view.
+fn power(world: &World, id: &ResourceId) -> Option<String> {
+    let record = world.store.get(id)?;
+    let view = record.kind.view(world, record, &["instanceView"])?.ok()?;
+    let statuses = view.get("statuses")?.as_array()?;
+    let codes = statuses.iter().filter_map(|status| text(status, "code"));
+    codes.filter_map(|code| code.strip_prefix("PowerState/")).map(str::to_owned).next()
+}
+
+/// A request of an actor, with its entry in the journal. It has no token, and no budget counts it.
+fn ask(
+    world: &mut World,
+    actor: &Actor,
+    method: &str,
+    id: &ResourceId,
+    action: Option<&str>,
+    body: Value,
+) -> Result<Answer, Refusal> {
+    world.requests += 1;
+    let (sequence, time) = (world.requests, world.now());
+    let path = action.map_or_else(|| id.to_string(), |action| format!("{id}/{action}"));
+    let course = Course { by: Some(actor.principal()), ..Course::default() };
+    let outcome = world.resolve_id(id).and_then(|mut resolved| {
+        let conditions = Conditions::default();
+        match method {
+            "PUT" => world.put(&resolved, body, &conditions, &course),
+            "PATCH" => world.patch(&resolved, body, &conditions, &course),
+            "DELETE" => world.delete(&resolved, &conditions, &course),
+            _ => {
+                resolved.below.extend(action.map(str::to_owned));
+                world.act(&resolved, &body, &course)
+            }
+        }
+    });
+    let note = outcome.as_ref().map(|answer| answer.note.clone()).unwrap_or_default();
+    let refusal = outcome.as_ref().err();
+    let resource_type = world.store.get(id).map(|record| record.kind.resource_type().to_owned());
+    world.journal.note(JournalEntry {
+        sequence,
+        time,
+        method: method.to_owned(),
+        path,
+        api_version: None,
+        status: outcome.as_ref().map_or_else(|refusal| refusal.status, |answer| answer.status),
+        code: refusal.map(|refusal| refusal.code.clone()),
+        message: refusal.map(|refusal| refusal.message.clone()),
+        kind: if method == "DELETE" { RequestKind::Delete } else { RequestKind::Write },
+        resource_type,
+        resource: Some(id.to_string()),
+        operation_ms: note.operation_ms,
+        client_request_id: None,
+        user_agent: None,
+        changes: note.changes,
+        fault: None,
+        principal: Some(actor.principal()),
+    });
+    world.revision += 1;
+    outcome
+}
