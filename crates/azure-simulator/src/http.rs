@@ -20,7 +20,7 @@ use crate::engine::answer::{Answer, Note};
 use crate::engine::budget::{Class, Remaining};
 use crate::engine::dispatch::{Located, Request as ArmRequest};
 use crate::engine::document::merge;
-use crate::engine::error::Refusal;
+use crate::engine::error::{Extra, Refusal};
 use crate::engine::fault::{FaultAction, Struck, Subject};
 use crate::engine::journal::{JournalEntry, RequestKind};
 use crate::engine::latency::bounded;
@@ -251,12 +251,10 @@ fn admit(azure: &Azure, world: &mut World, head: &Head, body: Result<&Bytes, &Re
     };
     let draw = world.seed.number("answer", &head.path, sequence);
     admitted.pause = world.latency.answer(verb, &located.resource_type, draw);
-    match world.admission(&request, located, &principal) {
-        Ok(remaining) => admitted.remaining = Some(remaining),
-        Err((refusal, remaining)) => {
-            admitted.remaining = Some(remaining);
-            admitted.located = Err(refusal);
-        }
+    let (remaining, passed) = world.admission(&request, located, &principal);
+    admitted.remaining = Some(remaining);
+    if let Err(refusal) = passed {
+        admitted.located = Err(refusal);
     }
     admitted
 }
@@ -276,7 +274,8 @@ fn authenticate(azure: &Azure, head: &Head, now: Timestamp) -> Result<String, Re
     };
     let authority = format!("{}/{}", options.authority.trim_end_matches('/'), options.tenant);
     let mut refusal = Refusal::new(401, failure.code(), failure.to_string());
-    refusal.challenge = Some(failure.challenge(&authority).into());
+    let challenge = Some(failure.challenge(&authority));
+    refusal.extra = Some(Box::new(Extra { inner: None, challenge }));
     Err(refusal)
 }
 
@@ -439,7 +438,7 @@ fn respond(world: &World, head: &Head, admitted: &Admitted, outcome: Result<Answ
             if let Some(seconds) = refusal.retry_after {
                 retry_after(&mut headers, world.options.retry_after, seconds.into(), admitted.time);
             }
-            if let Some(challenge) = &refusal.challenge {
+            if let Some(challenge) = refusal.extra.as_ref().and_then(|extra| extra.challenge.as_ref()) {
                 header(&mut headers, "www-authenticate", challenge);
             }
             if refusal.gateway {

@@ -35,7 +35,7 @@ pub use documents::Documents;
 pub use edit::{Edit, Place};
 pub use engine::budget::policy::PolicyFigures;
 pub use engine::budget::{BudgetScope, BudgetState};
-pub use engine::error::{Detail, Refusal};
+pub use engine::error::{Detail, Extra, Refusal};
 pub use engine::fault::{Fault, FaultAction};
 pub use engine::history::Consistency;
 pub use engine::journal::{Counts, Journal, JournalEntry, RequestKind};

@@ -90,9 +90,8 @@ async fn network_counts_writes_in_windows_of_five_minutes() {
 
 #[tokio::test(start_paused = true)]
 async fn principals_have_their_own_budgets_and_share_the_subscriptions() {
-    let mut options = Options::default();
-    options.budgets =
-        Some(Budgets { reads: 2.0, reads_per_second: 0.1, global_factor: 1.5, ..Budgets::default() });
+    let budgets = Budgets { reads: 2.0, reads_per_second: 0.1, global_factor: 1.5, ..Budgets::default() };
+    let options = Options { budgets: Some(budgets), ..Options::default() };
     let client = Client::new(options);
     let path = format!("/subscriptions/{}?api-version=2021-04-01", common::SUBSCRIPTION);
     // {"oid":"a"} and {"oid":"b"}: nobody checks the tokens, but they say who asks.

@@ -18,14 +18,21 @@ pub struct Refusal {
     pub target: Option<Box<str>>,
     /// Inner errors. `None` leaves the member out, as ARM's own answers do.
     pub details: Option<Vec<Detail>>,
-    /// Compute's `innererror`.
-    pub inner: Option<Box<Value>>,
     /// Seconds for the `Retry-After` header.
     pub retry_after: Option<u32>,
     /// Whether ARM itself answers, so that `x-ms-failure-cause: gateway` is sent.
     pub gateway: bool,
+    /// What few refusals have.
+    pub extra: Option<Box<Extra>>,
+}
+
+/// The rarer parts of a [`Refusal`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Extra {
+    /// Compute's `innererror`.
+    pub inner: Option<Value>,
     /// Value of the `WWW-Authenticate` header.
-    pub challenge: Option<Box<str>>,
+    pub challenge: Option<String>,
 }
 
 /// One of the inner errors of a [`Refusal`].
@@ -58,10 +65,9 @@ impl Refusal {
             message: message.into(),
             target: None,
             details: None,
-            inner: None,
             retry_after: None,
             gateway: false,
-            challenge: None,
+            extra: None,
         }
     }
 
@@ -105,8 +111,8 @@ impl Refusal {
         if let Some(details) = &self.details {
             error["details"] = details.iter().map(Detail::body).collect();
         }
-        if let Some(inner) = &self.inner {
-            error["innererror"] = (**inner).clone();
+        if let Some(inner) = self.extra.as_ref().and_then(|extra| extra.inner.as_ref()) {
+            error["innererror"] = inner.clone();
         }
         error
     }
@@ -161,7 +167,8 @@ impl Refusal {
             message: facts,
             target: Some(policy.into()),
         }]);
-        refusal.inner = Some(Box::new(json!({ "internalErrorCode": "TooManyRequestsReceived" })));
+        let inner = Some(json!({ "internalErrorCode": "TooManyRequestsReceived" }));
+        refusal.extra = Some(Box::new(Extra { inner, challenge: None }));
         refusal.with_retry_after(wait)
     }
 

@@ -85,7 +85,7 @@ impl History {
         }
         states.push_back(Past { until: now, record: record.cloned() });
         self.remembered += 1;
-        if self.remembered % SWEEP_EVERY == 0 {
+        if self.remembered.is_multiple_of(SWEEP_EVERY) {
             let bound = self.bound;
             self.past.retain(|_, states| {
                 states.retain(|past| now.saturating_duration_since(past.until) <= bound);

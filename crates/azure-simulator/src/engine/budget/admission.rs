@@ -13,13 +13,13 @@ use crate::engine::world::World;
 use crate::engine::write::normal_location;
 
 impl World {
-    /// Counts a request; refused where a budget is used up.
+    /// Counts a request: what is left, and whether it may pass.
     pub(crate) fn admission(
         &mut self,
         request: &Request<'_>,
         located: &Located,
         principal: &str,
-    ) -> Result<Remaining, (Refusal, Remaining)> {
+    ) -> (Remaining, Result<(), Refusal>) {
         let now = Instant::now();
         let (subscription, namespace) = match &located.target {
             Target::Subscriptions => ("", None),
@@ -40,16 +40,16 @@ impl World {
         };
         let asker = Asker { subscription, principal, region: &region, counted: &counted, provider };
         let exhausted = match &self.budgets {
-            None => return Ok(Buckets::full(&Default::default(), &asker)),
+            None => return (Buckets::full(&Default::default(), &asker), Ok(())),
             Some(budgets) => match self.buckets.take(budgets, &asker, now) {
-                Ok(remaining) => return Ok(remaining),
+                Ok(remaining) => return (remaining, Ok(())),
                 Err(exhausted) => exhausted,
             },
         };
         let Exhausted { remaining, wait, policy, size, measured, window_age } = exhausted;
         let Some(policy) = policy else {
             let operation = format!("{}/{}", request.method, located.resource_type.to_uppercase());
-            return Err((Refusal::subscription_throttled(subscription, &operation, wait), remaining));
+            return (remaining, Err(Refusal::subscription_throttled(subscription, &operation, wait)));
         };
         let refusal = match policy.wording {
             Wording::Gateway => {
@@ -70,7 +70,7 @@ impl World {
                 Refusal::group_throttled(policy.name, &window, size, measured, wait)
             }
         };
-        Err((refusal, remaining))
+        (remaining, Err(refusal))
     }
 
     /// The region whose instance of the provider answers: that of the resource, or of the operation's.

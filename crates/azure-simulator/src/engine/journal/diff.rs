@@ -283,7 +283,7 @@ mod tests {
         assert_eq!(diff(&a, &later).first_at_another_time, Some(2));
         // When a run began does not matter.
         for entry in &mut later.entries {
-            entry.time = entry.time + jiff::SignedDuration::from_hours(1);
+            entry.time += jiff::SignedDuration::from_hours(1);
         }
         later.entries[1].time = "2026-01-01T01:00:02Z".parse().unwrap();
         assert!(diff(&a, &later).is_empty());
