@@ -4,7 +4,9 @@
 
 mod common;
 
-use azure_simulator::Options;
+use std::time::Duration;
+
+use azure_simulator::{LatencyProfile, Options};
 use azure_types::ResourceId;
 use common::{Client, NETWORK_VERSION, group_path, network_id};
 use serde_json::{Value, json};
@@ -18,7 +20,10 @@ fn frontend(n: u8) -> ResourceId {
 /// A network with a subnet for services (policies off) and one for endpoints, and a balancer with two
 /// internal frontends.
 async fn world() -> Client {
-    let options = Options { more_subscriptions: vec![OTHER.into()], ..Options::default() };
+    world_of(Options { more_subscriptions: vec![OTHER.into()], ..Options::default() }).await
+}
+
+async fn world_of(options: Options) -> Client {
     let client = Client::with_group(options).await;
     let net = network_id("virtualNetworks/net");
     let subnet = |name: &str, prefix: &str, policies: &str| {
@@ -232,6 +237,21 @@ async fn a_connection_is_asked_for_decided_and_removed() {
     assert_eq!(client.get(&id).await.body["properties"]["privateEndpointConnections"], json!([]));
     client.delete(&id).await.expect(202);
     client.get(&manual).await.expect(200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_endpoint_waits_for_its_service() {
+    let latency = LatencyProfile::instant().with("PUT", "*/privateLinkServices", Duration::from_secs(30));
+    let client = world_of(Options { latency, ..Options::default() }).await;
+    let id = network_id("privateLinkServices/shop");
+    let running = client.put(&id, service(&[frontend(0)])).await.expect(201);
+    let endpoint_id = network_id("privateEndpoints/e");
+    let refused =
+        client.put(&endpoint_id, endpoint(AUTOMATIC, id.as_str())).await.refused(429, "RetryableError");
+    assert!(refused.message().contains("ReferencedResourceNotProvisioned"), "{}", refused.message());
+    client.put(&id, service(&[frontend(0)])).await.refused(429, "RetryableError");
+    client.wait(&running).await;
+    client.put(&endpoint_id, endpoint(AUTOMATIC, id.as_str())).await.expect(201);
 }
 
 #[tokio::test(start_paused = true)]

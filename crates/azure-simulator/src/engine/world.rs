@@ -265,19 +265,10 @@ impl World {
                 .filter(|holder| holder.id == reference.to || self.nested_of(holder, &reference.to).is_some())
                 .filter(|holder| same_region(holder, candidate))
                 .ok_or_else(|| Refusal::invalid_reference(&reference.to, &reference.from))?;
-            let last = holder.operation.as_ref().and_then(|key| self.operations.get(key)).map_or_else(
-                || format!("Put{}Operation", holder.kind.noun()),
-                |operation| format!("{} ({})", operation.name, operation.key),
-            );
             match (candidate.kind.style(), holder.state) {
                 (_, State::Succeeded) => {}
-                (Style::Network | Style::Manager, state) => {
-                    return Err(Refusal::not_provisioned(
-                        &reference.to,
-                        &reference.from,
-                        state.as_str(),
-                        &last,
-                    ));
+                (Style::Network | Style::Manager, _) => {
+                    self.check_provisioned(holder, &reference.to, &reference.from)?;
                 }
                 // Compute waits for the network by itself, but not for what will not come.
                 (Style::Compute, State::Creating | State::Updating) => {}
@@ -295,6 +286,23 @@ impl World {
             }
         }
         Ok(())
+    }
+
+    /// Checks that what a document is about to point at is not being changed, as Network wants it.
+    pub(crate) fn check_provisioned(
+        &self,
+        holder: &Record,
+        to: &ResourceId,
+        from: &ResourceId,
+    ) -> Result<(), Refusal> {
+        if holder.state == State::Succeeded {
+            return Ok(());
+        }
+        let last = holder.operation.as_ref().and_then(|key| self.operations.get(key)).map_or_else(
+            || format!("Put{}Operation", holder.kind.noun()),
+            |operation| format!("{} ({})", operation.name, operation.key),
+        );
+        Err(Refusal::not_provisioned(to, from, holder.state.as_str(), &last))
     }
 
     /// Starts an operation on a resource. The caller has set the resource's state already.

@@ -1,7 +1,7 @@
 //! Backend pools: NIC membership, which the NIC side owns, and IP addresses, which the pool owns
 //! (`spec/arm-wire.md`, 9.2).
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 
 use azure_types::ResourceId;
@@ -366,10 +366,13 @@ pub(super) fn names(pools: &[Value]) -> HashSet<String> {
     pools.iter().filter_map(|pool| text(pool, "name")).map(str::to_ascii_lowercase).collect()
 }
 
-/// How many rules lead to a pool; `properties` are its balancer's.
-pub(super) fn rules_of(pool: &ResourceId, properties: &Value) -> u64 {
-    let rules = items(properties, "loadBalancingRules").iter().chain(items(properties, "inboundNatRules"));
-    rules
-        .filter(|rule| stored_reference(rule, "properties/backendAddressPool/id").as_ref() == Some(pool))
-        .count() as u64
+/// How many rules lead to each pool, by its id in lower case; `properties` are a balancer's.
+pub(super) fn rules_by_pool(properties: &Value) -> HashMap<String, u64> {
+    let mut counts = HashMap::new();
+    for rule in items(properties, "loadBalancingRules").iter().chain(items(properties, "inboundNatRules")) {
+        if let Some(pool) = text(rule, "properties/backendAddressPool/id") {
+            *counts.entry(pool.to_ascii_lowercase()).or_default() += 1;
+        }
+    }
+    counts
 }

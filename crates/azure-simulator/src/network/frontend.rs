@@ -69,6 +69,7 @@ pub(super) fn normalise(
             if subnet_prefixes(world, subnet).is_empty() {
                 return Err(Refusal::invalid_reference(subnet, &id));
             }
+            check_subnet_of_basic(balancer, &id, subnet)?;
             let address = private_address(world, &id, subnet, old, &properties, promised)?;
             if !promised.insert(address) {
                 return Err(address_taken(&id, address, &id));
@@ -137,6 +138,29 @@ fn private_address(
             free_address(world, subnet, v6, promised)
         }
     }
+}
+
+/// A subnet with a NAT gateway takes nothing of sku Basic.
+fn check_subnet_of_basic(
+    balancer: &Balancer<'_>,
+    id: &ResourceId,
+    subnet: &ResourceId,
+) -> Result<(), Refusal> {
+    let network = balancer.world.store.holder(subnet);
+    let gateway = network
+        .and_then(|network| balancer.world.nested_of(network, subnet))
+        .and_then(|(_, subnet)| stored_reference(subnet, "properties/natGateway/id"));
+    if balancer.sku != "Basic" || gateway.is_none() {
+        return Ok(());
+    }
+    Err(Refusal::network(
+        400,
+        "SubnetWithNatGatewayAndBasicSkuResourceNotAllowed",
+        format!(
+            "NAT Gateway cannot be deployed on subnet containing Basic SKU Public IP addresses or Basic SKU Load Balancer. \
+             Frontend {id}, subnet {subnet}."
+        ),
+    ))
 }
 
 /// Zones of an internal frontend are its own; a public one is where its public IP is.

@@ -418,13 +418,14 @@ fn check_counts(balancer: &Balancer<'_>, properties: &Value) -> Result<(), Refus
 /// The rules of a pool are rules of each network interface in it.
 fn check_rules_per_interface(balancer: &Balancer<'_>, properties: &Value) -> Result<(), Refusal> {
     let most = balancer.world.limit("network.rulesPerInterface");
+    let rules = backend_pool::rules_by_pool(properties);
     for pool in items(properties, "backendAddressPools") {
         let id = balancer.child_named("backendAddressPools", name(pool));
-        let count = backend_pool::rules_of(&id, properties);
-        let Some(member) = backend_pool::members(balancer.world, &id).next().filter(|_| count > most) else {
-            continue;
-        };
-        return Err(pool_membership::too_many_rules(member, most));
+        if rules.get(&id.to_lower()).is_some_and(|count| *count > most)
+            && let Some(member) = backend_pool::members(balancer.world, &id).next()
+        {
+            return Err(pool_membership::too_many_rules(member, most));
+        }
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use azure_types::ResourceId;
 
-use super::backend_pool::{entries, holds_address, rules_of, scale_set_of};
+use super::backend_pool::{entries, holds_address, rules_by_pool, scale_set_of};
 use super::frontend::is_internal;
 use crate::engine::document::{items, text};
 use crate::engine::error::Refusal;
@@ -36,7 +36,9 @@ pub(crate) fn check(world: &World, member: &ResourceId, pools: &[ResourceId]) ->
                 format!("{member} cannot join backend address pool {pool}, which holds IP addresses."),
             ));
         }
-        rules += balancer.body.get("properties").map_or(0, |properties| rules_of(pool, properties));
+        rules += balancer.body.get("properties").map_or(0, |properties| {
+            rules_by_pool(properties).get(&pool.to_lower()).copied().unwrap_or_default()
+        });
         let most = world.limit("network.rulesPerInterface");
         if rules > most {
             return Err(too_many_rules(member, most));

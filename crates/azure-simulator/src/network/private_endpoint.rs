@@ -383,6 +383,9 @@ fn connection(
             format!("The privateLinkServiceId of connection {me} cannot be changed."),
         ));
     }
+    if let (None, Some(service)) = (old, service) {
+        world.check_provisioned(service, &service.id, id)?;
+    }
     let kept = old.and_then(|old| old.get("properties")?.get("privateLinkServiceConnectionState").cloned());
     let state = kept.unwrap_or_else(|| {
         let by_right =
