@@ -1,17 +1,20 @@
 //! The resource provider `Microsoft.Network` (`spec/arm-wire.md`, section 9).
 
 mod address_allocation;
+mod application_security_group;
 mod backend_address;
 mod backend_pool;
 mod budgets;
 mod frontend;
 mod inbound_nat_pool;
 mod inbound_nat_rule;
+mod ip_configuration;
 mod limits;
 mod load_balancer;
 mod load_balancing_rule;
 mod location_calls;
 mod nat_gateway;
+pub(crate) mod network_interface;
 mod outbound_rule;
 mod pool_membership;
 mod private_endpoint;
@@ -39,7 +42,6 @@ use crate::engine::document::{Object, name};
 use crate::engine::error::Refusal;
 use crate::engine::kind::{Proposal, Provider};
 use crate::engine::world::World;
-use crate::listed::Listed;
 
 /// Versions that clients of today use, newest first (section 2.1).
 const API_VERSIONS: [&str; 6] =
@@ -55,7 +57,8 @@ pub(crate) fn provider() -> Provider {
             &load_balancer::LoadBalancers,
             &route_table::RouteTables,
             &nat_gateway::NatGateways,
-            &Listed { resource_type: "Microsoft.Network/networkInterfaces", noun: "NetworkInterface" },
+            &network_interface::NetworkInterfaces,
+            &application_security_group::ApplicationSecurityGroups,
             &public_ip_prefix::PublicIpPrefixes,
             &private_link_service::PrivateLinkServices,
             &private_endpoint::PrivateEndpoints,

@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::{API_VERSIONS, resource_guid, security_rule, take_children};
-use crate::engine::document::{Object, known_members, strip, take_properties};
+use crate::engine::document::{Object, items, known_members, name, strip, take_properties};
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Concurrency, Expand, Kind, Nested, Proposal, Style};
+use crate::engine::kind::{Concurrency, Expand, Kind, Nested, Proposal, Reference, Style};
 use crate::engine::store::Record;
 use crate::engine::world::{World, is_of};
 
@@ -19,9 +19,6 @@ const MEMBERS: [&str; 8] = [
     "securityRules",
     "subnets",
 ];
-
-/// Rules that one group may hold (Azure's default limit).
-const MOST_RULES: usize = 1_000;
 
 pub(super) struct SecurityGroups;
 
@@ -74,13 +71,12 @@ impl Kind for SecurityGroups {
             .into_iter()
             .map(|child| security_rule::normalise(id, child))
             .collect::<Result<Vec<Value>, Refusal>>()?;
-        if rules.len() > MOST_RULES {
+        let most = world.limit("network.securityRulesPerGroup");
+        if rules.len() as u64 > most {
             return Err(Refusal::network(
                 400,
                 "NetworkSecurityGroupRuleCountLimitReached",
-                format!(
-                    "Cannot create more than {MOST_RULES} security rules in network security group {id}."
-                ),
+                format!("Cannot create more than {most} security rules in network security group {id}."),
             ));
         }
         security_rule::check_conflicts(&rules)?;
@@ -89,6 +85,15 @@ impl Kind for SecurityGroups {
         let mut body = proposal.body;
         body.insert("properties".into(), Value::Object(properties));
         Ok(Value::Object(body))
+    }
+
+    fn references(&self, record: &Record) -> Vec<Reference> {
+        items(&record.body, "properties/securityRules")
+            .iter()
+            .flat_map(|rule| {
+                security_rule::references_of(&record.id.child("securityRules", name(rule)), rule)
+            })
+            .collect()
     }
 
     fn may_delete(&self, world: &World, record: &Record) -> Result<(), Refusal> {

@@ -7,9 +7,14 @@ use ipnet::IpNet;
 use serde_json::{Value, json};
 
 use crate::engine::document::{
-    Object, enumeration, fill, integer, items, known_members, name, strip, take_properties, text,
+    Object, enumeration, fill, integer, items, known_members, name, references, stored_reference, strip,
+    take_properties, text,
 };
 use crate::engine::error::Refusal;
+use crate::engine::kind::Reference;
+
+/// Members that name application security groups in the place of addresses.
+const GROUPS: [&str; 2] = ["sourceApplicationSecurityGroups", "destinationApplicationSecurityGroups"];
 
 const MEMBERS: [&str; 17] = [
     "access",
@@ -132,6 +137,11 @@ pub(super) fn normalise(group: &ResourceId, mut child: Object) -> Result<Value, 
         ));
     }
     properties.insert("priority".into(), priority.into());
+    for member in GROUPS {
+        if references(&mut properties, member)?.is_empty() {
+            properties.remove(member);
+        }
+    }
     for (single, plural, part, groups) in [
         ("sourcePortRange", "sourcePortRanges", Part::Ports, None),
         ("destinationPortRange", "destinationPortRanges", Part::Ports, None),
@@ -154,6 +164,15 @@ pub(super) fn normalise(group: &ResourceId, mut child: Object) -> Result<Value, 
     }
     child.insert("properties".into(), Value::Object(properties));
     Ok(Value::Object(child))
+}
+
+/// The application security groups that a stored rule names.
+pub(super) fn references_of(id: &ResourceId, rule: &Value) -> Vec<Reference> {
+    GROUPS
+        .iter()
+        .flat_map(|member| items(rule, &format!("properties/{member}")))
+        .filter_map(|item| Some(Reference::uses(id, stored_reference(item, "id")?)))
+        .collect()
 }
 
 fn check_part(

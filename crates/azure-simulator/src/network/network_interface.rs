@@ -1,0 +1,323 @@
+//! Network interfaces (`spec/arm-wire.md`, 9.6).
+
+use std::collections::BTreeSet;
+
+use azure_types::ResourceId;
+use serde_json::{Value, json};
+
+use super::{API_VERSIONS, check_memberships, ip_configuration, resource_guid, take_children};
+use crate::engine::document::{
+    Object, at, enumeration, fill, into_object, items, known_members, name, reference, stored_reference,
+    strip, take_properties,
+};
+use crate::engine::error::Refusal;
+use crate::engine::kind::{Concurrency, Expand, Kind, Nested, Proposal, Reference, Style};
+use crate::engine::store::{Record, State};
+use crate::engine::world::{World, is_of};
+
+pub(crate) const RESOURCE_TYPE: &str = "Microsoft.Network/networkInterfaces";
+
+const MEMBERS: [&str; 28] = [
+    "allowPort25Out",
+    "auxiliaryMode",
+    "auxiliarySku",
+    "defaultOutboundConnectivityEnabled",
+    "disableTcpStateTracking",
+    "dnsSettings",
+    "dscpConfiguration",
+    "enableAcceleratedNetworking",
+    "enableIPForwarding",
+    "hostedWorkloads",
+    "ipConfigurations",
+    "macAddress",
+    "migrationPhase",
+    "networkSecurityGroup",
+    "nicType",
+    "primary",
+    "privateEndpoint",
+    "privateLinkService",
+    "provisioningState",
+    "resourceGuid",
+    "tapConfigurations",
+    "virtualMachine",
+    "virtualMachineScaleSet",
+    "vnetEncryptionSupported",
+    "workloadType",
+    "associatedPrivateEndpoints",
+    "internalName",
+    "kind",
+];
+
+/// What the service says about an interface: clients echo it, and it is not theirs to change.
+const DERIVED: [&str; 15] = [
+    "allowPort25Out",
+    "associatedPrivateEndpoints",
+    "defaultOutboundConnectivityEnabled",
+    "dscpConfiguration",
+    "hostedWorkloads",
+    "internalName",
+    "kind",
+    "macAddress",
+    "primary",
+    "privateEndpoint",
+    "provisioningState",
+    "tapConfigurations",
+    "virtualMachine",
+    "virtualMachineScaleSet",
+    "vnetEncryptionSupported",
+];
+
+pub(super) struct NetworkInterfaces;
+
+impl Kind for NetworkInterfaces {
+    fn resource_type(&self) -> &'static str {
+        RESOURCE_TYPE
+    }
+
+    fn noun(&self) -> &'static str {
+        "NetworkInterface"
+    }
+
+    fn api_versions(&self) -> &'static [&'static str] {
+        &API_VERSIONS
+    }
+
+    fn style(&self) -> Style {
+        Style::Network
+    }
+
+    fn concurrency(&self) -> Concurrency {
+        Concurrency::Supersede
+    }
+
+    fn synchronous(&self) -> bool {
+        true
+    }
+
+    fn nested(&self) -> &'static [Nested] {
+        &[Nested { collection: "ipConfigurations", writable: false, back_references: &[] }]
+    }
+
+    fn write(&self, world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+        let id = proposal.id;
+        if let Some(owner) = proposal.old.and_then(service_owner) {
+            return Err(Refusal::network(
+                400,
+                "CannotModifyServiceManagedNetworkInterface",
+                format!("Network interface {id} is managed by {owner} and cannot be modified."),
+            ));
+        }
+        let mut properties = take_properties(&mut proposal.body);
+        known_members(&mut properties, &MEMBERS, "NetworkInterface")?;
+        strip(&mut properties, &DERIVED);
+        resource_guid(world, &proposal, &mut properties);
+        reference(&mut properties, "networkSecurityGroup")?;
+        enumeration(&mut properties, "nicType", &["Standard", "Elastic"], true)?;
+        enumeration(
+            &mut properties,
+            "auxiliaryMode",
+            &["None", "MaxConnections", "Floating", "AcceleratedConnections"],
+            true,
+        )?;
+        enumeration(&mut properties, "auxiliarySku", &["None", "A1", "A2", "A4", "A8"], true)?;
+        for member in ["disableTcpStateTracking", "enableAcceleratedNetworking", "enableIPForwarding"] {
+            fill(&mut properties, member, false);
+        }
+        let mut dns = properties.remove("dnsSettings").map(into_object).unwrap_or_default();
+        strip(&mut dns, &["appliedDnsServers", "internalDomainNameSuffix", "internalFqdn"]);
+        fill(&mut dns, "dnsServers", json!([]));
+        properties.insert("dnsSettings".into(), Value::Object(dns));
+        let configurations = ip_configurations(world, &proposal, &mut properties)?;
+        check_networks(id, proposal.old, &configurations)?;
+        let pools: Vec<ResourceId> = configurations
+            .iter()
+            .flat_map(|one| items(one, "properties/loadBalancerBackendAddressPools"))
+            .filter_map(|pool| stored_reference(pool, "id"))
+            .collect();
+        check_memberships(world, id, &pools)?;
+        properties.insert("ipConfigurations".into(), configurations.into());
+        let mut body = proposal.body;
+        strip(&mut body, &["kind"]);
+        body.insert("properties".into(), Value::Object(properties));
+        Ok(Value::Object(body))
+    }
+
+    fn references(&self, record: &Record) -> Vec<Reference> {
+        let group = stored_reference(&record.body, "properties/networkSecurityGroup/id");
+        items(&record.body, "properties/ipConfigurations")
+            .iter()
+            .flat_map(|child| ip_configuration::references_of(&record.id, child))
+            .chain(group.map(|to| Reference::uses(&record.id, to)))
+            .collect()
+    }
+
+    fn may_delete(&self, world: &World, record: &Record) -> Result<(), Refusal> {
+        let owner = service_owner(record).map(str::to_owned);
+        match owner.or_else(|| machine_of(world, record).map(|machine| machine.to_string())) {
+            None => Ok(()),
+            Some(owner) => Err(Refusal::network(
+                400,
+                "NicInUse",
+                format!(
+                    "Network Interface {} is used by existing resource {owner}. In order to delete the network interface, \
+                     it must be dissociated from the resource.",
+                    record.id
+                ),
+            )),
+        }
+    }
+
+    fn present(&self, world: &World, record: &Record, document: &mut Object, _expand: Expand) {
+        document.insert("kind".into(), "Regular".into());
+        let machine = machine_of(world, record);
+        let Some(properties) = document.get_mut("properties").and_then(Value::as_object_mut) else { return };
+        if let Some(dns) = properties.get_mut("dnsSettings").and_then(Value::as_object_mut) {
+            fill(dns, "appliedDnsServers", json!([]));
+            fill(dns, "internalDomainNameSuffix", domain_suffix(world, record));
+        }
+        for member in ["vnetEncryptionSupported", "defaultOutboundConnectivityEnabled"] {
+            fill(properties, member, false);
+        }
+        for member in ["hostedWorkloads", "tapConfigurations"] {
+            fill(properties, member, json!([]));
+        }
+        fill(properties, "allowPort25Out", true);
+        if let Some(machine) = machine {
+            properties.insert("macAddress".into(), world.seed.mac_address(record.id.as_str()).into());
+            properties.insert("primary".into(), is_primary(world, &machine, &record.id).into());
+            properties.insert("virtualMachine".into(), json!({ "id": machine }));
+        }
+    }
+}
+
+/// Creates an interface as a PUT would, for a service that makes them itself. It is ready at once.
+pub(crate) fn create(
+    world: &mut World,
+    id: &ResourceId,
+    location: &str,
+    properties: Object,
+    tags: Option<Value>,
+) -> Result<(), Refusal> {
+    let mut body = Object::new();
+    body.insert("location".into(), location.into());
+    body.insert("properties".into(), Value::Object(properties));
+    if let Some(tags) = tags {
+        body.insert("tags".into(), tags);
+    }
+    let body = NetworkInterfaces.write(world, Proposal { id, old: None, body })?;
+    let record = Record {
+        id: id.clone(),
+        kind: &NetworkInterfaces,
+        body,
+        hidden: Object::new(),
+        version: 1,
+        state: State::Succeeded,
+        operation: None,
+        created: world.now(),
+        incarnation: 0,
+    };
+    world.check_references(&record)?;
+    world.insert(record);
+    Ok(())
+}
+
+/// The private endpoint or private link service whose interface this is.
+fn service_owner(record: &Record) -> Option<&str> {
+    ["privateEndpoint", "privateLinkService"]
+        .into_iter()
+        .find_map(|member| at(&record.body, &format!("properties/{member}/id"))?.as_str())
+}
+
+/// The machine that an interface belongs to.
+fn machine_of(world: &World, record: &Record) -> Option<ResourceId> {
+    let mut users = world.store.referrers(&record.id);
+    users.find(|user| is_of(&user.from, "/virtualmachines/")).map(|user| user.from.clone())
+}
+
+/// Whether an interface is its machine's primary one: marked so, or the only one.
+fn is_primary(world: &World, machine: &ResourceId, interface: &ResourceId) -> bool {
+    let Some(record) = world.store.get(machine) else { return false };
+    let all = items(&record.body, "properties/networkProfile/networkInterfaces");
+    all.len() == 1
+        || all.iter().any(|nic| {
+            stored_reference(nic, "id").as_ref() == Some(interface)
+                && at(nic, "properties/primary") == Some(&Value::Bool(true))
+        })
+}
+
+/// Machines of one virtual network find each other by names under one suffix.
+fn domain_suffix(world: &World, record: &Record) -> String {
+    let network = items(&record.body, "properties/ipConfigurations")
+        .first()
+        .and_then(|one| stored_reference(one, "properties/subnet/id")?.parent());
+    let network = network.as_ref().unwrap_or(&record.id);
+    let number = u128::from(world.seed.number("domain suffix", network.as_str(), 0)) << 64
+        | u128::from(world.seed.number("domain suffix", network.as_str(), 1));
+    let letters: String = (0..26)
+        .map(|at| {
+            let digit = (number >> (at * 5) & 31) as u32;
+            char::from_digit(digit, 36).unwrap_or('0')
+        })
+        .collect();
+    format!("{letters}.cx.internal.cloudapp.net")
+}
+
+fn ip_configurations(
+    world: &World,
+    proposal: &Proposal<'_>,
+    properties: &mut Object,
+) -> Result<Vec<Value>, Refusal> {
+    let id = proposal.id;
+    let children = take_children(id, properties, "ipConfigurations")?.unwrap_or_default();
+    if children.is_empty() {
+        return Err(Refusal::network(
+            400,
+            "NetworkInterfaceMustHaveAtLeastOneIpConfiguration",
+            format!("Network interface {id} must have at least one IP configuration."),
+        ));
+    }
+    let old = proposal.old_member("properties/ipConfigurations").and_then(Value::as_array);
+    // An address that another configuration keeps is not free for a new one.
+    let mut promised = BTreeSet::new();
+    let mut normal = Vec::with_capacity(children.len());
+    for child in children {
+        let named = child.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let old = old.into_iter().flatten().find(|old| name(old).eq_ignore_ascii_case(&named));
+        normal.push(ip_configuration::normalise(world, id, old, child, &mut promised)?);
+    }
+    let marked = |one: &Value| at(one, "properties/primary") == Some(&Value::Bool(true));
+    let primaries = normal.iter().filter(|one| marked(one)).count();
+    if primaries > 1 {
+        return Err(Refusal::network(
+            400,
+            "NetworkInterfaceMustHaveOnePrimaryIpConfiguration",
+            format!(
+                "Network interface {id} must have exactly one primary IP configuration; {primaries} are marked."
+            ),
+        ));
+    }
+    for (at, one) in normal.iter_mut().enumerate() {
+        let primary = marked(one) || (primaries == 0 && at == 0);
+        if let Some(properties) = one.get_mut("properties").and_then(Value::as_object_mut) {
+            properties.insert("primary".into(), primary.into());
+        }
+    }
+    Ok(normal)
+}
+
+/// All configurations of an interface lie in one virtual network, for its whole life.
+fn check_networks(id: &ResourceId, old: Option<&Record>, configurations: &[Value]) -> Result<(), Refusal> {
+    let network = |one: &Value| stored_reference(one, "properties/subnet/id")?.parent();
+    let before =
+        old.and_then(|old| items(&old.body, "properties/ipConfigurations").first().and_then(network));
+    let mut all = before.into_iter().chain(configurations.iter().filter_map(network));
+    let Some(first) = all.next() else { return Ok(()) };
+    match all.find(|other| *other != first) {
+        None => Ok(()),
+        Some(other) => Err(Refusal::network(
+            400,
+            "NetworkInterfaceMustStayInOneVirtualNetwork",
+            format!("Network interface {id} cannot have IP configurations in {first} and in {other}."),
+        )),
+    }
+}
