@@ -26,7 +26,7 @@ use crate::engine::journal::{JournalEntry, RequestKind};
 use crate::engine::latency::bounded;
 use crate::engine::operation::RetryAfterStyle;
 use crate::engine::target::Target;
-use crate::engine::world::World;
+use crate::engine::world::{Course, World};
 use crate::engine::write::Conditions;
 use crate::entra::AuthFailure;
 use crate::serve::Scheme;
@@ -40,6 +40,7 @@ pub(crate) fn router(azure: Azure) -> Router {
 }
 
 /// What the head of a request says.
+#[derive(Clone)]
 struct Head {
     method: String,
     path: String,
@@ -91,6 +92,16 @@ impl Head {
         }
     }
 
+    fn request<'a>(&'a self, body: &'a [u8]) -> ArmRequest<'a> {
+        ArmRequest {
+            method: &self.method,
+            path: &self.path,
+            query: &self.query,
+            conditions: &self.conditions,
+            body,
+        }
+    }
+
     fn version(&self) -> Option<&String> {
         self.query.get("api-version").filter(|version| !version.is_empty())
     }
@@ -119,11 +130,26 @@ async fn answer(State(azure): State<Azure>, request: Request) -> Response {
     let action = admitted.struck.as_ref().map(|struck| struck.action.clone());
     let course = action.as_ref().map(FaultAction::course).unwrap_or_default();
     let refusal = action.as_ref().and_then(FaultAction::refusal);
-    if !admitted.pause.is_zero() {
-        tokio::time::sleep(admitted.pause).await;
+    let delay = match &action {
+        Some(FaultAction::Delay { ms }) => bounded(*ms),
+        _ => Duration::ZERO,
+    };
+    let wait = admitted.pause + delay;
+    if let (true, Ok(located)) = (wait > GATEWAY_PATIENCE, &admitted.located) {
+        tokio::time::sleep(GATEWAY_PATIENCE).await;
+        let late =
+            Late { head: head.clone(), located: located.clone(), body: body.unwrap_or_default(), course };
+        let timeout = Err(Refusal::gateway_timeout(&located.resource_type));
+        late.do_after(azure.clone(), wait - GATEWAY_PATIENCE);
+        return azure.change(|world| {
+            record(world, &head, &mut admitted, &timeout, Note::default());
+            respond(world, &head, &admitted, timeout)
+        });
+    }
+    if !wait.is_zero() {
+        tokio::time::sleep(wait).await;
     }
     match &action {
-        Some(FaultAction::Delay { ms }) => tokio::time::sleep(bounded(*ms)).await,
         Some(FaultAction::DropRequest) => {
             let nothing = Ok(Answer::empty(0));
             azure.change(|world| record(world, &head, &mut admitted, &nothing, Note::default()));
@@ -144,20 +170,9 @@ async fn answer(State(azure): State<Azure>, request: Request) -> Response {
         let outcome = match (&admitted.located, refusal) {
             (_, Some(refusal)) => Err(refusal),
             (Err(refusal), None) => Err(refusal.clone()),
-            (Ok(located), None) => {
-                let request = ArmRequest {
-                    method: &head.method,
-                    path: &head.path,
-                    query: &head.query,
-                    conditions: &head.conditions,
-                    body: &body,
-                };
-                world.perform(&request, located, &course)
-            }
+            (Ok(located), None) => world.perform(&head.request(&body), located, &course),
         };
-        let due = outcome.as_ref().ok().and_then(|answer| answer.operation.as_ref()).and_then(|links| {
-            world.operations.get(&links.key).filter(|operation| operation.ended.is_none())?.due
-        });
+        let due = due(world, &outcome);
         let note = outcome.as_ref().map(|answer| answer.note.clone()).unwrap_or_default();
         let outcome = match action.as_ref().and_then(FaultAction::refusal_after) {
             Some(refusal) => Err(refusal),
@@ -171,6 +186,39 @@ async fn answer(State(azure): State<Azure>, request: Request) -> Response {
         azure.wake_at(due);
     }
     if drop_answer { lost() } else { response }
+}
+
+/// When the operation that was started ends.
+fn due(world: &World, outcome: &Result<Answer, Refusal>) -> Option<Instant> {
+    let links = outcome.as_ref().ok()?.operation.as_ref()?;
+    world.operations.get(&links.key).filter(|operation| operation.ended.is_none())?.due
+}
+
+/// How long ARM waits for a provider (section 1).
+const GATEWAY_PATIENCE: Duration = Duration::from_secs(60);
+
+/// Work that its provider goes on with after ARM has given up on the answer.
+struct Late {
+    head: Head,
+    located: Located,
+    body: Bytes,
+    course: Course,
+}
+
+impl Late {
+    fn do_after(self, azure: Azure, wait: Duration) {
+        tokio::spawn(async move {
+            tokio::time::sleep(wait).await;
+            let due = azure.change(|world| {
+                let outcome = world.perform(&self.head.request(&self.body), &self.located, &self.course);
+                world.revision += 1;
+                due(world, &outcome)
+            });
+            if let Some(due) = due.filter(|due| *due > Instant::now()) {
+                azure.wake_at(due);
+            }
+        });
+    }
 }
 
 /// ARM reads JSON only. Who names no type is believed to send it.
@@ -223,13 +271,7 @@ fn admit(azure: &Azure, world: &mut World, head: &Head, body: Result<&Bytes, &Re
             return admitted;
         }
     };
-    let request = ArmRequest {
-        method: &head.method,
-        path: &head.path,
-        query: &head.query,
-        conditions: &head.conditions,
-        body: body.map_or(&[], Bytes::as_ref),
-    };
+    let request = head.request(body.map_or(&[], Bytes::as_ref));
     let located = match body {
         Err(refusal) => Err(refusal.clone()),
         Ok(_) => world.locate(&request),

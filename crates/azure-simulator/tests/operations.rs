@@ -171,6 +171,22 @@ async fn an_error_may_come_after_the_work_was_done() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn arm_gives_up_on_slow_providers_who_go_on() {
+    let client = Client::with_group(slow(5)).await;
+    let id = network_id("publicIPAddresses/a");
+    once(&client, "PUT", "*", json!({ "do": "delay", "ms": 90_000 }));
+    let started = Instant::now();
+    let reply = client.put(&id, public_ip()).await.refused(504, "GatewayTimeout");
+    assert_eq!(started.elapsed(), Duration::from_secs(60));
+    assert_eq!(reply.header("x-ms-failure-cause"), Some("gateway"));
+    assert_eq!(state(&client, &id).await, "absent");
+    tokio::time::sleep(Duration::from_secs(31)).await;
+    assert_eq!(state(&client, &id).await, "Updating");
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert_eq!(state(&client, &id).await, "Succeeded");
+}
+
+#[tokio::test(start_paused = true)]
 async fn answers_take_their_time_by_verb_and_type() {
     let client = Client::with_group(Options::default()).await;
     let id = client.public_ip("a").await;

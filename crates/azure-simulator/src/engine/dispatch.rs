@@ -26,6 +26,7 @@ pub(crate) struct Request<'a> {
 }
 
 /// What a request is about, found before anything is done.
+#[derive(Clone)]
 pub(crate) struct Located {
     pub(crate) target: Target,
     pub(crate) resolved: Option<Resolved>,

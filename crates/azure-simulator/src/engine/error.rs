@@ -172,6 +172,19 @@ impl Refusal {
         refusal.with_retry_after(wait)
     }
 
+    /// ARM's answer when a provider has said nothing for too long.
+    pub(crate) fn gateway_timeout(resource_type: &str) -> Self {
+        let namespace = resource_type.split('/').next().unwrap_or_default();
+        Self::new(
+            504,
+            "GatewayTimeout",
+            format!(
+                "The gateway did not receive a response from '{namespace}' within the specified time period."
+            ),
+        )
+        .by_gateway()
+    }
+
     pub(crate) fn group_not_found(group: &str) -> Self {
         Self::new(404, "ResourceGroupNotFound", format!("Resource group '{group}' could not be found."))
             .by_gateway()

@@ -61,6 +61,8 @@ pub(crate) struct History {
     /// How long a state is kept; zero for not at all.
     bound: Duration,
     remembered: usize,
+    /// The time of a change that was due before now and is made now.
+    pub(crate) moment: Option<Instant>,
 }
 
 impl History {
@@ -77,7 +79,7 @@ impl History {
         if self.bound.is_zero() {
             return;
         }
-        let now = Instant::now();
+        let now = self.moment.unwrap_or_else(Instant::now);
         let states = self.past.entry(key.to_owned()).or_default();
         // Of the changes of one moment only the state before all of them was ever to be seen.
         if states.back().is_some_and(|past| past.until == now) {

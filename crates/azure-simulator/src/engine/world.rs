@@ -115,8 +115,8 @@ impl World {
 
     /// The simulated wall-clock time, for those who may only look.
     pub(crate) fn time(&self) -> Timestamp {
-        let passed =
-            self.origin.map(|origin| Instant::now().saturating_duration_since(origin)).unwrap_or_default();
+        let now = self.instant();
+        let passed = self.origin.map(|origin| now.saturating_duration_since(origin)).unwrap_or_default();
         let passed = jiff::SignedDuration::try_from(passed).unwrap_or_default();
         self.start.checked_add(passed).unwrap_or(Timestamp::MAX)
     }
@@ -371,6 +371,7 @@ impl World {
                 (operation, deed) => operation.into_iter().chain(deed).min().unwrap_or(now),
             };
             self.moment = Some(due);
+            self.store.history.moment = self.moment;
             if operation == Some(due) {
                 if let Some(key) = self.operations.take_due(due) {
                     self.finish(&key);
@@ -380,6 +381,7 @@ impl World {
             }
         }
         self.moment = None;
+        self.store.history.moment = None;
     }
 
     /// Ends an operation, in the way that was chosen for it.
