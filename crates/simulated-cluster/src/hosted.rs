@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use azure_simulator::entra::{Application, Entra, EntraOptions};
-use azure_simulator::packet::{Packet, Verdict};
+use azure_simulator::packet::{FlowPlan, FlowReport, Packet, Verdict};
 use azure_simulator::page::{self, PageSource};
 use azure_simulator::tls::CertificateAuthority;
 use azure_simulator::view::Topology;
@@ -270,6 +270,10 @@ impl PageSource for Page {
 
     fn packet(&self, packet: &Packet) -> Verdict {
         self.azure.packet(packet)
+    }
+
+    fn flows(&self, plan: &FlowPlan) -> FlowReport {
+        self.azure.flows(plan)
     }
 
     fn changed(&self) -> watch::Receiver<u64> {

@@ -9,6 +9,8 @@
 
 pub(crate) mod balancer;
 mod delivery;
+mod fate;
+mod flows;
 mod health;
 mod inbound_nat;
 pub(crate) mod json;
@@ -23,6 +25,7 @@ mod spread;
 mod trace;
 mod verdict;
 mod virtual_network;
+mod what_if;
 
 use std::fmt;
 use std::net::IpAddr;
@@ -33,12 +36,15 @@ use serde::{Deserialize, Serialize};
 use crate::Documents;
 
 pub use balancer::AdminState;
+pub use fate::Fate;
+pub use flows::{FlowChange, FlowFate, FlowPlan, FlowReport, MOST_FLOWS, NodeFlows, Reason, flows};
 pub use health::{Health, MemberState};
 pub use network::Network;
 pub use outbound::{NoOutbound, Outbound, OutboundMeans};
 pub use route::{NextHop, Route};
 pub use security_group::{Access, Decision, Direction};
 pub use verdict::{Hop, Refusal, Verdict};
+pub use what_if::Change;
 
 /// A packet to be sent: the first one of a flow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

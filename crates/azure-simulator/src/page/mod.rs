@@ -15,7 +15,7 @@ use axum::extract::rejection::JsonRejection;
 use axum::extract::{Query, State};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{Html, IntoResponse, Redirect, Response};
-use axum::routing::get;
+use axum::routing::{get, post};
 use axum::{Json, Router};
 use futures::Stream;
 use http::StatusCode;
@@ -23,7 +23,7 @@ use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY};
 use serde_json::json;
 use tokio::sync::watch;
 
-use crate::packet::{Packet, Protocol, Source, Verdict};
+use crate::packet::{FlowPlan, FlowReport, Packet, Protocol, Source, Verdict};
 use crate::view::Topology;
 
 pub use of_azure::AzurePage;
@@ -48,11 +48,15 @@ pub trait PageSource: Send + Sync + 'static {
     /// What becomes of a packet now.
     fn packet(&self, packet: &Packet) -> Verdict;
 
+    /// How many flows spread now, and what would become of them.
+    fn flows(&self, plan: &FlowPlan) -> FlowReport;
+
     /// A number that changes whenever the topology may have.
     fn changed(&self) -> watch::Receiver<u64>;
 }
 
-/// The page at [`PATH`] (and at `/`), and `/_cerulean/topology`, `/_cerulean/packet` and
+/// The page at [`PATH`] (and at `/`), and `/_cerulean/topology`, `/_cerulean/packet`,
+/// `/_cerulean/flows` (POST of a [`FlowPlan`], answered with a [`FlowReport`]) and
 /// `/_cerulean/events`.
 ///
 /// A packet is sent by `GET /_cerulean/packet?to=ADDRESS&port=PORT` with, as needed, `protocol`
@@ -64,6 +68,7 @@ pub fn router<S: PageSource>(source: Arc<S>) -> Router {
         .route(PATH, get(page))
         .route("/_cerulean/topology", get(topology::<S>))
         .route("/_cerulean/packet", get(packet_by_query::<S>).post(packet_by_body::<S>))
+        .route("/_cerulean/flows", post(flows::<S>))
         .route("/_cerulean/events", get(events::<S>))
         .with_state(source)
 }
@@ -87,6 +92,21 @@ async fn packet_by_body<S: PageSource>(
     match packet {
         Ok(Json(packet)) => Json(source.packet(&packet)).into_response(),
         Err(rejection) => refused(&rejection.body_text()),
+    }
+}
+
+/// Thousands of flows take long enough to hold up other requests.
+async fn flows<S: PageSource>(
+    State(source): State<Arc<S>>,
+    plan: Result<Json<FlowPlan>, JsonRejection>,
+) -> Response {
+    let plan = match plan {
+        Ok(Json(plan)) => plan,
+        Err(rejection) => return refused(&rejection.body_text()),
+    };
+    match tokio::task::spawn_blocking(move || source.flows(&plan)).await {
+        Ok(report) => Json(report).into_response(),
+        Err(_panicked) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }
 }
 

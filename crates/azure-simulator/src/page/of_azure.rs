@@ -5,7 +5,7 @@ use tokio::sync::watch;
 
 use super::PageSource;
 use crate::Azure;
-use crate::packet::{Packet, ProbeAnswers, Verdict, trace};
+use crate::packet::{FlowPlan, FlowReport, Packet, ProbeAnswers, Verdict, flows, trace};
 use crate::view::Topology;
 
 /// How many requests the page shows at most; the journal may hold far more.
@@ -36,6 +36,10 @@ impl<P: ProbeAnswers + Send + Sync + 'static> PageSource for AzurePage<P> {
 
     fn packet(&self, packet: &Packet) -> Verdict {
         trace(&self.azure, &self.probes, packet)
+    }
+
+    fn flows(&self, plan: &FlowPlan) -> FlowReport {
+        flows(&self.azure, &self.probes, plan)
     }
 
     fn changed(&self) -> watch::Receiver<u64> {
