@@ -24,7 +24,7 @@ use crate::engine::operation::{OperationEnd, OperationState};
 use crate::engine::snapshot::BadSnapshot;
 use crate::engine::world::{Course, World};
 use crate::engine::write::Conditions;
-use crate::entra::{Clock, TokenVerifier};
+use crate::entra::{Application, ApplicationSource, Clock, TokenVerifier};
 use crate::options::{Budgets, Options};
 
 /// One simulated Azure. Clones are cheap and stand for the same Azure.
@@ -44,6 +44,8 @@ pub(crate) struct Inner {
     external_url: RwLock<Option<String>>,
     /// Whether a task watches the actors.
     watched: AtomicBool,
+    /// Since when tokens do not count, in seconds, by client or object id; all by the empty name.
+    pub(crate) revoked: RwLock<BTreeMap<String, i64>>,
 }
 
 /// The power state of a machine, as its instance view words it.
@@ -102,6 +104,7 @@ impl Azure {
             revision: watch::Sender::new(0),
             verifier: RwLock::new(None),
             watched: AtomicBool::new(false),
+            revoked: RwLock::default(),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -471,6 +474,14 @@ impl Inner {
     }
 }
 
+impl ApplicationSource for Azure {
+    fn application(&self, client_id: &str) -> Option<Application> {
+        let mut world = self.inner.world.lock();
+        world.settle();
+        crate::identity::application(&world, client_id)
+    }
+}
+
 impl Documents for Azure {
     fn document(&self, id: &ResourceId) -> Option<Value> {
         let mut world = self.inner.world.lock();
@@ -500,7 +511,8 @@ impl Azure {
     pub fn documents(&self) -> Vec<Value> {
         let mut world = self.inner.world.lock();
         world.settle();
-        world.store.all().map(|record| world.present(record, Default::default())).collect()
+        let records = world.store.all().filter(|record| record.id.group_name().is_some());
+        records.map(|record| world.present(record, Default::default())).collect()
     }
 }
 

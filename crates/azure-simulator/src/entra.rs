@@ -9,6 +9,7 @@ mod assertion;
 mod discovery;
 mod jwt;
 mod refusal;
+mod requested_claims;
 mod token_endpoint;
 mod verifier;
 
@@ -28,6 +29,7 @@ pub use jwt::{KeyError, PublicKey};
 pub use verifier::{AuthFailure, Principal, TokenVerifier};
 
 use jwt::SigningKey;
+use requested_claims::RequestedClaims;
 use verifier::{AccessClaims, SeenTokens};
 
 /// The wall clock, given by whoever runs the simulator: tokens carry dates.
@@ -52,6 +54,13 @@ const MANAGEMENT_AUDIENCES: [&str; 6] = [
 ];
 /// What Entra gives a service principal: a day less a second.
 const TOKEN_LIFETIME: SignedDuration = SignedDuration::from_secs(86_399);
+
+/// Where a directory finds applications that it does not hold itself, such as the managed identities of
+/// a simulated Azure.
+pub trait ApplicationSource: Send + Sync {
+    /// The application of a client id, which is compared without case.
+    fn application(&self, client_id: &str) -> Option<Application>;
+}
 
 /// How a simulated Entra is set up.
 pub struct EntraOptions {
@@ -94,6 +103,8 @@ struct Directory {
     management_audiences: RwLock<Vec<String>>,
     token_lifetime: SignedDuration,
     applications: RwLock<HashMap<String, Arc<Application>>>,
+    source: RwLock<Option<Arc<dyn ApplicationSource>>>,
+    issuers: RwLock<HashMap<String, Vec<PublicKey>>>,
     clock: Clock,
     key: SigningKey,
     seed: u64,
@@ -141,6 +152,8 @@ impl Entra {
             management_audiences: RwLock::new(options.management_audiences),
             token_lifetime: options.token_lifetime,
             applications: RwLock::default(),
+            source: RwLock::new(None),
+            issuers: RwLock::default(),
             clock: options.clock,
             key: SigningKey::generate()?,
             seed: options.seed,
@@ -158,6 +171,19 @@ impl Entra {
     pub fn register(&self, application: Application) {
         let key = application.client_id().to_ascii_lowercase();
         self.directory.applications.write().insert(key, Arc::new(application));
+    }
+
+    /// Lets applications be found in another place, too: `entra.look_up_in(Arc::new(azure.clone()))`
+    /// lets managed identities sign in by their federated credentials.
+    pub fn look_up_in(&self, source: Arc<dyn ApplicationSource>) {
+        *self.directory.source.write() = Some(source);
+    }
+
+    /// Makes the keys of another issuer known, as Azure learns them from its discovery document. Tokens
+    /// of an issuer whose keys neither stand with a credential nor are known here are not checked for
+    /// their signature.
+    pub fn know_issuer(&self, issuer: &str, keys: Vec<PublicKey>) {
+        self.directory.issuers.write().insert(issuer.to_owned(), keys);
     }
 
     /// Accepts one more audience for Resource Manager, such as the URL of a listener just bound.
@@ -183,7 +209,21 @@ impl Entra {
         tenant: &str,
         audience: &str,
     ) -> Result<IssuedToken, KeyError> {
+        self.issue_with(client_id, object_id, tenant, audience, &RequestedClaims::default())
+    }
+
+    fn issue_with(
+        &self,
+        client_id: &str,
+        object_id: &str,
+        tenant: &str,
+        audience: &str,
+        requested: &RequestedClaims,
+    ) -> Result<IssuedToken, KeyError> {
+        // A token that is to be newer than a moment just ahead begins then.
         let now = self.now();
+        let ahead = requested.not_before.and_then(|second| Timestamp::from_second(second).ok());
+        let now = ahead.filter(|ahead| *ahead > now).unwrap_or(now);
         let expires = now.checked_add(self.directory.token_lifetime).unwrap_or(Timestamp::MAX);
         let claims = AccessClaims {
             aud: audience.to_owned(),
@@ -198,6 +238,7 @@ impl Entra {
             tid: tenant.to_owned(),
             uti: self.next_id().simple().to_string(),
             ver: "1.0".to_owned(),
+            xms_cc: requested.capabilities.clone(),
         };
         let token = AccessToken(self.directory.key.sign(&claims)?);
         Ok(IssuedToken { token, not_before: now, expires_at: expires })
@@ -229,7 +270,11 @@ impl Entra {
     }
 
     fn application(&self, client_id: &str) -> Option<Arc<Application>> {
-        self.directory.applications.read().get(&client_id.to_ascii_lowercase()).cloned()
+        let held = self.directory.applications.read().get(&client_id.to_ascii_lowercase()).cloned();
+        held.or_else(|| {
+            let source = self.directory.source.read().clone();
+            source?.application(client_id).map(Arc::new)
+        })
     }
 
     /// Whether Resource Manager accepts the audience; a closing slash makes no difference.

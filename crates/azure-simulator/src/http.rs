@@ -16,11 +16,12 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::azure::Azure;
+use crate::caller::{Caller, Credentials};
 use crate::engine::answer::{Answer, Note};
 use crate::engine::budget::{Class, Remaining};
 use crate::engine::dispatch::{Located, Request as ArmRequest};
 use crate::engine::document::merge;
-use crate::engine::error::{Extra, Refusal};
+use crate::engine::error::Refusal;
 use crate::engine::fault::{FaultAction, Struck, Subject};
 use crate::engine::journal::{JournalEntry, RequestKind};
 use crate::engine::latency::bounded;
@@ -28,13 +29,13 @@ use crate::engine::operation::RetryAfterStyle;
 use crate::engine::target::Target;
 use crate::engine::world::{Course, World};
 use crate::engine::write::Conditions;
-use crate::entra::AuthFailure;
 use crate::serve::Scheme;
 
 pub(crate) fn router(azure: Azure) -> Router {
     Router::new()
         .route("/metadata/endpoints", get(crate::cloud::endpoints))
         .merge(crate::control::router())
+        .merge(crate::caller::router())
         .fallback(answer)
         .with_state(azure)
 }
@@ -46,7 +47,7 @@ struct Head {
     path: String,
     query: BTreeMap<String, String>,
     conditions: Conditions,
-    bearer: Option<String>,
+    credentials: Credentials,
     client_request_id: Option<String>,
     user_agent: Option<String>,
     correlation: Option<String>,
@@ -70,12 +71,10 @@ impl Head {
     fn of(azure: &Azure, request: &Request) -> Self {
         let headers = request.headers();
         let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
-        let bearer = headers
-            .get(AUTHORIZATION)
-            .and_then(|value| value.to_str().ok())
-            .and_then(|value| value.split_once(' '))
-            .filter(|(scheme, token)| scheme.eq_ignore_ascii_case("Bearer") && !token.trim().is_empty())
-            .map(|(_, token)| token.trim().to_owned());
+        let credentials = Credentials::new(
+            headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok()),
+            text("x-ms-authorization-auxiliary").as_deref(),
+        );
         let query = url::form_urlencoded::parse(request.uri().query().unwrap_or_default().as_bytes())
             .map(|(name, value)| (name.to_ascii_lowercase(), value.into_owned()))
             .collect();
@@ -84,7 +83,7 @@ impl Head {
             path: request.uri().path().to_owned(),
             query,
             conditions: Conditions { if_match: text("if-match"), if_none_match: text("if-none-match") },
-            bearer,
+            credentials,
             client_request_id: text("x-ms-client-request-id"),
             user_agent: headers.get(USER_AGENT).and_then(|value| value.to_str().ok()).map(str::to_owned),
             correlation: text("x-ms-correlation-request-id"),
@@ -264,8 +263,13 @@ fn admit(azure: &Azure, world: &mut World, head: &Head, body: Result<&Bytes, &Re
         remaining: None,
         pause: Duration::ZERO,
     };
-    let principal = match authenticate(azure, head, time) {
-        Ok(principal) => principal,
+    // A challenge names the tenant of the subscription that was asked for.
+    let tenant = match Target::parse(&head.path) {
+        Ok(Target::Within(subscription, _)) => world.tenant_of(&subscription),
+        _ => &world.options.tenant,
+    };
+    let caller = match Caller::of(azure, &head.credentials, tenant, time) {
+        Ok(caller) => caller,
         Err(refusal) => {
             admitted.located = Err(refusal);
             return admitted;
@@ -276,6 +280,9 @@ fn admit(azure: &Azure, world: &mut World, head: &Head, body: Result<&Bytes, &Re
         Err(refusal) => Err(refusal.clone()),
         Ok(_) => world.locate(&request),
     };
+    let located = located.and_then(|located| {
+        caller.check(world, &located, &head.method, request.body).map(|()| located)
+    });
     admitted.located = located;
     let Ok(located) = &admitted.located else { return admitted };
     let resource = located.resource().unwrap_or_default();
@@ -293,42 +300,12 @@ fn admit(azure: &Azure, world: &mut World, head: &Head, body: Result<&Bytes, &Re
     };
     let draw = world.seed.number("answer", &head.path, sequence);
     admitted.pause = world.latency.answer(verb, &located.resource_type, draw);
-    let (remaining, passed) = world.admission(&request, located, &principal);
+    let (remaining, passed) = world.admission(&request, located, &caller.name);
     admitted.remaining = Some(remaining);
     if let Err(refusal) = passed {
         admitted.located = Err(refusal);
     }
     admitted
-}
-
-/// Who asks: an object id, or a fixed name where nobody judges tokens.
-fn authenticate(azure: &Azure, head: &Head, now: Timestamp) -> Result<String, Refusal> {
-    let options = azure.options();
-    let verifier = azure.verifier();
-    let failure = match (&head.bearer, verifier) {
-        (Some(bearer), Some(verifier)) => match verifier.verify(bearer, now) {
-            Ok(principal) => return Ok(principal.object_id),
-            Err(failure) => failure,
-        },
-        (Some(bearer), None) => return Ok(claimed_principal(bearer)),
-        (None, verifier) if options.require_auth || verifier.is_some() => AuthFailure::Missing,
-        (None, _) => return Ok("anybody".into()),
-    };
-    let authority = format!("{}/{}", options.authority.trim_end_matches('/'), options.tenant);
-    let mut refusal = Refusal::new(401, failure.code(), failure.to_string());
-    let challenge = Some(failure.challenge(&authority));
-    refusal.extra = Some(Box::new(Extra { inner: None, challenge }));
-    Err(refusal)
-}
-
-/// Whom a token says it is for, where nobody checks it: two programs have two budgets all the same.
-fn claimed_principal(bearer: &str) -> String {
-    use base64::Engine as _;
-    use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-    let claims = bearer.split('.').nth(1).and_then(|part| URL_SAFE_NO_PAD.decode(part).ok());
-    let claims = claims.and_then(|claims| serde_json::from_slice::<Value>(&claims).ok()).unwrap_or_default();
-    let claim = |name: &str| claims.get(name).and_then(Value::as_str).map(str::to_owned);
-    claim("oid").or_else(|| claim("appid")).unwrap_or_else(|| "anybody".into())
 }
 
 /// Writes a request into the journal. `note` says what was done, even where the answer says otherwise.
@@ -457,6 +434,10 @@ fn respond(world: &World, head: &Head, admitted: &Admitted, outcome: Result<Answ
                         retry_after(&mut headers, style, seconds, admitted.time);
                     }
                 }
+            }
+            if let Some(path) = &answer.location {
+                let url = format!("{}{path}?api-version={version}", head.base);
+                header(&mut headers, "location", &url);
             }
             if let Some(seconds) = answer.poll_again {
                 let style = answer.manner.retry_after.unwrap_or(world.options.retry_after);

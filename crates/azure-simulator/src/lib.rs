@@ -7,6 +7,7 @@
 
 mod actors;
 mod azure;
+mod caller;
 mod cloud;
 mod compute;
 mod control;
@@ -15,6 +16,7 @@ mod edit;
 mod engine;
 pub mod entra;
 mod http;
+mod identity;
 pub mod imds;
 pub mod journal;
 mod listed;

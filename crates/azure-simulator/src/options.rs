@@ -22,6 +22,8 @@ pub struct Options {
     pub more_subscriptions: Vec<String>,
     /// The tenant's id (a GUID), named in challenges.
     pub tenant: String,
+    /// The tenants of subscriptions that belong to another one than `tenant`, by subscription.
+    pub subscription_tenants: std::collections::BTreeMap<String, String>,
     /// The normalised name of the region that answers subscription-level requests, such as `eastus`.
     /// Resources may be created in any region.
     pub region: String,
@@ -93,6 +95,7 @@ impl Default for Options {
             subscription: "00000000-0000-0000-0000-000000000000".into(),
             more_subscriptions: Vec::new(),
             tenant: "11111111-1111-1111-1111-111111111111".into(),
+            subscription_tenants: std::collections::BTreeMap::new(),
             region: "eastus".into(),
             region_display_name: "East US".into(),
             zones: vec!["1".into(), "2".into(), "3".into()],

@@ -1,8 +1,8 @@
 //! The resource providers of this simulated Azure. A further one is a module that is named here.
 
 use crate::engine::kind::Provider;
-use crate::{compute, network, resources};
+use crate::{compute, identity, network, resources};
 
 pub(crate) fn all() -> Vec<Provider> {
-    vec![resources::provider(), network::provider(), compute::provider()]
+    vec![resources::provider(), network::provider(), compute::provider(), identity::provider()]
 }

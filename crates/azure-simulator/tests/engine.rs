@@ -109,6 +109,8 @@ impl TokenVerifier for Doorkeeper {
             tenant_id: "tenant".into(),
             audience: "https://management.azure.com".into(),
             expires_at: now,
+            not_before: now,
+            can_answer_challenges: false,
         })
     }
 }

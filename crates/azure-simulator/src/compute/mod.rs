@@ -27,6 +27,7 @@ pub(crate) fn provider() -> Provider {
             &Listed { resource_type: "Microsoft.Compute/availabilitySets", noun: "AvailabilitySet" },
         ],
         calls: Vec::new(),
+        extensions: Vec::new(),
         policies: &budgets::POLICIES,
         limits: limits::LIMITS,
         unlimited: limits::UNLIMITED,

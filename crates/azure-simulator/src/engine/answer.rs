@@ -28,6 +28,8 @@ pub(crate) struct Answer {
     pub(crate) body: Option<Value>,
     pub(crate) etag: Option<String>,
     pub(crate) operation: Option<OperationLinks>,
+    /// `Location` of what was created: its path.
+    pub(crate) location: Option<String>,
     /// `Location` of an unfinished final answer: the URL that was asked, again.
     pub(crate) poll_again: Option<u64>,
     /// How the operation that was polled is followed.

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::answer::{Answer, Resolved};
 use super::error::Refusal;
-use super::kind::{Call, Style};
+use super::kind::{Call, Extension, Style};
 use super::operation::{Manner, OperationUrls};
 use super::target::{BadPath, Scope, Target};
 use super::version;
@@ -89,9 +89,13 @@ impl World {
                 return Err(invalid_version());
             }
             return Ok(Located {
+                resource_type: match target {
+                    Target::TenantProviders(_) => "Microsoft.Resources/providers".into(),
+                    Target::Tenants => "Microsoft.Resources/tenants".into(),
+                    _ => "Microsoft.Resources/subscriptions".into(),
+                },
                 target,
                 resolved: None,
-                resource_type: "Microsoft.Resources/subscriptions".into(),
                 poll: false,
                 unresolved: None,
             });
@@ -143,6 +147,16 @@ impl World {
                 (format!("{name}/locations/operations"), None, true)
             }
             Scope::GroupOperation(_) => ("Microsoft.Resources/locations/operations".into(), None, true),
+            Scope::Extension(extension) => {
+                let first = extension.below.first().map_or("", String::as_str);
+                let Some(provider) = self.provider(&extension.by) else {
+                    return Err(Refusal::unknown_namespace(&extension.by));
+                };
+                if !version::known(version, self.time()) {
+                    return Err(invalid_version());
+                }
+                (format!("{}/{first}", provider.namespace), None, false)
+            }
             scope => {
                 let known = group::API_VERSIONS.contains(&version);
                 if !version::known(version, self.time()) || (self.options.strict_api_versions && !known) {
@@ -153,6 +167,7 @@ impl World {
                     Scope::Provider(_) | Scope::Providers | Scope::ProviderAction(..) => {
                         "Microsoft.Resources/providers"
                     }
+                    Scope::TagNames(_) => "Microsoft.Resources/tagNames",
                     _ => "Microsoft.Resources/subscriptions",
                 };
                 (name.into(), None, false)
@@ -176,9 +191,12 @@ impl World {
     ) -> Result<Answer, Refusal> {
         let method = if request.method == "HEAD" { "GET" } else { request.method };
         let Target::Within(subscription, scope) = &located.target else {
-            return match method {
-                "GET" => Ok(self.list_subscriptions()),
-                other => Err(Refusal::method_not_allowed(other)),
+            return match (method, &located.target) {
+                ("GET", Target::Tenants) => Ok(self.list_tenants()),
+                ("GET", Target::TenantProviders(None)) => Ok(self.list_providers(None)),
+                ("GET", Target::TenantProviders(Some(namespace))) => self.read_provider(None, namespace),
+                ("GET", _) => Ok(self.list_subscriptions()),
+                (other, _) => Err(Refusal::method_not_allowed(other)),
             };
         };
         let body = || -> Result<Value, Refusal> {
@@ -187,7 +205,7 @@ impl World {
         match (method, scope) {
             ("GET", Scope::Subscription) => Ok(self.read_subscription(subscription)),
             ("GET", Scope::Locations) => Ok(self.list_locations(subscription)),
-            ("GET", Scope::Groups) => Ok(self.list_groups(subscription)),
+            ("GET", Scope::Groups) => self.list_groups(subscription, request.query),
             ("GET", Scope::Group(name)) => match request.method {
                 "HEAD" => self.read_group(subscription, name).map(|_| Answer::empty(204)),
                 _ => self.read_group(subscription, name),
@@ -201,11 +219,37 @@ impl World {
                     None => ResourceId::subscription(subscription),
                 };
                 self.require_group(&scope)?;
-                Ok(Answer::ok(serde_json::json!({ "value": self.generic_list(&scope) })))
+                self.list_resources(&scope, request.query)
             }
-            ("GET", Scope::Providers) => Ok(self.list_providers(subscription)),
-            ("GET", Scope::Provider(namespace)) => self.read_provider(subscription, namespace),
-            ("POST", Scope::ProviderAction(namespace, _)) => self.read_provider(subscription, namespace),
+            ("GET", Scope::Providers) => Ok(self.list_providers(Some(subscription))),
+            ("GET", Scope::Provider(namespace)) => self.read_provider(Some(subscription), namespace),
+            ("POST", Scope::ProviderAction(namespace, action)) => {
+                self.change_registration(subscription, namespace, action, course)
+            }
+            (method, Scope::TagNames(segments)) => {
+                let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
+                self.tag_names(method, subscription, &segments)
+            }
+            (method, Scope::Extension(extension)) => {
+                let group = extension.group.as_deref();
+                let on =
+                    self.resolve(subscription, group, &extension.namespace, &extension.segments, "")?;
+                let id = self.require(&on)?.id.clone();
+                let scope = on.below.chunks(2).fold(id, |id, pair| match pair {
+                    [kind, name] => id.child(kind, name),
+                    _ => id,
+                });
+                if on.list || (!on.below.is_empty() && self.document(&scope).is_none()) {
+                    return Err(self.not_found(&scope));
+                }
+                let body = if request.body.is_empty() { Value::Null } else { body()? };
+                let segments: Vec<&str> = extension.below.iter().map(String::as_str).collect();
+                let asked = Extension { method, scope: &scope, segments: &segments, body: &body };
+                self.extend(&extension.by, &asked).unwrap_or_else(|| {
+                    let first = extension.below.first().map_or("", String::as_str);
+                    Err(Refusal::unknown_type(&extension.by, first, ""))
+                })
+            }
             ("GET", Scope::Operation(_, key, result)) => {
                 let monitor =
                     request.query.get("monitor").is_some_and(|value| value.eq_ignore_ascii_case("true"));
@@ -231,12 +275,27 @@ impl World {
                         query: request.query,
                         body: &body,
                     };
-                    return self.call(namespace, &call).unwrap_or_else(|| {
+                    if let Some(answer) = self.call(namespace, &call) {
+                        return answer;
+                    }
+                    let scope = match group {
+                        Some(group) => self.group_id(subscription, group),
+                        None => ResourceId::subscription(subscription),
+                    };
+                    let asked = Extension { method, scope: &scope, segments: &segments, body: &body };
+                    return self.extend(namespace, &asked).unwrap_or_else(|| {
                         let refusal = located.unresolved.clone();
                         Err(refusal.unwrap_or_else(|| Refusal::method_not_allowed(method)))
                     });
                 };
+                if !matches!(method, "GET" | "DELETE") {
+                    self.require_registered(subscription, namespace)?;
+                }
                 let mut answer = match method {
+                    // Whether something exists: asked by its id.
+                    "GET" if request.method == "HEAD" && !resolved.list => {
+                        self.read(resolved, request.query).map(|_| Answer::empty(204))
+                    }
                     "GET" => self.read(resolved, request.query),
                     "PUT" => self.put(resolved, body()?, request.conditions, course),
                     "PATCH" => self.patch(resolved, body()?, request.conditions, course),
@@ -261,6 +320,12 @@ impl World {
     fn call(&self, namespace: &str, call: &Call<'_>) -> Option<Result<Answer, Refusal>> {
         let calls = &self.provider(namespace)?.calls;
         calls.iter().find_map(|answers| answers(self, call)).map(|answer| answer.map(Answer::ok))
+    }
+
+    /// What a provider answers about what it lays on others' resources.
+    fn extend(&mut self, namespace: &str, asked: &Extension<'_>) -> Option<Result<Answer, Refusal>> {
+        let extensions = self.provider(namespace)?.extensions.clone();
+        extensions.into_iter().find_map(|extends| extends(self, asked))
     }
 
     /// The URLs of an operation: (`Azure-AsyncOperation`, `Location`).

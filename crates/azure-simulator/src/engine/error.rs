@@ -243,6 +243,25 @@ impl Refusal {
             .with_retry_after(10)
     }
 
+    pub(crate) fn unknown_namespace(namespace: &str) -> Self {
+        Self::new(
+            404,
+            "InvalidResourceNamespace",
+            format!("The resource namespace '{namespace}' is invalid."),
+        )
+    }
+
+    pub(crate) fn unknown_type(namespace: &str, resource_type: &str, version: &str) -> Self {
+        Self::new(
+            404,
+            "InvalidResourceType",
+            format!(
+                "The resource type '{resource_type}' could not be found in the namespace '{namespace}' for api version \
+                 '{version}'."
+            ),
+        )
+    }
+
     /// A body that the Network provider cannot read into its types.
     pub(crate) fn bad_format(message: impl Into<String>) -> Self {
         Self::new(400, "InvalidRequestFormat", "Cannot parse the request.")

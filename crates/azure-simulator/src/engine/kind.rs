@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::budget::policy::Policy;
+use super::answer::Answer;
 use super::document::Object;
 use super::error::Refusal;
 use super::limits::Limit;
@@ -191,6 +192,11 @@ pub(crate) trait Kind: Send + Sync + 'static {
         201
     }
 
+    /// Whether the answer to a PUT that creates names the resource's own URL in `Location`.
+    fn located(&self) -> bool {
+        false
+    }
+
     /// The status of a PUT on an existing resource.
     fn update_status(&self) -> u16 {
         200
@@ -337,11 +343,28 @@ pub(crate) struct Call<'a> {
 /// Answers a call; `None` where it is not this function's.
 pub(crate) type Answers = fn(&World, &Call<'_>) -> Option<Result<Value, Refusal>>;
 
+/// A request to something that lies on a subscription, a group or a resource and belongs to another
+/// provider: tags, an identity.
+pub(crate) struct Extension<'a> {
+    pub(crate) method: &'a str,
+    /// What it lies on; groups and resources exist.
+    pub(crate) scope: &'a ResourceId,
+    /// The segments behind the namespace, in the caller's spelling.
+    pub(crate) segments: &'a [&'a str],
+    /// `Null` where there is no body.
+    pub(crate) body: &'a Value,
+}
+
+/// Answers such a request; `None` where it is not this function's.
+pub(crate) type Extends = fn(&mut World, &Extension<'_>) -> Option<Result<Answer, Refusal>>;
+
 /// A resource provider: a namespace, its types, and what it answers beside them.
 pub(crate) struct Provider {
     pub(crate) namespace: &'static str,
     pub(crate) kinds: Vec<&'static dyn Kind>,
     pub(crate) calls: Vec<Answers>,
+    /// What it lays on others' resources.
+    pub(crate) extensions: Vec<Extends>,
     /// What it counts beside ARM's own budgets.
     pub(crate) policies: &'static [Policy],
     /// How much there may be of its resources.

@@ -14,7 +14,7 @@ pub(crate) mod latency;
 pub(crate) mod limits;
 pub(crate) mod names;
 pub(crate) mod operation;
-mod paging;
+pub(crate) mod paging;
 mod read;
 mod resolve;
 pub(crate) mod seed;

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use azure_types::ResourceId;
 use serde_json::{Value, json};
 
 use super::answer::{Answer, Resolved};
@@ -34,7 +33,7 @@ impl World {
         }
         let record = self.seen(resolved)?;
         if resolved.below.is_empty() {
-            let etag = Some(self.etag(record));
+            let etag = (record.kind.style() != Style::Manager).then(|| self.etag(record));
             return Ok(Answer { etag, ..Answer::ok(self.present(record, expand)) });
         }
         if let Some((nested, child)) = Self::nested_target(record.kind, &resolved.below) {
@@ -164,26 +163,5 @@ impl World {
         let left = due.saturating_duration_since(tokio::time::Instant::now());
         let seconds = left.as_secs_f64().ceil() as u64;
         (seconds > 0).then(|| seconds.min(LONGEST_POLL_PAUSE))
-    }
-
-    /// Every tracked resource of a group or subscription, as ARM's generic lists show them.
-    pub(crate) fn generic_list(&self, scope: &ResourceId) -> Vec<Value> {
-        self.store
-            .below(scope)
-            .filter(|record| record.kind.tracked() && record.id.namespace().is_some())
-            .map(|record| {
-                let mut item = json!({
-                    "id": record.id,
-                    "name": record.id.name(),
-                    "type": record.kind.resource_type(),
-                });
-                for member in ["location", "tags", "sku", "zones", "kind", "identity"] {
-                    if let Some(value) = record.body.get(member) {
-                        item[member] = value.clone();
-                    }
-                }
-                item
-            })
-            .collect()
     }
 }

@@ -41,11 +41,7 @@ impl World {
             None => ResourceId::subscription(subscription),
         };
         let Some(provider) = self.provider(namespace) else {
-            return Err(Refusal::new(
-                404,
-                "InvalidResourceNamespace",
-                format!("The resource namespace '{namespace}' is invalid."),
-            ));
+            return Err(Refusal::unknown_namespace(namespace));
         };
         let mut full_type = provider.namespace.to_owned();
         let mut id = scope.clone();
@@ -74,14 +70,7 @@ impl World {
         }
         let Some(mut resolved) = found else {
             let asked = segments.first().map_or("", String::as_str);
-            return Err(Refusal::new(
-                404,
-                "InvalidResourceType",
-                format!(
-                    "The resource type '{asked}' could not be found in the namespace '{}' for api version '{api_version}'.",
-                    provider.namespace
-                ),
-            ));
+            return Err(Refusal::unknown_type(provider.namespace, asked, api_version));
         };
         if group.is_none() {
             return Err(Refusal::new(

@@ -5,6 +5,10 @@
 pub(crate) enum Target {
     /// `/subscriptions`
     Subscriptions,
+    /// `/tenants`
+    Tenants,
+    /// `/providers` and `/providers/{ns}`, as the whole tenant sees them.
+    TenantProviders(Option<String>),
     /// Anything else, within a subscription.
     Within(String, Scope),
 }
@@ -27,6 +31,22 @@ pub(crate) enum Scope {
     GroupOperation(String),
     /// A resource, list, child, view or action: group, namespace, segments behind it.
     Resource(Option<String>, String, Vec<String>),
+    /// Something that lies on a resource and belongs to another provider, such as its tags.
+    Extension(Extension),
+    /// `tagNames`, `tagNames/{name}`, `tagNames/{name}/tagValues/{value}`.
+    TagNames(Vec<String>),
+}
+
+/// `.../providers/{ns}/{type}/{name}/providers/{by}/{below}`: what lies on a resource.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Extension {
+    pub(crate) group: Option<String>,
+    pub(crate) namespace: String,
+    /// Types and names of the resource it lies on.
+    pub(crate) segments: Vec<String>,
+    /// The namespace of the provider it belongs to.
+    pub(crate) by: String,
+    pub(crate) below: Vec<String>,
 }
 
 /// Why a path is not understood.
@@ -59,6 +79,11 @@ impl Target {
         let is = |word: &str, expected: &str| word.eq_ignore_ascii_case(expected);
         let (subscription, rest) = match words.as_slice() {
             [first] if is(first, "subscriptions") => return Ok(Self::Subscriptions),
+            [first] if is(first, "tenants") => return Ok(Self::Tenants),
+            [first] if is(first, "providers") => return Ok(Self::TenantProviders(None)),
+            [first, namespace] if is(first, "providers") => {
+                return Ok(Self::TenantProviders(Some((*namespace).into())));
+            }
             [first, subscription, rest @ ..] if is(first, "subscriptions") => (*subscription, rest),
             _ => return Err(BadPath::Unknown),
         };
@@ -81,8 +106,9 @@ impl Target {
             {
                 Scope::Operation((*namespace).into(), (*key).into(), is(kind, "operationResults"))
             }
+            [word, below @ ..] if is(word, "tagNames") => Scope::TagNames(owned(below)),
             [word, namespace, below @ ..] if is(word, "providers") => {
-                Scope::Resource(None, (*namespace).into(), owned(below))
+                Scope::of_resource(None, namespace, owned(below))
             }
             [word, group] if is(word, "resourceGroups") => Scope::Group((*group).into()),
             [word, group, resources] if is(word, "resourceGroups") && is(resources, "resources") => {
@@ -91,7 +117,7 @@ impl Target {
             [word, group, providers, namespace, below @ ..]
                 if is(word, "resourceGroups") && is(providers, "providers") && !below.is_empty() =>
             {
-                Scope::Resource(Some((*group).into()), (*namespace).into(), owned(below))
+                Scope::of_resource(Some((*group).into()), namespace, owned(below))
             }
             _ => return Err(BadPath::Unknown),
         };
@@ -105,6 +131,19 @@ impl Target {
         let Self::Within(_, Scope::Resource(_, namespace, segments)) = self else { return None };
         let types: Vec<&str> = segments.iter().step_by(2).map(String::as_str).collect();
         Some(format!("{namespace}/{}", types.join("/")))
+    }
+}
+
+impl Scope {
+    fn of_resource(group: Option<String>, namespace: &str, mut segments: Vec<String>) -> Self {
+        // A second `providers` stands where a type would.
+        let second = (2..segments.len()).step_by(2).find(|at| {
+            segments.get(*at).is_some_and(|segment| segment.eq_ignore_ascii_case("providers"))
+        });
+        let Some(at) = second else { return Self::Resource(group, namespace.into(), segments) };
+        let mut behind = segments.split_off(at).into_iter().skip(1);
+        let by = behind.next().unwrap_or_default();
+        Self::Extension(Extension { group, namespace: namespace.into(), segments, by, below: behind.collect() })
     }
 }
 
@@ -168,7 +207,20 @@ mod tests {
             ("/subscriptions/s/resourceGroups/g/providers/N/t/a%2Fb", Err(BadPath::BadCharacter)),
             ("/subscriptions/s/resourceGroups/g/providers/N/t/a%zz", Err(BadPath::BadCharacter)),
             ("/subscriptions/s/resourceGroups/g/providers", Err(BadPath::Unknown)),
-            ("/tenants", Err(BadPath::Unknown)),
+            ("/tenants", Ok(Target::Tenants)),
+            ("/providers/N", Ok(Target::TenantProviders(Some("N".into())))),
+            ("/providers/N/t", Err(BadPath::Unknown)),
+            ("/subscriptions/s/tagNames/a", within(Scope::TagNames(list(&["a"])))),
+            (
+                "/subscriptions/s/resourceGroups/g/providers/N/t/a/Providers/M/u/b",
+                within(Scope::Extension(Extension {
+                    group: Some("g".into()),
+                    namespace: "N".into(),
+                    segments: list(&["t", "a"]),
+                    by: "M".into(),
+                    below: list(&["u", "b"]),
+                })),
+            ),
             ("", Err(BadPath::Unknown)),
         ] {
             assert_eq!(Target::parse(path), expected, "{path}");

@@ -465,6 +465,7 @@ impl World {
         document.insert("id".into(), record.id.as_str().into());
         document.insert("name".into(), record.id.name().into());
         document.insert("type".into(), record.kind.resource_type().into());
+        self.present_identity(record, &mut document);
         let etag = self.etag(record);
         let mut properties = super::document::take_properties(&mut document);
         properties.insert("provisioningState".into(), record.state.as_str().into());

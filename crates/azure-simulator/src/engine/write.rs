@@ -270,8 +270,11 @@ impl World {
                 (if existed { 200 } else { 201 }, shown)
             }
         };
+        let location = (kind.located() && !existed)
+            .then(|| super::document::text(&shown, "id").unwrap_or_default().to_owned());
         Ok(Answer {
             status,
+            location,
             body: Some(shown),
             etag: (kind.style() == Style::Compute).then(|| self.etag(record)),
             operation: (!kind.synchronous())
@@ -546,6 +549,7 @@ impl World {
             ));
         }
         body.insert("location".into(), location.into());
+        self.check_identity(id, body)?;
         self.check_tags(body)
     }
 }

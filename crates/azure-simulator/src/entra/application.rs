@@ -10,7 +10,7 @@ use rustls_pki_types::pem::PemObject as _;
 
 use super::jwt::{KeyError, PublicKey};
 
-/// An application that may sign in to every tenant of the directory.
+/// An application that may sign in, to every tenant of the directory if it is not bound to one.
 #[derive(Debug, Clone)]
 pub struct Application {
     client_id: String,
@@ -18,6 +18,7 @@ pub struct Application {
     secrets: Vec<ClientSecret>,
     certificates: Vec<RegisteredCertificate>,
     federated: Vec<FederatedCredential>,
+    tenant: Option<String>,
 }
 
 /// A client secret. Only its hash is kept, so it can neither be printed nor read back.
@@ -61,6 +62,7 @@ impl Application {
             secrets: Vec::new(),
             certificates: Vec::new(),
             federated: Vec::new(),
+            tenant: None,
         }
     }
 
@@ -83,6 +85,18 @@ impl Application {
     pub fn with_federated(mut self, credential: FederatedCredential) -> Self {
         self.federated.push(credential);
         self
+    }
+
+    /// Lets it sign in to this tenant alone.
+    #[must_use]
+    pub fn in_tenant(mut self, tenant: impl Into<String>) -> Self {
+        self.tenant = Some(tenant.into());
+        self
+    }
+
+    /// Whether it is known in a tenant.
+    pub(super) fn is_in(&self, tenant: &str) -> bool {
+        self.tenant.as_ref().is_none_or(|own| own.eq_ignore_ascii_case(tenant))
     }
 
     /// The application (client) id.

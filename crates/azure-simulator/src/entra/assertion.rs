@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::Entra;
 use super::application::Application;
 use super::jwt::Jwt;
 use super::refusal::Refusal;
@@ -13,11 +14,12 @@ const CLOCK_SKEW: i64 = 300;
 /// Checks an assertion that `application` is offered by, at the token endpoint of `tenant`
 /// (as the URL spells it).
 pub(super) fn check(
+    entra: &Entra,
     assertion: &str,
     application: &Application,
     tenants: &[&str],
-    now: Timestamp,
 ) -> Result<(), Refusal> {
+    let now = entra.now();
     let token = Jwt::parse(assertion).ok_or(Refusal::MalformedAssertion)?;
     let claim = |name: &str| token.claims.get(name).and_then(Value::as_str).unwrap_or_default();
     in_time(&token.claims, now)?;
@@ -25,7 +27,7 @@ pub(super) fn check(
     if claim("iss").eq_ignore_ascii_case(application.client_id()) {
         by_certificate(&token, application, tenants)
     } else {
-        by_trust(&token, application)
+        by_trust(entra, &token, application)
     }
 }
 
@@ -67,7 +69,7 @@ fn by_certificate(token: &Jwt<'_>, application: &Application, tenants: &[&str]) 
     Ok(())
 }
 
-fn by_trust(token: &Jwt<'_>, application: &Application) -> Result<(), Refusal> {
+fn by_trust(entra: &Entra, token: &Jwt<'_>, application: &Application) -> Result<(), Refusal> {
     let claim = |name: &str| token.claims.get(name).and_then(Value::as_str).unwrap_or_default();
     let (issuer, subject) = (claim("iss"), claim("sub"));
     let mut of_issuer = application.federated().iter().filter(|known| known.issuer == issuer).peekable();
@@ -85,7 +87,10 @@ fn by_trust(token: &Jwt<'_>, application: &Application) -> Result<(), Refusal> {
     if !audiences.contains(&credential.audience.as_str()) {
         return Err(Refusal::WrongFederatedAudience { audience: audiences.join(", ") });
     }
-    if !credential.keys.is_empty() && !credential.keys.iter().any(|key| token.is_signed_by(key)) {
+    let issuers = entra.directory.issuers.read();
+    let known = issuers.get(issuer).map_or(&[][..], Vec::as_slice);
+    let mut keys = credential.keys.iter().chain(known).peekable();
+    if keys.peek().is_some() && !keys.any(|key| token.is_signed_by(key)) {
         return Err(Refusal::WrongAssertionSignature { client_id: application.client_id().to_owned() });
     }
     Ok(())

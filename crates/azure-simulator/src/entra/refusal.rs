@@ -17,6 +17,7 @@ pub(super) enum Refusal {
     UnknownApplication { client_id: String, tenant: String },
     UnknownInstance,
     MissingParameter { name: &'static str },
+    MalformedClaims,
     UnsupportedGrant { grant: String },
     ScopeWithoutDefault { scope: String },
     UnknownResource { resource: String, tenant: String },
@@ -43,6 +44,7 @@ impl Refusal {
             Self::UnknownApplication { .. } => (S::BAD_REQUEST, "unauthorized_client", 700016),
             Self::UnknownInstance => (S::BAD_REQUEST, "invalid_instance", 50049),
             Self::MissingParameter { .. } => (S::BAD_REQUEST, "invalid_request", 900144),
+            Self::MalformedClaims => (S::BAD_REQUEST, "invalid_request", 50093),
             Self::UnsupportedGrant { .. } => (S::BAD_REQUEST, "unsupported_grant_type", 70003),
             Self::ScopeWithoutDefault { .. } => (S::BAD_REQUEST, "invalid_scope", 1002012),
             Self::UnknownResource { .. } => (S::BAD_REQUEST, "invalid_resource", 500011),
@@ -75,6 +77,7 @@ impl Refusal {
             Self::MissingParameter { name } => {
                 format!("The request body must contain the following parameter: '{name}'.")
             }
+            Self::MalformedClaims => "The claims parameter of the request is no JSON object.".to_owned(),
             Self::UnsupportedGrant { grant } => {
                 format!("The app requested an unsupported grant type '{grant}'.")
             }

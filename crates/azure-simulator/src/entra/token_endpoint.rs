@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::Entra;
 use super::assertion;
 use super::refusal::{Refusal, not_to_be_stored};
+use super::requested_claims::RequestedClaims;
 
 const GRANT: &str = "client_credentials";
 const ASSERTION_TYPE: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
@@ -45,7 +46,7 @@ fn grant(entra: &Entra, named: &str, form: &HashMap<String, String>) -> Result<V
         return Err(Refusal::UnsupportedGrant { grant: grant.to_owned() });
     }
     let client_id = required("client_id")?;
-    let application = entra.application(client_id).ok_or_else(|| Refusal::UnknownApplication {
+    let application = entra.application(client_id).filter(|known| known.is_in(tenant)).ok_or_else(|| Refusal::UnknownApplication {
         client_id: client_id.to_owned(),
         tenant: tenant.to_owned(),
     })?;
@@ -55,7 +56,7 @@ fn grant(entra: &Entra, named: &str, form: &HashMap<String, String>) -> Result<V
             if kind != ASSERTION_TYPE {
                 return Err(Refusal::UnsupportedAssertionType { offered: kind.to_owned() });
             }
-            assertion::check(offered, &application, &[tenant, named], entra.now())?;
+            assertion::check(entra, offered, &application, &[tenant, named])?;
         }
         (Some(secret), None) if application.has_secret(secret) => {}
         (Some(_), None) => return Err(Refusal::WrongSecret { client_id: client_id.to_owned() }),
@@ -68,8 +69,14 @@ fn grant(entra: &Entra, named: &str, form: &HashMap<String, String>) -> Result<V
     if !entra.is_known_resource(&audience) {
         return Err(Refusal::UnknownResource { resource: audience, tenant: tenant.to_owned() });
     }
+    let requested = match field("claims") {
+        None => RequestedClaims::default(),
+        Some(claims) => {
+            RequestedClaims::parse(claims, entra.now().as_second()).ok_or(Refusal::MalformedClaims)?
+        }
+    };
     let issued = entra
-        .issue(application.client_id(), application.object_id(), tenant, &audience)
+        .issue_with(application.client_id(), application.object_id(), tenant, &audience, &requested)
         .map_err(|_| Refusal::Unavailable)?;
     let lifetime = issued.expires_at.as_second() - issued.not_before.as_second();
     let mut answer = json!({

@@ -31,8 +31,12 @@ pub struct Principal {
     pub tenant_id: String,
     /// The resource that the token is for.
     pub audience: String,
+    /// From when on the token is valid: when it was issued.
+    pub not_before: Timestamp,
     /// When the token ends.
     pub expires_at: Timestamp,
+    /// Whether the client that holds it can answer a challenge of continuous access evaluation.
+    pub can_answer_challenges: bool,
 }
 
 /// Why a request is not authenticated. The texts are what the caller may see.
@@ -122,6 +126,9 @@ pub(super) struct AccessClaims {
     #[serde(default)]
     pub uti: String,
     pub ver: String,
+    /// What the client is able to do.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub xms_cc: Vec<String>,
 }
 
 /// Hash of a token.
@@ -160,7 +167,9 @@ impl TokenVerifier for Entra {
             object_id: claims.oid,
             tenant_id: claims.tid,
             audience: claims.aud,
+            not_before,
             expires_at: expiry,
+            can_answer_challenges: claims.xms_cc.iter().any(|word| word.eq_ignore_ascii_case("cp1")),
         })
     }
 }

@@ -64,6 +64,7 @@ pub(crate) fn provider() -> Provider {
             &private_endpoint::PrivateEndpoints,
         ],
         calls: vec![location_calls::answer],
+        extensions: Vec::new(),
         policies: &budgets::POLICIES,
         limits: limits::LIMITS,
         unlimited: limits::UNLIMITED,

@@ -1,7 +1,11 @@
 //! Resource groups (`spec/arm-wire.md`, section 12).
 
+use std::collections::BTreeMap;
+
 use azure_types::ResourceId;
-use serde_json::{Value, json};
+use serde_json::Value;
+
+use super::generic::listed;
 
 use crate::engine::answer::{Answer, Note, OperationLinks};
 use crate::engine::document::Object;
@@ -43,6 +47,11 @@ impl Kind for ResourceGroups {
 
     fn concurrency(&self) -> Concurrency {
         Concurrency::Conflict
+    }
+
+    fn creatable(&self) -> bool {
+        // Not below a provider: a group has a path of its own.
+        false
     }
 
     fn write(&self, world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
@@ -155,15 +164,14 @@ impl World {
         Ok(Answer::ok(self.present(record, Expand::default())))
     }
 
-    /// GET of all groups.
-    pub(crate) fn list_groups(&self, subscription: &str) -> Answer {
-        let groups: Vec<Value> = self
-            .store
-            .of_kind(RESOURCE_TYPE, &ResourceId::subscription(subscription))
-            .into_iter()
-            .map(|record| self.present(record, Expand::default()))
-            .collect();
-        Answer::ok(json!({ "value": groups }))
+    /// GET of all groups, those whose tags fit `$filter`.
+    pub(crate) fn list_groups(
+        &self,
+        subscription: &str,
+        query: &BTreeMap<String, String>,
+    ) -> Result<Answer, Refusal> {
+        let groups = self.store.of_kind(RESOURCE_TYPE, &ResourceId::subscription(subscription));
+        listed(self, groups, query, |world, record| world.present(record, Expand::default()))
     }
 
     /// DELETE of a group and all that is in it.

@@ -1,15 +1,22 @@
-//! `Microsoft.Resources`: subscriptions, resource groups, provider records (`spec/arm-wire.md`, 11 and 12).
+//! `Microsoft.Resources`: subscriptions, resource groups, providers' records, regions, tags
+//! (`spec/arm-wire.md`, 11 and 12).
 
+mod filter;
+mod generic;
 pub(crate) mod group;
-pub(crate) mod subscription;
+mod location;
+mod registration;
+mod subscription;
+mod tag;
 
 use crate::engine::kind::Provider;
 
 pub(crate) fn provider() -> Provider {
     Provider {
         namespace: "Microsoft.Resources",
-        kinds: vec![&group::ResourceGroups],
+        kinds: vec![&group::ResourceGroups, &subscription::Subscriptions],
         calls: Vec::new(),
+        extensions: vec![tag::answer],
         policies: &[],
         limits: &[],
         unlimited: &[],

@@ -1,17 +1,92 @@
-//! Subscriptions and provider records (`spec/arm-wire.md`, section 11).
+//! Subscriptions and tenants (`spec/arm-wire.md`, section 11).
 
+use azure_types::ResourceId;
 use serde_json::{Value, json};
 
+use super::group::API_VERSIONS;
 use crate::engine::answer::Answer;
+use crate::engine::document::Object;
 use crate::engine::error::Refusal;
+use crate::engine::kind::{Concurrency, Kind, Proposal, Style};
+use crate::engine::operation::Completion;
+use crate::engine::store::{Record, State};
 use crate::engine::world::World;
 
+/// What is known about a subscription beyond the options: its tags, and which providers it uses. There
+/// is a record only of a subscription where something was said about it.
+pub(crate) struct Subscriptions;
+
+impl Kind for Subscriptions {
+    fn resource_type(&self) -> &'static str {
+        "Microsoft.Resources/subscriptions"
+    }
+
+    fn noun(&self) -> &'static str {
+        "Subscription"
+    }
+
+    fn api_versions(&self) -> &'static [&'static str] {
+        &API_VERSIONS
+    }
+
+    fn style(&self) -> Style {
+        Style::Manager
+    }
+
+    fn concurrency(&self) -> Concurrency {
+        Concurrency::Conflict
+    }
+
+    fn tracked(&self) -> bool {
+        false
+    }
+
+    fn creatable(&self) -> bool {
+        false
+    }
+
+    fn write(&self, _world: &World, proposal: Proposal<'_>) -> Result<Value, Refusal> {
+        Ok(Value::Object(proposal.body))
+    }
+
+    fn settled(&self, world: &mut World, id: &ResourceId, completion: &Completion, failed: bool) {
+        if let Completion::Action(_, change) = completion {
+            world.registration_ended(id, change, failed);
+        }
+    }
+}
+
+/// Makes the record of a subscription, where there is none.
+pub(super) fn hold(world: &mut World, id: &ResourceId) {
+    if world.store.get(id).is_none() {
+        let created = world.now();
+        world.insert(Record {
+            id: id.clone(),
+            kind: &Subscriptions,
+            body: json!({}),
+            hidden: Object::new(),
+            version: 1,
+            state: State::Succeeded,
+            operation: None,
+            created,
+            incarnation: 0,
+        });
+    }
+}
+
 impl World {
+    /// The tenant that a subscription belongs to.
+    pub(crate) fn tenant_of(&self, subscription: &str) -> &str {
+        let mut others = self.options.subscription_tenants.iter();
+        let other = others.find(|(known, _)| known.eq_ignore_ascii_case(subscription));
+        other.map_or(&self.options.tenant, |(_, tenant)| tenant)
+    }
+
     fn subscription_document(&self, subscription: &str) -> Value {
-        json!({
+        let mut document = json!({
             "id": format!("/subscriptions/{subscription}"),
             "subscriptionId": subscription,
-            "tenantId": self.options.tenant,
+            "tenantId": self.tenant_of(subscription),
             "displayName": "Simulated",
             "state": "Enabled",
             "subscriptionPolicies": {
@@ -20,7 +95,13 @@ impl World {
                 "spendingLimit": "Off",
             },
             "authorizationSource": "RoleBased",
-        })
+            "managedByTenants": [],
+        });
+        let record = self.store.get(&ResourceId::subscription(subscription));
+        if let Some(tags) = record.and_then(|record| record.body.get("tags")) {
+            document["tags"] = tags.clone();
+        }
+        document
     }
 
     pub(crate) fn read_subscription(&self, subscription: &str) -> Answer {
@@ -30,79 +111,29 @@ impl World {
     pub(crate) fn list_subscriptions(&self) -> Answer {
         let known = std::iter::once(&self.options.subscription).chain(&self.options.more_subscriptions);
         let list: Vec<Value> = known.map(|subscription| self.subscription_document(subscription)).collect();
-        Answer::ok(json!({ "value": list }))
+        let count = json!({ "type": "Total", "value": list.len() });
+        Answer::ok(json!({ "value": list, "count": count }))
     }
 
-    pub(crate) fn list_locations(&self, subscription: &str) -> Answer {
-        let (name, shown) = (&self.options.region, &self.options.region_display_name);
-        let mut location = json!({
-            "id": format!("/subscriptions/{subscription}/locations/{name}"),
-            "name": name,
-            "type": "Region",
-            "displayName": shown,
-            "regionalDisplayName": shown,
-            "metadata": { "regionType": "Physical", "regionCategory": "Recommended" },
-        });
-        let zones: Vec<Value> = self
-            .options
-            .zones
-            .iter()
-            .map(|zone| json!({ "logicalZone": zone, "physicalZone": format!("{name}-az{zone}") }))
-            .collect();
-        if !zones.is_empty() {
-            location["availabilityZoneMappings"] = zones.into();
-        }
-        Answer::ok(json!({ "value": [location] }))
-    }
-
-    /// A provider's record; the zones stand with virtual machines and scale sets.
-    fn provider_document(&self, subscription: &str, namespace: &str) -> Option<Value> {
-        let provider = self.provider(namespace)?;
-        let shown = &self.options.region_display_name;
-        let types: Vec<Value> = provider
-            .kinds
-            .iter()
-            .map(|kind| {
-                let name = kind.resource_type().split_once('/').map_or("", |(_, name)| name);
-                let mut record = json!({
-                    "resourceType": name,
-                    "locations": [shown],
-                    "apiVersions": kind.api_versions(),
-                    "defaultApiVersion": kind.api_versions().first(),
-                    "capabilities": "CrossResourceGroupResourceMove, CrossSubscriptionResourceMove, SupportsTags, SupportsLocation",
-                });
-                let zoned = name.eq_ignore_ascii_case("virtualMachines") || name.eq_ignore_ascii_case("virtualMachineScaleSets");
-                if zoned && !self.options.zones.is_empty() {
-                    // Azure lists zones in no order; the newest first is one that shows who relies on it.
-                    let zones: Vec<&String> = self.options.zones.iter().rev().collect();
-                    record["zoneMappings"] = json!([{ "location": shown, "zones": zones }]);
-                }
-                record
+    /// GET of the tenants: those of the subscriptions.
+    pub(crate) fn list_tenants(&self) -> Answer {
+        let mut tenants = vec![&self.options.tenant];
+        tenants.extend(self.options.subscription_tenants.values());
+        let mut seen = std::collections::BTreeSet::new();
+        tenants.retain(|tenant| seen.insert(tenant.to_ascii_lowercase()));
+        let list: Vec<Value> = tenants
+            .into_iter()
+            .map(|tenant| {
+                json!({
+                    "id": format!("/tenants/{tenant}"),
+                    "tenantId": tenant,
+                    "countryCode": "US",
+                    "displayName": "Simulated",
+                    "domains": [],
+                    "tenantCategory": "Home",
+                })
             })
             .collect();
-        Some(json!({
-            "id": format!("/subscriptions/{subscription}/providers/{}", provider.namespace),
-            "namespace": provider.namespace,
-            "authorizations": [],
-            "resourceTypes": types,
-            "registrationState": "Registered",
-            "registrationPolicy": "RegistrationRequired",
-        }))
-    }
-
-    pub(crate) fn read_provider(&self, subscription: &str, namespace: &str) -> Result<Answer, Refusal> {
-        self.provider_document(subscription, namespace).map(Answer::ok).ok_or_else(|| {
-            Refusal::new(
-                404,
-                "InvalidResourceNamespace",
-                format!("The resource namespace '{namespace}' is invalid."),
-            )
-        })
-    }
-
-    pub(crate) fn list_providers(&self, subscription: &str) -> Answer {
-        let list: Vec<Value> =
-            self.providers.iter().filter_map(|p| self.provider_document(subscription, p.namespace)).collect();
         Answer::ok(json!({ "value": list }))
     }
 }

@@ -22,8 +22,8 @@ impl World {
     ) -> (Remaining, Result<(), Refusal>) {
         let now = Instant::now();
         let (subscription, namespace) = match &located.target {
-            Target::Subscriptions => ("", None),
             Target::Within(subscription, scope) => (subscription.as_str(), namespace(scope)),
+            Target::Subscriptions | Target::Tenants | Target::TenantProviders(_) => ("", None),
         };
         let provider: Option<&Provider> = namespace.and_then(|namespace| self.provider(namespace));
         let provider = provider.map(|provider| (provider.namespace, provider.policies));

@@ -1,0 +1,235 @@
+//! Who asks Resource Manager: tokens, tenants and what was revoked (`spec/arm-wire.md`, 3.1).
+
+use std::collections::BTreeSet;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::post;
+use axum::{Json, Router};
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::azure::Azure;
+use crate::engine::dispatch::Located;
+use crate::engine::error::{Extra, Refusal};
+use crate::engine::target::Target;
+use crate::engine::world::World;
+use crate::entra::{AuthFailure, Principal};
+
+/// Most tokens of other tenants that one request may carry.
+const MOST_AUXILIARY: usize = 3;
+
+/// The tokens of a request.
+#[derive(Debug, Default)]
+pub(crate) struct Credentials {
+    pub(crate) bearer: Option<String>,
+    /// Tokens of further tenants, from `x-ms-authorization-auxiliary`.
+    auxiliary: Vec<String>,
+}
+
+impl Credentials {
+    /// Reads the values of `Authorization` and `x-ms-authorization-auxiliary`.
+    pub(crate) fn new(authorization: Option<&str>, auxiliary: Option<&str>) -> Self {
+        let auxiliary = auxiliary.unwrap_or_default().split([',', ';']).filter_map(bearer_of);
+        Self { bearer: authorization.and_then(bearer_of), auxiliary: auxiliary.collect() }
+    }
+}
+
+fn bearer_of(value: &str) -> Option<String> {
+    let (scheme, token) = value.trim().split_once(' ')?;
+    let token = token.trim();
+    (scheme.eq_ignore_ascii_case("Bearer") && !token.is_empty()).then(|| token.to_owned())
+}
+
+/// Who asks.
+pub(crate) struct Caller {
+    /// An object id, or a fixed name where nobody judges tokens.
+    pub(crate) name: String,
+    /// Where somebody does.
+    principal: Option<Principal>,
+    /// The tenants that tokens were shown for.
+    tenants: Vec<String>,
+}
+
+impl Caller {
+    fn unknown(name: String) -> Self {
+        Self { name, principal: None, tenants: Vec::new() }
+    }
+
+    /// Judges the tokens of a request. `tenant` is the one that a challenge names.
+    pub(crate) fn of(
+        azure: &Azure,
+        credentials: &Credentials,
+        tenant: &str,
+        now: Timestamp,
+    ) -> Result<Self, Refusal> {
+        let options = azure.options();
+        let refuse = |failure: &AuthFailure| refusal(failure, &options.authority, tenant);
+        let (principal, verifier) = match (&credentials.bearer, azure.verifier()) {
+            (Some(bearer), Some(verifier)) => {
+                (verifier.verify(bearer, now).map_err(|failure| refuse(&failure))?, verifier)
+            }
+            (Some(bearer), None) => return Ok(Self::unknown(claimed_name(bearer))),
+            (None, verifier) if options.require_auth || verifier.is_some() => {
+                return Err(refuse(&AuthFailure::Missing));
+            }
+            (None, _) => return Ok(Self::unknown("anybody".into())),
+        };
+        if let Some(since) = azure.revoked_since(&principal) {
+            return Err(insufficient_claims(&options.authority, tenant, since));
+        }
+        let mut tenants = vec![principal.tenant_id.clone()];
+        if credentials.auxiliary.len() > MOST_AUXILIARY {
+            return Err(invalid_auxiliary(&format!("at most {MOST_AUXILIARY} are allowed")));
+        }
+        for token in &credentials.auxiliary {
+            match verifier.verify(token, now) {
+                Ok(auxiliary) => tenants.push(auxiliary.tenant_id),
+                Err(failure) => return Err(invalid_auxiliary(&failure.to_string())),
+            }
+        }
+        Ok(Self { name: principal.object_id.clone(), principal: Some(principal), tenants })
+    }
+
+    /// Whether a request is of the tenant of its subscription, and shows tokens for the tenants of all
+    /// subscriptions that its body refers to.
+    pub(crate) fn check(&self, world: &World, located: &Located, method: &str, body: &[u8]) -> Result<(), Refusal> {
+        let (Some(principal), Target::Within(subscription, _)) = (&self.principal, &located.target) else {
+            return Ok(());
+        };
+        let expected = world.tenant_of(subscription);
+        if !principal.tenant_id.eq_ignore_ascii_case(expected) {
+            let failure = AuthFailure::WrongTenant {
+                tenant: principal.tenant_id.clone(),
+                expected: expected.to_owned(),
+            };
+            return Err(refusal(&failure, &world.options.authority, expected));
+        }
+        if world.options.subscription_tenants.is_empty() || !matches!(method, "PUT" | "PATCH" | "POST") {
+            return Ok(());
+        }
+        // What is no JSON is refused later.
+        let Ok(body) = serde_json::from_slice::<Value>(body) else { return Ok(()) };
+        let mut linked = BTreeSet::new();
+        subscriptions_in(&body, &mut linked);
+        let missing = linked.into_iter().find(|linked| {
+            world.subscription(linked).is_some_and(|linked| {
+                let tenant = world.tenant_of(linked);
+                !self.tenants.iter().any(|shown| shown.eq_ignore_ascii_case(tenant))
+            })
+        });
+        let Some(missing) = missing else { return Ok(()) };
+        let verb = if method == "POST" { "action" } else { "write" };
+        Err(Refusal::new(
+            403,
+            "LinkedAuthorizationFailed",
+            format!(
+                "The client '{}' with object id '{}' has permission to perform action '{}/{verb}' on scope '{}'; \
+                 however, the current tenant '{}' is not authorized to access linked subscription '{missing}'.",
+                principal.client_id,
+                principal.object_id,
+                located.resource_type,
+                located.resource().unwrap_or_else(|| format!("/subscriptions/{subscription}")),
+                principal.tenant_id,
+            ),
+        ))
+    }
+}
+
+/// The subscriptions of all resource ids in a document, in lower case.
+fn subscriptions_in(value: &Value, found: &mut BTreeSet<String>) {
+    match value {
+        Value::String(text) => {
+            let mut parts = text.split('/');
+            if let (Some(""), Some(word), Some(subscription)) = (parts.next(), parts.next(), parts.next())
+                && word.eq_ignore_ascii_case("subscriptions")
+            {
+                found.insert(subscription.to_ascii_lowercase());
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| subscriptions_in(item, found)),
+        Value::Object(members) => members.values().for_each(|member| subscriptions_in(member, found)),
+        _ => {}
+    }
+}
+
+fn refusal(failure: &AuthFailure, authority: &str, tenant: &str) -> Refusal {
+    let authority = format!("{}/{tenant}", authority.trim_end_matches('/'));
+    let mut refusal = Refusal::new(401, failure.code(), failure.to_string());
+    refusal.extra = Some(Box::new(Extra { inner: None, challenge: Some(failure.challenge(&authority)) }));
+    refusal
+}
+
+/// The challenge of continuous access evaluation: a token from before `since` (seconds) no longer counts.
+fn insufficient_claims(authority: &str, tenant: &str, since: i64) -> Refusal {
+    let claims = json!({ "access_token": { "nbf": { "essential": true, "value": since.to_string() } } });
+    let claims = STANDARD.encode(claims.to_string());
+    let authority = authority.trim_end_matches('/');
+    let mut refusal = Refusal::new(
+        401,
+        "InvalidAuthenticationToken",
+        "Continuous access evaluation resulted in challenge with result: InteractionRequired and code: \
+         TokenIssuedBeforeRevocationTimestamp.",
+    );
+    let challenge = format!(
+        "Bearer authorization_uri=\"{authority}/{tenant}\", error=\"insufficient_claims\", claims=\"{claims}\""
+    );
+    refusal.extra = Some(Box::new(Extra { inner: None, challenge: Some(challenge) }));
+    refusal
+}
+
+fn invalid_auxiliary(why: &str) -> Refusal {
+    Refusal::new(401, "InvalidAuxiliaryTokens", format!("The auxiliary tokens are invalid: {why}"))
+}
+
+/// Whom a token says it is for, where nobody checks it: two programs have two budgets all the same.
+fn claimed_name(bearer: &str) -> String {
+    let claims = bearer.split('.').nth(1).and_then(|part| URL_SAFE_NO_PAD.decode(part).ok());
+    let claims = claims.and_then(|claims| serde_json::from_slice::<Value>(&claims).ok()).unwrap_or_default();
+    let claim = |name: &str| claims.get(name).and_then(Value::as_str).map(str::to_owned);
+    claim("oid").or_else(|| claim("appid")).unwrap_or_else(|| "anybody".into())
+}
+
+impl Azure {
+    /// Revokes the tokens that an application (all, where none is named, by client or object id) holds
+    /// now. As in Azure this reaches tokens of clients that can answer a challenge (`xms_cc` with `CP1`);
+    /// those of others stay valid until they end.
+    pub fn revoke_tokens(&self, client: Option<&str>) {
+        // Tokens know whole seconds; those of this very second are from before.
+        let since = self.now().as_second().saturating_add(1);
+        self.inner.revoked.write().insert(client.unwrap_or_default().to_ascii_lowercase(), since);
+    }
+
+    /// The second before which this principal's token does not count, if it is from before that.
+    fn revoked_since(&self, principal: &Principal) -> Option<i64> {
+        if !principal.can_answer_challenges {
+            return None;
+        }
+        let revoked = self.inner.revoked.read();
+        let names = [String::new(), principal.client_id.to_lowercase(), principal.object_id.to_lowercase()];
+        let since = names.iter().filter_map(|name| revoked.get(name)).max().copied()?;
+        (principal.not_before.as_second() < since).then_some(since)
+    }
+}
+
+/// The control API of tokens.
+pub(crate) fn router() -> Router<Azure> {
+    Router::new().route("/_cerulean/tokens/revoke", post(revoke))
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Revocation {
+    /// The client or object id; all where it is missing.
+    #[serde(default)]
+    client_id: Option<String>,
+}
+
+async fn revoke(State(azure): State<Azure>, Json(revocation): Json<Revocation>) -> Response {
+    azure.revoke_tokens(revocation.client_id.as_deref());
+    StatusCode::NO_CONTENT.into_response()
+}

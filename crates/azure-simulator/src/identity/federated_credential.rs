@@ -1,0 +1,120 @@
+//! Federated credentials of a user-assigned identity: whose tokens sign it in.
+
+use azure_types::ResourceId;
+use serde_json::{Value, json};
+
+use super::{API_VERSIONS, own_spelling};
+use crate::engine::document::{Object, into_object, items, take_properties, text};
+use crate::engine::error::Refusal;
+use crate::engine::kind::{Concurrency, Expand, Kind, Proposal, Style};
+use crate::engine::store::Record;
+use crate::engine::world::World;
+
+pub(crate) struct FederatedCredentials;
+
+/// Longest issuer, subject and audience.
+const LONGEST: usize = 600;
+
+impl Kind for FederatedCredentials {
+    fn resource_type(&self) -> &'static str {
+        "Microsoft.ManagedIdentity/userAssignedIdentities/federatedIdentityCredentials"
+    }
+
+    fn noun(&self) -> &'static str {
+        "FederatedIdentityCredential"
+    }
+
+    fn api_versions(&self) -> &'static [&'static str] {
+        &API_VERSIONS[..3]
+    }
+
+    fn style(&self) -> Style {
+        Style::Manager
+    }
+
+    fn concurrency(&self) -> Concurrency {
+        Concurrency::Conflict
+    }
+
+    fn tracked(&self) -> bool {
+        false
+    }
+
+    fn synchronous(&self) -> bool {
+        true
+    }
+
+    fn synchronous_delete(&self) -> bool {
+        true
+    }
+
+    fn delete_status(&self) -> u16 {
+        200
+    }
+
+    fn write(&self, world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+        let bad = |text: String| Refusal::new(400, "BadRequest", text);
+        let mut properties = take_properties(&mut proposal.body);
+        properties.retain(|member, _| matches!(member.as_str(), "issuer" | "subject" | "audiences"));
+        let value = Value::Object(properties);
+        for member in ["issuer", "subject"] {
+            let given = text(&value, member).unwrap_or_default();
+            if given.is_empty() || given.len() > LONGEST {
+                return Err(bad(format!(
+                    "The federated identity credential's {member} must have 1 to {LONGEST} characters."
+                )));
+            }
+        }
+        let issuer = text(&value, "issuer").unwrap_or_default();
+        if url::Url::parse(issuer).is_err() {
+            return Err(bad(format!("The issuer '{issuer}' is no URL.")));
+        }
+        if !matches!(items(&value, "audiences"), [Value::String(audience)] if audience.len() <= LONGEST) {
+            return Err(bad("A federated identity credential has exactly one audience.".into()));
+        }
+        let identity = proposal.id.parent().unwrap_or_else(|| proposal.id.clone());
+        let others: Vec<&Record> = world
+            .store
+            .of_kind(self.resource_type(), &identity)
+            .into_iter()
+            .filter(|other| other.id != *proposal.id)
+            .collect();
+        let most = world.limit("managedIdentity.federatedCredentialsPerIdentity");
+        if proposal.old.is_none() && others.len() as u64 >= most {
+            return Err(bad(format!(
+                "Too many federated identity credentials are configured for the managed identity. The limit is {most}."
+            )));
+        }
+        let same = |other: &&Record, member: &str| {
+            text(&other.body, &format!("properties/{member}")) == text(&value, member)
+        };
+        if others.iter().any(|other| same(other, "issuer") && same(other, "subject")) {
+            return Err(Refusal::new(
+                409,
+                "Conflict",
+                "Issuer and subject combination already exists for this Managed Identity.",
+            ));
+        }
+        Ok(json!({ "properties": into_object(value) }))
+    }
+
+    fn present(&self, _world: &World, record: &Record, document: &mut Object, _expand: Expand) {
+        document.insert("id".into(), own_spelling(&record.id).into());
+        if let Some(Value::Object(properties)) = document.get_mut("properties") {
+            properties.remove("provisioningState");
+        }
+    }
+
+    fn absent(&self, id: &ResourceId) -> Option<Refusal> {
+        let parent = id.parent()?;
+        Some(Refusal::new(
+            404,
+            "NotFound",
+            format!(
+                "The federated identity credential '{}' of the identity '{}' was not found.",
+                id.name(),
+                own_spelling(&parent)
+            ),
+        ))
+    }
+}

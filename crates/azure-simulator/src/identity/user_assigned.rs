@@ -1,0 +1,76 @@
+//! User-assigned identities: synchronous, without etags and states.
+
+use azure_types::ResourceId;
+use serde_json::{Value, json};
+
+use super::{API_VERSIONS, Ids, own_spelling};
+use crate::engine::document::{Object, fill};
+use crate::engine::error::Refusal;
+use crate::engine::kind::{Concurrency, Expand, Kind, Proposal, Style};
+use crate::engine::store::Record;
+use crate::engine::world::World;
+
+pub(crate) struct UserAssignedIdentities;
+
+impl Kind for UserAssignedIdentities {
+    fn resource_type(&self) -> &'static str {
+        "Microsoft.ManagedIdentity/userAssignedIdentities"
+    }
+
+    fn noun(&self) -> &'static str {
+        "UserAssignedIdentity"
+    }
+
+    fn api_versions(&self) -> &'static [&'static str] {
+        &API_VERSIONS
+    }
+
+    fn style(&self) -> Style {
+        Style::Manager
+    }
+
+    fn concurrency(&self) -> Concurrency {
+        Concurrency::Conflict
+    }
+
+    fn synchronous(&self) -> bool {
+        true
+    }
+
+    fn synchronous_delete(&self) -> bool {
+        true
+    }
+
+    fn delete_status(&self) -> u16 {
+        200
+    }
+
+    fn located(&self) -> bool {
+        true
+    }
+
+    fn write(&self, _world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+        // All its properties are the service's.
+        proposal.body.retain(|member, _| matches!(member.as_str(), "location" | "tags"));
+        Ok(Value::Object(proposal.body))
+    }
+
+    fn present(&self, world: &World, record: &Record, document: &mut Object, _expand: Expand) {
+        fill(document, "tags", json!({}));
+        document.insert("id".into(), own_spelling(&record.id).into());
+        let Ids { principal, client } = Ids::of(world, &record.id, record.incarnation);
+        let tenant = world.tenant_of(record.id.subscription_id());
+        document.insert(
+            "properties".into(),
+            json!({ "tenantId": tenant, "principalId": principal, "clientId": client }),
+        );
+    }
+}
+
+/// What an identity is called in the documents of the resources that have it.
+pub(super) fn ids(world: &World, id: &ResourceId) -> Option<Ids> {
+    let record = world.store.get(id).filter(|record| {
+        record.kind.resource_type() == UserAssignedIdentities.resource_type()
+    })?;
+    Some(Ids::of(world, &record.id, record.incarnation))
+}

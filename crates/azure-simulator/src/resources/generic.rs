@@ -1,0 +1,104 @@
+//! ARM's generic lists of resources, whatever provider they are of, and pages of ARM's own lists.
+
+use std::collections::BTreeMap;
+
+use azure_types::ResourceId;
+use serde_json::{Value, json};
+
+use super::filter::Filter;
+use crate::engine::answer::Answer;
+use crate::engine::document::text;
+use crate::engine::error::Refusal;
+use crate::engine::paging::{order_of_id, page};
+use crate::engine::store::Record;
+use crate::engine::world::World;
+
+/// Most items of one page.
+const PAGE: usize = 1_000;
+
+/// One page of a list of ARM's own, after `$filter` and `$top`.
+pub(super) fn listed(
+    world: &World,
+    records: Vec<&Record>,
+    query: &BTreeMap<String, String>,
+    show: impl Fn(&World, &Record) -> Value,
+) -> Result<Answer, Refusal> {
+    let given = |name: &str| query.get(name).map(String::as_str).filter(|value| !value.is_empty());
+    let filter = given("$filter").map(Filter::parse).transpose()?;
+    let top = match given("$top") {
+        None => PAGE,
+        Some(top) => top.parse().ok().filter(|top| *top > 0).map(|top: usize| top.min(PAGE)).ok_or_else(|| {
+            Refusal::new(
+                400,
+                "InvalidTopInQueryString",
+                format!("The value '{top}' of $top in the query string is invalid."),
+            )
+        })?,
+    };
+    let mut records = records;
+    if let Some(filter) = &filter {
+        records.retain(|record| filter.admits(record.body.get("tags"), &|field| field_of(world, record, field)));
+    }
+    records.sort_by_cached_key(|record| order_of_id(&record.id));
+    let (records, next_page) =
+        page(records, |record: &&Record| order_of_id(&record.id), given("$skiptoken"), top).ok_or_else(|| {
+            Refusal::new(400, "InvalidSkipTokenInQueryString", "The $skiptoken in the query string is invalid.")
+        })?;
+    let value: Vec<Value> = records.into_iter().map(|record| show(world, record)).collect();
+    Ok(Answer { next_page, ..Answer::ok(json!({ "value": value })) })
+}
+
+fn field_of(world: &World, record: &Record, field: &str) -> Option<String> {
+    let member = |path: &str| text(&record.body, path).map(str::to_owned);
+    match field {
+        "resourcetype" => Some(record.kind.resource_type().to_owned()),
+        "name" => Some(record.id.name().to_owned()),
+        "resourcegroup" => record.id.group_name().map(str::to_owned),
+        "location" => member("location"),
+        "plan/publisher" | "plan/product" | "plan/name" | "plan/version" => member(field),
+        "identity/principalid" => {
+            let shown = world.present(record, Default::default());
+            text(&shown, "identity/principalId").map(str::to_owned)
+        }
+        _ => None,
+    }
+}
+
+impl World {
+    /// GET of every tracked resource of a group or subscription, as ARM's generic lists show them.
+    pub(crate) fn list_resources(
+        &self,
+        scope: &ResourceId,
+        query: &BTreeMap<String, String>,
+    ) -> Result<Answer, Refusal> {
+        let records = self
+            .store
+            .below(scope)
+            .filter(|record| record.kind.tracked() && record.id.namespace().is_some())
+            .collect();
+        let expand = query.get("$expand").map(|expand| expand.to_ascii_lowercase()).unwrap_or_default();
+        listed(self, records, query, |world, record| {
+            let shown = world.present(record, Default::default());
+            let mut item = json!({
+                "id": shown.get("id"),
+                "name": record.id.name(),
+                "type": record.kind.resource_type(),
+            });
+            for member in ["location", "tags", "sku", "zones", "kind", "identity", "plan", "managedBy"] {
+                if let Some(value) = shown.get(member) {
+                    item[member] = value.clone();
+                }
+            }
+            for (word, value) in [
+                ("createdTime", record.created.to_string()),
+                ("changedTime", record.created.to_string()),
+                ("provisioningState", record.state.as_str().to_owned()),
+            ] {
+                if expand.contains(&word.to_ascii_lowercase()) {
+                    item[word] = value.into();
+                }
+            }
+            item
+        })
+    }
+}
