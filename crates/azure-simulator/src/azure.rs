@@ -13,7 +13,6 @@ use tokio::time::Instant;
 
 use crate::Documents;
 use crate::actors::{Actor, Actors};
-use crate::engine::answer::Resolved;
 use crate::engine::budget::BudgetState;
 use crate::engine::error::Refusal;
 use crate::engine::fault::Fault;

@@ -97,7 +97,13 @@ impl Caller {
 
     /// Whether a request is of the tenant of its subscription, and shows tokens for the tenants of all
     /// subscriptions that its body refers to.
-    pub(crate) fn check(&self, world: &World, located: &Located, method: &str, body: &[u8]) -> Result<(), Refusal> {
+    pub(crate) fn check(
+        &self,
+        world: &World,
+        located: &Located,
+        method: &str,
+        body: &[u8],
+    ) -> Result<(), Refusal> {
         let (Some(principal), Target::Within(subscription, _)) = (&self.principal, &located.target) else {
             return Ok(());
         };

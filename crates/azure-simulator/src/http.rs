@@ -280,9 +280,8 @@ fn admit(azure: &Azure, world: &mut World, head: &Head, body: Result<&Bytes, &Re
         Err(refusal) => Err(refusal.clone()),
         Ok(_) => world.locate(&request),
     };
-    let located = located.and_then(|located| {
-        caller.check(world, &located, &head.method, request.body).map(|()| located)
-    });
+    let located = located
+        .and_then(|located| caller.check(world, &located, &head.method, request.body).map(|()| located));
     admitted.located = located;
     let Ok(located) = &admitted.located else { return admitted };
     let resource = located.resource().unwrap_or_default();

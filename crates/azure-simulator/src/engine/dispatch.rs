@@ -232,8 +232,7 @@ impl World {
             }
             (method, Scope::Extension(extension)) => {
                 let group = extension.group.as_deref();
-                let on =
-                    self.resolve(subscription, group, &extension.namespace, &extension.segments, "")?;
+                let on = self.resolve(subscription, group, &extension.namespace, &extension.segments, "")?;
                 let id = self.require(&on)?.id.clone();
                 let scope = on.below.chunks(2).fold(id, |id, pair| match pair {
                     [kind, name] => id.child(kind, name),

@@ -10,8 +10,8 @@ use azure_types::ResourceId;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::budget::policy::Policy;
 use super::answer::Answer;
+use super::budget::policy::Policy;
 use super::document::Object;
 use super::error::Refusal;
 use super::limits::Limit;

@@ -137,13 +137,19 @@ impl Target {
 impl Scope {
     fn of_resource(group: Option<String>, namespace: &str, mut segments: Vec<String>) -> Self {
         // A second `providers` stands where a type would.
-        let second = (2..segments.len()).step_by(2).find(|at| {
-            segments.get(*at).is_some_and(|segment| segment.eq_ignore_ascii_case("providers"))
-        });
+        let second = (2..segments.len())
+            .step_by(2)
+            .find(|at| segments.get(*at).is_some_and(|segment| segment.eq_ignore_ascii_case("providers")));
         let Some(at) = second else { return Self::Resource(group, namespace.into(), segments) };
         let mut behind = segments.split_off(at).into_iter().skip(1);
         let by = behind.next().unwrap_or_default();
-        Self::Extension(Extension { group, namespace: namespace.into(), segments, by, below: behind.collect() })
+        Self::Extension(Extension {
+            group,
+            namespace: namespace.into(),
+            segments,
+            by,
+            below: behind.collect(),
+        })
     }
 }
 

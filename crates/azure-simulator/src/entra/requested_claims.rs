@@ -21,9 +21,9 @@ impl RequestedClaims {
         let claims: Value = serde_json::from_str(text).ok().filter(Value::is_object)?;
         let capabilities = claims.pointer("/access_token/xms_cc/values").and_then(Value::as_array);
         let capabilities = capabilities.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned);
-        let not_before = claims.pointer("/access_token/nbf/value").and_then(|value| {
-            value.as_i64().or_else(|| value.as_str().and_then(|text| text.parse().ok()))
-        });
+        let not_before = claims
+            .pointer("/access_token/nbf/value")
+            .and_then(|value| value.as_i64().or_else(|| value.as_str().and_then(|text| text.parse().ok())));
         let last = now.saturating_add(FARTHEST);
         Some(Self {
             capabilities: capabilities.collect(),

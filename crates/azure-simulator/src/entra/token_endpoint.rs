@@ -46,9 +46,8 @@ fn grant(entra: &Entra, named: &str, form: &HashMap<String, String>) -> Result<V
         return Err(Refusal::UnsupportedGrant { grant: grant.to_owned() });
     }
     let client_id = required("client_id")?;
-    let application = entra.application(client_id).filter(|known| known.is_in(tenant)).ok_or_else(|| Refusal::UnknownApplication {
-        client_id: client_id.to_owned(),
-        tenant: tenant.to_owned(),
+    let application = entra.application(client_id).filter(|known| known.is_in(tenant)).ok_or_else(|| {
+        Refusal::UnknownApplication { client_id: client_id.to_owned(), tenant: tenant.to_owned() }
     })?;
     match (field("client_secret"), field("client_assertion")) {
         (_, Some(offered)) => {

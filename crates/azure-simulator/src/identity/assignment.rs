@@ -81,7 +81,9 @@ impl World {
                 let ids = ResourceId::parse(named).ok().and_then(|id| user_assigned::ids(self, &id));
                 // One that was deleted since leaves an empty entry.
                 *shown = match ids {
-                    Some(Ids { principal, client }) => json!({ "principalId": principal, "clientId": client }),
+                    Some(Ids { principal, client }) => {
+                        json!({ "principalId": principal, "clientId": client })
+                    }
                     None => json!({}),
                 };
             }
@@ -101,7 +103,11 @@ pub(crate) fn assigned(world: &World, machine: &ResourceId) -> Vec<ManagedIdenti
     for record in holders {
         if is_own(&record.body) {
             let ids = Ids::of(world, &record.id, record.incarnation);
-            found.push(ManagedIdentity { client_id: ids.client, object_id: ids.principal, resource_id: None });
+            found.push(ManagedIdentity {
+                client_id: ids.client,
+                object_id: ids.principal,
+                resource_id: None,
+            });
         }
         for named in user_assigned_of(&record.body) {
             let Ok(id) = ResourceId::parse(named) else { continue };

@@ -8,6 +8,7 @@ mod user_assigned;
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
+#[allow(unused_imports, reason = "x")]
 pub(crate) use assignment::assigned;
 
 use crate::engine::answer::Answer;
@@ -113,10 +114,9 @@ fn own_identity(world: &mut World, asked: &Extension<'_>) -> Option<Result<Answe
 
 /// A user-assigned identity as the directory knows it: whom its credentials let in.
 pub(crate) fn application(world: &World, client_id: &str) -> Option<Application> {
-    let mut identities = world
-        .store
-        .all()
-        .filter(|record| record.kind.resource_type() == user_assigned::UserAssignedIdentities.resource_type());
+    let mut identities = world.store.all().filter(|record| {
+        record.kind.resource_type() == user_assigned::UserAssignedIdentities.resource_type()
+    });
     let (record, ids) = identities
         .by_ref()
         .map(|record| (record, Ids::of(world, &record.id, record.incarnation)))

@@ -69,8 +69,9 @@ impl Kind for UserAssignedIdentities {
 
 /// What an identity is called in the documents of the resources that have it.
 pub(super) fn ids(world: &World, id: &ResourceId) -> Option<Ids> {
-    let record = world.store.get(id).filter(|record| {
-        record.kind.resource_type() == UserAssignedIdentities.resource_type()
-    })?;
+    let record = world
+        .store
+        .get(id)
+        .filter(|record| record.kind.resource_type() == UserAssignedIdentities.resource_type())?;
     Some(Ids::of(world, &record.id, record.incarnation))
 }

@@ -51,8 +51,11 @@ impl Filter {
     /// Whether a document with these tags fits. `field` gives the values of the other fields. A name
     /// and a value that are asked for must be of one tag.
     pub(crate) fn admits(&self, tags: Option<&Value>, field: &dyn Fn(&str) -> Option<String>) -> bool {
-        let mut pairs: Vec<(Option<&str>, Option<&str>)> =
-            tags.into_iter().flat_map(members).map(|(name, value)| (Some(name.as_str()), value.as_str())).collect();
+        let mut pairs: Vec<(Option<&str>, Option<&str>)> = tags
+            .into_iter()
+            .flat_map(members)
+            .map(|(name, value)| (Some(name.as_str()), value.as_str()))
+            .collect();
         if pairs.is_empty() {
             pairs.push((None, None));
         }
@@ -99,7 +102,9 @@ fn tokens(text: &str) -> Option<Vec<Token>> {
             }
             first if first.is_alphanumeric() => {
                 let mut word = String::from(first);
-                while let Some(next) = letters.next_if(|c| c.is_alphanumeric() || matches!(c, '.' | '/' | '_')) {
+                while let Some(next) =
+                    letters.next_if(|c| c.is_alphanumeric() || matches!(c, '.' | '/' | '_'))
+                {
                     word.push(next);
                 }
                 found.push(Token::Word(word.to_lowercase()));
@@ -191,7 +196,16 @@ mod tests {
             assert_eq!(filter.admits(Some(&tags), &field), fits, "{text}");
         }
         let deep = "(".repeat(10_000);
-        for text in ["", "tagName", "tagName eq", "tagName eq 'a", "tagName eq 'a' and", "(a eq 'b'", &deep, "a eq 'b')"] {
+        for text in [
+            "",
+            "tagName",
+            "tagName eq",
+            "tagName eq 'a",
+            "tagName eq 'a' and",
+            "(a eq 'b'",
+            &deep,
+            "a eq 'b')",
+        ] {
             assert!(Filter::parse(text).is_err(), "{text}");
         }
     }

@@ -27,23 +27,31 @@ pub(super) fn listed(
     let filter = given("$filter").map(Filter::parse).transpose()?;
     let top = match given("$top") {
         None => PAGE,
-        Some(top) => top.parse().ok().filter(|top| *top > 0).map(|top: usize| top.min(PAGE)).ok_or_else(|| {
-            Refusal::new(
-                400,
-                "InvalidTopInQueryString",
-                format!("The value '{top}' of $top in the query string is invalid."),
-            )
-        })?,
+        Some(top) => {
+            top.parse().ok().filter(|top| *top > 0).map(|top: usize| top.min(PAGE)).ok_or_else(|| {
+                Refusal::new(
+                    400,
+                    "InvalidTopInQueryString",
+                    format!("The value '{top}' of $top in the query string is invalid."),
+                )
+            })?
+        }
     };
     let mut records = records;
     if let Some(filter) = &filter {
-        records.retain(|record| filter.admits(record.body.get("tags"), &|field| field_of(world, record, field)));
+        records
+            .retain(|record| filter.admits(record.body.get("tags"), &|field| field_of(world, record, field)));
     }
     records.sort_by_cached_key(|record| order_of_id(&record.id));
-    let (records, next_page) =
-        page(records, |record: &&Record| order_of_id(&record.id), given("$skiptoken"), top).ok_or_else(|| {
-            Refusal::new(400, "InvalidSkipTokenInQueryString", "The $skiptoken in the query string is invalid.")
-        })?;
+    let (records, next_page) = page(
+        records,
+        |record: &&Record| order_of_id(&record.id),
+        given("$skiptoken"),
+        top,
+    )
+    .ok_or_else(|| {
+        Refusal::new(400, "InvalidSkipTokenInQueryString", "The $skiptoken in the query string is invalid.")
+    })?;
     let value: Vec<Value> = records.into_iter().map(|record| show(world, record)).collect();
     Ok(Answer { next_page, ..Answer::ok(json!({ "value": value })) })
 }

@@ -127,7 +127,9 @@ fn shown(region: &Region, subscription: &str) -> Value {
         let paired = place.paired;
         metadata["pairedRegion"] = match paired {
             "" => json!([]),
-            _ => json!([{ "name": paired, "id": format!("/subscriptions/{subscription}/locations/{paired}") }]),
+            _ => {
+                json!([{ "name": paired, "id": format!("/subscriptions/{subscription}/locations/{paired}") }])
+            }
         };
     }
     let mut location = json!({

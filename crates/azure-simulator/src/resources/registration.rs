@@ -58,8 +58,10 @@ impl World {
                 Err(Refusal::new(
                     409,
                     "MissingSubscriptionRegistration",
-                    format!("The subscription is not registered to use namespace '{spelled}'. See \
-                             https://aka.ms/rps-not-found for how to register subscriptions."),
+                    format!(
+                        "The subscription is not registered to use namespace '{spelled}'. See \
+                             https://aka.ms/rps-not-found for how to register subscriptions."
+                    ),
                 ))
             }
         }
@@ -81,9 +83,12 @@ impl World {
         if !wanted {
             let refused = |text: String| Err(Refusal::new(409, "CannotUnregisterProvider", text));
             if spelled == FREE {
-                return refused(format!("The provider '{spelled}' needs no registration and cannot be unregistered."));
+                return refused(format!(
+                    "The provider '{spelled}' needs no registration and cannot be unregistered."
+                ));
             }
-            if let Some(record) = self.store.below(&id).find(|record| record.id.namespace() == Some(spelled)) {
+            if let Some(record) = self.store.below(&id).find(|record| record.id.namespace() == Some(spelled))
+            {
                 return refused(format!(
                     "The provider '{spelled}' cannot be unregistered because the subscription has resources of it, such \
                      as '{}'.",
@@ -91,7 +96,8 @@ impl World {
                 ));
             }
         }
-        let (passing, last) = if wanted { (REGISTERING, REGISTERED) } else { (UNREGISTERING, NOT_REGISTERED) };
+        let (passing, last) =
+            if wanted { (REGISTERING, REGISTERED) } else { (UNREGISTERING, NOT_REGISTERED) };
         let state = self.registration(subscription, spelled);
         let mut note = Note::default();
         if state != passing && state != last {
@@ -123,7 +129,9 @@ impl World {
         for kind in &provider.kinds {
             let name = kind.resource_type().split_once('/').map_or("", |(_, name)| name);
             let capabilities = match kind.tracked() {
-                true => "CrossResourceGroupResourceMove, CrossSubscriptionResourceMove, SupportsTags, SupportsLocation",
+                true => {
+                    "CrossResourceGroupResourceMove, CrossSubscriptionResourceMove, SupportsTags, SupportsLocation"
+                }
                 false => "None",
             };
             let mut record = json!({
@@ -160,7 +168,11 @@ impl World {
     }
 
     /// GET of a provider's record, of a subscription or as the tenant sees it.
-    pub(crate) fn read_provider(&self, subscription: Option<&str>, namespace: &str) -> Result<Answer, Refusal> {
+    pub(crate) fn read_provider(
+        &self,
+        subscription: Option<&str>,
+        namespace: &str,
+    ) -> Result<Answer, Refusal> {
         let found = self.provider_document(subscription, namespace);
         found.map(Answer::ok).ok_or_else(|| Refusal::unknown_namespace(namespace))
     }

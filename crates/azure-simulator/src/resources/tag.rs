@@ -138,10 +138,14 @@ impl World {
         };
         let entry = |world: &World| {
             let used = world.used_tags(&scope);
-            let tag = used.into_iter().find(|tag| text(tag, "tagName").is_some_and(|n| n.eq_ignore_ascii_case(name)))?;
+            let tag = used
+                .into_iter()
+                .find(|tag| text(tag, "tagName").is_some_and(|n| n.eq_ignore_ascii_case(name)))?;
             let Some(value) = value else { return Some(tag) };
             let values = tag.get("values").and_then(Value::as_array).cloned().unwrap_or_default();
-            values.into_iter().find(|item| text(item, "tagValue").is_some_and(|v| v.eq_ignore_ascii_case(value)))
+            values
+                .into_iter()
+                .find(|item| text(item, "tagValue").is_some_and(|v| v.eq_ignore_ascii_case(value)))
         };
         let there = entry(self);
         match method {
@@ -190,15 +194,17 @@ impl World {
         let mut uses = Uses::new();
         let planned = self.store.get(scope).and_then(|record| record.hidden.get("tagNames"));
         for (name, values) in planned.into_iter().flat_map(members) {
-            let entry = uses.entry(name.to_ascii_lowercase()).or_insert_with(|| (name.clone(), Default::default()));
+            let entry =
+                uses.entry(name.to_ascii_lowercase()).or_insert_with(|| (name.clone(), Default::default()));
             for value in values.as_array().into_iter().flatten().filter_map(Value::as_str) {
                 entry.1.entry(value.to_owned()).or_default();
             }
         }
         for record in self.store.below(scope) {
             for (name, value) in record.body.get("tags").into_iter().flat_map(members) {
-                let entry =
-                    uses.entry(name.to_ascii_lowercase()).or_insert_with(|| (name.clone(), Default::default()));
+                let entry = uses
+                    .entry(name.to_ascii_lowercase())
+                    .or_insert_with(|| (name.clone(), Default::default()));
                 *entry.1.entry(value.as_str().unwrap_or_default().to_owned()).or_default() += 1;
             }
         }
