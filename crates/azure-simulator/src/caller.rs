@@ -24,7 +24,7 @@ use crate::entra::{AuthFailure, Principal};
 const MOST_AUXILIARY: usize = 3;
 
 /// The tokens of a request.
-#[derive(Debug, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Credentials {
     pub(crate) bearer: Option<String>,
     /// Tokens of further tenants, from `x-ms-authorization-auxiliary`.
