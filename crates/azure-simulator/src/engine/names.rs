@@ -1,5 +1,7 @@
 //! Which names new resources may have ("Naming rules and restrictions for Azure resources").
 
+use std::collections::HashSet;
+
 use azure_types::ResourceId;
 
 use super::document::{items, name};
@@ -37,10 +39,12 @@ impl World {
         for nested in candidate.kind.nested() {
             let path = format!("properties/{}", nested.collection);
             let before = old.map_or(&[][..], |old| items(&old.body, &path));
+            let before: HashSet<String> =
+                before.iter().map(|child| name(child).to_ascii_lowercase()).collect();
             let child_type = format!("{resource_type}/{}", nested.collection);
-            for child in items(&candidate.body, &path) {
-                if !before.iter().any(|other| name(other).eq_ignore_ascii_case(name(child))) {
-                    self.check_name(&candidate.id, &child_type, name(child))?;
+            for child in items(&candidate.body, &path).iter().map(name) {
+                if !before.contains(&child.to_ascii_lowercase()) {
+                    self.check_name(&candidate.id, &child_type, child)?;
                 }
             }
         }
