@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
+use serde_json::{Value, json};
 
 use crate::print;
 use crate::program::{Program, build_release, root};
@@ -110,15 +111,45 @@ fn replay(cerulean: &Path, script: &Path, recording: &Path) -> anyhow::Result<St
             .arg(&address),
     )?;
     let url = wait_for(&address, &mut simulator)?;
-    let output = Command::new("python3")
-        .arg(script)
-        .args(["--verbose", "--base", url.trim()])
-        .arg(recording)
-        .stderr(Stdio::inherit())
-        .output()
-        .context("cannot run python3")?;
+    let script = |recording: &Path| {
+        Command::new("python3")
+            .arg(script)
+            .args(["--verbose", "--base", url.trim()])
+            .arg(recording)
+            .stderr(Stdio::inherit())
+            .output()
+            .context("cannot run python3")
+    };
+    let found = found_before(&std::fs::read_to_string(recording)?)?;
+    if !found.is_empty() {
+        let path = directory.path().join("before.jsonl");
+        std::fs::write(&path, found)?;
+        script(&path)?;
+    }
+    let output = script(recording)?;
     simulator.must_run()?;
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// What a conversation found in Azure when it began: what its first PUT updated instead of creating it.
+/// Given as a conversation that creates it. What cannot be created so, such as the instance of a scale
+/// set that comes only later, is refused, which changes nothing.
+fn found_before(recording: &str) -> anyhow::Result<String> {
+    let mut seen = std::collections::BTreeSet::new();
+    let mut found = String::new();
+    for line in recording.lines() {
+        let exchange: Value = serde_json::from_str(line)?;
+        let url = exchange["url"].as_str().unwrap_or_default();
+        let path = url.split('?').next().unwrap_or_default().to_ascii_lowercase();
+        if exchange["method"] != "PUT" || !seen.insert(path) || exchange["status"] != 200 {
+            continue;
+        }
+        let created = json!({
+            "method": "PUT", "url": url, "body": exchange["body"], "status": 201, "headers": {},
+        });
+        found.push_str(&format!("{created}\n"));
+    }
+    Ok(found)
 }
 
 /// The scores in the script's line about a conversation: `NAME status 3/3  body 60/61 (98.4%)`.
@@ -157,7 +188,20 @@ fn pause(time: Duration) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Score, scores};
+    use super::{Score, found_before, scores};
+
+    #[test]
+    fn what_is_updated_first_was_there_before() {
+        let put = |path: &str, status: u16| {
+            format!(
+                r#"{{"method":"PUT","url":"{path}?api-version=1","body":{{}},"status":{status},"headers":{{}}}}"#
+            )
+        };
+        let recording = [put("/old", 200), put("/new", 201), put("/New", 200), put("/old", 200)].join("\n");
+        let found = found_before(&recording).unwrap();
+        assert_eq!(found.lines().count(), 1, "{found}");
+        assert!(found.contains("/old?api-version=1") && found.contains("201"));
+    }
 
     #[test]
     fn scores_are_read_from_the_scripts_line() {
