@@ -2,10 +2,8 @@
 
 use serde_json::Value;
 
-use crate::engine::document::{items, name, stored_reference, text};
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Concurrency, Kind, Nested, Proposal, Reference, Role, Style};
-use crate::engine::store::Record;
+use crate::engine::kind::{Concurrency, Kind, Proposal, Style};
 use crate::engine::world::World;
 
 /// A type whose lists are empty and whose creation is refused in plain words.
@@ -33,25 +31,6 @@ impl Kind for Listed {
 
     fn concurrency(&self) -> Concurrency {
         Concurrency::Conflict
-    }
-
-    fn nested(&self) -> &'static [Nested] {
-        &[Nested { collection: "ipConfigurations", writable: false, back_references: &[] }]
-    }
-
-    /// Network interfaces that the service made hold their addresses.
-    fn references(&self, record: &Record) -> Vec<Reference> {
-        items(&record.body, "properties/ipConfigurations")
-            .iter()
-            .filter_map(|item| {
-                Some(Reference {
-                    from: record.id.child("ipConfigurations", name(item)),
-                    to: stored_reference(item, "properties/subnet/id")?,
-                    role: Role::Uses,
-                    address: text(item, "properties/privateIPAddress").and_then(|text| text.parse().ok()),
-                })
-            })
-            .collect()
     }
 
     fn write(&self, _world: &World, proposal: Proposal<'_>) -> Result<Value, Refusal> {

@@ -463,44 +463,6 @@ async fn gateway_and_global_balancers_lead_through_others() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_machine_is_behind_one_public_and_one_internal_balancer() {
-    let client = Client::with_group(Options::default()).await;
-    let (a, b) = (client.public_ip("a").await, client.public_ip("b").await);
-    let subnet = client.network("10.1.0.0/24").await;
-    let inner = network_id("loadBalancers/inner");
-    let other = network_id("loadBalancers/other");
-    client.create(&lb(), load_balancer(&lb(), &a, &[80])).await;
-    client.create(&other, load_balancer(&other, &b, &[80])).await;
-    let body = json!({ "location": "eastus", "sku": { "name": "Standard" }, "properties": {
-        "frontendIPConfigurations": named("f", json!({ "subnet": { "id": subnet } })),
-        "backendAddressPools": [{ "name": "p" }] } });
-    client.create(&inner, body).await;
-    let pool = |id: &ResourceId| id.child("backendAddressPools", "p");
-    let set = compute_id("virtualMachineScaleSets/set");
-    client
-        .put(&set, scale_set(1, &subnet, &[pool(&lb()), pool(&other)]))
-        .await
-        .refused(400, "VMScaleSetCannotUseMultipleLoadBalancersOfSameType");
-    client.create(&set, scale_set(1, &subnet, &[pool(&lb()), pool(&inner)])).await;
-    let instance = set.child("virtualMachines", "0");
-    let mut moved = client.get(&instance).await.body;
-    moved["properties"]["networkProfileConfiguration"]["networkInterfaceConfigurations"][0]["properties"]["ipConfigurations"]
-        [0]["properties"]["loadBalancerBackendAddressPools"] =
-        json!([{ "id": pool(&lb()) }, { "id": pool(&other) }]);
-    client.put(&instance, moved).await.refused(400, "AnotherPublicLoadBalancerExists");
-
-    let addresses = json!({ "properties": { "virtualNetwork": { "id": network_id("virtualNetworks/net") },
-        "loadBalancerBackendAddresses": [{ "name": "x", "properties": { "ipAddress": "10.1.0.99" } }] } });
-    client.create(&pool(&other), addresses).await;
-    client
-        .put(&compute_id("virtualMachineScaleSets/two"), scale_set(1, &subnet, &[pool(&other)]))
-        .await
-        .refused(400, "BackendAddressPoolMixedMembership");
-    // Machines lose what they were in when its balancer goes; a set's model keeps it from going.
-    client.delete(&inner).await.refused(400, "LoadBalancerInUseByVirtualMachineScaleSet");
-}
-
-#[tokio::test(start_paused = true)]
 async fn skus_and_limits_bound_a_balancer() {
     let limits = [
         ("network.rulesPerLoadBalancer".to_owned(), 2),

@@ -171,14 +171,21 @@ pub(crate) fn stored_reference(value: &Value, path: &str) -> Option<ResourceId> 
     ResourceId::parse(text(value, path)?.trim()).ok()
 }
 
-/// Drops `{"id": target}` from every list in a document; `target` is in lower case.
+/// Drops `{"id": target}` from every list in a document, and lists that held nothing else; `target` is
+/// in lower case.
 pub(crate) fn drop_listed(value: &mut Value, target: &str) {
     match value {
-        Value::Object(object) => object.values_mut().for_each(|member| drop_listed(member, target)),
-        Value::Array(items) => {
+        Value::Object(object) => object.retain(|_, member| {
+            let Value::Array(items) = member else {
+                drop_listed(member, target);
+                return true;
+            };
+            let count = items.len();
             items.retain(|item| !text(item, "id").is_some_and(|id| id.eq_ignore_ascii_case(target)));
             items.iter_mut().for_each(|item| drop_listed(item, target));
-        }
+            !items.is_empty() || count == 0
+        }),
+        Value::Array(items) => items.iter_mut().for_each(|item| drop_listed(item, target)),
         _ => {}
     }
 }

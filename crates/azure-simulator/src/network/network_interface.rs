@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
+use super::pool_membership::check_nat_rules;
 use super::{API_VERSIONS, check_memberships, ip_configuration, resource_guid, take_children};
 use crate::engine::document::{
     Object, at, enumeration, fill, into_object, items, known_members, name, reference, stored_reference,
@@ -129,12 +130,12 @@ impl Kind for NetworkInterfaces {
         properties.insert("dnsSettings".into(), Value::Object(dns));
         let configurations = ip_configurations(world, &proposal, &mut properties)?;
         check_networks(id, proposal.old, &configurations)?;
-        let pools: Vec<ResourceId> = configurations
-            .iter()
-            .flat_map(|one| items(one, "properties/loadBalancerBackendAddressPools"))
-            .filter_map(|pool| stored_reference(pool, "id"))
-            .collect();
-        check_memberships(world, id, &pools)?;
+        let listed = |member: &str| -> Vec<ResourceId> {
+            let lists = configurations.iter().flat_map(|one| items(one, &format!("properties/{member}")));
+            lists.filter_map(|item| stored_reference(item, "id")).collect()
+        };
+        check_memberships(world, id, &listed("loadBalancerBackendAddressPools"))?;
+        check_nat_rules(world, id, &listed("loadBalancerInboundNatRules"))?;
         properties.insert("ipConfigurations".into(), configurations.into());
         let mut body = proposal.body;
         strip(&mut body, &["kind"]);

@@ -7,7 +7,7 @@ use super::frontend::is_internal;
 use crate::engine::document::{items, text};
 use crate::engine::error::Refusal;
 use crate::engine::store::Record;
-use crate::engine::world::World;
+use crate::engine::world::{World, is_of};
 
 /// What an interface behind too many rules gets.
 pub(super) fn too_many_rules(member: &ResourceId, most: u64) -> Refusal {
@@ -47,6 +47,39 @@ pub(crate) fn check(world: &World, member: &ResourceId, pools: &[ResourceId]) ->
             check_pair(member, other, balancer)?;
         }
         behind.push(balancer);
+    }
+    Ok(())
+}
+
+/// Refuses inbound NAT rules that cannot lead to a network interface: those of another one, and those
+/// that lead to a pool.
+pub(crate) fn check_nat_rules(
+    world: &World,
+    interface: &ResourceId,
+    rules: &[ResourceId],
+) -> Result<(), Refusal> {
+    for rule in rules {
+        let user = world
+            .store
+            .referrers(rule)
+            .find(|user| is_of(&user.from, "/ipconfigurations/") && !user.from.is_within(interface));
+        if let Some(user) = user {
+            return Err(Refusal::network(
+                400,
+                "InboundNatRuleInUse",
+                format!("Inbound NAT rule {rule} referenced by {interface} already leads to {}.", user.from),
+            ));
+        }
+        // An absent rule is told by the check of references.
+        let holder = world.store.holder(rule).filter(|holder| holder.id != *rule);
+        let found = holder.and_then(|holder| world.nested_of(holder, rule));
+        if found.is_some_and(|(_, rule)| text(rule, "properties/backendAddressPool/id").is_some()) {
+            return Err(Refusal::network(
+                400,
+                "InboundNatRuleLeadsToBackendAddressPool",
+                format!("Inbound NAT rule {rule} referenced by {interface} leads to a backend address pool."),
+            ));
+        }
     }
     Ok(())
 }

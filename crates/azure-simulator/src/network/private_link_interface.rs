@@ -8,12 +8,11 @@ use azure_types::ResourceId;
 use serde_json::{Value, json};
 
 use super::address_allocation::{free_address, static_address};
+use super::network_interface::NetworkInterfaces;
 use crate::engine::document::{Object, items, name, stored_reference, text};
 use crate::engine::error::Refusal;
 use crate::engine::store::{Record, State};
 use crate::engine::world::World;
-
-const RESOURCE_TYPE: &str = "Microsoft.Network/networkInterfaces";
 
 /// One IP configuration that the owner wants on its interface.
 pub(super) struct Wanted {
@@ -94,7 +93,6 @@ pub(super) fn keep(
     interface: &ResourceId,
     wanted: Vec<Wanted>,
 ) {
-    let Some(kind) = world.kind(RESOURCE_TYPE) else { return };
     let mut promised: BTreeSet<IpAddr> = wanted.iter().filter_map(|wanted| wanted.address).collect();
     let mut configurations = Vec::with_capacity(wanted.len());
     for wanted in wanted {
@@ -146,7 +144,7 @@ pub(super) fn keep(
     }
     let record = Record {
         id: interface.clone(),
-        kind,
+        kind: &NetworkInterfaces,
         body,
         hidden: old.map(|old| old.hidden.clone()).unwrap_or_default(),
         version: old.map_or(1, |old| old.version + 1),
