@@ -51,6 +51,10 @@ async fn a_policy_adds_tags_to_the_very_write() {
     assert_eq!(other["tags"], json!({ "a": "b" }), "another type");
 
     client.azure.set_actor(Actor::new("tagger", tag(&[("owner", "platform")], true, None)));
+    let body = json!({ "location": "eastus", "tags": { "a": "b" } });
+    let path = format!("{}2?api-version=2021-04-01", group_path());
+    let made = client.send("PUT", &path, Some(body), &[]).await.expect(201);
+    assert_eq!(made.body["tags"], json!({ "a": "b", "owner": "platform" }), "groups are resources too");
     let made = client.create(&id, group(json!({ "Owner": "shop" }))).await;
     assert_eq!(made["tags"], json!({ "Owner": "platform" }), "in the spelling that it has");
     assert!(acts(&client, "tagger").is_empty(), "no request of its own");

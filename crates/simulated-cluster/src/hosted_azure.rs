@@ -99,6 +99,7 @@ impl HostedAzure {
         let page = page::router(Arc::new(AzurePage::new(azure.clone(), AlwaysHealthy)));
         let plain = serve::serve(address(port), azure.router().merge(page), None, stop.clone());
         let plain = plain.await.map_err(listen)?;
+        azure.watch_actors();
         entra.accept_audience(&plain.url());
 
         let hosted = Self {

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::generic::listed;
 
+use crate::actors::Write;
 use crate::engine::answer::{Answer, Note, OperationLinks};
 use crate::engine::document::Object;
 use crate::engine::error::Refusal;
@@ -84,6 +85,7 @@ impl World {
             return Err(Refusal::bad_content("the body must be a JSON object"));
         };
         let id = ResourceId::group(subscription, name);
+        let time = self.now().to_string();
         let old = self.store.get(&id);
         if old.is_none() {
             self.check_group_count(subscription, name, &ResourceGroups)?;
@@ -111,6 +113,8 @@ impl World {
             ));
         }
         body.insert("location".into(), location.into());
+        let write = Write { id: &id, resource_type: RESOURCE_TYPE, tagged: true, by: None };
+        self.actors.proposed(&write, &time, &mut body)?;
         let stored = ResourceGroups.write(self, Proposal { id: &id, old, body })?;
         let before = old.map(|old| old.body.clone());
         let version = old.map_or(1, |old| old.version + 1);

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use azure_simulator::{Azure, Fault, LatencyProfile, Options};
+use azure_simulator::{Actor, Azure, Fault, LatencyProfile, Options};
 use clap::Args;
 use simulated_cluster::{HostedAzure, HostedAzureOptions, Shape};
 
@@ -36,6 +36,9 @@ pub struct AzureArguments {
     /// A JSON file with faults that are in force from the start.
     #[arg(long, value_name = "FILE", value_parser = input::one_or_many::<Fault>)]
     faults: Option<std::vec::Vec<Fault>>,
+    /// A JSON file with actors that work in it from the start.
+    #[arg(long, value_name = "FILE", value_parser = input::one_or_many::<Actor>)]
+    actors: Option<std::vec::Vec<Actor>>,
     /// A limit that is not Azure's, as name=value, or a JSON file with an object of such; repeatable.
     #[arg(long, value_name = "LIMIT", value_parser = limits::parse)]
     limits: Vec<Limits>,
@@ -85,6 +88,7 @@ impl AzureArguments {
             zones: self.zones.iter().filter(|zone| !zone.is_empty()).cloned().collect(),
             latency: self.latency.clone(),
             faults: self.faults.clone().unwrap_or_default(),
+            actors: self.actors.clone().unwrap_or_default(),
             limits: self.limits.iter().flatten().map(|(name, value)| (name.clone(), *value)).collect(),
             page_size: self.page_size,
             strict_api_versions: self.strict_api_versions,
