@@ -239,7 +239,11 @@ async fn operations_run_for_their_latency_and_end() {
     let location = reply.header("location").unwrap().to_owned();
     assert!(location.contains("/operationResults/"));
     assert_eq!(client.get(&id).await.body["properties"]["provisioningState"], "Deleting");
-    client.put(&id, public_ip()).await.refused(409, "AnotherOperationInProgress");
+    let going = client.put(&id, public_ip()).await.refused(409, "AnotherOperationInProgress");
+    let uri = format!(
+        "https://management.azure.com/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Network/locations/eastus/operations/"
+    );
+    assert!(going.message().contains(&uri), "{}", going.message());
     client.send("GET", &location, None, &[]).await.expect(202);
     client.wait(&reply).await;
     client.send("GET", &location, None, &[]).await.expect(204);

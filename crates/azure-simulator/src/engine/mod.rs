@@ -2,6 +2,7 @@
 
 pub(crate) mod answer;
 pub(crate) mod budget;
+mod conflict;
 pub(crate) mod dispatch;
 pub(crate) mod document;
 pub(crate) mod error;

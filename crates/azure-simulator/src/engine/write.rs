@@ -7,7 +7,7 @@ use super::answer::{Answer, Note, OperationLinks, Resolved};
 use super::document::{Object, drop_nulls, items, merge, name};
 use super::error::Refusal;
 use super::journal::differences;
-use super::kind::{Concurrency, Expand, Kind, Nested, Proposal, Style};
+use super::kind::{Expand, Kind, Nested, Proposal, Style};
 use super::latency::CREATE;
 use super::operation::{Completion, Status};
 use super::store::{Record, State};
@@ -179,10 +179,8 @@ impl World {
         }
         let running = old.and_then(|old| self.operations.running(old.operation.as_ref()));
         let operation_name = format!("Put{}Operation", kind.noun());
-        if let (Some(old), Some(running)) = (old, running)
-            && (old.state == State::Deleting || kind.concurrency() != Concurrency::Supersede)
-        {
-            return Err(busy(kind, id, old.state, &running.name, &running.key));
+        if let Some(old) = old {
+            self.check_idle(old)?;
         }
         let superseded = running.map(|running| running.key.clone());
         if kind.tracked() {
@@ -388,14 +386,9 @@ impl World {
         self.require_writable_group(&resolved.id)?;
         let record = self.require(resolved)?;
         let (kind, id) = (record.kind, record.id.clone());
-        if record.state == State::Deleting {
-            return Err(busy(kind, &id, State::Deleting, "Delete", ""));
-        }
+        self.check_idle(record)?;
         let superseded =
             self.operations.running(record.operation.as_ref()).map(|running| running.key.clone());
-        if let (Some(key), true) = (&superseded, kind.concurrency() != Concurrency::Supersede) {
-            return Err(busy(kind, &id, record.state, "Action", key));
-        }
         let done = kind.act(self, &id, action, body).unwrap_or_else(|| {
             Err(Refusal::new(
                 404,
@@ -579,32 +572,5 @@ fn put_child(parent: &mut Object, nested: &Nested, child: &str, mut body: Object
             children.push(Value::Object(body));
             false
         }
-    }
-}
-
-fn busy(kind: &'static dyn Kind, id: &ResourceId, state: State, operation: &str, key: &str) -> Refusal {
-    match kind.style() {
-        Style::Network if state == State::Deleting => Refusal::network(
-            409,
-            "AnotherOperationInProgress",
-            format!("Another operation on this or dependent resource is in progress. Operation {operation} ({key})."),
-        ),
-        Style::Network | Style::Manager => Refusal::network(429, "RetryableError", "A retryable error occurred.")
-            .with_detail(
-                "RetryableErrorDueToAnotherOperation",
-                format!("Operation {operation} ({key}) is updating resource {id}. The call can be retried in 10 seconds."),
-            )
-            .with_retry_after(10),
-        Style::Compute if state == State::Deleting => Refusal::new(
-            409,
-            "OperationNotAllowed",
-            format!("'Put on {}' is not allowed on '{}' since it is marked for deletion.", kind.noun(), id.name()),
-        ),
-        Style::Compute => Refusal::new(
-            409,
-            "Conflict",
-            "The request failed due to conflict with a concurrent request. To resolve it, please refer to \
-             https://aka.ms/activitylog to get more details on the conflicting requests.",
-        ),
     }
 }
