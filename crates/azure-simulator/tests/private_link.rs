@@ -345,6 +345,7 @@ async fn endpoints_lead_to_other_kinds_and_are_checked() {
         ("InvalidResourceReference", case(&|p| p["subnet"]["id"] = json!(subnet("none")))),
         ("PrivateEndpointMustHaveOnePrivateLinkServiceConnection", case(&|p| p[AUTOMATIC] = json!([]))),
         ("InvalidResourceReference", endpoint(AUTOMATIC, missing.as_str())),
+        ("PrivateLinkServiceIdNotSupported", endpoint(AUTOMATIC, network_id("loadBalancers/inner").as_str())),
         ("PrivateLinkServiceAliasNotFound", endpoint(MANUAL, "shop.none.eastus.azure.privatelinkservice")),
     ] {
         client.put(&third, body).await.refused(400, code);

@@ -396,21 +396,16 @@ fn check_counts(balancer: &Balancer<'_>, properties: &Value) -> Result<(), Refus
             ));
         }
     }
-    let children = ["loadBalancingRules", "inboundNatRules", "inboundNatPools", "outboundRules", "probes"];
-    if count("frontendIPConfigurations") == 0
-        && let Some(collection) = children.into_iter().find(|collection| count(collection) > 0)
-    {
-        // A rule without a frontend is told by its missing reference, which says more.
-        if collection == "probes" {
-            return Err(Refusal::network(
-                400,
-                "LoadBalancerWithoutFrontendIPCantHaveChildResources",
-                format!(
-                    "Load balancer {} has no frontend IP configurations and cannot have child resources: {collection}.",
-                    balancer.id
-                ),
-            ));
-        }
+    // Rules without a frontend are told by their missing reference, which says more.
+    if count("frontendIPConfigurations") == 0 && count("probes") > 0 {
+        return Err(Refusal::network(
+            400,
+            "LoadBalancerWithoutFrontendIPCantHaveChildResources",
+            format!(
+                "Load balancer {} has no frontend IP configurations and cannot have child resources such as probes.",
+                balancer.id
+            ),
+        ));
     }
     Ok(())
 }

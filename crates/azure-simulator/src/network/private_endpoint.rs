@@ -347,6 +347,13 @@ fn connection(
         if service.is_none() && world.kind(&to.resource_type()).is_some() {
             return Err(Refusal::invalid_reference(&to, id));
         }
+        if !ours && world.kind(&to.resource_type()).is_some() && !private_link_target::takes(&to) {
+            return Err(Refusal::network(
+                400,
+                "PrivateLinkServiceIdNotSupported",
+                format!("Connection {me} references {to}, whose type private endpoints cannot lead to."),
+            ));
+        }
         if !ours && properties.get("groupIds").and_then(Value::as_array).is_none_or(Vec::is_empty) {
             return Err(Refusal::network(
                 400,

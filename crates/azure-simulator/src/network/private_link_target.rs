@@ -23,6 +23,12 @@ const TARGETS: [(&str, &str, &[&str]); 9] = [
     ("Microsoft.ContainerService/managedClusters", "management", &[]),
 ];
 
+/// Whether private endpoints may lead to a resource of this type.
+pub(super) fn takes(target: &ResourceId) -> bool {
+    let kind = target.resource_type();
+    TARGETS.iter().any(|(of, ..)| of.eq_ignore_ascii_case(&kind))
+}
+
 /// The names of a target's group.
 pub(super) fn names(world: &World, target: &ResourceId, group: &str) -> Vec<String> {
     let kind = target.resource_type();
