@@ -39,6 +39,7 @@ pub(crate) fn router() -> Router<Azure> {
         .route("/_cerulean/scale", post(scale))
         .route("/_cerulean/power", post(power))
         .route("/_cerulean/remove-instance", post(remove_instance))
+        .merge(crate::page::resources::router())
         // What is not Resource Manager's stays out of its journal.
         .route("/_cerulean/{*path}", any(|| async { StatusCode::NOT_FOUND }))
         .route("/favicon.ico", any(|| async { StatusCode::NOT_FOUND }))

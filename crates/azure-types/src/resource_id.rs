@@ -215,8 +215,8 @@ impl Hash for ResourceId {
 
 impl Ord for ResourceId {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        let lower = |id: &Self| id.0.bytes().map(|b| b.to_ascii_lowercase()).collect::<Vec<_>>();
-        lower(self).cmp(&lower(other))
+        let lower = |byte: u8| byte.to_ascii_lowercase();
+        self.0.bytes().map(lower).cmp(other.0.bytes().map(lower))
     }
 }
 

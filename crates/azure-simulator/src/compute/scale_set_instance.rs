@@ -183,10 +183,9 @@ impl Kind for Instances {
         let Some(properties) = document.get_mut("properties").and_then(Value::as_object_mut) else { return };
         let profile = at(&record.body, "properties/networkProfileConfiguration");
         let model = at(&set.body, "properties/virtualMachineProfile/networkProfile");
-        let configurations = |profile: Option<&Value>| {
-            profile.and_then(|profile| profile.get("networkInterfaceConfigurations")).cloned()
-        };
-        let latest = configurations(profile) == configurations(model)
+        let configurations = "networkInterfaceConfigurations";
+        let latest = profile.and_then(|profile| profile.get(configurations))
+            == model.and_then(|model| model.get(configurations))
             && record.hidden.get("model") == set.hidden.get("model");
         properties.insert("latestModelApplied".into(), latest.into());
         let nics: Vec<Value> = profile

@@ -51,6 +51,11 @@ impl Answer {
         Self { status: 200, body: Some(body), ..Self::default() }
     }
 
+    /// A list. The documents are moved into it: `json!` would copy every one of them.
+    pub(crate) fn list(documents: Vec<Value>) -> Self {
+        Self::ok(Value::Object([("value".to_owned(), Value::Array(documents))].into_iter().collect()))
+    }
+
     pub(crate) fn empty(status: u16) -> Self {
         Self { status, ..Self::default() }
     }

@@ -3,40 +3,42 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-/// One page out of `items`, which are ordered by `key`; the token for the next page, where one is left.
+/// One page out of `items`, which are ordered by [`sort`]; the token for the next page, where one is left.
 ///
 /// The token names the last item shown, so that items which come or go between two pages neither
 /// repeat nor hide others.
-pub(crate) fn page<T, K: Fn(&T) -> (u64, String)>(
+pub(crate) fn page<T>(
     mut items: Vec<T>,
-    key: K,
+    id: impl Fn(&T) -> &str,
     token: Option<&str>,
     size: usize,
 ) -> Option<(Vec<T>, Option<String>)> {
     if let Some(token) = token {
-        let last = decode(token)?;
-        items.retain(|item| key(item) > last);
+        let (number, text) = decode(token)?;
+        items.retain(|item| {
+            let item = id(item);
+            let own = number_of(item);
+            own > number || own == number && item.to_ascii_lowercase() > text
+        });
     }
     let more = items.len() > size.max(1);
     items.truncate(size.max(1));
-    let next = items.last().filter(|_| more).map(|last| encode(&key(last)));
+    let next = items.last().filter(|_| more).map(|last| encode(number_of(id(last)), id(last)));
     Some((items, next))
 }
 
-/// Orders numbered names by number and others by text.
-pub(crate) fn order_of(name: &str) -> (u64, String) {
-    let lower = name.to_ascii_lowercase();
-    let last = lower.rsplit('/').next().unwrap_or_default();
-    (last.parse().unwrap_or(u64::MAX), lower)
+/// Orders items, which are in the order of their lower-case ids: those with a number for a name come
+/// first, by number.
+pub(crate) fn sort<T>(items: &mut [T], id: impl Fn(&T) -> &str) {
+    items.sort_by_cached_key(|item| number_of(id(item)));
 }
 
-/// The same for an id: by its parent, then by number or name.
-pub(crate) fn order_of_id(id: &azure_types::ResourceId) -> (u64, String) {
-    order_of(id.as_str())
+fn number_of(id: &str) -> u64 {
+    id.rsplit('/').next().and_then(|last| last.parse().ok()).unwrap_or(u64::MAX)
 }
 
-fn encode((number, text): &(u64, String)) -> String {
-    URL_SAFE_NO_PAD.encode(format!("{number}:{text}"))
+fn encode(number: u64, text: &str) -> String {
+    URL_SAFE_NO_PAD.encode(format!("{number}:{}", text.to_ascii_lowercase()))
 }
 
 fn decode(token: &str) -> Option<(u64, String)> {
@@ -47,15 +49,16 @@ fn decode(token: &str) -> Option<(u64, String)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{order_of, page};
+    use super::{page, sort};
 
     #[test]
     fn pages_neither_repeat_nor_hide_items() {
         let mut items: Vec<String> = (0..25).map(|n| format!("/set/{n}")).collect();
-        items.sort_by_key(|item| order_of(item));
+        items.sort();
+        sort(&mut items, |item| item);
         let (mut seen, mut token) = (Vec::new(), None::<String>);
         loop {
-            let (mut some, next) = page(items.clone(), |item| order_of(item), token.as_deref(), 10).unwrap();
+            let (mut some, next) = page(items.clone(), |item| item, token.as_deref(), 10).unwrap();
             seen.append(&mut some);
             // One that was shown goes in between.
             items.retain(|item| item != "/set/3");
@@ -65,6 +68,6 @@ mod tests {
             }
         }
         assert_eq!(seen, (0..25).map(|n| format!("/set/{n}")).collect::<Vec<_>>());
-        assert!(page(items, |item| order_of(item), Some("%%"), 10).is_none());
+        assert!(page(items, |item| item, Some("%%"), 10).is_none());
     }
 }

@@ -9,7 +9,7 @@ use super::document::{items, name};
 use super::error::Refusal;
 use super::kind::{Expand, Listing, Style};
 use super::operation::{Completion, Status};
-use super::paging::{order_of_id, page};
+use super::paging::{page, sort};
 use super::store::Record;
 use super::world::World;
 
@@ -41,7 +41,7 @@ impl World {
             let Some(child) = child else {
                 let list: Vec<Value> =
                     children.iter().map(|child| self.present_nested(record, nested, child)).collect();
-                return Ok(Answer::ok(json!({ "value": list })));
+                return Ok(Answer::list(list));
             };
             let found = children
                 .iter()
@@ -91,13 +91,13 @@ impl World {
         };
         let listing = Listing { scope: &resolved.id, expand, query };
         let size = resolved.kind.page_size(&self.options, &listing);
-        records.sort_by_cached_key(|record| order_of_id(&record.id));
+        sort(&mut records, |record| record.id.as_str());
         let token = query.get("$skiptoken").map(String::as_str);
-        let (records, next_page) = page(records, |record: &&Record| order_of_id(&record.id), token, size)
+        let (records, next_page) = page(records, |record: &&Record| record.id.as_str(), token, size)
             .ok_or_else(|| Refusal::invalid_parameter("$skiptoken", "The skip token is invalid."))?;
         let value: Vec<Value> =
             records.into_iter().filter_map(|record| resolved.kind.listed(self, record, &listing)).collect();
-        Ok(Answer { next_page, ..Answer::ok(json!({ "value": value })) })
+        Ok(Answer { next_page, ..Answer::list(value) })
     }
 
     /// GET of an operation: its status, or (`result`) the final answer of the call that started it.

@@ -169,12 +169,8 @@ impl World {
         let mut type_name = resource_type;
         loop {
             if let Some(kind) = self.kind(type_name) {
-                let mut records: Vec<&Record> = self
-                    .store
-                    .all()
-                    .filter(|record| record.kind.resource_type() == kind.resource_type())
-                    .collect();
-                records.sort_by_cached_key(|record| super::paging::order_of_id(&record.id));
+                let mut records: Vec<&Record> = self.store.of_type(kind.resource_type()).collect();
+                super::paging::sort(&mut records, |record| record.id.as_str());
                 let below = resource_type.get(type_name.len() + 1..);
                 return records
                     .into_iter()

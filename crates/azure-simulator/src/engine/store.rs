@@ -161,6 +161,11 @@ impl Store {
         else {
             return Vec::new();
         };
+        // Below a resource there is little else: reading on costs less than looking up each one.
+        if scope.namespace().is_some() {
+            let is = |record: &&Record| record.kind.resource_type().eq_ignore_ascii_case(resource_type);
+            return self.below(scope).filter(is).collect();
+        }
         let prefix = scope.to_lower() + "/";
         keys.range::<String, _>((Bound::Included(&prefix), Bound::Unbounded))
             .take_while(|key| key.starts_with(&prefix))

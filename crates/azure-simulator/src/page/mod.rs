@@ -4,6 +4,7 @@
 //! reads the topology anew; without events it asks every other second.
 
 mod of_azure;
+pub(crate) mod resources;
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -60,8 +61,9 @@ pub trait PageSource: Send + Sync + 'static {
 /// `/_cerulean/events`.
 ///
 /// A packet is sent by `GET /_cerulean/packet?to=ADDRESS&port=PORT` with, as needed, `protocol`
-/// (`tcp` or `udp`), `from` (an address on the internet), `node` (a machine that sends) and
-/// `source_port`; or by POST of a [`Packet`] as JSON. The answer is a [`Verdict`].
+/// (`tcp` or `udp`), who sends (`from`, an address on the internet; `node`, a machine; `pod`, an
+/// address; `network` with `from`, a host in a virtual network; `endpoint`, a client of a private
+/// endpoint) and `source_port`; or by POST of a [`Packet`] as JSON. The answer is a [`Verdict`].
 pub fn router<S: PageSource>(source: Arc<S>) -> Router {
     Router::new()
         .route("/", get(|| async { Redirect::temporary(PATH) }))
@@ -144,10 +146,14 @@ fn parse(query: &HashMap<String, String>) -> Result<Packet, String> {
         word if word.eq_ignore_ascii_case("udp") => Protocol::Udp,
         word => return Err(format!("protocol `{word}` must be tcp or udp")),
     };
-    let from = match (field("node"), field("from")) {
-        (Some(node), _) => Source::node(node),
-        (None, Some(text)) => Source::internet(address("from", text)?),
-        (None, None) => Source::internet(if to.is_ipv4() { SOMEONE } else { SOMEONE_V6 }),
+    let from = match (field("node"), field("pod"), field("network"), field("endpoint"), field("from")) {
+        (Some(node), ..) => Source::node(node),
+        (_, Some(pod), ..) => Source::pod(address("pod", pod)?),
+        (.., Some(network), _, Some(from)) => Source::virtual_network(network, address("from", from)?),
+        (_, _, Some(_), _, None) => return Err("from is missing: give an address in the network".to_owned()),
+        (.., Some(endpoint), _) => Source::private_endpoint(endpoint),
+        (.., Some(text)) => Source::internet(address("from", text)?),
+        _ => Source::internet(if to.is_ipv4() { SOMEONE } else { SOMEONE_V6 }),
     };
     let packet = Packet::new(from, to, port, protocol);
     match field("source_port") {

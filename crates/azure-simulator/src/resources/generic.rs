@@ -9,7 +9,7 @@ use super::filter::Filter;
 use crate::engine::answer::Answer;
 use crate::engine::document::text;
 use crate::engine::error::Refusal;
-use crate::engine::paging::{order_of_id, page};
+use crate::engine::paging::{page, sort};
 use crate::engine::store::Record;
 use crate::engine::world::World;
 
@@ -42,18 +42,17 @@ pub(super) fn listed(
         records
             .retain(|record| filter.admits(record.body.get("tags"), &|field| field_of(world, record, field)));
     }
-    records.sort_by_cached_key(|record| order_of_id(&record.id));
-    let (records, next_page) = page(
-        records,
-        |record: &&Record| order_of_id(&record.id),
-        given("$skiptoken"),
-        top,
-    )
-    .ok_or_else(|| {
-        Refusal::new(400, "InvalidSkipTokenInQueryString", "The $skiptoken in the query string is invalid.")
-    })?;
+    sort(&mut records, |record| record.id.as_str());
+    let (records, next_page) = page(records, |record: &&Record| record.id.as_str(), given("$skiptoken"), top)
+        .ok_or_else(|| {
+            Refusal::new(
+                400,
+                "InvalidSkipTokenInQueryString",
+                "The $skiptoken in the query string is invalid.",
+            )
+        })?;
     let value: Vec<Value> = records.into_iter().map(|record| show(world, record)).collect();
-    Ok(Answer { next_page, ..Answer::ok(json!({ "value": value })) })
+    Ok(Answer { next_page, ..Answer::list(value) })
 }
 
 fn field_of(world: &World, record: &Record, field: &str) -> Option<String> {

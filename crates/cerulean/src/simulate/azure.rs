@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use azure_simulator::{Actor, Azure, Fault, LatencyProfile, Options};
+use azure_simulator::{Actor, Azure, Consistency, Fault, LatencyProfile, Options};
 use clap::Args;
 use simulated_cluster::{HostedAzure, HostedAzureOptions, Shape};
 
@@ -36,9 +36,12 @@ pub struct AzureArguments {
     /// A JSON file with faults that are in force from the start.
     #[arg(long, value_name = "FILE", value_parser = input::one_or_many::<Fault>)]
     faults: Option<std::vec::Vec<Fault>>,
-    /// A JSON file with actors that work in it from the start.
+    /// A JSON file with actors: policies, operators, autoscalers and the like beside the clients.
     #[arg(long, value_name = "FILE", value_parser = input::one_or_many::<Actor>)]
     actors: Option<std::vec::Vec<Actor>>,
+    /// Let reads lag behind writes by up to this many milliseconds, as Azure's caches do.
+    #[arg(long, value_name = "MS", default_value_t = 0)]
+    lag: u64,
     /// A limit that is not Azure's, as name=value, or a JSON file with an object of such; repeatable.
     #[arg(long, value_name = "LIMIT", value_parser = limits::parse)]
     limits: Vec<Limits>,
@@ -89,6 +92,7 @@ impl AzureArguments {
             latency: self.latency.clone(),
             faults: self.faults.clone().unwrap_or_default(),
             actors: self.actors.clone().unwrap_or_default(),
+            consistency: Consistency { reads_ms: self.lag, lists_ms: self.lag, ..Consistency::default() },
             limits: self.limits.iter().flatten().map(|(name, value)| (name.clone(), *value)).collect(),
             page_size: self.page_size,
             strict_api_versions: self.strict_api_versions,

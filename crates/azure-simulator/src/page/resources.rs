@@ -1,0 +1,60 @@
+//! What the page's view of all resources reads: a light list, and one document.
+
+use std::collections::BTreeMap;
+
+use axum::extract::{Query, State};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::get;
+use axum::{Json, Router};
+use azure_types::ResourceId;
+use http::StatusCode;
+use serde::Serialize;
+use serde_json::json;
+
+use crate::Azure;
+
+/// One line of the list.
+#[derive(Debug, Serialize)]
+struct Listed {
+    id: ResourceId,
+    #[serde(rename = "type")]
+    resource_type: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    location: Option<String>,
+    state: &'static str,
+}
+
+pub(crate) fn router() -> Router<Azure> {
+    Router::new().route("/_cerulean/resources", get(list)).route("/_cerulean/resource", get(document))
+}
+
+async fn list(State(azure): State<Azure>) -> Response {
+    let listed: Vec<Listed> = azure.change(|world| {
+        let records = world.store.all();
+        records
+            .map(|record| Listed {
+                id: record.id.clone(),
+                resource_type: record.kind.resource_type(),
+                location: record
+                    .body
+                    .get("location")
+                    .and_then(|location| location.as_str())
+                    .map(str::to_owned),
+                state: record.state.as_str(),
+            })
+            .collect()
+    });
+    Json(listed).into_response()
+}
+
+/// `?id=ID`: the document as a GET of Resource Manager shows it, without being one.
+async fn document(State(azure): State<Azure>, Query(query): Query<BTreeMap<String, String>>) -> Response {
+    let id = query.get("id").and_then(|id| ResourceId::parse(id).ok());
+    match id.and_then(|id| azure.document(&id)) {
+        Some(document) => Json(document).into_response(),
+        None => {
+            let error = json!({ "error": { "code": "ResourceNotFound", "message": "There is no resource of this id." } });
+            (StatusCode::NOT_FOUND, Json(error)).into_response()
+        }
+    }
+}
