@@ -194,7 +194,7 @@ fn ask(
     let note = outcome.as_ref().map(|answer| answer.note.clone()).unwrap_or_default();
     let refusal = outcome.as_ref().err();
     let resource_type = world.store.get(id).map(|record| record.kind.resource_type().to_owned());
-    world.journal.note(JournalEntry {
+    world.journal.record(JournalEntry {
         sequence,
         time,
         method: method.to_owned(),

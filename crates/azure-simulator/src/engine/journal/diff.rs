@@ -99,7 +99,7 @@ fn essence(entry: &JournalEntry) -> impl PartialEq + use<'_> {
     (
         (entry.method.as_str(), subject, entry.api_version.as_deref()),
         (entry.status, entry.code.as_deref()),
-        (&entry.changes, entry.fault.as_deref()),
+        (&entry.changes, entry.fault.as_deref(), entry.principal.as_deref()),
     )
 }
 
@@ -174,13 +174,15 @@ impl fmt::Display for JournalDiff {
                 None => writeln!(f, "  {run} asks nothing more.")?,
                 Some(entry) => {
                     let fault = entry.fault.as_ref().map(|name| format!(" (fault '{name}')"));
+                    let who = entry.principal.as_ref().map(|name| format!(" (by {name})"));
                     writeln!(
                         f,
-                        "  {run} {} at {}: {}{}",
+                        "  {run} {} at {}: {}{}{}",
                         answer(entry),
                         entry.time,
                         entry.path,
-                        fault.unwrap_or_default()
+                        fault.unwrap_or_default(),
+                        who.unwrap_or_default()
                     )?;
                     let done = match (entry.kind, entry.changes.as_slice()) {
                         (RequestKind::Read | RequestKind::Poll, _) => continue,

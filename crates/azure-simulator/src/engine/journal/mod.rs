@@ -160,11 +160,6 @@ impl JournalBook {
 
     pub(crate) fn record(&mut self, entry: JournalEntry) {
         self.counts.count(&entry);
-        self.note(entry);
-    }
-
-    /// Writes an entry without counting it: counts are of what clients ask.
-    pub(crate) fn note(&mut self, entry: JournalEntry) {
         if self.entries.len() >= self.capacity {
             self.entries.pop_front();
         }
