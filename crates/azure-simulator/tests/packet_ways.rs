@@ -195,22 +195,6 @@ fn a_nat_rule_for_a_pool_gives_each_member_a_port() {
 }
 
 #[test]
-fn a_nat_pool_gives_each_instance_a_port() {
-    let mut world = cluster();
-    world.rule("ssh", 510, "Allow", json!({ "destinationPortRange": "22" }));
-    let pool = lb().child("inboundNatPools", "ssh");
-    let mut document = nat("ssh", json!({ "frontendPortRangeStart": 6000, "frontendPortRangeEnd": 6099 }));
-    document["id"] = json!(pool);
-    world.change(&lb(), "/properties/inboundNatPools", json!([document]));
-    for number in 0..3 {
-        let path = "/properties/networkProfileConfiguration/networkInterfaceConfigurations/0/properties/ipConfigurations/0/properties/loadBalancerInboundNatPools";
-        world.change(&instance(number), path, json!([reference(&pool)]));
-    }
-    let reached = reached_by_port(&world, &[6000, 6001, 6002, 6003]);
-    assert_eq!(reached.iter().flatten().collect::<Vec<_>>(), ["node0", "node1", "node2"]);
-}
-
-#[test]
 fn service_tags_stand_for_azures_addresses() {
     let mut world = cluster();
     machine(&mut world, "sender", "10.0.0.50", &network("virtualNetworks", "vnet").child("subnets", "nodes"));

@@ -1,4 +1,5 @@
-//! Inbound NAT rules and pools: one frontend port, one machine.
+//! Inbound NAT rules: one frontend port, one machine. For NAT pools Azure shows the rules that it made for
+//! the instances.
 
 use std::net::IpAddr;
 
@@ -57,21 +58,6 @@ pub(super) fn read(document: &Value, pools: &[Pool], network: &Network) -> Vec<N
                 });
                 let port = port_at(rule, "/properties/frontendPort");
                 rules.extend(port.and_then(|port| NatRule::new(rule, port, target)));
-            }
-        }
-    }
-    for nat_pool in items(document, "/properties/inboundNatPools") {
-        let (Some(id), Some(first)) =
-            (id_of(nat_pool), port_at(nat_pool, "/properties/frontendPortRangeStart"))
-        else {
-            continue;
-        };
-        let last = port_at(nat_pool, "/properties/frontendPortRangeEnd").unwrap_or(first);
-        let members = network.interfaces.iter().enumerate().filter(|(_, of)| of.nat_pools.contains(&id));
-        for (port, (index, _)) in (first..=last).zip(members) {
-            // Where Azure shows the rule that it made for the instance, that one counts.
-            if !rules.iter().any(|rule| rule.frontend_port == port && rule.target == Some(index)) {
-                rules.extend(NatRule::new(nat_pool, port, Some(index)));
             }
         }
     }

@@ -33,7 +33,6 @@ pub(crate) struct Interface {
     pub public_address: Option<ResourceId>,
     pub application_groups: Vec<ResourceId>,
     pub nat_rules: Vec<ResourceId>,
-    pub nat_pools: Vec<ResourceId>,
 }
 
 /// What stands around an interface.
@@ -154,7 +153,6 @@ impl Network {
                 public_address: id_at(configuration, "/properties/publicIPAddress/id"),
                 application_groups,
                 nat_rules: ids_at(joined, "/properties/loadBalancerInboundNatRules"),
-                nat_pools: ids_at(joined, "/properties/loadBalancerInboundNatPools"),
                 id,
             });
         }
@@ -213,7 +211,6 @@ impl Network {
             public_address: None,
             application_groups: Vec::new(),
             nat_rules: Vec::new(),
-            nat_pools: Vec::new(),
         })
     }
 
