@@ -134,7 +134,7 @@ impl Network {
     }
 
     /// The interface that a public IP leads to.
-    pub(super) fn interface_behind(&self, public: &PublicAddress) -> Option<&Interface> {
+    pub(crate) fn interface_behind(&self, public: &PublicAddress) -> Option<&Interface> {
         match public.used_by.as_ref().and_then(|id| self.interface_of(id)) {
             Some(index) => self.interfaces.get(index),
             None => {

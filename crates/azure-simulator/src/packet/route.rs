@@ -120,7 +120,7 @@ impl Route {
     }
 
     /// A few plain words.
-    pub(super) fn words(&self) -> String {
+    pub(crate) fn words(&self) -> String {
         let to = match &self.next_hop {
             NextHop::VirtualNetwork => "the virtual network".to_owned(),
             NextHop::Peering { network } => format!("peered network {}", network.name()),

@@ -1,141 +1,17 @@
-//! The simulated network as people like to see it: address → rule → pool → nodes, security rules in
-//! the order in which they are asked, and what was asked of Azure lately.
-
-use std::net::IpAddr;
+//! Reading the topology out of the network that the packet oracle knows.
 
 use azure_types::ResourceId;
-use serde::Serialize;
 use serde_json::Value;
 
+use super::{
+    AddressView, EndpointView, InterfaceView, MOST_MEMBERS, MemberView, NatRuleView, NetworkView, NodeView,
+    RuleView, SecurityGroupView, SecurityRuleView, SubnetView, Topology,
+};
 use crate::Documents;
 use crate::packet::balancer::{Frontend, LoadBalancer, Rule};
 use crate::packet::json::{id_at, id_of, ids_at, is_updating, items, text_at};
-use crate::packet::machine::Power;
+use crate::packet::machine::{Interface, Power};
 use crate::packet::{MemberState, Network, ProbeAnswers};
-
-/// Everything that the page shows, at one moment.
-#[derive(Debug, Clone, Default, Serialize)]
-pub struct Topology {
-    /// Frontends of load balancers, then public IPs that no load balancer uses.
-    pub addresses: Vec<AddressView>,
-    /// Machines that have a private address, by name.
-    pub nodes: Vec<NodeView>,
-    /// Security groups.
-    pub security_groups: Vec<SecurityGroupView>,
-    /// The last requests, oldest first, as the journal has them.
-    pub journal: Vec<Value>,
-    /// Requests counted, as the journal counts them.
-    pub counts: Value,
-}
-
-/// An address and where it leads.
-#[derive(Debug, Clone, Serialize)]
-pub struct AddressView {
-    /// The address; `None` while Azure has not given one.
-    pub address: Option<IpAddr>,
-    /// Whether only the virtual network reaches it.
-    pub internal: bool,
-    /// The public IP's name.
-    pub public_ip: Option<String>,
-    /// The Kubernetes Services named in the public IP's tag, as `namespace/name`.
-    pub services: Vec<String>,
-    /// The load balancer's name; `None` for a public IP that none uses.
-    pub load_balancer: Option<String>,
-    /// The frontend's name.
-    pub frontend: Option<String>,
-    /// Whether Azure is still working on the load balancer or public IP.
-    pub updating: bool,
-    /// The frontend's rules.
-    pub rules: Vec<RuleView>,
-}
-
-/// A load balancing rule and the members behind it.
-#[derive(Debug, Clone, Serialize)]
-pub struct RuleView {
-    /// Its name.
-    pub name: String,
-    /// Its protocol as written: `Tcp`, `Udp`, `All`.
-    pub protocol: String,
-    /// Port on the frontend; 0 for every port.
-    pub port: u16,
-    /// Port on the nodes, used without floating IP.
-    pub backend_port: u16,
-    /// Whether packets keep the address and port that they were sent to.
-    pub floating_ip: bool,
-    /// How the probe asks, such as `HTTP 32000 /healthz`; `None` without a probe.
-    pub probe: Option<String>,
-    /// The backend pool's name.
-    pub pool: Option<String>,
-    /// How many members take new connections.
-    pub taking: usize,
-    /// How many members there are.
-    pub total: usize,
-    /// The members, those that take no connections first; at most [`MOST_MEMBERS`].
-    pub members: Vec<MemberView>,
-}
-
-/// A pool member behind a rule.
-#[derive(Debug, Clone, Serialize)]
-pub struct MemberView {
-    /// The machine's name or bare address.
-    pub node: String,
-    /// Its private address.
-    pub address: Option<IpAddr>,
-    /// Whether it takes new connections.
-    pub takes_flows: bool,
-    /// Why, in a few words.
-    pub why: String,
-}
-
-/// A machine.
-#[derive(Debug, Clone, Serialize)]
-pub struct NodeView {
-    /// Host name.
-    pub name: String,
-    /// The scale set, for instances of one.
-    pub scale_set: Option<String>,
-    /// Private addresses.
-    pub addresses: Vec<IpAddr>,
-    /// `running`, `stopped` or `deallocated`.
-    pub power: &'static str,
-}
-
-/// A security group.
-#[derive(Debug, Clone, Serialize)]
-pub struct SecurityGroupView {
-    /// Its name.
-    pub name: String,
-    /// Names of the subnets and network interfaces that it guards.
-    pub guards: Vec<String>,
-    /// Its rules as Azure asks them: by direction, then by priority.
-    pub rules: Vec<SecurityRuleView>,
-}
-
-/// A security rule.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct SecurityRuleView {
-    /// Its name.
-    pub name: String,
-    /// Lower goes first.
-    pub priority: u64,
-    /// `Inbound` or `Outbound`.
-    pub direction: String,
-    /// `Allow` or `Deny`.
-    pub access: String,
-    /// `Tcp`, `Udp`, `*`.
-    pub protocol: String,
-    /// Prefixes, tags, application security groups.
-    pub sources: Vec<String>,
-    /// Prefixes, tags, application security groups.
-    pub destinations: Vec<String>,
-    /// Destination ports and ranges.
-    pub ports: Vec<String>,
-    /// Whether every security group has it.
-    pub is_default: bool,
-}
-
-/// A page has room for so many members of one rule; a cluster may have thousands.
-pub const MOST_MEMBERS: usize = 48;
 
 /// The tag by which a public IP names its Services (`spec/load-balancer.md`, 4.6).
 const SERVICE_TAGS: [&str; 2] = ["k8s-azure-service", "service"];
@@ -168,6 +44,9 @@ impl Topology {
                     frontend: None,
                     updating: is_updating(document),
                     rules: Vec::new(),
+                    nat_rules: Vec::new(),
+                    link_services: Vec::new(),
+                    node: holder(&network, &id),
                 });
             }
         }
@@ -175,6 +54,9 @@ impl Topology {
         Self {
             addresses,
             nodes: nodes(&network),
+            interfaces: loose_interfaces(&network),
+            endpoints: endpoints(&network),
+            networks: networks(&network),
             security_groups: groups.iter().filter_map(|group| security_group(group, &network)).collect(),
             journal: Vec::new(),
             counts: Value::Null,
@@ -224,6 +106,29 @@ fn address_view(
             .rules_of(&frontend.id)
             .map(|rule| rule_view(network, probes, balancer, rule))
             .collect(),
+        nat_rules: balancer
+            .nat_rules
+            .iter()
+            .filter(|rule| rule.frontend.as_ref() == Some(&frontend.id))
+            .take(MOST_MEMBERS)
+            .map(|rule| NatRuleView {
+                name: rule.id.name().to_owned(),
+                protocol: rule.protocol.clone(),
+                port: rule.frontend_port,
+                backend_port: rule.backend_port,
+                node: rule
+                    .target
+                    .and_then(|index| network.interfaces.get(index))
+                    .map(|interface| interface.node_name().to_owned()),
+            })
+            .collect(),
+        link_services: network
+            .link_services
+            .iter()
+            .filter(|service| service.frontends.contains(&frontend.id))
+            .map(|service| service.id.name().to_owned())
+            .collect(),
+        node: None,
     }
 }
 
@@ -267,12 +172,9 @@ fn nodes(network: &Network) -> Vec<NodeView> {
         .iter()
         .map(|(id, machine)| NodeView {
             name: machine.name.clone(),
-            scale_set: id
-                .parent()
-                .filter(|parent| {
-                    parent.resource_type().eq_ignore_ascii_case("Microsoft.Compute/virtualMachineScaleSets")
-                })
-                .map(|parent| parent.name().to_owned()),
+            scale_set: machine.scale_set.as_ref().map(|set| set.name().to_owned()),
+            flexible: machine.flexible,
+            interfaces: interface_views(network, network.interfaces_of(id)),
             addresses: network.addresses_of(id),
             power: match machine.power {
                 Power::Running => "running",
@@ -283,6 +185,110 @@ fn nodes(network: &Network) -> Vec<NodeView> {
         .collect();
     nodes.sort_by(|one, other| one.name.cmp(&other.name));
     nodes
+}
+
+/// The machine that has a public IP for itself.
+fn holder(network: &Network, public_ip: &ResourceId) -> Option<String> {
+    let public = network.public_addresses.iter().find(|known| known.id == *public_ip)?;
+    network.interface_behind(public).map(|interface| interface.node_name().to_owned())
+}
+
+/// IP configurations put together by the interface that they are of.
+fn interface_views<'a>(
+    network: &Network,
+    configurations: impl Iterator<Item = &'a Interface>,
+) -> Vec<InterfaceView> {
+    let mut views: Vec<(&ResourceId, InterfaceView)> = Vec::new();
+    for configuration in configurations {
+        if views.last().is_none_or(|(id, _)| *id != &configuration.interface) {
+            let subnet = configuration.subnet.as_ref().map(|subnet| {
+                let holder = subnet.parent().map(|network| network.name().to_owned()).unwrap_or_default();
+                format!("{holder}/{}", subnet.name())
+            });
+            let view = InterfaceView {
+                name: configuration.interface.name().to_owned(),
+                addresses: Vec::new(),
+                public_addresses: Vec::new(),
+                subnet,
+                pools: Vec::new(),
+                forwards: configuration.forwards,
+            };
+            views.push((&configuration.interface, view));
+        }
+        let Some((_, view)) = views.last_mut() else { continue };
+        view.addresses.extend(configuration.address);
+        let public = configuration.public_address.as_ref();
+        view.public_addresses.extend(public.and_then(|id| {
+            network.public_addresses.iter().find(|known| known.id == *id).and_then(|known| known.address)
+        }));
+        for pool in &configuration.pools {
+            if !view.pools.iter().any(|known| known == pool.name()) {
+                view.pools.push(pool.name().to_owned());
+            }
+        }
+    }
+    views.into_iter().map(|(_, view)| view).collect()
+}
+
+fn loose_interfaces(network: &Network) -> Vec<InterfaceView> {
+    let loose = network.interfaces.iter().filter(|of| of.machine.is_none() && of.endpoint.is_none());
+    let mut views = interface_views(network, loose);
+    views.sort_by(|one, other| one.name.cmp(&other.name));
+    views
+}
+
+fn endpoints(network: &Network) -> Vec<EndpointView> {
+    let mut views: Vec<EndpointView> = network
+        .endpoints
+        .values()
+        .map(|endpoint| EndpointView {
+            name: endpoint.id.name().to_owned(),
+            addresses: network.addresses_of_endpoint(&endpoint.id).collect(),
+            status: endpoint.status.clone(),
+            leads_to: endpoint
+                .target
+                .as_deref()
+                .map(|target| target.rsplit('/').next().unwrap_or(target).to_owned()),
+        })
+        .collect();
+    views.sort_by(|one, other| one.name.cmp(&other.name));
+    views
+}
+
+fn networks(network: &Network) -> Vec<NetworkView> {
+    let words = |prefixes: &[ipnet::IpNet]| prefixes.iter().map(ToString::to_string).collect();
+    let name = |id: &ResourceId| id.name().to_owned();
+    let mut views: Vec<NetworkView> = network
+        .virtual_networks
+        .iter()
+        .map(|(id, of)| {
+            let own = network.subnets.iter().filter(|(_, subnet)| subnet.virtual_network == *id);
+            let mut subnets: Vec<SubnetView> = own
+                .map(|(id, subnet)| SubnetView {
+                    name: id.name().to_owned(),
+                    prefixes: words(&subnet.prefixes),
+                    security_group: subnet.group.as_ref().map(name),
+                    nat_gateway: subnet.gateway.as_ref().map(|gateway| name(&gateway.id)),
+                    routes: subnet
+                        .routes
+                        .iter()
+                        .filter(|route| route.is_users())
+                        .take(MOST_MEMBERS)
+                        .map(|route| route.words())
+                        .collect(),
+                })
+                .collect();
+            subnets.sort_by(|one, other| one.name.cmp(&other.name));
+            NetworkView {
+                name: id.name().to_owned(),
+                prefixes: words(&of.prefixes),
+                peers: of.peers.iter().map(|peer| name(&peer.network)).collect(),
+                subnets,
+            }
+        })
+        .collect();
+    views.sort_by(|one, other| one.name.cmp(&other.name));
+    views
 }
 
 fn security_group(document: &Value, network: &Network) -> Option<SecurityGroupView> {
