@@ -19,7 +19,6 @@ mod http;
 mod identity;
 pub mod imds;
 pub mod journal;
-mod listed;
 mod network;
 mod options;
 pub mod packet;

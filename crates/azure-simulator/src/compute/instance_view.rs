@@ -4,14 +4,12 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use super::image;
 use super::scale_set_instance::{Instances, set_of};
-use crate::engine::document::text;
+use crate::engine::document::{at, items};
 use crate::engine::kind::Kind as _;
 use crate::engine::store::{Record, State};
 use crate::engine::world::World;
-
-/// The version that the stand-in guest agents report.
-const AGENT_VERSION: &str = "1.0.0.0";
 
 fn provisioning(state: State) -> (&'static str, &'static str, &'static str) {
     match state {
@@ -30,6 +28,21 @@ fn power(record: &Record) -> Option<&str> {
 
 /// The instance view of a scale set instance.
 pub(super) fn of_instance(world: &World, record: &Record) -> Value {
+    let placement =
+        set_of(world, &record.id).map(|set| world.seed.guid("placement group", set.id.as_str(), 0));
+    let zoned = record.body.get("zones").is_some();
+    let number: u64 = record.id.name().parse().unwrap_or_default();
+    let domain = if zoned { 0 } else { number % 5 };
+    let mut view = of_machine(world, record);
+    view["placementGroupId"] = json!(placement);
+    view["platformUpdateDomain"] = domain.into();
+    view["platformFaultDomain"] = domain.into();
+    view["computerName"] = json!(record.hidden.get("computerName"));
+    view
+}
+
+/// The instance view of a machine of its own.
+pub(super) fn of_machine(_world: &World, record: &Record) -> Value {
     let created = record.created.to_string();
     let (code, level, shown) = provisioning(record.state);
     let mut statuses = vec![json!({ "code": code, "level": level, "displayStatus": shown, "time": created })];
@@ -38,38 +51,35 @@ pub(super) fn of_instance(world: &World, record: &Record) -> Value {
         let code = format!("PowerState/{power}");
         statuses.push(json!({ "code": code, "level": "Info", "displayStatus": format!("VM {power}") }));
     }
-    let disk = text(&record.body, "properties/storageProfile/osDisk/name").unwrap_or_default();
-    let windows = text(&record.body, "properties/storageProfile/osDisk/osType") == Some("Windows");
-    let placement =
-        set_of(world, &record.id).map(|set| world.seed.guid("placement group", set.id.as_str(), 0));
-    let zoned = record.body.get("zones").is_some();
-    let number: u64 = record.id.name().parse().unwrap_or_default();
-    let domain = if zoned { 0 } else { number % 5 };
+    let storage = at(&record.body, "properties/storageProfile").cloned().unwrap_or_default();
+    let image = image::of(&storage);
+    let disks: Vec<Value> = at(&storage, "osDisk")
+        .into_iter()
+        .chain(items(&storage, "dataDisks"))
+        .map(|disk| {
+            json!({
+                "name": disk.get("name"),
+                "statuses": [{
+                    "code": "ProvisioningState/succeeded",
+                    "level": "Info",
+                    "displayStatus": "Provisioning succeeded",
+                    "time": created,
+                }],
+            })
+        })
+        .collect();
     let mut view = json!({
-        "placementGroupId": placement,
-        "platformUpdateDomain": domain,
-        "platformFaultDomain": domain,
-        "computerName": record.hidden.get("computerName"),
-        "disks": [{
-            "name": disk,
-            "statuses": [{
-                "code": "ProvisioningState/succeeded",
-                "level": "Info",
-                "displayStatus": "Provisioning succeeded",
-                "time": created,
-            }],
-        }],
-        "hyperVGeneration": if windows { "V1" } else { "V2" },
+        "computerName": at(&record.body, "properties/osProfile/computerName"),
+        "disks": disks,
+        "hyperVGeneration": if image.windows { "V1" } else { "V2" },
         "statuses": statuses,
     });
     // A guest agent reports only while its machine runs.
     if power == Some("running") && record.state == State::Succeeded {
-        let image =
-            |member: &str| text(&record.body, &format!("properties/storageProfile/imageReference/{member}"));
-        view["osName"] = image("offer").unwrap_or(if windows { "Windows" } else { "Linux" }).into();
-        view["osVersion"] = image("version").unwrap_or("latest").into();
+        view["osName"] = image.os_name.into();
+        view["osVersion"] = image.os_version.into();
         view["vmAgent"] = json!({
-            "vmAgentVersion": AGENT_VERSION,
+            "vmAgentVersion": image::agent_version(image.windows),
             "statuses": [{
                 "code": "ProvisioningState/succeeded",
                 "level": "Info",

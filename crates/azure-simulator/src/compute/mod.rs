@@ -1,6 +1,11 @@
 //! The resource provider `Microsoft.Compute` (`spec/arm-wire.md`, section 10).
 
+mod availability_set;
 mod budgets;
+mod data_disk;
+mod disk;
+mod disk_performance;
+mod image;
 mod instance_view;
 mod limits;
 mod network_interface;
@@ -9,9 +14,9 @@ pub(crate) mod power;
 pub(crate) mod scale_set;
 mod scale_set_instance;
 mod versions;
+mod virtual_machine;
 
 use crate::engine::kind::Provider;
-use crate::listed::Listed;
 
 /// Versions that clients of today use, newest first; 2018-10-01 serves the NICs of instances.
 const API_VERSIONS: [&str; 6] =
@@ -23,8 +28,9 @@ pub(crate) fn provider() -> Provider {
         kinds: vec![
             &scale_set::ScaleSets,
             &scale_set_instance::Instances,
-            &Listed { resource_type: "Microsoft.Compute/virtualMachines", noun: "VirtualMachine" },
-            &Listed { resource_type: "Microsoft.Compute/availabilitySets", noun: "AvailabilitySet" },
+            &virtual_machine::VirtualMachines,
+            &availability_set::AvailabilitySets,
+            &disk::Disks,
         ],
         calls: Vec::new(),
         extensions: Vec::new(),

@@ -21,7 +21,7 @@ struct Known {
     names_instances: bool,
 }
 
-const ACTIONS: [Known; 8] = [
+const ACTIONS: [Known; 9] = [
     Known { name: "start", during: Some("starting"), after: Some("running"), names_instances: false },
     Known { name: "powerOff", during: Some("stopping"), after: Some("stopped"), names_instances: false },
     Known {
@@ -33,6 +33,7 @@ const ACTIONS: [Known; 8] = [
     Known { name: "restart", during: Some("starting"), after: Some("running"), names_instances: false },
     Known { name: "redeploy", during: Some("starting"), after: Some("running"), names_instances: false },
     Known { name: "reimage", during: Some("starting"), after: Some("running"), names_instances: false },
+    Known { name: "reapply", during: None, after: None, names_instances: false },
     Known { name: "manualupgrade", during: None, after: None, names_instances: true },
     Known { name: "delete", during: None, after: None, names_instances: true },
 ];
@@ -129,7 +130,7 @@ pub(crate) fn set(world: &mut World, instance: &ResourceId, state: &str) -> Resu
     let missing =
         || Refusal::new(404, "ResourceNotFound", format!("The Resource '{instance}' was not found."));
     let record = world.store.get_mut(instance).filter(|record| !is_set(record)).ok_or_else(missing)?;
-    if record.kind.resource_type() != "Microsoft.Compute/virtualMachineScaleSets/virtualMachines" {
+    if !record.kind.resource_type().ends_with("/virtualMachines") {
         return Err(missing());
     }
     record.hidden.insert("power".into(), state.into());

@@ -316,15 +316,18 @@ fn storage_profile(body: &Object, storage: &mut Object) -> bool {
     fill(&mut disk, "caching", "None");
     fill(&mut disk, "diskSizeGB", if windows { 127 } else { 30 });
     if disk.get("managedDisk").is_none() {
-        // Sizes with an `s` behind their number take premium disks.
         let size = body.get("sku").and_then(|sku| text(sku, "name")).unwrap_or_default();
-        let series = size.split('_').nth(1).unwrap_or_default();
-        let premium = series.trim_start_matches(|c: char| !c.is_ascii_digit()).contains('s');
-        let kind = if premium { "Premium_LRS" } else { "Standard_LRS" };
-        disk.insert("managedDisk".into(), json!({ "storageAccountType": kind }));
+        disk.insert("managedDisk".into(), json!({ "storageAccountType": usual_disk(size) }));
     }
     storage.insert("osDisk".into(), Value::Object(disk));
     windows
+}
+
+/// The kind of system disk that a size gets: those with an `s` behind their number take premium disks.
+pub(super) fn usual_disk(size: &str) -> &'static str {
+    let series = size.split('_').nth(1).unwrap_or_default();
+    let premium = series.trim_start_matches(|c: char| !c.is_ascii_digit()).contains('s');
+    if premium { "Premium_LRS" } else { "Standard_LRS" }
 }
 
 /// The subnets must have room for the machines that the capacity adds.

@@ -290,6 +290,10 @@ fn copy_model(world: &World, set: &ResourceId, model: &Value, record: &mut Recor
     }
     let mut storage = profile("storageProfile").map(into_object).unwrap_or_default();
     fill(&mut storage, "dataDisks", json!([]));
+    let image = super::image::of(&Value::Object(storage.clone()));
+    if let Some(Value::Object(reference)) = storage.get_mut("imageReference") {
+        reference.insert("exactVersion".into(), image.exact.into());
+    }
     let set_name = set.name();
     // Numbers of instances are used once in the life of a set, and every set has its own unique id.
     let subject = format!("{}/{}", text(model, "properties/uniqueId").unwrap_or_default(), record.id.name());

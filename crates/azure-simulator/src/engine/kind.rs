@@ -172,6 +172,11 @@ pub(crate) trait Kind: Send + Sync + 'static {
         true
     }
 
+    /// Whether documents carry an etag.
+    fn etagged(&self) -> bool {
+        self.style() != Style::Manager
+    }
+
     /// Whether a write that takes no time is answered as `Succeeded` at once.
     fn immediate(&self) -> bool {
         false

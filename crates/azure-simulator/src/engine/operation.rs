@@ -259,9 +259,14 @@ impl Operations {
         }
     }
 
-    /// The operation that a poll finds.
+    /// The operation that a poll finds. The nil GUID names the one that was started last: so that people
+    /// need not copy GUIDs, and that requests whose identifiers were taken out can be sent again.
     pub(crate) fn readable(&self, key: &str) -> Option<&Operation> {
-        self.get(key).filter(|operation| operation.readable(Instant::now()))
+        let found = match uuid::Uuid::parse_str(key) {
+            Ok(guid) if guid.is_nil() => self.by_key.values().max_by_key(|operation| operation.number),
+            _ => self.get(key),
+        };
+        found.filter(|operation| operation.readable(Instant::now()))
     }
 
     /// All of them, in the order in which they were started.

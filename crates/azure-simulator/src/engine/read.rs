@@ -33,7 +33,7 @@ impl World {
         }
         let record = self.seen(resolved)?;
         if resolved.below.is_empty() {
-            let etag = (record.kind.style() != Style::Manager).then(|| self.etag(record));
+            let etag = record.kind.etagged().then(|| self.etag(record));
             return Ok(Answer { etag, ..Answer::ok(self.present(record, expand)) });
         }
         if let Some((nested, child)) = Self::nested_target(record.kind, &resolved.below) {

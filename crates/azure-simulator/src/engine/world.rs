@@ -477,7 +477,7 @@ impl World {
             }
         }
         document.insert("properties".into(), Value::Object(properties));
-        if record.kind.style() != Style::Manager {
+        if record.kind.etagged() {
             document.insert("etag".into(), etag.into());
         }
         record.kind.present(self, record, &mut document, expand);

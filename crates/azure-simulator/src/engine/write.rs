@@ -274,7 +274,7 @@ impl World {
             status,
             location,
             body: Some(shown),
-            etag: (kind.style() == Style::Compute).then(|| self.etag(record)),
+            etag: (kind.style() == Style::Compute && kind.etagged()).then(|| self.etag(record)),
             operation: (!kind.synchronous())
                 .then(|| self.links(id, kind, &started, kind.polling().location_on_writes)),
             note: Note { changes: note_changes, operation_ms: milliseconds(&started) },

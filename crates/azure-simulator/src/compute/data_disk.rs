@@ -1,0 +1,242 @@
+//! Data disks of machines: which disk is at which LUN (`spec/arm-wire.md`, 10.1 and 10.5).
+
+use std::collections::BTreeSet;
+
+use azure_types::ResourceId;
+use serde_json::{Value, json};
+
+use crate::engine::document::{
+    Object, at, enumeration, fill, integer, into_object, items, reference, stored_reference, text,
+};
+use crate::engine::error::Refusal;
+use crate::engine::kind::Reference;
+use crate::engine::store::Record;
+use crate::engine::world::World;
+
+/// Largest LUN of any size.
+const LAST_LUN: i64 = 63;
+
+/// Data disks of a size that no table knows.
+const USUAL_DISKS: usize = 16;
+
+/// The machine that gets the disks.
+pub(super) struct Machine<'a> {
+    pub(super) id: &'a ResourceId,
+    /// What refusals call it.
+    pub(super) noun: &'static str,
+    pub(super) size: &'a str,
+    pub(super) zone: Option<&'a str>,
+    /// Before the names of disks that come with it.
+    pub(super) name: &'a str,
+}
+
+/// How many data disks a size takes, as published for the common families: two for each core, with
+/// bounds.
+pub(super) fn most_disks(size: &str) -> usize {
+    let series = size.split('_').nth(1).unwrap_or_default();
+    let cores: String = series
+        .trim_start_matches(|c: char| !c.is_ascii_digit())
+        .chars()
+        .take_while(char::is_ascii_digit)
+        .collect();
+    match (series.chars().next(), cores.parse::<usize>()) {
+        (Some('D' | 'E'), Ok(cores)) => (cores * 2).clamp(4, 32).min(if cores > 32 { 32 } else { 64 }),
+        (Some('F' | 'L'), Ok(cores)) => (cores * 2).clamp(4, 64),
+        (Some('B'), Ok(cores)) => (cores * 2).clamp(2, 16),
+        (Some('M'), Ok(_)) => 64,
+        _ => USUAL_DISKS,
+    }
+}
+
+/// Checks the data disks of a storage profile and fills what is left open. Entries marked for detaching
+/// are taken off.
+pub(super) fn normalise(world: &World, machine: &Machine<'_>, storage: &mut Object) -> Result<(), Refusal> {
+    let list = match storage.remove("dataDisks") {
+        None => Vec::new(),
+        Some(Value::Array(list)) => list,
+        Some(_) => return Err(bad("dataDisks must be an array")),
+    };
+    let mut luns = BTreeSet::new();
+    let mut disks = BTreeSet::new();
+    let mut normal = Vec::with_capacity(list.len());
+    for entry in list {
+        let mut entry = into_object(entry);
+        if entry.get("toBeDetached") == Some(&Value::Bool(true)) {
+            continue;
+        }
+        let Some(lun) = integer(&entry, "lun")?.filter(|lun| (0..=LAST_LUN).contains(lun)) else {
+            return Err(bad(format!("every data disk needs a lun from 0 to {LAST_LUN}")));
+        };
+        if !luns.insert(lun) {
+            return Err(bad(format!("more than one data disk uses lun {lun}")));
+        }
+        check(world, machine, lun, &mut entry)?;
+        if let Some(id) = at(&Value::Object(entry.clone()), "managedDisk/id").and_then(Value::as_str)
+            && !disks.insert(id.to_ascii_lowercase())
+        {
+            return Err(bad(format!("disk {id} is listed more than once")));
+        }
+        normal.push(Value::Object(entry));
+    }
+    let most = most_disks(machine.size);
+    if normal.len() > most {
+        return Err(Refusal::new(
+            409,
+            "OperationNotAllowed",
+            format!(
+                "The maximum number of data disks allowed to be attached to a VM of this size is {most}."
+            ),
+        )
+        .at("dataDisks"));
+    }
+    storage.insert("dataDisks".into(), normal.into());
+    Ok(())
+}
+
+/// Checks one entry.
+fn check(world: &World, machine: &Machine<'_>, lun: i64, entry: &mut Object) -> Result<(), Refusal> {
+    entry.insert("lun".into(), lun.into());
+    entry.insert("toBeDetached".into(), false.into());
+    enumeration(entry, "createOption", &["Attach", "Empty", "FromImage", "Copy", "Restore"], true)?;
+    enumeration(entry, "caching", &["None", "ReadOnly", "ReadWrite"], true)?;
+    enumeration(entry, "deleteOption", &["Detach", "Delete"], true)?;
+    entry.remove("detachOption");
+    let option = entry.get("createOption").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let mut managed = entry.remove("managedDisk").map(into_object).unwrap_or_default();
+    let known = managed.contains_key("id");
+    if option == "Attach" || known {
+        let mut holder = Object::new();
+        holder.insert("managedDisk".into(), Value::Object(std::mem::take(&mut managed)));
+        let kept = holder.get("managedDisk").cloned().map(into_object).unwrap_or_default();
+        let Some(id) = reference(&mut holder, "managedDisk")? else {
+            return Err(bad("a data disk to attach needs managedDisk.id"));
+        };
+        let Some(disk) = world.store.get(&id) else {
+            return Err(Refusal::new(404, "NotFound", format!("Disk {id} is not found.")));
+        };
+        attachable(world, machine, disk)?;
+        managed = kept;
+        managed.insert("id".into(), disk.id.as_str().into());
+        let kind = text(&disk.body, "sku/name").unwrap_or_default();
+        managed.insert("storageAccountType".into(), kind.into());
+        entry.insert("name".into(), disk.id.name().into());
+        if let Some(size) = at(&disk.body, "properties/diskSizeGB") {
+            entry.insert("diskSizeGB".into(), size.clone());
+        }
+    } else {
+        if integer(entry, "diskSizeGB")?.is_none_or(|size| size < 1) {
+            return Err(bad("an empty data disk needs diskSizeGB"));
+        }
+        let unique = world.seed.guid("data disk", &format!("{}/{lun}", machine.id), 0).replace('-', "");
+        fill(entry, "name", format!("{}_disk{}_{unique}", machine.name, lun + 2));
+        fill(&mut managed, "storageAccountType", "Standard_LRS");
+    }
+    entry.insert("managedDisk".into(), Value::Object(managed));
+    Ok(())
+}
+
+/// Whether a disk can be with this machine, too.
+fn attachable(world: &World, machine: &Machine<'_>, disk: &Record) -> Result<(), Refusal> {
+    let others: Vec<&ResourceId> =
+        world.store.referrers(&disk.id).map(|user| &user.from).filter(|user| *user != machine.id).collect();
+    let shares = at(&disk.body, "properties/maxShares").and_then(Value::as_u64).unwrap_or(1);
+    if let (Some(other), true) = (others.first(), others.len() as u64 >= shares) {
+        return Err(Refusal::new(
+            409,
+            "ConflictingUserInput",
+            format!(
+                "Disk '{}' cannot be attached as the disk is already owned by VM '{other}'.",
+                disk.id.name()
+            ),
+        )
+        .at(disk.id.as_str()));
+    }
+    let zones = items(&disk.body, "zones");
+    let zone = zones.first().and_then(Value::as_str);
+    if zone.is_some() && zone != machine.zone {
+        return Err(Refusal::new(
+            400,
+            "BadRequest",
+            format!(
+                "Disk {} cannot be attached to the {} because it is not in zone '{}'.",
+                disk.id,
+                machine.noun,
+                machine.zone.unwrap_or_default()
+            ),
+        ));
+    }
+    Ok(())
+}
+
+/// Creates the disks that entries ask for, and says in the entries which they are.
+pub(super) fn create_asked_for(world: &mut World, id: &ResourceId) {
+    let Some(record) = world.store.get(id) else { return };
+    let location = world.location(id);
+    let zones = record.body.get("zones").cloned();
+    let group = ResourceId::group(id.subscription_id(), id.group_name().unwrap_or_default());
+    let mut asked = Vec::new();
+    let mut body = record.body.clone();
+    let list = body
+        .get_mut("properties")
+        .and_then(|properties| properties.get_mut("storageProfile"))
+        .and_then(|storage| storage.get_mut("dataDisks"))
+        .and_then(Value::as_array_mut);
+    for entry in list.into_iter().flatten() {
+        if at(entry, "managedDisk/id").is_some() {
+            continue;
+        }
+        let disk = group.resource("Microsoft.Compute", "disks", text(entry, "name").unwrap_or_default());
+        asked.push((
+            disk.clone(),
+            disk_body(
+                &location,
+                zones.as_ref(),
+                text(entry, "managedDisk/storageAccountType"),
+                json!({
+                    "creationData": { "createOption": "Empty" },
+                    "diskSizeGB": entry.get("diskSizeGB"),
+                }),
+            ),
+        ));
+        entry["managedDisk"]["id"] = disk.as_str().into();
+    }
+    if asked.is_empty() {
+        return;
+    }
+    for (disk, body) in asked {
+        super::disk::create(world, &disk, body);
+    }
+    if let Some(record) = world.store.get_mut(id) {
+        record.body = body;
+    }
+    world.changed(id);
+}
+
+/// The document of a disk that comes with a machine.
+pub(super) fn disk_body(
+    location: &str,
+    zones: Option<&Value>,
+    kind: Option<&str>,
+    properties: Value,
+) -> Value {
+    let mut body = json!({
+        "location": location,
+        "sku": { "name": kind.unwrap_or("Standard_LRS") },
+        "properties": properties,
+    });
+    if let Some(zones) = zones {
+        body["zones"] = zones.clone();
+    }
+    body
+}
+
+/// The disks that a storage profile points at, its system disk with them.
+pub(super) fn references(id: &ResourceId, storage: &Value) -> Vec<Reference> {
+    let system = stored_reference(storage, "osDisk/managedDisk/id");
+    let data = items(storage, "dataDisks").iter().filter_map(|disk| stored_reference(disk, "managedDisk/id"));
+    system.into_iter().chain(data).map(|to| Reference::uses(id, to)).collect()
+}
+
+fn bad(why: impl std::fmt::Display) -> Refusal {
+    Refusal::invalid_parameter("dataDisks", format!("The data disks cannot be as asked for: {why}."))
+}

@@ -1,0 +1,398 @@
+//! Managed disks (`spec/arm-wire.md`, 10.5).
+
+use azure_types::ResourceId;
+use serde_json::{Value, json};
+
+use super::disk_performance;
+use crate::engine::document::{
+    Object, at, enumeration, fill, integer, into_object, merge, strip, take_properties, text,
+};
+use crate::engine::error::Refusal;
+use crate::engine::kind::{Concurrency, Expand, Kind, Polling, Proposal, Style};
+use crate::engine::operation::Completion;
+use crate::engine::store::{Record, State};
+use crate::engine::world::World;
+
+pub(crate) const RESOURCE_TYPE: &str = "Microsoft.Compute/disks";
+
+/// Versions of disks and snapshots, newest first: they have their own.
+pub(super) const API_VERSIONS: [&str; 8] = [
+    "2025-01-02",
+    "2024-03-02",
+    "2023-10-02",
+    "2023-04-02",
+    "2022-07-02",
+    "2021-12-01",
+    "2020-12-01",
+    "2019-03-01",
+];
+
+/// Kinds of disks, the default first.
+const SKUS: [&str; 7] = [
+    "Standard_LRS",
+    "StandardSSD_LRS",
+    "StandardSSD_ZRS",
+    "Premium_LRS",
+    "Premium_ZRS",
+    "PremiumV2_LRS",
+    "UltraSSD_LRS",
+];
+
+const CREATE_OPTIONS: [&str; 10] = [
+    "Empty",
+    "Attach",
+    "FromImage",
+    "Import",
+    "ImportSecure",
+    "Copy",
+    "CopyStart",
+    "Restore",
+    "Upload",
+    "UploadPreparedSecure",
+];
+
+/// What the service says about a disk.
+const DERIVED: [&str; 8] = [
+    "diskSizeBytes",
+    "diskState",
+    "osTypeInUse",
+    "provisioningState",
+    "shareInfo",
+    "timeCreated",
+    "uniqueId",
+    "lastOwnershipUpdateTime",
+];
+
+const GIB: u64 = 1 << 30;
+
+pub(super) struct Disks;
+
+impl Kind for Disks {
+    fn resource_type(&self) -> &'static str {
+        RESOURCE_TYPE
+    }
+
+    fn noun(&self) -> &'static str {
+        "Disk"
+    }
+
+    fn api_versions(&self) -> &'static [&'static str] {
+        &API_VERSIONS
+    }
+
+    fn style(&self) -> Style {
+        Style::Compute
+    }
+
+    fn concurrency(&self) -> Concurrency {
+        Concurrency::Conflict
+    }
+
+    fn etagged(&self) -> bool {
+        false
+    }
+
+    fn create_status(&self) -> u16 {
+        202
+    }
+
+    fn update_status(&self) -> u16 {
+        202
+    }
+
+    fn patch_status(&self) -> u16 {
+        202
+    }
+
+    fn polling(&self) -> Polling {
+        Polling { segment: "DiskOperations", location_on_writes: true, output: true }
+    }
+
+    fn write(&self, world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+        let id = proposal.id;
+        let mut whole = proposal.old.map_or_else(|| json!({}), |old| old.body.clone());
+        let creation =
+            at(&proposal.body.get("properties").cloned().unwrap_or_default(), "creationData").cloned();
+        merge(&mut whole, Value::Object(std::mem::take(&mut proposal.body)));
+        let mut body = into_object(whole);
+        let mut properties = take_properties(&mut body);
+        strip(&mut properties, &DERIVED);
+        let sku = sku(&mut body)?;
+        creation_data(world, &proposal, creation, &mut properties)?;
+        size(id, &proposal, sku.as_deref().unwrap_or(SKUS[0]), &mut properties)?;
+        enumeration(&mut properties, "networkAccessPolicy", &["AllowAll", "AllowPrivate", "DenyAll"], false)?;
+        enumeration(&mut properties, "publicNetworkAccess", &["Enabled", "Disabled"], false)?;
+        let shares = integer(&properties, "maxShares")?.unwrap_or(1);
+        if !(1..=15).contains(&shares) {
+            return Err(Refusal::invalid_parameter(
+                "disk.maxShares",
+                format!(
+                    "The value {shares} of parameter 'disk.maxShares' is out of range: it must be 1 to 15."
+                ),
+            ));
+        }
+        if let Some(old) = proposal.old
+            && old.body.get("zones") != body.get("zones")
+        {
+            return Err(Refusal::new(
+                409,
+                "PropertyChangeNotAllowed",
+                "Changing property 'zones' is not allowed.",
+            )
+            .at("zones"));
+        }
+        body.insert("properties".into(), Value::Object(properties));
+        Ok(Value::Object(body))
+    }
+
+    fn settled(&self, world: &mut World, id: &ResourceId, completion: &Completion, failed: bool) {
+        if failed || *completion != Completion::Write {
+            return;
+        }
+        if let Some(record) = world.store.get_mut(id) {
+            provision(record);
+        }
+    }
+
+    fn may_delete(&self, world: &World, record: &Record) -> Result<(), Refusal> {
+        match world.store.referrers(&record.id).next() {
+            None => Ok(()),
+            Some(user) => Err(Refusal::new(
+                409,
+                "OperationNotAllowed",
+                format!("Disk {} is attached to VM {}.", record.id.name(), user.from),
+            )),
+        }
+    }
+
+    fn accepted(&self, _world: &World, _record: &Record, document: &mut Object) {
+        // What the service finds out about a disk comes with the end of the operation.
+        if let Some(properties) = document.get_mut("properties").and_then(Value::as_object_mut) {
+            strip(
+                properties,
+                &[
+                    "diskIOPSReadWrite",
+                    "diskMBpsReadWrite",
+                    "diskState",
+                    "encryption",
+                    "networkAccessPolicy",
+                    "publicNetworkAccess",
+                    "tier",
+                    "timeCreated",
+                    "uniqueId",
+                ],
+            );
+            // Recorded: also a disk that is being made says so.
+            properties.insert("provisioningState".into(), "Updating".into());
+        }
+    }
+
+    fn present(&self, world: &World, record: &Record, document: &mut Object, _expand: Expand) {
+        let holders: Vec<&ResourceId> = world.store.referrers(&record.id).map(|user| &user.from).collect();
+        if let Some(first) = holders.first() {
+            document.insert("managedBy".into(), first.as_str().into());
+        }
+        if holders.len() > 1 {
+            document.insert("managedByExtended".into(), json!(holders));
+        }
+        let Some(properties) = document.get_mut("properties").and_then(Value::as_object_mut) else { return };
+        if record.hidden.get("provisioned").is_none() {
+            return;
+        }
+        let gib = properties.get("diskSizeGB").and_then(Value::as_u64).unwrap_or_default();
+        let sku = text(&record.body, "sku/name").unwrap_or(SKUS[0]);
+        let figures = disk_performance::of(sku, gib);
+        fill(properties, "diskIOPSReadWrite", figures.iops);
+        fill(properties, "diskMBpsReadWrite", figures.mbps);
+        if let Some(tier) = figures.tier {
+            fill(properties, "tier", tier);
+        }
+        fill(properties, "encryption", json!({ "type": "EncryptionAtRestWithPlatformKey" }));
+        fill(properties, "networkAccessPolicy", "AllowAll");
+        fill(properties, "publicNetworkAccess", "Enabled");
+        properties.insert("timeCreated".into(), record.created.to_string().into());
+        properties.insert("diskSizeBytes".into(), gib.saturating_mul(GIB).into());
+        properties.insert(
+            "uniqueId".into(),
+            world.seed.guid("disk", record.id.as_str(), record.incarnation).into(),
+        );
+        properties.insert("diskState".into(), state(world, record, &holders).into());
+        if holders.len() > 1 || properties.get("maxShares").and_then(Value::as_u64).unwrap_or(1) > 1 {
+            let shares: Vec<Value> = holders.iter().map(|holder| json!({ "vmUri": holder })).collect();
+            properties.insert("shareInfo".into(), shares.into());
+        }
+    }
+}
+
+/// Whether a disk is with a machine that runs, with one that does not, or free.
+fn state(world: &World, record: &Record, holders: &[&ResourceId]) -> &'static str {
+    if record.hidden.get("access").is_some() {
+        return "ActiveSAS";
+    }
+    let runs = |holder: &ResourceId| {
+        let power =
+            world.store.get(holder).and_then(|machine| machine.hidden.get("power")).and_then(Value::as_str);
+        power != Some("deallocated")
+    };
+    match holders {
+        [] => "Unattached",
+        holders if holders.iter().any(|holder| runs(holder)) => "Attached",
+        _ => "Reserved",
+    }
+}
+
+/// The disk is there: what was left open gets its default.
+fn provision(record: &mut Record) {
+    record.hidden.insert("provisioned".into(), true.into());
+    if let Some(body) = record.body.as_object_mut() {
+        let mut sku = body.remove("sku").map(into_object).unwrap_or_default();
+        fill(&mut sku, "name", SKUS[0]);
+        let tier = tier(sku.get("name").and_then(Value::as_str).unwrap_or_default());
+        sku.insert("tier".into(), tier.into());
+        body.insert("sku".into(), Value::Object(sku));
+    }
+}
+
+/// Creates a disk that comes with a machine: its system disk, or an empty data disk. Ready at once.
+pub(super) fn create(world: &mut World, id: &ResourceId, body: Value) {
+    if world.store.get(id).is_some() {
+        return;
+    }
+    let mut record = Record {
+        id: id.clone(),
+        kind: &Disks,
+        body,
+        hidden: Object::new(),
+        version: 1,
+        state: State::Succeeded,
+        operation: None,
+        created: world.now(),
+        incarnation: 0,
+    };
+    provision(&mut record);
+    world.insert(record);
+}
+
+fn tier(sku: &str) -> &'static str {
+    match sku {
+        name if name.starts_with("Premium") => "Premium",
+        name if name.starts_with("Ultra") => "Ultra",
+        _ => "Standard",
+    }
+}
+
+fn sku(body: &mut Object) -> Result<Option<String>, Refusal> {
+    let Some(sku) = body.remove("sku") else { return Ok(None) };
+    let mut sku = into_object(sku);
+    let given = sku.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let Some(name) = SKUS.into_iter().find(|known| known.eq_ignore_ascii_case(&given)) else {
+        return Err(Refusal::invalid_parameter(
+            "sku.name",
+            format!(
+                "The value '{given}' of parameter 'sku.name' is not allowed. Allowed values are '{}'.",
+                SKUS.join(",")
+            ),
+        ));
+    };
+    sku.insert("name".into(), name.into());
+    sku.insert("tier".into(), tier(name).into());
+    body.insert("sku".into(), Value::Object(sku));
+    Ok(Some(name.into()))
+}
+
+/// How the disk came to be, which does not change.
+fn creation_data(
+    world: &World,
+    proposal: &Proposal<'_>,
+    given: Option<Value>,
+    properties: &mut Object,
+) -> Result<(), Refusal> {
+    if let Some(old) = proposal.old {
+        let before = at(&old.body, "properties/creationData").cloned().unwrap_or_default();
+        if given.is_some_and(|given| text(&given, "createOption") != text(&before, "createOption")) {
+            return Err(Refusal::new(
+                409,
+                "PropertyChangeNotAllowed",
+                "Changing property 'creationData.createOption' is not allowed.",
+            )
+            .at("creationData.createOption"));
+        }
+        properties.insert("creationData".into(), before);
+        return Ok(());
+    }
+    let mut creation = match properties.remove("creationData") {
+        Some(Value::Object(creation)) => creation,
+        _ => {
+            return Err(Refusal::invalid_parameter(
+                "disk.creationData",
+                "Required parameter 'disk.creationData' is missing (null).",
+            ));
+        }
+    };
+    if !creation.contains_key("createOption") {
+        return Err(Refusal::invalid_parameter(
+            "disk.creationData.createOption",
+            "Required parameter 'disk.creationData.createOption' is missing (null).",
+        ));
+    }
+    enumeration(&mut creation, "createOption", &CREATE_OPTIONS, false)?;
+    let option = creation.get("createOption").and_then(Value::as_str).unwrap_or_default();
+    if matches!(option, "Copy" | "CopyStart" | "Restore") {
+        let source = creation.get("sourceResourceId").and_then(Value::as_str).unwrap_or_default();
+        let record = ResourceId::parse(source).ok().and_then(|source| world.store.get(&source));
+        let Some(record) = record else {
+            return Err(Refusal::new(
+                404,
+                "NotFound",
+                format!(
+                    "Resource {source} that parameter 'disk.creationData.sourceResourceId' names is not found."
+                ),
+            ));
+        };
+        creation.insert("sourceResourceId".into(), record.id.as_str().into());
+        creation.insert(
+            "sourceUniqueId".into(),
+            world.seed.guid("disk", record.id.as_str(), record.incarnation).into(),
+        );
+        if let Some(size) = at(&record.body, "properties/diskSizeGB") {
+            fill(properties, "diskSizeGB", size.clone());
+        }
+    }
+    properties.insert("creationData".into(), Value::Object(creation));
+    Ok(())
+}
+
+fn size(id: &ResourceId, proposal: &Proposal<'_>, sku: &str, properties: &mut Object) -> Result<(), Refusal> {
+    let largest = if matches!(sku, "PremiumV2_LRS" | "UltraSSD_LRS") { 65_536 } else { 32_767 };
+    let from_image = at(&Value::Object(properties.clone()), "creationData/createOption")
+        .is_some_and(|option| option == "FromImage");
+    let size = match integer(properties, "diskSizeGB")? {
+        Some(size) => size,
+        None if from_image => 30,
+        None => {
+            return Err(Refusal::invalid_parameter(
+                "disk.diskSizeGB",
+                "Required parameter 'disk.diskSizeGB' is missing (null).",
+            ));
+        }
+    };
+    if !(1..=largest).contains(&size) {
+        return Err(Refusal::invalid_parameter(
+            "disk.diskSizeGB",
+            format!(
+                "The value {size} of parameter 'disk.diskSizeGB' is out of range. The value must be between 1 and \
+                 {largest}, inclusive."
+            ),
+        ));
+    }
+    let before = proposal.old_member("properties/diskSizeGB").and_then(Value::as_i64);
+    if let Some(before) = before.filter(|before| size < *before) {
+        return Err(Refusal::new(
+            409,
+            "OperationNotAllowed",
+            format!("Disk {id} has {before} GiB and cannot be made smaller; {size} GiB were asked for."),
+        ));
+    }
+    properties.insert("diskSizeGB".into(), size.into());
+    Ok(())
+}

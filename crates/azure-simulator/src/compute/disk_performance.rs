@@ -1,0 +1,87 @@
+//! What disks of each kind and size can do, as published ("Azure managed disk types").
+
+/// A size step of a kind of disk.
+struct Step {
+    /// Up to this many GiB.
+    gib: u64,
+    iops: u64,
+    mbps: u64,
+    /// The performance tier, where the kind has them.
+    tier: &'static str,
+}
+
+const fn step(gib: u64, iops: u64, mbps: u64, tier: &'static str) -> Step {
+    Step { gib, iops, mbps, tier }
+}
+
+const PREMIUM: [Step; 14] = [
+    step(4, 120, 25, "P1"),
+    step(8, 120, 25, "P2"),
+    step(16, 120, 25, "P3"),
+    step(32, 120, 25, "P4"),
+    step(64, 240, 50, "P6"),
+    step(128, 500, 100, "P10"),
+    step(256, 1_100, 125, "P15"),
+    step(512, 2_300, 150, "P20"),
+    step(1_024, 5_000, 200, "P30"),
+    step(2_048, 7_500, 250, "P40"),
+    step(4_096, 7_500, 250, "P50"),
+    step(8_192, 16_000, 500, "P60"),
+    step(16_384, 18_000, 750, "P70"),
+    step(32_767, 20_000, 900, "P80"),
+];
+
+const STANDARD_SSD: [Step; 4] = [
+    step(4_096, 500, 100, ""),
+    step(8_192, 2_000, 400, ""),
+    step(16_384, 4_000, 600, ""),
+    step(32_767, 6_000, 750, ""),
+];
+
+const STANDARD: [Step; 3] =
+    [step(4_096, 500, 60, ""), step(8_192, 1_300, 300, ""), step(32_767, 2_000, 500, "")];
+
+/// What a disk that was given no figures of its own can do.
+pub(super) struct Performance {
+    pub(super) iops: u64,
+    pub(super) mbps: u64,
+    pub(super) tier: Option<&'static str>,
+}
+
+/// The figures of a kind of disk at a size in GiB.
+pub(super) fn of(sku: &str, gib: u64) -> Performance {
+    let steps: &[Step] = match sku {
+        "Premium_LRS" | "Premium_ZRS" => &PREMIUM,
+        "StandardSSD_LRS" | "StandardSSD_ZRS" => &STANDARD_SSD,
+        // These two have what was asked for; this is what they have when nothing was.
+        "PremiumV2_LRS" => return Performance { iops: 3_000, mbps: 125, tier: None },
+        "UltraSSD_LRS" => return Performance { iops: 500, mbps: 100, tier: None },
+        _ => &STANDARD,
+    };
+    let step = steps.iter().find(|step| gib <= step.gib).or(steps.last());
+    step.map_or(Performance { iops: 0, mbps: 0, tier: None }, |step| Performance {
+        iops: step.iops,
+        mbps: step.mbps,
+        tier: Some(step.tier).filter(|tier| !tier.is_empty()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::of;
+
+    #[test]
+    fn figures_follow_kind_and_size() {
+        for (sku, gib, iops, mbps, tier) in [
+            ("Premium_LRS", 4, 120, 25, Some("P1")),
+            ("Premium_ZRS", 200, 1_100, 125, Some("P15")),
+            ("Premium_LRS", 32_767, 20_000, 900, Some("P80")),
+            ("Standard_LRS", 200, 500, 60, None),
+            ("StandardSSD_LRS", 8_000, 2_000, 400, None),
+            ("PremiumV2_LRS", 8_000, 3_000, 125, None),
+        ] {
+            let found = of(sku, gib);
+            assert_eq!((found.iops, found.mbps, found.tier), (iops, mbps, tier), "{sku} {gib}");
+        }
+    }
+}

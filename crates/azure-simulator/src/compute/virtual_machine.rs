@@ -1,0 +1,442 @@
+//! Virtual machines (`spec/arm-wire.md`, 10.1).
+
+use azure_types::ResourceId;
+use serde_json::{Value, json};
+
+use super::{API_VERSIONS, data_disk, disk, image, instance_view, power};
+use crate::engine::document::{
+    Object, at, drop_nulls, fill, into_object, items, merge, reference, stored_reference, strip,
+    take_properties, text,
+};
+use crate::engine::error::Refusal;
+use crate::engine::kind::{Action, Concurrency, Expand, Kind, Listing, Proposal, Reference, Style};
+use crate::engine::operation::Completion;
+use crate::engine::store::Record;
+use crate::engine::world::World;
+use crate::options::Options;
+
+pub(crate) const RESOURCE_TYPE: &str = "Microsoft.Compute/virtualMachines";
+
+/// What the service says about a machine.
+const DERIVED: [&str; 5] = ["provisioningState", "timeCreated", "vmId", "instanceView", "resources"];
+
+pub(super) struct VirtualMachines;
+
+impl Kind for VirtualMachines {
+    fn resource_type(&self) -> &'static str {
+        RESOURCE_TYPE
+    }
+
+    fn noun(&self) -> &'static str {
+        "VM"
+    }
+
+    fn api_versions(&self) -> &'static [&'static str] {
+        &API_VERSIONS
+    }
+
+    fn style(&self) -> Style {
+        Style::Compute
+    }
+
+    fn concurrency(&self) -> Concurrency {
+        Concurrency::Conflict
+    }
+
+    fn page_size(&self, options: &Options, _listing: &Listing<'_>) -> usize {
+        options.page_size
+    }
+
+    fn write(&self, world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+        let id = proposal.id;
+        // Writing an existing machine updates the parts that were given.
+        let mut whole = proposal.old.map_or_else(|| json!({}), |old| old.body.clone());
+        merge(&mut whole, Value::Object(std::mem::take(&mut proposal.body)));
+        drop_nulls(&mut whole);
+        let mut body = into_object(whole);
+        if body.get("identity").and_then(|identity| text(identity, "type")) == Some("None") {
+            body.remove("identity");
+        }
+        let mut properties = take_properties(&mut body);
+        strip(&mut properties, &DERIVED);
+        let size =
+            text(&Value::Object(properties.clone()), "hardwareProfile/vmSize").unwrap_or_default().to_owned();
+        if size.is_empty() {
+            return Err(missing("hardwareProfile.vmSize"));
+        }
+        for member in ["availabilitySet", "virtualMachineScaleSet", "proximityPlacementGroup"] {
+            reference(&mut properties, member)?;
+            let before = proposal.old_member(&format!("properties/{member}/id")).and_then(Value::as_str);
+            let now = properties.get(member).and_then(|value| text(value, "id"));
+            if proposal.old.is_some() && !same_id(before, now) {
+                return Err(Refusal::new(
+                    409,
+                    "PropertyChangeNotAllowed",
+                    format!("Changing property '{member}.id' is not allowed."),
+                )
+                .at(&format!("{member}.id")));
+            }
+        }
+        let mut storage = properties.remove("storageProfile").map(into_object).unwrap_or_default();
+        let windows = system_disk(world, &proposal, &size, &mut storage)?;
+        let zone = body.get("zones").and_then(|zones| zones.as_array()?.first()?.as_str()).map(str::to_owned);
+        let machine = data_disk::Machine {
+            id,
+            noun: "virtual machine",
+            size: &size,
+            zone: zone.as_deref(),
+            name: id.name(),
+        };
+        data_disk::normalise(world, &machine, &mut storage)?;
+        properties.insert("storageProfile".into(), Value::Object(storage));
+        os_profile(&proposal, windows, &mut properties)?;
+        network_profile(world, &proposal, &mut properties)?;
+        body.insert("properties".into(), Value::Object(properties));
+        Ok(Value::Object(body))
+    }
+
+    fn references(&self, record: &Record) -> Vec<Reference> {
+        let of = |path: &str| stored_reference(&record.body, path);
+        let nics = items(&record.body, "properties/networkProfile/networkInterfaces")
+            .iter()
+            .filter_map(|nic| stored_reference(nic, "id"));
+        let sets = [of("properties/availabilitySet/id"), of("properties/virtualMachineScaleSet/id")];
+        let storage = at(&record.body, "properties/storageProfile");
+        nics.chain(sets.into_iter().flatten())
+            .map(|to| Reference::uses(&record.id, to))
+            .chain(storage.into_iter().flat_map(|storage| data_disk::references(&record.id, storage)))
+            .collect()
+    }
+
+    fn stored(&self, world: &mut World, id: &ResourceId, _old: Option<&Value>) {
+        create_system_disk(world, id);
+        data_disk::create_asked_for(world, id);
+    }
+
+    fn settled(&self, world: &mut World, id: &ResourceId, completion: &Completion, failed: bool) {
+        match completion {
+            Completion::Action(action, targets) if !failed => power::finish(world, id, action, targets),
+            Completion::Write if !failed => {
+                if let Some(record) = world.store.get_mut(id)
+                    && record.hidden.get("power").is_none()
+                {
+                    record.hidden.insert("power".into(), "running".into());
+                    // Recorded: the end of the creation is a change of its own.
+                    record.version += 1;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn owned(&self, _world: &World, record: &Record) -> Vec<ResourceId> {
+        let deleted = |entry: &Value, path: &str| text(entry, path) == Some("Delete");
+        let nics = items(&record.body, "properties/networkProfile/networkInterfaces")
+            .iter()
+            .filter(|nic| deleted(nic, "properties/deleteOption"))
+            .filter_map(|nic| stored_reference(nic, "id"));
+        let data = items(&record.body, "properties/storageProfile/dataDisks")
+            .iter()
+            .filter(|disk| deleted(disk, "deleteOption"))
+            .filter_map(|disk| stored_reference(disk, "managedDisk/id"));
+        let system = at(&record.body, "properties/storageProfile/osDisk")
+            .filter(|disk| deleted(disk, "deleteOption"))
+            .and_then(|disk| stored_reference(disk, "managedDisk/id"));
+        nics.chain(data).chain(system).collect()
+    }
+
+    fn accepted(&self, _world: &World, record: &Record, document: &mut Object) {
+        // While a machine is being made, its system disk has no id yet.
+        if record.hidden.get("power").is_some() {
+            return;
+        }
+        let managed = document
+            .get_mut("properties")
+            .and_then(|properties| properties.get_mut("storageProfile"))
+            .and_then(|storage| storage.get_mut("osDisk"))
+            .and_then(|disk| disk.get_mut("managedDisk"))
+            .and_then(Value::as_object_mut);
+        if let Some(managed) = managed {
+            managed.remove("id");
+        }
+    }
+
+    fn present(&self, world: &World, record: &Record, document: &mut Object, expand: Expand) {
+        let view = expand.instance_view.then(|| instance_view::of_machine(world, record));
+        let Some(properties) = document.get_mut("properties").and_then(Value::as_object_mut) else { return };
+        let subject = format!("{}#{}", record.id, record.incarnation);
+        properties.insert("vmId".into(), world.seed.guid("vm", &subject, 0).into());
+        properties.insert("timeCreated".into(), record.created.to_string().into());
+        if let Some(view) = view {
+            properties.insert("instanceView".into(), view);
+        }
+    }
+
+    fn listed(&self, world: &World, record: &Record, listing: &Listing<'_>) -> Option<Value> {
+        let Some(filter) = listing.query.get("$filter") else {
+            return Some(world.present(record, listing.expand));
+        };
+        // `'virtualMachineScaleSet/id' eq '{id}'`; who asks for views with it gets no models (10.1).
+        let wanted = filter.rsplit_once(" eq ")?.1.trim().trim_matches('\'');
+        let set = text(&record.body, "properties/virtualMachineScaleSet/id")?;
+        if !set.eq_ignore_ascii_case(wanted) {
+            return None;
+        }
+        if !listing.expand.instance_view {
+            return Some(world.present(record, listing.expand));
+        }
+        Some(json!({
+            "id": record.id,
+            "name": record.id.name(),
+            "properties": { "instanceView": instance_view::of_machine(world, record) },
+        }))
+    }
+
+    fn view(&self, world: &World, record: &Record, below: &[&str]) -> Option<Result<Value, Refusal>> {
+        match below {
+            [view] if view.eq_ignore_ascii_case("instanceView") => {
+                Some(Ok(instance_view::of_machine(world, record)))
+            }
+            _ => None,
+        }
+    }
+
+    fn act(
+        &self,
+        world: &mut World,
+        id: &ResourceId,
+        action: &str,
+        body: &Value,
+    ) -> Option<Result<Action, Refusal>> {
+        if action.eq_ignore_ascii_case("attachDetachDataDisks") {
+            return Some(attach_and_detach(world, id, body));
+        }
+        power::begin(world, id, action, body)
+    }
+}
+
+fn missing(parameter: &str) -> Refusal {
+    Refusal::invalid_parameter(parameter, format!("Required parameter '{parameter}' is missing (null)."))
+}
+
+fn same_id(one: Option<&str>, other: Option<&str>) -> bool {
+    one.map(str::to_ascii_lowercase) == other.map(str::to_ascii_lowercase)
+}
+
+/// Fills the system disk; says whether the system is Windows.
+fn system_disk(
+    world: &World,
+    proposal: &Proposal<'_>,
+    size: &str,
+    storage: &mut Object,
+) -> Result<bool, Refusal> {
+    let id = proposal.id;
+    let mut system = storage.remove("osDisk").map(into_object).unwrap_or_default();
+    let attached = system.get("createOption").is_some_and(|option| option == "Attach");
+    if storage.get("imageReference").is_none() && !attached {
+        return Err(missing("storageProfile.imageReference"));
+    }
+    storage.insert("osDisk".into(), Value::Object(system.clone()));
+    let image = image::of(&Value::Object(storage.clone()));
+    if let Some(reference) = storage.get_mut("imageReference").and_then(Value::as_object_mut) {
+        reference.insert("exactVersion".into(), image.exact.into());
+    }
+    let unique = world.seed.guid("os disk", id.as_str(), world.store.incarnation(id)).replace('-', "");
+    fill(&mut system, "osType", if image.windows { "Windows" } else { "Linux" });
+    fill(&mut system, "name", format!("{}_OsDisk_1_{unique}", id.name()));
+    fill(&mut system, "createOption", "FromImage");
+    fill(&mut system, "caching", "ReadWrite");
+    fill(&mut system, "deleteOption", "Detach");
+    fill(&mut system, "diskSizeGB", if image.windows { 127 } else { 30 });
+    let mut managed = system.remove("managedDisk").map(into_object).unwrap_or_default();
+    fill(&mut managed, "storageAccountType", super::scale_set::usual_disk(size));
+    system.insert("managedDisk".into(), Value::Object(managed));
+    let before = proposal.old_member("properties/storageProfile/osDisk/name");
+    if before.is_some_and(|before| Some(before) != system.get("name")) {
+        return Err(Refusal::new(
+            409,
+            "PropertyChangeNotAllowed",
+            "Changing property 'osDisk.name' is not allowed.",
+        )
+        .at("osDisk.name"));
+    }
+    storage.insert("osDisk".into(), Value::Object(system));
+    Ok(image.windows)
+}
+
+/// Makes the system disk of a new machine a resource.
+fn create_system_disk(world: &mut World, id: &ResourceId) {
+    let Some(record) = world.store.get(id) else { return };
+    let Some(system) = at(&record.body, "properties/storageProfile/osDisk") else { return };
+    if at(system, "managedDisk/id").is_some() {
+        return;
+    }
+    let group = ResourceId::group(id.subscription_id(), id.group_name().unwrap_or_default());
+    let disk_id = group.resource("Microsoft.Compute", "disks", text(system, "name").unwrap_or_default());
+    let body = data_disk::disk_body(
+        &world.location(id),
+        record.body.get("zones"),
+        text(system, "managedDisk/storageAccountType"),
+        json!({
+            "osType": system.get("osType"),
+            "creationData": { "createOption": "FromImage" },
+            "diskSizeGB": system.get("diskSizeGB"),
+        }),
+    );
+    disk::create(world, &disk_id, body);
+    let managed = world
+        .store
+        .get_mut(id)
+        .and_then(|record| record.body.get_mut("properties")?.get_mut("storageProfile")?.get_mut("osDisk"))
+        .and_then(|system| system.get_mut("managedDisk"));
+    if let Some(managed) = managed {
+        managed["id"] = disk_id.as_str().into();
+    }
+    world.changed(id);
+}
+
+fn os_profile(proposal: &Proposal<'_>, windows: bool, properties: &mut Object) -> Result<(), Refusal> {
+    let specialised = at(&Value::Object(properties.clone()), "storageProfile/osDisk/createOption")
+        .is_some_and(|option| option == "Attach");
+    if specialised && !properties.contains_key("osProfile") {
+        return Ok(());
+    }
+    let mut os = properties.remove("osProfile").map(into_object).unwrap_or_default();
+    // Azure takes secrets in and never gives them back.
+    strip(&mut os, &["adminPassword", "customData"]);
+    fill(&mut os, "computerName", proposal.id.name());
+    let before = proposal.old_member("properties/osProfile/computerName");
+    if before.is_some_and(|before| Some(before) != os.get("computerName")) {
+        return Err(Refusal::new(
+            409,
+            "PropertyChangeNotAllowed",
+            "Changing property 'osProfile.computerName' is not allowed.",
+        )
+        .at("osProfile.computerName"));
+    }
+    fill(&mut os, "secrets", json!([]));
+    fill(&mut os, "allowExtensionOperations", true);
+    fill(&mut os, "requireGuestProvisionSignal", true);
+    let member = if windows { "windowsConfiguration" } else { "linuxConfiguration" };
+    let mut configuration = os.remove(member).map(into_object).unwrap_or_default();
+    fill(&mut configuration, "provisionVMAgent", true);
+    let mut patches = configuration.remove("patchSettings").map(into_object).unwrap_or_default();
+    if windows {
+        fill(&mut configuration, "enableAutomaticUpdates", true);
+        fill(&mut configuration, "enableVMAgentPlatformUpdates", true);
+        fill(&mut patches, "patchMode", "AutomaticByOS");
+    } else {
+        fill(&mut configuration, "disablePasswordAuthentication", false);
+        fill(&mut configuration, "enableVMAgentPlatformUpdates", true);
+        fill(&mut patches, "patchMode", "ImageDefault");
+    }
+    fill(&mut patches, "assessmentMode", "ImageDefault");
+    configuration.insert("patchSettings".into(), Value::Object(patches));
+    os.insert(member.into(), Value::Object(configuration));
+    properties.insert("osProfile".into(), Value::Object(os));
+    Ok(())
+}
+
+/// A machine has at least one interface, each of which is its alone.
+fn network_profile(world: &World, proposal: &Proposal<'_>, properties: &mut Object) -> Result<(), Refusal> {
+    let id = proposal.id;
+    let mut profile = properties.remove("networkProfile").map(into_object).unwrap_or_default();
+    let nics = interfaces(&mut profile)?;
+    if nics.is_empty() {
+        return Err(missing("networkProfile"));
+    }
+    let mut seen = std::collections::BTreeSet::new();
+    for nic in &nics {
+        if !seen.insert(nic.to_lower()) {
+            return Err(Refusal::invalid_parameter(
+                "networkProfile",
+                format!("Network interface {nic} is listed more than once."),
+            ));
+        }
+        let user = world.store.referrers(nic).find(|user| user.from != *id);
+        if let Some(user) = user {
+            return Err(Refusal::network(
+                400,
+                "NicInUse",
+                format!("Network Interface {nic} is used by existing resource {}.", user.from),
+            ));
+        }
+    }
+    let list = profile
+        .get("networkInterfaces")
+        .map_or(&[] as &[Value], |list| list.as_array().map_or(&[] as &[Value], Vec::as_slice));
+    let primaries =
+        list.iter().filter(|nic| at(nic, "properties/primary") == Some(&Value::Bool(true))).count();
+    if primaries > 1 || (primaries == 0 && nics.len() > 1) {
+        return Err(Refusal::new(
+            400,
+            "VirtualMachineMustHaveOneNetworkInterfaceAsPrimary",
+            format!("Virtual machine {} must have one network interface set as the primary.", id.name()),
+        )
+        .at("networkProfile"));
+    }
+    properties.insert("networkProfile".into(), Value::Object(profile));
+    Ok(())
+}
+
+/// Cuts the entries of `networkInterfaces` down to what Azure keeps: the id and their few properties.
+fn interfaces(profile: &mut Object) -> Result<Vec<ResourceId>, Refusal> {
+    let mut ids = Vec::new();
+    for entry in profile.get_mut("networkInterfaces").and_then(Value::as_array_mut).into_iter().flatten() {
+        let kept = entry.get("properties").cloned();
+        let mut holder = Object::new();
+        holder.insert("networkInterfaces".into(), std::mem::take(entry));
+        let Some(id) = reference(&mut holder, "networkInterfaces")? else {
+            return Err(missing("networkProfile.networkInterfaces.id"));
+        };
+        *entry = json!({ "id": id });
+        if let Some(Value::Object(mut kept)) = kept {
+            kept.retain(|member, _| matches!(member.as_str(), "primary" | "deleteOption"));
+            if !kept.is_empty() {
+                entry["properties"] = Value::Object(kept);
+            }
+        }
+        ids.push(id);
+    }
+    Ok(ids)
+}
+
+/// `POST attachDetachDataDisks`: changes the list of data disks entry by entry.
+fn attach_and_detach(world: &mut World, id: &ResourceId, body: &Value) -> Result<Action, Refusal> {
+    let record = world.store.get(id).ok_or_else(|| world.not_found(id))?;
+    let mut list: Vec<Value> = items(&record.body, "properties/storageProfile/dataDisks").to_vec();
+    for gone in items(body, "dataDisksToDetach") {
+        let disk = text(gone, "diskId").unwrap_or_default();
+        let before = list.len();
+        list.retain(|entry| !same_id(text(entry, "managedDisk/id"), Some(disk)));
+        if list.len() == before {
+            return Err(Refusal::new(
+                400,
+                "InvalidParameter",
+                format!("Disk {disk} is not attached to virtual machine {}.", id.name()),
+            ));
+        }
+    }
+    for wanted in items(body, "dataDisksToAttach") {
+        let free = (0..64)
+            .find(|lun| !list.iter().any(|entry| entry.get("lun").and_then(Value::as_i64) == Some(*lun)));
+        let lun = wanted.get("lun").and_then(Value::as_i64).or(free);
+        let mut entry = into_object(wanted.clone());
+        let disk = entry.remove("diskId");
+        entry.insert("lun".into(), lun.into());
+        entry.insert("createOption".into(), "Attach".into());
+        entry.insert("managedDisk".into(), json!({ "id": disk }));
+        list.push(Value::Object(entry));
+    }
+    let patch = json!({ "storageProfile": { "dataDisks": list } });
+    let mut envelope = Object::new();
+    envelope.insert("properties".into(), patch);
+    let written = VirtualMachines.write(world, Proposal { id, old: Some(record), body: envelope })?;
+    if let Some(record) = world.store.get_mut(id) {
+        record.body = written;
+        record.version += 1;
+    }
+    world.changed(id);
+    let completion = Completion::Action("attachDetachDataDisks".into(), json!([id]));
+    Ok(Action { completion, answer: None })
+}
