@@ -230,7 +230,7 @@ impl<'a> Way<'a> {
                 path: probe.path.clone(),
             });
         }
-        let members = self.network.members(balancer, &rule.pools, rule.probe.as_ref(), self.probes);
+        let members = self.probed.members(self.network, balancer, rule, self.probes);
         if let Some(pool) = rule.pools.first() {
             self.hops.push(Hop::Pool { id: pool.clone(), members: members.clone() });
         }

@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use serde::{Deserialize, Serialize};
 
 use super::fate::{Fate, fate};
+use super::health::Probed;
 use super::network::Network;
 use super::verdict::Verdict;
 use super::what_if::{Change, Silenced, changed_network};
@@ -229,7 +230,12 @@ pub fn flows(documents: &dyn Documents, probes: &dyn ProbeAnswers, plan: &FlowPl
 impl Network {
     /// How flows spread.
     pub fn flows(&self, probes: &dyn ProbeAnswers, plan: &FlowPlan) -> FlowReport {
-        report(plan, &self.verdicts(probes, plan), None)
+        let probed = Probed::default();
+        let mut tally = Tally::default();
+        for packet in plan.packets() {
+            tally.begin(&self.trace_as_probed(probes, &probed, &packet));
+        }
+        tally.report(plan, false)
     }
 
     /// What becomes of flows when the network `after`, with its probes, takes the place of this one.
@@ -240,13 +246,15 @@ impl Network {
         probes_after: &dyn ProbeAnswers,
         plan: &FlowPlan,
     ) -> FlowReport {
-        let before = self.verdicts(probes, plan);
-        let then = after.verdicts(probes_after, plan);
-        report(plan, &before, Some((after, &then)))
-    }
-
-    fn verdicts(&self, probes: &dyn ProbeAnswers, plan: &FlowPlan) -> Vec<Verdict> {
-        plan.packets().iter().map(|packet| self.trace(probes, packet)).collect()
+        let (probed, probed_after) = (Probed::default(), Probed::default());
+        let mut tally = Tally::default();
+        for packet in plan.packets() {
+            let before = self.trace_as_probed(probes, &probed, &packet);
+            let then = after.trace_as_probed(probes_after, &probed_after, &packet);
+            tally.begin(&before);
+            tally.go_on(&before, &then, after);
+        }
+        tally.report(plan, true)
     }
 }
 
@@ -254,59 +262,72 @@ fn node(verdict: &Verdict) -> String {
     verdict.node().unwrap_or_default().to_owned()
 }
 
-fn report(plan: &FlowPlan, before: &[Verdict], after: Option<(&Network, &[Verdict])>) -> FlowReport {
-    let mut nodes: BTreeMap<String, NodeFlows> = BTreeMap::new();
-    for verdict in before.iter().filter(|verdict| verdict.arrives) {
-        nodes.entry(node(verdict)).or_default().before += 1;
-    }
-    let change = after.map(|(network, after)| {
-        let mut change = FlowChange::default();
-        let mut reasons = BTreeMap::new();
-        for (before, after) in before.iter().zip(after) {
-            if after.arrives {
-                nodes.entry(node(after)).or_default().new += 1;
-                change.accepted += 1;
-            }
-            let Some(fate) = fate(before, after, network) else { continue };
-            let was = node(before);
-            match &fate {
-                Fate::Keeps => {
-                    change.kept += 1;
-                    change.next_elsewhere += usize::from(after.arrives && node(after) != was);
-                    nodes.entry(was).or_default().kept += 1;
-                    continue;
-                }
-                Fate::Moves { to } => {
-                    change.moved += 1;
-                    nodes.entry(to.clone()).or_default().gained += 1;
-                }
-                Fate::Breaks { why } => {
-                    change.broken += 1;
-                    *reasons.entry(why.clone()).or_default() += 1;
-                }
-            }
-            if change.examples.len() < EXAMPLES {
-                change.examples.push(FlowFate { packet: before.packet.clone(), node: was, fate });
-            }
-        }
-        change.reasons = most_frequent(reasons);
-        change.refused = refusals(after);
-        change
-    });
-    let nodes: Vec<NodeFlows> =
-        nodes.into_iter().map(|(name, flows)| NodeFlows { node: name, ..flows }).collect();
-    let established = before.iter().filter(|verdict| verdict.arrives).count();
-    let refused = refusals(before);
-    let sentence = sentence(plan, before.len(), established, &refused, &nodes, change.as_ref());
-    FlowReport { flows: before.len(), established, refused, nodes, change, sentence }
+/// Flows, counted one after the other.
+#[derive(Default)]
+struct Tally {
+    flows: usize,
+    established: usize,
+    refused: BTreeMap<String, usize>,
+    nodes: BTreeMap<String, NodeFlows>,
+    change: FlowChange,
+    broken: BTreeMap<String, usize>,
+    refused_then: BTreeMap<String, usize>,
 }
 
-fn refusals(verdicts: &[Verdict]) -> Vec<Reason> {
-    let mut counts = BTreeMap::new();
-    for refusal in verdicts.iter().filter_map(|verdict| verdict.refusal.as_ref()) {
-        *counts.entry(refusal.to_string()).or_default() += 1;
+impl Tally {
+    /// A flow begins.
+    fn begin(&mut self, verdict: &Verdict) {
+        self.flows += 1;
+        match &verdict.refusal {
+            Some(refusal) => *self.refused.entry(refusal.to_string()).or_default() += 1,
+            None => {
+                self.established += 1;
+                self.nodes.entry(node(verdict)).or_default().before += 1;
+            }
+        }
     }
-    most_frequent(counts)
+
+    /// The change has come; `after` is the verdict on the same flow, were it to begin now.
+    fn go_on(&mut self, before: &Verdict, after: &Verdict, network: &Network) {
+        match &after.refusal {
+            Some(refusal) => *self.refused_then.entry(refusal.to_string()).or_default() += 1,
+            None => {
+                self.change.accepted += 1;
+                self.nodes.entry(node(after)).or_default().new += 1;
+            }
+        }
+        let Some(fate) = fate(before, after, network) else { return };
+        let was = node(before);
+        match &fate {
+            Fate::Keeps => {
+                self.change.kept += 1;
+                self.change.next_elsewhere += usize::from(after.arrives && node(after) != was);
+                self.nodes.entry(was).or_default().kept += 1;
+                return;
+            }
+            Fate::Moves { to } => {
+                self.change.moved += 1;
+                self.nodes.entry(to.clone()).or_default().gained += 1;
+            }
+            Fate::Breaks { why } => {
+                self.change.broken += 1;
+                *self.broken.entry(why.clone()).or_default() += 1;
+            }
+        }
+        if self.change.examples.len() < EXAMPLES {
+            self.change.examples.push(FlowFate { packet: before.packet.clone(), node: was, fate });
+        }
+    }
+
+    fn report(self, plan: &FlowPlan, changed: bool) -> FlowReport {
+        let (reasons, refused_then) = (most_frequent(self.broken), most_frequent(self.refused_then));
+        let change = changed.then(|| FlowChange { reasons, refused: refused_then, ..self.change });
+        let nodes: Vec<NodeFlows> =
+            self.nodes.into_iter().map(|(name, flows)| NodeFlows { node: name, ..flows }).collect();
+        let (flows, established, refused) = (self.flows, self.established, most_frequent(self.refused));
+        let sentence = sentence(plan, flows, established, &refused, &nodes, change.as_ref());
+        FlowReport { flows, established, refused, nodes, change, sentence }
+    }
 }
 
 fn most_frequent(counts: BTreeMap<String, usize>) -> Vec<Reason> {

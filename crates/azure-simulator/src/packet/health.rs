@@ -1,11 +1,15 @@
 //! Which members of a pool take new flows, and why.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::net::IpAddr;
+use std::ops::Deref;
+use std::sync::Arc;
 
 use azure_types::ResourceId;
 use serde::Serialize;
 
-use super::balancer::{AdminState, LoadBalancer, Member, Pool, Probe};
+use super::balancer::{AdminState, LoadBalancer, Member, Pool, Probe, Rule};
 use super::machine::Power;
 use super::network::Network;
 use super::security_group::{Decision, Flow, PROBE_SOURCE, PROBE_SOURCE_V6};
@@ -77,6 +81,47 @@ pub struct MemberState {
     pub health: Health,
     #[serde(skip)]
     pub(crate) interface: Option<usize>,
+}
+
+/// The members of a rule's pools, shared by all who look at them: there may be thousands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Members(Arc<[MemberState]>);
+
+impl Deref for Members {
+    type Target = [MemberState];
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+impl Serialize for Members {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+/// What rules' probes found, kept while many packets are followed at one moment.
+#[derive(Debug, Default)]
+pub(super) struct Probed(RefCell<HashMap<ResourceId, Members>>);
+
+impl Probed {
+    /// The members behind a rule.
+    pub(super) fn members(
+        &self,
+        network: &Network,
+        balancer: &LoadBalancer,
+        rule: &Rule,
+        answers: &dyn ProbeAnswers,
+    ) -> Members {
+        let known = self.0.borrow().get(&rule.id).cloned();
+        known.unwrap_or_else(|| {
+            let members = network.members(balancer, &rule.pools, rule.probe.as_ref(), answers);
+            let members = Members(members.into());
+            self.0.borrow_mut().insert(rule.id.clone(), members.clone());
+            members
+        })
+    }
 }
 
 impl Network {

@@ -6,6 +6,7 @@ use azure_types::ResourceId;
 
 use super::balancer::{Frontend, LoadBalancer};
 use super::delivery::Delivery;
+use super::health::Probed;
 use super::machine::{Interface, Power};
 use super::network::Network;
 use super::route::NextHop;
@@ -17,6 +18,16 @@ use super::{Packet, ProbeAnswers, Source};
 impl Network {
     /// Follows a packet.
     pub fn trace(&self, probes: &dyn ProbeAnswers, packet: &Packet) -> Verdict {
+        self.trace_as_probed(probes, &Probed::default(), packet)
+    }
+
+    /// Follows a packet; the machines behind a rule are asked once for all packets.
+    pub(super) fn trace_as_probed(
+        &self,
+        probes: &dyn ProbeAnswers,
+        probed: &Probed,
+        packet: &Packet,
+    ) -> Verdict {
         let guest = match &packet.from {
             Source::VirtualNetwork { network, address } => {
                 self.network_called(network).and_then(|id| self.guest(id, *address))
@@ -26,6 +37,7 @@ impl Network {
         let mut way = Way {
             network: self,
             probes,
+            probed,
             packet,
             to: packet.to,
             hops: Vec::new(),
@@ -75,6 +87,7 @@ const MOST_PASSED: u8 = 8;
 pub(super) struct Way<'a> {
     pub(super) network: &'a Network,
     pub(super) probes: &'a dyn ProbeAnswers,
+    pub(super) probed: &'a Probed,
     pub(super) packet: &'a Packet,
     /// The destination: a private link service replaces the packet's own.
     pub(super) to: IpAddr,

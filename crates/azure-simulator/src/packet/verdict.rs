@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use azure_types::ResourceId;
 use serde::Serialize;
 
-use super::health::MemberState;
+use super::health::{MemberState, Members};
 use super::outbound::{NoOutbound, OutboundMeans};
 use super::route::Route;
 use super::security_group::Decision;
@@ -138,7 +138,7 @@ pub enum Hop {
         /// Its id.
         id: ResourceId,
         /// All members as this rule sees them.
-        members: Vec<MemberState>,
+        members: Members,
     },
     /// The member chosen for this flow.
     Chosen {
@@ -251,7 +251,7 @@ pub enum Refusal {
         /// The rule.
         rule: ResourceId,
         /// The members, each with its reason.
-        members: Vec<MemberState>,
+        members: Members,
     },
     /// A security group denies it.
     #[error(
