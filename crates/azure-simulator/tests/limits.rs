@@ -189,3 +189,76 @@ async fn limits_are_read_and_changed_while_it_runs() {
     assert_eq!(unknown.check(), Err("network.unheardOf".to_owned()));
     assert_eq!(options(&[("network.routesPerTable", 5)]).check(), Ok(()));
 }
+
+#[tokio::test(start_paused = true)]
+async fn limits_of_types_are_overridden_like_all_others() {
+    let client = Client::with_group(options(&[
+        ("compute.instancesPerScaleSet", 3),
+        ("compute.virtualMachinesPerAvailabilitySet", 1),
+        ("network.routesPerTable", 1),
+        ("network.prefixesPerSecurityGroup", 2),
+        ("network.addressesPerVirtualNetwork", 5),
+    ]))
+    .await;
+    let subnet = client.network("10.1.0.0/16").await;
+    let set = compute_id("virtualMachineScaleSets/s");
+    client.put(&set, scale_set(4, &subnet, &[])).await.refused(400, "InvalidParameter");
+    client.create(&set, scale_set(3, &subnet, &[])).await;
+
+    let nic = |name: &str| network_id(&format!("networkInterfaces/{name}"));
+    let interface = json!({ "location": "eastus", "properties": { "ipConfigurations": [
+        { "name": "c", "properties": { "subnet": { "id": subnet } } },
+    ]}});
+    for name in ["a", "b"] {
+        client.put(&nic(name), interface.clone()).await.expect(201);
+    }
+    client.put(&nic("c"), interface).await.refused(400, "VirtualNetworkPrivateIPAddressCountLimitReached");
+
+    let route = |n: u64| {
+        json!({ "name": format!("r{n}"), "properties": {
+            "addressPrefix": format!("10.{n}.0.0/16"), "nextHopType": "None",
+        }})
+    };
+    let table = |routes: &[Value]| json!({ "location": "eastus", "properties": { "routes": routes } });
+    let id = network_id("routeTables/t");
+    client.put(&id, table(&[route(1)])).await.expect(201);
+    client.put(&id, table(&[route(1), route(2)])).await.refused(400, "RouteTableRouteCountLimitReached");
+
+    let group = |sources: &[&str]| {
+        json!({ "location": "eastus", "properties": { "securityRules": [
+            { "name": "r", "properties": {
+                "priority": 100, "direction": "Inbound", "access": "Allow", "protocol": "Tcp", "sourcePortRange": "*",
+                "destinationPortRange": "80", "sourceAddressPrefixes": sources, "destinationAddressPrefix": "*",
+            }},
+        ]}})
+    };
+    let id = network_id("networkSecurityGroups/g");
+    client.put(&id, group(&["10.1.0.0/16", "10.2.0.0/16"])).await.expect(201);
+    let refused = client.put(&id, group(&["10.1.0.0/16", "10.2.0.0/16", "10.3.0.0/16"])).await;
+    refused.refused(400, "NetworkSecurityGroupAddressPrefixCountLimitReached");
+
+    let available = compute_id("availabilitySets/s");
+    let body = json!({ "location": "eastus", "sku": { "name": "Aligned" }, "properties": {
+        "platformFaultDomainCount": 2, "platformUpdateDomainCount": 5,
+    }});
+    assert!(client.put(&available, body).await.status < 300);
+    let machine = |nic: &str| {
+        json!({ "location": "eastus", "properties": {
+            "hardwareProfile": { "vmSize": "Standard_D2s_v3" },
+            "availabilitySet": { "id": available },
+            "storageProfile": {
+                "imageReference": { "publisher": "p", "offer": "o", "sku": "s", "version": "latest" },
+                "osDisk": { "createOption": "FromImage" },
+            },
+            "osProfile": { "computerName": "m", "adminUsername": "u", "adminPassword": "Secret-Word-1" },
+            "networkProfile": { "networkInterfaces": [{ "id": network_id(&format!("networkInterfaces/{nic}")) }] },
+        }})
+    };
+    let first = compute_id("virtualMachines/first");
+    let reply = client.put(&first, machine("a")).await;
+    assert!(reply.status < 300, "{}", reply.body);
+    client.wait(&reply).await;
+    // The same machine again is no further one.
+    assert!(client.put(&first, machine("a")).await.status < 300);
+    client.put(&compute_id("virtualMachines/second"), machine("b")).await.refused(409, "OperationNotAllowed");
+}

@@ -26,7 +26,15 @@ pub(super) static LIMITS: &[Limit] = &[
     Limit::of("compute.instancesPerScaleSetOfCustomImage", 600),
     Limit::of("compute.instancesPerPlacementGroup", 100),
     per_region!("availabilitySetsPerRegion", 2_500, "availabilitySets", "Availability Sets"),
-    Limit::of("compute.virtualMachinesPerAvailabilitySet", 200),
+    Limit {
+        name: "compute.virtualMachinesPerAvailabilitySet",
+        value: 200,
+        counts: Counts::Users {
+            of: "Microsoft.Compute/availabilitySets",
+            called: "virtual machines",
+            words: too_many_users,
+        },
+    },
     // Cores of all sizes, and of one family. Offers begin lower and are raised on request; the figure is
     // our choice, high enough to be no hindrance.
     Limit::of("compute.coresPerRegion", 100_000),
@@ -41,6 +49,16 @@ pub(super) static LIMITS: &[Limit] = &[
 /// group").
 pub(super) static UNLIMITED: &[&str] =
     &["Microsoft.Compute/disks", "Microsoft.Compute/snapshots", "Microsoft.Compute/virtualMachines"];
+
+fn too_many_users(excess: &Excess<'_>) -> Refusal {
+    let Excess { id, called, most, .. } = excess;
+    let (noun, name) = (id.type_and_name_pairs().last().map_or("", |pair| pair.0), id.name());
+    Refusal::new(
+        409,
+        "OperationNotAllowed",
+        format!("The maximum number of {called} of '{name}' ({noun}) is {most}. It has been reached."),
+    )
+}
 
 /// Compute's words for every quota.
 fn quota(excess: &Excess<'_>) -> Refusal {

@@ -17,9 +17,6 @@ use crate::engine::operation::Completion;
 use crate::engine::store::{Record, State};
 use crate::engine::world::World;
 
-/// Most instances of one scale set.
-const LARGEST_CAPACITY: i64 = 1_000;
-
 pub(crate) struct ScaleSets;
 
 impl Kind for ScaleSets {
@@ -50,7 +47,7 @@ impl Kind for ScaleSets {
         merge(&mut whole, Value::Object(std::mem::take(&mut proposal.body)));
         drop_nulls(&mut whole);
         let mut body = into_object(whole);
-        let capacity = sku(id, &mut body)?;
+        let capacity = sku(world, id, &mut body)?;
         let mut properties = take_properties(&mut body);
         strip(&mut properties, &["provisioningState", "timeCreated", "uniqueId"]);
         let unique = proposal.old_member("properties/uniqueId").cloned();
@@ -212,7 +209,7 @@ pub(super) fn instances(world: &World, id: &ResourceId) -> Vec<ResourceId> {
 }
 
 /// Checks the sku; gives the capacity.
-fn sku(id: &ResourceId, body: &mut Object) -> Result<i64, Refusal> {
+fn sku(world: &World, id: &ResourceId, body: &mut Object) -> Result<i64, Refusal> {
     let mut sku = body.remove("sku").map(into_object).unwrap_or_default();
     if sku.get("name").and_then(Value::as_str).unwrap_or_default().is_empty() {
         return Err(Refusal::invalid_parameter(
@@ -223,10 +220,11 @@ fn sku(id: &ResourceId, body: &mut Object) -> Result<i64, Refusal> {
     fill(&mut sku, "tier", "Standard");
     fill(&mut sku, "capacity", 0);
     let capacity = integer(&sku, "capacity")?.unwrap_or_default();
-    if !(0..=LARGEST_CAPACITY).contains(&capacity) {
+    let most = i64::try_from(world.limit("compute.instancesPerScaleSet")).unwrap_or(i64::MAX);
+    if !(0..=most).contains(&capacity) {
         return Err(Refusal::invalid_parameter(
             "sku.capacity",
-            format!("The capacity {capacity} of {id} is outside the range 0 to {LARGEST_CAPACITY}."),
+            format!("The capacity {capacity} of {id} is outside the range 0 to {most}."),
         ));
     }
     sku.insert("capacity".into(), capacity.into());

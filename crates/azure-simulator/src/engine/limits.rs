@@ -31,6 +31,8 @@ pub(crate) enum Counts {
     Elsewhere,
     /// Resources of a type in one region of the subscription. What they are called in a refusal.
     PerRegion { of: &'static str, called: &'static str, words: Words },
+    /// Resources that use one resource of a type, such as the machines of a set.
+    Users { of: &'static str, called: &'static str, words: Words },
     /// Items of a list in the documents of a type, by path.
     Items { of: &'static str, at: &'static str, called: &'static str, words: Words },
 }
@@ -162,10 +164,30 @@ impl World {
                         }));
                     }
                 }
+                Counts::Users { of, called, words } => {
+                    for used in self.newly_used(candidate, of) {
+                        let wanted = self.store.referrers(&used).count() as u64 + 1;
+                        if wanted > most {
+                            let region = self.location_of(candidate);
+                            return Err(words(&Excess { id: &used, called, region: &region, most, wanted }));
+                        }
+                    }
+                }
                 _ => {}
             }
         }
         Ok(())
+    }
+
+    /// The resources of a type that a write would use and that it does not use yet.
+    fn newly_used(&self, candidate: &Record, of: &str) -> Vec<ResourceId> {
+        let mut used: Vec<ResourceId> =
+            candidate.kind.references(candidate).into_iter().map(|reference| reference.to).collect();
+        used.retain(|to| {
+            let is = self.store.get(to).is_some_and(|record| record.kind.resource_type() == of);
+            is && !self.store.referrers(to).any(|referrer| referrer.from.is_within(&candidate.id))
+        });
+        used
     }
 
     fn location_of(&self, candidate: &Record) -> String {

@@ -145,6 +145,7 @@ pub(crate) fn free_address(
     v6: bool,
     also_taken: &BTreeSet<IpAddr>,
 ) -> Result<IpAddr, Refusal> {
+    super::limits::check_addresses(world, subnet, also_taken.len() + 1)?;
     let prefixes = subnet_prefixes(world, subnet);
     let taken = world.store.addresses(subnet);
     for prefix in prefixes.iter().filter(|prefix| matches!(prefix, IpNet::V6(_)) == v6) {
@@ -247,6 +248,7 @@ pub(crate) fn check_room(world: &World, subnet: &ResourceId, v6: bool, count: us
         .fold(0, |sum, (first, last)| sum.saturating_add(last.saturating_add(1).saturating_sub(first)));
     let taken =
         world.store.addresses(subnet).map_or(0, |taken| taken.keys().filter(|a| a.is_ipv6() == v6).count());
+    super::limits::check_addresses(world, subnet, count)?;
     // An absent subnet is told by the check of references.
     if prefixes.is_empty() || size.saturating_sub(taken as u128) >= count as u128 {
         return Ok(());

@@ -1,9 +1,15 @@
 //! Network's limits and name rules, as published ("Networking limits - Azure Resource Manager", "Naming
 //! rules and restrictions for Azure resources").
 
+use std::collections::BTreeMap;
+
+use azure_types::ResourceId;
+
+use crate::engine::document::{items, name};
 use crate::engine::error::Refusal;
 use crate::engine::limits::{Counts, Excess, Limit};
 use crate::engine::names::{NameRule, ordinary};
+use crate::engine::world::World;
 
 macro_rules! per_region {
     ($name:literal, $value:literal, $of:literal, $called:literal) => {
@@ -95,6 +101,26 @@ pub(super) static UNLIMITED: &[&str] = &[
     "Microsoft.Network/privateLinkServices",
     "Microsoft.Network/publicIPAddresses",
 ];
+
+/// Whether a virtual network may hold so many addresses more, in whichever of its subnets.
+pub(super) fn check_addresses(world: &World, subnet: &ResourceId, more: usize) -> Result<(), Refusal> {
+    let most = world.limit("network.addressesPerVirtualNetwork");
+    let Some(network) = subnet.parent().and_then(|network| world.store.get(&network)) else { return Ok(()) };
+    let subnets = items(&network.body, "properties/subnets").iter();
+    let held: usize = subnets
+        .filter_map(|subnet| world.store.addresses(&network.id.child("subnets", name(subnet))))
+        .map(BTreeMap::len)
+        .sum();
+    if (held + more) as u64 <= most {
+        return Ok(());
+    }
+    let message = format!(
+        "Cannot allocate {more} further private IP addresses in virtual network {}: it holds {held} and cannot hold more \
+         than {most}.",
+        network.id
+    );
+    Err(Refusal::network(400, "VirtualNetworkPrivateIPAddressCountLimitReached", message))
+}
 
 fn too_many(excess: &Excess<'_>) -> Refusal {
     let Excess { called, most, .. } = excess;

@@ -14,9 +14,6 @@ use crate::engine::kind::{Concurrency, Expand, Kind, Nested, Proposal, Style};
 use crate::engine::store::Record;
 use crate::engine::world::World;
 
-/// Routes that one table may hold (Azure's default limit).
-const MOST_ROUTES: usize = 400;
-
 pub(super) struct RouteTables;
 
 impl Kind for RouteTables {
@@ -73,11 +70,12 @@ impl Kind for RouteTables {
             }
             routes.push(route);
         }
-        if routes.len() > MOST_ROUTES {
+        let most = world.limit("network.routesPerTable");
+        if routes.len() as u64 > most {
             return Err(Refusal::network(
                 400,
                 "RouteTableRouteCountLimitReached",
-                format!("Cannot create more than {MOST_ROUTES} routes in route table {id}."),
+                format!("Cannot create more than {most} routes in route table {id}."),
             ));
         }
         properties.insert("routes".into(), routes.into());

@@ -1,5 +1,6 @@
 //! Network security groups (`spec/arm-wire.md`, 9.4).
 
+use azure_types::ResourceId;
 use serde_json::{Value, json};
 
 use super::{API_VERSIONS, resource_guid, security_rule, take_children};
@@ -79,6 +80,7 @@ impl Kind for SecurityGroups {
                 format!("Cannot create more than {most} security rules in network security group {id}."),
             ));
         }
+        check_prefixes(world, id, &rules)?;
         security_rule::check_conflicts(&rules)?;
         properties.insert("securityRules".into(), rules.into());
         properties.insert("defaultSecurityRules".into(), security_rule::defaults().into());
@@ -128,4 +130,28 @@ impl Kind for SecurityGroups {
             }
         }
     }
+}
+
+/// Sources and destinations of all rules together are bounded, each for itself (`load-balancer.md`, 7:
+/// single and plural members both count).
+fn check_prefixes(world: &World, id: &ResourceId, rules: &[Value]) -> Result<(), Refusal> {
+    let most = world.limit("network.prefixesPerSecurityGroup");
+    for side in ["source", "destination"] {
+        let count = |rule: &Value| {
+            let one = rule["properties"].get(format!("{side}AddressPrefix")).is_some();
+            items(rule, &format!("properties/{side}AddressPrefixes")).len() as u64 + u64::from(one)
+        };
+        let wanted: u64 = rules.iter().map(count).sum();
+        if wanted > most {
+            return Err(Refusal::network(
+                400,
+                "NetworkSecurityGroupAddressPrefixCountLimitReached",
+                format!(
+                    "Network security group {id} has {wanted} {side} addresses and ranges in its rules; it cannot have \
+                     more than {most}."
+                ),
+            ));
+        }
+    }
+    Ok(())
 }
