@@ -24,6 +24,7 @@ use crate::engine::snapshot::BadSnapshot;
 use crate::engine::world::{Course, World};
 use crate::engine::write::Conditions;
 use crate::entra::{Application, ApplicationSource, Clock, TokenVerifier};
+use crate::imds::MetadataAddresses;
 use crate::options::{Budgets, Options};
 
 /// One simulated Azure. Clones are cheap and stand for the same Azure.
@@ -43,6 +44,8 @@ pub(crate) struct Inner {
     external_url: RwLock<Option<String>>,
     /// Whether a task watches the actors.
     watched: AtomicBool,
+    /// Which machine the metadata service takes a caller for.
+    pub(crate) metadata: RwLock<MetadataAddresses>,
     /// Since when tokens do not count, in seconds, by client or object id; all by the empty name.
     pub(crate) revoked: RwLock<BTreeMap<String, i64>>,
 }
@@ -99,6 +102,7 @@ impl Azure {
         let inner = Inner {
             world: Mutex::new(world),
             external_url: RwLock::new(options.external_url.clone()),
+            metadata: RwLock::new(options.metadata_addresses.clone()),
             options,
             revision: watch::Sender::new(0),
             verifier: RwLock::new(None),

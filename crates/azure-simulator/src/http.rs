@@ -36,6 +36,7 @@ pub(crate) fn router(azure: Azure) -> Router {
         .route("/metadata/endpoints", get(crate::cloud::endpoints))
         .merge(crate::control::router())
         .merge(crate::caller::router())
+        .merge(crate::imds::control_router())
         .fallback(answer)
         .with_state(azure)
 }

@@ -24,6 +24,8 @@ pub struct Options {
     pub tenant: String,
     /// The tenants of subscriptions that belong to another one than `tenant`, by subscription.
     pub subscription_tenants: std::collections::BTreeMap<String, String>,
+    /// Which machine the metadata service takes a caller for.
+    pub metadata_addresses: crate::imds::MetadataAddresses,
     /// The normalised name of the region that answers subscription-level requests, such as `eastus`.
     /// Resources may be created in any region.
     pub region: String,
@@ -96,6 +98,7 @@ impl Default for Options {
             more_subscriptions: Vec::new(),
             tenant: "11111111-1111-1111-1111-111111111111".into(),
             subscription_tenants: std::collections::BTreeMap::new(),
+            metadata_addresses: crate::imds::MetadataAddresses::default(),
             region: "eastus".into(),
             region_display_name: "East US".into(),
             zones: vec!["1".into(), "2".into(), "3".into()],

@@ -21,6 +21,7 @@ use super::operation::{Completion, Manner, Operation, Status};
 use super::store::{Record, State};
 use super::world::World;
 use crate::actors::{Actors, SavedActors};
+use crate::imds::scheduled_events::ScheduledEvents;
 use crate::options::Budgets;
 
 /// The form of a saved state; raised when an older program could not read it.
@@ -58,6 +59,8 @@ struct Snapshot {
     consistency: Consistency,
     resources: Vec<SavedRecord>,
     incarnations: BTreeMap<String, u64>,
+    #[serde(default)]
+    scheduled_events: ScheduledEvents,
     operations: Vec<SavedOperation>,
     /// Keys of those that are over, the oldest first.
     ended: Vec<String>,
@@ -158,6 +161,7 @@ impl World {
             consistency: self.consistency,
             resources: resources.collect(),
             incarnations,
+            scheduled_events: self.events.clone(),
             operations: operations.collect(),
             ended,
             operations_started: self.operations.count(),
@@ -234,6 +238,7 @@ impl World {
         let mut limits = saved.limits;
         limits.retain(|name, _| self.limits.all().contains_key(name));
         let _ = self.limits.set(limits);
+        self.events = saved.scheduled_events;
         self.store.restore(records, saved.incarnations);
         self.operations.restore(operations, saved.ended, saved.operations_started);
         self.faults.restore(saved.faults);

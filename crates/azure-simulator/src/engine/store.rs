@@ -199,6 +199,11 @@ impl Store {
         self.incarnations = incarnations.into_iter().collect();
     }
 
+    /// Who holds an address, in whatever subnet.
+    pub(crate) fn holders_of(&self, address: IpAddr) -> impl Iterator<Item = &ResourceId> {
+        self.addresses.values().filter_map(move |held| held.get(&address))
+    }
+
     /// How many records of a type there are anywhere.
     pub(crate) fn count(&self, resource_type: &'static str) -> usize {
         self.by_type.get(resource_type).map_or(0, BTreeSet::len)

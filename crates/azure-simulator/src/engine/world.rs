@@ -20,6 +20,7 @@ use super::operation::{Completion, Manner, Operation, Operations, Status};
 use super::seed::Seed;
 use super::store::{Record, State, Store};
 use crate::actors::Actors;
+use crate::imds::scheduled_events::ScheduledEvents;
 use crate::options::{Budgets, Options};
 
 /// How one request's work is to run: chosen by faults, and by builders that want no delay.
@@ -53,6 +54,8 @@ pub(crate) struct World {
     pub(crate) limits: Limits,
     /// How far reads lag, changeable while it runs.
     pub(crate) consistency: Consistency,
+    /// What machines are told that will happen to them.
+    pub(crate) events: ScheduledEvents,
     pub(crate) requests: u64,
     /// Raised by everything that changes what a reader would see.
     pub(crate) revision: u64,
@@ -89,6 +92,7 @@ impl World {
             start: options.start,
             options,
             buckets: Buckets::default(),
+            events: ScheduledEvents::default(),
             requests: 0,
             revision: 0,
             origin: None,
@@ -119,6 +123,13 @@ impl World {
         let passed = self.origin.map(|origin| now.saturating_duration_since(origin)).unwrap_or_default();
         let passed = jiff::SignedDuration::try_from(passed).unwrap_or_default();
         self.start.checked_add(passed).unwrap_or(Timestamp::MAX)
+    }
+
+    /// When the simulated clock shows a time.
+    fn instant_of(&mut self, time: Timestamp) -> Option<Instant> {
+        let origin = *self.origin.get_or_insert_with(Instant::now);
+        let ahead = Duration::try_from(time.duration_since(self.start)).unwrap_or_default();
+        origin.checked_add(ahead)
     }
 
     /// Sets the simulated wall clock, which goes on from there.
@@ -366,18 +377,18 @@ impl World {
         loop {
             let operation = self.operations.next_due().filter(|due| *due <= now);
             let deed = self.actors.due(now).filter(|due| *due <= now);
-            let due = match (operation, deed) {
-                (None, None) => break,
-                (operation, deed) => operation.into_iter().chain(deed).min().unwrap_or(now),
-            };
+            let event = self.events.due().and_then(|due| self.instant_of(due)).filter(|due| *due <= now);
+            let Some(due) = operation.into_iter().chain(deed).chain(event).min() else { break };
             self.moment = Some(due);
             self.store.history.moment = self.moment;
             if operation == Some(due) {
                 if let Some(key) = self.operations.take_due(due) {
                     self.finish(&key);
                 }
-            } else {
+            } else if deed == Some(due) {
                 Actors::act(self, due);
+            } else {
+                self.attend_events();
             }
         }
         self.moment = None;

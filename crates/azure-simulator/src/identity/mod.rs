@@ -8,7 +8,6 @@ mod user_assigned;
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-#[allow(unused_imports, reason = "x")]
 pub(crate) use assignment::assigned;
 
 use crate::engine::answer::Answer;

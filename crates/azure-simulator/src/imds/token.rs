@@ -1,8 +1,5 @@
-//! Managed identity: tokens for whoever runs on a machine, without any secret of its own.
-//!
-//! Two forms of the same thing (`spec/arm-wire.md`, section 3.4): the instance metadata service that
-//! every virtual machine reaches at 169.254.169.254, and the one of App Service, whose URL clients
-//! take from `IDENTITY_ENDPOINT`.
+//! Managed identity: tokens for whoever runs on a machine, in the form of the metadata service and in that
+//! of App Service, whose URL clients take from `IDENTITY_ENDPOINT` (`spec/arm-wire.md`, 3.4).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -121,6 +118,16 @@ async fn imds_token(
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Response {
+    answer(&machine, None, parameters(query), &headers)
+}
+
+/// Answers a request for a token, in this tenant or the home tenant.
+pub(super) fn answer(
+    machine: &MachineIdentities,
+    tenant: Option<&str>,
+    query: HashMap<String, String>,
+    headers: &HeaderMap,
+) -> Response {
     let asked = || {
         let header = headers.get("metadata").and_then(|value| value.to_str().ok());
         if !header.is_some_and(|value| value.eq_ignore_ascii_case("true")) {
@@ -129,7 +136,7 @@ async fn imds_token(
         if headers.contains_key("x-forwarded-for") {
             return Err(Refusal::Forwarded);
         }
-        machine.token(parameters(query))
+        machine.token(tenant, query)
     };
     match asked() {
         Ok((identity, resource, issued)) => {
@@ -163,7 +170,7 @@ async fn app_service_token(
         if ClientSecret::new(header) != *expected {
             return Err(Refusal::WrongIdentityHeader);
         }
-        machine.token(parameters(query))
+        machine.token(None, parameters(query))
     };
     match asked() {
         Ok((identity, resource, issued)) => Json(json!({
@@ -185,6 +192,7 @@ fn parameters(query: Option<String>) -> HashMap<String, String> {
 impl MachineIdentities {
     fn token(
         &self,
+        tenant: Option<&str>,
         query: HashMap<String, String>,
     ) -> Result<(&ManagedIdentity, String, IssuedToken), Refusal> {
         let field = |name: &str| query.get(name).map(String::as_str).filter(|value| !value.is_empty());
@@ -195,9 +203,10 @@ impl MachineIdentities {
             field("object_id").or(field("principal_id")),
             field("msi_res_id").or(field("mi_res_id")),
         )?;
+        let tenant = tenant.unwrap_or(self.entra.home_tenant());
         let issued = self
             .entra
-            .issue(&identity.client_id, &identity.object_id, self.entra.home_tenant(), resource)
+            .issue(&identity.client_id, &identity.object_id, tenant, resource)
             .map_err(|_| Refusal::NoToken)?;
         Ok((identity, resource.to_owned(), issued))
     }

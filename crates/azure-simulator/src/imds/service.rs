@@ -1,0 +1,303 @@
+//! One listener for the metadata of all machines.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
+
+use axum::body::Body;
+use axum::extract::{ConnectInfo, Request, State};
+use axum::response::{IntoResponse as _, Response};
+use axum::{Json, Router};
+use azure_types::ResourceId;
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, Method, StatusCode};
+use http_body_util::{BodyExt as _, Limited};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::compute::Machine;
+use super::leaf::{Format, Found, look_up};
+use super::token::{self, MachineIdentities};
+use super::{caller, compute, load_balancer, network, versions};
+use crate::azure::Azure;
+use crate::entra::Entra;
+
+/// The metadata service of all machines of a simulated Azure: serve [`MetadataService::router`] with
+/// [`crate::serve::serve`] on a listener of its own.
+///
+/// A path says whose metadata it is about: `/instances/{machine}/metadata/...`, where the machine is its
+/// resource id, its name or its host name. Without it the source address decides (see
+/// [`Azure::set_metadata_addresses`]).
+#[derive(Debug, Clone)]
+pub struct MetadataService {
+    azure: Azure,
+    entra: Option<Entra>,
+}
+
+/// Largest body that is read, in bytes: approvals are small.
+const LARGEST_BODY: usize = 64 * 1024;
+
+impl MetadataService {
+    /// A service without tokens.
+    pub fn new(azure: Azure) -> Self {
+        Self { azure, entra: None }
+    }
+
+    /// Lets machines get tokens of the identities that are assigned to them or to their scale set.
+    #[must_use]
+    pub fn with_tokens(mut self, entra: Entra) -> Self {
+        self.entra = Some(entra);
+        self
+    }
+
+    /// The HTTP surface.
+    pub fn router(&self) -> Router {
+        Router::new().fallback(answer).with_state(self.clone())
+    }
+}
+
+enum Problem {
+    Forwarded,
+    NoHeader,
+    NoVersion(&'static [&'static str]),
+    BadVersion(&'static [&'static str]),
+    NotFound,
+    NoMachine,
+    NoBalancer,
+    NeedsText,
+    BadFormat,
+    Method,
+    BadBody,
+    UnknownEvent,
+}
+
+impl Problem {
+    fn answer(&self) -> Response {
+        let newest = |versions: &[&str]| -> Vec<String> {
+            versions.iter().rev().take(3).map(|version| (*version).to_owned()).collect()
+        };
+        let versions = |why: &str, versions: &[&str]| {
+            let text = format!("Bad request. {why} For more information refer to aka.ms/azureimds");
+            (StatusCode::BAD_REQUEST, json!({ "error": text, "newest-versions": newest(versions) }))
+        };
+        let bad = |text: &str| (StatusCode::BAD_REQUEST, json!({ "error": format!("Bad request. {text}") }));
+        let (status, body) = match self {
+            Self::Forwarded => bad("Requests that carry X-Forwarded-For are not accepted"),
+            Self::NoHeader => bad("Required metadata header not specified"),
+            Self::NoVersion(known) => versions("api-version was not specified in the request.", known),
+            Self::BadVersion(known) => versions("api-version is invalid.", known),
+            Self::NeedsText => bad("A single value is given as text: format=text must be specified"),
+            Self::BadFormat => bad("format must be json or text"),
+            Self::BadBody => bad("The body must be JSON with StartRequests"),
+            Self::UnknownEvent => bad("The event is not one of this machine"),
+            Self::NotFound => (StatusCode::NOT_FOUND, json!({ "error": "Not found" })),
+            Self::NoMachine => (StatusCode::NOT_FOUND, json!({ "error": "No machine is known for the caller" })),
+            Self::NoBalancer => (
+                StatusCode::NOT_FOUND,
+                json!({
+                    "error": "No load balancer metadata is found. Please check if your VM is using any non-basic SKU load \
+                              balancer and retry later."
+                }),
+            ),
+            Self::Method => (StatusCode::METHOD_NOT_ALLOWED, json!({ "error": "Method not allowed" })),
+        };
+        (status, Json(body)).into_response()
+    }
+}
+
+/// What a path is about: the machine that it names, and the segments behind `metadata`.
+fn split(path: &str) -> Option<(Option<String>, Vec<String>)> {
+    let (machine, rest) = match path.strip_prefix("/instances/") {
+        // The last one: a machine may be called anything.
+        Some(below) => {
+            let at = below.to_ascii_lowercase().rfind("/metadata/")?;
+            (Some(decoded(below.get(..at)?)?), below.get(at..)?)
+        }
+        None => (None, path),
+    };
+    let mut segments = rest.split('/').filter(|segment| !segment.is_empty());
+    let first = segments.next()?;
+    let segments = segments.map(decoded).collect::<Option<Vec<String>>>()?;
+    first.eq_ignore_ascii_case("metadata").then_some((machine, segments))
+}
+
+/// Decodes `%xx`.
+fn decoded(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        if byte != b'%' {
+            bytes.push(byte);
+            continue;
+        }
+        let mut digit = || char::from(rest.next()?).to_digit(16);
+        let value = digit()? * 16 + digit()?;
+        bytes.push(u8::try_from(value).ok()?);
+    }
+    String::from_utf8(bytes).ok()
+}
+
+async fn answer(State(service): State<MetadataService>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|peer| peer.0.ip().to_canonical());
+    let query: HashMap<String, String> =
+        url::form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes()).into_owned().collect();
+    let Some((named, path)) = split(parts.uri.path()) else { return Problem::NotFound.answer() };
+    let words: Vec<String> = path.iter().map(|word| word.to_ascii_lowercase()).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    if let ["identity", "oauth2", "token"] = *words {
+        return service.token(named.as_deref(), peer, query, &parts.headers);
+    }
+    let asked = Asked { service: &service, named, peer, query, method: parts.method };
+    match asked.answer(&words, &parts.headers, body).await {
+        Ok(response) => response,
+        Err(problem) => problem.answer(),
+    }
+}
+
+impl MetadataService {
+    fn machine(&self, named: Option<&str>, peer: Option<IpAddr>) -> Option<ResourceId> {
+        let table = self.azure.metadata_addresses();
+        self.azure.change(|world| match named {
+            Some(named) => caller::by_name(world, named),
+            None => caller::by_address(world, &table, peer),
+        })
+    }
+
+    fn token(
+        &self,
+        named: Option<&str>,
+        peer: Option<IpAddr>,
+        query: HashMap<String, String>,
+        headers: &HeaderMap,
+    ) -> Response {
+        let Some(entra) = self.entra.clone() else { return Problem::NotFound.answer() };
+        let machine = self.machine(named, peer);
+        let identities = machine.map(|machine| {
+            let found = self.azure.change(|world| crate::identity::assigned(world, &machine));
+            let tenant = self.azure.change(|world| world.tenant_of(machine.subscription_id()).to_owned());
+            (found, tenant)
+        });
+        let (identities, tenant) = identities.unwrap_or_default();
+        token::answer(&MachineIdentities { entra, identities }, Some(&tenant), query, headers)
+    }
+}
+
+/// One request.
+struct Asked<'a> {
+    service: &'a MetadataService,
+    named: Option<String>,
+    peer: Option<IpAddr>,
+    query: HashMap<String, String>,
+    method: Method,
+}
+
+impl Asked<'_> {
+    async fn answer(&self, words: &[&str], headers: &HeaderMap, body: Body) -> Result<Response, Problem> {
+        // A request that was passed on does not come from the machine.
+        if headers.contains_key("x-forwarded-for") {
+            return Err(Problem::Forwarded);
+        }
+        let header = headers.get("metadata").and_then(|value| value.to_str().ok());
+        if !header.is_some_and(|value| value.eq_ignore_ascii_case("true")) {
+            return Err(Problem::NoHeader);
+        }
+        let get = matches!(self.method, Method::GET | Method::HEAD);
+        match words {
+            ["versions"] if get => Ok(Json(json!({ "apiVersions": versions::INSTANCE.as_slice() })).into_response()),
+            ["instance", below @ ..] if get => self.instance(below),
+            ["loadbalancer", below @ ..] if get => self.load_balancer(below),
+            ["scheduledevents"] if get => {
+                let version = self.version(&versions::SCHEDULED_EVENTS, versions::SCHEDULED_EVENTS[0])?;
+                let machine = self.machine()?;
+                let azure = &self.service.azure;
+                let document = azure.change(|world| world.events_document(&machine, version));
+                Ok(Json(document).into_response())
+            }
+            ["scheduledevents"] if self.method == Method::POST => self.approve(body).await,
+            ["versions" | "scheduledevents"] | ["instance" | "loadbalancer", ..] => Err(Problem::Method),
+            _ => Err(Problem::NotFound),
+        }
+    }
+
+    /// The version that was asked for, if it is one of these and not older than the first.
+    fn version(&self, known: &'static [&'static str], first: &str) -> Result<&str, Problem> {
+        let given = self.query.get("api-version").map(String::as_str).filter(|version| !version.is_empty());
+        let given = given.ok_or(Problem::NoVersion(known))?;
+        match known.contains(&given) && given >= first {
+            true => Ok(given),
+            false => Err(Problem::BadVersion(known)),
+        }
+    }
+
+    fn machine(&self) -> Result<ResourceId, Problem> {
+        self.service.machine(self.named.as_deref(), self.peer).ok_or(Problem::NoMachine)
+    }
+
+    fn read(&self) -> Result<Machine, Problem> {
+        Machine::read(&self.service.azure, &self.machine()?).ok_or(Problem::NoMachine)
+    }
+
+    fn format(&self) -> Result<Format, Problem> {
+        match self.query.get("format").map(|format| format.to_ascii_lowercase()).as_deref() {
+            None | Some("" | "json") => Ok(Format::Json),
+            Some("text") => Ok(Format::Text),
+            Some(_) => Err(Problem::BadFormat),
+        }
+    }
+
+    fn shown(&self, document: &Value, path: &[&str]) -> Result<Response, Problem> {
+        match look_up(document, path, self.format()?) {
+            Found::Json(part) => Ok(Json(part).into_response()),
+            Found::Text(text) => Ok(([(CONTENT_TYPE, "text/plain; charset=utf-8")], text).into_response()),
+            Found::Nothing => Err(Problem::NotFound),
+            Found::NeedsText => Err(Problem::NeedsText),
+        }
+    }
+
+    fn instance(&self, path: &[&str]) -> Result<Response, Problem> {
+        let version = self.version(&versions::INSTANCE, versions::INSTANCE[0])?;
+        let machine = self.read()?;
+        let mut described = compute::document(&machine);
+        versions::shape_compute(&mut described, version);
+        // The other half is not made where only this one is asked for.
+        let network = match path.first() {
+            Some(&"compute") => Value::Null,
+            _ => network::document(&self.service.azure, &machine),
+        };
+        self.shown(&json!({ "compute": described, "network": network }), path)
+    }
+
+    fn load_balancer(&self, path: &[&str]) -> Result<Response, Problem> {
+        self.version(&versions::INSTANCE, versions::LOAD_BALANCER)?;
+        let machine = self.read()?;
+        let document = load_balancer::document(&self.service.azure, &machine).ok_or(Problem::NoBalancer)?;
+        match path {
+            [] => self.shown(&document, path),
+            path => self.shown(document.get("loadbalancer").unwrap_or(&Value::Null), path),
+        }
+    }
+
+    async fn approve(&self, body: Body) -> Result<Response, Problem> {
+        /// What a machine sends to let events begin.
+        #[derive(Deserialize)]
+        #[serde(rename_all = "PascalCase")]
+        struct Approval {
+            start_requests: Vec<StartRequest>,
+        }
+        #[derive(Deserialize)]
+        #[serde(rename_all = "PascalCase")]
+        struct StartRequest {
+            event_id: String,
+        }
+        self.version(&versions::SCHEDULED_EVENTS, versions::SCHEDULED_EVENTS[0])?;
+        let body = Limited::new(body, LARGEST_BODY).collect().await.map_err(|_| Problem::BadBody)?;
+        let approval: Approval =
+            serde_json::from_slice(&body.to_bytes()).map_err(|_| Problem::BadBody)?;
+        let machine = self.machine()?;
+        let ids: Vec<String> = approval.start_requests.into_iter().map(|request| request.event_id).collect();
+        match self.service.azure.change(|world| world.approve_events(&machine, &ids)) {
+            true => Ok(StatusCode::OK.into_response()),
+            false => Err(Problem::UnknownEvent),
+        }
+    }
+}
