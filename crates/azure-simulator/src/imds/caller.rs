@@ -69,7 +69,8 @@ pub(super) fn by_address(
     table: &MetadataAddresses,
     address: Option<IpAddr>,
 ) -> Option<ResourceId> {
-    let exists = |id: &ResourceId| world.store.get(id).filter(|record| is_machine(record)).map(|r| r.id.clone());
+    let exists =
+        |id: &ResourceId| world.store.get(id).filter(|record| is_machine(record)).map(|r| r.id.clone());
     if let Some(named) = address.and_then(|address| table.addresses.get(&address)) {
         return exists(named);
     }

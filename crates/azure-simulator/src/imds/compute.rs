@@ -181,7 +181,8 @@ fn disk(disk: &Value, system: Option<&str>) -> Value {
     match system {
         Some(system) => {
             shown["diffDiskSettings"] = json!({ "option": word(disk, "diffDiskSettings/option") });
-            shown["encryptionSettings"] = json!({ "enabled": word_or(disk, "encryptionSettings/enabled", "false") });
+            shown["encryptionSettings"] =
+                json!({ "enabled": word_or(disk, "encryptionSettings/enabled", "false") });
             shown["osType"] = system.into();
         }
         None => {

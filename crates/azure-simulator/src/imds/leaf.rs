@@ -32,9 +32,9 @@ pub(super) fn look_up(document: &Value, path: &[&str], format: Format) -> Found 
     match (found, format) {
         (None, _) => Found::Nothing,
         (Some(part @ (Value::Object(_) | Value::Array(_))), Format::Json) => Found::Json(part.clone()),
-        (Some(Value::Object(members)), Format::Text) => {
-            Found::Text(members.iter().map(|(name, member)| entry(name, member)).collect::<Vec<_>>().join("\n"))
-        }
+        (Some(Value::Object(members)), Format::Text) => Found::Text(
+            members.iter().map(|(name, member)| entry(name, member)).collect::<Vec<_>>().join("\n"),
+        ),
         (Some(Value::Array(items)), Format::Text) => {
             let entries = items.iter().enumerate().map(|(at, item)| entry(&at.to_string(), item));
             Found::Text(entries.collect::<Vec<_>>().join("\n"))

@@ -60,7 +60,9 @@ pub(super) fn document(documents: &impl Documents, machine: &Machine) -> Option<
             behind |= !pools.is_empty();
             let same_family = |frontend: &str| frontend.contains(':') == member.private.contains(':');
             for rule in items(&balancer, "properties/loadBalancingRules") {
-                let Some((_, frontend, is_public)) = address(rule).filter(|(_, a, _)| same_family(a)) else { continue };
+                let Some((_, frontend, is_public)) = address(rule).filter(|(_, a, _)| same_family(a)) else {
+                    continue;
+                };
                 if !rule_pools(rule).iter().any(|pool| pools.contains(pool)) {
                     continue;
                 }

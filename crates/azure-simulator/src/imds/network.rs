@@ -51,7 +51,8 @@ fn shown_interface(documents: &impl Documents, interface: &Value) -> Value {
         }
         v4.push(entry);
         for prefix in prefixes(documents, ip) {
-            let subnet = json!({ "address": prefix.network().to_string(), "prefix": prefix.prefix_len().to_string() });
+            let subnet =
+                json!({ "address": prefix.network().to_string(), "prefix": prefix.prefix_len().to_string() });
             if !subnets.contains(&subnet) {
                 subnets.push(subnet);
             }

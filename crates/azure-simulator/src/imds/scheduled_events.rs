@@ -216,7 +216,8 @@ impl World {
         }
         let body = self.store.get(machine).map(|record| &record.body);
         let named = |path| body.and_then(|body| stored_reference(body, path));
-        let group = named("properties/virtualMachineScaleSet/id").or_else(|| named("properties/availabilitySet/id"));
+        let group =
+            named("properties/virtualMachineScaleSet/id").or_else(|| named("properties/availabilitySet/id"));
         group.unwrap_or_else(|| machine.clone()).to_lower()
     }
 

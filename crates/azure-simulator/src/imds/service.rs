@@ -90,7 +90,9 @@ impl Problem {
             Self::BadBody => bad("The body must be JSON with StartRequests"),
             Self::UnknownEvent => bad("The event is not one of this machine"),
             Self::NotFound => (StatusCode::NOT_FOUND, json!({ "error": "Not found" })),
-            Self::NoMachine => (StatusCode::NOT_FOUND, json!({ "error": "No machine is known for the caller" })),
+            Self::NoMachine => {
+                (StatusCode::NOT_FOUND, json!({ "error": "No machine is known for the caller" }))
+            }
             Self::NoBalancer => (
                 StatusCode::NOT_FOUND,
                 json!({
@@ -203,7 +205,9 @@ impl Asked<'_> {
         }
         let get = matches!(self.method, Method::GET | Method::HEAD);
         match words {
-            ["versions"] if get => Ok(Json(json!({ "apiVersions": versions::INSTANCE.as_slice() })).into_response()),
+            ["versions"] if get => {
+                Ok(Json(json!({ "apiVersions": versions::INSTANCE.as_slice() })).into_response())
+            }
             ["instance", below @ ..] if get => self.instance(below),
             ["loadbalancer", below @ ..] if get => self.load_balancer(below),
             ["scheduledevents"] if get => {
@@ -291,8 +295,7 @@ impl Asked<'_> {
         }
         self.version(&versions::SCHEDULED_EVENTS, versions::SCHEDULED_EVENTS[0])?;
         let body = Limited::new(body, LARGEST_BODY).collect().await.map_err(|_| Problem::BadBody)?;
-        let approval: Approval =
-            serde_json::from_slice(&body.to_bytes()).map_err(|_| Problem::BadBody)?;
+        let approval: Approval = serde_json::from_slice(&body.to_bytes()).map_err(|_| Problem::BadBody)?;
         let machine = self.machine()?;
         let ids: Vec<String> = approval.start_requests.into_iter().map(|request| request.event_id).collect();
         match self.service.azure.change(|world| world.approve_events(&machine, &ids)) {
