@@ -230,6 +230,40 @@ async fn the_spot_market_takes_spot_machines_by_their_policy() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_spot_market_takes_single_machines_too() {
+    for policy in ["Deallocate", "Delete"] {
+        let client = Client::with_group(Options::default()).await;
+        let subnet = client.network("10.1.0.0/16").await;
+        let mut ids = Vec::new();
+        for (name, priority) in [("spot", "Spot"), ("regular", "Regular")] {
+            let (nic, id) = (
+                network_id(&format!("networkInterfaces/{name}")),
+                compute_id(&format!("virtualMachines/{name}")),
+            );
+            let configuration = json!({ "name": "c", "properties": { "subnet": { "id": subnet } } });
+            let body = json!({ "location": "eastus", "properties": { "ipConfigurations": [configuration] } });
+            client.put(&nic, body).await.expect(201);
+            let mut body = machine(&nic);
+            body["properties"]["priority"] = json!(priority);
+            body["properties"]["evictionPolicy"] =
+                if priority == "Spot" { json!(policy) } else { Value::Null };
+            client.create(&id, body).await;
+            ids.push(id);
+        }
+        client.azure.set_actor(Actor::new("market", ActorAction::Evict { share: 1.0 }).every(MINUTE));
+        sleep(5 * MINUTE).await;
+        let running = |reply: Reply| reply.body.to_string().contains("PowerState/running");
+        let read = async |id: &azure_types::ResourceId| {
+            client.send("GET", &format!("{id}/instanceView?api-version={COMPUTE_VERSION}"), None, &[]).await
+        };
+        assert!(running(read(&ids[1]).await), "{policy}");
+        assert!(!running(read(&ids[0]).await), "{policy}");
+        assert_eq!(client.get(&ids[0]).await.status, if policy == "Delete" { 404 } else { 200 });
+        assert_eq!(acts(&client, "market").len(), 1, "{policy}: who is off is let alone");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn actors_are_declared_listed_and_sent_away_over_http() {
     let client = Client::with_group(Options::default()).await;
     let id = network_id("networkSecurityGroups/nsg");

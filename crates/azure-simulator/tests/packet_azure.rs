@@ -214,3 +214,47 @@ async fn a_private_endpoint_from_another_network_and_its_approval() {
     let verdict = send(&client, Source::private_endpoint("pe"), address, 80);
     assert!(verdict.arrives, "{verdict}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_by_its_own_public_ip_and_the_groups_around_it() {
+    let client = Client::with_group(Options::default()).await;
+    cluster(&client).await;
+    let (nic, id) = (network_id("networkInterfaces/jump"), compute_id("virtualMachines/jump"));
+    let public = client.public_ip("j").await;
+    let (group, web) = (network_id("networkSecurityGroups/own"), network_id("applicationSecurityGroups/web"));
+    client.create(&web, json!({ "location": "eastus", "properties": {} })).await;
+    client
+        .create(
+            &group,
+            json!({ "location": "eastus", "properties": { "securityRules": [{ "name": "ssh", "properties": {
+                "priority": 100, "direction": "Inbound", "access": "Allow", "protocol": "Tcp",
+                "sourceAddressPrefix": "Internet", "sourcePortRange": "*",
+                "destinationApplicationSecurityGroups": [reference(&web)], "destinationPortRange": "22" } }] } }),
+        )
+        .await;
+    let subnet = network_id("virtualNetworks/net/subnets/nodes");
+    let body = |groups: Value| {
+        json!({ "location": "eastus", "properties": { "networkSecurityGroup": reference(&group),
+        "ipConfigurations": [{ "name": "c", "properties": { "subnet": reference(&subnet),
+            "publicIPAddress": reference(&public), "applicationSecurityGroups": groups } }] } })
+    };
+    client.put(&nic, body(json!([reference(&web)]))).await.expect(201);
+    let address = client.get(&public).await.body["properties"]["ipAddress"].as_str().unwrap().to_owned();
+    let verdict = send(&client, internet(), &address, 22);
+    assert!(matches!(verdict.refusal, Some(Refusal::NoMachine { .. })), "{verdict}");
+    client.create(&id, machine(&nic)).await;
+    let verdict = send(&client, internet(), &address, 22);
+    assert_eq!(verdict.node(), Some("jump"), "{verdict}");
+    let rules: Vec<&str> = verdict.decisions().map(|decision| decision.rule.as_str()).collect();
+    assert_eq!(rules, ["allow", "ssh"], "the subnet's group, then the interface's");
+    let own = Network::read(&client.azure).outbound_of("jump").unwrap();
+    assert_eq!(own.addresses, [address.parse::<IpAddr>().unwrap()]);
+
+    client.post(&id, "deallocate", Value::Null).await.expect(202);
+    let verdict = send(&client, internet(), &address, 22);
+    assert!(matches!(verdict.refusal, Some(Refusal::MachineOff { .. })), "{verdict}");
+    client.post(&id, "start", Value::Null).await.expect(202);
+    client.put(&nic, body(json!([]))).await.expect(200);
+    let verdict = send(&client, internet(), &address, 22);
+    assert!(matches!(verdict.refusal, Some(Refusal::Denied { .. })), "{verdict}");
+}

@@ -225,6 +225,17 @@ pub fn load_balancer(id: &ResourceId, public_ip: &ResourceId, ports: &[u16]) -> 
     }})
 }
 
+/// A machine with one network interface.
+pub fn machine(nic: &ResourceId) -> Value {
+    json!({ "location": "eastus", "properties": {
+        "hardwareProfile": { "vmSize": "Standard_D2s_v3" },
+        "storageProfile": { "imageReference": { "publisher": "Canonical", "offer": "ubuntu-24_04-lts",
+            "sku": "server", "version": "latest" } },
+        "osProfile": { "computerName": nic.name(), "adminUsername": "x", "adminPassword": "hidden-Word-1" },
+        "networkProfile": { "networkInterfaces": [{ "id": nic }] },
+    }})
+}
+
 /// A scale set of that many machines in a subnet, in the given pools.
 pub fn scale_set(capacity: u64, subnet: &ResourceId, pools: &[ResourceId]) -> Value {
     let pools: Vec<Value> = pools.iter().map(|pool| json!({ "id": pool })).collect();
