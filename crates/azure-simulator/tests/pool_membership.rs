@@ -45,7 +45,7 @@ async fn interfaces_join_pools_and_rules_and_let_go_of_them() {
     let (client, subnet) = world().await;
     let (pool, rule) = (lb().child("backendAddressPools", "p"), lb().child("inboundNatRules", "ssh"));
     let nic = network_id("networkInterfaces/one");
-    let body = interface(&subnet, &[pool.clone()], &[rule.clone()]);
+    let body = interface(&subnet, std::slice::from_ref(&pool), std::slice::from_ref(&rule));
     client.put(&nic, body.clone()).await.expect(201);
     let configuration = nic.child("ipConfigurations", "c");
     let shown = client.get(&pool).await.body;
