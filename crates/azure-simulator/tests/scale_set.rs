@@ -297,8 +297,8 @@ async fn scale_sets_are_checked() {
     client.put(&id, scale_set(4, &subnet, &[])).await.refused(400, "SubnetIsFull");
     let instance = id.child("virtualMachines", "7");
     client.put(&instance, json!({ "location": "eastus" })).await.refused(400, "InvalidParameter");
-    let flexible = json!({ "location": "eastus", "sku": { "name": "x" }, "properties": { "orchestrationMode": "Flexible" } });
-    client.put(&compute_id("virtualMachineScaleSets/flex"), flexible).await.refused(400, "InvalidParameter");
+    let strange = json!({ "location": "eastus", "sku": { "name": "x" }, "properties": { "orchestrationMode": "Loose" } });
+    client.put(&compute_id("virtualMachineScaleSets/flex"), strange).await.refused(400, "InvalidParameter");
     let provider =
         format!("/subscriptions/{}/providers/Microsoft.Compute?api-version=2021-04-01", common::SUBSCRIPTION);
     let types = client.send("GET", &provider, None, &[]).await.expect(200).body["resourceTypes"].clone();

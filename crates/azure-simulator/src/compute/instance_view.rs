@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::image;
 use super::scale_set_instance::{Instances, set_of};
+use super::{flexible, image};
 use crate::engine::document::{at, items};
 use crate::engine::kind::Kind as _;
 use crate::engine::store::{Record, State};
@@ -95,7 +95,8 @@ pub(super) fn of_machine(_world: &World, record: &Record) -> Value {
 /// The instance view of a scale set: how many machines are in which state.
 pub(super) fn of_set(world: &World, record: &Record) -> Value {
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
-    for instance in world.store.of_kind(Instances.resource_type(), &record.id) {
+    let instances = world.store.of_kind(Instances.resource_type(), &record.id);
+    for instance in instances.into_iter().chain(flexible::all_members(world, &record.id)) {
         *counts.entry(provisioning(instance.state).0.to_owned()).or_default() += 1;
         if let Some(power) = power(instance) {
             *counts.entry(format!("PowerState/{power}")).or_default() += 1;

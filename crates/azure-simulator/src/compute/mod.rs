@@ -5,7 +5,9 @@ mod budgets;
 mod data_disk;
 mod disk;
 mod disk_performance;
+mod flexible;
 mod image;
+mod instance_public_ip;
 mod instance_view;
 mod limits;
 mod network_interface;
@@ -13,14 +15,15 @@ mod network_profile;
 pub(crate) mod power;
 pub(crate) mod scale_set;
 mod scale_set_instance;
+mod snapshot;
 mod versions;
 mod virtual_machine;
 
 use crate::engine::kind::Provider;
 
 /// Versions that clients of today use, newest first; 2018-10-01 serves the NICs of instances.
-const API_VERSIONS: [&str; 6] =
-    ["2025-04-01", "2024-07-01", "2023-09-01", "2021-07-01", "2019-07-01", "2018-10-01"];
+const API_VERSIONS: [&str; 7] =
+    ["2025-04-01", "2024-07-01", "2023-09-01", "2021-07-01", "2019-07-01", "2018-10-01", "2017-12-01"];
 
 pub(crate) fn provider() -> Provider {
     Provider {
@@ -31,6 +34,7 @@ pub(crate) fn provider() -> Provider {
             &virtual_machine::VirtualMachines,
             &availability_set::AvailabilitySets,
             &disk::Disks,
+            &snapshot::Snapshots,
         ],
         calls: Vec::new(),
         extensions: Vec::new(),

@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 
+use super::instance_public_ip;
 use super::scale_set_instance::{address, ip_configuration_id};
 use crate::engine::document::{at, items, name};
 use crate::engine::error::Refusal;
@@ -58,6 +59,9 @@ fn ip_configuration(world: &World, record: &Record, nic: &Value, ip: &Value) -> 
     if let Some(address) = address(record, nic, ip) {
         properties["privateIPAddress"] = address.into();
     }
+    if let Some(public) = instance_public_ip::document(world, record, nic, ip) {
+        properties["publicIPAddress"] = json!({ "id": public["id"] });
+    }
     for member in ["subnet", "loadBalancerBackendAddressPools"] {
         if let Some(value) = given(member) {
             properties[member] = value;
@@ -99,8 +103,15 @@ pub(super) fn view(world: &World, record: &Record, below: &[&str]) -> Option<Res
     };
     match rest {
         [] => Some(Ok(ip_configuration(world, record, nic, ip))),
-        // Instances of this Azure have no public addresses of their own.
-        [word] if is(word, "publicIPAddresses") => list(Vec::new()),
+        [word] if is(word, "publicIPAddresses") => {
+            list(instance_public_ip::document(world, record, nic, ip).into_iter().collect())
+        }
+        [word, wanted] if is(word, "publicIPAddresses") => {
+            match instance_public_ip::document(world, record, nic, ip).filter(|one| is(name(one), wanted)) {
+                Some(found) => Some(Ok(found)),
+                None => missing(&format!("publicIPAddresses/{wanted}")),
+            }
+        }
         _ => None,
     }
 }

@@ -6,7 +6,9 @@ use azure_types::ResourceId;
 use serde_json::{Value, json};
 
 use super::scale_set_instance::{self, Instances};
-use super::{API_VERSIONS, instance_view, network_interface, network_profile, power};
+use super::{
+    API_VERSIONS, flexible, instance_public_ip, instance_view, network_interface, network_profile, power,
+};
 use crate::engine::document::{
     Object, at, drop_nulls, fill, integer, into_object, items, merge, stored_reference, strip,
     take_properties, text,
@@ -55,22 +57,42 @@ impl Kind for ScaleSets {
             .unwrap_or_else(|| world.seed.guid("scale set", id.as_str(), world.store.incarnation(id)).into());
         properties.insert("uniqueId".into(), unique);
         let mode = properties.get("orchestrationMode").and_then(Value::as_str).unwrap_or("Uniform");
-        if !mode.eq_ignore_ascii_case("Uniform") {
+        let Some(mode) = ["Uniform", "Flexible"].into_iter().find(|known| known.eq_ignore_ascii_case(mode))
+        else {
             return Err(Refusal::invalid_parameter(
                 "orchestrationMode",
                 format!(
-                    "This simulated Azure has scale sets with orchestrationMode Uniform only; {id} asks for {mode}."
+                    "The value '{mode}' of parameter 'orchestrationMode' is not allowed. Allowed values are 'Uniform,Flexible'."
                 ),
             ));
+        };
+        if proposal.old_member("properties/orchestrationMode").is_some_and(|before| before != mode) {
+            return Err(Refusal::new(
+                409,
+                "PropertyChangeNotAllowed",
+                "Changing property 'orchestrationMode' is not allowed.",
+            )
+            .at("orchestrationMode"));
         }
-        properties.insert("orchestrationMode".into(), "Uniform".into());
+        let flexible = mode == "Flexible";
+        properties.insert("orchestrationMode".into(), mode.into());
         let zoned = body.get("zones").is_some();
-        fill(&mut properties, "singlePlacementGroup", true);
-        fill(&mut properties, "overprovision", true);
-        fill(&mut properties, "doNotRunExtensionsOnOverprovisionedVMs", false);
-        fill(&mut properties, "platformFaultDomainCount", if zoned { 1 } else { 5 });
+        fill(&mut properties, "singlePlacementGroup", !flexible);
+        if !flexible {
+            fill(&mut properties, "overprovision", true);
+            fill(&mut properties, "doNotRunExtensionsOnOverprovisionedVMs", false);
+        }
+        fill(&mut properties, "platformFaultDomainCount", if zoned || flexible { 1 } else { 5 });
         upgrade_policy(id, &mut properties)?;
+        // A flexible set without a model is filled with machines that name it.
+        if flexible && !properties.contains_key("virtualMachineProfile") {
+            body.insert("properties".into(), Value::Object(properties));
+            return Ok(Value::Object(body));
+        }
         let mut profile = properties.remove("virtualMachineProfile").map(into_object).unwrap_or_default();
+        if flexible {
+            flexible::check_profile(id, &profile)?;
+        }
         virtual_machine_profile(id, &body, &mut profile, &proposal)?;
         properties.insert("virtualMachineProfile".into(), Value::Object(profile));
         body.insert("properties".into(), Value::Object(properties));
@@ -121,7 +143,15 @@ impl Kind for ScaleSets {
                 scale_set_instance::apply_model(world, &instance);
             }
         }
-        reconcile(world, id);
+        if world.store.get(id).is_some_and(flexible::is_flexible) {
+            flexible::reconcile(world, id);
+        } else {
+            reconcile(world, id);
+        }
+    }
+
+    fn owned(&self, world: &World, record: &Record) -> Vec<ResourceId> {
+        flexible::all_members(world, &record.id).map(|member| member.id.clone()).collect()
     }
 
     fn settled(&self, world: &mut World, id: &ResourceId, completion: &Completion, failed: bool) {
@@ -131,6 +161,7 @@ impl Kind for ScaleSets {
             _ => {}
         }
         // What the operation brought about in instances ends with it.
+        flexible::settle(world, id, failed);
         let pending: Vec<(ResourceId, State, bool)> = world
             .store
             .of_kind(Instances.resource_type(), id)
@@ -181,7 +212,14 @@ impl Kind for ScaleSets {
                     .collect();
                 Some(Ok(json!({ "value": all })))
             }
-            [view] if view.eq_ignore_ascii_case("publicIPAddresses") => Some(Ok(json!({ "value": [] }))),
+            [view] if view.eq_ignore_ascii_case("publicIPAddresses") => {
+                let instances = world.store.of_kind(Instances.resource_type(), &record.id);
+                let all: Vec<Value> = instances
+                    .into_iter()
+                    .flat_map(|instance| instance_public_ip::all(world, instance))
+                    .collect();
+                Some(Ok(json!({ "value": all })))
+            }
             _ => None,
         }
     }
@@ -199,6 +237,9 @@ impl Kind for ScaleSets {
 
 /// The ids of all instances of a set, deleted ones left out.
 pub(super) fn instances(world: &World, id: &ResourceId) -> Vec<ResourceId> {
+    if world.store.get(id).is_some_and(flexible::is_flexible) {
+        return flexible::members(world, id);
+    }
     world
         .store
         .of_kind(Instances.resource_type(), id)

@@ -6,7 +6,10 @@ use azure_types::ResourceId;
 use serde_json::{Value, json};
 
 use super::scale_set::ScaleSets;
-use super::{API_VERSIONS, instance_view, network_interface, network_profile, power, scale_set};
+use super::{
+    API_VERSIONS, flexible, instance_public_ip, instance_view, network_interface, network_profile, power,
+    scale_set,
+};
 use crate::engine::document::{
     Object, at, drop_nulls, fill, into_object, items, merge, name, stored_reference, strip, take_properties,
     text,
@@ -61,6 +64,19 @@ impl Kind for Instances {
 
     fn tracked(&self) -> bool {
         false
+    }
+
+    fn gather<'a>(&self, world: &'a World, scope: &ResourceId) -> Option<Vec<&'a Record>> {
+        let set = world.store.get(scope).filter(|set| flexible::is_flexible(set))?;
+        Some(flexible::all_members(world, &set.id).collect())
+    }
+
+    fn listed(&self, world: &World, record: &Record, listing: &Listing<'_>) -> Option<Value> {
+        let mut shown = world.present(record, listing.expand);
+        if record.kind.resource_type() != self.resource_type() {
+            shown["instanceId"] = record.id.name().into();
+        }
+        Some(shown)
     }
 
     fn page_size(&self, options: &Options, _listing: &Listing<'_>) -> usize {
@@ -154,6 +170,10 @@ impl Kind for Instances {
             }
         }
         all
+    }
+
+    fn public_address(&self, record: &Record) -> Option<std::net::IpAddr> {
+        instance_public_ip::address(record)
     }
 
     fn stored(&self, world: &mut World, id: &ResourceId, _old: Option<&Value>) {
@@ -335,7 +355,10 @@ pub(super) fn apply_model(world: &mut World, id: &ResourceId) {
     else {
         return;
     };
-    let Some(old) = world.store.get(id) else { return };
+    let Some(old) = world.store.get(id).filter(|old| old.kind.resource_type() == Instances.resource_type())
+    else {
+        return;
+    };
     let mut record = Record {
         id: old.id.clone(),
         kind: &Instances,
@@ -395,6 +418,7 @@ fn allocate(world: &mut World, id: &ResourceId) {
     if let Some(record) = world.store.get_mut(id) {
         record.hidden.insert("addresses".into(), Value::Object(kept));
     }
+    instance_public_ip::allocate(world, id);
     world.changed(id);
 }
 

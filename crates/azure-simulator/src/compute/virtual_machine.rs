@@ -3,7 +3,7 @@
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-use super::{API_VERSIONS, data_disk, disk, image, instance_view, power};
+use super::{API_VERSIONS, data_disk, disk, flexible, image, instance_view, power};
 use crate::engine::document::{
     Object, at, drop_nulls, fill, into_object, items, merge, reference, stored_reference, strip,
     take_properties, text,
@@ -11,7 +11,7 @@ use crate::engine::document::{
 use crate::engine::error::Refusal;
 use crate::engine::kind::{Action, Concurrency, Expand, Kind, Listing, Proposal, Reference, Style};
 use crate::engine::operation::Completion;
-use crate::engine::store::Record;
+use crate::engine::store::{Record, State};
 use crate::engine::world::World;
 use crate::options::Options;
 
@@ -108,7 +108,10 @@ impl Kind for VirtualMachines {
             .collect()
     }
 
-    fn stored(&self, world: &mut World, id: &ResourceId, _old: Option<&Value>) {
+    fn stored(&self, world: &mut World, id: &ResourceId, old: Option<&Value>) {
+        if old.is_none() {
+            flexible::joined(world, id);
+        }
         create_system_disk(world, id);
         data_disk::create_asked_for(world, id);
     }
@@ -116,16 +119,18 @@ impl Kind for VirtualMachines {
     fn settled(&self, world: &mut World, id: &ResourceId, completion: &Completion, failed: bool) {
         match completion {
             Completion::Action(action, targets) if !failed => power::finish(world, id, action, targets),
-            Completion::Write if !failed => {
-                if let Some(record) = world.store.get_mut(id)
-                    && record.hidden.get("power").is_none()
-                {
-                    record.hidden.insert("power".into(), "running".into());
-                    // Recorded: the end of the creation is a change of its own.
-                    record.version += 1;
-                }
-            }
+            Completion::Write => settle(world, id, failed),
             _ => {}
+        }
+    }
+
+    fn deleting(&self, world: &mut World, id: &ResourceId) {
+        let set = world
+            .store
+            .get(id)
+            .and_then(|record| stored_reference(&record.body, "properties/virtualMachineScaleSet/id"));
+        if let Some(set) = set {
+            super::scale_set::lower_capacity(world, &set, 1);
         }
     }
 
@@ -213,6 +218,18 @@ impl Kind for VirtualMachines {
         }
         power::begin(world, id, action, body)
     }
+}
+
+/// Ends the creation or change of a machine.
+pub(super) fn settle(world: &mut World, id: &ResourceId, failed: bool) {
+    let Some(record) = world.store.get_mut(id) else { return };
+    record.state = if failed { State::Failed } else { State::Succeeded };
+    if !failed && record.hidden.get("power").is_none() {
+        record.hidden.insert("power".into(), "running".into());
+        // Recorded: the end of the creation is a change of its own.
+        record.version += 1;
+    }
+    world.revision += 1;
 }
 
 fn missing(parameter: &str) -> Refusal {

@@ -225,6 +225,11 @@ pub(crate) trait Kind: Send + Sync + 'static {
     /// Changes the document in the answer to a write whose operation still runs.
     fn accepted(&self, _world: &World, _record: &Record, _document: &mut Object) {}
 
+    /// The resources that a list below a scope holds, where they are kept elsewhere.
+    fn gather<'a>(&self, _world: &'a World, _scope: &ResourceId) -> Option<Vec<&'a Record>> {
+        None
+    }
+
     /// What a list shows of a resource; `None` leaves it out.
     fn listed(&self, world: &World, record: &Record, listing: &Listing<'_>) -> Option<Value> {
         Some(world.present(record, listing.expand))

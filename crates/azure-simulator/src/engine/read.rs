@@ -85,9 +85,11 @@ impl World {
             return Err(self.not_found(&resolved.id));
         }
         let resource_type = resolved.kind.resource_type();
-        let mut records = match self.seen_at(&resolved.id, true) {
-            None => self.store.of_kind(resource_type, &resolved.id),
-            Some(moment) => self.store.of_kind_as_of(resource_type, &resolved.id, moment),
+        let gathered = resolved.kind.gather(self, &resolved.id);
+        let mut records = match (gathered, self.seen_at(&resolved.id, true)) {
+            (Some(records), _) => records,
+            (None, None) => self.store.of_kind(resource_type, &resolved.id),
+            (None, Some(moment)) => self.store.of_kind_as_of(resource_type, &resolved.id, moment),
         };
         let listing = Listing { scope: &resolved.id, expand, query };
         let size = resolved.kind.page_size(&self.options, &listing);

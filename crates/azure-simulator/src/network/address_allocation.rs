@@ -177,7 +177,7 @@ pub(crate) fn free_address(
 }
 
 /// A public address that nobody holds: where the search begins depends on the seed and the owner.
-pub(super) fn free_public_address(world: &World, owner: &ResourceId, v6: bool) -> Result<IpAddr, Refusal> {
+pub(crate) fn free_public_address(world: &World, owner: &ResourceId, v6: bool) -> Result<IpAddr, Refusal> {
     let prefix = if v6 { IpNet::V6(world.options.public_ipv6) } else { IpNet::V4(world.options.public_ipv4) };
     let (first, last) = usable(&prefix);
     let size = last.saturating_sub(first) + 1;

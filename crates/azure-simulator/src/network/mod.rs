@@ -35,7 +35,7 @@ mod virtual_network;
 
 use azure_types::ResourceId;
 
-pub(crate) use address_allocation::{check_room, free_address, subnet_prefixes};
+pub(crate) use address_allocation::{check_room, free_address, free_public_address, subnet_prefixes};
 pub(crate) use pool_membership::check as check_memberships;
 
 use crate::engine::document::{Object, name};
@@ -44,8 +44,8 @@ use crate::engine::kind::{Proposal, Provider};
 use crate::engine::world::World;
 
 /// Versions that clients of today use, newest first (section 2.1).
-const API_VERSIONS: [&str; 6] =
-    ["2025-05-01", "2024-07-01", "2024-05-01", "2022-07-01", "2020-11-01", "2018-11-01"];
+const API_VERSIONS: [&str; 7] =
+    ["2025-05-01", "2024-07-01", "2024-05-01", "2022-07-01", "2020-11-01", "2019-03-01", "2018-11-01"];
 
 pub(crate) fn provider() -> Provider {
     Provider {

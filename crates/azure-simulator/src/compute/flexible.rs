@@ -1,0 +1,229 @@
+//! Flexible orchestration: the members of a scale set are machines of their own, with interfaces and
+//! disks of their own (`spec/arm-wire.md`, 10.3).
+
+use azure_types::ResourceId;
+use serde_json::{Value, json};
+
+use super::virtual_machine::{self, VirtualMachines};
+use crate::engine::document::{Object, at, fill, into_object, items, name, stored_reference, strip, text};
+use crate::engine::error::Refusal;
+use crate::engine::kind::{Kind as _, Proposal};
+use crate::engine::store::{Record, State};
+use crate::engine::world::{World, is_of};
+
+/// Oldest version of Network in which a model's interfaces may be written.
+const OLDEST_NETWORK: &str = "2020-11-01";
+
+/// Whether a scale set has flexible orchestration.
+pub(super) fn is_flexible(set: &Record) -> bool {
+    text(&set.body, "properties/orchestrationMode") == Some("Flexible")
+}
+
+/// Checks what only a flexible set's model needs.
+pub(super) fn check_profile(id: &ResourceId, profile: &Object) -> Result<(), Refusal> {
+    let storage = profile.get("storageProfile");
+    if storage.is_none_or(|storage| storage.get("imageReference").is_none()) {
+        return Err(Refusal::invalid_parameter(
+            "storageProfile.imageReference",
+            "Required parameter 'storageProfile.imageReference' is missing (null).",
+        ));
+    }
+    let network = profile.get("networkProfile");
+    let version = network.and_then(|network| text(network, "networkApiVersion"));
+    let has_interfaces =
+        network.is_some_and(|network| !items(network, "networkInterfaceConfigurations").is_empty());
+    if has_interfaces && version.is_none_or(|version| version < OLDEST_NETWORK) {
+        return Err(Refusal::invalid_parameter(
+            "networkProfile.networkApiVersion",
+            format!(
+                "Virtual machine scale set {id} with flexible orchestration needs networkProfile.networkApiVersion to be \
+                 '{OLDEST_NETWORK}' or later."
+            ),
+        ));
+    }
+    Ok(())
+}
+
+/// The machines of a set, oldest first; those that are going are left out.
+pub(super) fn members(world: &World, set: &ResourceId) -> Vec<ResourceId> {
+    let mut members: Vec<&Record> =
+        all_members(world, set).filter(|record| record.state != State::Deleting).collect();
+    members.sort_by_key(|record| (record.created, record.hidden.get("order").and_then(Value::as_u64)));
+    members.into_iter().map(|record| record.id.clone()).collect()
+}
+
+/// The machines of a set, in the order of their ids.
+pub(super) fn all_members<'a>(world: &'a World, set: &ResourceId) -> impl Iterator<Item = &'a Record> {
+    world
+        .store
+        .referrers(set)
+        .filter(|user| is_of(&user.from, "/virtualmachines/"))
+        .filter_map(|user| world.store.get(&user.from))
+}
+
+/// Makes as many machines as the capacity says, or marks the surplus for deletion.
+pub(super) fn reconcile(world: &mut World, id: &ResourceId) {
+    let Some(set) = world.store.get(id) else { return };
+    let capacity = at(&set.body, "sku/capacity").and_then(Value::as_u64).unwrap_or_default() as usize;
+    let zones: Vec<String> =
+        items(&set.body, "zones").iter().filter_map(Value::as_str).map(str::to_owned).collect();
+    let has_model = at(&set.body, "properties/virtualMachineProfile/networkProfile").is_some();
+    let mut present = members(world, id);
+    while present.len() > capacity {
+        let Some(gone) = present.pop() else { return };
+        if let Some(record) = world.store.get_mut(&gone) {
+            record.state = State::Deleting;
+        }
+    }
+    if !has_model {
+        return;
+    }
+    for count in present.len()..capacity {
+        let zone = zones.get(count % zones.len().max(1)).cloned();
+        create(world, id, zone);
+    }
+}
+
+/// Makes the next machine of a set from its model, with its interfaces.
+fn create(world: &mut World, set_id: &ResourceId, zone: Option<String>) {
+    let Some(set) = world.store.get_mut(set_id) else { return };
+    let number = set.hidden.get("next").and_then(Value::as_u64).unwrap_or_default();
+    set.hidden.insert("next".into(), (number + 1).into());
+    let (set_id, body) = (set.id.clone(), set.body.clone());
+    let subject = format!("{}/{number}", text(&body, "properties/uniqueId").unwrap_or_default());
+    let unique: String = world.seed.guid("member", &subject, 0).chars().take(8).collect();
+    let group = ResourceId::group(set_id.subscription_id(), set_id.group_name().unwrap_or_default());
+    let id = group.resource("Microsoft.Compute", "virtualMachines", &format!("{}_{unique}", set_id.name()));
+    let profile = at(&body, "properties/virtualMachineProfile").cloned().unwrap_or_default();
+    let Ok(nics) = interfaces(world, &group, &profile, &unique, text(&body, "location").unwrap_or_default())
+    else {
+        // There was room when the write was checked.
+        return;
+    };
+    let mut os = profile.get("osProfile").cloned().map(into_object).unwrap_or_default();
+    let prefix = text(&profile, "osProfile/computerNamePrefix").unwrap_or_default().to_owned();
+    strip(&mut os, &["computerNamePrefix"]);
+    let tail: String =
+        world.seed.guid("computer", &subject, 0).chars().filter(|c| *c != '-').take(6).collect();
+    os.insert("computerName".into(), format!("{prefix}{}", tail.to_ascii_uppercase()).into());
+    let mut storage = profile.get("storageProfile").cloned().map(into_object).unwrap_or_default();
+    if let Some(disk) = storage.get_mut("osDisk").and_then(Value::as_object_mut) {
+        fill(disk, "deleteOption", "Delete");
+    }
+    for disk in storage.get_mut("dataDisks").and_then(Value::as_array_mut).into_iter().flatten() {
+        disk["deleteOption"] = "Delete".into();
+    }
+    let mut properties = json!({
+        "hardwareProfile": { "vmSize": at(&body, "sku/name") },
+        "storageProfile": storage,
+        "osProfile": os,
+        "networkProfile": { "networkInterfaces": nics },
+        "virtualMachineScaleSet": { "id": set_id },
+    });
+    for member in ["priority", "evictionPolicy", "billingProfile", "diagnosticsProfile", "licenseType"] {
+        if let Some(value) = profile.get(member) {
+            properties[member] = value.clone();
+        }
+    }
+    let mut machine = Object::new();
+    machine.insert("location".into(), body.get("location").cloned().unwrap_or_default());
+    machine.insert("properties".into(), properties);
+    if let Some(tags) = body.get("tags") {
+        machine.insert("tags".into(), tags.clone());
+    }
+    if let Some(zone) = zone {
+        machine.insert("zones".into(), json!([zone]));
+    }
+    let Ok(stored) = VirtualMachines.write(world, Proposal { id: &id, old: None, body: machine }) else {
+        return;
+    };
+    let mut hidden = Object::new();
+    hidden.insert("order".into(), number.into());
+    let record = Record {
+        id: id.clone(),
+        kind: &VirtualMachines,
+        body: stored,
+        hidden,
+        version: 1,
+        state: State::Creating,
+        operation: None,
+        created: world.now(),
+        incarnation: 0,
+    };
+    world.insert(record);
+    VirtualMachines.stored(world, &id, None);
+}
+
+/// Makes the interfaces of a new machine; gives the entries of its network profile.
+fn interfaces(
+    world: &mut World,
+    group: &ResourceId,
+    profile: &Value,
+    unique: &str,
+    location: &str,
+) -> Result<Vec<Value>, Refusal> {
+    let mut entries = Vec::new();
+    for configuration in items(profile, "networkProfile/networkInterfaceConfigurations") {
+        let nic = group.resource(
+            "Microsoft.Network",
+            "networkInterfaces",
+            &format!("{}-{unique}", name(configuration)),
+        );
+        let given = configuration.get("properties").cloned().unwrap_or_default();
+        let ips: Vec<Value> = items(&given, "ipConfigurations")
+            .iter()
+            .enumerate()
+            .map(|(at, ip)| {
+                let mut properties = ip.get("properties").cloned().map(into_object).unwrap_or_default();
+                strip(&mut properties, &["publicIPAddressConfiguration", "loadBalancerInboundNatPools"]);
+                fill(&mut properties, "primary", at == 0);
+                json!({ "name": name(ip), "properties": properties })
+            })
+            .collect();
+        let mut properties = Object::new();
+        properties.insert("ipConfigurations".into(), ips.into());
+        for member in ["networkSecurityGroup", "enableAcceleratedNetworking", "enableIPForwarding"] {
+            if let Some(value) = given.get(member) {
+                properties.insert(member.into(), value.clone());
+            }
+        }
+        crate::network::network_interface::create(world, &nic, location, properties, None)?;
+        entries.push(json!({
+            "id": nic,
+            "properties": { "primary": given.get("primary").cloned().unwrap_or(true.into()), "deleteOption": "Delete" },
+        }));
+    }
+    Ok(entries)
+}
+
+/// A machine that a client put into a set counts in its capacity.
+pub(super) fn joined(world: &mut World, machine: &ResourceId) {
+    let Some(record) = world.store.get(machine).filter(|record| !record.hidden.contains_key("order")) else {
+        return;
+    };
+    let Some(set) = stored_reference(&record.body, "properties/virtualMachineScaleSet/id") else { return };
+    let Some(set) = world.store.get_mut(&set) else { return };
+    set.version += 1;
+    if let Some(sku) = set.body.get_mut("sku") {
+        let count = sku.get("capacity").and_then(Value::as_u64).unwrap_or_default();
+        sku["capacity"] = (count + 1).into();
+    }
+}
+
+/// Ends what a set's operation brought about in its members.
+pub(super) fn settle(world: &mut World, set: &ResourceId, failed: bool) {
+    let pending: Vec<(ResourceId, State)> = all_members(world, set)
+        .filter(|member| member.state != State::Succeeded)
+        .filter(|member| world.operations.running(member.operation.as_ref()).is_none())
+        .map(|member| (member.id.clone(), member.state))
+        .collect();
+    for (member, state) in pending {
+        match (state, failed) {
+            (State::Deleting, false) => world.remove(&member),
+            (State::Creating | State::Updating, _) => {
+                virtual_machine::settle(world, &member, failed);
+            }
+            _ => {}
+        }
+    }
+}
