@@ -30,6 +30,7 @@ fn world() -> (Azure, Router) {
         .merge(entra.router())
         .merge(imds::router(machine.clone()))
         .merge(imds::app_service_router(machine, "header"))
+        .merge(imds::MetadataService::new(azure.clone()).with_tokens(entra).routes())
         .merge(page::router(Arc::new(AzurePage::new(azure.clone(), AlwaysHealthy))));
     (azure, router)
 }
@@ -123,4 +124,6 @@ async fn the_page_stands_beside_resource_manager() {
         let (status, _, _) = send(&router, Request::get(path).body(Body::empty()).unwrap()).await;
         assert_eq!(status, StatusCode::OK, "{path}");
     }
+    let versions = Request::get("/metadata/versions").header("metadata", "true").body(Body::empty()).unwrap();
+    assert_eq!(send(&router, versions).await.0, StatusCode::OK);
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use azure_simulator::entra::{Application, Entra, EntraOptions};
+use azure_simulator::imds::MetadataService;
 use azure_simulator::packet::{FlowPlan, FlowReport, Packet, Verdict};
 use azure_simulator::page::{self, PageSource};
 use azure_simulator::tls::CertificateAuthority;
@@ -144,6 +145,7 @@ impl HostedCluster {
             ..Options::default()
         });
         azure.set_verifier(Arc::new(entra.clone()));
+        entra.look_up_in(Arc::new(azure.clone()));
         shape.lay_out(&azure).map_err(|refusal| HostError::LayOut(refusal.to_string()))?;
         let manager =
             serve::serve(any_port, azure.router(), Some(tls()?), stop.clone()).await.map_err(listen)?;
@@ -164,7 +166,8 @@ impl HostedCluster {
         let answers = stand_ins::spawn(&azure, &client, pace, stop);
         let page = Arc::new(Page::new(azure.clone(), answers.clone(), stop.clone()));
         let control = SocketAddr::new(LOOPBACK, control_port);
-        let routes = azure.router().merge(page::router(page));
+        let metadata = MetadataService::new(azure.clone()).with_tokens(entra.clone());
+        let routes = azure.router().merge(page::router(page)).merge(metadata.routes());
         let control = serve::serve(control, routes, None, stop.clone()).await.map_err(listen)?;
 
         let cluster = Self {

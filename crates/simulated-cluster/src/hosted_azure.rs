@@ -1,11 +1,12 @@
 //! Azure alone on sockets: Resource Manager and Entra over HTTPS with their own certificate authority, and
-//! plain HTTP beside it, with the page and the control API.
+//! plain HTTP beside it, with the page, the control API and the metadata of machines.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use azure_simulator::entra::{Application, Entra, EntraOptions};
+use azure_simulator::imds::MetadataService;
 use azure_simulator::packet::AlwaysHealthy;
 use azure_simulator::page::{self, AzurePage};
 use azure_simulator::tls::CertificateAuthority;
@@ -79,6 +80,7 @@ impl HostedAzure {
         let secret = Token::generate().reveal().to_owned();
         let begun = tokio::time::Instant::now();
         let mut entra = EntraOptions::new(tenant.clone(), Arc::new(move || now + begun.elapsed()));
+        entra.tenants.extend(options.subscription_tenants.values().cloned());
         entra.applications = vec![Application::new(client_id.clone(), object_id).with_secret(&secret)];
         let entra = Entra::new(entra).map_err(certificates)?;
 
@@ -89,6 +91,7 @@ impl HostedAzure {
         let login = serve::serve(address(authority_port), entra.router(), Some(tls()?), stop.clone());
         let login = login.await.map_err(listen)?;
         let azure = Azure::new(Options { require_auth: check_tokens, authority: login.url(), ..options });
+        entra.look_up_in(Arc::new(azure.clone()));
         if check_tokens {
             azure.set_verifier(Arc::new(entra.clone()));
         }
@@ -97,7 +100,8 @@ impl HostedAzure {
             serve::serve(address(https_port), secure, Some(tls()?), stop.clone()).await.map_err(listen)?;
         entra.accept_audience(&secure.url());
         let page = page::router(Arc::new(AzurePage::new(azure.clone(), AlwaysHealthy)));
-        let plain = serve::serve(address(port), azure.router().merge(page), None, stop.clone());
+        let metadata = MetadataService::new(azure.clone()).with_tokens(entra.clone());
+        let plain = serve::serve(address(port), azure.router().merge(page).merge(metadata.routes()), None, stop.clone());
         let plain = plain.await.map_err(listen)?;
         azure.watch_actors();
         entra.accept_audience(&plain.url());

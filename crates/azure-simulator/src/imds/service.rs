@@ -6,6 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use axum::body::Body;
 use axum::extract::{ConnectInfo, Request, State};
 use axum::response::{IntoResponse as _, Response};
+use axum::routing::any;
 use axum::{Json, Router};
 use azure_types::ResourceId;
 use http::header::CONTENT_TYPE;
@@ -49,9 +50,17 @@ impl MetadataService {
         self
     }
 
-    /// The HTTP surface.
+    /// The HTTP surface, for a listener of its own.
     pub fn router(&self) -> Router {
         Router::new().fallback(answer).with_state(self.clone())
+    }
+
+    /// The same for a listener that serves Resource Manager, too.
+    pub fn routes(&self) -> Router {
+        Router::new()
+            .route("/metadata/{*below}", any(answer))
+            .route("/instances/{*below}", any(answer))
+            .with_state(self.clone())
     }
 }
 
