@@ -210,9 +210,12 @@ async fn the_spot_market_takes_spot_machines_by_their_policy() {
         client.create(&id, body).await;
         let regular = compute_id("virtualMachineScaleSets/regular");
         client.create(&regular, scale_set(2, &subnet, &[])).await;
-        client
-            .azure
-            .set_actor(Actor::new("market", ActorAction::Evict { share: 0.5 }).every(MINUTE).times(1));
+        client.azure.set_actor(
+            Actor::new("market", ActorAction::Evict { share: 0.5 })
+                .on_type("Microsoft.Compute/virtualMachineScaleSets")
+                .every(MINUTE)
+                .times(1),
+        );
         sleep(2 * MINUTE).await;
         let of = |set: &azure_types::ResourceId| {
             let kind = "Microsoft.Compute/virtualMachineScaleSets/virtualMachines";

@@ -121,11 +121,7 @@ fn run(world: &mut World, actor: &Actor, errand: Errand, due: Instant) {
 
 /// Takes a share of the spot machines that run.
 fn evict(world: &mut World, actor: &Actor, share: f64, draw: u64) {
-    let instances = format!("{SCALE_SETS}/virtualMachines");
-    let machines = fitting(world, actor, |kind| {
-        kind.eq_ignore_ascii_case(MACHINES) || kind.eq_ignore_ascii_case(&instances)
-    });
-    let mut running: Vec<(u64, ResourceId, bool)> = machines
+    let mut running: Vec<(u64, ResourceId, bool)> = machines(world, actor)
         .into_iter()
         .filter_map(|id| {
             let deletes = spot_policy(world, &id)?;
@@ -143,6 +139,23 @@ fn evict(world: &mut World, actor: &Actor, share: f64, draw: u64) {
             false => ask(world, actor, "POST", &id, Some("deallocate"), Value::Null),
         };
     }
+}
+
+/// The machines that an actor looks at, by themselves or by their scale set.
+fn machines(world: &World, actor: &Actor) -> Vec<ResourceId> {
+    let instances = format!("{SCALE_SETS}/virtualMachines");
+    world
+        .store
+        .all()
+        .filter(|record| {
+            let kind = record.kind.resource_type();
+            let is_instance = kind.eq_ignore_ascii_case(&instances);
+            let by_set = || record.id.parent().is_some_and(|set| actor.on.fits(&set, SCALE_SETS));
+            (is_instance || kind.eq_ignore_ascii_case(MACHINES))
+                && (actor.on.fits(&record.id, kind) || (is_instance && by_set()))
+        })
+        .map(|record| record.id.clone())
+        .collect()
 }
 
 /// Whether a spot machine is deleted when it is evicted; `None` for machines that are not.
