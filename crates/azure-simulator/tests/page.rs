@@ -210,6 +210,27 @@ async fn packets_are_sent_by_query_and_by_body() {
 }
 
 #[tokio::test]
+async fn many_flows_are_sent_by_body() {
+    let (azure, address) = cluster();
+    let router = router(&azure, AllBut(""));
+    let ask = async |plan: Value| {
+        let request = Request::post("/_cerulean/flows").header("content-type", "application/json");
+        let answer =
+            router.clone().oneshot(request.body(Body::from(plan.to_string())).unwrap()).await.unwrap();
+        let status = answer.status();
+        let body = answer.into_body().collect().await.unwrap().to_bytes();
+        (status, serde_json::from_slice::<Value>(&body).unwrap())
+    };
+    let change = json!({ "silence": { "node": "node000000" } });
+    let (status, report) = ask(json!({ "to": address, "port": 80, "flows": 100, "changes": [change] })).await;
+    assert_eq!((status, &report["flows"]), (StatusCode::OK, &json!(100)), "{report}");
+    assert_eq!(report["change"]["kept"], report["established"], "{report}");
+    assert!(report["sentence"].as_str().unwrap().starts_with("Of 100 TCP flows"));
+    let (status, refused) = ask(json!({ "to": address, "port": "http" })).await;
+    assert_eq!((status, &refused["error"]["code"]), (StatusCode::BAD_REQUEST, &json!("InvalidPacket")));
+}
+
+#[tokio::test]
 async fn the_page_needs_nothing_from_outside() {
     let (azure, _) = cluster();
     let router = router(&azure, AllBut(""));
