@@ -415,7 +415,7 @@ def disks(azure):
     same("state", (made.disk_state, made.provisioning_state), ("Unattached", "Succeeded"))
     grown = azure.compute.disks.begin_update(GROUP, "data", compute_models.DiskUpdate(disk_size_gb=64)).result()
     same("size", grown.disk_size_gb, 64)
-    refused(HttpResponseError, 400, lambda: azure.compute.disks.begin_update(
+    refused(ResourceExistsError, 409, lambda: azure.compute.disks.begin_update(
         GROUP, "data", compute_models.DiskUpdate(disk_size_gb=16)).result())
     snapshot = azure.compute.snapshots.begin_create_or_update(
         GROUP,

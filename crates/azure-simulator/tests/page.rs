@@ -168,6 +168,23 @@ async fn the_journal_and_its_counts_are_shown() {
 }
 
 #[tokio::test]
+async fn every_resource_is_listed_and_shown_without_a_request_in_the_journal() {
+    let (azure, _) = cluster();
+    let router = azure.router();
+    let listed = get_json(&router, "/_cerulean/resources").await;
+    let types: std::collections::BTreeSet<&str> =
+        listed.as_array().unwrap().iter().map(|one| one["type"].as_str().unwrap()).collect();
+    assert!(types.contains("Microsoft.Network/loadBalancers"), "{types:?}");
+    assert!(types.contains("Microsoft.Compute/virtualMachineScaleSets/virtualMachines"), "{types:?}");
+    let lb = network(&azure, "loadBalancers", "kubernetes");
+    let shown = get_json(&router, &format!("/_cerulean/resource?id={lb}")).await;
+    assert_eq!(shown, azure.document(&lb).unwrap());
+    let (status, _) = get(&router, &format!("/_cerulean/resource?id={lb}-absent")).await;
+    assert_eq!(status, StatusCode::NOT_FOUND);
+    assert_eq!(azure.journal().counts.requests, 0);
+}
+
+#[tokio::test]
 async fn packets_are_sent_by_query_and_by_body() {
     let (azure, address) = cluster();
     let router = router(&azure, AllBut(""));
@@ -180,6 +197,8 @@ async fn packets_are_sent_by_query_and_by_body() {
     assert_eq!((&udp["arrives"], &udp["refusal"]["reason"]), (&json!(false), &json!("no_rule")));
     let from_node = get_json(&router, "/_cerulean/packet?to=10.0.0.5&port=22&node=10.0.0.4").await;
     assert_eq!(from_node["arrives"], true, "{from_node}");
+    let inside = get_json(&router, "/_cerulean/packet?to=10.0.0.5&port=22&network=vnet&from=10.0.0.99").await;
+    assert_eq!(inside["packet"]["from"]["virtual_network"]["network"], "vnet");
 
     let packet = json!({ "from": { "internet": { "address": "192.0.2.1" } }, "to": address, "port": 80, "protocol": "tcp" });
     let post = |body: String| {
@@ -201,6 +220,8 @@ async fn packets_are_sent_by_query_and_by_body() {
         ("to=10.0.0.4&port=70000", "port `70000`"),
         ("to=10.0.0.4&port=80&protocol=icmp", "protocol `icmp`"),
         ("to=10.0.0.4&port=80&from=me", "from `me`"),
+        ("to=10.0.0.4&port=80&pod=me", "pod `me`"),
+        ("to=10.0.0.4&port=80&network=vnet", "from is missing"),
     ] {
         let (status, body) = get(&router, &format!("/_cerulean/packet?{query}")).await;
         let body: Value = serde_json::from_slice(&body).unwrap();
@@ -244,7 +265,14 @@ async fn the_page_needs_nothing_from_outside() {
     for outside in ["src=\"http", "href=\"http", "@import", "url(http"] {
         assert!(!html.contains(outside), "{outside}");
     }
-    for endpoint in ["/_cerulean/topology", "/_cerulean/packet?", "/_cerulean/events"] {
+    for endpoint in [
+        "/_cerulean/topology",
+        "/_cerulean/packet?",
+        "/_cerulean/flows",
+        "/_cerulean/resources",
+        "/_cerulean/resource?",
+        "/_cerulean/events",
+    ] {
         assert!(html.contains(endpoint), "{endpoint}");
     }
     let (status, _) = get(&router, "/").await;

@@ -1,4 +1,6 @@
-//! How much memory a process holds.
+//! How much memory a process holds, and how much processor time it took.
+
+use std::time::Duration;
 
 use anyhow::Context as _;
 
@@ -12,6 +14,20 @@ pub fn resident(process: u32) -> anyhow::Result<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     let kilobytes: Option<u64> = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
     Ok(kilobytes.context("the process has ended")? * 1024)
+}
+
+/// Processor time that a process took so far; in steps of ten milliseconds.
+///
+/// # Errors
+/// The process has ended, or this system has no `/proc`.
+pub fn processor_time(process: u32) -> anyhow::Result<Duration> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat"))
+        .context("processor time is read from /proc, which is not there")?;
+    // The name in parentheses may hold anything; user and system time are the 12th and 13th field after it,
+    // in hundredths of a second (USER_HZ).
+    let fields = stat.rsplit_once(')').map(|(_, rest)| rest.split_whitespace().skip(11).take(2));
+    let ticks: Option<u64> = fields.map(|fields| fields.filter_map(|field| field.parse::<u64>().ok()).sum());
+    Ok(Duration::from_millis(ticks.context("the process has ended")? * 10))
 }
 
 /// Bytes in words.

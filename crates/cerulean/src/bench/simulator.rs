@@ -15,7 +15,7 @@ use http::Method;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::resident::{megabytes, resident};
+use super::resident::{megabytes, processor_time, resident};
 use crate::http_client::{self, HttpClient};
 use crate::screen::Screen;
 use crate::{TWO_THREADS, runtime};
@@ -46,7 +46,7 @@ const COMPUTE: &str = "api-version=2025-04-01";
 /// Public addresses beside those of the load balancers.
 const ADDRESSES: usize = 20;
 /// How often the list of all instances is read; the best counts.
-const LISTS: usize = 5;
+const LISTS: u32 = 5;
 
 /// Measures and prints a table.
 ///
@@ -64,12 +64,16 @@ pub fn run(screen: Screen, arguments: &Arguments) -> anyhow::Result<()> {
         let laid_out = begun.elapsed();
         let empty_handed = resident(simulator.0.id())?;
         bar.set_message("listing");
+        let process = simulator.0.id();
+        let before = processor_time(process)?;
         let (plain, _) = bench.list_all("").await?;
+        let busy = (processor_time(process)?.saturating_sub(before)) / LISTS;
         let (viewed, bytes) = bench.list_all("&$expand=instanceView").await?;
         bar.set_message("asking");
         let begun = Instant::now();
+        let before = processor_time(process)?;
         bench.clone().mixed(arguments.requests, arguments.clients).await?;
-        let asked = begun.elapsed();
+        let (asked, worked) = (begun.elapsed(), processor_time(process)?.saturating_sub(before));
         bar.finish_and_clear();
         let rate = arguments.requests as f64 / asked.as_secs_f64();
         let machines = arguments.scale_sets * arguments.instances;
@@ -80,12 +84,18 @@ pub fn run(screen: Screen, arguments: &Arguments) -> anyhow::Result<()> {
                 seconds(laid_out),
             ],
             [format!("LIST of all {machines} instances"), "150 ms".to_owned(), milliseconds(plain)],
+            ["processor time of that".to_owned(), String::new(), milliseconds(busy)],
             [
                 format!("LIST with instance views ({})", megabytes(bytes as u64)),
                 String::new(),
                 milliseconds(viewed),
             ],
             ["mixed requests a second, one core".to_owned(), "1000".to_owned(), format!("{rate:.0}")],
+            [
+                "mixed requests a second of processor time".to_owned(),
+                String::new(),
+                format!("{:.0}", arguments.requests as f64 / worked.as_secs_f64().max(0.01)),
+            ],
             ["resident, laid out".to_owned(), "400 MB".to_owned(), megabytes(empty_handed)],
             [
                 format!("resident, after {} requests", arguments.requests),
