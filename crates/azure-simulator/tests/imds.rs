@@ -12,7 +12,7 @@ use azure_simulator::entra::{Entra, EntraOptions};
 use azure_simulator::imds::{EventPlan, EventType, MetadataAddresses, MetadataService};
 use azure_simulator::{Azure, Options};
 use azure_types::ResourceId;
-use common::*;
+use common::{machine as machine_body, *};
 use http::Request;
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
@@ -360,4 +360,47 @@ async fn a_machine_gets_tokens_of_the_identities_of_its_set() {
         assert_eq!(oid(&ask(&choice).await.expect(200)), worker["principalId"], "{choice}");
     }
     assert_eq!(oid(&ask("").await.expect(200)), own["principalId"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_single_machine_is_known_by_its_interface_and_has_its_own_public_address() {
+    let world = World::new().await;
+    let client = &world.client;
+    let subnets = world.azure().documents_of_type("Microsoft.Network/virtualNetworks/subnets");
+    let address = client.public_ip("own").await;
+    let nic = network_id("networkInterfaces/vm-nic");
+    let interface = json!({ "location": "eastus", "properties": { "ipConfigurations": [{ "name": "ip", "properties": {
+        "subnet": { "id": subnets[0]["id"] }, "publicIPAddress": { "id": address },
+    }}]}});
+    client.put(&nic, interface).await.expect(201);
+    let vm = compute_id("virtualMachines/Solo");
+    let mut body = machine_body(&nic);
+    body["tags"] = json!({ "a": "b" });
+    client.create(&vm, body).await;
+    let nic = world.azure().document(&nic).unwrap();
+    let private =
+        nic["properties"]["ipConfigurations"][0]["properties"]["privateIPAddress"].as_str().unwrap();
+    let public = world.azure().document(&address).unwrap()["properties"]["ipAddress"].clone();
+    let shown =
+        world.send("GET", INSTANCE, private, &[("Metadata", "true")], Value::Null).await.expect(200).body;
+    let compute = &shown["compute"];
+    assert_eq!((&compute["name"], &compute["resourceId"]), (&json!("Solo"), &json!(vm)));
+    assert_eq!((&compute["vmScaleSetName"], &compute["tags"]), (&json!(""), &json!("a:b")));
+    assert!(!compute["vmId"].as_str().unwrap().is_empty() && !compute["vmSize"].as_str().unwrap().is_empty());
+    let addresses = &shown["network"]["interface"][0]["ipv4"]["ipAddress"];
+    assert_eq!(addresses, &json!([{ "privateIpAddress": private, "publicIpAddress": public }]));
+    // It hears of its own events alone.
+    client
+        .send(
+            "POST",
+            "/_cerulean/scheduled-events",
+            Some(json!({ "eventType": "Terminate", "machines": [vm] })),
+            &JSON,
+        )
+        .await
+        .expect(201);
+    let heard = async |path: &str| world.get(path).await.expect(200).body["Events"].as_array().unwrap().len();
+    assert_eq!((heard(&format!("/instances/solo{EVENTS}")).await, heard(&of(0, EVENTS)).await), (1, 0));
+    tokio::time::sleep(Duration::from_secs(301)).await;
+    client.get(&vm).await.expect(404);
 }
