@@ -258,3 +258,49 @@ async fn a_machine_by_its_own_public_ip_and_the_groups_around_it() {
     let verdict = send(&client, internet(), &address, 22);
     assert!(matches!(verdict.refusal, Some(Refusal::Denied { .. })), "{verdict}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn machines_of_a_flexible_scale_set_are_machines_like_any_other() {
+    let client = Client::with_group(Options::default()).await;
+    let address = cluster(&client).await;
+    let subnet = network_id("virtualNetworks/net/subnets/nodes");
+    let flexible = compute_id("virtualMachineScaleSets/flex");
+    let pools = |pools: &[ResourceId]| {
+        let mut body = scale_set(2, &subnet, pools);
+        body["properties"]["orchestrationMode"] = json!("Flexible");
+        body["properties"]["platformFaultDomainCount"] = json!(1);
+        body["properties"]["virtualMachineProfile"]["networkProfile"]["networkApiVersion"] =
+            json!("2020-11-01");
+        body["properties"]["virtualMachineProfile"]["storageProfile"] = json!({ "imageReference":
+            { "publisher": "Canonical", "offer": "ubuntu-24_04-lts", "sku": "server", "version": "latest" } });
+        body["properties"]["virtualMachineProfile"]["priority"] = json!("Spot");
+        body["properties"]["virtualMachineProfile"]["evictionPolicy"] = json!("Deallocate");
+        body
+    };
+    client.create(&flexible, pools(&[network_id("loadBalancers/lb/backendAddressPools/p")])).await;
+    let topology = azure_simulator::view::Topology::read(&client.azure, &AlwaysHealthy);
+    let of_flexible: Vec<_> = topology.nodes.iter().filter(|node| node.flexible).collect();
+    assert_eq!((topology.nodes.len(), of_flexible.len()), (4, 2), "{:?}", topology.nodes);
+    assert!(
+        of_flexible.iter().all(|node| node.scale_set.as_deref() == Some("flex") && node.addresses.len() == 1)
+    );
+    let network = Network::read(&client.azure);
+    let reached: std::collections::BTreeSet<String> = (1..80)
+        .filter_map(|port| {
+            let packet =
+                Packet::new(internet(), address.parse().unwrap(), 80, Protocol::Tcp).with_source_port(port);
+            network.trace(&AlwaysHealthy, &packet).node().map(str::to_owned)
+        })
+        .collect();
+    assert_eq!(reached.len(), 4, "{reached:?}");
+
+    let market = azure_simulator::Actor::new("market", azure_simulator::ActorAction::Evict { share: 1.0 })
+        .on_type("*/virtualMachineScaleSets")
+        .every(std::time::Duration::from_secs(60));
+    client.azure.set_actor(market);
+    tokio::time::sleep(std::time::Duration::from_secs(90)).await;
+    let topology = azure_simulator::view::Topology::read(&client.azure, &AlwaysHealthy);
+    let off = topology.nodes.iter().filter(|node| node.power == "deallocated");
+    assert!(off.clone().all(|node| node.flexible), "{:?}", topology.nodes);
+    assert_eq!(off.count(), 2, "{:?}", topology.nodes);
+}

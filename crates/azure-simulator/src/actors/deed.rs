@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::{Actor, ActorAction, Actors, Deed, Errand, missing};
 use crate::edit::Edit;
 use crate::engine::answer::Answer;
-use crate::engine::document::text;
+use crate::engine::document::{stored_reference, text};
 use crate::engine::error::Refusal;
 use crate::engine::journal::{JournalEntry, RequestKind};
 use crate::engine::world::{Course, World};
@@ -150,9 +150,13 @@ fn machines(world: &World, actor: &Actor) -> Vec<ResourceId> {
         .filter(|record| {
             let kind = record.kind.resource_type();
             let is_instance = kind.eq_ignore_ascii_case(&instances);
-            let by_set = || record.id.parent().is_some_and(|set| actor.on.fits(&set, SCALE_SETS));
+            // Machines of flexible sets name theirs.
+            let set = match is_instance {
+                true => record.id.parent(),
+                false => stored_reference(&record.body, "properties/virtualMachineScaleSet/id"),
+            };
             (is_instance || kind.eq_ignore_ascii_case(MACHINES))
-                && (actor.on.fits(&record.id, kind) || (is_instance && by_set()))
+                && (actor.on.fits(&record.id, kind) || set.is_some_and(|set| actor.on.fits(&set, SCALE_SETS)))
         })
         .map(|record| record.id.clone())
         .collect()
