@@ -321,7 +321,8 @@ impl Tally {
 
     fn report(self, plan: &FlowPlan, changed: bool) -> FlowReport {
         let (reasons, refused_then) = (most_frequent(self.broken), most_frequent(self.refused_then));
-        let change = changed.then(|| FlowChange { reasons, refused: refused_then, ..self.change });
+        let change = FlowChange { reasons, refused: refused_then, ..self.change };
+        let change = Some(change).filter(|_| changed);
         let nodes: Vec<NodeFlows> =
             self.nodes.into_iter().map(|(name, flows)| NodeFlows { node: name, ..flows }).collect();
         let (flows, established, refused) = (self.flows, self.established, most_frequent(self.refused));
