@@ -243,7 +243,10 @@ async fn save(State(azure): State<Azure>) -> Response {
 
 async fn restore(State(azure): State<Azure>, Json(saved): Json<Value>) -> Response {
     match azure.restore(saved) {
-        Ok(()) => StatusCode::NO_CONTENT.into_response(),
+        Ok(()) => {
+            azure.watch_actors();
+            StatusCode::NO_CONTENT.into_response()
+        }
         Err(error) => refused(&Refusal::bad_content(error)),
     }
 }
