@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::{Actor, ActorAction, Actors, Deed, Errand, missing};
+use crate::compute::spot::deleted_when_evicted;
 use crate::edit::Edit;
 use crate::engine::answer::Answer;
 use crate::engine::document::{stored_reference, text};
@@ -124,7 +125,7 @@ fn evict(world: &mut World, actor: &Actor, share: f64, draw: u64) {
     let mut running: Vec<(u64, ResourceId, bool)> = machines(world, actor)
         .into_iter()
         .filter_map(|id| {
-            let deletes = spot_policy(world, &id)?;
+            let deletes = deleted_when_evicted(world, &id)?;
             let off = power(world, &id).is_some_and(|state| state != "running");
             (!off).then(|| (world.seed.number("evicted", id.as_str(), draw), id, deletes))
         })
@@ -160,18 +161,6 @@ fn machines(world: &World, actor: &Actor) -> Vec<ResourceId> {
         })
         .map(|record| record.id.clone())
         .collect()
-}
-
-/// Whether a spot machine is deleted when it is evicted; `None` for machines that are not.
-fn spot_policy(world: &World, id: &ResourceId) -> Option<bool> {
-    let of = |body: &Value, path: &str| {
-        let word = |member: &str| text(body, &format!("{path}{member}")).map(str::to_owned);
-        let spot = word("priority").is_some_and(|priority| priority.eq_ignore_ascii_case("Spot"));
-        spot.then(|| word("evictionPolicy").is_some_and(|policy| policy.eq_ignore_ascii_case("Delete")))
-    };
-    let own = of(&world.store.get(id)?.body, "properties/");
-    // The instances of a scale set are what its model says.
-    own.or_else(|| of(&world.store.get(&id.parent()?)?.body, "properties/virtualMachineProfile/"))
 }
 
 /// The word behind `PowerState/` in a machine's instance view.

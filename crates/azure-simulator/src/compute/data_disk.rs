@@ -168,6 +168,37 @@ fn attachable(world: &World, machine: &Machine<'_>, disk: &Record) -> Result<(),
     Ok(())
 }
 
+/// The disks that a scale set's model asks for, for one new instance: they go with it.
+pub(super) fn of_model(world: &World, instance: &ResourceId, prefix: &str, model: Option<&Value>) -> Value {
+    let asked = model.and_then(Value::as_array).map_or(&[] as &[Value], Vec::as_slice);
+    let disks: Vec<Value> = asked
+        .iter()
+        .filter_map(|entry| {
+            let lun = entry.get("lun").and_then(Value::as_i64)?;
+            let unique = world.seed.guid("data disk", &format!("{instance}/{lun}"), 0).replace('-', "");
+            let mut entry = into_object(entry.clone());
+            entry.insert("name".into(), format!("{prefix}_disk{}_{unique}", lun + 2).into());
+            fill(&mut entry, "deleteOption", "Delete");
+            fill(&mut entry, "createOption", "Empty");
+            fill(&mut entry, "toBeDetached", false);
+            let mut managed = entry.remove("managedDisk").map(into_object).unwrap_or_default();
+            fill(&mut managed, "storageAccountType", "Standard_LRS");
+            entry.insert("managedDisk".into(), Value::Object(managed));
+            Some(Value::Object(entry))
+        })
+        .collect();
+    disks.into()
+}
+
+/// The data disks that go with their machine.
+pub(super) fn owned(body: &Value) -> Vec<ResourceId> {
+    items(body, "properties/storageProfile/dataDisks")
+        .iter()
+        .filter(|disk| text(disk, "deleteOption") == Some("Delete"))
+        .filter_map(|disk| stored_reference(disk, "managedDisk/id"))
+        .collect()
+}
+
 /// Creates the disks that entries ask for, and says in the entries which they are.
 pub(super) fn create_asked_for(world: &mut World, id: &ResourceId) {
     let Some(record) = world.store.get(id) else { return };

@@ -16,6 +16,7 @@ pub(crate) mod power;
 pub(crate) mod scale_set;
 mod scale_set_instance;
 mod snapshot;
+pub(crate) mod spot;
 mod versions;
 mod virtual_machine;
 

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::scale_set;
 use super::scale_set_instance::{self, is_set};
+use super::spot;
 use crate::engine::document::items;
 use crate::engine::error::Refusal;
 use crate::engine::kind::Action;
@@ -21,7 +22,7 @@ struct Known {
     names_instances: bool,
 }
 
-const ACTIONS: [Known; 9] = [
+const ACTIONS: [Known; 10] = [
     Known { name: "start", during: Some("starting"), after: Some("running"), names_instances: false },
     Known { name: "powerOff", during: Some("stopping"), after: Some("stopped"), names_instances: false },
     Known {
@@ -34,6 +35,7 @@ const ACTIONS: [Known; 9] = [
     Known { name: "redeploy", during: Some("starting"), after: Some("running"), names_instances: false },
     Known { name: "reimage", during: Some("starting"), after: Some("running"), names_instances: false },
     Known { name: "reapply", during: None, after: None, names_instances: false },
+    Known { name: "generalize", during: None, after: None, names_instances: false },
     Known { name: "manualupgrade", during: None, after: None, names_instances: true },
     Known { name: "delete", during: None, after: None, names_instances: true },
 ];
@@ -45,6 +47,9 @@ pub(super) fn begin(
     action: &str,
     body: &Value,
 ) -> Option<Result<Action, Refusal>> {
+    if action.eq_ignore_ascii_case("simulateEviction") {
+        return Some(spot::simulate_eviction(world, id));
+    }
     let known = ACTIONS.iter().find(|known| known.name.eq_ignore_ascii_case(action))?;
     let set = is_set(world.store.get(id)?);
     if !set && known.names_instances {
@@ -90,7 +95,14 @@ fn named_instances(
         ));
     }
     if names.is_empty() || names.iter().any(|name| name == "*") {
-        return Ok(all);
+        // Who is protected from what the set does is left out, unless it is named.
+        let free = |id: &&ResourceId| {
+            !world
+                .store
+                .get(id)
+                .is_some_and(|record| scale_set::protects(record, "protectFromScaleSetActions"))
+        };
+        return Ok(all.iter().filter(free).cloned().collect());
     }
     names
         .iter()

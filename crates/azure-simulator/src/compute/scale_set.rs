@@ -84,6 +84,7 @@ impl Kind for ScaleSets {
         }
         fill(&mut properties, "platformFaultDomainCount", if zoned || flexible { 1 } else { 5 });
         upgrade_policy(id, &mut properties)?;
+        scale_in_policy(id, &properties)?;
         // A flexible set without a model is filled with machines that name it.
         if flexible && !properties.contains_key("virtualMachineProfile") {
             body.insert("properties".into(), Value::Object(properties));
@@ -273,6 +274,20 @@ fn sku(world: &World, id: &ResourceId, body: &mut Object) -> Result<i64, Refusal
     Ok(capacity)
 }
 
+fn scale_in_policy(id: &ResourceId, properties: &Object) -> Result<(), Refusal> {
+    let Some(policy) = properties.get("scaleInPolicy") else { return Ok(()) };
+    let unknown = items(policy, "rules")
+        .iter()
+        .find(|rule| !["Default", "OldestVM", "NewestVM"].iter().any(|known| *rule == known));
+    match unknown {
+        None => Ok(()),
+        Some(rule) => Err(Refusal::invalid_parameter(
+            "scaleInPolicy.rules",
+            format!("{id}: {rule} is no scale-in rule. Allowed values are 'Default,OldestVM,NewestVM'."),
+        )),
+    }
+}
+
 fn upgrade_policy(id: &ResourceId, properties: &mut Object) -> Result<(), Refusal> {
     let mut policy = properties.remove("upgradePolicy").map(into_object).unwrap_or_default();
     let mode = policy.get("mode").and_then(Value::as_str).unwrap_or("Manual");
@@ -408,13 +423,23 @@ fn reconcile(world: &mut World, id: &ResourceId) {
             (zone.unwrap_or_default().to_owned(), number, instance.id.clone())
         })
         .collect();
+    // The zones stay in balance; within one, the newest machine goes unless the policy says otherwise.
+    let oldest_first = at(&record.body, "properties/scaleInPolicy/rules")
+        .and_then(Value::as_array)
+        .is_some_and(|rules| rules.iter().any(|rule| rule == "OldestVM"));
+    let rank = |number: u64| if oldest_first { u64::MAX - number } else { number };
+    let protected = |id: &ResourceId| {
+        world.store.get(id).is_some_and(|instance| protects(instance, "protectFromScaleIn"))
+    };
+    let kept: Vec<ResourceId> = live.iter().map(|(.., id)| id.clone()).filter(|id| protected(id)).collect();
     while live.len() > capacity {
-        // Keep the zones in balance, then let the newest machine go.
         let count = |zone: &str| live.iter().filter(|(other, ..)| other == zone).count();
-        let Some(at) =
-            (0..live.len()).max_by_key(|at| live.get(*at).map(|(zone, number, _)| (count(zone), *number)))
+        let Some(at) = (0..live.len())
+            .filter(|at| live.get(*at).is_some_and(|(.., id)| !kept.contains(id)))
+            .max_by_key(|at| live.get(*at).map(|(zone, number, _)| (count(zone), rank(*number))))
         else {
-            return;
+            // All that are left are protected.
+            break;
         };
         let (_, _, gone) = live.swap_remove(at);
         if let Some(instance) = world.store.get_mut(&gone) {
@@ -433,6 +458,11 @@ fn reconcile(world: &mut World, id: &ResourceId) {
         }
         scale_set_instance::create(world, id, zone);
     }
+}
+
+/// Whether an instance's protection policy says so.
+pub(super) fn protects(instance: &Record, member: &str) -> bool {
+    at(&instance.body, &format!("properties/protectionPolicy/{member}")) == Some(&Value::Bool(true))
 }
 
 /// Lowers the capacity by the number of instances that were taken out one by one.

@@ -7,12 +7,11 @@ use serde_json::{Value, json};
 
 use super::scale_set::ScaleSets;
 use super::{
-    API_VERSIONS, flexible, instance_public_ip, instance_view, network_interface, network_profile, power,
-    scale_set,
+    API_VERSIONS, data_disk, flexible, instance_public_ip, instance_view, network_interface, network_profile,
+    power, scale_set,
 };
 use crate::engine::document::{
-    Object, at, drop_nulls, fill, into_object, items, merge, name, stored_reference, strip, take_properties,
-    text,
+    Object, at, drop_nulls, into_object, items, merge, name, stored_reference, strip, take_properties, text,
 };
 use crate::engine::error::Refusal;
 use crate::engine::kind::{Action, Concurrency, Expand, Kind, Listing, Proposal, Reference, Role, Style};
@@ -133,8 +132,13 @@ impl Kind for Instances {
                     | "userData"
                     | "licenseType"
                     | "diagnosticsProfile"
+                    | "storageProfile"
             )
         });
+        // Of its disks, an instance has only the data disks for itself.
+        if let Some(Value::Object(storage)) = given.get_mut("storageProfile") {
+            storage.retain(|member, _| member == "dataDisks");
+        }
         proposal.body.insert("properties".into(), Value::Object(given));
         let mut whole = old.body.clone();
         merge(&mut whole, Value::Object(proposal.body));
@@ -147,8 +151,22 @@ impl Kind for Instances {
         let profile = Value::Object(profile);
         network_profile::check_memberships(world, &profile, |nic| id.child("networkInterfaces", nic))?;
         properties.insert("networkProfileConfiguration".into(), profile);
+        let mut storage = properties.remove("storageProfile").map(into_object).unwrap_or_default();
+        let machine = data_disk::Machine {
+            id,
+            noun: "virtual machine scale set instance",
+            size: body.get("sku").and_then(|sku| text(sku, "name")).unwrap_or_default(),
+            zone: body.get("zones").and_then(|zones| zones.as_array()?.first()?.as_str()),
+            name: &disk_prefix(id),
+        };
+        data_disk::normalise(world, &machine, &mut storage)?;
+        properties.insert("storageProfile".into(), Value::Object(storage));
         body.insert("properties".into(), Value::Object(properties));
         Ok(Value::Object(body))
+    }
+
+    fn owned(&self, _world: &World, record: &Record) -> Vec<ResourceId> {
+        data_disk::owned(&record.body)
     }
 
     fn references(&self, record: &Record) -> Vec<Reference> {
@@ -169,6 +187,12 @@ impl Kind for Instances {
                 all.push(Reference::uses(&record.id.child("networkInterfaces", name(nic)), to));
             }
         }
+        let disks = items(&record.body, "properties/storageProfile/dataDisks").iter();
+        all.extend(
+            disks
+                .filter_map(|disk| stored_reference(disk, "managedDisk/id"))
+                .map(|to| Reference::uses(&record.id, to)),
+        );
         all
     }
 
@@ -177,6 +201,7 @@ impl Kind for Instances {
     }
 
     fn stored(&self, world: &mut World, id: &ResourceId, _old: Option<&Value>) {
+        data_disk::create_asked_for(world, id);
         allocate(world, id);
     }
 
@@ -297,7 +322,14 @@ pub(super) fn create(world: &mut World, set_id: &ResourceId, zone: Option<String
     record.hidden.insert("model".into(), model);
     copy_model(world, &set_id, &body, &mut record);
     world.insert(record);
+    data_disk::create_asked_for(world, &id);
     allocate(world, &id);
+}
+
+/// What the names of an instance's disks begin with.
+fn disk_prefix(instance: &ResourceId) -> String {
+    let set = instance.parent().map(|set| set.name().to_owned()).unwrap_or_default();
+    format!("{set}_{set}_{}", instance.name())
 }
 
 /// Gives an instance what the model says.
@@ -309,7 +341,12 @@ fn copy_model(world: &World, set: &ResourceId, model: &Value, record: &mut Recor
         os.insert("computerName".into(), computer.clone());
     }
     let mut storage = profile("storageProfile").map(into_object).unwrap_or_default();
-    fill(&mut storage, "dataDisks", json!([]));
+    // The model's disks are made for each instance; those that it has stay as they are.
+    let disks = match at(&record.body, "properties/storageProfile/dataDisks") {
+        Some(disks) => disks.clone(),
+        None => data_disk::of_model(world, &record.id, &disk_prefix(&record.id), storage.get("dataDisks")),
+    };
+    storage.insert("dataDisks".into(), disks);
     let image = super::image::of(&Value::Object(storage.clone()));
     if let Some(Value::Object(reference)) = storage.get_mut("imageReference") {
         reference.insert("exactVersion".into(), image.exact.into());

@@ -140,14 +140,10 @@ impl Kind for VirtualMachines {
             .iter()
             .filter(|nic| deleted(nic, "properties/deleteOption"))
             .filter_map(|nic| stored_reference(nic, "id"));
-        let data = items(&record.body, "properties/storageProfile/dataDisks")
-            .iter()
-            .filter(|disk| deleted(disk, "deleteOption"))
-            .filter_map(|disk| stored_reference(disk, "managedDisk/id"));
         let system = at(&record.body, "properties/storageProfile/osDisk")
             .filter(|disk| deleted(disk, "deleteOption"))
             .and_then(|disk| stored_reference(disk, "managedDisk/id"));
-        nics.chain(data).chain(system).collect()
+        nics.chain(data_disk::owned(&record.body)).chain(system).collect()
     }
 
     fn accepted(&self, _world: &World, record: &Record, document: &mut Object) {

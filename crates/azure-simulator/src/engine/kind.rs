@@ -110,8 +110,6 @@ pub(crate) struct Expand {
 /// What a list was asked for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Listing<'a> {
-    /// The subscription, group or resource whose members are listed.
-    pub(crate) scope: &'a ResourceId,
     pub(crate) expand: Expand,
     /// Query options by lower-case name.
     pub(crate) query: &'a BTreeMap<String, String>,

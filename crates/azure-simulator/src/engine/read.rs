@@ -91,7 +91,7 @@ impl World {
             (None, None) => self.store.of_kind(resource_type, &resolved.id),
             (None, Some(moment)) => self.store.of_kind_as_of(resource_type, &resolved.id, moment),
         };
-        let listing = Listing { scope: &resolved.id, expand, query };
+        let listing = Listing { expand, query };
         let size = resolved.kind.page_size(&self.options, &listing);
         sort(&mut records, |record| record.id.as_str());
         let token = query.get("$skiptoken").map(String::as_str);

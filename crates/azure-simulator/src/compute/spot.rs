@@ -1,0 +1,43 @@
+//! Spot machines, which Azure takes back when it needs the room.
+
+use azure_types::ResourceId;
+use serde_json::{Value, json};
+
+use crate::engine::document::text;
+use crate::engine::error::Refusal;
+use crate::engine::kind::Action;
+use crate::engine::operation::Completion;
+use crate::engine::store::State;
+use crate::engine::world::World;
+
+/// Whether a spot machine is deleted when it is evicted; `None` for machines that are not.
+pub(crate) fn deleted_when_evicted(world: &World, id: &ResourceId) -> Option<bool> {
+    let of = |body: &Value, path: &str| {
+        let word = |member: &str| text(body, &format!("{path}{member}")).map(str::to_owned);
+        let spot = word("priority").is_some_and(|priority| priority.eq_ignore_ascii_case("Spot"));
+        spot.then(|| word("evictionPolicy").is_some_and(|policy| policy.eq_ignore_ascii_case("Delete")))
+    };
+    let own = of(&world.store.get(id)?.body, "properties/");
+    // The instances of a scale set are what its model says.
+    own.or_else(|| of(&world.store.get(&id.parent()?)?.body, "properties/virtualMachineProfile/"))
+}
+
+/// `POST simulateEviction`: the machine goes as it would if its room were needed.
+pub(super) fn simulate_eviction(world: &mut World, id: &ResourceId) -> Result<Action, Refusal> {
+    let Some(deleted) = deleted_when_evicted(world, id) else {
+        return Err(Refusal::new(
+            409,
+            "OperationNotAllowed",
+            format!(
+                "Operation 'simulateEviction' is not allowed on VM '{}' since it is not a spot VM.",
+                id.name()
+            ),
+        ));
+    };
+    if let Some(record) = world.store.get_mut(id) {
+        record.state = if deleted { State::Deleting } else { State::Updating };
+        record.hidden.insert("power".into(), "deallocating".into());
+    }
+    let name = if deleted { "delete" } else { "deallocate" };
+    Ok(Action { completion: Completion::Action(name.into(), json!([id])), answer: None })
+}

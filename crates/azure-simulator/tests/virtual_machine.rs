@@ -1,0 +1,272 @@
+//! Machines of their own: their life, what belongs to them, and scale sets made of them.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+
+use std::time::Duration;
+
+use azure_simulator::{LatencyProfile, Options};
+use azure_types::ResourceId;
+use common::{Client, compute_id, network_id, scale_set};
+use serde_json::{Value, json};
+
+fn image() -> Value {
+    json!({ "publisher": "Canonical", "offer": "ubuntu-24_04-lts", "sku": "server", "version": "latest" })
+}
+
+fn machine(nic: &ResourceId) -> Value {
+    json!({ "location": "eastus", "properties": {
+        "hardwareProfile": { "vmSize": "Standard_D2s_v3" },
+        "storageProfile": { "imageReference": image() },
+        "osProfile": { "computerName": "one", "adminUsername": "x", "adminPassword": "hidden-Word1" },
+        "networkProfile": { "networkInterfaces": [{ "id": nic }] },
+    }})
+}
+
+async fn interface(client: &Client, name: &str, subnet: &ResourceId) -> ResourceId {
+    let id = network_id(&format!("networkInterfaces/{name}"));
+    let body = json!({ "location": "eastus", "properties": { "ipConfigurations": [
+        { "name": "ip", "properties": { "subnet": { "id": subnet } } },
+    ]}});
+    client.put(&id, body).await.expect(201);
+    id
+}
+
+async fn disk(client: &Client, name: &str, more: Value) -> ResourceId {
+    let id = compute_id(&format!("disks/{name}"));
+    let mut body = json!({ "location": "eastus", "properties": {
+        "creationData": { "createOption": "Empty" }, "diskSizeGB": 8,
+    }});
+    for (member, value) in more.as_object().into_iter().flatten() {
+        body["properties"][member] = value.clone();
+    }
+    let reply = client.put(&id, body).await.expect(202);
+    client.wait(&reply).await;
+    id
+}
+
+fn attached(disks: &[(u64, &ResourceId)]) -> Value {
+    let list: Vec<Value> = disks
+        .iter()
+        .map(|(lun, id)| json!({ "lun": lun, "createOption": "Attach", "managedDisk": { "id": id } }))
+        .collect();
+    json!({ "location": "eastus", "properties": { "storageProfile": { "dataDisks": list } } })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_lives() {
+    let latency = LatencyProfile::instant().with("*", "*/virtualMachines", Duration::from_secs(20));
+    let client = Client::with_group(Options { latency, ..Options::default() }).await;
+    let subnet = client.network("10.1.0.0/24").await;
+    let nic = interface(&client, "nic", &subnet).await;
+    let id = compute_id("virtualMachines/vm");
+    let made = client.put(&id, machine(&nic)).await.expect(201);
+    assert_eq!(
+        (made.etag().as_str(), &made.body["properties"]["provisioningState"]),
+        ("\"1\"", &json!("Creating"))
+    );
+    assert!(made.body["properties"]["storageProfile"]["osDisk"]["managedDisk"].get("id").is_none());
+    client.put(&id, machine(&nic)).await.refused(409, "Conflict");
+    client.wait(&made).await;
+    let ready = client.get(&id).await.expect(200);
+    assert_eq!(ready.etag(), "\"2\"", "the end of the creation is a change");
+    assert!(!ready.body.to_string().contains("hidden-Word1"), "secrets do not come back");
+    let view = client.get(&id.child("instanceView", "").parent().unwrap_or_else(|| id.clone())).await;
+    assert!(view.body["properties"].get("instanceView").is_none());
+    let power = async || {
+        let path = format!("{id}/instanceView?api-version=2025-04-01");
+        let view = client.send("GET", &path, None, &[]).await.expect(200).body;
+        let codes: Vec<String> = view["statuses"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|s| s["code"].as_str().unwrap().to_owned())
+            .collect();
+        codes.last().unwrap().clone()
+    };
+    assert_eq!(power().await, "PowerState/running");
+    let stop = client.post(&id, "deallocate", json!({})).await.expect(202);
+    assert_eq!(power().await, "PowerState/deallocating");
+    client.wait(&stop).await;
+    assert_eq!(power().await, "PowerState/deallocated");
+    let nic_document = client.get(&nic).await.expect(200).body;
+    assert_eq!(nic_document["properties"]["virtualMachine"]["id"], json!(id));
+    assert!(nic_document["properties"]["macAddress"].is_string());
+    client.delete(&nic).await.refused(400, "NicInUse");
+    let other = compute_id("virtualMachines/other");
+    client.put(&other, machine(&nic)).await.refused(400, "NicInUse");
+    client.put_if(&id, machine(&nic), "\"1\"").await.refused(412, "PreconditionFailed");
+    let mut renamed = machine(&nic);
+    renamed["properties"]["osProfile"]["computerName"] = json!("two");
+    client.put(&id, renamed).await.refused(409, "PropertyChangeNotAllowed");
+    let system = ready.body["properties"]["storageProfile"]["osDisk"]["managedDisk"]["id"].clone();
+    let gone = client.delete(&id).await.expect(202);
+    client.wait(&gone).await;
+    client.get(&id).await.refused(404, "ResourceNotFound");
+    let left = client.get(&ResourceId::parse(system.as_str().unwrap()).unwrap()).await.expect(200).body;
+    assert_eq!(left["properties"]["diskState"], "Unattached", "a system disk stays unless it is to go");
+    client.delete(&nic).await.expect(202);
+}
+
+#[tokio::test(start_paused = true)]
+async fn disks_are_attached_and_detached() {
+    let client = Client::with_group(Options::default()).await;
+    let subnet = client.network("10.1.0.0/24").await;
+    let (one, two) = (compute_id("virtualMachines/one"), compute_id("virtualMachines/two"));
+    for id in [&one, &two] {
+        let nic = interface(&client, &format!("nic-{}", id.name()), &subnet).await;
+        client.create(id, machine(&nic)).await;
+    }
+    let data = disk(&client, "data", json!({})).await;
+    let shared = disk(&client, "shared", json!({ "maxShares": 2 })).await;
+    client.create(&one, attached(&[(0, &data), (1, &shared)])).await;
+    let held = client.get(&data).await.expect(200).body;
+    assert_eq!((&held["managedBy"], &held["properties"]["diskState"]), (&json!(one), &json!("Attached")));
+    client.delete(&data).await.refused(409, "OperationNotAllowed");
+    client.put(&two, attached(&[(0, &data)])).await.refused(409, "ConflictingUserInput");
+    client.create(&two, attached(&[(5, &shared)])).await;
+    let both = client.get(&shared).await.expect(200).body;
+    assert_eq!(both["managedByExtended"].as_array().map(Vec::len), Some(2));
+    client.put(&two, attached(&[(5, &shared), (5, &data)])).await.refused(400, "InvalidParameter");
+    let missing = compute_id("disks/none");
+    client.put(&two, attached(&[(5, &shared), (6, &missing)])).await.refused(404, "NotFound");
+    client.post(&one, "deallocate", json!({})).await.expect(202);
+    assert_eq!(client.get(&data).await.body["properties"]["diskState"], "Reserved");
+    let mut leaving = attached(&[(0, &data), (1, &shared)]);
+    leaving["properties"]["storageProfile"]["dataDisks"][0]["toBeDetached"] = json!(true);
+    client.create(&one, leaving).await;
+    let free = client.get(&data).await.expect(200).body;
+    assert!(free.get("managedBy").is_none());
+    assert_eq!(free["properties"]["diskState"], "Unattached");
+    let body =
+        json!({ "dataDisksToAttach": [{ "diskId": data }], "dataDisksToDetach": [{ "diskId": shared }] });
+    client.post(&one, "attachDetachDataDisks", body).await.expect(202);
+    let now = client.get(&one).await.expect(200).body;
+    let disks = now["properties"]["storageProfile"]["dataDisks"].as_array().unwrap().clone();
+    assert_eq!((disks.len(), &disks[0]["lun"], &disks[0]["managedDisk"]["id"]), (1, &json!(0), &json!(data)));
+    let many: Vec<ResourceId> = {
+        let mut many = Vec::new();
+        for n in 0..5 {
+            many.push(disk(&client, &format!("many{n}"), json!({})).await);
+        }
+        many
+    };
+    let all: Vec<(u64, &ResourceId)> = many.iter().enumerate().map(|(lun, id)| (lun as u64, id)).collect();
+    let refused = client.put(&two, attached(&all)).await.refused(409, "OperationNotAllowed");
+    assert!(refused.message().contains("attached to a VM of this size is 4"), "{}", refused.message());
+}
+
+#[tokio::test(start_paused = true)]
+async fn instances_of_uniform_sets_take_disks_too() {
+    let client = Client::with_group(Options::default()).await;
+    let subnet = client.network("10.1.0.0/24").await;
+    let set = compute_id("virtualMachineScaleSets/set");
+    let mut body = scale_set(2, &subnet, &[]);
+    body.as_object_mut().unwrap().remove("zones");
+    client.create(&set, body).await;
+    let data = disk(&client, "data", json!({})).await;
+    let (first, second) = (set.child("virtualMachines", "0"), set.child("virtualMachines", "1"));
+    client.create(&first, attached(&[(3, &data)])).await;
+    assert_eq!(client.get(&data).await.body["managedBy"], json!(first));
+    client.put(&second, attached(&[(3, &data)])).await.refused(409, "ConflictingUserInput");
+    let upgrade = client.post(&set, "manualupgrade", json!({ "instanceIds": ["*"] })).await.expect(202);
+    client.wait(&upgrade).await;
+    assert_eq!(
+        client.get(&data).await.body["managedBy"],
+        json!(first),
+        "what an instance holds outlives its model"
+    );
+    client.create(&first, attached(&[])).await;
+    assert!(client.get(&data).await.body.get("managedBy").is_none());
+}
+
+fn flexible(capacity: u64, subnet: &ResourceId) -> Value {
+    let mut body = scale_set(capacity, subnet, &[]);
+    body["properties"]["orchestrationMode"] = json!("Flexible");
+    body["properties"]["virtualMachineProfile"]["storageProfile"] = json!({ "imageReference": image() });
+    body["properties"]["virtualMachineProfile"]["networkProfile"]["networkApiVersion"] = json!("2020-11-01");
+    body
+}
+
+#[tokio::test(start_paused = true)]
+async fn flexible_sets_are_made_of_machines() {
+    let client = Client::with_group(Options::default()).await;
+    let subnet = client.network("10.1.0.0/24").await;
+    let set = compute_id("virtualMachineScaleSets/flex");
+    let mut old = flexible(1, &subnet);
+    old["properties"]["virtualMachineProfile"]["networkProfile"]["networkApiVersion"] = json!("2018-10-01");
+    client.put(&set, old).await.refused(400, "InvalidParameter");
+    client.create(&set, flexible(3, &subnet)).await;
+    let count = |kind: &str| client.azure.documents_of_type(kind).len();
+    let kinds = [
+        "Microsoft.Compute/virtualMachines",
+        "Microsoft.Network/networkInterfaces",
+        "Microsoft.Compute/disks",
+    ];
+    assert_eq!(kinds.map(count), [3, 3, 3]);
+    let members = client.azure.documents_of_type("Microsoft.Compute/virtualMachines");
+    for member in &members {
+        let name = member["name"].as_str().unwrap();
+        assert!(name.starts_with("flex_") && name.len() == "flex_".len() + 8, "{name}");
+        assert_eq!(member["properties"]["virtualMachineScaleSet"]["id"], json!(set));
+    }
+    let listed = client
+        .send("GET", &format!("{set}/virtualMachines?api-version=2025-04-01"), None, &[])
+        .await
+        .expect(200)
+        .body;
+    assert_eq!(listed["value"].as_array().unwrap().len(), 3);
+    assert_eq!(listed["value"][0]["instanceId"], listed["value"][0]["name"]);
+    client.create(&set, flexible(2, &subnet)).await;
+    assert_eq!(kinds.map(count), [2, 2, 2], "what a member had goes with it");
+    let member = ResourceId::parse(members[0]["id"].as_str().unwrap()).unwrap();
+    let one = client.azure.document(&member).map(|_| member).unwrap_or_else(|| {
+        let left = client.azure.documents_of_type("Microsoft.Compute/virtualMachines");
+        ResourceId::parse(left[0]["id"].as_str().unwrap()).unwrap()
+    });
+    let gone = client.delete(&one).await.expect(202);
+    client.wait(&gone).await;
+    assert_eq!(client.get(&set).await.body["sku"]["capacity"], 1);
+    let nic = interface(&client, "own", &subnet).await;
+    let mut joins = machine(&nic);
+    joins["properties"]["virtualMachineScaleSet"] = json!({ "id": set });
+    client.create(&compute_id("virtualMachines/joins"), joins).await;
+    assert_eq!(client.get(&set).await.body["sku"]["capacity"], 2);
+    let mut uniform = flexible(2, &subnet);
+    uniform["properties"]["orchestrationMode"] = json!("Uniform");
+    client.put(&set, uniform).await.refused(409, "PropertyChangeNotAllowed");
+    let gone = client.delete(&set).await.expect(202);
+    client.wait(&gone).await;
+    assert_eq!(count("Microsoft.Compute/virtualMachines"), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_goes_first_is_the_policy_s_to_say() {
+    let client = Client::with_group(Options::default()).await;
+    let subnet = client.network("10.1.0.0/24").await;
+    for (name, rules, protected, left) in [
+        ("newest", json!(["NewestVM"]), None, ["0", "1"]),
+        ("oldest", json!(["OldestVM"]), None, ["2", "3"]),
+        ("guarded", json!(["Default"]), Some("3"), ["0", "3"]),
+    ] {
+        let set = compute_id(&format!("virtualMachineScaleSets/{name}"));
+        let body = |capacity| {
+            let mut body = scale_set(capacity, &subnet, &[]);
+            body.as_object_mut().unwrap().remove("zones");
+            body["properties"]["scaleInPolicy"] = json!({ "rules": rules });
+            body
+        };
+        client.create(&set, body(4)).await;
+        if let Some(protected) = protected {
+            let policy = json!({ "location": "eastus", "properties": { "protectionPolicy": { "protectFromScaleIn": true } } });
+            client.create(&set.child("virtualMachines", protected), policy).await;
+        }
+        client.create(&set, body(2)).await;
+        let list = format!("{set}/virtualMachines?api-version=2025-04-01");
+        let list = client.send("GET", &list, None, &[]).await.expect(200).body;
+        let ids: Vec<&str> =
+            list["value"].as_array().unwrap().iter().map(|one| one["instanceId"].as_str().unwrap()).collect();
+        assert_eq!(ids, left, "{name}");
+    }
+}
