@@ -101,7 +101,12 @@ impl HostedAzure {
         entra.accept_audience(&secure.url());
         let page = page::router(Arc::new(AzurePage::new(azure.clone(), AlwaysHealthy)));
         let metadata = MetadataService::new(azure.clone()).with_tokens(entra.clone());
-        let plain = serve::serve(address(port), azure.router().merge(page).merge(metadata.routes()), None, stop.clone());
+        let plain = serve::serve(
+            address(port),
+            azure.router().merge(page).merge(metadata.routes()),
+            None,
+            stop.clone(),
+        );
         let plain = plain.await.map_err(listen)?;
         azure.watch_actors();
         entra.accept_audience(&plain.url());

@@ -37,14 +37,20 @@ impl Choices {
     }
 }
 
+/// What a document or its `properties` may be.
+type Body = fn(&mut Choices, &ResourceId) -> Value;
+
+/// Child collections, with what a child's `properties` may be.
+type Children = &'static [(&'static str, Body)];
+
 /// A type of the universe.
 pub struct Subject {
     pub namespace: &'static str,
     pub collection: &'static str,
     pub version: &'static str,
-    pub body: fn(&mut Choices, &ResourceId) -> Value,
+    pub body: Body,
     /// Child collections that clients write one by one, with what a child's `properties` may be.
-    pub children: &'static [(&'static str, fn(&mut Choices, &ResourceId) -> Value)],
+    pub children: Children,
     pub actions: &'static [(&'static str, &'static str)],
 }
 
@@ -96,18 +102,14 @@ pub const SUBJECTS: [Subject; 17] = [
     },
 ];
 
-const fn network(
-    collection: &'static str,
-    body: fn(&mut Choices, &ResourceId) -> Value,
-    children: &'static [(&'static str, fn(&mut Choices, &ResourceId) -> Value)],
-) -> Subject {
+const fn network(collection: &'static str, body: Body, children: Children) -> Subject {
     Subject { namespace: NETWORK, collection, version: N, body, children, actions: &[] }
 }
 
 const fn compute(
     collection: &'static str,
     version: &'static str,
-    body: fn(&mut Choices, &ResourceId) -> Value,
+    body: Body,
     actions: &'static [(&'static str, &'static str)],
 ) -> Subject {
     Subject { namespace: COMPUTE, collection, version, body, children: &[], actions }
@@ -350,7 +352,7 @@ fn ip_configuration(choices: &mut Choices, primary: bool, name: &str) -> Value {
 fn network_interface(choices: &mut Choices, _id: &ResourceId) -> Value {
     let mut configurations = vec![ip_configuration(choices, true, "one")];
     if choices.once_in(3) {
-        configurations.push(ip_configuration(choices, choices.0 % 7 == 0, "two"));
+        configurations.push(ip_configuration(choices, choices.0.is_multiple_of(7), "two"));
     }
     let mut properties = json!({ "ipConfigurations": configurations });
     if choices.once_in(3) {
