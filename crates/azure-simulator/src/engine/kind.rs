@@ -287,6 +287,17 @@ pub(crate) trait Kind: Send + Sync + 'static {
         None
     }
 
+    /// The same for a GET over the wire, which may have query options (by lower-case name).
+    fn answer(
+        &self,
+        world: &World,
+        record: &Record,
+        below: &[&str],
+        _query: &BTreeMap<String, String>,
+    ) -> Option<Result<Value, Refusal>> {
+        self.view(world, record, below)
+    }
+
     /// PUT (`body`) or DELETE (no body) of something below the resource that is kept elsewhere, such as
     /// a service's connections, which are kept with the endpoints. Says whether it was there; `None`
     /// where nothing below can be written so. What [`Kind::view`] then gives is the answer to a PUT.

@@ -51,7 +51,7 @@ impl World {
             return Ok(Answer { etag, ..Answer::ok(self.present_nested(record, nested, found)) });
         }
         let below: Vec<&str> = resolved.below.iter().map(String::as_str).collect();
-        match record.kind.view(self, record, &below) {
+        match record.kind.answer(self, record, &below, query) {
             Some(view) => view.map(|shown| Answer {
                 etag: super::document::text(&shown, "etag").map(str::to_owned),
                 ..Answer::ok(shown)

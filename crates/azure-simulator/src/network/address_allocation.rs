@@ -78,6 +78,18 @@ fn vacancy(world: &World, subnet: &ResourceId, wanted: IpAddr) -> Vacancy {
     }
 }
 
+/// Whether an address of a subnet can be given out.
+pub(super) fn is_vacant(world: &World, subnet: &ResourceId, address: IpAddr) -> bool {
+    matches!(vacancy(world, subnet, address), Vacancy::Free)
+}
+
+/// How many addresses a subnet can give out.
+pub(super) fn subnet_size(world: &World, subnet: &ResourceId) -> u128 {
+    let sizes = subnet_prefixes(world, subnet);
+    let sizes = sizes.iter().map(usable).map(|(first, last)| last.saturating_add(1).saturating_sub(first));
+    sizes.fold(0, u128::saturating_add)
+}
+
 /// An address that a configuration asks for and another one has.
 pub(crate) fn address_taken(id: &ResourceId, address: IpAddr, owner: &ResourceId) -> Refusal {
     Refusal::network(

@@ -79,6 +79,9 @@ pub(super) fn normalise(
     if subnet_prefixes(world, &subnet).is_empty() {
         return Err(Refusal::invalid_reference(&subnet, &id));
     }
+    if old.and_then(|old| stored_reference(old, "properties/subnet/id")).as_ref() != Some(&subnet) {
+        super::subnet_delegation::check_undelegated(world, &subnet, &id)?;
+    }
     let address = address(world, interface, &id, &subnet, old, &properties, promised)?;
     if !promised.insert(address) {
         return Err(address_taken(&id, address, &id));

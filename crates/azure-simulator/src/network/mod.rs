@@ -30,8 +30,11 @@ mod rule_conflict;
 mod security_group;
 mod security_rule;
 mod subnet;
+mod subnet_availability;
+mod subnet_delegation;
 mod versions;
 mod virtual_network;
+mod virtual_network_peering;
 
 use azure_types::ResourceId;
 

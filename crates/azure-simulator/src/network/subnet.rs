@@ -2,12 +2,13 @@
 
 use azure_types::ResourceId;
 use ipnet::IpNet;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::address_allocation::prefixes_of;
+use super::subnet_delegation;
 use crate::engine::document::{
-    Object, enumeration, fill, into_object, known_members, reference, stored_reference, strip,
-    take_properties,
+    Object, enumeration, into_object, items, known_members, reference, references as listed_references,
+    stored_reference, strip, take_properties,
 };
 use crate::engine::error::Refusal;
 use crate::engine::kind::Reference;
@@ -50,11 +51,35 @@ const DERIVED: [&str; 7] = [
 ];
 
 /// Checks a subnet and fills its defaults.
-pub(super) fn normalise(network: &ResourceId, space: &[IpNet], mut child: Object) -> Result<Object, Refusal> {
+pub(super) fn normalise(
+    network: &ResourceId,
+    location: &str,
+    space: &[IpNet],
+    mut child: Object,
+) -> Result<Object, Refusal> {
+    let id = network.child("subnets", child.get("name").and_then(Value::as_str).unwrap_or_default());
     let mut properties = take_properties(&mut child);
     known_members(&mut properties, &MEMBERS, "Subnet")?;
     strip(&mut properties, &DERIVED);
-    fill(&mut properties, "delegations", json!([]));
+    let delegations = subnet_delegation::delegations(&id, &mut properties)?;
+    properties.insert("delegations".into(), delegations.into());
+    subnet_delegation::endpoints(&id, location, &mut properties)?;
+    if properties.get("defaultOutboundAccess").is_some_and(|value| !value.is_boolean()) {
+        return Err(Refusal::bad_format("Member 'defaultOutboundAccess' must be true or false."));
+    }
+    enumeration(&mut properties, "sharingScope", &["Tenant", "DelegatedServices"], false)?;
+    if properties.contains_key("sharingScope")
+        && properties.get("defaultOutboundAccess") != Some(&Value::Bool(false))
+    {
+        return Err(Refusal::network(
+            400,
+            "SharingScopeNeedsNoDefaultOutboundAccess",
+            format!("Subnet {id} can have a sharingScope only while its defaultOutboundAccess is false."),
+        ));
+    }
+    if listed_references(&mut properties, "serviceEndpointPolicies")?.is_empty() {
+        properties.remove("serviceEndpointPolicies");
+    }
     enumeration(
         &mut properties,
         "privateEndpointNetworkPolicies",
@@ -67,7 +92,7 @@ pub(super) fn normalise(network: &ResourceId, space: &[IpNet], mut child: Object
     }
     child.insert("properties".into(), Value::Object(properties));
     let document = Value::Object(child);
-    let id = network.child("subnets", crate::engine::document::name(&document));
+    check_notation(&id, &document)?;
     let prefixes = prefixes_of(&document);
     if prefixes.is_empty() {
         return Err(Refusal::network(
@@ -78,14 +103,7 @@ pub(super) fn normalise(network: &ResourceId, space: &[IpNet], mut child: Object
     }
     for prefix in &prefixes {
         if *prefix != prefix.trunc() {
-            return Err(Refusal::network(
-                400,
-                "InvalidCIDRNotation",
-                format!(
-                    "The address prefix {prefix} of {id} has an invalid CIDR notation. For the given prefix length, the address prefix should be {}.",
-                    prefix.trunc()
-                ),
-            ));
+            return Err(wrong_notation(&id, prefix));
         }
         if !space.iter().any(|space| space.contains(prefix)) {
             return Err(Refusal::network(
@@ -101,6 +119,52 @@ pub(super) fn normalise(network: &ResourceId, space: &[IpNet], mut child: Object
         }
     }
     Ok(into_object(document))
+}
+
+/// A prefix with bits set behind its length.
+pub(super) fn wrong_notation(id: &ResourceId, prefix: &IpNet) -> Refusal {
+    Refusal::network(
+        400,
+        "InvalidCIDRNotation",
+        format!(
+            "The address prefix {prefix} of {id} has an invalid CIDR notation. For the given prefix length, the address \
+             prefix should be {}.",
+            prefix.trunc()
+        ),
+    )
+}
+
+/// Every prefix is one, and one of IPv6 is of the size that Azure's networks have.
+fn check_notation(id: &ResourceId, document: &Value) -> Result<(), Refusal> {
+    let single = crate::engine::document::at(document, "properties/addressPrefix");
+    for given in single.into_iter().chain(items(document, "properties/addressPrefixes")) {
+        let text = given.as_str().unwrap_or_default();
+        let Ok(prefix) = text.parse::<IpNet>() else {
+            return Err(Refusal::network(
+                400,
+                "InvalidAddressPrefixFormat",
+                format!(
+                    "Address prefix '{text}' of {id} is not formatted correctly: it must be in CIDR notation."
+                ),
+            ));
+        };
+        let fits = match prefix {
+            IpNet::V4(prefix) => prefix.prefix_len() <= 29,
+            IpNet::V6(prefix) => prefix.prefix_len() == 64,
+        };
+        if !fits {
+            let sizes = "IPv4 prefixes may be /29 or larger, IPv6 prefixes must be /64";
+            return Err(Refusal::network(
+                400,
+                "NetcfgInvalidSubnet",
+                format!(
+                    "Subnet '{}' is not valid in virtual network: {prefix} has a wrong size; {sizes}.",
+                    id.name()
+                ),
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Refuses subnets that overlap.
@@ -128,9 +192,11 @@ pub(super) fn check_overlaps(subnets: &[Value]) -> Result<(), Refusal> {
 
 /// What a subnet points at.
 pub(super) fn references(id: &ResourceId, subnet: &Value) -> Vec<Reference> {
+    let policies = items(subnet, "properties/serviceEndpointPolicies").iter();
     ["networkSecurityGroup", "routeTable", "natGateway"]
         .iter()
         .filter_map(|member| stored_reference(subnet, &format!("properties/{member}/id")))
+        .chain(policies.filter_map(|policy| stored_reference(policy, "id")))
         .map(|to| Reference::uses(id, to))
         .collect()
 }

@@ -1,14 +1,19 @@
 //! Virtual networks (`spec/arm-wire.md`, 9.5).
 
+use std::collections::BTreeMap;
+
 use azure_types::ResourceId;
 use ipnet::IpNet;
 use serde_json::{Value, json};
 
 use super::address_allocation::prefixes_of;
-use super::{API_VERSIONS, resource_guid, subnet, take_children};
-use crate::engine::document::{enumeration, fill, items, known_members, name, strip, take_properties};
+use super::{API_VERSIONS, bounded, resource_guid, subnet, subnet_delegation, take_children};
+use super::{subnet_availability, virtual_network_peering as peering};
+use crate::engine::document::{
+    Object, enumeration, fill, into_object, items, known_members, name, reference, strip, take_properties,
+};
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Concurrency, Kind, Nested, Proposal, Reference, Style};
+use crate::engine::kind::{Concurrency, Kind, Nested, Proposal, Reference, Role, Style};
 use crate::engine::store::Record;
 use crate::engine::world::World;
 
@@ -60,7 +65,10 @@ impl Kind for VirtualNetworks {
     }
 
     fn nested(&self) -> &'static [Nested] {
-        &[Nested { collection: "subnets", writable: true, back_references: &[("ipConfigurations", "")] }]
+        &[
+            Nested { collection: "subnets", writable: true, back_references: &[("ipConfigurations", "")] },
+            Nested { collection: peering::COLLECTION, writable: true, back_references: &[] },
+        ]
     }
 
     fn write(&self, world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
@@ -71,13 +79,22 @@ impl Kind for VirtualNetworks {
         resource_guid(world, &proposal, &mut properties);
         enumeration(&mut properties, "privateEndpointVNetPolicies", &["Disabled", "Basic"], true)?;
         fill(&mut properties, "enableDdosProtection", false);
-        fill(&mut properties, "virtualNetworkPeerings", json!([]));
+        check_options(world, id, &mut properties)?;
         let space = address_space(id, properties.get("addressSpace"))?;
+        let peerings = match take_children(id, &mut properties, peering::COLLECTION)? {
+            Some(children) => peering::normalise(world, &proposal, &space, children)?,
+            None => {
+                items(proposal.old.map_or(&Value::Null, |old| &old.body), "properties/virtualNetworkPeerings")
+                    .to_vec()
+            }
+        };
+        properties.insert(peering::COLLECTION.into(), peerings.into());
+        let location = proposal.body.get("location").and_then(Value::as_str).unwrap_or_default().to_owned();
         let old_subnets = proposal.old_member("properties/subnets").and_then(Value::as_array);
         let subnets = match take_children(id, &mut properties, "subnets")? {
             Some(subnets) => subnets
                 .into_iter()
-                .map(|child| subnet::normalise(id, &space, child).map(Value::Object))
+                .map(|child| subnet::normalise(id, &location, &space, child).map(Value::Object))
                 .collect::<Result<Vec<_>, _>>()?,
             None if world.options.keep_omitted_subnets => old_subnets.cloned().unwrap_or_default(),
             None => Vec::new(),
@@ -87,7 +104,10 @@ impl Kind for VirtualNetworks {
             let old_id = id.child("subnets", name(old));
             match subnets.iter().find(|new| name(new).eq_ignore_ascii_case(name(old))) {
                 None => check_unused(world, &old_id)?,
-                Some(new) => check_allocations(world, &old_id, &prefixes_of(new))?,
+                Some(new) => {
+                    check_allocations(world, &old_id, &prefixes_of(new))?;
+                    subnet_delegation::check_change(world, &old_id, old, new)?;
+                }
             }
         }
         properties.insert("subnets".into(), subnets.into());
@@ -100,11 +120,48 @@ impl Kind for VirtualNetworks {
         items(&record.body, "properties/subnets")
             .iter()
             .flat_map(|child| subnet::references(&record.id.child("subnets", name(child)), child))
+            .chain(items(&record.body, "properties/virtualNetworkPeerings").iter().filter_map(|child| {
+                peering::reference_of(&record.id.child(peering::COLLECTION, name(child)), child)
+            }))
             .collect()
     }
 
+    fn stored(&self, world: &mut World, id: &ResourceId, _old: Option<&Value>) {
+        peering::note_connections(world, id);
+    }
+
+    fn present_nested(
+        &self,
+        world: &World,
+        record: &Record,
+        collection: &str,
+        id: &ResourceId,
+        properties: &mut Object,
+    ) {
+        if collection == peering::COLLECTION {
+            peering::present(world, record, id, properties);
+        } else {
+            subnet_delegation::present(id, &world.etag(record), record.state.as_str(), properties);
+        }
+    }
+
+    fn view(&self, world: &World, record: &Record, below: &[&str]) -> Option<Result<Value, Refusal>> {
+        self.answer(world, record, below, &BTreeMap::new())
+    }
+
+    fn answer(
+        &self,
+        world: &World,
+        record: &Record,
+        below: &[&str],
+        query: &BTreeMap<String, String>,
+    ) -> Option<Result<Value, Refusal>> {
+        subnet_availability::answer(world, record, below, query)
+    }
+
     fn may_delete(&self, world: &World, record: &Record) -> Result<(), Refusal> {
-        if let Some(user) = world.store.referrers(&record.id).next() {
+        let mut users = world.store.referrers(&record.id);
+        if let Some(user) = users.find(|user| user.role != Role::Names) {
             return Err(Refusal::network(
                 400,
                 "InUseVirtualNetworkCannotBeDeleted",
@@ -131,13 +188,56 @@ fn address_space(id: &ResourceId, space: Option<&Value>) -> Result<Vec<IpNet>, R
     if prefixes.is_empty() {
         return Err(bad(""));
     }
-    prefixes
-        .iter()
-        .map(|prefix| {
-            let text = prefix.as_str().unwrap_or_default();
-            text.parse::<IpNet>().map_err(|_| bad(text))
-        })
-        .collect()
+    let mut all: Vec<IpNet> = Vec::with_capacity(prefixes.len());
+    for prefix in prefixes {
+        let text = prefix.as_str().unwrap_or_default();
+        let prefix = text.parse::<IpNet>().map_err(|_| bad(text))?;
+        if prefix != prefix.trunc() {
+            return Err(subnet::wrong_notation(id, &prefix));
+        }
+        if let Some(other) = all.iter().find(|other| other.contains(&prefix) || prefix.contains(*other)) {
+            return Err(Refusal::network(
+                400,
+                "VnetAddressPrefixesOverlap",
+                format!("Address prefixes {other} and {prefix} of virtual network {id} overlap."),
+            ));
+        }
+        all.push(prefix);
+    }
+    Ok(all)
+}
+
+/// What a network has beside addresses.
+fn check_options(world: &World, id: &ResourceId, properties: &mut Object) -> Result<(), Refusal> {
+    if let Some(plan) = reference(properties, "ddosProtectionPlan")?
+        && world.store.get(&plan).is_none()
+    {
+        return Err(Refusal::invalid_reference(&plan, id));
+    }
+    bounded(properties, "flowTimeoutInMinutes", 4..=30, None, id)?;
+    if let Some(encryption) = properties.remove("encryption") {
+        let mut encryption = into_object(encryption);
+        fill(&mut encryption, "enabled", false);
+        enumeration(&mut encryption, "enforcement", &["AllowUnencrypted", "DropUnencrypted"], true)?;
+        properties.insert("encryption".into(), Value::Object(encryption));
+    }
+    if let Some(options) = properties.remove("dhcpOptions") {
+        let mut options = into_object(options);
+        fill(&mut options, "dnsServers", json!([]));
+        let wrong = items(&Value::Object(options.clone()), "dnsServers")
+            .iter()
+            .map(|server| server.as_str().unwrap_or_default().to_owned())
+            .find(|server| server.parse::<std::net::IpAddr>().is_err());
+        if let Some(server) = wrong {
+            return Err(Refusal::network(
+                400,
+                "InvalidIPAddressFormat",
+                format!("The DNS server '{server}' of {id} is not a valid IP address."),
+            ));
+        }
+        properties.insert("dhcpOptions".into(), Value::Object(options));
+    }
+    Ok(())
 }
 
 /// A subnet that anybody uses stays.
