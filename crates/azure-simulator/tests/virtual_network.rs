@@ -10,7 +10,7 @@ use common::{Client, NETWORK_VERSION, network_id};
 use serde_json::{Value, json};
 
 fn network(name: &str) -> ResourceId {
-    network_id(&format!("virtualNetworks/{name}"))
+    network_id(&format!("virtualNetworks/net-{name}"))
 }
 
 fn space(prefixes: &[&str]) -> Value {

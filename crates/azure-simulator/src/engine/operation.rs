@@ -20,6 +20,8 @@ pub(crate) enum Completion {
     Delete,
     /// The kind does what it started: action and its arguments.
     Action(String, Value),
+    /// Nothing changes: the operation ends with this answer.
+    Report(Value),
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

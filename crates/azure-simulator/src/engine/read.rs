@@ -128,6 +128,7 @@ impl World {
                         Some(record) => Answer::ok(self.present(record, Expand::default())),
                         None => Answer::empty(204),
                     },
+                    (Completion::Report(report), _) => Answer::ok(report.clone()),
                     _ => Answer::empty(200),
                 }),
             };

@@ -406,6 +406,7 @@ impl World {
         let Some(kind) = self.store.get(&subject).map(|record| record.kind) else { return };
         match (&completion, failure) {
             (Completion::Delete, false) => self.remove(&subject),
+            (Completion::Report(_), _) => {}
             _ => {
                 if let Some(record) = self.store.get_mut(&subject) {
                     record.state = if failure { State::Failed } else { State::Succeeded };

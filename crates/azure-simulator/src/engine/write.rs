@@ -403,7 +403,9 @@ impl World {
                 ..Answer::ok(answer)
             });
         }
-        if let Some(record) = self.store.get_mut(&id) {
+        let reports = matches!(done.completion, Completion::Report(_));
+        let superseded = superseded.filter(|_| !reports);
+        if let Some(record) = self.store.get_mut(&id).filter(|_| !reports) {
             record.state = State::Updating;
         }
         let started = self.start(

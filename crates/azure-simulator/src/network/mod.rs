@@ -5,6 +5,7 @@ mod application_security_group;
 mod backend_address;
 mod backend_pool;
 mod budgets;
+mod effective_network;
 mod frontend;
 mod inbound_nat_pool;
 mod inbound_nat_rule;

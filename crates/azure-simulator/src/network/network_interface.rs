@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
+use super::effective_network;
 use super::pool_membership::check_nat_rules;
 use super::{API_VERSIONS, check_memberships, ip_configuration, resource_guid, take_children};
 use crate::engine::document::{
@@ -12,7 +13,8 @@ use crate::engine::document::{
     strip, take_properties,
 };
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Concurrency, Expand, Kind, Nested, Proposal, Reference, Style};
+use crate::engine::kind::{Action, Concurrency, Expand, Kind, Nested, Proposal, Reference, Style};
+use crate::engine::operation::Completion;
 use crate::engine::store::{Record, State};
 use crate::engine::world::{World, is_of};
 
@@ -189,6 +191,36 @@ impl Kind for NetworkInterfaces {
             properties.insert("virtualMachine".into(), json!({ "id": machine }));
         }
     }
+
+    fn view(&self, world: &World, record: &Record, below: &[&str]) -> Option<Result<Value, Refusal>> {
+        match below {
+            [word] if word.eq_ignore_ascii_case("loadBalancers") => {
+                let balancers: Vec<Value> =
+                    balancers_of(record).iter().filter_map(|id| world.document(id)).collect();
+                Some(Ok(json!({ "value": balancers })))
+            }
+            _ => None,
+        }
+    }
+
+    fn act(
+        &self,
+        world: &mut World,
+        id: &ResourceId,
+        action: &str,
+        _body: &Value,
+    ) -> Option<Result<Action, Refusal>> {
+        let report: fn(&World, &Record) -> Value = match action.to_ascii_lowercase().as_str() {
+            "effectiveroutetable" => effective_network::routes,
+            "effectivenetworksecuritygroups" => effective_network::security_groups,
+            _ => return None,
+        };
+        let record = world.store.get(id)?;
+        Some(
+            check_running(world, record)
+                .map(|()| Action { completion: Completion::Report(report(world, record)), answer: None }),
+        )
+    }
 }
 
 /// Creates an interface as a PUT would, for a service that makes them itself. It is ready at once.
@@ -233,6 +265,37 @@ fn service_owner(record: &Record) -> Option<&str> {
 fn machine_of(world: &World, record: &Record) -> Option<ResourceId> {
     let mut users = world.store.referrers(&record.id);
     users.find(|user| is_of(&user.from, "/virtualmachines/")).map(|user| user.from.clone())
+}
+
+/// What is in force at an interface is only known where a machine runs.
+fn check_running(world: &World, record: &Record) -> Result<(), Refusal> {
+    let machine = machine_of(world, record).and_then(|machine| world.document(&machine));
+    let statuses =
+        machine.as_ref().map_or(&[][..], |machine| items(machine, "properties/instanceView/statuses"));
+    if statuses.iter().any(|status| status.get("code").is_some_and(|code| code == "PowerState/running")) {
+        return Ok(());
+    }
+    Err(Refusal::network(
+        400,
+        "NetworkInterfaceNotAttachedToRunningVirtualMachine",
+        format!(
+            "Network interface {} must be attached to a running virtual machine for this operation.",
+            record.id
+        ),
+    ))
+}
+
+/// The load balancers whose pools or NAT rules an interface is in.
+fn balancers_of(record: &Record) -> BTreeSet<ResourceId> {
+    let configurations = items(&record.body, "properties/ipConfigurations").iter();
+    configurations
+        .flat_map(|one| {
+            items(one, "properties/loadBalancerBackendAddressPools")
+                .iter()
+                .chain(items(one, "properties/loadBalancerInboundNatRules"))
+        })
+        .filter_map(|item| stored_reference(item, "id")?.parent())
+        .collect()
 }
 
 /// Whether an interface is its machine's primary one: marked so, or the only one.

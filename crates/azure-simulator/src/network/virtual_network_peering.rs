@@ -263,6 +263,22 @@ pub(super) fn present(world: &World, record: &Record, id: &ResourceId, propertie
     }
 }
 
+/// The addresses of the networks that a network is connected to and may reach.
+pub(super) fn connected_prefixes(world: &World, network: &Record) -> Vec<String> {
+    let allowed = |peering: &&Value| {
+        crate::engine::document::at(peering, "properties/allowVirtualNetworkAccess")
+            != Some(&Value::Bool(false))
+    };
+    items(&network.body, "properties/virtualNetworkPeerings")
+        .iter()
+        .filter(allowed)
+        .filter_map(|peering| world.store.get(&remote_of(peering)?))
+        .filter(|other| back(other, &network.id).is_some())
+        .flat_map(space_of)
+        .map(|prefix| prefix.to_string())
+        .collect()
+}
+
 fn remote_of(peering: &Value) -> Option<ResourceId> {
     stored_reference(peering, "properties/remoteVirtualNetwork/id")
 }
