@@ -53,7 +53,7 @@ pub(super) fn endpoints(subnet: &ResourceId, location: &str, properties: &mut Ob
     let mut normal = Vec::with_capacity(given.len());
     for endpoint in given {
         let service = text(&endpoint, "service").unwrap_or_default();
-        if !service.starts_with("Microsoft.") {
+        if !service.get(..10).is_some_and(|start| start.eq_ignore_ascii_case("Microsoft.")) {
             return Err(Refusal::network(
                 400,
                 "InvalidServiceEndpoint",
