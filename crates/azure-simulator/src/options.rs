@@ -46,6 +46,9 @@ pub struct Options {
     /// Request budgets of ARM and of the providers (`spec/arm-wire.md`, 8.3). `None` turns throttling
     /// off; the headers are then sent with the buckets' capacities.
     pub budgets: Option<Budgets>,
+    /// Sizes of machines that are not to be had in the region: in these zones, or nowhere where none is
+    /// named. The catalogue shows it, and Azure's `SkuNotAvailable` answers who asks.
+    pub restricted_sizes: std::collections::BTreeMap<String, Vec<String>>,
     /// Limits that differ from Azure's published ones, by name, such as `network.routesPerTable`.
     pub limits: std::collections::BTreeMap<String, u64>,
     /// Most items of one page of a list of scale set instances. Other lists are one page.
@@ -108,6 +111,7 @@ impl Default for Options {
             faults: Vec::new(),
             actors: Vec::new(),
             budgets: Some(Budgets::default()),
+            restricted_sizes: std::collections::BTreeMap::new(),
             limits: std::collections::BTreeMap::new(),
             page_size: 100,
             start: Timestamp::from_second(1_767_225_600).unwrap_or(Timestamp::UNIX_EPOCH),

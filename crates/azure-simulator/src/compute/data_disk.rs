@@ -16,9 +16,6 @@ use crate::engine::world::World;
 /// Largest LUN of any size.
 const LAST_LUN: i64 = 63;
 
-/// Data disks of a size that no table knows.
-const USUAL_DISKS: usize = 16;
-
 /// The machine that gets the disks.
 pub(super) struct Machine<'a> {
     pub(super) id: &'a ResourceId,
@@ -28,24 +25,6 @@ pub(super) struct Machine<'a> {
     pub(super) zone: Option<&'a str>,
     /// Before the names of disks that come with it.
     pub(super) name: &'a str,
-}
-
-/// How many data disks a size takes, as published for the common families: two for each core, with
-/// bounds.
-pub(super) fn most_disks(size: &str) -> usize {
-    let series = size.split('_').nth(1).unwrap_or_default();
-    let cores: String = series
-        .trim_start_matches(|c: char| !c.is_ascii_digit())
-        .chars()
-        .take_while(char::is_ascii_digit)
-        .collect();
-    match (series.chars().next(), cores.parse::<usize>()) {
-        (Some('D' | 'E'), Ok(cores)) => (cores * 2).clamp(4, 32).min(if cores > 32 { 32 } else { 64 }),
-        (Some('F' | 'L'), Ok(cores)) => (cores * 2).clamp(4, 64),
-        (Some('B'), Ok(cores)) => (cores * 2).clamp(2, 16),
-        (Some('M'), Ok(_)) => 64,
-        _ => USUAL_DISKS,
-    }
 }
 
 /// Checks the data disks of a storage profile and fills what is left open. Entries marked for detaching
@@ -78,7 +57,7 @@ pub(super) fn normalise(world: &World, machine: &Machine<'_>, storage: &mut Obje
         }
         normal.push(Value::Object(entry));
     }
-    let most = most_disks(machine.size);
+    let most = super::sku_table::most_disks(machine.size);
     if normal.len() > most {
         return Err(Refusal::new(
             409,

@@ -28,7 +28,7 @@ pub(super) const API_VERSIONS: [&str; 8] = [
 ];
 
 /// Kinds of disks, the default first.
-const SKUS: [&str; 7] = [
+pub(super) const SKUS: [&str; 7] = [
     "Standard_LRS",
     "StandardSSD_LRS",
     "StandardSSD_ZRS",
@@ -362,8 +362,13 @@ fn creation_data(
     Ok(())
 }
 
+/// The largest disk of a kind, in GiB.
+pub(super) fn largest(sku: &str) -> i64 {
+    if matches!(sku, "PremiumV2_LRS" | "UltraSSD_LRS") { 65_536 } else { 32_767 }
+}
+
 fn size(id: &ResourceId, proposal: &Proposal<'_>, sku: &str, properties: &mut Object) -> Result<(), Refusal> {
-    let largest = if matches!(sku, "PremiumV2_LRS" | "UltraSSD_LRS") { 65_536 } else { 32_767 };
+    let largest = largest(sku);
     let from_image = at(&Value::Object(properties.clone()), "creationData/createOption")
         .is_some_and(|option| option == "FromImage");
     let size = match integer(properties, "diskSizeGB")? {

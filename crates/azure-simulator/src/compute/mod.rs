@@ -13,8 +13,11 @@ mod limits;
 mod network_interface;
 mod network_profile;
 pub(crate) mod power;
+mod quota;
 pub(crate) mod scale_set;
 mod scale_set_instance;
+mod sku;
+mod sku_table;
 mod snapshot;
 pub(crate) mod spot;
 mod versions;
@@ -37,7 +40,7 @@ pub(crate) fn provider() -> Provider {
             &disk::Disks,
             &snapshot::Snapshots,
         ],
-        calls: Vec::new(),
+        calls: vec![sku::answer],
         extensions: Vec::new(),
         policies: &budgets::POLICIES,
         limits: limits::LIMITS,

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::scale_set_instance::{self, Instances};
 use super::{
     API_VERSIONS, flexible, instance_public_ip, instance_view, network_interface, network_profile, power,
+    quota, sku,
 };
 use crate::engine::document::{
     Object, at, drop_nulls, fill, integer, into_object, items, merge, stored_reference, strip,
@@ -50,6 +51,7 @@ impl Kind for ScaleSets {
         drop_nulls(&mut whole);
         let mut body = into_object(whole);
         let capacity = sku(world, id, &mut body)?;
+        check_size(world, &proposal, &body, capacity)?;
         let mut properties = take_properties(&mut body);
         strip(&mut properties, &["provisioningState", "timeCreated", "uniqueId"]);
         let unique = proposal.old_member("properties/uniqueId").cloned();
@@ -213,6 +215,7 @@ impl Kind for ScaleSets {
                     .collect();
                 Some(Ok(json!({ "value": all })))
             }
+            [view] if view.eq_ignore_ascii_case("skus") => Some(Ok(sku::of_set(record))),
             [view] if view.eq_ignore_ascii_case("publicIPAddresses") => {
                 let instances = world.store.of_kind(Instances.resource_type(), &record.id);
                 let all: Vec<Value> = instances
@@ -272,6 +275,24 @@ fn sku(world: &World, id: &ResourceId, body: &mut Object) -> Result<i64, Refusal
     sku.insert("capacity".into(), capacity.into());
     body.insert("sku".into(), Value::Object(sku));
     Ok(capacity)
+}
+
+/// More machines, or machines of another size, must be to be had.
+fn check_size(world: &World, proposal: &Proposal<'_>, body: &Object, capacity: i64) -> Result<(), Refusal> {
+    let size = body.get("sku").and_then(|sku| text(sku, "name")).unwrap_or_default();
+    let count = u64::try_from(capacity).unwrap_or_default();
+    let before = proposal.old_member("sku/capacity").and_then(Value::as_u64).unwrap_or_default();
+    let same = proposal.old_member("sku/name").and_then(Value::as_str) == Some(size);
+    if count == 0 || (same && count <= before) {
+        return Ok(());
+    }
+    let location = body.get("location").and_then(Value::as_str).unwrap_or_default();
+    let zones = body.get("zones").and_then(Value::as_array).map_or(&[] as &[Value], Vec::as_slice);
+    sku::check_available(world, proposal.id, size, location, zones)?;
+    // The machines of a flexible set count by themselves.
+    let flexible = proposal.old.is_some_and(flexible::is_flexible);
+    let count = if flexible { count.saturating_sub(before) } else { count };
+    quota::check(world, proposal.id, location, size, count)
 }
 
 fn scale_in_policy(id: &ResourceId, properties: &Object) -> Result<(), Refusal> {

@@ -3,7 +3,7 @@
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-use super::{API_VERSIONS, data_disk, disk, flexible, image, instance_view, power};
+use super::{API_VERSIONS, data_disk, disk, flexible, image, instance_view, power, quota, sku};
 use crate::engine::document::{
     Object, at, drop_nulls, fill, into_object, items, merge, reference, stored_reference, strip,
     take_properties, text,
@@ -63,6 +63,13 @@ impl Kind for VirtualMachines {
             text(&Value::Object(properties.clone()), "hardwareProfile/vmSize").unwrap_or_default().to_owned();
         if size.is_empty() {
             return Err(missing("hardwareProfile.vmSize"));
+        }
+        let location = body.get("location").and_then(Value::as_str).unwrap_or_default();
+        let zones = body.get("zones").and_then(Value::as_array).map_or(&[] as &[Value], Vec::as_slice);
+        let before = proposal.old_member("properties/hardwareProfile/vmSize").and_then(Value::as_str);
+        if before != Some(size.as_str()) {
+            sku::check_available(world, id, &size, location, zones)?;
+            quota::check(world, id, location, &size, 1)?;
         }
         for member in ["availabilitySet", "virtualMachineScaleSet", "proximityPlacementGroup"] {
             reference(&mut properties, member)?;
@@ -198,6 +205,7 @@ impl Kind for VirtualMachines {
             [view] if view.eq_ignore_ascii_case("instanceView") => {
                 Some(Ok(instance_view::of_machine(world, record)))
             }
+            [view] if view.eq_ignore_ascii_case("vmSizes") => Some(Ok(sku::sizes())),
             _ => None,
         }
     }

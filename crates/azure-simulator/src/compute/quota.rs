@@ -1,0 +1,130 @@
+//! Cores in use in a region, of all sizes and by family, and their limits ("vCPU quotas").
+
+use std::collections::BTreeMap;
+
+use azure_types::ResourceId;
+use serde_json::{Value, json};
+
+use super::sku_table::{SIZES, cores, family};
+use crate::engine::document::text;
+use crate::engine::error::Refusal;
+use crate::engine::store::Record;
+use crate::engine::world::World;
+
+const MACHINES: &str = "Microsoft.Compute/virtualMachines";
+const INSTANCES: &str = "Microsoft.Compute/virtualMachineScaleSets/virtualMachines";
+
+/// The size of a machine or instance.
+fn size_of(record: &Record) -> &str {
+    text(&record.body, "properties/hardwareProfile/vmSize")
+        .or_else(|| text(&record.body, "sku/name"))
+        .unwrap_or_default()
+}
+
+/// The machines of a region of a subscription; those that `but` says are left out.
+fn machines<'a>(
+    world: &'a World,
+    subscription: &'a str,
+    location: &'a str,
+    but: Option<&'a ResourceId>,
+) -> impl Iterator<Item = &'a Record> {
+    world
+        .store
+        .of_type(MACHINES)
+        .chain(world.store.of_type(INSTANCES))
+        .filter(move |record| record.id.subscription_id().eq_ignore_ascii_case(subscription))
+        .filter(move |record| but.is_none_or(|but| !record.id.is_within(but)))
+        .filter(move |record| text(&record.body, "location") == Some(location))
+}
+
+/// Refuses machines whose cores would be too many for the region or for their family. `count` machines
+/// are to be there in all for `id`, a machine or a scale set.
+pub(super) fn check(
+    world: &World,
+    id: &ResourceId,
+    location: &str,
+    size: &str,
+    count: u64,
+) -> Result<(), Refusal> {
+    let wanted = cores(size).saturating_mul(count);
+    let (in_region, in_family) =
+        (world.limit("compute.coresPerRegion"), world.limit("compute.coresPerFamily"));
+    let kind = family(size);
+    let (mut used, mut used_by_family) = (0, 0);
+    for record in machines(world, id.subscription_id(), location, Some(id)) {
+        let theirs = cores(size_of(record));
+        used += theirs;
+        if family(size_of(record)) == kind {
+            used_by_family += theirs;
+        }
+    }
+    for (called, used, most) in
+        [("Total Regional Cores", used, in_region), (kind.as_str(), used_by_family, in_family)]
+    {
+        if used + wanted > most {
+            return Err(Refusal::new(
+                409,
+                "OperationNotAllowed",
+                format!(
+                    "Operation could not be completed as it results in exceeding approved {called} quota. Additional \
+                     details - Deployment Model: Resource Manager, Location: {location}, Current Limit: {most}, Current \
+                     Usage: {used}, Additional Required: {wanted}, (Minimum) New Limit Required: {}.",
+                    used + wanted
+                ),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// `locations/{location}/usages`.
+pub(super) fn usages(world: &World, subscription: &str, location: &str) -> Value {
+    let mut by_family: BTreeMap<String, u64> = SIZES.iter().map(|size| (size.family.to_owned(), 0)).collect();
+    let (mut count, mut total) = (0, 0);
+    for record in machines(world, subscription, location, None) {
+        let size = size_of(record);
+        count += 1;
+        total += cores(size);
+        *by_family.entry(family(size)).or_default() += cores(size);
+    }
+    let here = |kind: &'static str| {
+        let records = world.store.of_type(kind);
+        records
+            .filter(|record| text(&record.body, "location") == Some(location))
+            .filter(|record| record.id.subscription_id().eq_ignore_ascii_case(subscription))
+            .count() as u64
+    };
+    let usage = |name: &str, shown: &str, value: u64, limit: u64| {
+        json!({
+            "unit": "Count",
+            "currentValue": value,
+            "limit": limit,
+            "name": { "value": name, "localizedValue": shown },
+        })
+    };
+    let mut list = vec![
+        usage(
+            "availabilitySets",
+            "Availability Sets",
+            here("Microsoft.Compute/availabilitySets"),
+            world.limit("compute.availabilitySetsPerRegion"),
+        ),
+        usage("cores", "Total Regional vCPUs", total, world.limit("compute.coresPerRegion")),
+        usage("virtualMachines", "Virtual Machines", count, world.limit("compute.virtualMachinesPerRegion")),
+        usage(
+            "virtualMachineScaleSets",
+            "Virtual Machine Scale Sets",
+            here("Microsoft.Compute/virtualMachineScaleSets"),
+            world.limit("compute.scaleSetsPerRegion"),
+        ),
+        usage(
+            "disks",
+            "Managed Disks",
+            here("Microsoft.Compute/disks"),
+            world.limit("compute.disksPerRegion"),
+        ),
+    ];
+    let most = world.limit("compute.coresPerFamily");
+    list.extend(by_family.iter().map(|(name, value)| usage(name, &format!("{name} vCPUs"), *value, most)));
+    json!({ "value": list })
+}

@@ -1,0 +1,196 @@
+//! The catalogue of sizes and kinds of disks: `skus`, `vmSizes`, and what is not to be had.
+
+use azure_types::ResourceId;
+use serde_json::{Value, json};
+
+use super::sku_table::{SIZES, Size, cores};
+use super::{disk, quota};
+use crate::engine::error::Refusal;
+use crate::engine::kind::Call;
+use crate::engine::store::Record;
+use crate::engine::world::World;
+use crate::engine::write::normal_location;
+
+/// `skus`, `locations/{location}/vmSizes` and `locations/{location}/usages`.
+pub(super) fn answer(world: &World, call: &Call<'_>) -> Option<Result<Value, Refusal>> {
+    let is = |word: &str, expected: &str| word.eq_ignore_ascii_case(expected);
+    match call.segments {
+        [skus] if call.method == "GET" && is(skus, "skus") => Some(catalogue(world, call)),
+        [locations, location, what] if call.method == "GET" && is(locations, "locations") => {
+            let location = normal_location(location);
+            if is(what, "vmSizes") {
+                return Some(Ok(json!({ "value": SIZES.iter().map(as_vm_size).collect::<Vec<_>>() })));
+            }
+            is(what, "usages").then(|| Ok(quota::usages(world, call.subscription, &location)))
+        }
+        _ => None,
+    }
+}
+
+/// `$filter=location eq '{location}'` is the one filter that the catalogue takes.
+fn catalogue(world: &World, call: &Call<'_>) -> Result<Value, Refusal> {
+    let location = match call.query.get("$filter").map(|filter| filter.trim()) {
+        None | Some("") => world.options.region.clone(),
+        Some(filter) => {
+            let (member, wanted) = filter.split_once(" eq ").unwrap_or((filter, ""));
+            if !member.trim().eq_ignore_ascii_case("location") {
+                return Err(Refusal::invalid_parameter(
+                    "$filter",
+                    format!("The filter '{filter}' is not supported: it must be location eq '{{location}}'."),
+                ));
+            }
+            normal_location(wanted.trim().trim_matches('\''))
+        }
+    };
+    let machines = SIZES.iter().map(|size| machine_sku(world, size, &location));
+    let disks = disk::SKUS.iter().map(|name| disk_sku(world, name, &location));
+    let sets = ["Classic", "Aligned"].iter().map(|name| {
+        json!({
+            "resourceType": "availabilitySets",
+            "name": name,
+            "locations": [location],
+            "locationInfo": [{ "location": location, "zones": [], "zoneDetails": [] }],
+            "capabilities": [{ "name": "MaximumPlatformFaultDomainCount", "value": "3" }],
+            "restrictions": [],
+        })
+    });
+    Ok(json!({ "value": machines.chain(disks).chain(sets).collect::<Vec<_>>() }))
+}
+
+/// The zones that a region has: the simulated one has those of its options, others the usual three.
+fn zones(world: &World, location: &str) -> Vec<String> {
+    if location == world.options.region {
+        world.options.zones.clone()
+    } else {
+        ["1", "2", "3"].map(str::to_owned).to_vec()
+    }
+}
+
+fn machine_sku(world: &World, size: &Size, location: &str) -> Value {
+    let capability = |name: &str, value: String| json!({ "name": name, "value": value });
+    let truth = |value: bool| if value { "True".to_owned() } else { "False".to_owned() };
+    let modern = ["v5", "v6"].iter().any(|version| size.name.ends_with(version));
+    let parts: Vec<&str> = size.name.splitn(2, '_').collect();
+    json!({
+        "resourceType": "virtualMachines",
+        "name": size.name,
+        "tier": parts.first(),
+        "size": parts.last(),
+        "family": size.family,
+        "locations": [location],
+        "locationInfo": [{ "location": location, "zones": zones(world, location), "zoneDetails": [] }],
+        "capabilities": [
+            capability("MaxResourceVolumeMB", (size.temporary_gib * 1_024).to_string()),
+            capability("vCPUs", size.cores.to_string()),
+            capability("vCPUsAvailable", size.cores.to_string()),
+            capability("MemoryGB", size.memory_gib.to_string()),
+            capability("MaxDataDiskCount", size.disks.to_string()),
+            capability("MaxNetworkInterfaces", size.interfaces.to_string()),
+            capability("PremiumIO", truth(size.premium())),
+            capability("CpuArchitectureType", if size.arm() { "Arm64" } else { "x64" }.to_owned()),
+            capability("HyperVGenerations", if size.arm() { "V2" } else { "V1,V2" }.to_owned()),
+            capability("AcceleratedNetworkingEnabled", truth(size.cores > 1)),
+            capability("EphemeralOSDiskSupported", truth(size.temporary_gib >= 30)),
+            capability("EncryptionAtHostSupported", truth(size.premium())),
+            capability("UltraSSDAvailable", truth(modern && size.premium())),
+            capability("LowPriorityCapable", truth(!size.name.starts_with("Standard_B"))),
+        ],
+        "restrictions": restrictions(world, size.name, location),
+    })
+}
+
+fn disk_sku(world: &World, name: &str, location: &str) -> Value {
+    let zonal = if name.ends_with("ZRS") { Vec::new() } else { zones(world, location) };
+    let (tier, kind) = name.split_once('_').unwrap_or((name, ""));
+    json!({
+        "resourceType": "disks",
+        "name": name,
+        "tier": tier,
+        "size": kind,
+        "locations": [location],
+        "locationInfo": [{ "location": location, "zones": zonal, "zoneDetails": [] }],
+        "capabilities": [{ "name": "MaxSizeGiB", "value": disk::largest(name).to_string() }],
+        "restrictions": [],
+    })
+}
+
+/// Where the options say that a size is not to be had.
+fn restrictions(world: &World, size: &str, location: &str) -> Vec<Value> {
+    let Some(zones) = restricted(world, size).filter(|_| location == world.options.region) else {
+        return Vec::new();
+    };
+    let (kind, values, info) = if zones.is_empty() {
+        ("Location", vec![location.to_owned()], json!({ "locations": [location] }))
+    } else {
+        ("Zone", vec![location.to_owned()], json!({ "locations": [location], "zones": zones }))
+    };
+    vec![json!({
+        "type": kind,
+        "values": values,
+        "restrictionInfo": info,
+        "reasonCode": "NotAvailableForSubscription",
+    })]
+}
+
+fn restricted<'a>(world: &'a World, size: &str) -> Option<&'a Vec<String>> {
+    let found = world.options.restricted_sizes.iter().find(|(name, _)| name.eq_ignore_ascii_case(size));
+    found.map(|(_, zones)| zones)
+}
+
+/// Refuses a size that is not to be had where it is wanted.
+pub(super) fn check_available(
+    world: &World,
+    id: &ResourceId,
+    size: &str,
+    location: &str,
+    wanted_zones: &[Value],
+) -> Result<(), Refusal> {
+    let Some(zones) = restricted(world, size).filter(|_| location == world.options.region) else {
+        return Ok(());
+    };
+    let hit = zones.is_empty() || wanted_zones.iter().any(|zone| zones.iter().any(|other| zone == other));
+    if !hit {
+        return Ok(());
+    }
+    Err(Refusal::new(
+        409,
+        "SkuNotAvailable",
+        format!(
+            "The requested VM size for resource '{id}' is currently not available in location '{location}' zones '{}' for \
+             this subscription: {size}. Please try another size or deploy to a different location or different zones.",
+            zones.join(",")
+        ),
+    ))
+}
+
+fn as_vm_size(size: &Size) -> Value {
+    json!({
+        "name": size.name,
+        "numberOfCores": cores(size.name),
+        "osDiskSizeInMB": 1_047_552,
+        "resourceDiskSizeInMB": size.temporary_gib * 1_024,
+        "memoryInMB": size.memory_gib * 1_024,
+        "maxDataDiskCount": size.disks,
+    })
+}
+
+/// The sizes that a scale set can change to.
+pub(super) fn of_set(set: &Record) -> Value {
+    let most = if super::flexible::is_flexible(set) { 1_000 } else { 600 };
+    let list: Vec<Value> = SIZES
+        .iter()
+        .map(|size| {
+            json!({
+                "resourceType": "Microsoft.Compute/virtualMachineScaleSets",
+                "sku": { "name": size.name, "tier": "Standard" },
+                "capacity": { "minimum": 0, "maximum": most, "defaultCapacity": 1, "scaleType": "Automatic" },
+            })
+        })
+        .collect();
+    json!({ "value": list })
+}
+
+/// The sizes that a machine can change to.
+pub(super) fn sizes() -> Value {
+    json!({ "value": SIZES.iter().map(as_vm_size).collect::<Vec<_>>() })
+}
