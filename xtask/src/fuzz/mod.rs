@@ -94,7 +94,11 @@ fn rounds(
     panicked: &Mutex<String>,
 ) -> anyhow::Result<u64> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build()?;
-    #[allow(clippy::disallowed_methods, reason = "a fuzzer ends after so much real time")]
+    #[allow(
+        clippy::disallowed_types,
+        clippy::disallowed_methods,
+        reason = "a fuzzer ends after so much real time"
+    )]
     let begun = std::time::Instant::now();
     let mut round = 0;
     while rounds.map_or_else(|| begun.elapsed().as_secs() < seconds, |rounds| round < rounds) {
@@ -112,7 +116,8 @@ async fn one_round(
     panicked: &Mutex<String>,
 ) -> anyhow::Result<()> {
     let mut random = SmallRng::seed_from_u64(seed);
-    let options = Options { seed, budgets: None, strict_api_versions: seed % 4 == 0, ..Options::default() };
+    let options =
+        Options { seed, budgets: None, strict_api_versions: seed.is_multiple_of(4), ..Options::default() };
     let azure = Azure::new(options);
     let router = azure.router();
     let corpus = corpus::requests();

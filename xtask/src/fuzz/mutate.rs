@@ -119,7 +119,7 @@ fn members(asked: &mut Asked, corpus: &[Asked], random: &mut SmallRng) {
             if let Some(at) = at {
                 text.insert_str(
                     at,
-                    *pick::<&str>(&["/", "..", "%2f", " ", "\u{e9}", "'", "\"", "\\", "0", "-"], random),
+                    pick::<&str>(&["/", "..", "%2f", " ", "\u{e9}", "'", "\"", "\\", "0", "-"], random),
                 );
             }
         }
