@@ -270,3 +270,34 @@ async fn who_goes_first_is_the_policy_s_to_say() {
         assert_eq!(ids, left, "{name}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn flexible_sets_let_the_oldest_go_where_the_policy_says_so() {
+    let client = Client::with_group(Options::default()).await;
+    let subnet = client.network("10.1.0.0/24").await;
+    let set = compute_id("virtualMachineScaleSets/flex");
+    let body = |capacity| {
+        let mut body = flexible(capacity, &subnet);
+        body["properties"]["scaleInPolicy"] = json!({ "rules": ["OldestVM"] });
+        body.as_object_mut().unwrap().remove("zones");
+        body
+    };
+    let names = || -> Vec<String> {
+        let machines = client.azure.documents_of_type("Microsoft.Compute/virtualMachines");
+        machines.iter().map(|machine| machine["name"].as_str().unwrap().to_owned()).collect()
+    };
+    client.create(&set, body(1)).await;
+    let first = names();
+    client.create(&set, body(2)).await;
+    client.create(&set, body(1)).await;
+    assert_eq!(names().len(), 1);
+    assert_ne!(names(), first);
+    let mut uniform = body(0);
+    uniform["properties"]["orchestrationMode"] = json!("Uniform");
+    let other = compute_id("virtualMachineScaleSets/uniform");
+    client.create(&other, uniform).await;
+    let nic = interface(&client, "own", &subnet).await;
+    let mut joins = machine(&nic);
+    joins["properties"]["virtualMachineScaleSet"] = json!({ "id": other });
+    client.put(&compute_id("virtualMachines/joins"), joins).await.refused(400, "InvalidParameter");
+}

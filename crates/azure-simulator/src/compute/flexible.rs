@@ -61,31 +61,8 @@ pub(super) fn all_members<'a>(world: &'a World, set: &ResourceId) -> impl Iterat
         .filter_map(|user| world.store.get(&user.from))
 }
 
-/// Makes as many machines as the capacity says, or marks the surplus for deletion.
-pub(super) fn reconcile(world: &mut World, id: &ResourceId) {
-    let Some(set) = world.store.get(id) else { return };
-    let capacity = at(&set.body, "sku/capacity").and_then(Value::as_u64).unwrap_or_default() as usize;
-    let zones: Vec<String> =
-        items(&set.body, "zones").iter().filter_map(Value::as_str).map(str::to_owned).collect();
-    let has_model = at(&set.body, "properties/virtualMachineProfile/networkProfile").is_some();
-    let mut present = members(world, id);
-    while present.len() > capacity {
-        let Some(gone) = present.pop() else { return };
-        if let Some(record) = world.store.get_mut(&gone) {
-            record.state = State::Deleting;
-        }
-    }
-    if !has_model {
-        return;
-    }
-    for count in present.len()..capacity {
-        let zone = zones.get(count % zones.len().max(1)).cloned();
-        create(world, id, zone);
-    }
-}
-
 /// Makes the next machine of a set from its model, with its interfaces.
-fn create(world: &mut World, set_id: &ResourceId, zone: Option<String>) {
+pub(super) fn create(world: &mut World, set_id: &ResourceId, zone: Option<String>) {
     let Some(set) = world.store.get_mut(set_id) else { return };
     let number = set.hidden.get("next").and_then(Value::as_u64).unwrap_or_default();
     set.hidden.insert("next".into(), (number + 1).into());

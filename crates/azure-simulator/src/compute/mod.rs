@@ -2,6 +2,7 @@
 
 mod availability_set;
 mod budgets;
+mod capacity;
 mod data_disk;
 mod disk;
 mod disk_performance;

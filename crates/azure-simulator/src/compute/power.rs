@@ -73,7 +73,7 @@ pub(super) fn begin(
     }
     match known.name {
         "manualupgrade" => targets.iter().for_each(|target| scale_set_instance::apply_model(world, target)),
-        "delete" => scale_set::lower_capacity(world, id, targets.len() as u64),
+        "delete" => super::capacity::lower(world, id, targets.len() as u64),
         _ => {}
     }
     let completion = Completion::Action(known.name.into(), json!(targets));
@@ -100,7 +100,7 @@ fn named_instances(
             !world
                 .store
                 .get(id)
-                .is_some_and(|record| scale_set::protects(record, "protectFromScaleSetActions"))
+                .is_some_and(|record| super::capacity::protects(record, "protectFromScaleSetActions"))
         };
         return Ok(all.iter().filter(free).cloned().collect());
     }

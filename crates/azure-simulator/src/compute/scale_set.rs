@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::scale_set_instance::{self, Instances};
 use super::{
-    API_VERSIONS, flexible, instance_public_ip, instance_view, network_interface, network_profile, power,
-    quota, sku,
+    API_VERSIONS, capacity, flexible, instance_public_ip, instance_view, network_interface, network_profile,
+    power, quota, sku,
 };
 use crate::engine::document::{
     Object, at, drop_nulls, fill, integer, into_object, items, merge, stored_reference, strip,
@@ -146,11 +146,7 @@ impl Kind for ScaleSets {
                 scale_set_instance::apply_model(world, &instance);
             }
         }
-        if world.store.get(id).is_some_and(flexible::is_flexible) {
-            flexible::reconcile(world, id);
-        } else {
-            reconcile(world, id);
-        }
+        capacity::reconcile(world, id);
     }
 
     fn owned(&self, world: &World, record: &Record) -> Vec<ResourceId> {
@@ -424,74 +420,4 @@ fn check_room(world: &World, id: &ResourceId, body: &Value, capacity: i64) -> Re
         crate::network::check_room(world, &subnet, v6, count)?;
     }
     Ok(())
-}
-
-/// Makes as many instances as the capacity says, or marks the surplus for deletion.
-fn reconcile(world: &mut World, id: &ResourceId) {
-    let Some(record) = world.store.get(id) else { return };
-    let capacity = at(&record.body, "sku/capacity").and_then(Value::as_u64).unwrap_or_default() as usize;
-    let zones: Vec<String> =
-        items(&record.body, "zones").iter().filter_map(Value::as_str).map(str::to_owned).collect();
-    let mut live: Vec<(String, u64, ResourceId)> = world
-        .store
-        .of_kind(Instances.resource_type(), id)
-        .into_iter()
-        .filter(|instance| instance.state != State::Deleting)
-        .map(|instance| {
-            let zone = text(&instance.body, "zones/0")
-                .or_else(|| items(&instance.body, "zones").first().and_then(Value::as_str));
-            let number = instance.id.name().parse().unwrap_or_default();
-            (zone.unwrap_or_default().to_owned(), number, instance.id.clone())
-        })
-        .collect();
-    // The zones stay in balance; within one, the newest machine goes unless the policy says otherwise.
-    let oldest_first = at(&record.body, "properties/scaleInPolicy/rules")
-        .and_then(Value::as_array)
-        .is_some_and(|rules| rules.iter().any(|rule| rule == "OldestVM"));
-    let rank = |number: u64| if oldest_first { u64::MAX - number } else { number };
-    let protected = |id: &ResourceId| {
-        world.store.get(id).is_some_and(|instance| protects(instance, "protectFromScaleIn"))
-    };
-    let kept: Vec<ResourceId> = live.iter().map(|(.., id)| id.clone()).filter(|id| protected(id)).collect();
-    while live.len() > capacity {
-        let count = |zone: &str| live.iter().filter(|(other, ..)| other == zone).count();
-        let Some(at) = (0..live.len())
-            .filter(|at| live.get(*at).is_some_and(|(.., id)| !kept.contains(id)))
-            .max_by_key(|at| live.get(*at).map(|(zone, number, _)| (count(zone), rank(*number))))
-        else {
-            // All that are left are protected.
-            break;
-        };
-        let (_, _, gone) = live.swap_remove(at);
-        if let Some(instance) = world.store.get_mut(&gone) {
-            instance.state = State::Deleting;
-        }
-    }
-    let mut by_zone: BTreeMap<String, usize> = zones.iter().map(|zone| (zone.clone(), 0)).collect();
-    for (zone, ..) in &live {
-        *by_zone.entry(zone.clone()).or_default() += 1;
-    }
-    for _ in live.len()..capacity {
-        // Round robin: the first of the zones with the fewest machines.
-        let zone = zones.iter().min_by_key(|zone| by_zone.get(*zone).copied().unwrap_or_default()).cloned();
-        if let Some(zone) = &zone {
-            *by_zone.entry(zone.clone()).or_default() += 1;
-        }
-        scale_set_instance::create(world, id, zone);
-    }
-}
-
-/// Whether an instance's protection policy says so.
-pub(super) fn protects(instance: &Record, member: &str) -> bool {
-    at(&instance.body, &format!("properties/protectionPolicy/{member}")) == Some(&Value::Bool(true))
-}
-
-/// Lowers the capacity by the number of instances that were taken out one by one.
-pub(super) fn lower_capacity(world: &mut World, id: &ResourceId, by: u64) {
-    let Some(record) = world.store.get_mut(id) else { return };
-    record.version += 1;
-    if let Some(capacity) = record.body.get_mut("sku").and_then(|sku| sku.get_mut("capacity")) {
-        let left = capacity.as_u64().unwrap_or_default().saturating_sub(by);
-        *capacity = left.into();
-    }
 }

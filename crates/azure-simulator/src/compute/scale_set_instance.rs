@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::scale_set::ScaleSets;
 use super::{
     API_VERSIONS, data_disk, flexible, instance_public_ip, instance_view, network_interface, network_profile,
-    power, scale_set,
+    power,
 };
 use crate::engine::document::{
     Object, at, drop_nulls, into_object, items, merge, name, stored_reference, strip, take_properties, text,
@@ -216,7 +216,7 @@ impl Kind for Instances {
 
     fn deleting(&self, world: &mut World, id: &ResourceId) {
         if let Some(set) = id.parent() {
-            scale_set::lower_capacity(world, &set, 1);
+            super::capacity::lower(world, &set, 1);
         }
     }
 

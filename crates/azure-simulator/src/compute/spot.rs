@@ -3,7 +3,7 @@
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-use crate::engine::document::text;
+use crate::engine::document::{stored_reference, text};
 use crate::engine::error::Refusal;
 use crate::engine::kind::Action;
 use crate::engine::operation::Completion;
@@ -37,6 +37,15 @@ pub(super) fn simulate_eviction(world: &mut World, id: &ResourceId) -> Result<Ac
     if let Some(record) = world.store.get_mut(id) {
         record.state = if deleted { State::Deleting } else { State::Updating };
         record.hidden.insert("power".into(), "deallocating".into());
+    }
+    if deleted {
+        let set = id.parent().filter(|parent| parent.namespace().is_some()).or_else(|| {
+            let record = world.store.get(id)?;
+            stored_reference(&record.body, "properties/virtualMachineScaleSet/id")
+        });
+        if let Some(set) = set {
+            super::capacity::lower(world, &set, 1);
+        }
     }
     let name = if deleted { "delete" } else { "deallocate" };
     Ok(Action { completion: Completion::Action(name.into(), json!([id])), answer: None })

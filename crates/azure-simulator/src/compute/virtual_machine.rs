@@ -84,6 +84,18 @@ impl Kind for VirtualMachines {
                 .at(&format!("{member}.id")));
             }
         }
+        let set = text(&Value::Object(properties.clone()), "virtualMachineScaleSet/id")
+            .and_then(|set| ResourceId::parse(set).ok())
+            .and_then(|set| world.store.get(&set));
+        if let Some(set) = set.filter(|set| !flexible::is_flexible(set)) {
+            return Err(Refusal::invalid_parameter(
+                "virtualMachineScaleSet.id",
+                format!(
+                    "Virtual machine scale set {} has uniform orchestration: machines cannot join it.",
+                    set.id
+                ),
+            ));
+        }
         let mut storage = properties.remove("storageProfile").map(into_object).unwrap_or_default();
         let windows = system_disk(world, &proposal, &size, &mut storage)?;
         let zone = body.get("zones").and_then(|zones| zones.as_array()?.first()?.as_str()).map(str::to_owned);
@@ -137,7 +149,7 @@ impl Kind for VirtualMachines {
             .get(id)
             .and_then(|record| stored_reference(&record.body, "properties/virtualMachineScaleSet/id"));
         if let Some(set) = set {
-            super::scale_set::lower_capacity(world, &set, 1);
+            super::capacity::lower(world, &set, 1);
         }
     }
 

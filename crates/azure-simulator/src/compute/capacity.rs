@@ -1,0 +1,107 @@
+//! As many machines as a scale set's capacity says: which zone a new one goes to, and which machine
+//! goes first (`spec/arm-wire.md`, 10.2 and 10.3).
+
+use std::collections::BTreeMap;
+
+use azure_types::ResourceId;
+use serde_json::Value;
+
+use super::scale_set_instance::Instances;
+use super::{flexible, scale_set_instance};
+use crate::engine::document::{at, items};
+use crate::engine::kind::Kind as _;
+use crate::engine::store::{Record, State};
+use crate::engine::world::World;
+
+/// A machine of a set.
+struct Member {
+    zone: String,
+    /// Higher for younger machines.
+    age: u64,
+    protected: bool,
+    id: ResourceId,
+}
+
+/// Makes the machines that are missing, or marks the surplus for deletion.
+pub(super) fn reconcile(world: &mut World, id: &ResourceId) {
+    let Some(set) = world.store.get(id) else { return };
+    let capacity = at(&set.body, "sku/capacity").and_then(Value::as_u64).unwrap_or_default() as usize;
+    let zones: Vec<String> =
+        items(&set.body, "zones").iter().filter_map(Value::as_str).map(str::to_owned).collect();
+    let flexible = flexible::is_flexible(set);
+    let has_model = at(&set.body, "properties/virtualMachineProfile/networkProfile").is_some();
+    // The zones stay in balance; within one, the newest machine goes unless the policy says otherwise.
+    let oldest_first = at(&set.body, "properties/scaleInPolicy/rules")
+        .and_then(Value::as_array)
+        .is_some_and(|rules| rules.iter().any(|rule| rule == "OldestVM"));
+    let rank = |age: u64| if oldest_first { u64::MAX - age } else { age };
+    let mut live = members(world, id, flexible);
+    while live.len() > capacity {
+        let count = |zone: &str| live.iter().filter(|other| other.zone == zone).count();
+        let going = live
+            .iter()
+            .enumerate()
+            .filter(|(_, member)| !member.protected)
+            .max_by_key(|(_, member)| (count(&member.zone), rank(member.age)))
+            .map(|(at, _)| at);
+        // Where all that are left are protected, nobody goes.
+        let Some(gone) = going.map(|at| live.swap_remove(at)) else { break };
+        if let Some(record) = world.store.get_mut(&gone.id) {
+            record.state = State::Deleting;
+        }
+    }
+    if flexible && !has_model {
+        return;
+    }
+    let mut by_zone: BTreeMap<String, usize> = BTreeMap::new();
+    for member in &live {
+        *by_zone.entry(member.zone.clone()).or_default() += 1;
+    }
+    for _ in live.len()..capacity {
+        // The first of the zones with the fewest machines.
+        let zone = zones.iter().min_by_key(|zone| by_zone.get(*zone).copied().unwrap_or_default()).cloned();
+        if let Some(zone) = &zone {
+            *by_zone.entry(zone.clone()).or_default() += 1;
+        }
+        if flexible {
+            flexible::create(world, id, zone);
+        } else {
+            scale_set_instance::create(world, id, zone);
+        }
+    }
+}
+
+fn members(world: &World, id: &ResourceId, flexible: bool) -> Vec<Member> {
+    let member = |age: u64, record: &Record| Member {
+        zone: items(&record.body, "zones").first().and_then(Value::as_str).unwrap_or_default().to_owned(),
+        age,
+        protected: protects(record, "protectFromScaleIn"),
+        id: record.id.clone(),
+    };
+    if flexible {
+        let ids = flexible::members(world, id);
+        let records = ids.iter().filter_map(|id| world.store.get(id));
+        return records.zip(0..).map(|(record, age)| member(age, record)).collect();
+    }
+    let instances = world.store.of_kind(Instances.resource_type(), id);
+    instances
+        .into_iter()
+        .filter(|instance| instance.state != State::Deleting)
+        .map(|instance| member(instance.id.name().parse().unwrap_or_default(), instance))
+        .collect()
+}
+
+/// Whether an instance's protection policy says so.
+pub(super) fn protects(instance: &Record, member: &str) -> bool {
+    at(&instance.body, &format!("properties/protectionPolicy/{member}")) == Some(&Value::Bool(true))
+}
+
+/// Lowers the capacity by the number of machines that were taken out one by one.
+pub(super) fn lower(world: &mut World, id: &ResourceId, by: u64) {
+    let Some(record) = world.store.get_mut(id) else { return };
+    record.version += 1;
+    if let Some(capacity) = record.body.get_mut("sku").and_then(|sku| sku.get_mut("capacity")) {
+        let left = capacity.as_u64().unwrap_or_default().saturating_sub(by);
+        *capacity = left.into();
+    }
+}
