@@ -177,8 +177,10 @@ async fn instances_of_uniform_sets_take_disks_too() {
         json!(first),
         "what an instance holds outlives its model"
     );
-    client.create(&first, attached(&[])).await;
+    let away = json!({ "dataDisksToDetach": [{ "diskId": data }] });
+    client.post(&first, "attachDetachDataDisks", away.clone()).await.expect(202);
     assert!(client.get(&data).await.body.get("managedBy").is_none());
+    client.post(&first, "attachDetachDataDisks", away).await.refused(400, "InvalidParameter");
 }
 
 fn flexible(capacity: u64, subnet: &ResourceId) -> Value {

@@ -9,7 +9,8 @@ use crate::engine::document::{
     Object, at, enumeration, fill, integer, into_object, items, reference, stored_reference, text,
 };
 use crate::engine::error::Refusal;
-use crate::engine::kind::Reference;
+use crate::engine::kind::{Action, Kind, Proposal, Reference};
+use crate::engine::operation::Completion;
 use crate::engine::store::Record;
 use crate::engine::world::World;
 
@@ -238,6 +239,53 @@ pub(super) fn disk_body(
         body["zones"] = zones.clone();
     }
     body
+}
+
+/// The action that changes the list of data disks entry by entry.
+pub(super) const CHANGE: &str = "attachDetachDataDisks";
+
+/// Does that: what it comes to is written as a whole list would be.
+pub(super) fn change(
+    world: &mut World,
+    kind: &'static dyn Kind,
+    id: &ResourceId,
+    body: &Value,
+) -> Result<Action, Refusal> {
+    let record = world.store.get(id).ok_or_else(|| world.not_found(id))?;
+    let mut list: Vec<Value> = items(&record.body, "properties/storageProfile/dataDisks").to_vec();
+    let same = |entry: &Value, disk: &str| {
+        text(entry, "managedDisk/id").is_some_and(|id| id.eq_ignore_ascii_case(disk))
+    };
+    for gone in items(body, "dataDisksToDetach") {
+        let disk = text(gone, "diskId").unwrap_or_default();
+        let before = list.len();
+        list.retain(|entry| !same(entry, disk));
+        if list.len() == before {
+            return Err(bad(format!("disk {disk} is not attached to {}", id.name())));
+        }
+    }
+    for wanted in items(body, "dataDisksToAttach") {
+        let used: BTreeSet<i64> = list.iter().filter_map(|entry| entry.get("lun")?.as_i64()).collect();
+        let free = (0..=LAST_LUN).find(|lun| !used.contains(lun));
+        let lun = wanted.get("lun").and_then(Value::as_i64).or(free);
+        let mut entry = into_object(wanted.clone());
+        let disk = entry.remove("diskId");
+        entry.insert("lun".into(), lun.into());
+        entry.insert("createOption".into(), "Attach".into());
+        entry.insert("managedDisk".into(), json!({ "id": disk }));
+        list.push(Value::Object(entry));
+    }
+    let mut envelope = Object::new();
+    envelope.insert("properties".into(), json!({ "storageProfile": { "dataDisks": list } }));
+    let written = kind.write(world, Proposal { id, old: Some(record), body: envelope })?;
+    // Who asked is told the storage profile that came of it.
+    let told = at(&written, "properties/storageProfile").cloned().unwrap_or_default();
+    if let Some(record) = world.store.get_mut(id) {
+        record.body = written;
+        record.version += 1;
+    }
+    world.changed(id);
+    Ok(Action { completion: Completion::Report(told), answer: None })
 }
 
 /// The disks that a storage profile points at, its system disk with them.

@@ -269,6 +269,9 @@ impl Kind for Instances {
         action: &str,
         body: &Value,
     ) -> Option<Result<Action, Refusal>> {
+        if action.eq_ignore_ascii_case(data_disk::CHANGE) {
+            return Some(data_disk::change(world, &Self, id, body));
+        }
         power::begin(world, id, action, body)
     }
 }

@@ -229,8 +229,8 @@ impl Kind for VirtualMachines {
         action: &str,
         body: &Value,
     ) -> Option<Result<Action, Refusal>> {
-        if action.eq_ignore_ascii_case("attachDetachDataDisks") {
-            return Some(attach_and_detach(world, id, body));
+        if action.eq_ignore_ascii_case(data_disk::CHANGE) {
+            return Some(data_disk::change(world, &Self, id, body));
         }
         power::begin(world, id, action, body)
     }
@@ -432,44 +432,4 @@ fn interfaces(profile: &mut Object) -> Result<Vec<ResourceId>, Refusal> {
         ids.push(id);
     }
     Ok(ids)
-}
-
-/// `POST attachDetachDataDisks`: changes the list of data disks entry by entry.
-fn attach_and_detach(world: &mut World, id: &ResourceId, body: &Value) -> Result<Action, Refusal> {
-    let record = world.store.get(id).ok_or_else(|| world.not_found(id))?;
-    let mut list: Vec<Value> = items(&record.body, "properties/storageProfile/dataDisks").to_vec();
-    for gone in items(body, "dataDisksToDetach") {
-        let disk = text(gone, "diskId").unwrap_or_default();
-        let before = list.len();
-        list.retain(|entry| !same_id(text(entry, "managedDisk/id"), Some(disk)));
-        if list.len() == before {
-            return Err(Refusal::new(
-                400,
-                "InvalidParameter",
-                format!("Disk {disk} is not attached to virtual machine {}.", id.name()),
-            ));
-        }
-    }
-    for wanted in items(body, "dataDisksToAttach") {
-        let free = (0..64)
-            .find(|lun| !list.iter().any(|entry| entry.get("lun").and_then(Value::as_i64) == Some(*lun)));
-        let lun = wanted.get("lun").and_then(Value::as_i64).or(free);
-        let mut entry = into_object(wanted.clone());
-        let disk = entry.remove("diskId");
-        entry.insert("lun".into(), lun.into());
-        entry.insert("createOption".into(), "Attach".into());
-        entry.insert("managedDisk".into(), json!({ "id": disk }));
-        list.push(Value::Object(entry));
-    }
-    let patch = json!({ "storageProfile": { "dataDisks": list } });
-    let mut envelope = Object::new();
-    envelope.insert("properties".into(), patch);
-    let written = VirtualMachines.write(world, Proposal { id, old: Some(record), body: envelope })?;
-    if let Some(record) = world.store.get_mut(id) {
-        record.body = written;
-        record.version += 1;
-    }
-    world.changed(id);
-    let completion = Completion::Action("attachDetachDataDisks".into(), json!([id]));
-    Ok(Action { completion, answer: None })
 }
