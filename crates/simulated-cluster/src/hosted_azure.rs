@@ -34,6 +34,9 @@ pub struct HostedAzureOptions {
     pub https_port: u16,
     /// The port of the authority; 0 for any.
     pub authority_port: u16,
+    /// Where machines' metadata has a listener of its own, such as 169.254.169.254:80 in a network
+    /// namespace of its own. It is on the listener for plain HTTP in any case.
+    pub metadata: Option<SocketAddr>,
     /// Whether requests need a token that the simulated Entra has issued.
     pub check_tokens: bool,
 }
@@ -49,6 +52,8 @@ pub struct HostedAzure {
     pub authority: String,
     /// The URL of Resource Manager without TLS, the page and the control API.
     pub http: String,
+    /// The URL of machines' metadata alone, where it was asked for.
+    pub metadata: Option<String>,
     /// The certificate authority, as PEM.
     pub certificate_authority: PathBuf,
     /// Endpoint, tenant, subscription, client id and secret, as JSON that only the owner may read.
@@ -69,6 +74,7 @@ impl HostedAzure {
             port,
             https_port,
             authority_port,
+            metadata: metadata_address,
             check_tokens,
         } = options;
         let (subscription, tenant, now) =
@@ -108,6 +114,13 @@ impl HostedAzure {
             stop.clone(),
         );
         let plain = plain.await.map_err(listen)?;
+        let alone = match metadata_address {
+            None => None,
+            Some(address) => {
+                let server = serve::serve(address, metadata.router(), None, stop.clone());
+                Some(server.await.map_err(listen)?.url())
+            }
+        };
         azure.watch_actors();
         entra.accept_audience(&plain.url());
 
@@ -116,6 +129,7 @@ impl HostedAzure {
             https: secure.url(),
             authority: login.url(),
             http: plain.url(),
+            metadata: alone,
             certificate_authority: directory.join("ca.pem"),
             credentials: directory.join("credentials.json"),
         };

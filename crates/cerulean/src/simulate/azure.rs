@@ -24,6 +24,10 @@ pub struct AzureArguments {
     /// The port of the authority (Entra), over HTTPS; 0 for any.
     #[arg(long, default_value_t = 0)]
     authority_port: u16,
+    /// Serve machines' metadata there alone, such as 127.0.0.1:8445, or 169.254.169.254:80 inside a network
+    /// namespace.
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    metadata: Option<std::net::SocketAddr>,
     /// Where ca.pem and credentials.json go; the certificate authority is kept there over restarts.
     #[arg(long, default_value = "cerulean-azure")]
     directory: PathBuf,
@@ -153,6 +157,7 @@ pub async fn run(screen: Screen, arguments: AzureArguments) -> anyhow::Result<()
             port: arguments.port,
             https_port: arguments.https_port,
             authority_port: arguments.authority_port,
+            metadata: arguments.metadata,
             check_tokens: !arguments.without_tokens,
         },
         &stop,
@@ -167,6 +172,9 @@ pub async fn run(screen: Screen, arguments: AzureArguments) -> anyhow::Result<()
     screen.line(format_args!("HTTPS, with Entra       {}", hosted.https));
     screen.line(format_args!("authority               {}", hosted.authority));
     screen.line(format_args!("plain HTTP              {}", hosted.http));
+    if let Some(metadata) = &hosted.metadata {
+        screen.line(format_args!("metadata of machines    {metadata}"));
+    }
     screen.line(format_args!("page                    {}{}", hosted.http, azure_simulator::page::PATH));
     screen.line(format_args!("certificate authority   {}", hosted.certificate_authority.display()));
     screen.line(format_args!("whom to sign in as      {}", hosted.credentials.display()));
