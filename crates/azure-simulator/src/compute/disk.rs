@@ -3,12 +3,12 @@
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-use super::disk_performance;
+use super::{disk_access, disk_performance};
 use crate::engine::document::{
     Object, at, enumeration, fill, integer, into_object, merge, strip, take_properties, text,
 };
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Concurrency, Expand, Kind, Polling, Proposal, Style};
+use crate::engine::kind::{Action, Concurrency, Expand, Kind, Polling, Proposal, Style};
 use crate::engine::operation::Completion;
 use crate::engine::store::{Record, State};
 use crate::engine::world::World;
@@ -163,6 +163,16 @@ impl Kind for Disks {
                 format!("Disk {} is attached to VM {}.", record.id.name(), user.from),
             )),
         }
+    }
+
+    fn act(
+        &self,
+        world: &mut World,
+        id: &ResourceId,
+        action: &str,
+        body: &Value,
+    ) -> Option<Result<Action, Refusal>> {
+        disk_access::begin(world, id, action, body)
     }
 
     fn accepted(&self, _world: &World, _record: &Record, document: &mut Object) {

@@ -5,6 +5,7 @@ mod budgets;
 mod capacity;
 mod data_disk;
 mod disk;
+mod disk_access;
 mod disk_performance;
 mod flexible;
 mod image;

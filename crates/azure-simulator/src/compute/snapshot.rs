@@ -5,11 +5,12 @@ use azure_types::ResourceId;
 use serde_json::{Value, json};
 
 use super::disk::API_VERSIONS;
+use super::disk_access;
 use crate::engine::document::{
     Object, at, enumeration, fill, integer, into_object, merge, strip, take_properties, text,
 };
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Concurrency, Expand, Kind, Polling, Proposal, Style};
+use crate::engine::kind::{Action, Concurrency, Expand, Kind, Polling, Proposal, Style};
 use crate::engine::operation::Completion;
 use crate::engine::store::Record;
 use crate::engine::world::World;
@@ -117,6 +118,16 @@ impl Kind for Snapshots {
         }
     }
 
+    fn act(
+        &self,
+        world: &mut World,
+        id: &ResourceId,
+        action: &str,
+        body: &Value,
+    ) -> Option<Result<Action, Refusal>> {
+        disk_access::begin(world, id, action, body)
+    }
+
     fn accepted(&self, _world: &World, _record: &Record, document: &mut Object) {
         if let Some(properties) = document.get_mut("properties").and_then(Value::as_object_mut) {
             properties.insert("provisioningState".into(), "Updating".into());
@@ -138,7 +149,8 @@ impl Kind for Snapshots {
             "uniqueId".into(),
             world.seed.guid("disk", record.id.as_str(), record.incarnation).into(),
         );
-        properties.insert("diskState".into(), "Unattached".into());
+        let state = if record.hidden.contains_key("access") { "ActiveSAS" } else { "Unattached" };
+        properties.insert("diskState".into(), state.into());
         if let Some(family) = at(&record.body, "properties/creationData/sourceUniqueId").cloned()
             && properties.get("incremental") == Some(&Value::Bool(true))
         {
