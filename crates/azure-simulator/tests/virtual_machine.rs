@@ -303,3 +303,132 @@ async fn flexible_sets_let_the_oldest_go_where_the_policy_says_so() {
     joins["properties"]["virtualMachineScaleSet"] = json!({ "id": other });
     client.put(&compute_id("virtualMachines/joins"), joins).await.refused(400, "InvalidParameter");
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_a_machine_is_made_of_stays() {
+    let client = Client::with_group(Options::default()).await;
+    let subnet = client.network("10.1.0.0/24").await;
+    let nic = interface(&client, "nic", &subnet).await;
+    let id = compute_id("virtualMachines/vm");
+    client.create(&id, machine(&nic)).await;
+    for (path, value) in [
+        ("/zones", json!(["1"])),
+        ("/properties/osProfile/adminUsername", json!("other")),
+        ("/properties/osProfile/computerName", json!("two")),
+        ("/properties/storageProfile/imageReference/sku", json!("minimal")),
+    ] {
+        let mut changed = machine(&nic);
+        changed["zones"] = json!([]);
+        *changed.pointer_mut(path).unwrap() = value;
+        let refusal = client.put(&id, changed).await.refused(409, "PropertyChangeNotAllowed");
+        let called = path.rsplit('/').nth(usize::from(path.ends_with("sku"))).unwrap();
+        assert!(refusal.message().contains(called), "{}", refusal.message());
+    }
+}
+
+/// Where a machine stands, as its instance view tells it.
+async fn domains(client: &Client, id: &ResourceId) -> [Value; 2] {
+    let path = format!("{id}/instanceView?api-version=2025-04-01");
+    let view = client.send("GET", &path, None, &[]).await.expect(200).body;
+    ["platformFaultDomain", "platformUpdateDomain"].map(|member| view[member].clone())
+}
+
+#[tokio::test(start_paused = true)]
+async fn machines_of_availability_sets_are_spread() {
+    let client = Client::with_group(Options::default()).await;
+    let subnet = client.network("10.1.0.0/24").await;
+    let set = compute_id("availabilitySets/set");
+    let body = |sku: &str| {
+        json!({ "location": "eastus", "sku": { "name": sku }, "properties":
+            { "platformFaultDomainCount": 2, "platformUpdateDomainCount": 3 } })
+    };
+    client.put(&set, body("Classic")).await.expect(200);
+    let nic = interface(&client, "nic", &subnet).await;
+    let mut machine = machine(&nic);
+    machine["properties"]["availabilitySet"] = json!({ "id": set });
+    let id = compute_id("virtualMachines/vm0");
+    client.put(&id, machine.clone()).await.refused(409, "OperationNotAllowed");
+    client.put(&set, body("Aligned")).await.expect(200);
+    machine["zones"] = json!(["1"]);
+    client.put(&id, machine.clone()).await.refused(400, "BadRequest");
+    machine.as_object_mut().unwrap().remove("zones");
+    for (number, wanted) in [(0, [0, 0]), (1, [1, 1]), (2, [0, 2]), (3, [1, 0])] {
+        let nic = interface(&client, &format!("nic{number}"), &subnet).await;
+        let id = compute_id(&format!("virtualMachines/vm{number}"));
+        machine["properties"]["networkProfile"]["networkInterfaces"][0]["id"] = json!(nic);
+        client.create(&id, machine.clone()).await;
+        assert_eq!(domains(&client, &id).await, wanted.map(Value::from));
+    }
+    let listed =
+        "/subscriptions/00000000-0000-0000-0000-000000000000/providers/Microsoft.Compute/virtualMachines";
+    let path = format!("{listed}?api-version=2025-04-01&statusOnly=true");
+    let all = client.send("GET", &path, None, &[]).await.expect(200).body;
+    assert_eq!(all["value"][3]["properties"]["instanceView"]["platformFaultDomain"], 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn interfaces_and_addresses_come_and_go_with_their_machine() {
+    let client = Client::with_group(Options::default()).await;
+    let subnet = client.network("10.1.0.0/24").await;
+    let id = compute_id("virtualMachines/vm");
+    let mut body = machine(&subnet);
+    let configuration = |name: &str| {
+        json!({ "name": name, "properties": { "primary": true, "deleteOption": "Delete", "ipConfigurations": [
+            { "name": "ip", "properties": { "subnet": { "id": subnet }, "publicIPAddressConfiguration":
+                { "name": "outside", "properties": { "dnsSettings": { "domainNameLabel": "here" } } } } },
+        ]}})
+    };
+    body["properties"]["networkProfile"] =
+        json!({ "networkInterfaceConfigurations": [configuration("front")] });
+    client.put(&id, body.clone()).await.refused(400, "InvalidParameter");
+    body["properties"]["networkProfile"]["networkApiVersion"] = json!("2022-11-01");
+    let mut lost = body.clone();
+    lost["properties"]["networkProfile"]["networkInterfaceConfigurations"][0]["properties"]["ipConfigurations"]
+        [0]["properties"]["subnet"]["id"] = json!(network_id("virtualNetworks/none/subnets/none"));
+    let refused = client.put(&id, lost).await;
+    assert!((400..500).contains(&refused.status), "{}", refused.message());
+    let made = client.create(&id, body.clone()).await;
+    let profile = &made["properties"]["networkProfile"];
+    assert!(profile.get("networkInterfaceConfigurations").is_none());
+    let nic = ResourceId::parse(profile["networkInterfaces"][0]["id"].as_str().unwrap()).unwrap();
+    assert!(nic.name().starts_with("front-"));
+    let shown = client.get(&nic).await.expect(200).body;
+    assert_eq!(shown["properties"]["virtualMachine"]["id"], json!(id));
+    let address = &shown["properties"]["ipConfigurations"][0]["properties"]["publicIPAddress"]["id"];
+    let address = ResourceId::parse(address.as_str().unwrap()).unwrap();
+    let public = client.get(&address).await.expect(200).body;
+    assert!(public["properties"]["ipAddress"].is_string());
+    assert!(public["properties"]["dnsSettings"]["fqdn"].as_str().unwrap().starts_with("here-"));
+    // Sent once more, the configurations stand for what is there.
+    client.create(&id, body).await;
+    assert_eq!(client.azure.documents_of_type("Microsoft.Network/networkInterfaces").len(), 1);
+    let gone = client.delete(&id).await.expect(202);
+    client.wait(&gone).await;
+    client.get(&nic).await.expect(404);
+    client.get(&address).await.expect(404);
+}
+
+#[tokio::test(start_paused = true)]
+async fn members_of_flexible_sets_have_public_addresses_and_fault_domains() {
+    let client = Client::with_group(Options::default()).await;
+    let subnet = client.network("10.1.0.0/24").await;
+    let set = compute_id("virtualMachineScaleSets/flex");
+    let mut body = flexible(2, &subnet);
+    body["properties"]["platformFaultDomainCount"] = json!(2);
+    body["properties"]["virtualMachineProfile"]["networkProfile"]["networkInterfaceConfigurations"][0]["properties"]
+        ["ipConfigurations"][0]["properties"]["publicIPAddressConfiguration"] = json!({ "name": "outside" });
+    client.create(&set, body).await;
+    let addresses = client.azure.documents_of_type("Microsoft.Network/publicIPAddresses");
+    assert_eq!(addresses.len(), 2);
+    assert!(addresses.iter().all(|one| one["properties"]["ipConfiguration"]["id"].is_string()));
+    let mut seen = Vec::new();
+    for member in client.azure.documents_of_type("Microsoft.Compute/virtualMachines") {
+        let id = ResourceId::parse(member["id"].as_str().unwrap()).unwrap();
+        seen.push(domains(&client, &id).await[0].as_u64());
+    }
+    seen.sort();
+    assert_eq!(seen, [Some(0), Some(1)]);
+    let gone = client.delete(&set).await.expect(202);
+    client.wait(&gone).await;
+    assert_eq!(client.azure.documents_of_type("Microsoft.Network/publicIPAddresses").len(), 0);
+}

@@ -10,7 +10,7 @@ use crate::engine::document::{
 use crate::engine::error::Refusal;
 use crate::engine::kind::{Action, Concurrency, Expand, Kind, Polling, Proposal, Style};
 use crate::engine::operation::Completion;
-use crate::engine::store::{Record, State};
+use crate::engine::store::Record;
 use crate::engine::world::World;
 
 pub(crate) const RESOURCE_TYPE: &str = "Microsoft.Compute/disks";
@@ -268,17 +268,7 @@ pub(super) fn create(world: &mut World, id: &ResourceId, body: Value) {
     if world.store.get(id).is_some() {
         return;
     }
-    let mut record = Record {
-        id: id.clone(),
-        kind: &Disks,
-        body,
-        hidden: Object::new(),
-        version: 1,
-        state: State::Succeeded,
-        operation: None,
-        created: world.now(),
-        incarnation: 0,
-    };
+    let mut record = Record::new(&Disks, id, body, world.now());
     provision(&mut record);
     world.insert(record);
 }

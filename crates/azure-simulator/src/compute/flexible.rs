@@ -4,15 +4,13 @@
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
+use super::interface_configuration::{self, Interfaces};
 use super::virtual_machine::{self, VirtualMachines};
-use crate::engine::document::{Object, at, fill, into_object, items, name, stored_reference, strip, text};
+use crate::engine::document::{Object, at, fill, into_object, stored_reference, strip, text};
 use crate::engine::error::Refusal;
 use crate::engine::kind::{Kind as _, Proposal};
 use crate::engine::store::{Record, State};
 use crate::engine::world::{World, is_of};
-
-/// Oldest version of Network in which a model's interfaces may be written.
-const OLDEST_NETWORK: &str = "2020-11-01";
 
 /// Whether a scale set has flexible orchestration.
 pub(super) fn is_flexible(set: &Record) -> bool {
@@ -28,20 +26,7 @@ pub(super) fn check_profile(id: &ResourceId, profile: &Object) -> Result<(), Ref
             "Required parameter 'storageProfile.imageReference' is missing (null).",
         ));
     }
-    let network = profile.get("networkProfile");
-    let version = network.and_then(|network| text(network, "networkApiVersion"));
-    let has_interfaces =
-        network.is_some_and(|network| !items(network, "networkInterfaceConfigurations").is_empty());
-    if has_interfaces && version.is_none_or(|version| version < OLDEST_NETWORK) {
-        return Err(Refusal::invalid_parameter(
-            "networkProfile.networkApiVersion",
-            format!(
-                "Virtual machine scale set {id} with flexible orchestration needs networkProfile.networkApiVersion to be \
-                 '{OLDEST_NETWORK}' or later."
-            ),
-        ));
-    }
-    Ok(())
+    interface_configuration::check_version(id, profile.get("networkProfile"))
 }
 
 /// The machines of a set, oldest first; those that are going are left out.
@@ -72,11 +57,11 @@ pub(super) fn create(world: &mut World, set_id: &ResourceId, zone: Option<String
     let group = ResourceId::group(set_id.subscription_id(), set_id.group_name().unwrap_or_default());
     let id = group.resource("Microsoft.Compute", "virtualMachines", &format!("{}_{unique}", set_id.name()));
     let profile = at(&body, "properties/virtualMachineProfile").cloned().unwrap_or_default();
-    let Ok(nics) = interfaces(world, &group, &profile, &unique, text(&body, "location").unwrap_or_default())
-    else {
-        // There was room when the write was checked.
-        return;
-    };
+    let location = text(&body, "location").unwrap_or_default();
+    let network = at(&profile, "networkProfile").cloned().unwrap_or_default();
+    let interfaces = Interfaces::of(&network, &group, location, &unique);
+    // There was room when the write was checked.
+    let Ok(nics) = interfaces.make(world, "Delete") else { return };
     let mut os = profile.get("osProfile").cloned().map(into_object).unwrap_or_default();
     let prefix = text(&profile, "osProfile/computerNamePrefix").unwrap_or_default().to_owned();
     strip(&mut os, &["computerNamePrefix"]);
@@ -114,63 +99,11 @@ pub(super) fn create(world: &mut World, set_id: &ResourceId, zone: Option<String
     let Ok(stored) = VirtualMachines.write(world, Proposal { id: &id, old: None, body: machine }) else {
         return;
     };
-    let mut hidden = Object::new();
-    hidden.insert("order".into(), number.into());
-    let record = Record {
-        id: id.clone(),
-        kind: &VirtualMachines,
-        body: stored,
-        hidden,
-        version: 1,
-        state: State::Creating,
-        operation: None,
-        created: world.now(),
-        incarnation: 0,
-    };
+    let mut record = Record::new(&VirtualMachines, &id, stored, world.now());
+    record.state = State::Creating;
+    record.hidden.insert("order".into(), number.into());
     world.insert(record);
     VirtualMachines.stored(world, &id, None);
-}
-
-/// Makes the interfaces of a new machine; gives the entries of its network profile.
-fn interfaces(
-    world: &mut World,
-    group: &ResourceId,
-    profile: &Value,
-    unique: &str,
-    location: &str,
-) -> Result<Vec<Value>, Refusal> {
-    let mut entries = Vec::new();
-    for configuration in items(profile, "networkProfile/networkInterfaceConfigurations") {
-        let nic = group.resource(
-            "Microsoft.Network",
-            "networkInterfaces",
-            &format!("{}-{unique}", name(configuration)),
-        );
-        let given = configuration.get("properties").cloned().unwrap_or_default();
-        let ips: Vec<Value> = items(&given, "ipConfigurations")
-            .iter()
-            .enumerate()
-            .map(|(at, ip)| {
-                let mut properties = ip.get("properties").cloned().map(into_object).unwrap_or_default();
-                strip(&mut properties, &["publicIPAddressConfiguration", "loadBalancerInboundNatPools"]);
-                fill(&mut properties, "primary", at == 0);
-                json!({ "name": name(ip), "properties": properties })
-            })
-            .collect();
-        let mut properties = Object::new();
-        properties.insert("ipConfigurations".into(), ips.into());
-        for member in ["networkSecurityGroup", "enableAcceleratedNetworking", "enableIPForwarding"] {
-            if let Some(value) = given.get(member) {
-                properties.insert(member.into(), value.clone());
-            }
-        }
-        crate::network::network_interface::create(world, &nic, location, properties, None)?;
-        entries.push(json!({
-            "id": nic,
-            "properties": { "primary": given.get("primary").cloned().unwrap_or(true.into()), "deleteOption": "Delete" },
-        }));
-    }
-    Ok(entries)
 }
 
 /// A machine that a client put into a set counts in its capacity.

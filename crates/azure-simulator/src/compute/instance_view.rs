@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::scale_set_instance::{Instances, set_of};
-use super::{flexible, image};
+use super::{fault_domain, flexible, image};
 use crate::engine::document::{at, items};
 use crate::engine::kind::Kind as _;
 use crate::engine::store::{Record, State};
@@ -28,12 +28,10 @@ fn power(record: &Record) -> Option<&str> {
 
 /// The instance view of a scale set instance.
 pub(super) fn of_instance(world: &World, record: &Record) -> Value {
-    let placement =
-        set_of(world, &record.id).map(|set| world.seed.guid("placement group", set.id.as_str(), 0));
-    let zoned = record.body.get("zones").is_some();
-    let number: u64 = record.id.name().parse().unwrap_or_default();
-    let domain = if zoned { 0 } else { number % 5 };
-    let mut view = of_machine(world, record);
+    let set = set_of(world, &record.id);
+    let placement = set.map(|set| world.seed.guid("placement group", set.id.as_str(), 0));
+    let domain = fault_domain::of_number(set, record.id.name().parse().unwrap_or_default());
+    let mut view = of_machine(record);
     view["placementGroupId"] = json!(placement);
     view["platformUpdateDomain"] = domain.into();
     view["platformFaultDomain"] = domain.into();
@@ -42,7 +40,7 @@ pub(super) fn of_instance(world: &World, record: &Record) -> Value {
 }
 
 /// The instance view of a machine of its own.
-pub(super) fn of_machine(_world: &World, record: &Record) -> Value {
+pub(super) fn of_machine(record: &Record) -> Value {
     let created = record.created.to_string();
     let (code, level, shown) = provisioning(record.state);
     let mut statuses = vec![json!({ "code": code, "level": level, "displayStatus": shown, "time": created })];
@@ -74,6 +72,7 @@ pub(super) fn of_machine(_world: &World, record: &Record) -> Value {
         "hyperVGeneration": if image.windows { "V1" } else { "V2" },
         "statuses": statuses,
     });
+    fault_domain::show(record, &mut view);
     // A guest agent reports only while its machine runs.
     if power == Some("running") && record.state == State::Succeeded {
         view["osName"] = image.os_name.into();

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::scale_set_instance::{self, Instances};
 use super::{
-    API_VERSIONS, capacity, flexible, instance_public_ip, instance_view, network_interface, network_profile,
-    power, quota, sku,
+    API_VERSIONS, capacity, flexible, instance_public_ip, instance_view, interface_configuration,
+    network_interface, network_profile, power, quota, rolling_upgrade, sku,
 };
 use crate::engine::document::{
     Object, at, drop_nulls, fill, integer, into_object, items, merge, stored_reference, strip,
@@ -111,19 +111,10 @@ impl Kind for ScaleSets {
         let Some(profile) = at(&record.body, "properties/virtualMachineProfile/networkProfile") else {
             return Vec::new();
         };
-        let mut targets = Vec::new();
-        for (nic, ip) in network_profile::ip_configurations(profile) {
-            targets.extend(network_profile::pools(ip));
-            targets.extend(network_profile::subnet(ip));
-            targets.extend(stored_reference(nic, "properties/networkSecurityGroup/id"));
-        }
-        targets.extend(stored_reference(profile, "healthProbe/id"));
-        targets.sort();
-        targets.dedup();
-        targets
-            .into_iter()
-            .map(|to| Reference { from: record.id.clone(), to, role: Role::Model, address: None })
-            .collect()
+        let probe = stored_reference(profile, "healthProbe/id");
+        let probe =
+            probe.map(|to| Reference { from: record.id.clone(), to, role: Role::Model, address: None });
+        interface_configuration::references(&record.id, profile).into_iter().chain(probe).collect()
     }
 
     fn stored(&self, world: &mut World, id: &ResourceId, old: Option<&Value>) {
@@ -140,7 +131,7 @@ impl Kind for ScaleSets {
             record.hidden.insert("model".into(), (version + 1).into());
         }
         let automatic =
-            text(&record.body, "properties/upgradePolicy/mode").is_some_and(|mode| mode != "Manual");
+            text(&record.body, "properties/upgradePolicy/mode").is_some_and(|mode| mode == "Automatic");
         if automatic && old.is_some() {
             for instance in instances(world, id) {
                 scale_set_instance::apply_model(world, &instance);
@@ -156,7 +147,7 @@ impl Kind for ScaleSets {
     fn settled(&self, world: &mut World, id: &ResourceId, completion: &Completion, failed: bool) {
         match completion {
             Completion::Action(action, targets) if !failed => power::finish(world, id, action, targets),
-            Completion::Delete => {}
+            Completion::Step(step) => return rolling_upgrade::step(world, id, step, failed),
             _ => {}
         }
         // What the operation brought about in instances ends with it.
@@ -177,6 +168,9 @@ impl Kind for ScaleSets {
                 }
                 _ => {}
             }
+        }
+        if *completion == Completion::Write && !failed {
+            rolling_upgrade::follow_model(world, id);
         }
     }
 
@@ -211,6 +205,11 @@ impl Kind for ScaleSets {
                     .collect();
                 Some(Ok(json!({ "value": all })))
             }
+            [view, which]
+                if view.eq_ignore_ascii_case("rollingUpgrades") && which.eq_ignore_ascii_case("latest") =>
+            {
+                Some(rolling_upgrade::latest(record))
+            }
             [view] if view.eq_ignore_ascii_case("skus") => Some(Ok(sku::of_set(record))),
             [view] if view.eq_ignore_ascii_case("publicIPAddresses") => {
                 let instances = world.store.of_kind(Instances.resource_type(), &record.id);
@@ -231,7 +230,7 @@ impl Kind for ScaleSets {
         action: &str,
         body: &Value,
     ) -> Option<Result<Action, Refusal>> {
-        power::begin(world, id, action, body)
+        rolling_upgrade::begin(world, id, action).or_else(|| power::begin(world, id, action, body))
     }
 }
 
@@ -322,6 +321,7 @@ fn upgrade_policy(id: &ResourceId, properties: &mut Object) -> Result<(), Refusa
             fill(automatic, member, false);
         }
     }
+    rolling_upgrade::normalise(&mut policy)?;
     properties.insert("upgradePolicy".into(), Value::Object(policy));
     Ok(())
 }

@@ -227,11 +227,7 @@ impl Kind for Instances {
         let view = expand.instance_view.then(|| instance_view::of_instance(world, record));
         let Some(properties) = document.get_mut("properties").and_then(Value::as_object_mut) else { return };
         let profile = at(&record.body, "properties/networkProfileConfiguration");
-        let model = at(&set.body, "properties/virtualMachineProfile/networkProfile");
-        let configurations = "networkInterfaceConfigurations";
-        let latest = profile.and_then(|profile| profile.get(configurations))
-            == model.and_then(|model| model.get(configurations))
-            && record.hidden.get("model") == set.hidden.get("model");
+        let latest = follows(record, set);
         properties.insert("latestModelApplied".into(), latest.into());
         let nics: Vec<Value> = profile
             .map_or(&[] as &[Value], |profile| items(profile, "networkInterfaceConfigurations"))
@@ -304,17 +300,8 @@ pub(super) fn create(world: &mut World, set_id: &ResourceId, zone: Option<String
     let (set_id, body) = (set.id.clone(), set.body.clone());
     let model = set.hidden.get("model").cloned().unwrap_or_default();
     let id = set_id.child("virtualMachines", &number.to_string());
-    let mut record = Record {
-        id: id.clone(),
-        kind: &Instances,
-        body: json!({ "location": body["location"] }),
-        hidden: Object::new(),
-        version: 1,
-        state: State::Creating,
-        operation: None,
-        created,
-        incarnation: 0,
-    };
+    let mut record = Record::new(&Instances, &id, json!({ "location": body["location"] }), created);
+    record.state = State::Creating;
     if let Some(zone) = zone {
         record.body["zones"] = json!([zone]);
     }
@@ -388,6 +375,19 @@ fn copy_model(world: &World, set: &ResourceId, model: &Value, record: &mut Recor
     record.body = whole;
 }
 
+/// Whether an instance is as the model of its set says.
+fn follows(record: &Record, set: &Record) -> bool {
+    let model =
+        at(&set.body, "properties/virtualMachineProfile/networkProfile/networkInterfaceConfigurations");
+    at(&record.body, "properties/networkProfileConfiguration/networkInterfaceConfigurations") == model
+        && record.hidden.get("model") == set.hidden.get("model")
+}
+
+/// The same for an instance whose set is not at hand.
+pub(super) fn is_latest(world: &World, record: &Record) -> bool {
+    set_of(world, &record.id).is_none_or(|set| follows(record, set))
+}
+
 /// Brings an instance to the latest model.
 pub(super) fn apply_model(world: &mut World, id: &ResourceId) {
     let Some((set, body, model)) = set_of(world, id)
@@ -399,17 +399,7 @@ pub(super) fn apply_model(world: &mut World, id: &ResourceId) {
     else {
         return;
     };
-    let mut record = Record {
-        id: old.id.clone(),
-        kind: &Instances,
-        body: old.body.clone(),
-        hidden: old.hidden.clone(),
-        version: old.version,
-        state: old.state,
-        operation: old.operation.clone(),
-        created: old.created,
-        incarnation: 0,
-    };
+    let mut record = old.clone();
     record.hidden.insert("model".into(), model);
     copy_model(world, &set, &body, &mut record);
     if record.body != old.body {

@@ -3,7 +3,11 @@
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-use super::{API_VERSIONS, data_disk, disk, flexible, image, instance_view, power, quota, sku};
+use super::interface_configuration::{self, Interfaces};
+use super::{
+    API_VERSIONS, data_disk, disk, fault_domain, flexible, image, instance_view, network_profile, power,
+    quota, sku,
+};
 use crate::engine::document::{
     Object, at, drop_nulls, fill, into_object, items, merge, reference, stored_reference, strip,
     take_properties, text,
@@ -73,16 +77,6 @@ impl Kind for VirtualMachines {
         }
         for member in ["availabilitySet", "virtualMachineScaleSet", "proximityPlacementGroup"] {
             reference(&mut properties, member)?;
-            let before = proposal.old_member(&format!("properties/{member}/id")).and_then(Value::as_str);
-            let now = properties.get(member).and_then(|value| text(value, "id"));
-            if proposal.old.is_some() && !same_id(before, now) {
-                return Err(Refusal::new(
-                    409,
-                    "PropertyChangeNotAllowed",
-                    format!("Changing property '{member}.id' is not allowed."),
-                )
-                .at(&format!("{member}.id")));
-            }
         }
         let set = text(&Value::Object(properties.clone()), "virtualMachineScaleSet/id")
             .and_then(|set| ResourceId::parse(set).ok())
@@ -96,6 +90,7 @@ impl Kind for VirtualMachines {
                 ),
             ));
         }
+        check_availability_set(world, &properties, zones)?;
         let mut storage = properties.remove("storageProfile").map(into_object).unwrap_or_default();
         let windows = system_disk(world, &proposal, &size, &mut storage)?;
         let zone = body.get("zones").and_then(|zones| zones.as_array()?.first()?.as_str()).map(str::to_owned);
@@ -109,9 +104,13 @@ impl Kind for VirtualMachines {
         data_disk::normalise(world, &machine, &mut storage)?;
         properties.insert("storageProfile".into(), Value::Object(storage));
         os_profile(&proposal, windows, &mut properties)?;
-        network_profile(world, &proposal, &mut properties)?;
+        network_profile(world, &proposal, body.get("location"), &mut properties)?;
         body.insert("properties".into(), Value::Object(properties));
-        Ok(Value::Object(body))
+        let body = Value::Object(body);
+        if let Some(old) = proposal.old {
+            check_fixed(&old.body, &body)?;
+        }
+        Ok(body)
     }
 
     fn references(&self, record: &Record) -> Vec<Reference> {
@@ -121,15 +120,23 @@ impl Kind for VirtualMachines {
             .filter_map(|nic| stored_reference(nic, "id"));
         let sets = [of("properties/availabilitySet/id"), of("properties/virtualMachineScaleSet/id")];
         let storage = at(&record.body, "properties/storageProfile");
+        let profile = at(&record.body, "properties/networkProfile");
         nics.chain(sets.into_iter().flatten())
             .map(|to| Reference::uses(&record.id, to))
             .chain(storage.into_iter().flat_map(|storage| data_disk::references(&record.id, storage)))
+            .chain(
+                profile
+                    .into_iter()
+                    .flat_map(|profile| interface_configuration::references(&record.id, profile)),
+            )
             .collect()
     }
 
     fn stored(&self, world: &mut World, id: &ResourceId, old: Option<&Value>) {
         if old.is_none() {
             flexible::joined(world, id);
+            create_interfaces(world, id);
+            fault_domain::assign(world, id);
         }
         create_system_disk(world, id);
         data_disk::create_asked_for(world, id);
@@ -153,12 +160,16 @@ impl Kind for VirtualMachines {
         }
     }
 
-    fn owned(&self, _world: &World, record: &Record) -> Vec<ResourceId> {
+    fn owned(&self, world: &World, record: &Record) -> Vec<ResourceId> {
         let deleted = |entry: &Value, path: &str| text(entry, path) == Some("Delete");
         let nics = items(&record.body, "properties/networkProfile/networkInterfaces")
             .iter()
             .filter(|nic| deleted(nic, "properties/deleteOption"))
-            .filter_map(|nic| stored_reference(nic, "id"));
+            .filter_map(|nic| stored_reference(nic, "id"))
+            .flat_map(|nic| {
+                let addresses = interface_configuration::owned_addresses(world, &nic);
+                std::iter::once(nic).chain(addresses)
+            });
         let system = at(&record.body, "properties/storageProfile/osDisk")
             .filter(|disk| deleted(disk, "deleteOption"))
             .and_then(|disk| stored_reference(disk, "managedDisk/id"));
@@ -182,7 +193,7 @@ impl Kind for VirtualMachines {
     }
 
     fn present(&self, world: &World, record: &Record, document: &mut Object, expand: Expand) {
-        let view = expand.instance_view.then(|| instance_view::of_machine(world, record));
+        let view = expand.instance_view.then(|| instance_view::of_machine(record));
         let Some(properties) = document.get_mut("properties").and_then(Value::as_object_mut) else { return };
         let subject = format!("{}#{}", record.id, record.incarnation);
         properties.insert("vmId".into(), world.seed.guid("vm", &subject, 0).into());
@@ -194,7 +205,11 @@ impl Kind for VirtualMachines {
 
     fn listed(&self, world: &World, record: &Record, listing: &Listing<'_>) -> Option<Value> {
         let Some(filter) = listing.query.get("$filter") else {
-            return Some(world.present(record, listing.expand));
+            // Who asks for the status alone gets the models with it.
+            let status =
+                listing.query.get("statusonly").is_some_and(|asked| asked.eq_ignore_ascii_case("true"));
+            let expand = Expand { instance_view: listing.expand.instance_view || status };
+            return Some(world.present(record, expand));
         };
         // `'virtualMachineScaleSet/id' eq '{id}'`; who asks for views with it gets no models (10.1).
         let wanted = filter.rsplit_once(" eq ")?.1.trim().trim_matches('\'');
@@ -208,14 +223,14 @@ impl Kind for VirtualMachines {
         Some(json!({
             "id": record.id,
             "name": record.id.name(),
-            "properties": { "instanceView": instance_view::of_machine(world, record) },
+            "properties": { "instanceView": instance_view::of_machine(record) },
         }))
     }
 
-    fn view(&self, world: &World, record: &Record, below: &[&str]) -> Option<Result<Value, Refusal>> {
+    fn view(&self, _world: &World, record: &Record, below: &[&str]) -> Option<Result<Value, Refusal>> {
         match below {
             [view] if view.eq_ignore_ascii_case("instanceView") => {
-                Some(Ok(instance_view::of_machine(world, record)))
+                Some(Ok(instance_view::of_machine(record)))
             }
             [view] if view.eq_ignore_ascii_case("vmSizes") => Some(Ok(sku::sizes())),
             _ => None,
@@ -252,8 +267,62 @@ fn missing(parameter: &str) -> Refusal {
     Refusal::invalid_parameter(parameter, format!("Required parameter '{parameter}' is missing (null)."))
 }
 
-fn same_id(one: Option<&str>, other: Option<&str>) -> bool {
-    one.map(str::to_ascii_lowercase) == other.map(str::to_ascii_lowercase)
+/// What a machine keeps for life: path in the document, and how errors call it.
+const FIXED: [(&str, &str); 9] = [
+    ("zones", "zones"),
+    ("properties/availabilitySet/id", "availabilitySet.id"),
+    ("properties/virtualMachineScaleSet/id", "virtualMachineScaleSet.id"),
+    ("properties/proximityPlacementGroup/id", "proximityPlacementGroup.id"),
+    ("properties/osProfile/computerName", "osProfile.computerName"),
+    ("properties/osProfile/adminUsername", "osProfile.adminUsername"),
+    ("properties/storageProfile/imageReference", "imageReference"),
+    ("properties/storageProfile/osDisk/name", "osDisk.name"),
+    ("properties/storageProfile/osDisk/osType", "osDisk.osType"),
+];
+
+/// Refuses to change what is fixed.
+fn check_fixed(old: &Value, new: &Value) -> Result<(), Refusal> {
+    let same = |one: Option<&Value>, other: Option<&Value>| match (one, other) {
+        (Some(Value::String(one)), Some(Value::String(other))) => one.eq_ignore_ascii_case(other),
+        _ => one == other,
+    };
+    // An empty list says as much as none.
+    let said = |document, path| {
+        at(document, path).filter(|value: &&Value| !value.as_array().is_some_and(Vec::is_empty))
+    };
+    match FIXED.into_iter().find(|(path, _)| !same(said(old, path), said(new, path))) {
+        None => Ok(()),
+        Some((_, called)) => Err(Refusal::new(
+            409,
+            "PropertyChangeNotAllowed",
+            format!("Changing property '{called}' is not allowed."),
+        )
+        .at(called)),
+    }
+}
+
+/// A machine in an availability set is in no zone, and the set is one for managed disks.
+fn check_availability_set(world: &World, properties: &Object, zones: &[Value]) -> Result<(), Refusal> {
+    let set = properties.get("availabilitySet").and_then(|set| stored_reference(set, "id"));
+    let Some(set) = set else { return Ok(()) };
+    if !zones.is_empty() {
+        return Err(Refusal::new(
+            400,
+            "BadRequest",
+            "Virtual Machine cannot be created because both Availability Zone and Availability Set were specified. \
+             Deploying an Availability Set to an Availability Zone isn't supported.",
+        ));
+    }
+    let kind = world.store.get(&set).and_then(|set| at(&set.body, "sku/name")?.as_str());
+    if kind == Some("Classic") {
+        return Err(Refusal::new(
+            409,
+            "OperationNotAllowed",
+            format!("A VM with managed disks cannot be added to Availability Set '{}', whose sku is not 'Aligned'.", set.name()),
+        )
+        .at("availabilitySet"));
+    }
+    Ok(())
 }
 
 /// Fills the system disk; says whether the system is Windows.
@@ -284,15 +353,6 @@ fn system_disk(
     let mut managed = system.remove("managedDisk").map(into_object).unwrap_or_default();
     fill(&mut managed, "storageAccountType", super::scale_set::usual_disk(size));
     system.insert("managedDisk".into(), Value::Object(managed));
-    let before = proposal.old_member("properties/storageProfile/osDisk/name");
-    if before.is_some_and(|before| Some(before) != system.get("name")) {
-        return Err(Refusal::new(
-            409,
-            "PropertyChangeNotAllowed",
-            "Changing property 'osDisk.name' is not allowed.",
-        )
-        .at("osDisk.name"));
-    }
     storage.insert("osDisk".into(), Value::Object(system));
     Ok(image.windows)
 }
@@ -338,15 +398,6 @@ fn os_profile(proposal: &Proposal<'_>, windows: bool, properties: &mut Object) -
     // Azure takes secrets in and never gives them back.
     strip(&mut os, &["adminPassword", "customData"]);
     fill(&mut os, "computerName", proposal.id.name());
-    let before = proposal.old_member("properties/osProfile/computerName");
-    if before.is_some_and(|before| Some(before) != os.get("computerName")) {
-        return Err(Refusal::new(
-            409,
-            "PropertyChangeNotAllowed",
-            "Changing property 'osProfile.computerName' is not allowed.",
-        )
-        .at("osProfile.computerName"));
-    }
     fill(&mut os, "secrets", json!([]));
     fill(&mut os, "allowExtensionOperations", true);
     fill(&mut os, "requireGuestProvisionSignal", true);
@@ -371,11 +422,28 @@ fn os_profile(proposal: &Proposal<'_>, windows: bool, properties: &mut Object) -
 }
 
 /// A machine has at least one interface, each of which is its alone.
-fn network_profile(world: &World, proposal: &Proposal<'_>, properties: &mut Object) -> Result<(), Refusal> {
+fn network_profile(
+    world: &World,
+    proposal: &Proposal<'_>,
+    location: Option<&Value>,
+    properties: &mut Object,
+) -> Result<(), Refusal> {
     let id = proposal.id;
     let mut profile = properties.remove("networkProfile").map(into_object).unwrap_or_default();
+    match proposal.old {
+        None => {
+            network_profile::normalise(&mut profile, id)?;
+            let whole = Value::Object(profile.clone());
+            interface_configuration::check_version(id, Some(&whole))?;
+            let location = location.and_then(Value::as_str).unwrap_or_default();
+            new_interfaces(world, id, &whole, location).check(world)?;
+        }
+        // They were made with the machine, and are resources of their own since.
+        Some(_) => strip(&mut profile, &["networkInterfaceConfigurations", "networkApiVersion"]),
+    }
     let nics = interfaces(&mut profile)?;
-    if nics.is_empty() {
+    let made = profile.get("networkInterfaceConfigurations").and_then(Value::as_array).map_or(0, Vec::len);
+    if nics.len() + made == 0 {
         return Err(missing("networkProfile"));
     }
     let mut seen = std::collections::BTreeSet::new();
@@ -400,6 +468,7 @@ fn network_profile(world: &World, proposal: &Proposal<'_>, properties: &mut Obje
         .map_or(&[] as &[Value], |list| list.as_array().map_or(&[] as &[Value], Vec::as_slice));
     let primaries =
         list.iter().filter(|nic| at(nic, "properties/primary") == Some(&Value::Bool(true))).count();
+    let primaries = primaries + made.min(1);
     if primaries > 1 || (primaries == 0 && nics.len() > 1) {
         return Err(Refusal::new(
             400,
@@ -410,6 +479,32 @@ fn network_profile(world: &World, proposal: &Proposal<'_>, properties: &mut Obje
     }
     properties.insert("networkProfile".into(), Value::Object(profile));
     Ok(())
+}
+
+/// The interfaces that the configurations in a new machine's profile stand for.
+fn new_interfaces(world: &World, id: &ResourceId, profile: &Value, location: &str) -> Interfaces {
+    let group = ResourceId::group(id.subscription_id(), id.group_name().unwrap_or_default());
+    let guid = world.seed.guid("interfaces", id.as_str(), world.store.incarnation(id));
+    Interfaces::of(profile, &group, location, guid.get(..8).unwrap_or_default())
+}
+
+/// Makes them, and lists them where their configurations stood.
+fn create_interfaces(world: &mut World, id: &ResourceId) {
+    let Some(profile) =
+        world.store.get(id).and_then(|record| at(&record.body, "properties/networkProfile")).cloned()
+    else {
+        return;
+    };
+    let configurations = items(&profile, "networkInterfaceConfigurations");
+    let Some(option) = configurations.first().map(|one| text(one, "properties/deleteOption")) else { return };
+    let interfaces = new_interfaces(world, id, &profile, &world.location(id));
+    // There was room when the write was checked.
+    let Ok(made) = interfaces.make(world, option.unwrap_or("Detach")) else { return };
+    let all: Vec<Value> = items(&profile, "networkInterfaces").iter().cloned().chain(made).collect();
+    if let Some(record) = world.store.get_mut(id) {
+        record.body["properties"]["networkProfile"] = json!({ "networkInterfaces": all });
+    }
+    world.changed(id);
 }
 
 /// Cuts the entries of `networkInterfaces` down to what Azure keeps: the id and their few properties.

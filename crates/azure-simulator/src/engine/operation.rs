@@ -20,6 +20,9 @@ pub(crate) enum Completion {
     Delete,
     /// The kind does what it started: action and its arguments.
     Action(String, Value),
+    /// What a service does by itself, after the request that brought it about was answered: the kind goes
+    /// on with its next step, and the resource's state stays.
+    Step(String),
     /// Nothing changes: the operation ends with this answer.
     Report(Value),
 }

@@ -58,6 +58,23 @@ pub(crate) struct Record {
     pub(crate) incarnation: u64,
 }
 
+impl Record {
+    /// A resource that has just been made, and is ready.
+    pub(crate) fn new(kind: &'static dyn Kind, id: &ResourceId, body: Value, created: Timestamp) -> Self {
+        Self {
+            id: id.clone(),
+            kind,
+            body,
+            hidden: Object::new(),
+            version: 1,
+            state: State::Succeeded,
+            operation: None,
+            created,
+            incarnation: 0,
+        }
+    }
+}
+
 /// Who points at one document.
 #[derive(Debug, Clone)]
 pub(crate) struct Referrer {

@@ -340,7 +340,7 @@ impl World {
             (_, _, Some(latency)) => Some(latency),
             _ => {
                 let action = match &completion {
-                    Completion::Action(action, _) => Some(action.as_str()),
+                    Completion::Action(action, _) | Completion::Step(action) => Some(action.as_str()),
                     _ => None,
                 };
                 Some(self.latency.of(verb, kind.resource_type(), action, draw))
@@ -406,7 +406,7 @@ impl World {
         let Some(kind) = self.store.get(&subject).map(|record| record.kind) else { return };
         match (&completion, failure) {
             (Completion::Delete, false) => self.remove(&subject),
-            (Completion::Report(_), _) => {}
+            (Completion::Report(_) | Completion::Step(_), _) => {}
             _ => {
                 if let Some(record) = self.store.get_mut(&subject) {
                     record.state = if failure { State::Failed } else { State::Succeeded };

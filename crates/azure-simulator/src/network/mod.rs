@@ -15,7 +15,7 @@ mod load_balancer;
 mod load_balancing_rule;
 mod location_calls;
 mod nat_gateway;
-pub(crate) mod network_interface;
+mod network_interface;
 mod outbound_rule;
 mod pool_membership;
 mod private_endpoint;

@@ -15,7 +15,7 @@ use crate::engine::document::{
 use crate::engine::error::Refusal;
 use crate::engine::kind::{Action, Concurrency, Expand, Kind, Nested, Proposal, Reference, Style};
 use crate::engine::operation::Completion;
-use crate::engine::store::{Record, State};
+use crate::engine::store::Record;
 use crate::engine::world::{World, is_of};
 
 pub(crate) const RESOURCE_TYPE: &str = "Microsoft.Network/networkInterfaces";
@@ -221,37 +221,6 @@ impl Kind for NetworkInterfaces {
                 .map(|()| Action { completion: Completion::Report(report(world, record)), answer: None }),
         )
     }
-}
-
-/// Creates an interface as a PUT would, for a service that makes them itself. It is ready at once.
-pub(crate) fn create(
-    world: &mut World,
-    id: &ResourceId,
-    location: &str,
-    properties: Object,
-    tags: Option<Value>,
-) -> Result<(), Refusal> {
-    let mut body = Object::new();
-    body.insert("location".into(), location.into());
-    body.insert("properties".into(), Value::Object(properties));
-    if let Some(tags) = tags {
-        body.insert("tags".into(), tags);
-    }
-    let body = NetworkInterfaces.write(world, Proposal { id, old: None, body })?;
-    let record = Record {
-        id: id.clone(),
-        kind: &NetworkInterfaces,
-        body,
-        hidden: Object::new(),
-        version: 1,
-        state: State::Succeeded,
-        operation: None,
-        created: world.now(),
-        incarnation: 0,
-    };
-    world.check_references(&record)?;
-    world.insert(record);
-    Ok(())
 }
 
 /// The private endpoint or private link service whose interface this is.

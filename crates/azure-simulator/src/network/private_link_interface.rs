@@ -11,7 +11,7 @@ use super::address_allocation::{free_address, static_address};
 use super::network_interface::NetworkInterfaces;
 use crate::engine::document::{Object, items, name, stored_reference, text};
 use crate::engine::error::Refusal;
-use crate::engine::store::{Record, State};
+use crate::engine::store::Record;
 use crate::engine::world::World;
 
 /// One IP configuration that the owner wants on its interface.
@@ -142,16 +142,9 @@ pub(super) fn keep(
     if old.is_some_and(|old| old.body == body) {
         return;
     }
-    let record = Record {
-        id: interface.clone(),
-        kind: &NetworkInterfaces,
-        body,
-        hidden: old.map(|old| old.hidden.clone()).unwrap_or_default(),
-        version: old.map_or(1, |old| old.version + 1),
-        state: State::Succeeded,
-        operation: None,
-        created: old.map_or(now, |old| old.created),
-        incarnation: 0,
-    };
+    let mut record = Record::new(&NetworkInterfaces, interface, body, now);
+    if let Some(old) = old {
+        (record.hidden, record.version, record.created) = (old.hidden.clone(), old.version + 1, old.created);
+    }
     world.insert(record);
 }

@@ -9,7 +9,6 @@ use super::generic::listed;
 
 use crate::actors::Write;
 use crate::engine::answer::{Answer, Note, OperationLinks};
-use crate::engine::document::Object;
 use crate::engine::error::Refusal;
 use crate::engine::journal::differences;
 use crate::engine::kind::{Concurrency, Expand, Kind, Proposal, Style};
@@ -124,17 +123,7 @@ impl World {
             None => self.now(),
         };
         let changes = differences(before.as_ref(), Some(&stored));
-        self.insert(Record {
-            id: id.clone(),
-            kind: &ResourceGroups,
-            body: stored,
-            hidden: Object::new(),
-            version,
-            state: State::Succeeded,
-            operation: None,
-            created,
-            incarnation: 0,
-        });
+        self.insert(Record { version, ..Record::new(&ResourceGroups, &id, stored, created) });
         let shown =
             self.store.get(&id).map(|record| self.present(record, Expand::default())).unwrap_or_default();
         Ok(Answer {

@@ -5,11 +5,10 @@ use serde_json::{Value, json};
 
 use super::group::API_VERSIONS;
 use crate::engine::answer::Answer;
-use crate::engine::document::Object;
 use crate::engine::error::Refusal;
 use crate::engine::kind::{Concurrency, Kind, Proposal, Style};
 use crate::engine::operation::Completion;
-use crate::engine::store::{Record, State};
+use crate::engine::store::Record;
 use crate::engine::world::World;
 
 /// What is known about a subscription beyond the options: its tags, and which providers it uses. There
@@ -60,17 +59,7 @@ impl Kind for Subscriptions {
 pub(super) fn hold(world: &mut World, id: &ResourceId) {
     if world.store.get(id).is_none() {
         let created = world.now();
-        world.insert(Record {
-            id: id.clone(),
-            kind: &Subscriptions,
-            body: json!({}),
-            hidden: Object::new(),
-            version: 1,
-            state: State::Succeeded,
-            operation: None,
-            created,
-            incarnation: 0,
-        });
+        world.insert(Record::new(&Subscriptions, id, json!({}), created));
     }
 }
 

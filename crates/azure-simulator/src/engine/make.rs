@@ -1,0 +1,57 @@
+//! What services do without a request for it: resources that another one brings along, such as a
+//! machine its interfaces, and work that goes on after a request was answered.
+
+use std::time::Duration;
+
+use azure_types::ResourceId;
+use jiff::Timestamp;
+
+use super::document::Object;
+use super::error::Refusal;
+use super::kind::Proposal;
+use super::operation::Completion;
+use super::store::Record;
+use super::world::{Course, World};
+
+impl World {
+    /// What a PUT would store; refused as the PUT would be. The provider is found by the id's type.
+    pub(crate) fn draft(&self, id: &ResourceId, body: Object) -> Result<Record, Refusal> {
+        let kind = self.kind(&id.resource_type()).ok_or_else(|| self.not_found(id))?;
+        let body = kind.write(self, Proposal { id, old: None, body })?;
+        let record = Record::new(kind, id, body, Timestamp::UNIX_EPOCH);
+        self.check_references(&record)?;
+        Ok(record)
+    }
+
+    /// Makes a resource as a PUT would, which is over at once.
+    pub(crate) fn make(&mut self, id: &ResourceId, body: Object) -> Result<(), Refusal> {
+        let draft = self.draft(id, body)?;
+        let (kind, created) = (draft.kind, self.now());
+        self.insert(Record { created, ..draft });
+        kind.stored(self, id, None);
+        kind.settled(self, id, &Completion::Write, false);
+        Ok(())
+    }
+
+    /// Lets a kind go on later with what it does by itself: [`Kind::settled`] gets the step when it is time.
+    /// Without a time to wait, the latency of an action of that name decides. Gives the operation's key.
+    ///
+    /// [`Kind::settled`]: super::kind::Kind::settled
+    pub(crate) fn later(
+        &mut self,
+        subject: &ResourceId,
+        step: &str,
+        wait: Option<Duration>,
+    ) -> Option<String> {
+        let record = self.store.get(subject)?;
+        let (kind, held) = (record.kind, record.operation.clone());
+        let course = Course { latency: wait, ..Course::default() };
+        let name = format!("{step}{}Operation", kind.noun());
+        let started = self.start(subject, kind, "POST", name, Completion::Step(step.into()), &course);
+        // The resource itself is not busy with it.
+        if let Some(record) = self.store.get_mut(subject) {
+            record.operation = held;
+        }
+        Some(started.key)
+    }
+}
