@@ -262,3 +262,109 @@ async fn limits_of_types_are_overridden_like_all_others() {
     assert!(client.put(&first, machine("a")).await.status < 300);
     client.put(&compute_id("virtualMachines/second"), machine("b")).await.refused(409, "OperationNotAllowed");
 }
+
+#[tokio::test(start_paused = true)]
+async fn compute_s_own_limits_are_in_force() {
+    let client = Client::with_group(options(&[
+        ("compute.instancesPerPlacementGroup", 2),
+        ("compute.instancesPerScaleSetOfCustomImage", 3),
+        ("compute.spotCoresPerRegion", 4),
+        ("compute.coresPerRegion", 8),
+        ("compute.snapshotsPerDisk", 1),
+    ]))
+    .await;
+    let subnet = client.network("10.1.0.0/16").await;
+    let set = compute_id("virtualMachineScaleSets/s");
+    let mut body = scale_set(3, &subnet, &[]);
+    body["sku"]["name"] = json!("Standard_D2s_v3");
+    body["properties"]["singlePlacementGroup"] = json!(true);
+    let refused = client.put(&set, body.clone()).await.refused(400, "InvalidParameter");
+    assert!(refused.message().contains("singlePlacementGroup"), "{}", refused.message());
+    body["properties"]["singlePlacementGroup"] = json!(false);
+    client.create(&set, body.clone()).await;
+    body["sku"]["capacity"] = json!(4);
+    let image = network_id("images/own").as_str().replace("Microsoft.Network", "Microsoft.Compute");
+    let mut custom = body.clone();
+    custom["properties"]["virtualMachineProfile"]["storageProfile"] =
+        json!({ "imageReference": { "id": image } });
+    let refused = client.put(&set, custom).await.refused(400, "InvalidParameter");
+    assert!(refused.message().contains("custom image"), "{}", refused.message());
+    client.create(&set, body.clone()).await;
+    // Spot machines neither use nor need the quota of the others, which is used up now.
+    body["properties"]["virtualMachineProfile"]["priority"] = json!("Spot");
+    let spot = compute_id("virtualMachineScaleSets/spot");
+    client.put(&spot, body.clone()).await.refused(409, "OperationNotAllowed");
+    body["sku"]["capacity"] = json!(2);
+    client.create(&spot, body.clone()).await;
+    body["properties"]["virtualMachineProfile"]["priority"] = json!("Regular");
+    client.put(&compute_id("virtualMachineScaleSets/more"), body).await.refused(409, "OperationNotAllowed");
+
+    let disk = compute_id("disks/d");
+    let empty = json!({ "location": "eastus", "properties": { "creationData": { "createOption": "Empty" }, "diskSizeGB": 4 } });
+    client.put(&disk, empty).await.expect(202);
+    let copy = json!({ "location": "eastus", "properties": { "creationData": { "createOption": "Copy", "sourceResourceId": disk } } });
+    client.put(&compute_id("snapshots/a"), copy.clone()).await.expect(202);
+    client.put(&compute_id("snapshots/b"), copy).await.refused(409, "OperationNotAllowed");
+}
+
+#[tokio::test(start_paused = true)]
+async fn application_security_groups_are_bounded_and_of_one_network() {
+    let client = Client::with_group(options(&[
+        ("network.applicationSecurityGroupsPerIpConfiguration", 2),
+        ("network.applicationSecurityGroupsPerRule", 1),
+        ("network.applicationSecurityGroupsPerSecurityGroup", 2),
+    ]))
+    .await;
+    let near = client.network("10.1.0.0/16").await;
+    let other = network_id("virtualNetworks/other");
+    client.create(&other, virtual_network(1, 0)).await;
+    let far = other.child("subnets", "s0");
+    let group = |name: &str| network_id(&format!("applicationSecurityGroups/{name}"));
+    for name in ["a", "b", "c"] {
+        client.create(&group(name), located()).await;
+    }
+    let listed =
+        |names: &[&str]| names.iter().map(|name| json!({ "id": group(name) })).collect::<Vec<Value>>();
+    let ip = |name: &str, subnet, groups: &[&str]| json!({ "name": name, "properties": { "subnet": { "id": subnet }, "applicationSecurityGroups": listed(groups) } });
+    let nic = |ips: &[Value]| json!({ "location": "eastus", "properties": { "ipConfigurations": ips } });
+    let id = |name: &str| network_id(&format!("networkInterfaces/{name}"));
+    let one = nic(&[ip("x", &near, &["a", "b", "c"])]);
+    client.put(&id("one"), one).await.refused(400, "ApplicationSecurityGroupCountLimitReached");
+    let uneven = nic(&[ip("x", &near, &["a"]), ip("y", &near, &[])]);
+    let code = "AllIpConfigurationsOnANicMustBelongToTheSameApplicationSecurityGroups";
+    client.put(&id("one"), uneven).await.refused(400, code);
+    client.put(&id("one"), nic(&[ip("x", &near, &["a"]), ip("y", &near, &["a"])])).await.expect(201);
+    let strange = nic(&[ip("x", &far, &["a"])]);
+    client
+        .put(&id("two"), strange)
+        .await
+        .refused(400, "AllMembersOfApplicationSecurityGroupMustBeFromSameVnet");
+    client.put(&id("two"), nic(&[ip("x", &far, &["b"])])).await.expect(201);
+
+    let rule = |name: &str, priority: u64, from: &[&str], to: &[&str]| {
+        json!({ "name": name, "properties": {
+            "priority": priority, "direction": "Inbound", "access": "Allow", "protocol": "*", "sourcePortRange": "*",
+            "destinationPortRange": "*", "sourceApplicationSecurityGroups": listed(from),
+            "destinationApplicationSecurityGroups": listed(to),
+        }})
+    };
+    let rules = |rules: &[Value]| json!({ "location": "eastus", "properties": { "securityRules": rules } });
+    let guard = network_id("networkSecurityGroups/guard");
+    let many = rules(&[rule("r", 100, &["a", "c"], &["a"])]);
+    client.put(&guard, many).await.refused(400, "ApplicationSecurityGroupCountLimitReached");
+    let mixed = rules(&[rule("r", 100, &["a"], &["b"])]);
+    let code = "AllApplicationSecurityGroupsInSecurityRuleMustBeFromSameVnet";
+    client.put(&guard, mixed).await.refused(400, code);
+    let in_all = rules(&[rule("r", 100, &["a"], &["c"]), rule("s", 101, &["b"], &["c"])]);
+    client.put(&guard, in_all).await.refused(400, "ApplicationSecurityGroupCountLimitReached");
+    client.put(&guard, rules(&[rule("r", 100, &["a"], &["c"])])).await.expect(201);
+
+    // A model's groups stay as long as it names them.
+    let mut set = scale_set(0, &near, &[]);
+    set["properties"]["virtualMachineProfile"]["networkProfile"]["networkInterfaceConfigurations"][0]["properties"]
+        ["ipConfigurations"][0]["properties"]["applicationSecurityGroups"] = json!(listed(&["a"]));
+    client.create(&compute_id("virtualMachineScaleSets/s"), set).await;
+    client.put(&guard, rules(&[])).await.expect(200);
+    client.delete(&id("one")).await.expect(202);
+    client.delete(&group("a")).await.refused(400, "InUseApplicationSecurityGroupCannotBeDeleted");
+}

@@ -192,6 +192,8 @@ async fn a_connection_is_asked_for_decided_and_removed() {
     assert_eq!(status(&shown, AUTOMATIC), "Approved");
     assert_eq!(shown["properties"][MANUAL], json!([]));
     assert_eq!(shown["properties"]["customDnsConfigs"], json!([]), "a service has no names of its own");
+    let nodes = client.get(&subnet("nodes")).await.body;
+    assert_eq!(nodes["properties"]["privateEndpoints"], json!([{ "id": auto }]));
     let mut asked = endpoint(MANUAL, id.as_str());
     asked["properties"][MANUAL][0]["properties"]["requestMessage"] = json!("please");
     let shown = client.create(&manual, asked).await;

@@ -6,7 +6,7 @@ mod common;
 
 use azure_simulator::Options;
 use azure_types::ResourceId;
-use common::{Client, NETWORK_VERSION, network_id};
+use common::{Client, NETWORK_VERSION, compute_id, network_id, scale_set};
 use serde_json::{Value, json};
 
 fn network(name: &str) -> ResourceId {
@@ -88,6 +88,11 @@ async fn a_delegated_subnet_takes_no_machines_and_a_used_one_no_delegation() {
 
     let nic = network_id("networkInterfaces/one");
     client.put(&nic, interface(&given)).await.refused(400, "SubnetHasDelegations");
+    let frontend = json!({ "location": "eastus", "sku": { "name": "Standard" }, "properties": {
+        "frontendIPConfigurations": [{ "name": "f", "properties": { "subnet": { "id": given } } }] } });
+    client.put(&network_id("loadBalancers/lb"), frontend).await.refused(400, "SubnetHasDelegations");
+    let set = compute_id("virtualMachineScaleSets/set");
+    client.put(&set, scale_set(0, &given, &[])).await.refused(400, "SubnetHasDelegations");
     client.create(&plain, json!({ "properties": { "addressPrefix": "10.0.1.0/24" } })).await;
     client.put(&nic, interface(&plain)).await.expect(201);
     let late = json!({ "properties": { "addressPrefix": "10.0.1.0/24", "delegations": delegations } });

@@ -137,7 +137,8 @@ fn scale_set(location: &str, pool: &NodePool, subnet: &ResourceId) -> Value {
             "orchestrationMode": "Uniform",
             "upgradePolicy": {"mode": "Manual"},
             "overprovision": false,
-            "singlePlacementGroup": true,
+            // One placement group holds a hundred machines.
+            "singlePlacementGroup": pool.nodes <= 100,
             "virtualMachineProfile": {
                 "osProfile": {"computerNamePrefix": pool.prefix, "adminUsername": "azureuser"},
                 "storageProfile": {

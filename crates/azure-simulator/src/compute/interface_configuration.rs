@@ -135,7 +135,7 @@ pub(super) fn check_version(subject: &ResourceId, profile: Option<&Value>) -> Re
 pub(super) fn references(from: &ResourceId, profile: &Value) -> Vec<Reference> {
     let mut targets = Vec::new();
     for (nic, ip) in network_profile::ip_configurations(profile) {
-        targets.extend(network_profile::pools(ip));
+        targets.extend(network_profile::memberships(ip));
         targets.extend(network_profile::subnet(ip));
         targets.extend(stored_reference(nic, "properties/networkSecurityGroup/id"));
     }

@@ -10,6 +10,10 @@ use crate::engine::document::{
 use crate::engine::error::Refusal;
 use crate::engine::world::World;
 
+/// What an IP configuration can be a member of.
+const MEMBERSHIPS: [&str; 3] =
+    ["applicationSecurityGroups", "loadBalancerBackendAddressPools", "loadBalancerInboundNatPools"];
+
 /// Checks NIC configurations and fills their defaults; references are cut down to ids.
 pub(super) fn normalise(profile: &mut Object, subject: &ResourceId) -> Result<(), Refusal> {
     let configurations = match profile.remove("networkInterfaceConfigurations") {
@@ -72,7 +76,7 @@ fn normalise_ip(configuration: Value, subject: &ResourceId) -> Result<Value, Ref
     if subnet.is_none() && !v6 {
         return Err(bad("every IP configuration needs a subnet", subject));
     }
-    for member in ["loadBalancerBackendAddressPools", "loadBalancerInboundNatPools"] {
+    for member in MEMBERSHIPS {
         references(&mut properties, member)?;
         if properties.get(member).is_some_and(|list| list.as_array().is_some_and(Vec::is_empty)) {
             properties.remove(member);
@@ -86,9 +90,9 @@ fn bad(why: &str, subject: &ResourceId) -> Refusal {
     Refusal::invalid_parameter("networkProfile", format!("Network profile of {subject}: {why}."))
 }
 
-/// Checks that each network interface may be in all pools that it is to be in; `interface` gives its id by
-/// its name, or the scale set whose model it stands in.
-pub(super) fn check_memberships(
+/// Checks that each network interface may be in its subnets and in all pools that it is to be in; `interface`
+/// gives its id by its name, or the scale set whose model it stands in.
+pub(super) fn check(
     world: &World,
     profile: &Value,
     interface: impl Fn(&str) -> ResourceId,
@@ -100,7 +104,11 @@ pub(super) fn check_memberships(
             .flat_map(|ip| items(ip, "properties/loadBalancerBackendAddressPools"))
             .filter_map(|pool| stored_reference(pool, "id"))
             .collect();
-        crate::network::check_memberships(world, &interface(name(nic)), &joined)?;
+        let interface = interface(name(nic));
+        for subnet in ips.iter().filter_map(subnet) {
+            crate::network::check_undelegated(world, &subnet, &interface)?;
+        }
+        crate::network::check_memberships(world, &interface, &joined)?;
     }
     Ok(())
 }
@@ -112,9 +120,9 @@ pub(super) fn ip_configurations(profile: &Value) -> impl Iterator<Item = (&Value
         .flat_map(|nic| items(nic, "properties/ipConfigurations").iter().map(move |ip| (nic, ip)))
 }
 
-/// Pools and NAT pools that one IP configuration joins.
-pub(super) fn pools(ip_configuration: &Value) -> impl Iterator<Item = ResourceId> {
-    ["loadBalancerBackendAddressPools", "loadBalancerInboundNatPools"]
+/// Pools and groups that one IP configuration joins.
+pub(super) fn memberships(ip_configuration: &Value) -> impl Iterator<Item = ResourceId> {
+    MEMBERSHIPS
         .into_iter()
         .flat_map(|member| items(ip_configuration, &format!("properties/{member}")).to_vec())
         .filter_map(|item| stored_reference(&item, "id"))

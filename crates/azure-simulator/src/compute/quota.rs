@@ -6,6 +6,7 @@ use azure_types::ResourceId;
 use serde_json::{Value, json};
 
 use super::sku_table::{SIZES, cores, family};
+use super::spot;
 use crate::engine::document::text;
 use crate::engine::error::Refusal;
 use crate::engine::store::Record;
@@ -38,52 +39,61 @@ fn machines<'a>(
 }
 
 /// Refuses machines whose cores would be too many for the region or for their family. `count` machines
-/// are to be there in all for `id`, a machine or a scale set.
+/// are to be there in all for `id`, a machine or a scale set. Spot machines have a quota to themselves.
 pub(super) fn check(
     world: &World,
     id: &ResourceId,
     location: &str,
     size: &str,
     count: u64,
+    is_spot: bool,
 ) -> Result<(), Refusal> {
     let wanted = cores(size).saturating_mul(count);
-    let (in_region, in_family) =
-        (world.limit("compute.coresPerRegion"), world.limit("compute.coresPerFamily"));
     let kind = family(size);
     let (mut used, mut used_by_family) = (0, 0);
     for record in machines(world, id.subscription_id(), location, Some(id)) {
-        let theirs = cores(size_of(record));
-        used += theirs;
-        if family(size_of(record)) == kind {
-            used_by_family += theirs;
+        if spot::is_spot(world, record) == is_spot {
+            let theirs = cores(size_of(record));
+            used += theirs;
+            if family(size_of(record)) == kind {
+                used_by_family += theirs;
+            }
         }
     }
-    for (called, used, most) in
-        [("Total Regional Cores", used, in_region), (kind.as_str(), used_by_family, in_family)]
-    {
-        if used + wanted > most {
-            return Err(Refusal::new(
-                409,
-                "OperationNotAllowed",
-                format!(
-                    "Operation could not be completed as it results in exceeding approved {called} quota. Additional \
-                     details - Deployment Model: Resource Manager, Location: {location}, Current Limit: {most}, Current \
-                     Usage: {used}, Additional Required: {wanted}, (Minimum) New Limit Required: {}.",
-                    used + wanted
-                ),
-            ));
-        }
+    let quotas: &[(&str, u64, u64)] = if is_spot {
+        &[("Total Regional Spot Cores", used, world.limit("compute.spotCoresPerRegion"))]
+    } else {
+        &[
+            ("Total Regional Cores", used, world.limit("compute.coresPerRegion")),
+            (kind.as_str(), used_by_family, world.limit("compute.coresPerFamily")),
+        ]
+    };
+    match quotas.iter().find(|(_, used, most)| used + wanted > *most) {
+        None => Ok(()),
+        Some((called, used, most)) => Err(Refusal::new(
+            409,
+            "OperationNotAllowed",
+            format!(
+                "Operation could not be completed as it results in exceeding approved {called} quota. Additional \
+                 details - Deployment Model: Resource Manager, Location: {location}, Current Limit: {most}, Current \
+                 Usage: {used}, Additional Required: {wanted}, (Minimum) New Limit Required: {}.",
+                used + wanted
+            ),
+        )),
     }
-    Ok(())
 }
 
 /// `locations/{location}/usages`.
 pub(super) fn usages(world: &World, subscription: &str, location: &str) -> Value {
     let mut by_family: BTreeMap<String, u64> = SIZES.iter().map(|size| (size.family.to_owned(), 0)).collect();
-    let (mut count, mut total) = (0, 0);
+    let (mut count, mut total, mut total_of_spot) = (0, 0, 0);
     for record in machines(world, subscription, location, None) {
         let size = size_of(record);
         count += 1;
+        if spot::is_spot(world, record) {
+            total_of_spot += cores(size);
+            continue;
+        }
         total += cores(size);
         *by_family.entry(family(size)).or_default() += cores(size);
     }
@@ -110,6 +120,12 @@ pub(super) fn usages(world: &World, subscription: &str, location: &str) -> Value
             world.limit("compute.availabilitySetsPerRegion"),
         ),
         usage("cores", "Total Regional vCPUs", total, world.limit("compute.coresPerRegion")),
+        usage(
+            "lowPriorityCores",
+            "Total Regional Spot vCPUs",
+            total_of_spot,
+            world.limit("compute.spotCoresPerRegion"),
+        ),
         usage("virtualMachines", "Virtual Machines", count, world.limit("compute.virtualMachinesPerRegion")),
         usage(
             "virtualMachineScaleSets",

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::scale_set_instance::{self, Instances};
 use super::{
     API_VERSIONS, capacity, flexible, instance_public_ip, instance_view, interface_configuration,
-    network_interface, network_profile, power, quota, rolling_upgrade, sku,
+    network_interface, network_profile, power, quota, rolling_upgrade, sku, spot,
 };
 use crate::engine::document::{
     Object, at, drop_nulls, fill, integer, into_object, items, merge, stored_reference, strip,
@@ -84,6 +84,7 @@ impl Kind for ScaleSets {
             fill(&mut properties, "overprovision", true);
             fill(&mut properties, "doNotRunExtensionsOnOverprovisionedVMs", false);
         }
+        check_capacity(world, id, &properties, capacity)?;
         fill(&mut properties, "platformFaultDomainCount", if zoned || flexible { 1 } else { 5 });
         upgrade_policy(id, &mut properties)?;
         scale_in_policy(id, &properties)?;
@@ -102,7 +103,7 @@ impl Kind for ScaleSets {
         let body = Value::Object(body);
         check_room(world, id, &body, capacity)?;
         if let Some(profile) = at(&body, "properties/virtualMachineProfile/networkProfile") {
-            network_profile::check_memberships(world, profile, |_| id.clone())?;
+            network_profile::check(world, profile, |_| id.clone())?;
         }
         Ok(body)
     }
@@ -272,6 +273,33 @@ fn sku(world: &World, id: &ResourceId, body: &mut Object) -> Result<i64, Refusal
     Ok(capacity)
 }
 
+/// A set in one placement group, and a set of a custom image, hold fewer machines than others.
+fn check_capacity(world: &World, id: &ResourceId, properties: &Object, capacity: i64) -> Result<(), Refusal> {
+    let capacity = u64::try_from(capacity).unwrap_or_default();
+    let one_group = properties.get("singlePlacementGroup") == Some(&Value::Bool(true));
+    let image = properties
+        .get("virtualMachineProfile")
+        .and_then(|profile| text(profile, "storageProfile/imageReference/id"))
+        .map(str::to_ascii_lowercase);
+    // Images of a gallery are not bounded so.
+    let custom = image.is_some_and(|image| image.contains("/images/") && !image.contains("/galleries/"));
+    for (applies, limit, what) in [
+        (one_group, "compute.instancesPerPlacementGroup", "whose singlePlacementGroup is true"),
+        (custom, "compute.instancesPerScaleSetOfCustomImage", "made from a custom image"),
+    ] {
+        let most = world.limit(limit);
+        if applies && capacity > most {
+            return Err(Refusal::invalid_parameter(
+                "sku.capacity",
+                format!(
+                    "The capacity {capacity} of {id} is too large: a scale set {what} holds up to {most} machines."
+                ),
+            ));
+        }
+    }
+    Ok(())
+}
+
 /// More machines, or machines of another size, must be to be had.
 fn check_size(world: &World, proposal: &Proposal<'_>, body: &Object, capacity: i64) -> Result<(), Refusal> {
     let size = body.get("sku").and_then(|sku| text(sku, "name")).unwrap_or_default();
@@ -287,7 +315,9 @@ fn check_size(world: &World, proposal: &Proposal<'_>, body: &Object, capacity: i
     // The machines of a flexible set count by themselves.
     let flexible = proposal.old.is_some_and(flexible::is_flexible);
     let count = if flexible { count.saturating_sub(before) } else { count };
-    quota::check(world, proposal.id, location, size, count)
+    let profile = body.get("properties").and_then(|properties| properties.get("virtualMachineProfile"));
+    let is_spot = spot::names_spot(profile.and_then(|profile| profile.get("priority")));
+    quota::check(world, proposal.id, location, size, count, is_spot)
 }
 
 fn scale_in_policy(id: &ResourceId, properties: &Object) -> Result<(), Refusal> {

@@ -149,7 +149,7 @@ impl Kind for Instances {
             properties.remove("networkProfileConfiguration").map(into_object).unwrap_or_default();
         network_profile::normalise(&mut profile, id)?;
         let profile = Value::Object(profile);
-        network_profile::check_memberships(world, &profile, |nic| id.child("networkInterfaces", nic))?;
+        network_profile::check(world, &profile, |nic| id.child("networkInterfaces", nic))?;
         properties.insert("networkProfileConfiguration".into(), profile);
         let mut storage = properties.remove("storageProfile").map(into_object).unwrap_or_default();
         let machine = data_disk::Machine {
@@ -176,7 +176,7 @@ impl Kind for Instances {
         let mut all = Vec::new();
         for (nic, ip) in network_profile::ip_configurations(profile) {
             let from = ip_configuration_id(&record.id, nic, ip);
-            all.extend(network_profile::pools(ip).map(|to| Reference::uses(&from, to)));
+            all.extend(network_profile::memberships(ip).map(|to| Reference::uses(&from, to)));
             if let Some(to) = network_profile::subnet(ip) {
                 let address = address(record, nic, ip).and_then(|address| address.parse().ok());
                 all.push(Reference { from: from.clone(), to, role: Role::Uses, address });

@@ -192,6 +192,7 @@ fn source(world: &World, properties: &mut Object) -> Result<(), Refusal> {
         let Some(found) = found else {
             return Err(Refusal::new(404, "NotFound", format!("Disk {given} is not found.")).at(given));
         };
+        check_count(world, &found.id)?;
         creation.insert("sourceResourceId".into(), found.id.as_str().into());
         creation.insert(
             "sourceUniqueId".into(),
@@ -205,4 +206,22 @@ fn source(world: &World, properties: &mut Object) -> Result<(), Refusal> {
     }
     properties.insert("creationData".into(), Value::Object(creation));
     Ok(())
+}
+
+/// Of one disk there are only so many snapshots.
+fn check_count(world: &World, disk: &ResourceId) -> Result<(), Refusal> {
+    let most = world.limit("compute.snapshotsPerDisk");
+    let of_disk = |snapshot: &&Record| {
+        text(&snapshot.body, "properties/creationData/sourceResourceId")
+            .is_some_and(|source| source.eq_ignore_ascii_case(disk.as_str()))
+    };
+    let count = world.store.of_type(Snapshots.resource_type()).filter(of_disk).count() as u64;
+    if count < most {
+        return Ok(());
+    }
+    Err(Refusal::new(
+        409,
+        "OperationNotAllowed",
+        format!("The maximum number of snapshots of {disk} is {most}. It has been reached."),
+    ))
 }

@@ -3,23 +3,39 @@
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-use crate::engine::document::{stored_reference, text};
+use crate::engine::document::{at, stored_reference, text};
 use crate::engine::error::Refusal;
 use crate::engine::kind::Action;
 use crate::engine::operation::Completion;
-use crate::engine::store::State;
+use crate::engine::store::{Record, State};
 use crate::engine::world::World;
+
+/// Whether that priority of a machine or a model is the one of spot machines.
+pub(super) fn names_spot(priority: Option<&Value>) -> bool {
+    priority.and_then(Value::as_str).is_some_and(|priority| priority.eq_ignore_ascii_case("Spot"))
+}
+
+/// What a spot machine was told when it was made; `None` for others. The instances of a scale set are what
+/// its model says.
+fn profile<'a>(world: &'a World, machine: &'a Record) -> Option<&'a Value> {
+    let own = machine.body.get("properties");
+    let model = || {
+        let set = world.store.get(&machine.id.parent()?)?;
+        at(&set.body, "properties/virtualMachineProfile")
+    };
+    let spot = |profile: &&Value| names_spot(profile.get("priority"));
+    own.filter(spot).or_else(|| model().filter(spot))
+}
+
+/// Whether a machine is a spot one.
+pub(super) fn is_spot(world: &World, machine: &Record) -> bool {
+    profile(world, machine).is_some()
+}
 
 /// Whether a spot machine is deleted when it is evicted; `None` for machines that are not.
 pub(crate) fn deleted_when_evicted(world: &World, id: &ResourceId) -> Option<bool> {
-    let of = |body: &Value, path: &str| {
-        let word = |member: &str| text(body, &format!("{path}{member}")).map(str::to_owned);
-        let spot = word("priority").is_some_and(|priority| priority.eq_ignore_ascii_case("Spot"));
-        spot.then(|| word("evictionPolicy").is_some_and(|policy| policy.eq_ignore_ascii_case("Delete")))
-    };
-    let own = of(&world.store.get(id)?.body, "properties/");
-    // The instances of a scale set are what its model says.
-    own.or_else(|| of(&world.store.get(&id.parent()?)?.body, "properties/virtualMachineProfile/"))
+    let policy = text(profile(world, world.store.get(id)?)?, "evictionPolicy");
+    Some(policy.is_some_and(|policy| policy.eq_ignore_ascii_case("Delete")))
 }
 
 /// `POST simulateEviction`: the machine goes as it would if its room were needed.

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::interface_configuration::{self, Interfaces};
 use super::{
     API_VERSIONS, data_disk, disk, fault_domain, flexible, image, instance_view, network_profile, power,
-    quota, sku,
+    quota, sku, spot,
 };
 use crate::engine::document::{
     Object, at, drop_nulls, fill, into_object, items, merge, reference, stored_reference, strip,
@@ -73,7 +73,8 @@ impl Kind for VirtualMachines {
         let before = proposal.old_member("properties/hardwareProfile/vmSize").and_then(Value::as_str);
         if before != Some(size.as_str()) {
             sku::check_available(world, id, &size, location, zones)?;
-            quota::check(world, id, location, &size, 1)?;
+            let is_spot = spot::names_spot(properties.get("priority"));
+            quota::check(world, id, location, &size, 1, is_spot)?;
         }
         for member in ["availabilitySet", "virtualMachineScaleSet", "proximityPlacementGroup"] {
             reference(&mut properties, member)?;

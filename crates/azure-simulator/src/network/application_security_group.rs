@@ -1,13 +1,16 @@
 //! Application security groups: names for sets of network interfaces (`spec/arm-wire.md`, 9.4 and 9.6).
 
+use std::collections::BTreeSet;
+
+use azure_types::ResourceId;
 use serde_json::Value;
 
 use super::{API_VERSIONS, resource_guid};
-use crate::engine::document::{known_members, strip, take_properties};
+use crate::engine::document::{items, known_members, name, stored_reference, strip, take_properties};
 use crate::engine::error::Refusal;
 use crate::engine::kind::{Concurrency, Kind, Proposal, Style};
 use crate::engine::store::Record;
-use crate::engine::world::World;
+use crate::engine::world::{World, is_of};
 
 pub(super) struct ApplicationSecurityGroups;
 
@@ -55,4 +58,130 @@ impl Kind for ApplicationSecurityGroups {
             )),
         }
     }
+}
+
+/// The groups that a document lists under `path`.
+fn listed(document: &Value, path: &str) -> BTreeSet<ResourceId> {
+    items(document, path).iter().filter_map(|item| stored_reference(item, "id")).collect()
+}
+
+/// The virtual network that the members of a group are in; those of `but` left out.
+fn network_of(world: &World, group: &ResourceId, but: Option<&ResourceId>) -> Option<ResourceId> {
+    let members =
+        world.store.referrers(group).filter(|member| but.is_none_or(|but| !member.from.is_within(but)));
+    members
+        .filter_map(|member| {
+            let holder = world.store.holder(&member.from)?;
+            let references = holder.kind.references(holder);
+            let subnet =
+                references.into_iter().find(|one| one.from == member.from && is_of(&one.to, "/subnets/"));
+            subnet?.to.parent()
+        })
+        .next()
+}
+
+/// Checks the groups that the IP configurations of one interface are in: not too many, everywhere the
+/// same, and all of the interface's network.
+pub(super) fn check_members(
+    world: &World,
+    interface: &ResourceId,
+    configurations: &[Value],
+) -> Result<(), Refusal> {
+    let most = world.limit("network.applicationSecurityGroupsPerIpConfiguration");
+    let mut first: Option<BTreeSet<ResourceId>> = None;
+    for configuration in configurations {
+        let groups = listed(configuration, "properties/applicationSecurityGroups");
+        if groups.len() as u64 > most {
+            return Err(Refusal::network(
+                400,
+                "ApplicationSecurityGroupCountLimitReached",
+                format!(
+                    "IP configuration {} of {interface} is in {} application security groups; it cannot be in more than \
+                     {most}.",
+                    name(configuration),
+                    groups.len()
+                ),
+            ));
+        }
+        if first.as_ref().is_some_and(|first| *first != groups) {
+            return Err(Refusal::network(
+                400,
+                "AllIpConfigurationsOnANicMustBelongToTheSameApplicationSecurityGroups",
+                format!(
+                    "All IP configurations of {interface} must be in the same application security groups; {} is in others.",
+                    name(configuration)
+                ),
+            ));
+        }
+        let network =
+            stored_reference(configuration, "properties/subnet/id").and_then(|subnet| subnet.parent());
+        for group in &groups {
+            let theirs = network_of(world, group, Some(interface));
+            if let (Some(own), Some(theirs)) = (&network, theirs)
+                && *own != theirs
+            {
+                return Err(Refusal::network(
+                    400,
+                    "AllMembersOfApplicationSecurityGroupMustBeFromSameVnet",
+                    format!(
+                        "{interface} is in {own} and cannot join {group}, whose members are in {theirs}."
+                    ),
+                ));
+            }
+        }
+        first.get_or_insert(groups);
+    }
+    Ok(())
+}
+
+/// Checks the groups that the rules of a security group name: not too many, and those of one rule all of
+/// one network.
+pub(super) fn check_rules(
+    world: &World,
+    security_group: &ResourceId,
+    rules: &[Value],
+) -> Result<(), Refusal> {
+    let per_rule = world.limit("network.applicationSecurityGroupsPerRule");
+    let in_all = world.limit("network.applicationSecurityGroupsPerSecurityGroup");
+    let mut all = BTreeSet::new();
+    for rule in rules {
+        let mut networks = BTreeSet::new();
+        for side in ["source", "destination"] {
+            let groups = listed(rule, &format!("properties/{side}ApplicationSecurityGroups"));
+            if groups.len() as u64 > per_rule {
+                return Err(too_many(
+                    &security_group.child("securityRules", name(rule)),
+                    groups.len(),
+                    per_rule,
+                ));
+            }
+            networks.extend(groups.iter().filter_map(|group| network_of(world, group, None)));
+            all.extend(groups);
+        }
+        if networks.len() > 1 {
+            let networks: Vec<&str> = networks.iter().map(ResourceId::as_str).collect();
+            return Err(Refusal::network(
+                400,
+                "AllApplicationSecurityGroupsInSecurityRuleMustBeFromSameVnet",
+                format!(
+                    "Security rule {} of {security_group} names application security groups of several virtual networks \
+                     ({}).",
+                    name(rule),
+                    networks.join(", ")
+                ),
+            ));
+        }
+    }
+    match all.len() as u64 > in_all {
+        true => Err(too_many(security_group, all.len(), in_all)),
+        false => Ok(()),
+    }
+}
+
+fn too_many(id: &ResourceId, named: usize, most: u64) -> Refusal {
+    Refusal::network(
+        400,
+        "ApplicationSecurityGroupCountLimitReached",
+        format!("{id} names {named} application security groups; it cannot name more than {most}."),
+    )
 }

@@ -70,6 +70,9 @@ pub(super) fn normalise(
                 return Err(Refusal::invalid_reference(subnet, &id));
             }
             check_subnet_of_basic(balancer, &id, subnet)?;
+            if old.and_then(|old| stored_reference(old, "properties/subnet/id")).as_ref() != Some(subnet) {
+                super::subnet_delegation::check_undelegated(world, subnet, &id)?;
+            }
             let address = private_address(world, &id, subnet, old, &properties, promised)?;
             if !promised.insert(address) {
                 return Err(address_taken(&id, address, &id));

@@ -41,6 +41,7 @@ use azure_types::ResourceId;
 
 pub(crate) use address_allocation::{check_room, free_address, free_public_address, subnet_prefixes};
 pub(crate) use pool_membership::check as check_memberships;
+pub(crate) use subnet_delegation::check_undelegated;
 
 use crate::engine::document::{Object, name};
 use crate::engine::error::Refusal;

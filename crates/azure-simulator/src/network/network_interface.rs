@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-use super::effective_network;
 use super::pool_membership::check_nat_rules;
 use super::{API_VERSIONS, check_memberships, ip_configuration, resource_guid, take_children};
+use super::{application_security_group, effective_network};
 use crate::engine::document::{
     Object, at, enumeration, fill, into_object, items, known_members, name, reference, stored_reference,
     strip, take_properties,
@@ -136,6 +136,7 @@ impl Kind for NetworkInterfaces {
             let lists = configurations.iter().flat_map(|one| items(one, &format!("properties/{member}")));
             lists.filter_map(|item| stored_reference(item, "id")).collect()
         };
+        application_security_group::check_members(world, id, &configurations)?;
         check_memberships(world, id, &listed("loadBalancerBackendAddressPools"))?;
         check_nat_rules(world, id, &listed("loadBalancerInboundNatRules"))?;
         properties.insert("ipConfigurations".into(), configurations.into());

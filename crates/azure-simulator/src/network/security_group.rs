@@ -3,7 +3,7 @@
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-use super::{API_VERSIONS, resource_guid, security_rule, take_children};
+use super::{API_VERSIONS, application_security_group, resource_guid, security_rule, take_children};
 use crate::engine::document::{Object, items, known_members, name, strip, take_properties};
 use crate::engine::error::Refusal;
 use crate::engine::kind::{Concurrency, Expand, Kind, Nested, Proposal, Reference, Style};
@@ -81,6 +81,7 @@ impl Kind for SecurityGroups {
             ));
         }
         check_prefixes(world, id, &rules)?;
+        application_security_group::check_rules(world, id, &rules)?;
         security_rule::check_conflicts(&rules)?;
         properties.insert("securityRules".into(), rules.into());
         properties.insert("defaultSecurityRules".into(), security_rule::defaults().into());

@@ -110,7 +110,7 @@ pub(super) fn check_change(
 }
 
 /// A subnet that is given to a service takes no other machines.
-pub(super) fn check_undelegated(world: &World, subnet: &ResourceId, id: &ResourceId) -> Result<(), Refusal> {
+pub(crate) fn check_undelegated(world: &World, subnet: &ResourceId, id: &ResourceId) -> Result<(), Refusal> {
     let holder = world.store.holder(subnet).and_then(|network| world.nested_of(network, subnet));
     let services = holder.map(|(_, subnet)| services(subnet)).unwrap_or_default();
     if services.is_empty() {

@@ -15,7 +15,7 @@ use crate::engine::document::{
 use crate::engine::error::Refusal;
 use crate::engine::kind::{Concurrency, Kind, Nested, Proposal, Reference, Role, Style};
 use crate::engine::store::Record;
-use crate::engine::world::World;
+use crate::engine::world::{World, is_of};
 
 const MEMBERS: [&str; 16] = [
     "addressSpace",
@@ -142,6 +142,15 @@ impl Kind for VirtualNetworks {
             peering::present(world, record, id, properties);
         } else {
             subnet_delegation::present(id, &world.etag(record), record.state.as_str(), properties);
+            let endpoints: Vec<Value> = world
+                .store
+                .referrers(id)
+                .filter(|user| is_of(&user.from, "/privateendpoints/"))
+                .map(|user| json!({ "id": user.from }))
+                .collect();
+            if !endpoints.is_empty() {
+                properties.insert("privateEndpoints".into(), endpoints.into());
+            }
         }
     }
 
