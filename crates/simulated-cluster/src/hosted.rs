@@ -5,11 +5,9 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use azure_simulator::entra::{Application, Entra, EntraOptions};
 use azure_simulator::imds::MetadataService;
 use azure_simulator::packet::{FlowPlan, FlowReport, Packet, Verdict};
 use azure_simulator::page::{self, PageSource};
-use azure_simulator::tls::CertificateAuthority;
 use azure_simulator::view::Topology;
 use azure_simulator::{Azure, LatencyProfile, Options, serve};
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -23,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 use crate::files::{HostError, Reader, certificates, listen, remove, write};
 use crate::node_answers::NodeAnswers;
 use crate::shape::Shape;
+use crate::sign_in::SignIn;
 use crate::stand_ins;
 
 /// How the cluster is served.
@@ -102,9 +101,6 @@ const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 /// that are not ours can sign in here, too.
 const TENANT: &str = "adfs";
 
-/// The names that certificates are for.
-const NAMES: [&str; 2] = ["localhost", "127.0.0.1"];
-
 impl HostedCluster {
     /// Lays everything out, opens all listeners, starts the stand-ins and writes the files.
     ///
@@ -112,27 +108,11 @@ impl HostedCluster {
     /// The first thing that cannot be done.
     pub async fn start(options: HostedOptions, stop: &CancellationToken) -> Result<Self, HostError> {
         let HostedOptions { shape, latency, seed, pace, directory, kubeconfig, control_port, now } = options;
-        std::fs::create_dir_all(&directory)
-            .map_err(|source| HostError::File { path: directory.clone(), source })?;
         let files = Files::in_directory(&directory);
         // A reader waits for this file: an old one would tell it old addresses.
         remove(&files.endpoints)?;
 
-        let secret = Token::generate().reveal().to_owned();
-        let authority =
-            CertificateAuthority::load_or_generate(&directory.join("authority")).map_err(certificates)?;
-        let begun = tokio::time::Instant::now();
-        let clock = Arc::new(move || now + begun.elapsed());
-        let mut entra_options = EntraOptions::new(shape.tenant.clone(), clock);
-        entra_options.applications =
-            vec![Application::new(shape.client_id.clone(), shape.object_id.clone()).with_secret(&secret)];
-        let entra = Entra::new(entra_options).map_err(certificates)?;
-        let tls = || authority.server_config(&NAMES).map_err(certificates);
-        let any_port = SocketAddr::new(LOOPBACK, 0);
-        let login =
-            serve::serve(any_port, entra.router(), Some(tls()?), stop.clone()).await.map_err(listen)?;
-
-        let azure = Azure::new(Options {
+        let options = Options {
             seed,
             subscription: shape.subscription.clone(),
             tenant: shape.tenant.clone(),
@@ -141,15 +121,15 @@ impl HostedCluster {
             latency,
             start: now,
             require_auth: true,
-            authority: login.url(),
             ..Options::default()
-        });
-        azure.set_verifier(Arc::new(entra.clone()));
-        entra.look_up_in(Arc::new(azure.clone()));
+        };
+        let any_port = SocketAddr::new(LOOPBACK, 0);
+        let application = (shape.client_id.as_str(), shape.object_id.as_str());
+        let login = SignIn::start(&directory, &options, application, any_port, stop).await?;
+        let azure = Azure::new(Options { authority: login.url.clone(), ..options });
+        login.join(&azure, true);
         shape.lay_out(&azure).map_err(|refusal| HostError::LayOut(refusal.to_string()))?;
-        let manager =
-            serve::serve(any_port, azure.router(), Some(tls()?), stop.clone()).await.map_err(listen)?;
-        entra.accept_audience(&manager.url());
+        let manager = login.serve(any_port, azure.router()).await?;
 
         let (kubernetes, config_text) = match kubeconfig {
             Some(path) => {
@@ -166,7 +146,7 @@ impl HostedCluster {
         let answers = stand_ins::spawn(&azure, &client, pace, stop);
         let page = Arc::new(Page::new(azure.clone(), answers.clone(), stop.clone()));
         let control = SocketAddr::new(LOOPBACK, control_port);
-        let metadata = MetadataService::new(azure.clone()).with_tokens(entra.clone());
+        let metadata = MetadataService::new(azure.clone()).with_tokens(login.entra.clone());
         let routes = azure.router().merge(page::router(page)).merge(metadata.routes());
         let control = serve::serve(control, routes, None, stop.clone()).await.map_err(listen)?;
 
@@ -179,14 +159,14 @@ impl HostedCluster {
             control: control.url(),
             files,
         };
-        let mut azure_json = shape.azure_json(&cluster.resource_manager, &secret);
+        let mut azure_json = shape.azure_json(&cluster.resource_manager, &login.secret);
         azure_json["tenantId"] = TENANT.into();
         write(&cluster.files.azure_json, &format!("{azure_json:#}\n"), Reader::Owner)?;
         write(&cluster.files.kubeconfig, &config_text, Reader::Owner)?;
-        write(&cluster.files.certificate_authority, authority.certificate_pem(), Reader::Everyone)?;
+        write(&cluster.files.certificate_authority, login.certificates.certificate_pem(), Reader::Everyone)?;
         let endpoints = json!({
             "resourceManager": cluster.resource_manager,
-            "entra": login.url(),
+            "entra": login.url,
             "control": cluster.control,
             "page": format!("{}{}", cluster.control, page::PATH),
         });

@@ -5,17 +5,15 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use azure_simulator::entra::{Application, Entra, EntraOptions};
 use azure_simulator::imds::MetadataService;
 use azure_simulator::packet::AlwaysHealthy;
 use azure_simulator::page::{self, AzurePage};
-use azure_simulator::tls::CertificateAuthority;
 use azure_simulator::{Azure, Options, serve};
-use kubernetes_simulator::Token;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::files::{HostError, Reader, certificates, listen, write};
+use crate::files::{HostError, Reader, listen, write};
+use crate::sign_in::SignIn;
 
 /// How Azure is served.
 #[derive(Debug, Clone)]
@@ -77,36 +75,17 @@ impl HostedAzure {
             metadata: metadata_address,
             check_tokens,
         } = options;
-        let (subscription, tenant, now) =
-            (options.subscription.clone(), options.tenant.clone(), options.start);
-        std::fs::create_dir_all(&directory)
-            .map_err(|source| HostError::File { path: directory.clone(), source })?;
-        let authority =
-            CertificateAuthority::load_or_generate(&directory.join("authority")).map_err(certificates)?;
-        let secret = Token::generate().reveal().to_owned();
-        let begun = tokio::time::Instant::now();
-        let mut entra = EntraOptions::new(tenant.clone(), Arc::new(move || now + begun.elapsed()));
-        entra.tenants.extend(options.subscription_tenants.values().cloned());
-        entra.applications = vec![Application::new(client_id.clone(), object_id).with_secret(&secret)];
-        let entra = Entra::new(entra).map_err(certificates)?;
-
-        // The authority's URL stands in Azure's answers, and its port is known once it listens: so Entra
-        // has a listener of its own.
+        let (subscription, tenant) = (options.subscription.clone(), options.tenant.clone());
+        // The authority's URL stands in Azure's answers, and its port is known once it listens.
         let address = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
-        let tls = || authority.server_config(&["localhost", "127.0.0.1"]).map_err(certificates);
-        let login = serve::serve(address(authority_port), entra.router(), Some(tls()?), stop.clone());
-        let login = login.await.map_err(listen)?;
-        let azure = Azure::new(Options { require_auth: check_tokens, authority: login.url(), ..options });
-        entra.look_up_in(Arc::new(azure.clone()));
-        if check_tokens {
-            azure.set_verifier(Arc::new(entra.clone()));
-        }
-        let secure = azure.router().merge(entra.router());
-        let secure =
-            serve::serve(address(https_port), secure, Some(tls()?), stop.clone()).await.map_err(listen)?;
-        entra.accept_audience(&secure.url());
+        let application = (client_id.as_str(), object_id.as_str());
+        let login = SignIn::start(&directory, &options, application, address(authority_port), stop).await?;
+        let azure =
+            Azure::new(Options { require_auth: check_tokens, authority: login.url.clone(), ..options });
+        login.join(&azure, check_tokens);
+        let secure = login.serve(address(https_port), azure.router().merge(login.entra.router())).await?;
         let page = page::router(Arc::new(AzurePage::new(azure.clone(), AlwaysHealthy)));
-        let metadata = MetadataService::new(azure.clone()).with_tokens(entra.clone());
+        let metadata = MetadataService::new(azure.clone()).with_tokens(login.entra.clone());
         let plain = serve::serve(
             address(port),
             azure.router().merge(page).merge(metadata.routes()),
@@ -122,12 +101,12 @@ impl HostedAzure {
             }
         };
         azure.watch_actors();
-        entra.accept_audience(&plain.url());
+        login.entra.accept_audience(&plain.url());
 
         let hosted = Self {
             azure,
             https: secure.url(),
-            authority: login.url(),
+            authority: login.url,
             http: plain.url(),
             metadata: alone,
             certificate_authority: directory.join("ca.pem"),
@@ -139,9 +118,9 @@ impl HostedAzure {
             "tenantId": tenant,
             "subscriptionId": subscription,
             "aadClientId": client_id,
-            "aadClientSecret": secret,
+            "aadClientSecret": login.secret,
         });
-        write(&hosted.certificate_authority, authority.certificate_pem(), Reader::Everyone)?;
+        write(&hosted.certificate_authority, login.certificates.certificate_pem(), Reader::Everyone)?;
         write(&hosted.credentials, &format!("{credentials:#}\n"), Reader::Owner)?;
         Ok(hosted)
     }

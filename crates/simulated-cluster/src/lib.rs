@@ -13,6 +13,7 @@ mod machines;
 pub mod manifests;
 mod node_answers;
 mod shape;
+mod sign_in;
 pub mod stand_ins;
 
 pub use files::HostError;

@@ -1,0 +1,71 @@
+//! Who may ask the simulated Azure, and its certificates: Entra on a listener of its own, and one
+//! application with a secret.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+
+use azure_simulator::entra::{Application, Entra, EntraOptions};
+use azure_simulator::serve::{self, Router, Server};
+use azure_simulator::tls::CertificateAuthority;
+use azure_simulator::{Azure, Options};
+use kubernetes_simulator::Token;
+use tokio_util::sync::CancellationToken;
+
+use crate::files::{HostError, certificates, listen};
+
+/// The names that certificates are for.
+const NAMES: [&str; 2] = ["localhost", "127.0.0.1"];
+
+pub(crate) struct SignIn {
+    pub(crate) entra: Entra,
+    /// What the application shows.
+    pub(crate) secret: String,
+    /// Where Entra listens. Azure names it in its answers.
+    pub(crate) url: String,
+    /// Kept in the directory over restarts.
+    pub(crate) certificates: CertificateAuthority,
+    stop: CancellationToken,
+}
+
+impl SignIn {
+    /// Opens Entra's listener. Tenants and the time are those of the Azure that `azure` describes.
+    pub(crate) async fn start(
+        directory: &Path,
+        azure: &Options,
+        application: (&str, &str),
+        address: SocketAddr,
+        stop: &CancellationToken,
+    ) -> Result<Self, HostError> {
+        std::fs::create_dir_all(directory)
+            .map_err(|source| HostError::File { path: directory.to_owned(), source })?;
+        let authority =
+            CertificateAuthority::load_or_generate(&directory.join("authority")).map_err(certificates)?;
+        let secret = Token::generate().reveal().to_owned();
+        let (begun, start) = (tokio::time::Instant::now(), azure.start);
+        let mut options = EntraOptions::new(azure.tenant.clone(), Arc::new(move || start + begun.elapsed()));
+        options.tenants.extend(azure.subscription_tenants.values().cloned());
+        let (client_id, object_id) = application;
+        options.applications = vec![Application::new(client_id, object_id).with_secret(&secret)];
+        let entra = Entra::new(options).map_err(certificates)?;
+        let tls = authority.server_config(&NAMES).map_err(certificates)?;
+        let login = serve::serve(address, entra.router(), Some(tls), stop.clone()).await.map_err(listen)?;
+        Ok(Self { entra, secret, url: login.url(), certificates: authority, stop: stop.clone() })
+    }
+
+    /// Lets Azure check tokens, and Entra look up identities in it.
+    pub(crate) fn join(&self, azure: &Azure, check_tokens: bool) {
+        if check_tokens {
+            azure.set_verifier(Arc::new(self.entra.clone()));
+        }
+        self.entra.look_up_in(Arc::new(azure.clone()));
+    }
+
+    /// Serves Resource Manager over HTTPS; tokens for its URL are issued from now on.
+    pub(crate) async fn serve(&self, address: SocketAddr, routes: Router) -> Result<Server, HostError> {
+        let tls = self.certificates.server_config(&NAMES).map_err(certificates)?;
+        let server = serve::serve(address, routes, Some(tls), self.stop.clone()).await.map_err(listen)?;
+        self.entra.accept_audience(&server.url());
+        Ok(server)
+    }
+}
