@@ -450,11 +450,12 @@ fn respond(world: &World, head: &Head, admitted: &Admitted, outcome: Result<Answ
                     );
                 }
             }
-            let mut body = answer.body;
-            if let (Some(token), Some(Value::Object(body))) = (&answer.next_page, &mut body) {
-                let link = format!("{}{}{}", head.base, head.path, query_text(head, Some(token)));
-                body.insert("nextLink".into(), link.into());
-            }
+            let link = |token| format!("{}{}{}", head.base, head.path, query_text(head, Some(token)));
+            let next_link = answer.next_page.as_deref().map(link);
+            let body = match answer.list {
+                Some(list) => Some(list.into_body(next_link.as_deref())),
+                None => answer.body.as_ref().map(written),
+            };
             (answer.status, body)
         }
         Err(refusal) => {
@@ -467,14 +468,13 @@ fn respond(world: &World, head: &Head, admitted: &Admitted, outcome: Result<Answ
             if refusal.gateway {
                 header(&mut headers, "x-ms-failure-cause", "gateway");
             }
-            (refusal.status, Some(refusal.body()))
+            (refusal.status, Some(written(&refusal.body())))
         }
     };
     let bytes = match body {
         Some(body) if head.method != "HEAD" => {
             header(&mut headers, "content-type", "application/json; charset=utf-8");
-            // Serialising a `Value` cannot fail: its keys are texts.
-            Bytes::from(serde_json::to_vec(&body).unwrap_or_default())
+            Bytes::from(body)
         }
         _ => Bytes::new(),
     };
@@ -484,6 +484,11 @@ fn respond(world: &World, head: &Head, admitted: &Admitted, outcome: Result<Answ
     *response.status_mut() = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     *response.headers_mut() = headers;
     response
+}
+
+/// A document as JSON. Writing a `Value` cannot fail: its keys are texts.
+fn written(document: &Value) -> Vec<u8> {
+    serde_json::to_vec(document).unwrap_or_default()
 }
 
 /// The query of a request again, with another page token.

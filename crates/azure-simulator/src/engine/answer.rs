@@ -26,6 +26,8 @@ pub(crate) struct OperationLinks {
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) body: Option<Value>,
+    /// In place of a body: the documents of a list.
+    pub(crate) list: Option<Listed>,
     pub(crate) etag: Option<String>,
     pub(crate) operation: Option<OperationLinks>,
     /// `Location` of what was created: its path.
@@ -37,6 +39,31 @@ pub(crate) struct Answer {
     /// Token of the next page.
     pub(crate) next_page: Option<String>,
     pub(crate) note: Note,
+}
+
+/// The documents of a list as JSON, comma-separated. Each is written as soon as it is made: a thousand
+/// documents side by side would leave the processor's caches.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Listed(Vec<u8>);
+
+impl Listed {
+    fn push(&mut self, document: &Value) {
+        if !self.0.is_empty() {
+            self.0.push(b',');
+        }
+        // Writing a `Value` into memory cannot fail: its keys are texts.
+        let _ = serde_json::to_writer(&mut self.0, document);
+    }
+
+    /// The whole answer, with the URL of the next page where there is one.
+    pub(crate) fn into_body(self, next_link: Option<&str>) -> Vec<u8> {
+        let link = next_link.map(|link| format!("\"nextLink\":{},", Value::from(link))).unwrap_or_default();
+        let mut body = Vec::with_capacity(self.0.len() + link.len() + 16);
+        for part in [b"{".as_slice(), link.as_bytes(), b"\"value\":[", &self.0, b"]}"] {
+            body.extend_from_slice(part);
+        }
+        body
+    }
 }
 
 /// What the journal says about a request beside its answer.
@@ -51,9 +78,10 @@ impl Answer {
         Self { status: 200, body: Some(body), ..Self::default() }
     }
 
-    /// A list. The documents are moved into it: `json!` would copy every one of them.
-    pub(crate) fn list(documents: Vec<Value>) -> Self {
-        Self::ok(Value::Object([("value".to_owned(), Value::Array(documents))].into_iter().collect()))
+    pub(crate) fn list(documents: impl IntoIterator<Item = Value>) -> Self {
+        let mut list = Listed::default();
+        documents.into_iter().for_each(|document| list.push(&document));
+        Self { status: 200, list: Some(list), ..Self::default() }
     }
 
     pub(crate) fn empty(status: u16) -> Self {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::answer::{Answer, Resolved};
 use super::document::{items, name};
@@ -11,6 +11,7 @@ use super::kind::{Expand, Listing, Style};
 use super::operation::{Completion, Status};
 use super::paging::{page, sort};
 use super::store::Record;
+use super::version::remove;
 use super::world::World;
 
 /// Longest pause that polls are told to make, in seconds.
@@ -39,9 +40,8 @@ impl World {
         if let Some((nested, child)) = Self::nested_target(record.kind, &resolved.below) {
             let children = items(&record.body, &format!("properties/{}", nested.collection));
             let Some(child) = child else {
-                let list: Vec<Value> =
-                    children.iter().map(|child| self.present_nested(record, nested, child)).collect();
-                return Ok(Answer::list(list));
+                let shown = children.iter().map(|child| self.present_nested(record, nested, child));
+                return Ok(Answer::list(shown));
             };
             let found = children
                 .iter()
@@ -97,9 +97,14 @@ impl World {
         let token = query.get("$skiptoken").map(String::as_str);
         let (records, next_page) = page(records, |record: &&Record| record.id.as_str(), token, size)
             .ok_or_else(|| Refusal::invalid_parameter("$skiptoken", "The skip token is invalid."))?;
-        let value: Vec<Value> =
-            records.into_iter().filter_map(|record| resolved.kind.listed(self, record, &listing)).collect();
-        Ok(Answer { next_page, ..Answer::list(value) })
+        let version = query.get("api-version").map(String::as_str).unwrap_or_default();
+        let newer = self.newer_members(resource_type, version);
+        let shown = records.into_iter().filter_map(|record| {
+            let mut document = resolved.kind.listed(self, record, &listing)?;
+            newer.iter().for_each(|member| remove(&mut document, member));
+            Some(document)
+        });
+        Ok(Answer { next_page, ..Answer::list(shown) })
     }
 
     /// GET of an operation: its status, or (`result`) the final answer of the call that started it.

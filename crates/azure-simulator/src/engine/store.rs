@@ -172,18 +172,21 @@ impl Store {
             .into_iter()
     }
 
-    /// The records of a type whose id begins with `scope/`, ordered by lower-case id.
+    /// The records of a type, in the kind's spelling, whose id begins with `scope/`, ordered by lower-case
+    /// id.
     pub(crate) fn of_kind(&self, resource_type: &str, scope: &ResourceId) -> Vec<&Record> {
-        let Some((_, keys)) = self.by_type.iter().find(|(name, _)| name.eq_ignore_ascii_case(resource_type))
-        else {
-            return Vec::new();
-        };
+        let Some(keys) = self.by_type.get(resource_type) else { return Vec::new() };
+        let prefix = scope.to_lower() + "/";
         // Below a resource there is little else: reading on costs less than looking up each one.
         if scope.namespace().is_some() {
-            let is = |record: &&Record| record.kind.resource_type().eq_ignore_ascii_case(resource_type);
-            return self.below(scope).filter(is).collect();
+            return self
+                .records
+                .range::<String, _>((Bound::Included(&prefix), Bound::Unbounded))
+                .take_while(|(key, _)| key.starts_with(&prefix))
+                .map(|(_, record)| record)
+                .filter(|record| record.kind.resource_type() == resource_type)
+                .collect();
         }
-        let prefix = scope.to_lower() + "/";
         keys.range::<String, _>((Bound::Included(&prefix), Bound::Unbounded))
             .take_while(|key| key.starts_with(&prefix))
             .filter_map(|key| self.records.get(key))

@@ -39,31 +39,32 @@ pub(crate) struct Since {
 }
 
 impl World {
-    /// Takes out of an answer what its version does not have.
+    /// Takes out of an answer with one document what its version does not have.
     pub(super) fn shape(&self, resolved: &Resolved, version: &str, answer: &mut Answer) {
-        let resource_type = resolved.kind.resource_type();
-        let Some(provider) = self.provider(resource_type.split('/').next().unwrap_or_default()) else {
-            return;
-        };
-        let date = version.get(..10).unwrap_or(version);
-        let newer = |since: &&Since| date < since.version && matches(since.of, resource_type);
-        for since in provider.since.iter().filter(newer) {
-            match answer.body.as_mut() {
-                Some(Value::Object(list)) if resolved.list => {
-                    let items = list.get_mut("value").and_then(Value::as_array_mut);
-                    items.into_iter().flatten().for_each(|item| remove(item, since.member));
-                }
-                Some(document) => remove(document, since.member),
-                None => {}
+        for member in self.newer_members(resolved.kind.resource_type(), version) {
+            if let Some(document) = answer.body.as_mut() {
+                remove(document, member);
             }
-            if since.member == "etag" {
+            if member == "etag" {
                 answer.etag = None;
             }
         }
     }
+
+    /// What documents of a type have only in newer versions than this one.
+    pub(super) fn newer_members(&self, resource_type: &str, version: &str) -> Vec<&'static str> {
+        let provider = self.provider(resource_type.split('/').next().unwrap_or_default());
+        let date = version.get(..10).unwrap_or(version);
+        let since = provider.map_or(&[][..], |provider| provider.since).iter();
+        since
+            .filter(|since| date < since.version && matches(since.of, resource_type))
+            .map(|since| since.member)
+            .collect()
+    }
 }
 
-fn remove(document: &mut Value, path: &str) {
+/// Removes a member by path.
+pub(super) fn remove(document: &mut Value, path: &str) {
     match path.split_once('/') {
         None => drop(document.as_object_mut().and_then(|object| object.remove(path))),
         Some((first, rest)) => {

@@ -51,8 +51,8 @@ pub(super) fn listed(
                 "The $skiptoken in the query string is invalid.",
             )
         })?;
-    let value: Vec<Value> = records.into_iter().map(|record| show(world, record)).collect();
-    Ok(Answer { next_page, ..Answer::list(value) })
+    let shown = records.into_iter().map(|record| show(world, record));
+    Ok(Answer { next_page, ..Answer::list(shown) })
 }
 
 fn field_of(world: &World, record: &Record, field: &str) -> Option<String> {
