@@ -211,7 +211,7 @@ async fn the_spot_market_takes_spot_machines_by_their_policy() {
         let regular = compute_id("virtualMachineScaleSets/regular");
         client.create(&regular, scale_set(2, &subnet, &[])).await;
         client.azure.set_actor(
-            Actor::new("market", ActorAction::Evict { share: 0.5 })
+            Actor::new("market", ActorAction::Evict { share: 0.5, notice_seconds: 0 })
                 .on_type("Microsoft.Compute/virtualMachineScaleSets")
                 .every(MINUTE)
                 .times(1),
@@ -230,6 +230,31 @@ async fn the_spot_market_takes_spot_machines_by_their_policy() {
         assert_eq!(running, 2, "{policy}");
         assert_eq!(acts(&client, "market").len(), 2);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn spot_machines_are_told_that_they_go() {
+    let client = Client::with_group(Options::default()).await;
+    let subnet = client.network("10.1.0.0/16").await;
+    let id = compute_id("virtualMachineScaleSets/spot");
+    let mut body = scale_set(2, &subnet, &[]);
+    body["properties"]["virtualMachineProfile"]["priority"] = json!("Spot");
+    body["properties"]["virtualMachineProfile"]["evictionPolicy"] = json!("Delete");
+    client.create(&id, body).await;
+    let kind = "Microsoft.Compute/virtualMachineScaleSets/virtualMachines";
+    let market = ActorAction::Evict { share: 1.0, notice_seconds: 30 };
+    client.azure.set_actor(Actor::new("market", market).every(MINUTE / 6));
+    sleep(MINUTE / 5).await;
+    let told = client.send("GET", "/_cerulean/scheduled-events", None, &[]).await.expect(200).body;
+    let planned = told.as_array().unwrap();
+    assert_eq!(planned.len(), 2, "each machine hears of it once: {told}");
+    assert!(planned.iter().all(|event| event["plan"]["eventType"] == "Preempt"), "{told}");
+    assert_eq!(client.azure.documents_of_type(kind).len(), 2, "nobody has gone yet");
+    sleep(MINUTE).await;
+    assert_eq!(client.azure.documents_of_type(kind).len(), 0);
+    let by_platform =
+        client.azure.journal().entries.into_iter().filter(|one| one.principal.as_deref() == Some("platform"));
+    assert_eq!(by_platform.count(), 2, "the journal says who did it");
 }
 
 #[tokio::test(start_paused = true)]
@@ -253,7 +278,9 @@ async fn the_spot_market_takes_single_machines_too() {
             client.create(&id, body).await;
             ids.push(id);
         }
-        client.azure.set_actor(Actor::new("market", ActorAction::Evict { share: 1.0 }).every(MINUTE));
+        client.azure.set_actor(
+            Actor::new("market", ActorAction::Evict { share: 1.0, notice_seconds: 0 }).every(MINUTE),
+        );
         sleep(5 * MINUTE).await;
         let running = |reply: Reply| reply.body.to_string().contains("PowerState/running");
         let read = async |id: &azure_types::ResourceId| {

@@ -294,9 +294,12 @@ async fn machines_of_a_flexible_scale_set_are_machines_like_any_other() {
         .collect();
     assert_eq!(reached.len(), 4, "{reached:?}");
 
-    let market = azure_simulator::Actor::new("market", azure_simulator::ActorAction::Evict { share: 1.0 })
-        .on_type("*/virtualMachineScaleSets")
-        .every(std::time::Duration::from_secs(60));
+    let market = azure_simulator::Actor::new(
+        "market",
+        azure_simulator::ActorAction::Evict { share: 1.0, notice_seconds: 0 },
+    )
+    .on_type("*/virtualMachineScaleSets")
+    .every(std::time::Duration::from_secs(60));
     client.azure.set_actor(market);
     tokio::time::sleep(std::time::Duration::from_secs(90)).await;
     let topology = azure_simulator::view::Topology::read(&client.azure, &AlwaysHealthy);

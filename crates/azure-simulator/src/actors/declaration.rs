@@ -104,6 +104,10 @@ pub enum ActorAction {
         /// it is 0.
         #[serde(default)]
         share: f64,
+        /// How long before a machine goes it is told so by a scheduled event, in seconds; Azure promises
+        /// 30. Without notice it goes at once.
+        #[serde(default)]
+        notice_seconds: u64,
     },
 }
 

@@ -9,12 +9,9 @@ use tokio::time::Instant;
 use super::{Actor, ActorAction, Actors, Deed, Errand, missing};
 use crate::compute::spot::deleted_when_evicted;
 use crate::edit::Edit;
-use crate::engine::answer::Answer;
 use crate::engine::document::{stored_reference, text};
-use crate::engine::error::Refusal;
-use crate::engine::journal::{JournalEntry, RequestKind};
-use crate::engine::world::{Course, World};
-use crate::engine::write::Conditions;
+use crate::engine::world::World;
+use crate::imds::scheduled_events::{EventPlan, EventType};
 
 /// How long an actor waits before it tries again what was refused for now.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -62,11 +59,17 @@ fn routine(world: &mut World, actor: &Actor, count: u64) {
                     .is_some_and(|set| set.pointer("/sku/capacity") != Some(&json!(capacity)))
                 {
                     // What is refused now is tried again with the next act.
-                    let _ = ask(world, actor, "PATCH", id, None, json!({ "sku": { "capacity": capacity } }));
+                    let _ = world.ask(
+                        &actor.principal(),
+                        "PATCH",
+                        id,
+                        None,
+                        json!({ "sku": { "capacity": capacity } }),
+                    );
                 }
             }
         }
-        ActorAction::Evict { share } => evict(world, actor, *share, draw),
+        ActorAction::Evict { share, notice_seconds } => evict(world, actor, *share, *notice_seconds, draw),
         // Policies act on writes.
         ActorAction::Tag { .. } | ActorAction::Deny { .. } => {}
     }
@@ -96,7 +99,7 @@ fn change(world: &mut World, actor: &Actor, id: &ResourceId, edit: &Edit) {
     let mut after = before.clone();
     edit.apply(&mut after);
     if after != before {
-        let _ = ask(world, actor, "PUT", id, None, after);
+        let _ = world.ask(&actor.principal(), "PUT", id, None, after);
     }
 }
 
@@ -112,7 +115,7 @@ fn run(world: &mut World, actor: &Actor, errand: Errand, due: Instant) {
     }
     let mut all = present;
     all.extend(lacking.into_iter().map(|(tag, value)| (tag, value.into())));
-    let outcome = ask(world, actor, "PATCH", &errand.id, None, json!({ "tags": all }));
+    let outcome = world.ask(&actor.principal(), "PATCH", &errand.id, None, json!({ "tags": all }));
     // What is busy now will not be for ever.
     let busy = outcome.is_err_and(|refusal| matches!(refusal.status, 409 | 429));
     if let (true, Some(again)) = (busy && errand.tries < TRIES, due.checked_add(PATIENCE)) {
@@ -121,9 +124,10 @@ fn run(world: &mut World, actor: &Actor, errand: Errand, due: Instant) {
 }
 
 /// Takes a share of the spot machines that run.
-fn evict(world: &mut World, actor: &Actor, share: f64, draw: u64) {
+fn evict(world: &mut World, actor: &Actor, share: f64, notice: u64, draw: u64) {
     let mut running: Vec<(u64, ResourceId, bool)> = machines(world, actor)
         .into_iter()
+        .filter(|id| !world.events.announces(EventType::Preempt, id))
         .filter_map(|id| {
             let deletes = deleted_when_evicted(world, &id)?;
             let off = power(world, &id).is_some_and(|state| state != "running");
@@ -134,10 +138,17 @@ fn evict(world: &mut World, actor: &Actor, share: f64, draw: u64) {
     let count =
         if share > 0.0 { ((running.len() as f64 * share.min(1.0)).floor() as usize).max(1) } else { 0 };
     for (_, id, deletes) in running.into_iter().take(count) {
+        if let Some(in_seconds) = i64::try_from(notice).ok().filter(|notice| *notice > 0) {
+            let mut plan = EventPlan::of(EventType::Preempt, vec![id]);
+            plan.in_seconds = Some(in_seconds);
+            // Who is gone by now needs no announcement.
+            let _ = world.plan_event(plan);
+            continue;
+        }
         // What cannot be taken now stays for the next time.
         let _ = match deletes {
-            true => ask(world, actor, "DELETE", &id, None, Value::Null),
-            false => ask(world, actor, "POST", &id, Some("deallocate"), Value::Null),
+            true => world.ask(&actor.principal(), "DELETE", &id, None, Value::Null),
+            false => world.ask(&actor.principal(), "POST", &id, Some("deallocate"), Value::Null),
         };
     }
 }
@@ -170,55 +181,4 @@ fn power(world: &World, id: &ResourceId) -> Option<String> {
     let statuses = view.get("statuses")?.as_array()?;
     let codes = statuses.iter().filter_map(|status| text(status, "code"));
     codes.filter_map(|code| code.strip_prefix("PowerState/")).map(str::to_owned).next()
-}
-
-/// A request of an actor, with its entry in the journal. It has no token, and no budget counts it.
-fn ask(
-    world: &mut World,
-    actor: &Actor,
-    method: &str,
-    id: &ResourceId,
-    action: Option<&str>,
-    body: Value,
-) -> Result<Answer, Refusal> {
-    world.requests += 1;
-    let (sequence, time) = (world.requests, world.now());
-    let path = action.map_or_else(|| id.to_string(), |action| format!("{id}/{action}"));
-    let course = Course { by: Some(actor.principal()), ..Course::default() };
-    let outcome = world.resolve_id(id).and_then(|mut resolved| {
-        let conditions = Conditions::default();
-        match method {
-            "PUT" => world.put(&resolved, body, &conditions, &course),
-            "PATCH" => world.patch(&resolved, body, &conditions, &course),
-            "DELETE" => world.delete(&resolved, &conditions, &course),
-            _ => {
-                resolved.below.extend(action.map(str::to_owned));
-                world.act(&resolved, &body, &course)
-            }
-        }
-    });
-    let note = outcome.as_ref().map(|answer| answer.note.clone()).unwrap_or_default();
-    let refusal = outcome.as_ref().err();
-    let resource_type = world.store.get(id).map(|record| record.kind.resource_type().to_owned());
-    world.journal.record(JournalEntry {
-        sequence,
-        time,
-        method: method.to_owned(),
-        path,
-        api_version: None,
-        status: outcome.as_ref().map_or_else(|refusal| refusal.status, |answer| answer.status),
-        code: refusal.map(|refusal| refusal.code.clone()),
-        message: refusal.map(|refusal| refusal.message.clone()),
-        kind: if method == "DELETE" { RequestKind::Delete } else { RequestKind::Write },
-        resource_type,
-        resource: Some(id.to_string()),
-        operation_ms: note.operation_ms,
-        client_request_id: None,
-        user_agent: None,
-        changes: note.changes,
-        fault: None,
-        principal: Some(actor.principal()),
-    });
-    world.revision += 1;
-    outcome
 }

@@ -12,11 +12,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::caller::{is_machine, machine_name};
-use crate::engine::document::{stored_reference, text};
+use crate::compute::spot::deleted_when_evicted;
+use crate::engine::document::stored_reference;
 use crate::engine::error::Refusal;
 use crate::engine::operation::{Completion, Status};
-use crate::engine::world::{Course, World};
-use crate::engine::write::Conditions;
+use crate::engine::world::World;
 
 /// What happens to the machines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,6 +68,23 @@ pub struct EventPlan {
     pub by_user: bool,
 }
 
+impl EventPlan {
+    /// An event as Azure announces it.
+    pub(crate) fn of(event_type: EventType, machines: Vec<ResourceId>) -> Self {
+        Self {
+            event_type,
+            machines,
+            in_seconds: None,
+            duration_seconds: None,
+            description: String::new(),
+            by_user: false,
+        }
+    }
+}
+
+/// Who does what an event says, in the journal.
+const PLATFORM: &str = "platform";
+
 /// An event of unknown duration is over after this many seconds.
 const UNKNOWN_DURATION: i64 = 60;
 
@@ -108,6 +125,13 @@ pub(crate) struct ScheduledEvents {
 }
 
 impl ScheduledEvents {
+    /// Whether such an event is to come for a machine, or takes place.
+    pub(crate) fn announces(&self, event_type: EventType, machine: &ResourceId) -> bool {
+        self.list
+            .iter()
+            .any(|event| event.plan.event_type == event_type && event.plan.machines.contains(machine))
+    }
+
     /// When something happens by itself next.
     pub(crate) fn due(&self) -> Option<Timestamp> {
         self.list.iter().map(Event::due).min()
@@ -182,31 +206,17 @@ impl World {
         let (kind, machines) = (event.plan.event_type, event.plan.machines.clone());
         self.revision += 1;
         for machine in machines {
-            let Ok(mut resolved) = self.resolve_id(&machine) else { continue };
-            let course = Course::default();
             // What cannot be done now is not done: the event goes by.
             let _ = match kind {
-                EventType::Terminate => self.delete(&resolved, &Conditions::default(), &course),
-                EventType::Preempt if self.is_deleted_when_evicted(&machine) => {
-                    self.delete(&resolved, &Conditions::default(), &course)
+                EventType::Terminate => self.ask(PLATFORM, "DELETE", &machine, None, Value::Null),
+                EventType::Preempt if deleted_when_evicted(self, &machine) == Some(true) => {
+                    self.ask(PLATFORM, "DELETE", &machine, None, Value::Null)
                 }
-                EventType::Preempt => {
-                    resolved.below = vec!["deallocate".into()];
-                    self.act(&resolved, &Value::Null, &course)
-                }
+                EventType::Preempt => self.ask(PLATFORM, "POST", &machine, Some("deallocate"), Value::Null),
                 // The platform does these below the machine: nothing of it shows in its documents.
                 EventType::Freeze | EventType::Reboot | EventType::Redeploy => continue,
             };
         }
-    }
-
-    fn is_deleted_when_evicted(&self, machine: &ResourceId) -> bool {
-        let policy = |id: &ResourceId, path: &str| {
-            self.store.get(id).and_then(|record| text(&record.body, path)).map(str::to_owned)
-        };
-        let of_set = || policy(&machine.parent()?, "properties/virtualMachineProfile/evictionPolicy");
-        let own = policy(machine, "properties/evictionPolicy").or_else(of_set);
-        own.is_some_and(|policy| policy.eq_ignore_ascii_case("Delete"))
     }
 
     /// What machines hear of the same events by: their scale set, their availability set, or the machine.
