@@ -45,6 +45,12 @@ async fn a_region_holds_so_many_resources_of_a_type() {
         refused.body["error"]["message"],
         "Cannot create more than 2 route tables for this subscription in this region."
     );
+    let path = "/subscriptions/00000000-0000-0000-0000-000000000000/providers/Microsoft.Network/locations/eastus/usages";
+    let usages =
+        client.send("GET", &format!("{path}?api-version=2025-05-01"), None, &[]).await.expect(200).body;
+    let tables =
+        usages["value"].as_array().unwrap().iter().find(|one| one["name"]["value"] == "RouteTables").unwrap();
+    assert_eq!((&tables["currentValue"], &tables["limit"]), (&json!(2), &json!(2)));
     // What is there may be written, another region has its own, and room comes back.
     client.put(&table("a"), located()).await.expect(200);
     client.put(&table("far"), json!({ "location": "westeurope", "properties": {} })).await.expect(201);

@@ -220,6 +220,9 @@ async fn flexible_sets_are_made_of_machines() {
         .body;
     assert_eq!(listed["value"].as_array().unwrap().len(), 3);
     assert_eq!(listed["value"][0]["instanceId"], listed["value"][0]["name"]);
+    let below = set.child("virtualMachines", listed["value"][0]["name"].as_str().unwrap());
+    let one = client.get(&below).await.expect(200).body;
+    assert_eq!(one["id"], listed["value"][0]["id"], "a member is known below its set, too");
     client.create(&set, flexible(2, &subnet)).await;
     assert_eq!(kinds.map(count), [2, 2, 2], "what a member had goes with it");
     let member = ResourceId::parse(members[0]["id"].as_str().unwrap()).unwrap();
@@ -364,6 +367,12 @@ async fn machines_of_availability_sets_are_spread() {
     let path = format!("{listed}?api-version=2025-04-01&statusOnly=true");
     let all = client.send("GET", &path, None, &[]).await.expect(200).body;
     assert_eq!(all["value"][3]["properties"]["instanceView"]["platformFaultDomain"], 1);
+    for (location, count) in [("eastus", 4), ("West US", 0)] {
+        let listed = listed.replace("/virtualMachines", &format!("/locations/{location}/virtualMachines"));
+        let path = format!("{}?api-version=2025-04-01", listed.replace(' ', "%20"));
+        let here = client.send("GET", &path, None, &[]).await.expect(200).body;
+        assert_eq!(here["value"].as_array().unwrap().len(), count, "{location}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -431,4 +440,19 @@ async fn members_of_flexible_sets_have_public_addresses_and_fault_domains() {
     let gone = client.delete(&set).await.expect(202);
     client.wait(&gone).await;
     assert_eq!(client.azure.documents_of_type("Microsoft.Network/publicIPAddresses").len(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_generalized_machine_runs_no_more() {
+    let client = Client::with_group(Options::default()).await;
+    let subnet = client.network("10.1.0.0/24").await;
+    let nic = interface(&client, "nic", &subnet).await;
+    let id = compute_id("virtualMachines/vm");
+    client.create(&id, machine(&nic)).await;
+    client.post(&id, "generalize", json!({})).await.refused(409, "OperationNotAllowed");
+    client.post(&id, "powerOff", json!({})).await.expect(202);
+    let done = client.post(&id, "generalize", json!({})).await.expect(200);
+    assert!(done.header("azure-asyncoperation").is_none());
+    client.post(&id, "start", json!({})).await.refused(409, "OperationNotAllowed");
+    client.post(&id, "deallocate", json!({})).await.expect(202);
 }

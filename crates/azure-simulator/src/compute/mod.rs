@@ -2,6 +2,7 @@
 
 mod availability_set;
 mod budgets;
+mod calls;
 mod capacity;
 mod data_disk;
 mod disk;
@@ -9,6 +10,7 @@ mod disk_access;
 mod disk_performance;
 mod fault_domain;
 mod flexible;
+mod generalize;
 mod image;
 mod instance_public_ip;
 mod instance_view;
@@ -45,7 +47,7 @@ pub(crate) fn provider() -> Provider {
             &disk::Disks,
             &snapshot::Snapshots,
         ],
-        calls: vec![sku::answer],
+        calls: vec![calls::answer],
         extensions: Vec::new(),
         policies: &budgets::POLICIES,
         limits: limits::LIMITS,

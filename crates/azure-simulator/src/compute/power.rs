@@ -3,9 +3,9 @@
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-use super::scale_set;
 use super::scale_set_instance::{self, is_set};
 use super::spot;
+use super::{generalize, scale_set};
 use crate::engine::document::items;
 use crate::engine::error::Refusal;
 use crate::engine::kind::Action;
@@ -22,7 +22,7 @@ struct Known {
     names_instances: bool,
 }
 
-const ACTIONS: [Known; 10] = [
+const ACTIONS: [Known; 9] = [
     Known { name: "start", during: Some("starting"), after: Some("running"), names_instances: false },
     Known { name: "powerOff", during: Some("stopping"), after: Some("stopped"), names_instances: false },
     Known {
@@ -35,7 +35,6 @@ const ACTIONS: [Known; 10] = [
     Known { name: "redeploy", during: Some("starting"), after: Some("running"), names_instances: false },
     Known { name: "reimage", during: Some("starting"), after: Some("running"), names_instances: false },
     Known { name: "reapply", during: None, after: None, names_instances: false },
-    Known { name: "generalize", during: None, after: None, names_instances: false },
     Known { name: "manualupgrade", during: None, after: None, names_instances: true },
     Known { name: "delete", during: None, after: None, names_instances: true },
 ];
@@ -56,7 +55,12 @@ pub(super) fn begin(
         return None;
     }
     let targets = if set { named_instances(world, id, known, body) } else { Ok(vec![id.clone()]) };
-    let targets = match targets {
+    let checked = targets.and_then(|targets| {
+        let records = targets.iter().filter_map(|target| world.store.get(target));
+        records.map(|record| generalize::check(record, known.name)).collect::<Result<(), Refusal>>()?;
+        Ok(targets)
+    });
+    let targets = match checked {
         Ok(targets) => targets,
         Err(refusal) => return Some(Err(refusal)),
     };

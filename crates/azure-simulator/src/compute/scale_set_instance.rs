@@ -96,6 +96,13 @@ impl Kind for Instances {
         ))
     }
 
+    fn stands_for(&self, world: &World, id: &ResourceId) -> Option<ResourceId> {
+        let set = set_of(world, id).filter(|set| flexible::is_flexible(set))?;
+        flexible::all_members(world, &set.id)
+            .find(|member| member.id.name().eq_ignore_ascii_case(id.name()))
+            .map(|member| member.id.clone())
+    }
+
     fn absent(&self, id: &ResourceId) -> Option<Refusal> {
         Some(Refusal::invalid_parameter(
             "instanceId",

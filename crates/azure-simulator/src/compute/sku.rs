@@ -3,32 +3,16 @@
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
+use super::disk;
 use super::sku_table::{SIZES, Size, cores};
-use super::{disk, quota};
 use crate::engine::error::Refusal;
 use crate::engine::kind::Call;
 use crate::engine::store::Record;
 use crate::engine::world::World;
 use crate::engine::write::normal_location;
 
-/// `skus`, `locations/{location}/vmSizes` and `locations/{location}/usages`.
-pub(super) fn answer(world: &World, call: &Call<'_>) -> Option<Result<Value, Refusal>> {
-    let is = |word: &str, expected: &str| word.eq_ignore_ascii_case(expected);
-    match call.segments {
-        [skus] if call.method == "GET" && is(skus, "skus") => Some(catalogue(world, call)),
-        [locations, location, what] if call.method == "GET" && is(locations, "locations") => {
-            let location = normal_location(location);
-            if is(what, "vmSizes") {
-                return Some(Ok(json!({ "value": SIZES.iter().map(as_vm_size).collect::<Vec<_>>() })));
-            }
-            is(what, "usages").then(|| Ok(quota::usages(world, call.subscription, &location)))
-        }
-        _ => None,
-    }
-}
-
 /// `$filter=location eq '{location}'` is the one filter that the catalogue takes.
-fn catalogue(world: &World, call: &Call<'_>) -> Result<Value, Refusal> {
+pub(super) fn catalogue(world: &World, call: &Call<'_>) -> Result<Value, Refusal> {
     let location = match call.query.get("$filter").map(|filter| filter.trim()) {
         None | Some("") => world.options.region.clone(),
         Some(filter) => {
@@ -163,7 +147,7 @@ pub(super) fn check_available(
     ))
 }
 
-fn as_vm_size(size: &Size) -> Value {
+pub(super) fn as_vm_size(size: &Size) -> Value {
     json!({
         "name": size.name,
         "numberOfCores": cores(size.name),

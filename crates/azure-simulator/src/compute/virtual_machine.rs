@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use super::interface_configuration::{self, Interfaces};
 use super::{
-    API_VERSIONS, data_disk, disk, fault_domain, flexible, image, instance_view, network_profile, power,
-    quota, sku, spot,
+    API_VERSIONS, data_disk, disk, fault_domain, flexible, generalize, image, instance_view, network_profile,
+    power, quota, sku, spot,
 };
 use crate::engine::document::{
     Object, at, drop_nulls, fill, into_object, items, merge, reference, stored_reference, strip,
@@ -247,6 +247,9 @@ impl Kind for VirtualMachines {
     ) -> Option<Result<Action, Refusal>> {
         if action.eq_ignore_ascii_case(data_disk::CHANGE) {
             return Some(data_disk::change(world, &Self, id, body));
+        }
+        if action.eq_ignore_ascii_case("generalize") {
+            return Some(generalize::begin(world, id));
         }
         power::begin(world, id, action, body)
     }

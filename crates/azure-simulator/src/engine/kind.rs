@@ -338,6 +338,12 @@ pub(crate) trait Kind: Send + Sync + 'static {
         Ok(())
     }
 
+    /// The resource that an id of this kind stands for, where that is another one: a machine that is also
+    /// known below its scale set.
+    fn stands_for(&self, _world: &World, _id: &ResourceId) -> Option<ResourceId> {
+        None
+    }
+
     /// The answer when the resource is absent, where it is not ARM's own.
     fn absent(&self, _id: &ResourceId) -> Option<Refusal> {
         None

@@ -94,6 +94,10 @@ impl World {
             }
         }
         resolved.below = rest.to_vec();
+        let meant = resolved.kind.stands_for(self, &resolved.id);
+        if let Some(record) = meant.and_then(|id| self.store.get(&id)) {
+            (resolved.kind, resolved.id) = (record.kind, record.id.clone());
+        }
         resolved.kind.check_name(resolved.id.name())?;
         Ok(resolved)
     }

@@ -398,10 +398,8 @@ impl World {
         })?;
         self.revision += 1;
         if let Some(answer) = done.answer {
-            return Ok(Answer {
-                note: Note { changes: vec![action.clone()], operation_ms: None },
-                ..Answer::ok(answer)
-            });
+            let answer = if answer.is_null() { Answer::empty(200) } else { Answer::ok(answer) };
+            return Ok(Answer { note: Note { changes: vec![action.clone()], operation_ms: None }, ..answer });
         }
         let reports = matches!(done.completion, Completion::Report(_));
         let superseded = superseded.filter(|_| !reports);

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::private_link_service::{all, approves, by_alias, visible};
-use super::{private_link_target, public_ip};
+use super::{private_link_target, public_ip, usage};
 use crate::engine::document::text;
 use crate::engine::error::Refusal;
 use crate::engine::kind::Call;
@@ -19,6 +19,7 @@ pub(super) fn answer(world: &World, call: &Call<'_>) -> Option<Result<Value, Ref
     }
     let location = normal_location(location);
     match (call.method, what.to_ascii_lowercase().as_str()) {
+        ("GET", "usages") => Some(Ok(usage::of(world, call.subscription, &location))),
         ("GET", "checkdnsnameavailability") => Some(name_availability(world, call, &location)),
         ("GET", "autoapprovedprivatelinkservices") => {
             let services: Vec<Value> = all(world)

@@ -33,6 +33,7 @@ mod security_rule;
 mod subnet;
 mod subnet_availability;
 mod subnet_delegation;
+mod usage;
 mod versions;
 mod virtual_network;
 mod virtual_network_peering;

@@ -1,0 +1,47 @@
+//! What the Compute provider answers beside its resources: the catalogue of sizes, and what it has in a
+//! location.
+
+use serde_json::{Value, json};
+
+use super::sku_table::SIZES;
+use super::{quota, sku, virtual_machine};
+use crate::engine::document::text;
+use crate::engine::error::Refusal;
+use crate::engine::kind::{Call, Expand, Kind as _};
+use crate::engine::world::World;
+use crate::engine::write::normal_location;
+
+pub(super) fn answer(world: &World, call: &Call<'_>) -> Option<Result<Value, Refusal>> {
+    if call.method != "GET" {
+        return None;
+    }
+    match call.segments {
+        [skus] if skus.eq_ignore_ascii_case("skus") => Some(sku::catalogue(world, call)),
+        [locations, location, what] if locations.eq_ignore_ascii_case("locations") => {
+            let location = normal_location(location);
+            match what.to_ascii_lowercase().as_str() {
+                "vmsizes" => {
+                    Some(Ok(json!({ "value": SIZES.iter().map(sku::as_vm_size).collect::<Vec<_>>() })))
+                }
+                "usages" => Some(Ok(quota::usages(world, call.subscription, &location))),
+                "virtualmachines" => Some(Ok(all_in(world, call, virtual_machine::RESOURCE_TYPE, &location))),
+                "virtualmachinescalesets" => {
+                    Some(Ok(all_in(world, call, super::scale_set::ScaleSets.resource_type(), &location)))
+                }
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+/// All resources of a type that a subscription has in a location.
+fn all_in(world: &World, call: &Call<'_>, resource_type: &str, location: &str) -> Value {
+    let here = world
+        .store
+        .of_type(resource_type)
+        .filter(|record| record.id.subscription_id().eq_ignore_ascii_case(call.subscription))
+        .filter(|record| text(&record.body, "location") == Some(location));
+    let shown: Vec<Value> = here.map(|record| world.present(record, Expand::default())).collect();
+    Value::Object([("value".to_owned(), Value::Array(shown))].into_iter().collect())
+}

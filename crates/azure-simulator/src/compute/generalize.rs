@@ -1,0 +1,50 @@
+//! `generalize`: a machine becomes the pattern of an image, and will not run again
+//! (`spec/arm-wire.md`, 10.1).
+
+use azure_types::ResourceId;
+use serde_json::Value;
+
+use crate::engine::error::Refusal;
+use crate::engine::kind::Action;
+use crate::engine::operation::Completion;
+use crate::engine::store::Record;
+use crate::engine::world::World;
+
+/// Where the machine keeps that it was.
+const HIDDEN: &str = "generalized";
+
+/// Whether a machine was generalized.
+pub(super) fn was(machine: &Record) -> bool {
+    machine.hidden.contains_key(HIDDEN)
+}
+
+/// Marks a machine that does not run; over at once.
+pub(super) fn begin(world: &mut World, id: &ResourceId) -> Result<Action, Refusal> {
+    let power = world.store.get(id).and_then(|machine| machine.hidden.get("power")?.as_str());
+    if !matches!(power, Some("stopped" | "deallocated")) {
+        return Err(Refusal::new(
+            409,
+            "OperationNotAllowed",
+            format!("VM '{}' must be stopped or deallocated before it can be generalized.", id.name()),
+        ));
+    }
+    if let Some(machine) = world.store.get_mut(id) {
+        machine.hidden.insert(HIDDEN.into(), true.into());
+    }
+    Ok(Action { completion: Completion::Report(Value::Null), answer: Some(Value::Null) })
+}
+
+/// Refuses what a generalized machine cannot do any more.
+pub(super) fn check(machine: &Record, action: &str) -> Result<(), Refusal> {
+    if !was(machine) || !["start", "restart", "redeploy", "reapply"].contains(&action) {
+        return Ok(());
+    }
+    Err(Refusal::new(
+        409,
+        "OperationNotAllowed",
+        format!(
+            "Operation '{action}' is not allowed on VM '{}' since the VM is generalized.",
+            machine.id.name()
+        ),
+    ))
+}
