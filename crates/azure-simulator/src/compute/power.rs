@@ -56,8 +56,8 @@ pub(super) fn begin(
     }
     let targets = if set { named_instances(world, id, known, body) } else { Ok(vec![id.clone()]) };
     let checked = targets.and_then(|targets| {
-        let records = targets.iter().filter_map(|target| world.store.get(target));
-        records.map(|record| generalize::check(record, known.name)).collect::<Result<(), Refusal>>()?;
+        let mut records = targets.iter().filter_map(|target| world.store.get(target));
+        records.try_for_each(|record| generalize::check(record, known.name))?;
         Ok(targets)
     });
     let targets = match checked {
