@@ -145,8 +145,14 @@ pub(crate) trait Kind: Send + Sync + 'static {
     /// The type in Azure's spelling, such as `Microsoft.Network/loadBalancers`.
     fn resource_type(&self) -> &'static str;
 
-    /// Noun in operation names: `LoadBalancer` gives `PutLoadBalancerOperation`.
+    /// What operations and refusals call it, such as `LoadBalancer`.
     fn noun(&self) -> &'static str;
+
+    /// What an operation on it is called: `Put` gives `PutLoadBalancerOperation`.
+    fn operation_name(&self, verb: &str) -> String {
+        let noun = self.noun();
+        format!("{verb}{}Operation", noun.replace(' ', ""))
+    }
 
     /// API versions for strict mode and for the provider record, newest first.
     fn api_versions(&self) -> &'static [&'static str];

@@ -46,7 +46,7 @@ impl World {
         let record = self.store.get(subject)?;
         let (kind, held) = (record.kind, record.operation.clone());
         let course = Course { latency: wait, ..Course::default() };
-        let name = format!("{step}{}Operation", kind.noun());
+        let name = kind.operation_name(step);
         let started = self.start(subject, kind, "POST", name, Completion::Step(step.into()), &course);
         // The resource itself is not busy with it.
         if let Some(record) = self.store.get_mut(subject) {

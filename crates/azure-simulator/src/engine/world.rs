@@ -310,7 +310,7 @@ impl World {
             return Ok(());
         }
         let last = holder.operation.as_ref().and_then(|key| self.operations.get(key)).map_or_else(
-            || format!("Put{}Operation", holder.kind.noun()),
+            || holder.kind.operation_name("Put"),
             |operation| format!("{} ({})", operation.name, operation.key),
         );
         Err(Refusal::not_provisioned(to, from, holder.state.as_str(), &last))

@@ -178,7 +178,7 @@ impl World {
             }
         }
         let running = old.and_then(|old| self.operations.running(old.operation.as_ref()));
-        let operation_name = format!("Put{}Operation", kind.noun());
+        let operation_name = kind.operation_name("Put");
         if let Some(old) = old {
             self.check_idle(old)?;
         }
@@ -316,7 +316,7 @@ impl World {
         }
         kind.may_delete(self, record)?;
         let superseded = running.map(|running| running.key.clone());
-        let name = format!("Delete{}Operation", kind.noun());
+        let name = kind.operation_name("Delete");
         let before = record.body.clone();
         if let Some(record) = self.store.get_mut(id) {
             record.state = State::Deleting;
@@ -406,14 +406,7 @@ impl World {
         if let Some(record) = self.store.get_mut(&id).filter(|_| !reports) {
             record.state = State::Updating;
         }
-        let started = self.start(
-            &id,
-            kind,
-            "POST",
-            format!("{action}{}Operation", kind.noun()),
-            done.completion,
-            course,
-        );
+        let started = self.start(&id, kind, "POST", kind.operation_name(action), done.completion, course);
         if let Some(superseded) = superseded {
             self.supersede(&superseded, action);
         }
