@@ -179,7 +179,10 @@ impl Azure {
                 }
             }
             let resolved = world.resolve_id(id)?;
-            if resolved.kind.tracked() && resolved.below.is_empty() && document.get("location").is_none() {
+            if resolved.kind.protocol().tracked
+                && resolved.below.is_empty()
+                && document.get("location").is_none()
+            {
                 let location = world.location(&resolved.id);
                 if let Some(document) = document.as_object_mut() {
                     document.insert("location".into(), location.into());

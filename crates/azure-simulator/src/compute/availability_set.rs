@@ -2,55 +2,27 @@
 
 use serde_json::{Value, json};
 
-use super::API_VERSIONS;
 use crate::engine::document::{Object, fill, integer, into_object, strip, take_properties};
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Concurrency, Expand, Kind, Proposal, Style};
+use crate::engine::kind::{Expand, Kind, Proposal, Protocol};
 use crate::engine::store::Record;
 use crate::engine::world::World;
 
 pub(super) struct AvailabilitySets;
 
+const PROTOCOL: Protocol = Protocol {
+    etagged: false,
+    // A set is a promise about placement: nothing has to be built.
+    synchronous: true,
+    synchronous_delete: true,
+    create_status: 200,
+    delete_status: 200,
+    ..super::protocol("Microsoft.Compute/availabilitySets", "AvailabilitySet")
+};
+
 impl Kind for AvailabilitySets {
-    fn resource_type(&self) -> &'static str {
-        "Microsoft.Compute/availabilitySets"
-    }
-
-    fn noun(&self) -> &'static str {
-        "AvailabilitySet"
-    }
-
-    fn api_versions(&self) -> &'static [&'static str] {
-        &API_VERSIONS
-    }
-
-    fn style(&self) -> Style {
-        Style::Compute
-    }
-
-    fn concurrency(&self) -> Concurrency {
-        Concurrency::Conflict
-    }
-
-    fn etagged(&self) -> bool {
-        false
-    }
-
-    /// A set is a promise about placement: nothing has to be built.
-    fn synchronous(&self) -> bool {
-        true
-    }
-
-    fn synchronous_delete(&self) -> bool {
-        true
-    }
-
-    fn create_status(&self) -> u16 {
-        200
-    }
-
-    fn delete_status(&self) -> u16 {
-        200
+    fn protocol(&self) -> &'static Protocol {
+        &PROTOCOL
     }
 
     fn write(&self, world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {

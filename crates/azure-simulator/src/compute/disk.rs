@@ -8,7 +8,7 @@ use crate::engine::document::{
     Object, at, enumeration, fill, integer, into_object, merge, strip, take_properties, text,
 };
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Action, Concurrency, Expand, Kind, Polling, Proposal, Style};
+use crate::engine::kind::{Action, Expand, Kind, Polling, Proposal, Protocol};
 use crate::engine::operation::Completion;
 use crate::engine::store::Record;
 use crate::engine::world::World;
@@ -67,45 +67,19 @@ const GIB: u64 = 1 << 30;
 
 pub(super) struct Disks;
 
+const PROTOCOL: Protocol = Protocol {
+    api_versions: &API_VERSIONS,
+    etagged: false,
+    create_status: 202,
+    update_status: 202,
+    patch_status: 202,
+    polling: Polling { segment: "DiskOperations", location_on_writes: true, output: true },
+    ..super::protocol(RESOURCE_TYPE, "Disk")
+};
+
 impl Kind for Disks {
-    fn resource_type(&self) -> &'static str {
-        RESOURCE_TYPE
-    }
-
-    fn noun(&self) -> &'static str {
-        "Disk"
-    }
-
-    fn api_versions(&self) -> &'static [&'static str] {
-        &API_VERSIONS
-    }
-
-    fn style(&self) -> Style {
-        Style::Compute
-    }
-
-    fn concurrency(&self) -> Concurrency {
-        Concurrency::Conflict
-    }
-
-    fn etagged(&self) -> bool {
-        false
-    }
-
-    fn create_status(&self) -> u16 {
-        202
-    }
-
-    fn update_status(&self) -> u16 {
-        202
-    }
-
-    fn patch_status(&self) -> u16 {
-        202
-    }
-
-    fn polling(&self) -> Polling {
-        Polling { segment: "DiskOperations", location_on_writes: true, output: true }
+    fn protocol(&self) -> &'static Protocol {
+        &PROTOCOL
     }
 
     fn write(&self, world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {

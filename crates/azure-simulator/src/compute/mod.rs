@@ -30,11 +30,16 @@ pub(crate) mod spot;
 mod versions;
 mod virtual_machine;
 
-use crate::engine::kind::Provider;
+use crate::engine::kind::{Concurrency, Protocol, Provider, Style};
 
 /// Versions that clients of today use, newest first; 2018-10-01 serves the NICs of instances.
 const API_VERSIONS: [&str; 7] =
     ["2025-04-01", "2024-07-01", "2023-09-01", "2021-07-01", "2019-07-01", "2018-10-01", "2017-12-01"];
+
+/// What most of the provider's types have in common.
+const fn protocol(resource_type: &'static str, noun: &'static str) -> Protocol {
+    Protocol::new(resource_type, noun, &API_VERSIONS, Style::Compute, Concurrency::Conflict)
+}
 
 pub(crate) fn provider() -> Provider {
     Provider {

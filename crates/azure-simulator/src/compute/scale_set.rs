@@ -7,40 +7,27 @@ use serde_json::{Value, json};
 
 use super::scale_set_instance::{self, Instances};
 use super::{
-    API_VERSIONS, capacity, flexible, instance_public_ip, instance_view, interface_configuration,
-    network_interface, network_profile, power, quota, rolling_upgrade, sku, spot,
+    capacity, flexible, instance_public_ip, instance_view, interface_configuration, network_interface,
+    network_profile, power, quota, rolling_upgrade, sku, spot,
 };
 use crate::engine::document::{
     Object, at, drop_nulls, fill, integer, into_object, items, merge, stored_reference, strip,
     take_properties, text,
 };
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Action, Concurrency, Expand, Kind, Proposal, Reference, Role, Style};
+use crate::engine::kind::{Action, Expand, Kind, Proposal, Protocol, Reference, Role};
 use crate::engine::operation::Completion;
 use crate::engine::store::{Record, State};
 use crate::engine::world::World;
 
 pub(crate) struct ScaleSets;
 
+const PROTOCOL: Protocol =
+    super::protocol("Microsoft.Compute/virtualMachineScaleSets", "VirtualMachineScaleSet");
+
 impl Kind for ScaleSets {
-    fn resource_type(&self) -> &'static str {
-        "Microsoft.Compute/virtualMachineScaleSets"
-    }
-
-    fn noun(&self) -> &'static str {
-        "VirtualMachineScaleSet"
-    }
-
-    fn api_versions(&self) -> &'static [&'static str] {
-        &API_VERSIONS
-    }
-
-    fn style(&self) -> Style {
-        Style::Compute
-    }
-
-    fn concurrency(&self) -> Concurrency {
-        Concurrency::Conflict
+    fn protocol(&self) -> &'static Protocol {
+        &PROTOCOL
     }
 
     fn write(&self, world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {

@@ -7,14 +7,13 @@ use serde_json::{Value, json};
 
 use super::scale_set::ScaleSets;
 use super::{
-    API_VERSIONS, data_disk, flexible, instance_public_ip, instance_view, network_interface, network_profile,
-    power,
+    data_disk, flexible, instance_public_ip, instance_view, network_interface, network_profile, power,
 };
 use crate::engine::document::{
     Object, at, drop_nulls, into_object, items, merge, name, stored_reference, strip, take_properties, text,
 };
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Action, Concurrency, Expand, Kind, Listing, Proposal, Reference, Role, Style};
+use crate::engine::kind::{Action, Expand, Kind, Listing, Proposal, Protocol, Reference, Role};
 use crate::engine::operation::Completion;
 use crate::engine::store::{Record, State};
 use crate::engine::world::World;
@@ -40,29 +39,18 @@ pub(super) fn address<'a>(record: &'a Record, nic: &Value, ip: &Value) -> Option
     record.hidden.get("addresses")?.get(network_profile::address_key(nic, ip))?.as_str()
 }
 
+const PROTOCOL: Protocol = Protocol {
+    tracked: false,
+    creatable: false,
+    ..super::protocol(
+        "Microsoft.Compute/virtualMachineScaleSets/virtualMachines",
+        "Virtual Machine Scale Set VM Instance",
+    )
+};
+
 impl Kind for Instances {
-    fn resource_type(&self) -> &'static str {
-        "Microsoft.Compute/virtualMachineScaleSets/virtualMachines"
-    }
-
-    fn noun(&self) -> &'static str {
-        "Virtual Machine Scale Set VM Instance"
-    }
-
-    fn api_versions(&self) -> &'static [&'static str] {
-        &API_VERSIONS
-    }
-
-    fn style(&self) -> Style {
-        Style::Compute
-    }
-
-    fn concurrency(&self) -> Concurrency {
-        Concurrency::Conflict
-    }
-
-    fn tracked(&self) -> bool {
-        false
+    fn protocol(&self) -> &'static Protocol {
+        &PROTOCOL
     }
 
     fn gather<'a>(&self, world: &'a World, scope: &ResourceId) -> Option<Vec<&'a Record>> {
@@ -80,10 +68,6 @@ impl Kind for Instances {
 
     fn page_size(&self, options: &Options, _listing: &Listing<'_>) -> usize {
         options.page_size
-    }
-
-    fn creatable(&self) -> bool {
-        false
     }
 
     fn check_name(&self, name: &str) -> Result<(), Refusal> {

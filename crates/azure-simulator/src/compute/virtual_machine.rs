@@ -5,15 +5,15 @@ use serde_json::{Value, json};
 
 use super::interface_configuration::{self, Interfaces};
 use super::{
-    API_VERSIONS, data_disk, disk, fault_domain, flexible, generalize, image, instance_view, network_profile,
-    power, quota, sku, spot,
+    data_disk, disk, fault_domain, flexible, generalize, image, instance_view, network_profile, power, quota,
+    sku, spot,
 };
 use crate::engine::document::{
     Object, at, drop_nulls, fill, into_object, items, merge, reference, stored_reference, strip,
     take_properties, text,
 };
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Action, Concurrency, Expand, Kind, Listing, Proposal, Reference, Style};
+use crate::engine::kind::{Action, Expand, Kind, Listing, Proposal, Protocol, Reference};
 use crate::engine::operation::Completion;
 use crate::engine::store::{Record, State};
 use crate::engine::world::World;
@@ -26,25 +26,11 @@ const DERIVED: [&str; 5] = ["provisioningState", "timeCreated", "vmId", "instanc
 
 pub(super) struct VirtualMachines;
 
+const PROTOCOL: Protocol = super::protocol(RESOURCE_TYPE, "VM");
+
 impl Kind for VirtualMachines {
-    fn resource_type(&self) -> &'static str {
-        RESOURCE_TYPE
-    }
-
-    fn noun(&self) -> &'static str {
-        "VM"
-    }
-
-    fn api_versions(&self) -> &'static [&'static str] {
-        &API_VERSIONS
-    }
-
-    fn style(&self) -> Style {
-        Style::Compute
-    }
-
-    fn concurrency(&self) -> Concurrency {
-        Concurrency::Conflict
+    fn protocol(&self) -> &'static Protocol {
+        &PROTOCOL
     }
 
     fn page_size(&self, options: &Options, _listing: &Listing<'_>) -> usize {

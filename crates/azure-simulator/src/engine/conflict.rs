@@ -14,7 +14,7 @@ impl World {
     pub(super) fn check_idle(&self, record: &Record) -> Result<(), Refusal> {
         let running = self.operations.running(record.operation.as_ref());
         let going = record.state == State::Deleting;
-        let gives_way = running.is_none() || record.kind.concurrency() == Concurrency::Supersede;
+        let gives_way = running.is_none() || record.kind.protocol().concurrency == Concurrency::Supersede;
         match (going, gives_way, running) {
             (false, true, _) => Ok(()),
             (true, _, running) => Err(self.going(record, running)),
@@ -25,15 +25,15 @@ impl World {
     fn going(&self, record: &Record, running: Option<&Operation>) -> Refusal {
         let (kind, id) = (record.kind, &record.id);
         if kind.style() == Style::Compute {
-            let (noun, name) = (kind.noun(), id.name());
+            let (noun, name) = (kind.protocol().noun, id.name());
             let text = format!("'Put on {noun}' is not allowed on '{name}' since it is marked for deletion.");
             return Refusal::new(409, "OperationNotAllowed", text);
         }
         let mut text = "Another operation on this or dependent resource is in progress.".to_owned();
         if let Some(running) = running {
             let (subscription, namespace) = (id.subscription_id(), id.namespace().unwrap_or_default());
-            let (location, segment, key) = (self.location(id), kind.polling().segment, &running.key);
-            let version = kind.api_versions().first().copied().unwrap_or_default();
+            let (location, segment, key) = (self.location(id), kind.protocol().polling.segment, &running.key);
+            let version = kind.protocol().api_versions.first().copied().unwrap_or_default();
             text = format!(
                 "{text} To retrieve status of the operation use uri: {HOST}/subscriptions/{subscription}/providers/\
                  {namespace}/locations/{location}/{segment}/{key}?api-version={version}."

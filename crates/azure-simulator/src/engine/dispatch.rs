@@ -124,7 +124,7 @@ impl World {
                         }
                         Err(refusal) => return Err(refusal),
                     };
-                let versions = resolved.kind.api_versions();
+                let versions = resolved.kind.protocol().api_versions;
                 if !version::known(version, self.time())
                     || (self.options.strict_api_versions && !versions.contains(&version))
                 {

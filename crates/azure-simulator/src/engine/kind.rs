@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use azure_types::ResourceId;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::answer::Answer;
@@ -17,44 +16,11 @@ use super::error::Refusal;
 use super::limits::Limit;
 use super::names::NameRule;
 use super::operation::Completion;
+pub(crate) use super::protocol::{Concurrency, Nested, Polling, Protocol, Style};
 use super::store::Record;
 use super::version::Since;
 use super::world::World;
 use crate::options::Options;
-
-/// How a provider words its etags, operations and answers (`spec/arm-wire.md`, sections 7 and 8.2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Style {
-    /// Weak GUID etags; `operations` and `operationResults`.
-    Network,
-    /// Counters as strong etags, also on PUT answers; one operations URL with `monitor=true`.
-    Compute,
-    /// ARM itself: no etags; operations known by an opaque key of the subscription.
-    Manager,
-}
-
-/// What a second write does to a resource whose operation still runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Concurrency {
-    /// The first operation ends `Canceled`; the second write counts.
-    Supersede,
-    /// The second write is refused with 429 until the first is done.
-    Busy,
-    /// The second write is refused with 409.
-    Conflict,
-}
-
-/// A collection of child documents inside a document's `properties`.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Nested {
-    /// Member of `properties` and path segment, such as `backendAddressPools`.
-    pub(crate) collection: &'static str,
-    /// Whether clients may write children one by one.
-    pub(crate) writable: bool,
-    /// Members that list who refers to the child: (member, type segment of the referrer; an empty one
-    /// means any).
-    pub(crate) back_references: &'static [(&'static str, &'static str)],
-}
 
 /// Why one document points at another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,23 +81,6 @@ pub(crate) struct Listing<'a> {
     pub(crate) query: &'a BTreeMap<String, String>,
 }
 
-/// How operations on a type are polled (section 7).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Polling {
-    /// The path segment of operation URLs; `operations` nearly everywhere.
-    pub(crate) segment: &'static str,
-    /// Whether the answer to a write also carries `Location`.
-    pub(crate) location_on_writes: bool,
-    /// Whether the status of a write that succeeded holds the resource (`properties.output`).
-    pub(crate) output: bool,
-}
-
-impl Default for Polling {
-    fn default() -> Self {
-        Self { segment: "operations", location_on_writes: false, output: false }
-    }
-}
-
 /// What a POST action starts.
 pub(crate) struct Action {
     /// Passed back to [`Kind::settled`] when the operation is over.
@@ -142,88 +91,22 @@ pub(crate) struct Action {
 
 /// One resource type of a provider.
 pub(crate) trait Kind: Send + Sync + 'static {
-    /// The type in Azure's spelling, such as `Microsoft.Network/loadBalancers`.
-    fn resource_type(&self) -> &'static str;
+    /// How requests about the type are answered.
+    fn protocol(&self) -> &'static Protocol;
 
-    /// What operations and refusals call it, such as `LoadBalancer`.
-    fn noun(&self) -> &'static str;
+    /// The type in Azure's spelling, such as `Microsoft.Network/loadBalancers`.
+    fn resource_type(&self) -> &'static str {
+        self.protocol().resource_type
+    }
+
+    /// How the provider words its answers.
+    fn style(&self) -> Style {
+        self.protocol().style
+    }
 
     /// What an operation on it is called: `Put` gives `PutLoadBalancerOperation`.
     fn operation_name(&self, verb: &str) -> String {
-        let noun = self.noun();
-        format!("{verb}{}Operation", noun.replace(' ', ""))
-    }
-
-    /// API versions for strict mode and for the provider record, newest first.
-    fn api_versions(&self) -> &'static [&'static str];
-
-    fn style(&self) -> Style;
-
-    fn concurrency(&self) -> Concurrency;
-
-    /// Child collections inside the document.
-    fn nested(&self) -> &'static [Nested] {
-        &[]
-    }
-
-    /// Whether it is a resource with location and tags, rather than a part of its parent.
-    fn tracked(&self) -> bool {
-        true
-    }
-
-    /// Whether clients may create it by PUT; scale set instances come from their set.
-    fn creatable(&self) -> bool {
-        true
-    }
-
-    /// Whether documents carry an etag.
-    fn etagged(&self) -> bool {
-        self.style() != Style::Manager
-    }
-
-    /// Whether a write that takes no time is answered as `Succeeded` at once.
-    fn immediate(&self) -> bool {
-        false
-    }
-
-    /// Whether a write is over before it is answered, and its answer names no operation.
-    fn synchronous(&self) -> bool {
-        false
-    }
-
-    /// Whether the same holds for a deletion.
-    fn synchronous_delete(&self) -> bool {
-        false
-    }
-
-    /// The status of a PUT that creates.
-    fn create_status(&self) -> u16 {
-        201
-    }
-
-    /// Whether the answer to a PUT that creates names the resource's own URL in `Location`.
-    fn located(&self) -> bool {
-        false
-    }
-
-    /// The status of a PUT on an existing resource.
-    fn update_status(&self) -> u16 {
-        200
-    }
-
-    /// The status of a PATCH.
-    fn patch_status(&self) -> u16 {
-        200
-    }
-
-    /// The status of a DELETE of an existing resource.
-    fn delete_status(&self) -> u16 {
-        202
-    }
-
-    /// How operations on this type are polled.
-    fn polling(&self) -> Polling {
-        Polling::default()
+        format!("{verb}{}Operation", self.protocol().noun.replace(' ', ""))
     }
 
     /// Changes the document in the answer to a write whose operation still runs.

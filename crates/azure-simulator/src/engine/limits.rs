@@ -209,7 +209,7 @@ impl World {
     fn check_group_room(&self, provider: &Provider, candidate: &Record) -> Result<(), Refusal> {
         let (kind, name) = (candidate.kind, "resources.perGroupAndType");
         let (resource_type, most) = (kind.resource_type(), self.limit(name));
-        let exempt = !kind.tracked() || provider.unlimited.contains(&resource_type);
+        let exempt = !kind.protocol().tracked || provider.unlimited.contains(&resource_type);
         let Some(group) = candidate.id.group_name().filter(|_| !exempt) else { return Ok(()) };
         if (self.store.count(resource_type) as u64) < most {
             return Ok(());

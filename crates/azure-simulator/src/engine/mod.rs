@@ -18,6 +18,7 @@ pub(crate) mod make;
 pub(crate) mod names;
 pub(crate) mod operation;
 pub(crate) mod paging;
+pub(crate) mod protocol;
 mod read;
 mod resolve;
 pub(crate) mod seed;

@@ -36,7 +36,7 @@ impl World {
         if old.is_none() {
             self.check_name(&candidate.id, resource_type, candidate.id.name())?;
         }
-        for nested in candidate.kind.nested() {
+        for nested in candidate.kind.protocol().nested {
             let path = format!("properties/{}", nested.collection);
             let before = old.map_or(&[][..], |old| items(&old.body, &path));
             let before: HashSet<String> =

@@ -34,7 +34,7 @@ impl World {
         }
         let record = self.seen(resolved)?;
         if resolved.below.is_empty() {
-            let etag = record.kind.etagged().then(|| self.etag(record));
+            let etag = record.kind.protocol().etagged.then(|| self.etag(record));
             return Ok(Answer { etag, ..Answer::ok(self.present(record, expand)) });
         }
         if let Some((nested, child)) = Self::nested_target(record.kind, &resolved.below) {
@@ -158,7 +158,7 @@ impl World {
         if operation.status == Status::Succeeded
             && operation.completion == Completion::Write
             && let Some(record) = self.store.get(&operation.subject)
-            && record.kind.polling().output
+            && record.kind.protocol().polling.output
         {
             body["properties"] = json!({ "output": self.present(record, Expand::default()) });
         }

@@ -86,7 +86,8 @@ impl World {
             if at % 2 == 0 {
                 let canonical = resolved
                     .kind
-                    .nested()
+                    .protocol()
+                    .nested
                     .iter()
                     .find(|nested| at == 0 && nested.collection.eq_ignore_ascii_case(segment))
                     .map_or(segment.as_str(), |nested| nested.collection);
@@ -143,8 +144,11 @@ impl World {
         below: &'a [String],
     ) -> Option<(&'static Nested, Option<&'a str>)> {
         let (first, rest) = below.split_first()?;
-        let nested =
-            record_kind.nested().iter().find(|nested| nested.collection.eq_ignore_ascii_case(first))?;
+        let nested = record_kind
+            .protocol()
+            .nested
+            .iter()
+            .find(|nested| nested.collection.eq_ignore_ascii_case(first))?;
         match rest {
             [] => Some((nested, None)),
             [name] => Some((nested, Some(name))),
@@ -190,7 +194,13 @@ impl World {
 
     fn documents_below(&self, record: &Record, resource_type: &str, below: Option<&str>) -> Vec<Value> {
         let Some(below) = below else { return vec![self.present(record, WHOLE)] };
-        match record.kind.nested().iter().find(|nested| nested.collection.eq_ignore_ascii_case(below)) {
+        match record
+            .kind
+            .protocol()
+            .nested
+            .iter()
+            .find(|nested| nested.collection.eq_ignore_ascii_case(below))
+        {
             Some(nested) => {
                 super::document::items(&record.body, &format!("properties/{}", nested.collection))
                     .iter()

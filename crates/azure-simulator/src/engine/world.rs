@@ -253,7 +253,8 @@ impl World {
     ) -> Option<(&'static Nested, &'a Value)> {
         let rest = id.as_str().get(record.id.as_str().len() + 1..)?;
         let (collection, child) = rest.split_once('/')?;
-        let nested = record.kind.nested().iter().find(|n| n.collection.eq_ignore_ascii_case(collection))?;
+        let nested =
+            record.kind.protocol().nested.iter().find(|n| n.collection.eq_ignore_ascii_case(collection))?;
         let found = items(record.body.get("properties")?, nested.collection)
             .iter()
             .find(|item| name(item).eq_ignore_ascii_case(child))?;
@@ -481,7 +482,7 @@ impl World {
         let etag = self.etag(record);
         let mut properties = super::document::take_properties(&mut document);
         properties.insert("provisioningState".into(), record.state.as_str().into());
-        for nested in record.kind.nested() {
+        for nested in record.kind.protocol().nested {
             if let Some(Value::Array(children)) = properties.get_mut(nested.collection) {
                 for child in children {
                     self.complete_nested(record, nested, &etag, child);
@@ -489,7 +490,7 @@ impl World {
             }
         }
         document.insert("properties".into(), Value::Object(properties));
-        if record.kind.etagged() {
+        if record.kind.protocol().etagged {
             document.insert("etag".into(), etag.into());
         }
         record.kind.present(self, record, &mut document, expand);

@@ -112,7 +112,7 @@ impl World {
         if let Some(record) = self.store.get_mut(&id) {
             record.state = State::Updating;
         }
-        let name = format!("Delete{}ChildOperation", kind.noun());
+        let name = format!("Delete{}ChildOperation", kind.protocol().noun);
         let started = self.start(&id, kind, "DELETE", name, Completion::Write, course);
         Ok(Answer {
             operation: Some(self.links(&id, kind, &started, true)),
@@ -157,24 +157,25 @@ impl World {
         course: &Course,
         child: Option<(&'static Nested, &str, bool)>,
     ) -> Result<Answer, Refusal> {
+        let protocol = kind.protocol();
         body.retain(|member, _| WRITABLE.contains(&member.as_str()));
         let written = Write {
             id,
-            resource_type: kind.resource_type(),
-            tagged: kind.tracked(),
+            resource_type: protocol.resource_type,
+            tagged: protocol.tracked,
             by: course.by.as_deref(),
         };
         let time = self.now().to_string();
         let old = self.store.get(id);
         self.check_conditions(id, old, conditions)?;
         if old.is_none() {
-            if !kind.creatable() {
+            if !protocol.creatable {
                 return Err(kind.absent(id).unwrap_or_else(|| self.not_found(id)));
             }
             if let Some(parent) = id.parent().filter(|parent| parent.namespace().is_some())
                 && self.store.get(&parent).is_none()
             {
-                return Err(Refusal::parent_not_found("write", kind.resource_type(), &parent));
+                return Err(Refusal::parent_not_found("write", protocol.resource_type, &parent));
             }
         }
         let running = old.and_then(|old| self.operations.running(old.operation.as_ref()));
@@ -183,7 +184,7 @@ impl World {
             self.check_idle(old)?;
         }
         let superseded = running.map(|running| running.key.clone());
-        if kind.tracked() {
+        if protocol.tracked {
             self.check_envelope(id, old, &mut body)?;
         }
         self.actors.proposed(&written, &time, &mut body)?;
@@ -198,7 +199,7 @@ impl World {
             body: stored,
             hidden: old.map(|old| old.hidden.clone()).unwrap_or_default(),
             version: old.map_or(1, |old| old.version + u64::from(changed || repairs)),
-            state: match kind.style() {
+            state: match protocol.style {
                 Style::Compute if old.is_none() => State::Creating,
                 _ => State::Updating,
             },
@@ -211,7 +212,7 @@ impl World {
         self.check_references(&candidate)?;
         // What is over before it is answered cannot fail later.
         if let (true, Some(Status::Failed(refusal) | Status::Canceled(refusal))) =
-            (kind.synchronous(), &course.ending)
+            (protocol.synchronous, &course.ending)
         {
             return Err(refusal.clone());
         }
@@ -229,12 +230,12 @@ impl World {
         self.actors.accepted(&written, instant);
         let mut course = course.clone();
         // A write that changes nothing is over at once; Compute says `Updating` all the same.
-        if unchanged && kind.style() == Style::Network && course.ending.is_none() && !course.stall {
+        if unchanged && protocol.style == Style::Network && course.ending.is_none() && !course.stall {
             course.at_once = true;
         }
-        course.at_once |= kind.synchronous();
-        if kind.immediate() && course.latency.is_none() && !course.stall && course.ending.is_none() {
-            course.at_once |= self.latency.of(method, kind.resource_type(), None, 0).is_zero();
+        course.at_once |= protocol.synchronous;
+        if protocol.immediate && course.latency.is_none() && !course.stall && course.ending.is_none() {
+            course.at_once |= self.latency.of(method, protocol.resource_type, None, 0).is_zero();
         }
         let version = self.store.get(id).map(|record| record.version);
         let verb = if method == "PUT" && !existed { CREATE } else { method };
@@ -249,9 +250,9 @@ impl World {
         let (status, shown) = match child {
             None => {
                 let status = match (method, existed) {
-                    ("PATCH", _) => kind.patch_status(),
-                    (_, true) => kind.update_status(),
-                    (_, false) => kind.create_status(),
+                    ("PATCH", _) => protocol.patch_status,
+                    (_, true) => protocol.update_status,
+                    (_, false) => protocol.create_status,
                 };
                 let mut shown = super::document::into_object(self.present(record, Expand::default()));
                 if self.operations.running(record.operation.as_ref()).is_some() {
@@ -268,15 +269,15 @@ impl World {
                 (if existed { 200 } else { 201 }, shown)
             }
         };
-        let location = (kind.located() && !existed)
+        let location = (protocol.located && !existed)
             .then(|| super::document::text(&shown, "id").unwrap_or_default().to_owned());
         Ok(Answer {
             status,
             location,
             body: Some(shown),
-            etag: (kind.style() == Style::Compute && kind.etagged()).then(|| self.etag(record)),
-            operation: (!kind.synchronous())
-                .then(|| self.links(id, kind, &started, kind.polling().location_on_writes)),
+            etag: (protocol.style == Style::Compute && protocol.etagged).then(|| self.etag(record)),
+            operation: (!protocol.synchronous)
+                .then(|| self.links(id, kind, &started, protocol.polling.location_on_writes)),
             note: Note { changes: note_changes, operation_ms: milliseconds(&started) },
             ..Answer::default()
         })
@@ -325,15 +326,15 @@ impl World {
         self.revision += 1;
         kind.deleting(self, id);
         let mut course = course.clone();
-        course.at_once |= kind.synchronous_delete();
+        course.at_once |= kind.protocol().synchronous_delete;
         let started = self.start(id, kind, "DELETE", name.clone(), Completion::Delete, &course);
         if let Some(superseded) = superseded {
             self.supersede(&superseded, &format!("{name} ({})", started.key));
         }
         Ok(Answer {
-            operation: (!kind.synchronous_delete()).then(|| self.links(id, kind, &started, true)),
+            operation: (!kind.protocol().synchronous_delete).then(|| self.links(id, kind, &started, true)),
             note: Note { changes: differences(Some(&before), None), operation_ms: milliseconds(&started) },
-            ..Answer::empty(kind.delete_status())
+            ..Answer::empty(kind.protocol().delete_status)
         })
     }
 
@@ -430,7 +431,7 @@ impl World {
         OperationLinks {
             key: started.key.clone(),
             style: kind.style(),
-            segment: kind.polling().segment,
+            segment: kind.protocol().polling.segment,
             namespace: id.namespace().unwrap_or_default().to_owned(),
             location: self.location(id),
             result_url: result,

@@ -3,10 +3,10 @@
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-use super::{API_VERSIONS, own_spelling};
+use super::own_spelling;
 use crate::engine::document::{Object, into_object, items, take_properties, text};
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Concurrency, Expand, Kind, Proposal, Style};
+use crate::engine::kind::{Expand, Kind, Proposal, Protocol};
 use crate::engine::store::Record;
 use crate::engine::world::World;
 
@@ -15,41 +15,24 @@ pub(crate) struct FederatedCredentials;
 /// Longest issuer, subject and audience.
 const LONGEST: usize = 600;
 
+/// They came later than identities.
+const VERSIONS: [&str; 3] = ["2024-11-30", "2023-01-31", "2022-01-31-preview"];
+
+const PROTOCOL: Protocol = Protocol {
+    api_versions: &VERSIONS,
+    tracked: false,
+    synchronous: true,
+    synchronous_delete: true,
+    delete_status: 200,
+    ..super::protocol(
+        "Microsoft.ManagedIdentity/userAssignedIdentities/federatedIdentityCredentials",
+        "FederatedIdentityCredential",
+    )
+};
+
 impl Kind for FederatedCredentials {
-    fn resource_type(&self) -> &'static str {
-        "Microsoft.ManagedIdentity/userAssignedIdentities/federatedIdentityCredentials"
-    }
-
-    fn noun(&self) -> &'static str {
-        "FederatedIdentityCredential"
-    }
-
-    fn api_versions(&self) -> &'static [&'static str] {
-        &API_VERSIONS[..3]
-    }
-
-    fn style(&self) -> Style {
-        Style::Manager
-    }
-
-    fn concurrency(&self) -> Concurrency {
-        Concurrency::Conflict
-    }
-
-    fn tracked(&self) -> bool {
-        false
-    }
-
-    fn synchronous(&self) -> bool {
-        true
-    }
-
-    fn synchronous_delete(&self) -> bool {
-        true
-    }
-
-    fn delete_status(&self) -> u16 {
-        200
+    fn protocol(&self) -> &'static Protocol {
+        &PROTOCOL
     }
 
     fn write(&self, world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {

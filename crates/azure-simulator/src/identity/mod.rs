@@ -13,7 +13,7 @@ pub(crate) use assignment::assigned;
 use crate::engine::answer::Answer;
 use crate::engine::document::items;
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Extension, Kind as _, Provider};
+use crate::engine::kind::{Concurrency, Extension, Kind as _, Protocol, Provider, Style};
 use crate::engine::limits::Limit;
 use crate::engine::names::NameRule;
 use crate::engine::world::World;
@@ -21,6 +21,11 @@ use crate::entra::{Application, FederatedCredential};
 
 /// Versions that clients of today use, newest first (`spec/arm-wire.md`, 2.1).
 const API_VERSIONS: [&str; 4] = ["2024-11-30", "2023-01-31", "2022-01-31-preview", "2018-11-30"];
+
+/// What most of the provider's types have in common.
+const fn protocol(resource_type: &'static str, noun: &'static str) -> Protocol {
+    Protocol::new(resource_type, noun, &API_VERSIONS, Style::Manager, Concurrency::Conflict)
+}
 
 pub(crate) fn provider() -> Provider {
     Provider {

@@ -3,50 +3,26 @@
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-use super::{API_VERSIONS, Ids, own_spelling};
+use super::{Ids, own_spelling};
 use crate::engine::document::{Object, fill};
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Concurrency, Expand, Kind, Proposal, Style};
+use crate::engine::kind::{Expand, Kind, Proposal, Protocol};
 use crate::engine::store::Record;
 use crate::engine::world::World;
 
 pub(crate) struct UserAssignedIdentities;
 
+const PROTOCOL: Protocol = Protocol {
+    synchronous: true,
+    synchronous_delete: true,
+    located: true,
+    delete_status: 200,
+    ..super::protocol("Microsoft.ManagedIdentity/userAssignedIdentities", "UserAssignedIdentity")
+};
+
 impl Kind for UserAssignedIdentities {
-    fn resource_type(&self) -> &'static str {
-        "Microsoft.ManagedIdentity/userAssignedIdentities"
-    }
-
-    fn noun(&self) -> &'static str {
-        "UserAssignedIdentity"
-    }
-
-    fn api_versions(&self) -> &'static [&'static str] {
-        &API_VERSIONS
-    }
-
-    fn style(&self) -> Style {
-        Style::Manager
-    }
-
-    fn concurrency(&self) -> Concurrency {
-        Concurrency::Conflict
-    }
-
-    fn synchronous(&self) -> bool {
-        true
-    }
-
-    fn synchronous_delete(&self) -> bool {
-        true
-    }
-
-    fn delete_status(&self) -> u16 {
-        200
-    }
-
-    fn located(&self) -> bool {
-        true
+    fn protocol(&self) -> &'static Protocol {
+        &PROTOCOL
     }
 
     fn write(&self, _world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {

@@ -5,34 +5,21 @@ use std::collections::BTreeSet;
 use azure_types::ResourceId;
 use serde_json::Value;
 
-use super::{API_VERSIONS, resource_guid};
+use super::resource_guid;
 use crate::engine::document::{items, known_members, name, stored_reference, strip, take_properties};
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Concurrency, Kind, Proposal, Style};
+use crate::engine::kind::{Kind, Proposal, Protocol};
 use crate::engine::store::Record;
 use crate::engine::world::{World, is_of};
 
 pub(super) struct ApplicationSecurityGroups;
 
+const PROTOCOL: Protocol =
+    super::protocol("Microsoft.Network/applicationSecurityGroups", "ApplicationSecurityGroup");
+
 impl Kind for ApplicationSecurityGroups {
-    fn resource_type(&self) -> &'static str {
-        "Microsoft.Network/applicationSecurityGroups"
-    }
-
-    fn noun(&self) -> &'static str {
-        "ApplicationSecurityGroup"
-    }
-
-    fn api_versions(&self) -> &'static [&'static str] {
-        &API_VERSIONS
-    }
-
-    fn style(&self) -> Style {
-        Style::Network
-    }
-
-    fn concurrency(&self) -> Concurrency {
-        Concurrency::Supersede
+    fn protocol(&self) -> &'static Protocol {
+        &PROTOCOL
     }
 
     fn write(&self, world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {

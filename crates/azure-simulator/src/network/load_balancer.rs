@@ -7,15 +7,15 @@ use serde_json::{Value, json};
 
 use super::backend_pool::{names, scale_set_using};
 use super::{
-    API_VERSIONS, backend_pool, frontend, inbound_nat_pool, inbound_nat_rule, load_balancing_rule,
-    outbound_rule, pool_membership, probe, resource_guid, rule_conflict, take_children,
+    backend_pool, frontend, inbound_nat_pool, inbound_nat_rule, load_balancing_rule, outbound_rule,
+    pool_membership, probe, resource_guid, rule_conflict, take_children,
 };
 use crate::engine::document::{
     Object, enumeration, into_object, items, known_members, name, stored_reference, strip, take_properties,
     text,
 };
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Action, Concurrency, Kind, Nested, Proposal, Reference, Style};
+use crate::engine::kind::{Action, Kind, Nested, Proposal, Protocol, Reference};
 use crate::engine::operation::Completion;
 use crate::engine::store::Record;
 use crate::engine::world::World;
@@ -88,33 +88,12 @@ pub(super) fn sku(body: &mut Object, allowed: &[&str]) -> Result<String, Refusal
     Ok(name)
 }
 
+const PROTOCOL: Protocol =
+    Protocol { nested: &COLLECTIONS, immediate: true, ..super::protocol(RESOURCE_TYPE, "LoadBalancer") };
+
 impl Kind for LoadBalancers {
-    fn resource_type(&self) -> &'static str {
-        RESOURCE_TYPE
-    }
-
-    fn noun(&self) -> &'static str {
-        "LoadBalancer"
-    }
-
-    fn api_versions(&self) -> &'static [&'static str] {
-        &API_VERSIONS
-    }
-
-    fn style(&self) -> Style {
-        Style::Network
-    }
-
-    fn concurrency(&self) -> Concurrency {
-        Concurrency::Supersede
-    }
-
-    fn immediate(&self) -> bool {
-        true
-    }
-
-    fn nested(&self) -> &'static [Nested] {
-        &COLLECTIONS
+    fn protocol(&self) -> &'static Protocol {
+        &PROTOCOL
     }
 
     fn write(&self, world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {

@@ -46,12 +46,17 @@ pub(crate) use subnet_delegation::check_undelegated;
 
 use crate::engine::document::{Object, name};
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Proposal, Provider};
+use crate::engine::kind::{Concurrency, Proposal, Protocol, Provider, Style};
 use crate::engine::world::World;
 
 /// Versions that clients of today use, newest first (section 2.1).
 const API_VERSIONS: [&str; 7] =
     ["2025-05-01", "2024-07-01", "2024-05-01", "2022-07-01", "2020-11-01", "2019-03-01", "2018-11-01"];
+
+/// What most of the provider's types have in common.
+const fn protocol(resource_type: &'static str, noun: &'static str) -> Protocol {
+    Protocol::new(resource_type, noun, &API_VERSIONS, Style::Network, Concurrency::Supersede)
+}
 
 pub(crate) fn provider() -> Provider {
     Provider {

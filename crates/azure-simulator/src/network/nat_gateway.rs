@@ -4,14 +4,12 @@ use serde_json::{Value, json};
 
 use azure_types::ResourceId;
 
-use super::{
-    API_VERSIONS, bounded, check_zones, frontend, load_balancer, public_ip, public_ip_prefix, resource_guid,
-};
+use super::{bounded, check_zones, frontend, load_balancer, public_ip, public_ip_prefix, resource_guid};
 use crate::engine::document::{
     Object, items, known_members, reference, references, stored_reference, strip, take_properties, text,
 };
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Concurrency, Expand, Kind, Proposal, Reference, Style};
+use crate::engine::kind::{Expand, Kind, Proposal, Protocol, Reference};
 use crate::engine::store::Record;
 use crate::engine::world::{World, is_of};
 
@@ -36,25 +34,11 @@ const MEMBERS: [&str; 11] = [
 
 pub(super) struct NatGateways;
 
+const PROTOCOL: Protocol = super::protocol(RESOURCE_TYPE, "NatGateway");
+
 impl Kind for NatGateways {
-    fn resource_type(&self) -> &'static str {
-        RESOURCE_TYPE
-    }
-
-    fn noun(&self) -> &'static str {
-        "NatGateway"
-    }
-
-    fn api_versions(&self) -> &'static [&'static str] {
-        &API_VERSIONS
-    }
-
-    fn style(&self) -> Style {
-        Style::Network
-    }
-
-    fn concurrency(&self) -> Concurrency {
-        Concurrency::Supersede
+    fn protocol(&self) -> &'static Protocol {
+        &PROTOCOL
     }
 
     fn write(&self, world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {

@@ -6,14 +6,14 @@ use azure_types::ResourceId;
 use serde_json::{Value, json};
 
 use super::pool_membership::check_nat_rules;
-use super::{API_VERSIONS, check_memberships, ip_configuration, resource_guid, take_children};
 use super::{application_security_group, effective_network};
+use super::{check_memberships, ip_configuration, resource_guid, take_children};
 use crate::engine::document::{
     Object, at, enumeration, fill, into_object, items, known_members, name, reference, stored_reference,
     strip, take_properties,
 };
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Action, Concurrency, Expand, Kind, Nested, Proposal, Reference, Style};
+use crate::engine::kind::{Action, Expand, Kind, Nested, Proposal, Protocol, Reference};
 use crate::engine::operation::Completion;
 use crate::engine::store::Record;
 use crate::engine::world::{World, is_of};
@@ -72,33 +72,15 @@ const DERIVED: [&str; 15] = [
 
 pub(super) struct NetworkInterfaces;
 
+const PROTOCOL: Protocol = Protocol {
+    nested: &[Nested { collection: "ipConfigurations", writable: false, back_references: &[] }],
+    synchronous: true,
+    ..super::protocol(RESOURCE_TYPE, "NetworkInterface")
+};
+
 impl Kind for NetworkInterfaces {
-    fn resource_type(&self) -> &'static str {
-        RESOURCE_TYPE
-    }
-
-    fn noun(&self) -> &'static str {
-        "NetworkInterface"
-    }
-
-    fn api_versions(&self) -> &'static [&'static str] {
-        &API_VERSIONS
-    }
-
-    fn style(&self) -> Style {
-        Style::Network
-    }
-
-    fn concurrency(&self) -> Concurrency {
-        Concurrency::Supersede
-    }
-
-    fn synchronous(&self) -> bool {
-        true
-    }
-
-    fn nested(&self) -> &'static [Nested] {
-        &[Nested { collection: "ipConfigurations", writable: false, back_references: &[] }]
+    fn protocol(&self) -> &'static Protocol {
+        &PROTOCOL
     }
 
     fn write(&self, world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {

@@ -8,12 +8,12 @@ use super::address_allocation::check_room;
 use super::private_endpoint_connection::{AUTOMATIC, MANUAL, of_service, state, writable};
 use super::private_link_interface::{self, Wanted};
 use super::private_link_service::{self, approves, visible};
-use super::{API_VERSIONS, private_link_target, resource_guid, take_children};
+use super::{private_link_target, resource_guid, take_children};
 use crate::engine::document::{
     Object, fill, items, known_members, name, reference, stored_reference, strip, take_properties, text,
 };
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Concurrency, Expand, Kind, Nested, Proposal, Reference, Role, Style};
+use crate::engine::kind::{Concurrency, Expand, Kind, Nested, Proposal, Protocol, Reference, Role};
 use crate::engine::store::{Record, State};
 use crate::engine::world::{World, is_of};
 
@@ -37,33 +37,19 @@ const FOUND: &str = "privateLinkServiceFound";
 
 pub(super) struct PrivateEndpoints;
 
+const PROTOCOL: Protocol = Protocol {
+    concurrency: Concurrency::Busy,
+    nested: &[
+        Nested { collection: AUTOMATIC, writable: false, back_references: &[] },
+        Nested { collection: MANUAL, writable: false, back_references: &[] },
+        Nested { collection: "ipConfigurations", writable: false, back_references: &[] },
+    ],
+    ..super::protocol("Microsoft.Network/privateEndpoints", "PrivateEndpoint")
+};
+
 impl Kind for PrivateEndpoints {
-    fn resource_type(&self) -> &'static str {
-        "Microsoft.Network/privateEndpoints"
-    }
-
-    fn noun(&self) -> &'static str {
-        "PrivateEndpoint"
-    }
-
-    fn api_versions(&self) -> &'static [&'static str] {
-        &API_VERSIONS
-    }
-
-    fn style(&self) -> Style {
-        Style::Network
-    }
-
-    fn concurrency(&self) -> Concurrency {
-        Concurrency::Busy
-    }
-
-    fn nested(&self) -> &'static [Nested] {
-        &[
-            Nested { collection: AUTOMATIC, writable: false, back_references: &[] },
-            Nested { collection: MANUAL, writable: false, back_references: &[] },
-            Nested { collection: "ipConfigurations", writable: false, back_references: &[] },
-        ]
+    fn protocol(&self) -> &'static Protocol {
+        &PROTOCOL
     }
 
     fn write(&self, world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {

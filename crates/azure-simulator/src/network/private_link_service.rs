@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 
 use super::address_allocation::check_room;
 use super::private_link_interface::{self, Wanted};
-use super::{API_VERSIONS, private_endpoint_connection as connection, resource_guid, take_children};
+use super::{private_endpoint_connection as connection, resource_guid, take_children};
 use crate::engine::document::{
     Object, at, enumeration, fill, into_object, items, known_members, name, reference, references,
     stored_reference, strip, take_properties, text,
 };
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Concurrency, Expand, Kind, Nested, Proposal, Reference, Role, Style};
+use crate::engine::kind::{Concurrency, Expand, Kind, Nested, Proposal, Protocol, Reference, Role};
 use crate::engine::store::Record;
 use crate::engine::world::{World, is_of};
 
@@ -51,29 +51,15 @@ const CONFIGURATION_MEMBERS: [&str; 6] = [
 
 pub(super) struct PrivateLinkServices;
 
+const PROTOCOL: Protocol = Protocol {
+    concurrency: Concurrency::Busy,
+    nested: &[Nested { collection: CONFIGURATIONS, writable: false, back_references: &[] }],
+    ..super::protocol(RESOURCE_TYPE, "PrivateLinkService")
+};
+
 impl Kind for PrivateLinkServices {
-    fn resource_type(&self) -> &'static str {
-        RESOURCE_TYPE
-    }
-
-    fn noun(&self) -> &'static str {
-        "PrivateLinkService"
-    }
-
-    fn api_versions(&self) -> &'static [&'static str] {
-        &API_VERSIONS
-    }
-
-    fn style(&self) -> Style {
-        Style::Network
-    }
-
-    fn concurrency(&self) -> Concurrency {
-        Concurrency::Busy
-    }
-
-    fn nested(&self) -> &'static [Nested] {
-        &[Nested { collection: CONFIGURATIONS, writable: false, back_references: &[] }]
+    fn protocol(&self) -> &'static Protocol {
+        &PROTOCOL
     }
 
     fn write(&self, world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {

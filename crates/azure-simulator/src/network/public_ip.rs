@@ -6,13 +6,13 @@ use azure_types::ResourceId;
 use serde_json::{Value, json};
 
 use super::address_allocation::free_public_address;
-use super::{API_VERSIONS, bounded, check_zones, count_in_region, public_ip_prefix, resource_guid};
+use super::{bounded, check_zones, count_in_region, public_ip_prefix, resource_guid};
 use crate::engine::document::{
     Object, enumeration, fill, into_object, known_members, reference, stored_reference, strip,
     take_properties, text,
 };
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Concurrency, Expand, Kind, Proposal, Reference, Style};
+use crate::engine::kind::{Expand, Kind, Proposal, Protocol, Reference};
 use crate::engine::operation::Completion;
 use crate::engine::store::Record;
 use crate::engine::world::{World, is_of};
@@ -44,25 +44,11 @@ const DERIVED: [&str; 5] =
 
 pub(super) struct PublicIpAddresses;
 
+const PROTOCOL: Protocol = super::protocol(RESOURCE_TYPE, "PublicIpAddress");
+
 impl Kind for PublicIpAddresses {
-    fn resource_type(&self) -> &'static str {
-        RESOURCE_TYPE
-    }
-
-    fn noun(&self) -> &'static str {
-        "PublicIpAddress"
-    }
-
-    fn api_versions(&self) -> &'static [&'static str] {
-        &API_VERSIONS
-    }
-
-    fn style(&self) -> Style {
-        Style::Network
-    }
-
-    fn concurrency(&self) -> Concurrency {
-        Concurrency::Supersede
+    fn protocol(&self) -> &'static Protocol {
+        &PROTOCOL
     }
 
     fn write(&self, world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {

@@ -8,12 +8,12 @@ use ipnet::IpNet;
 use serde_json::{Value, json};
 
 use super::address_allocation::free_public_prefix;
-use super::{API_VERSIONS, check_zones, count_in_region, load_balancer, public_ip, resource_guid};
+use super::{check_zones, count_in_region, load_balancer, public_ip, resource_guid};
 use crate::engine::document::{
     Object, at, enumeration, fill, integer, known_members, reference, strip, take_properties, text,
 };
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Concurrency, Expand, Kind, Proposal, Style};
+use crate::engine::kind::{Expand, Kind, Proposal, Protocol};
 use crate::engine::operation::Completion;
 use crate::engine::store::Record;
 use crate::engine::world::{World, is_of};
@@ -44,25 +44,11 @@ const DERIVED: [&str; 6] = [
 
 pub(super) struct PublicIpPrefixes;
 
+const PROTOCOL: Protocol = super::protocol(RESOURCE_TYPE, "PublicIpPrefix");
+
 impl Kind for PublicIpPrefixes {
-    fn resource_type(&self) -> &'static str {
-        RESOURCE_TYPE
-    }
-
-    fn noun(&self) -> &'static str {
-        "PublicIpPrefix"
-    }
-
-    fn api_versions(&self) -> &'static [&'static str] {
-        &API_VERSIONS
-    }
-
-    fn style(&self) -> Style {
-        Style::Network
-    }
-
-    fn concurrency(&self) -> Concurrency {
-        Concurrency::Supersede
+    fn protocol(&self) -> &'static Protocol {
+        &PROTOCOL
     }
 
     fn write(&self, world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {

@@ -7,38 +7,23 @@ use azure_types::ResourceId;
 use ipnet::IpNet;
 use serde_json::{Value, json};
 
-use super::{API_VERSIONS, resource_guid, take_children};
+use super::{resource_guid, take_children};
 use crate::engine::document::{Object, enumeration, fill, known_members, strip, take_properties};
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Concurrency, Expand, Kind, Nested, Proposal, Style};
+use crate::engine::kind::{Expand, Kind, Nested, Proposal, Protocol};
 use crate::engine::store::Record;
 use crate::engine::world::World;
 
 pub(super) struct RouteTables;
 
+const PROTOCOL: Protocol = Protocol {
+    nested: &[Nested { collection: "routes", writable: true, back_references: &[] }],
+    ..super::protocol("Microsoft.Network/routeTables", "RouteTable")
+};
+
 impl Kind for RouteTables {
-    fn resource_type(&self) -> &'static str {
-        "Microsoft.Network/routeTables"
-    }
-
-    fn noun(&self) -> &'static str {
-        "RouteTable"
-    }
-
-    fn api_versions(&self) -> &'static [&'static str] {
-        &API_VERSIONS
-    }
-
-    fn style(&self) -> Style {
-        Style::Network
-    }
-
-    fn concurrency(&self) -> Concurrency {
-        Concurrency::Supersede
-    }
-
-    fn nested(&self) -> &'static [Nested] {
-        &[Nested { collection: "routes", writable: true, back_references: &[] }]
+    fn protocol(&self) -> &'static Protocol {
+        &PROTOCOL
     }
 
     fn write(&self, world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {

@@ -3,10 +3,10 @@
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-use super::{API_VERSIONS, application_security_group, resource_guid, security_rule, take_children};
+use super::{application_security_group, resource_guid, security_rule, take_children};
 use crate::engine::document::{Object, items, known_members, name, strip, take_properties};
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Concurrency, Expand, Kind, Nested, Proposal, Reference, Style};
+use crate::engine::kind::{Expand, Kind, Nested, Proposal, Protocol, Reference};
 use crate::engine::store::Record;
 use crate::engine::world::{World, is_of};
 
@@ -23,32 +23,17 @@ const MEMBERS: [&str; 8] = [
 
 pub(super) struct SecurityGroups;
 
+const PROTOCOL: Protocol = Protocol {
+    nested: &[
+        Nested { collection: "securityRules", writable: true, back_references: &[] },
+        Nested { collection: "defaultSecurityRules", writable: false, back_references: &[] },
+    ],
+    ..super::protocol("Microsoft.Network/networkSecurityGroups", "NetworkSecurityGroup")
+};
+
 impl Kind for SecurityGroups {
-    fn resource_type(&self) -> &'static str {
-        "Microsoft.Network/networkSecurityGroups"
-    }
-
-    fn noun(&self) -> &'static str {
-        "NetworkSecurityGroup"
-    }
-
-    fn api_versions(&self) -> &'static [&'static str] {
-        &API_VERSIONS
-    }
-
-    fn style(&self) -> Style {
-        Style::Network
-    }
-
-    fn concurrency(&self) -> Concurrency {
-        Concurrency::Supersede
-    }
-
-    fn nested(&self) -> &'static [Nested] {
-        &[
-            Nested { collection: "securityRules", writable: true, back_references: &[] },
-            Nested { collection: "defaultSecurityRules", writable: false, back_references: &[] },
-        ]
+    fn protocol(&self) -> &'static Protocol {
+        &PROTOCOL
     }
 
     fn write(&self, world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {

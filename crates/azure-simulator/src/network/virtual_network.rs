@@ -7,13 +7,13 @@ use ipnet::IpNet;
 use serde_json::{Value, json};
 
 use super::address_allocation::prefixes_of;
-use super::{API_VERSIONS, bounded, resource_guid, subnet, subnet_delegation, take_children};
+use super::{bounded, resource_guid, subnet, subnet_delegation, take_children};
 use super::{subnet_availability, virtual_network_peering as peering};
 use crate::engine::document::{
     Object, enumeration, fill, into_object, items, known_members, name, reference, strip, take_properties,
 };
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Concurrency, Kind, Nested, Proposal, Reference, Role, Style};
+use crate::engine::kind::{Concurrency, Kind, Nested, Proposal, Protocol, Reference, Role};
 use crate::engine::store::Record;
 use crate::engine::world::{World, is_of};
 
@@ -38,37 +38,20 @@ const MEMBERS: [&str; 16] = [
 
 pub(super) struct VirtualNetworks;
 
+const PROTOCOL: Protocol = Protocol {
+    concurrency: Concurrency::Busy,
+    nested: &[
+        Nested { collection: "subnets", writable: true, back_references: &[("ipConfigurations", "")] },
+        Nested { collection: peering::COLLECTION, writable: true, back_references: &[] },
+    ],
+    // Recorded: a virtual network written again is answered as created.
+    update_status: 201,
+    ..super::protocol("Microsoft.Network/virtualNetworks", "VirtualNetwork")
+};
+
 impl Kind for VirtualNetworks {
-    fn resource_type(&self) -> &'static str {
-        "Microsoft.Network/virtualNetworks"
-    }
-
-    fn noun(&self) -> &'static str {
-        "VirtualNetwork"
-    }
-
-    fn api_versions(&self) -> &'static [&'static str] {
-        &API_VERSIONS
-    }
-
-    fn style(&self) -> Style {
-        Style::Network
-    }
-
-    fn concurrency(&self) -> Concurrency {
-        Concurrency::Busy
-    }
-
-    /// Recorded: a virtual network written again is answered as created.
-    fn update_status(&self) -> u16 {
-        201
-    }
-
-    fn nested(&self) -> &'static [Nested] {
-        &[
-            Nested { collection: "subnets", writable: true, back_references: &[("ipConfigurations", "")] },
-            Nested { collection: peering::COLLECTION, writable: true, back_references: &[] },
-        ]
+    fn protocol(&self) -> &'static Protocol {
+        &PROTOCOL
     }
 
     fn write(&self, world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {

@@ -81,7 +81,7 @@ impl World {
         let records = self
             .store
             .below(scope)
-            .filter(|record| record.kind.tracked() && record.id.namespace().is_some())
+            .filter(|record| record.kind.protocol().tracked && record.id.namespace().is_some())
             .collect();
         let expand = query.get("$expand").map(|expand| expand.to_ascii_lowercase()).unwrap_or_default();
         listed(self, records, query, |world, record| {

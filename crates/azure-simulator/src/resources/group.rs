@@ -11,7 +11,7 @@ use crate::actors::Write;
 use crate::engine::answer::{Answer, Note, OperationLinks};
 use crate::engine::error::Refusal;
 use crate::engine::journal::differences;
-use crate::engine::kind::{Concurrency, Expand, Kind, Proposal, Style};
+use crate::engine::kind::{Expand, Kind, Proposal, Protocol, Style};
 use crate::engine::operation::Completion;
 use crate::engine::store::{Record, State};
 use crate::engine::world::{Course, World};
@@ -28,30 +28,16 @@ const LONGEST_NAME: usize = 90;
 
 pub(crate) struct ResourceGroups;
 
+const PROTOCOL: Protocol = Protocol {
+    api_versions: &API_VERSIONS,
+    // Not below a provider: a group has a path of its own.
+    creatable: false,
+    ..super::protocol(RESOURCE_TYPE, "ResourceGroup")
+};
+
 impl Kind for ResourceGroups {
-    fn resource_type(&self) -> &'static str {
-        RESOURCE_TYPE
-    }
-
-    fn noun(&self) -> &'static str {
-        "ResourceGroup"
-    }
-
-    fn api_versions(&self) -> &'static [&'static str] {
-        &API_VERSIONS
-    }
-
-    fn style(&self) -> Style {
-        Style::Manager
-    }
-
-    fn concurrency(&self) -> Concurrency {
-        Concurrency::Conflict
-    }
-
-    fn creatable(&self) -> bool {
-        // Not below a provider: a group has a path of its own.
-        false
+    fn protocol(&self) -> &'static Protocol {
+        &PROTOCOL
     }
 
     fn write(&self, world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
@@ -192,7 +178,7 @@ impl World {
         let inside: Vec<ResourceId> = self.store.below(&id).map(|record| record.id.clone()).collect();
         for member in &inside {
             let nested = self.store.get(member).into_iter().flat_map(|record| {
-                record.kind.nested().iter().flat_map(|nested| {
+                record.kind.protocol().nested.iter().flat_map(|nested| {
                     crate::engine::document::items(&record.body, &format!("properties/{}", nested.collection))
                         .iter()
                         .map(|child| record.id.child(nested.collection, crate::engine::document::name(child)))

@@ -9,7 +9,13 @@ mod registration;
 mod subscription;
 mod tag;
 
-use crate::engine::kind::Provider;
+use self::group::API_VERSIONS;
+use crate::engine::kind::{Concurrency, Protocol, Provider, Style};
+
+/// What most of the provider's types have in common.
+const fn protocol(resource_type: &'static str, noun: &'static str) -> Protocol {
+    Protocol::new(resource_type, noun, &API_VERSIONS, Style::Manager, Concurrency::Conflict)
+}
 
 pub(crate) fn provider() -> Provider {
     Provider {

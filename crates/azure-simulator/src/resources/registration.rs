@@ -128,7 +128,7 @@ impl World {
         let mut types: Vec<Value> = Vec::new();
         for kind in &provider.kinds {
             let name = kind.resource_type().split_once('/').map_or("", |(_, name)| name);
-            let capabilities = match kind.tracked() {
+            let capabilities = match kind.protocol().tracked {
                 true => {
                     "CrossResourceGroupResourceMove, CrossSubscriptionResourceMove, SupportsTags, SupportsLocation"
                 }
@@ -136,9 +136,9 @@ impl World {
             };
             let mut record = json!({
                 "resourceType": name,
-                "locations": if kind.tracked() { shown.clone() } else { Vec::new() },
-                "apiVersions": kind.api_versions(),
-                "defaultApiVersion": kind.api_versions().first(),
+                "locations": if kind.protocol().tracked { shown.clone() } else { Vec::new() },
+                "apiVersions": kind.protocol().api_versions,
+                "defaultApiVersion": kind.protocol().api_versions.first(),
                 "capabilities": capabilities,
             });
             let zoned: Vec<Value> = regions

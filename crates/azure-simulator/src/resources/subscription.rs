@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::group::API_VERSIONS;
 use crate::engine::answer::Answer;
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Concurrency, Kind, Proposal, Style};
+use crate::engine::kind::{Kind, Proposal, Protocol};
 use crate::engine::operation::Completion;
 use crate::engine::store::Record;
 use crate::engine::world::World;
@@ -15,33 +15,16 @@ use crate::engine::world::World;
 /// is a record only of a subscription where something was said about it.
 pub(crate) struct Subscriptions;
 
+const PROTOCOL: Protocol = Protocol {
+    api_versions: &API_VERSIONS,
+    tracked: false,
+    creatable: false,
+    ..super::protocol("Microsoft.Resources/subscriptions", "Subscription")
+};
+
 impl Kind for Subscriptions {
-    fn resource_type(&self) -> &'static str {
-        "Microsoft.Resources/subscriptions"
-    }
-
-    fn noun(&self) -> &'static str {
-        "Subscription"
-    }
-
-    fn api_versions(&self) -> &'static [&'static str] {
-        &API_VERSIONS
-    }
-
-    fn style(&self) -> Style {
-        Style::Manager
-    }
-
-    fn concurrency(&self) -> Concurrency {
-        Concurrency::Conflict
-    }
-
-    fn tracked(&self) -> bool {
-        false
-    }
-
-    fn creatable(&self) -> bool {
-        false
+    fn protocol(&self) -> &'static Protocol {
+        &PROTOCOL
     }
 
     fn write(&self, _world: &World, proposal: Proposal<'_>) -> Result<Value, Refusal> {

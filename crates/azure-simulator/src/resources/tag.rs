@@ -33,7 +33,7 @@ impl World {
             self.require_group(scope)?;
         }
         let supported = match self.store.get(scope) {
-            Some(record) => record.kind.tracked() || scope.namespace().is_none(),
+            Some(record) => record.kind.protocol().tracked || scope.namespace().is_none(),
             None => scope.namespace().is_none(),
         };
         if !supported {

@@ -1,0 +1,120 @@
+//! How requests about one resource type are answered: the parts that are the same for every resource.
+
+use serde::{Deserialize, Serialize};
+
+/// How a provider words its etags, operations and answers (`spec/arm-wire.md`, sections 7 and 8.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Style {
+    /// Weak GUID etags; `operations` and `operationResults`.
+    Network,
+    /// Counters as strong etags, also on PUT answers; one operations URL with `monitor=true`.
+    Compute,
+    /// ARM itself: no etags; operations known by an opaque key of the subscription.
+    Manager,
+}
+
+/// What a second write does to a resource whose operation still runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Concurrency {
+    /// The first operation ends `Canceled`; the second write counts.
+    Supersede,
+    /// The second write is refused with 429 until the first is done.
+    Busy,
+    /// The second write is refused with 409.
+    Conflict,
+}
+
+/// A collection of child documents inside a document's `properties`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Nested {
+    /// Member of `properties` and path segment, such as `backendAddressPools`.
+    pub(crate) collection: &'static str,
+    /// Whether clients may write children one by one.
+    pub(crate) writable: bool,
+    /// Members that list who refers to the child: (member, type segment of the referrer; an empty one
+    /// means any).
+    pub(crate) back_references: &'static [(&'static str, &'static str)],
+}
+
+/// How operations on a type are polled (section 7).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Polling {
+    /// The path segment of operation URLs; `operations` nearly everywhere.
+    pub(crate) segment: &'static str,
+    /// Whether the answer to a write also carries `Location`.
+    pub(crate) location_on_writes: bool,
+    /// Whether the status of a write that succeeded holds the resource (`properties.output`).
+    pub(crate) output: bool,
+}
+
+/// How requests about one resource type are answered. Each provider has a usual one, from which a type
+/// differs in few members.
+#[derive(Debug)]
+pub(crate) struct Protocol {
+    /// The type in Azure's spelling, such as `Microsoft.Network/loadBalancers`.
+    pub(crate) resource_type: &'static str,
+    /// What operations and refusals call it, such as `LoadBalancer`.
+    pub(crate) noun: &'static str,
+    /// API versions for strict mode and for the provider record, newest first.
+    pub(crate) api_versions: &'static [&'static str],
+    pub(crate) style: Style,
+    pub(crate) concurrency: Concurrency,
+    /// Child collections inside the document.
+    pub(crate) nested: &'static [Nested],
+    /// Whether it is a resource with location and tags, rather than a part of its parent.
+    pub(crate) tracked: bool,
+    /// Whether clients may create it by PUT; scale set instances come from their set.
+    pub(crate) creatable: bool,
+    /// Whether documents carry an etag.
+    pub(crate) etagged: bool,
+    /// Whether a write that takes no time is answered as `Succeeded` at once.
+    pub(crate) immediate: bool,
+    /// Whether a write is over before it is answered, and its answer names no operation.
+    pub(crate) synchronous: bool,
+    /// Whether the same holds for a deletion.
+    pub(crate) synchronous_delete: bool,
+    /// Whether the answer to a PUT that creates names the resource's own URL in `Location`.
+    pub(crate) located: bool,
+    /// The status of a PUT that creates.
+    pub(crate) create_status: u16,
+    /// The status of a PUT on an existing resource.
+    pub(crate) update_status: u16,
+    /// The status of a PATCH.
+    pub(crate) patch_status: u16,
+    /// The status of a DELETE of an existing resource.
+    pub(crate) delete_status: u16,
+    /// How operations on the type are polled.
+    pub(crate) polling: Polling,
+}
+
+impl Protocol {
+    /// What most types of a style have in common.
+    pub(crate) const fn new(
+        resource_type: &'static str,
+        noun: &'static str,
+        api_versions: &'static [&'static str],
+        style: Style,
+        concurrency: Concurrency,
+    ) -> Self {
+        Self {
+            resource_type,
+            noun,
+            api_versions,
+            style,
+            concurrency,
+            nested: &[],
+            tracked: true,
+            creatable: true,
+            etagged: !matches!(style, Style::Manager),
+            immediate: false,
+            synchronous: false,
+            synchronous_delete: false,
+            located: false,
+            create_status: 201,
+            update_status: 200,
+            patch_status: 200,
+            delete_status: 202,
+            polling: Polling { segment: "operations", location_on_writes: false, output: false },
+        }
+    }
+}
