@@ -1,6 +1,6 @@
 //! Application security groups: names for sets of network interfaces (`spec/arm-wire.md`, 9.4 and 9.6).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use azure_types::ResourceId;
 use serde_json::Value;
@@ -54,8 +54,12 @@ fn listed(document: &Value, path: &str) -> BTreeSet<ResourceId> {
 
 /// The virtual network that the members of a group are in; those of `but` left out.
 fn network_of(world: &World, group: &ResourceId, but: Option<&ResourceId>) -> Option<ResourceId> {
-    let members =
-        world.store.referrers(group).filter(|member| but.is_none_or(|but| !member.from.is_within(but)));
+    // Rules name groups, too, and there may be a thousand of them.
+    let members = world
+        .store
+        .referrers(group)
+        .filter(|user| !is_of(&user.from, "/securityrules/"))
+        .filter(|member| but.is_none_or(|but| !member.from.is_within(but)));
     members
         .filter_map(|member| {
             let holder = world.store.holder(&member.from)?;
@@ -131,6 +135,7 @@ pub(super) fn check_rules(
     let per_rule = world.limit("network.applicationSecurityGroupsPerRule");
     let in_all = world.limit("network.applicationSecurityGroupsPerSecurityGroup");
     let mut all = BTreeSet::new();
+    let mut known: BTreeMap<ResourceId, Option<ResourceId>> = BTreeMap::new();
     for rule in rules {
         let mut networks = BTreeSet::new();
         for side in ["source", "destination"] {
@@ -142,7 +147,9 @@ pub(super) fn check_rules(
                     per_rule,
                 ));
             }
-            networks.extend(groups.iter().filter_map(|group| network_of(world, group, None)));
+            networks.extend(groups.iter().filter_map(|group| {
+                known.entry(group.clone()).or_insert_with(|| network_of(world, group, None)).clone()
+            }));
             all.extend(groups);
         }
         if networks.len() > 1 {

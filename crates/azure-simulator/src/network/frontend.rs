@@ -128,7 +128,11 @@ fn private_address(
 ) -> Result<IpAddr, Refusal> {
     let given = properties.get("privateIPAddress").and_then(Value::as_str);
     if properties.get("privateIPAllocationMethod").and_then(Value::as_str) == Some("Static") {
-        return static_address(world, id, subnet, given, |owner| owner == id);
+        // An address may pass from one frontend of the balancer to another in one write.
+        let balancer = id.parent();
+        return static_address(world, id, subnet, given, |owner| {
+            balancer.as_ref().is_some_and(|balancer| owner.is_within(balancer))
+        });
     }
     let kept = old
         .filter(|old| stored_reference(old, "properties/subnet/id").as_ref() == Some(subnet))
@@ -261,18 +265,22 @@ fn check_prefix(balancer: &Balancer<'_>, id: &ResourceId, prefix: &ResourceId) -
         ));
     }
     let mut users = balancer.world.store.referrers(prefix);
-    let user = users.find(|user| user.from != *id && !is_of(&user.from, "/publicipaddresses/"));
+    let user =
+        users.find(|user| !user.from.is_within(balancer.id) && !is_of(&user.from, "/publicipaddresses/"));
     match user {
         None => Ok(()),
-        Some(user) => Err(Refusal::network(
-            400,
-            "PublicIPPrefixInUse",
-            format!(
-                "Resource {id} is referencing public IP prefix {prefix} that is already allocated to resource {}.",
-                user.from
-            ),
-        )),
+        Some(user) => Err(public_prefix_in_use(id, prefix, &user.from)),
     }
+}
+
+fn public_prefix_in_use(id: &ResourceId, prefix: &ResourceId, user: &ResourceId) -> Refusal {
+    Refusal::network(
+        400,
+        "PublicIPPrefixInUse",
+        format!(
+            "Resource {id} is referencing public IP prefix {prefix} that is already allocated to resource {user}."
+        ),
+    )
 }
 
 /// Whether a frontend has a private address.
@@ -303,9 +311,13 @@ pub(super) fn check_together(balancer: &Balancer<'_>, frontends: &[Value]) -> Re
     let mut seen: std::collections::HashMap<String, ResourceId> = std::collections::HashMap::new();
     for item in frontends {
         let me = balancer.id.child("frontendIPConfigurations", crate::engine::document::name(item));
-        let Some(public) = stored_reference(item, "properties/publicIPAddress/id") else { continue };
-        if let Some(other) = seen.insert(public.to_lower(), me.clone()) {
-            return Err(public_ip_in_use(&me, &public, &other));
+        let refuse: [(&str, fn(&ResourceId, &ResourceId, &ResourceId) -> Refusal); 2] =
+            [("publicIPAddress", public_ip_in_use), ("publicIPPrefix", public_prefix_in_use)];
+        for (member, in_use) in refuse {
+            let Some(public) = stored_reference(item, &format!("properties/{member}/id")) else { continue };
+            if let Some(other) = seen.insert(public.to_lower(), me.clone()) {
+                return Err(in_use(&me, &public, &other));
+            }
         }
     }
     Ok(())

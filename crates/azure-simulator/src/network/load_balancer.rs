@@ -151,6 +151,7 @@ impl Kind for LoadBalancers {
             properties.insert(collection.into(), children.into());
         }
         let properties = Value::Object(properties);
+        check_own_children(id, &properties)?;
         check_counts(&balancer, &properties)?;
         check_rules_per_interface(&balancer, &properties)?;
         frontend::check_together(&balancer, items(&properties, "frontendIPConfigurations"))?;
@@ -268,14 +269,15 @@ impl Kind for LoadBalancers {
                 &record.id.child("frontendIPConfigurations", name(frontend)),
             )?;
         }
-        for pool in items(&record.body, "properties/backendAddressPools") {
-            let pool = record.id.child("backendAddressPools", name(pool));
-            if let Some(set) = scale_set_using(world, &pool) {
+        for collection in USED_BY_MODELS {
+            for child in items(&record.body, &format!("properties/{collection}")) {
+                let child = record.id.child(collection, name(child));
+                let Some(set) = scale_set_using(world, &child) else { continue };
                 return Err(Refusal::network(
                     400,
                     "LoadBalancerInUseByVirtualMachineScaleSet",
                     format!(
-                        "Cannot delete load balancer {} since its child resources {pool} are in use by virtual machine \
+                        "Cannot delete load balancer {} since its child resources {child} are in use by virtual machine \
                          scale set {set}.",
                         record.id
                     ),
@@ -333,6 +335,28 @@ fn check_sku(balancer: &Balancer<'_>, proposal: &Proposal<'_>) -> Result<(), Ref
             "BasicSkuLoadBalancerCreationNotSupported",
             format!("Load balancer {id} cannot be created: sku Basic is retired. Use sku Standard."),
         ));
+    }
+    Ok(())
+}
+
+/// Collections whose children the models of scale sets name.
+const USED_BY_MODELS: [&str; 3] = ["backendAddressPools", "inboundNatPools", "probes"];
+
+/// Rules lead from frontends to pools of their own balancer.
+fn check_own_children(id: &ResourceId, properties: &Value) -> Result<(), Refusal> {
+    for collection in ["loadBalancingRules", "inboundNatRules", "inboundNatPools", "outboundRules"] {
+        for child in items(properties, collection) {
+            let single = ["frontendIPConfiguration", "backendAddressPool", "probe"]
+                .into_iter()
+                .filter_map(|member| stored_reference(child, &format!("properties/{member}/id")));
+            let listed = ["frontendIPConfigurations", "backendAddressPools"]
+                .into_iter()
+                .flat_map(|member| items(child, &format!("properties/{member}")))
+                .filter_map(|item| stored_reference(item, "id"));
+            if let Some(foreign) = single.chain(listed).find(|to| !to.is_within(id)) {
+                return Err(Refusal::invalid_reference(&foreign, &id.child(collection, name(child))));
+            }
+        }
     }
     Ok(())
 }

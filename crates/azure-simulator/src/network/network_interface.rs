@@ -1,10 +1,11 @@
 //! Network interfaces (`spec/arm-wire.md`, 9.6).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
+use super::frontend::public_ip_in_use;
 use super::pool_membership::check_nat_rules;
 use super::{application_security_group, effective_network};
 use super::{check_memberships, ip_configuration, resource_guid, take_children};
@@ -300,6 +301,14 @@ fn ip_configurations(
         let named = child.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
         let old = old.into_iter().flatten().find(|old| name(old).eq_ignore_ascii_case(&named));
         normal.push(ip_configuration::normalise(world, id, old, child, &mut promised)?);
+    }
+    let mut publics = BTreeMap::new();
+    for one in &normal {
+        let me = id.child("ipConfigurations", name(one));
+        let Some(public) = stored_reference(one, "properties/publicIPAddress/id") else { continue };
+        if let Some(other) = publics.insert(public.to_lower(), me.clone()) {
+            return Err(public_ip_in_use(&me, &public, &other));
+        }
     }
     let marked = |one: &Value| at(one, "properties/primary") == Some(&Value::Bool(true));
     let primaries = normal.iter().filter(|one| marked(one)).count();

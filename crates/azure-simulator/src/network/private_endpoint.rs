@@ -1,6 +1,8 @@
 //! Private endpoints: an address in a subnet that leads to a private link service, or to a resource
 //! of another kind such as a storage account (`spec/arm-wire.md`, 9.8).
 
+use std::collections::BTreeSet;
+
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
@@ -412,6 +414,7 @@ fn addresses(
         check_room(world, subnet, false, 1)?;
     }
     let mut kept = Vec::with_capacity(given.len());
+    let mut promised = BTreeSet::new();
     for mut child in given {
         let mut properties = take_properties(&mut child);
         properties
@@ -419,7 +422,14 @@ fn addresses(
         let me = proposal
             .id
             .child("ipConfigurations", child.get("name").and_then(Value::as_str).unwrap_or_default());
-        private_link_interface::check_static(world, &me, interface.as_ref(), subnet, &properties)?;
+        private_link_interface::check_static(
+            world,
+            &me,
+            interface.as_ref(),
+            subnet,
+            &properties,
+            &mut promised,
+        )?;
         child.insert("properties".into(), Value::Object(properties));
         kept.push(Value::Object(child));
     }

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-use super::address_allocation::{free_address, static_address};
+use super::address_allocation::{address_taken, free_address, static_address};
 use super::network_interface::NetworkInterfaces;
 use crate::engine::document::{Object, items, name, stored_reference, text};
 use crate::engine::error::Refusal;
@@ -71,18 +71,21 @@ pub(super) fn addresses(world: &World, interface: &ResourceId) -> Vec<String> {
         .collect()
 }
 
-/// Checks an address that the owner chose: it must be free, or the interface's already.
+/// Checks an address that the owner chose: it must be free, or the interface's already, and no other
+/// configuration of the write may have it; `promised` collects those.
 pub(super) fn check_static(
     world: &World,
     owner: &ResourceId,
     interface: Option<&ResourceId>,
     subnet: &ResourceId,
     properties: &Object,
-) -> Result<IpAddr, Refusal> {
+    promised: &mut BTreeSet<IpAddr>,
+) -> Result<(), Refusal> {
     let given = properties.get("privateIPAddress").and_then(Value::as_str);
-    static_address(world, owner, subnet, given, |holder| {
+    let address = static_address(world, owner, subnet, given, |holder| {
         interface.is_some_and(|interface| holder.is_within(interface))
-    })
+    })?;
+    if promised.insert(address) { Ok(()) } else { Err(address_taken(owner, address, owner)) }
 }
 
 /// Creates the interface, or brings it up to date; addresses that it has stay.

@@ -1,7 +1,7 @@
 //! Private link services: a load balancer's frontend, offered to private endpoints elsewhere
 //! (`spec/arm-wire.md`, 9.8).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use azure_types::ResourceId;
 use serde_json::{Value, json};
@@ -305,6 +305,9 @@ fn configurations(world: &World, id: &ResourceId, properties: &mut Object) -> Re
         ));
     }
     let mut kept = Vec::with_capacity(given.len());
+    let mut promised = BTreeSet::new();
+    // How many addresses each subnet is to give.
+    let mut wanted: BTreeMap<ResourceId, usize> = BTreeMap::new();
     for mut child in given {
         let mut properties = take_properties(&mut child);
         known_members(&mut properties, &CONFIGURATION_MEMBERS, "PrivateLinkServiceIpConfiguration")?;
@@ -342,7 +345,14 @@ fn configurations(world: &World, id: &ResourceId, properties: &mut Object) -> Re
         }
         if properties.get("privateIPAllocationMethod") == Some(&json!("Static")) {
             let interface = proposed_interface(world, id);
-            private_link_interface::check_static(world, &me, interface.as_ref(), &subnet, &properties)?;
+            private_link_interface::check_static(
+                world,
+                &me,
+                interface.as_ref(),
+                &subnet,
+                &properties,
+                &mut promised,
+            )?;
         } else {
             properties.remove("privateIPAddress");
             if private_link_interface::address_of(
@@ -353,7 +363,9 @@ fn configurations(world: &World, id: &ResourceId, properties: &mut Object) -> Re
             )
             .is_none()
             {
-                check_room(world, &subnet, false, 1)?;
+                let count = wanted.entry(subnet.clone()).or_default();
+                *count += 1;
+                check_room(world, &subnet, false, *count)?;
             }
         }
         child.insert("properties".into(), Value::Object(properties));

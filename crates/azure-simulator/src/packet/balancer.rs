@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 
 use azure_types::ResourceId;
+use ipnet::IpNet;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -31,6 +32,8 @@ pub(crate) struct Frontend {
     pub id: ResourceId,
     pub address: Option<IpAddr>,
     pub public_address: Option<ResourceId>,
+    /// In place of an address, for outbound traffic alone.
+    pub public_prefix: Option<IpNet>,
     pub virtual_network: Option<ResourceId>,
 }
 
@@ -79,6 +82,8 @@ pub(crate) struct Member {
     /// Index into the network's interfaces; `None` for an address that no interface has.
     pub interface: Option<usize>,
     pub address: Option<IpAddr>,
+    /// Whether it joined by its interface, rather than by its address alone.
+    pub by_interface: bool,
     pub admin_state: AdminState,
 }
 
@@ -135,6 +140,7 @@ impl LoadBalancer {
                         id: id_of(rule)?,
                         pool: id_at(rule, "/properties/backendAddressPool/id")?,
                         frontends: ids_at(rule, "/properties/frontendIPConfigurations"),
+                        protocol: text_at(rule, "/properties/protocol").unwrap_or("All").to_owned(),
                         ports: rule
                             .pointer("/properties/allocatedOutboundPorts")
                             .and_then(Value::as_u64)
@@ -173,11 +179,13 @@ impl Frontend {
         let virtual_network = subnet
             .and_then(|subnet| network.subnets.get(&subnet))
             .map(|subnet| subnet.virtual_network.clone());
-        Some(Self { id: id_of(document)?, address, public_address, virtual_network })
+        let public_prefix = id_at(document, "/properties/publicIPPrefix/id")
+            .and_then(|prefix| network.public_prefixes.get(&prefix).copied());
+        Some(Self { id: id_of(document)?, address, public_address, public_prefix, virtual_network })
     }
 
     pub fn is_internal(&self) -> bool {
-        self.public_address.is_none()
+        self.public_address.is_none() && self.public_prefix.is_none()
     }
 }
 
@@ -232,6 +240,7 @@ impl Pool {
             .map(|(index, interface)| Member {
                 interface: Some(index),
                 address: interface.address,
+                by_interface: true,
                 admin_state: AdminState::None,
             })
             .collect();
@@ -256,7 +265,9 @@ impl Pool {
             // Azure shows members that joined by their interface as entries too: one member, once.
             match index.and_then(|index| by_interface.get(&index)).and_then(|at| members.get_mut(*at)) {
                 Some(member) => member.admin_state = admin_state,
-                None if address.is_some() => members.push(Member { interface: index, address, admin_state }),
+                None if address.is_some() => {
+                    members.push(Member { interface: index, address, by_interface: false, admin_state });
+                }
                 None => {}
             }
         }

@@ -8,9 +8,11 @@
 use std::net::IpAddr;
 
 use azure_types::ResourceId;
+use ipnet::IpNet;
 use serde::Serialize;
 
-use super::balancer::LoadBalancer;
+use super::Protocol;
+use super::balancer::{LoadBalancer, Member, carries};
 use super::machine::Interface;
 use super::network::Network;
 
@@ -107,17 +109,20 @@ pub(crate) struct OutboundRule {
     pub id: ResourceId,
     pub pool: ResourceId,
     pub frontends: Vec<ResourceId>,
+    /// `Tcp`, `Udp` or `All`, as written.
+    pub protocol: String,
     /// Ports of each member; 0 leaves it to the size of the pool.
     pub ports: u32,
 }
 
 impl Network {
-    /// How packets of a machine's interface leave for the internet.
+    /// How packets of a machine's interface leave for the internet. Balancers lend addresses for the
+    /// protocols of their rules alone.
     ///
     /// # Errors
     ///
     /// Why they cannot.
-    pub(super) fn outbound(&self, interface: &Interface) -> Result<Outbound, NoOutbound> {
+    pub(super) fn outbound(&self, interface: &Interface, protocol: Protocol) -> Result<Outbound, NoOutbound> {
         let ipv4 = interface.address.is_none_or(|own| own.is_ipv4());
         let wants = |address: &IpAddr| address.is_ipv4() == ipv4;
         let subnet = interface.found.subnet.as_deref();
@@ -126,14 +131,7 @@ impl Network {
                 gateway.addresses.iter().filter_map(|id| self.public_address(id)?.address).filter(wants);
             let ranges = gateway.prefixes.iter().filter_map(|id| self.public_prefixes.get(id));
             let addresses: Vec<IpAddr> = single
-                .chain(ranges.filter(|range| wants(&range.addr())).flat_map(|range| {
-                    range
-                        .subnets(if ipv4 { 32 } else { 128 })
-                        .into_iter()
-                        .flatten()
-                        .map(|one| one.addr())
-                        .take(MOST_GATEWAY_ADDRESSES)
-                }))
+                .chain(ranges.filter(|range| wants(&range.addr())).flat_map(addresses_of))
                 .take(MOST_GATEWAY_ADDRESSES)
                 .collect();
             if !addresses.is_empty() {
@@ -148,16 +146,19 @@ impl Network {
             return Ok(Outbound { means, addresses: vec![address], ports: None });
         }
         let by_rule =
-            self.balancers.iter().find_map(|balancer| self.by_outbound_rule(balancer, interface, ipv4));
-        let lent =
-            || self.balancers.iter().find_map(|balancer| self.by_balancing_rule(balancer, interface, ipv4));
+            self.balancers.iter().find_map(|balancer| self.by_outbound_rule(balancer, interface, protocol));
+        let lent = || {
+            self.balancers.iter().find_map(|balancer| self.by_balancing_rule(balancer, interface, protocol))
+        };
         if let Some(outbound) = by_rule.or_else(lent) {
             return Ok(outbound);
         }
-        let behind = self.balancers.iter().find(|balancer| {
-            balancer.standard
-                && balancer.pools.iter().any(|pool| self.is_member(interface, balancer, &pool.id))
-        });
+        // Who joined by address alone keeps default outbound access.
+        let joined = |balancer: &&LoadBalancer| {
+            let mut members = balancer.pools.iter().flat_map(|pool| &pool.members);
+            members.any(|member| member.by_interface && self.is_interface(member, interface))
+        };
+        let behind = self.balancers.iter().filter(|balancer| balancer.standard).find(joined);
         if let Some(balancer) = behind {
             return Err(NoOutbound::BehindBalancer { load_balancer: balancer.id.clone() });
         }
@@ -179,10 +180,12 @@ impl Network {
         &self,
         balancer: &LoadBalancer,
         interface: &Interface,
-        ipv4: bool,
+        protocol: Protocol,
     ) -> Option<Outbound> {
+        let ipv4 = interface.address.is_none_or(|own| own.is_ipv4());
         let rule = balancer.outbound.iter().find(|rule| {
-            self.is_member(interface, balancer, &rule.pool)
+            carries(&rule.protocol, protocol)
+                && self.is_member(interface, balancer, &rule.pool)
                 && !self.lent_by(balancer, &rule.frontends, ipv4).is_empty()
         })?;
         let addresses = self.lent_by(balancer, &rule.frontends, ipv4);
@@ -198,14 +201,17 @@ impl Network {
         &self,
         balancer: &LoadBalancer,
         interface: &Interface,
-        ipv4: bool,
+        protocol: Protocol,
     ) -> Option<Outbound> {
+        let ipv4 = interface.address.is_none_or(|own| own.is_ipv4());
         // All frontends of rules that lend theirs are used; each gives the ports of the pool's size.
         let rules: Vec<_> = balancer
             .rules
             .iter()
             .filter(|rule| {
-                rule.snat && rule.pools.iter().any(|pool| self.is_member(interface, balancer, pool))
+                rule.snat
+                    && carries(&rule.protocol, protocol)
+                    && rule.pools.iter().any(|pool| self.is_member(interface, balancer, pool))
             })
             .collect();
         let mut frontends: Vec<ResourceId> = rules.iter().filter_map(|rule| rule.frontend.clone()).collect();
@@ -228,25 +234,33 @@ impl Network {
         let mut addresses = Vec::new();
         for id in frontends {
             let frontend = balancer.frontends.iter().find(|known| known.id == *id);
-            let address =
-                frontend.filter(|frontend| !frontend.is_internal()).and_then(|frontend| frontend.address);
-            if let Some(address) =
-                address.filter(|address| address.is_ipv4() == ipv4 && !addresses.contains(address))
-            {
-                addresses.push(address);
+            let Some(frontend) = frontend.filter(|frontend| !frontend.is_internal()) else { continue };
+            let of_prefix = frontend.public_prefix.iter().flat_map(addresses_of);
+            for address in frontend.address.into_iter().chain(of_prefix) {
+                if address.is_ipv4() == ipv4 && !addresses.contains(&address) {
+                    addresses.push(address);
+                }
             }
         }
         addresses
     }
 
     fn is_member(&self, interface: &Interface, balancer: &LoadBalancer, pool: &ResourceId) -> bool {
-        balancer.pool(pool).is_some_and(|pool| {
-            pool.members.iter().any(|member| {
-                let of_member = member.interface.and_then(|index| self.interfaces.get(index));
-                of_member.is_some_and(|member| member.id == interface.id)
-            })
-        })
+        balancer
+            .pool(pool)
+            .is_some_and(|pool| pool.members.iter().any(|member| self.is_interface(member, interface)))
     }
+
+    fn is_interface(&self, member: &Member, interface: &Interface) -> bool {
+        let of_member = member.interface.and_then(|index| self.interfaces.get(index));
+        of_member.is_some_and(|member| member.id == interface.id)
+    }
+}
+
+/// The addresses of a public prefix, as many as a gateway or frontend uses.
+fn addresses_of(prefix: &IpNet) -> impl Iterator<Item = IpAddr> + use<> {
+    let single = prefix.subnets(prefix.max_prefix_len()).into_iter().flatten();
+    single.map(|one| one.addr()).take(MOST_GATEWAY_ADDRESSES)
 }
 
 fn default_ports(members: usize) -> u32 {

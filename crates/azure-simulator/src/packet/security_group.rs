@@ -320,7 +320,11 @@ impl Prefix {
 /// Whether an address is one that the internet does not carry.
 pub(super) fn is_private(address: IpAddr) -> bool {
     match address {
-        IpAddr::V4(address) => address.is_private() || address.is_loopback() || address.is_link_local(),
+        IpAddr::V4(address) => {
+            // 100.64.0.0/10 is for the networks of providers, and some clusters' pods.
+            let shared = matches!(address.octets(), [100, 64..=127, ..]);
+            address.is_private() || shared || address.is_loopback() || address.is_link_local()
+        }
         IpAddr::V6(address) => {
             address.is_loopback() || address.is_unique_local() || address.is_unicast_link_local()
         }

@@ -48,7 +48,7 @@ impl Network {
         Verdict::new(packet, way.hops, refusal)
     }
 
-    /// How a machine's packets to the internet leave, as [`Hop::OutboundAddress`] has it.
+    /// How a machine's TCP packets to the internet leave, as [`Hop::OutboundAddress`] has it.
     ///
     /// # Errors
     ///
@@ -60,7 +60,7 @@ impl Network {
         };
         let name = first.node_name().to_owned();
         let first: &Interface = first;
-        self.outbound(first).map_err(|why| Refusal::NoOutbound { node: name, why })
+        self.outbound(first, super::Protocol::Tcp).map_err(|why| Refusal::NoOutbound { node: name, why })
     }
 
     fn network_called(&self, name: &str) -> Option<&ResourceId> {
@@ -346,7 +346,10 @@ impl<'a> Way<'a> {
     /// of this Azure.
     fn go_outside(&mut self, from: &'a Interface) -> Result<(), Refusal> {
         let node = from.node_name().to_owned();
-        let outbound = self.network.outbound(from).map_err(|why| Refusal::NoOutbound { node, why })?;
+        let outbound = self
+            .network
+            .outbound(from, self.packet.protocol)
+            .map_err(|why| Refusal::NoOutbound { node, why })?;
         // Of several addresses nobody knows which it will be, but one flow always has the same.
         let address = match outbound.addresses.as_slice() {
             [] => None,

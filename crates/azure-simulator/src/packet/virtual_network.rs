@@ -104,6 +104,13 @@ impl Network {
     }
 }
 
+/// What a NAT gateway names under a member and, for IPv6, under that with `V6` behind.
+fn both_families(gateway: &Value, member: &str) -> Vec<ResourceId> {
+    let mut all = ids_at(gateway, &format!("/properties/{member}"));
+    all.extend(ids_at(gateway, &format!("/properties/{member}V6")));
+    all
+}
+
 impl Peer {
     fn read(document: &Value) -> Option<Self> {
         let connected = text_at(document, "/properties/peeringState")
@@ -133,8 +140,8 @@ impl Subnet {
                 .and_then(|id| Some((documents.document(&id)?, id)))
                 .map(|(gateway, id)| NatGateway {
                     id,
-                    addresses: ids_at(&gateway, "/properties/publicIpAddresses"),
-                    prefixes: ids_at(&gateway, "/properties/publicIpPrefixes"),
+                    addresses: both_families(&gateway, "publicIpAddresses"),
+                    prefixes: both_families(&gateway, "publicIpPrefixes"),
                 }),
             default_outbound: document.pointer("/properties/defaultOutboundAccess")
                 != Some(&Value::Bool(false)),
