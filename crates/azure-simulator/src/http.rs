@@ -140,7 +140,10 @@ async fn answer(State(azure): State<Azure>, request: Request) -> Response {
         let late =
             Late { head: head.clone(), located: located.clone(), body: body.unwrap_or_default(), course };
         let timeout = Err(Refusal::gateway_timeout(&located.resource_type));
-        late.do_after(azure.clone(), wait - GATEWAY_PATIENCE);
+        // The work is done all the same, unless the fault says that it is not.
+        if refusal.is_none() && !matches!(action, Some(FaultAction::DropRequest)) {
+            late.do_after(azure.clone(), wait - GATEWAY_PATIENCE);
+        }
         return azure.change(|world| {
             record(world, &head, &mut admitted, &timeout, Note::default());
             respond(world, &head, &admitted, timeout)

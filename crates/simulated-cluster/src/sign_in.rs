@@ -3,9 +3,9 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use azure_simulator::entra::{Application, Entra, EntraOptions};
+use azure_simulator::entra::{Application, Clock, Entra, EntraOptions};
 use azure_simulator::serve::{self, Router, Server};
 use azure_simulator::tls::CertificateAuthority;
 use azure_simulator::{Azure, Options};
@@ -25,6 +25,7 @@ pub(crate) struct SignIn {
     pub(crate) url: String,
     /// Kept in the directory over restarts.
     pub(crate) certificates: CertificateAuthority,
+    clock: Arc<OnceLock<Clock>>,
     stop: CancellationToken,
 }
 
@@ -42,19 +43,27 @@ impl SignIn {
         let authority =
             CertificateAuthority::load_or_generate(&directory.join("authority")).map_err(certificates)?;
         let secret = Token::generate().reveal().to_owned();
-        let (begun, start) = (tokio::time::Instant::now(), azure.start);
-        let mut options = EntraOptions::new(azure.tenant.clone(), Arc::new(move || start + begun.elapsed()));
+        // One clock for both: tokens must be valid by the clock of who checks them.
+        let clock: Arc<OnceLock<Clock>> = Arc::default();
+        let (joined, start) = (clock.clone(), azure.start);
+        let now = move || joined.get().map_or(start, |clock| clock());
+        let mut options = EntraOptions::new(azure.tenant.clone(), Arc::new(now));
         options.tenants.extend(azure.subscription_tenants.values().cloned());
         let (client_id, object_id) = application;
         options.applications = vec![Application::new(client_id, object_id).with_secret(&secret)];
         let entra = Entra::new(options).map_err(certificates)?;
         let tls = authority.server_config(&NAMES).map_err(certificates)?;
         let login = serve::serve(address, entra.router(), Some(tls), stop.clone()).await.map_err(listen)?;
-        Ok(Self { entra, secret, url: login.url(), certificates: authority, stop: stop.clone() })
+        Ok(Self { entra, secret, url: login.url(), certificates: authority, clock, stop: stop.clone() })
     }
 
-    /// Lets Azure check tokens, and Entra look up identities in it.
+    /// Lets Azure check tokens, and Entra look up identities in it and go by its clock.
     pub(crate) fn join(&self, azure: &Azure, check_tokens: bool) {
+        // Azure's clock begins when it is first looked at: now.
+        let clock = azure.clock();
+        clock();
+        // Who joins twice keeps the first clock.
+        let _ = self.clock.set(clock);
         if check_tokens {
             azure.set_verifier(Arc::new(self.entra.clone()));
         }

@@ -35,27 +35,25 @@ pub(super) fn reconcile(world: &mut World, id: &ResourceId) {
         .and_then(Value::as_array)
         .is_some_and(|rules| rules.iter().any(|rule| rule == "OldestVM"));
     let rank = |age: u64| if oldest_first { u64::MAX - age } else { age };
+    if flexible && !has_model {
+        return;
+    }
     let mut live = members(world, id, flexible);
+    let mut by_zone: BTreeMap<String, usize> = BTreeMap::new();
+    for member in &live {
+        *by_zone.entry(member.zone.clone()).or_default() += 1;
+    }
     while live.len() > capacity {
-        let count = |zone: &str| live.iter().filter(|other| other.zone == zone).count();
         let going = live
             .iter()
             .enumerate()
             .filter(|(_, member)| !member.protected)
-            .max_by_key(|(_, member)| (count(&member.zone), rank(member.age)))
+            .max_by_key(|(_, member)| (by_zone.get(&member.zone).copied(), rank(member.age)))
             .map(|(at, _)| at);
         // Where all that are left are protected, nobody goes.
         let Some(gone) = going.map(|at| live.swap_remove(at)) else { break };
-        if let Some(record) = world.store.get_mut(&gone.id) {
-            record.state = State::Deleting;
-        }
-    }
-    if flexible && !has_model {
-        return;
-    }
-    let mut by_zone: BTreeMap<String, usize> = BTreeMap::new();
-    for member in &live {
-        *by_zone.entry(member.zone.clone()).or_default() += 1;
+        *by_zone.entry(gone.zone).or_default() -= 1;
+        world.doom(&gone.id);
     }
     for _ in live.len()..capacity {
         // The first of the zones with the fewest machines.

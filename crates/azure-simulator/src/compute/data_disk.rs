@@ -5,13 +5,14 @@ use std::collections::BTreeSet;
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
+use super::disk_access;
 use crate::engine::document::{
     Object, at, enumeration, fill, integer, into_object, items, reference, stored_reference, text,
 };
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Action, Kind, Proposal, Reference};
+use crate::engine::kind::{Action, Kind, Proposal, Reference, Source};
 use crate::engine::operation::Completion;
-use crate::engine::store::Record;
+use crate::engine::store::{Record, State};
 use crate::engine::world::World;
 
 /// Largest LUN of any size.
@@ -107,8 +108,11 @@ fn check(world: &World, machine: &Machine<'_>, lun: i64, entry: &mut Object) -> 
         if integer(entry, "diskSizeGB")?.is_none_or(|size| size < 1) {
             return Err(bad("an empty data disk needs diskSizeGB"));
         }
-        let unique = world.seed.guid("data disk", &format!("{}/{lun}", machine.id), 0).replace('-', "");
+        let incarnation = world.store.incarnation(machine.id);
+        let subject = format!("{}/{lun}", machine.id);
+        let unique = world.seed.guid("data disk", &subject, incarnation).replace('-', "");
         fill(entry, "name", format!("{}_disk{}_{unique}", machine.name, lun + 2));
+        super::disk::check_name_free(world, machine.id, entry.get("name"), "dataDisk.name")?;
         fill(&mut managed, "storageAccountType", "Standard_LRS");
     }
     entry.insert("managedDisk".into(), Value::Object(managed));
@@ -117,6 +121,13 @@ fn check(world: &World, machine: &Machine<'_>, lun: i64, entry: &mut Object) -> 
 
 /// Whether a disk can be with this machine, too.
 fn attachable(world: &World, machine: &Machine<'_>, disk: &Record) -> Result<(), Refusal> {
+    let holds = world.store.referrers(&disk.id).any(|user| user.from == *machine.id);
+    if !holds {
+        disk_access::check_none(world, disk)?;
+        if disk.state == State::Deleting {
+            return Err(Refusal::new(404, "NotFound", format!("Disk {} is not found.", disk.id)));
+        }
+    }
     let others: Vec<&ResourceId> =
         world.store.referrers(&disk.id).map(|user| &user.from).filter(|user| *user != machine.id).collect();
     let shares = at(&disk.body, "properties/maxShares").and_then(Value::as_u64).unwrap_or(1);
@@ -277,7 +288,10 @@ pub(super) fn change(
     }
     let mut envelope = Object::new();
     envelope.insert("properties".into(), json!({ "storageProfile": { "dataDisks": list } }));
-    let written = kind.write(world, Proposal { id, old: Some(record), body: envelope })?;
+    let written = {
+        let (source, emptied) = (Source::Put, Vec::new());
+        kind.write(world, Proposal { id, old: Some(record), body: envelope, source, emptied })?
+    };
     // Who asked is told the storage profile that came of it.
     let told = at(&written, "properties/storageProfile").cloned().unwrap_or_default();
     if let Some(record) = world.store.get_mut(id) {

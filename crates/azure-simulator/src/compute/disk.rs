@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{disk_access, disk_performance};
 use crate::engine::document::{
-    Object, at, enumeration, fill, integer, into_object, merge, strip, take_properties, text,
+    Object, at, enumeration, fill, integer, into_object, strip, take_properties, text,
 };
 use crate::engine::error::Refusal;
 use crate::engine::kind::{Action, Expand, Kind, Polling, Proposal, Protocol};
@@ -84,11 +84,9 @@ impl Kind for Disks {
 
     fn write(&self, world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let id = proposal.id;
-        let mut whole = proposal.old.map_or_else(|| json!({}), |old| old.body.clone());
         let creation =
             at(&proposal.body.get("properties").cloned().unwrap_or_default(), "creationData").cloned();
-        merge(&mut whole, Value::Object(std::mem::take(&mut proposal.body)));
-        let mut body = into_object(whole);
+        let mut body = super::updated(&mut proposal);
         let mut properties = take_properties(&mut body);
         strip(&mut properties, &DERIVED);
         let sku = sku(&mut body)?;
@@ -129,6 +127,7 @@ impl Kind for Disks {
     }
 
     fn may_delete(&self, world: &World, record: &Record) -> Result<(), Refusal> {
+        disk_access::check_none(world, record)?;
         match world.store.referrers(&record.id).next() {
             None => Ok(()),
             Some(user) => Err(Refusal::new(
@@ -210,7 +209,7 @@ impl Kind for Disks {
 
 /// Whether a disk is with a machine that runs, with one that does not, or free.
 fn state(world: &World, record: &Record, holders: &[&ResourceId]) -> &'static str {
-    if record.hidden.get("access").is_some() {
+    if disk_access::is_granted(world, record) {
         return "ActiveSAS";
     }
     let runs = |holder: &ResourceId| {
@@ -237,11 +236,31 @@ fn provision(record: &mut Record) {
     }
 }
 
+/// Refuses a name for a disk that is to be made where there is one of that name: it would have two owners.
+pub(super) fn check_name_free(
+    world: &World,
+    machine: &ResourceId,
+    name: Option<&Value>,
+    member: &str,
+) -> Result<(), Refusal> {
+    let name = name.and_then(Value::as_str).unwrap_or_default();
+    let group = machine.group_name().unwrap_or_default();
+    let id = ResourceId::group(machine.subscription_id(), group).resource("Microsoft.Compute", "disks", name);
+    if name.is_empty() || world.store.get(&id).is_none() {
+        return Ok(());
+    }
+    Err(Refusal::new(
+        409,
+        "ConflictingUserInput",
+        format!(
+            "Disk {name} already exists in resource group {group}. Only CreateOption.Attach is supported."
+        ),
+    )
+    .at(member))
+}
+
 /// Creates a disk that comes with a machine: its system disk, or an empty data disk. Ready at once.
 pub(super) fn create(world: &mut World, id: &ResourceId, body: Value) {
-    if world.store.get(id).is_some() {
-        return;
-    }
     let mut record = Record::new(&Disks, id, body, world.now());
     provision(&mut record);
     world.insert(record);

@@ -1,13 +1,40 @@
 //! Access to the bytes of a disk or snapshot by URL (`beginGetAccess`, `endGetAccess`).
 
 use azure_types::ResourceId;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use crate::engine::document::text;
 use crate::engine::error::Refusal;
 use crate::engine::kind::Action;
 use crate::engine::operation::Completion;
+use crate::engine::store::{Record, Referrer};
 use crate::engine::world::World;
+
+/// Where a disk keeps until when access is granted.
+const HIDDEN: &str = "accessUntil";
+
+/// Whether somebody may have access to the bytes now.
+pub(super) fn is_granted(world: &World, record: &Record) -> bool {
+    let until = record.hidden.get(HIDDEN).and_then(Value::as_str);
+    until.and_then(|until| until.parse::<Timestamp>().ok()).is_some_and(|until| world.time() < until)
+}
+
+/// Refuses what cannot be done while somebody has access.
+pub(super) fn check_none(world: &World, disk: &Record) -> Result<(), Refusal> {
+    if !is_granted(world, disk) {
+        return Ok(());
+    }
+    Err(Refusal::new(
+        409,
+        "OperationNotAllowed",
+        format!(
+            "There is an active shared access signature outstanding for disk {}. Call EndGetAccess before attaching or \
+             deleting the disk.",
+            disk.id.name()
+        ),
+    ))
+}
 
 /// Starts either action; `None` for any other.
 pub(super) fn begin(
@@ -20,7 +47,7 @@ pub(super) fn begin(
         "begingetaccess" => Some(grant(world, id, body)),
         "endgetaccess" => {
             if let Some(record) = world.store.get_mut(id) {
-                record.hidden.remove("access");
+                record.hidden.remove(HIDDEN);
             }
             world.changed(id);
             let completion = Completion::Action("endGetAccess".into(), json!([id]));
@@ -39,12 +66,13 @@ fn grant(world: &mut World, id: &ResourceId, body: &Value) -> Result<Action, Ref
             "Required parameter 'grantAccessData.access' is missing (null).",
         ));
     }
-    if body.get("durationInSeconds").and_then(Value::as_u64).is_none_or(|seconds| seconds == 0) {
+    let seconds = body.get("durationInSeconds").and_then(Value::as_i64).filter(|seconds| *seconds > 0);
+    let Some(seconds) = seconds else {
         return Err(Refusal::invalid_parameter(
             "grantAccessData.durationInSeconds",
             "Required parameter 'grantAccessData.durationInSeconds' is missing (null).",
         ));
-    }
+    };
     if text(&record.body, "properties/networkAccessPolicy") == Some("DenyAll") {
         return Err(Refusal::new(
             409,
@@ -52,7 +80,12 @@ fn grant(world: &mut World, id: &ResourceId, body: &Value) -> Result<Action, Ref
             format!("{} cannot be exported: its network access policy is DenyAll.", id.name()),
         ));
     }
-    if let Some(user) = world.store.referrers(id).next() {
+    // A machine that is deallocated does not use its disks.
+    let runs = |user: &&Referrer| {
+        let machine = world.store.get(&user.from);
+        machine.is_none_or(|machine| machine.hidden.get("power").is_none_or(|power| power != "deallocated"))
+    };
+    if let Some(user) = world.store.referrers(id).find(runs) {
         return Err(Refusal::new(
             409,
             "OperationNotAllowed",
@@ -67,8 +100,9 @@ fn grant(world: &mut World, id: &ResourceId, body: &Value) -> Result<Action, Ref
     let rights = if access == "Write" { "rw" } else { "r" };
     // Nobody can be reached by this name: there are no bytes behind a simulated disk.
     let url = format!("https://md-{key}.blob.storage.invalid/{key}?sr=b&sp={rights}&sig={key}");
+    let until = world.now().checked_add(SignedDuration::from_secs(seconds)).unwrap_or(Timestamp::MAX);
     if let Some(record) = world.store.get_mut(id) {
-        record.hidden.insert("access".into(), access.into());
+        record.hidden.insert(HIDDEN.into(), until.to_string().into());
     }
     world.changed(id);
     Ok(Action { completion: Completion::Report(json!({ "accessSAS": url })), answer: None })

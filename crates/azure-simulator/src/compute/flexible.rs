@@ -46,22 +46,23 @@ pub(super) fn all_members<'a>(world: &'a World, set: &ResourceId) -> impl Iterat
         .filter_map(|user| world.store.get(&user.from))
 }
 
-/// Makes the next machine of a set from its model, with its interfaces.
-pub(super) fn create(world: &mut World, set_id: &ResourceId, zone: Option<String>) {
-    let Some(set) = world.store.get_mut(set_id) else { return };
-    let number = set.hidden.get("next").and_then(Value::as_u64).unwrap_or_default();
-    set.hidden.insert("next".into(), (number + 1).into());
-    let (set_id, body) = (set.id.clone(), set.body.clone());
-    let subject = format!("{}/{number}", text(&body, "properties/uniqueId").unwrap_or_default());
+/// A machine that a set is to have.
+struct Member {
+    id: ResourceId,
+    interfaces: Interfaces,
+    document: Object,
+}
+
+/// The machine with that number, from the set's document.
+fn member(world: &World, set_id: &ResourceId, body: &Value, number: u64, zone: Option<String>) -> Member {
+    let subject = format!("{}/{number}", text(body, "properties/uniqueId").unwrap_or_default());
     let unique: String = world.seed.guid("member", &subject, 0).chars().take(8).collect();
     let group = ResourceId::group(set_id.subscription_id(), set_id.group_name().unwrap_or_default());
     let id = group.resource("Microsoft.Compute", "virtualMachines", &format!("{}_{unique}", set_id.name()));
-    let profile = at(&body, "properties/virtualMachineProfile").cloned().unwrap_or_default();
-    let location = text(&body, "location").unwrap_or_default();
+    let profile = at(body, "properties/virtualMachineProfile").cloned().unwrap_or_default();
+    let location = text(body, "location").unwrap_or_default();
     let network = at(&profile, "networkProfile").cloned().unwrap_or_default();
     let interfaces = Interfaces::of(&network, &group, location, &unique);
-    // There was room when the write was checked.
-    let Ok(nics) = interfaces.make(world, "Delete") else { return };
     let mut os = profile.get("osProfile").cloned().map(into_object).unwrap_or_default();
     let prefix = text(&profile, "osProfile/computerNamePrefix").unwrap_or_default().to_owned();
     strip(&mut os, &["computerNamePrefix"]);
@@ -69,17 +70,22 @@ pub(super) fn create(world: &mut World, set_id: &ResourceId, zone: Option<String
         world.seed.guid("computer", &subject, 0).chars().filter(|c| *c != '-').take(6).collect();
     os.insert("computerName".into(), format!("{prefix}{}", tail.to_ascii_uppercase()).into());
     let mut storage = profile.get("storageProfile").cloned().map(into_object).unwrap_or_default();
+    // Names of disks in a model would be the same for all members.
     if let Some(disk) = storage.get_mut("osDisk").and_then(Value::as_object_mut) {
+        strip(disk, &["name"]);
         fill(disk, "deleteOption", "Delete");
     }
     for disk in storage.get_mut("dataDisks").and_then(Value::as_array_mut).into_iter().flatten() {
-        disk["deleteOption"] = "Delete".into();
+        if let Some(disk) = disk.as_object_mut() {
+            strip(disk, &["name"]);
+            disk.insert("deleteOption".into(), "Delete".into());
+        }
     }
     let mut properties = json!({
-        "hardwareProfile": { "vmSize": at(&body, "sku/name") },
+        "hardwareProfile": { "vmSize": at(body, "sku/name") },
         "storageProfile": storage,
         "osProfile": os,
-        "networkProfile": { "networkInterfaces": nics },
+        "networkProfile": { "networkInterfaces": interfaces.entries("Delete") },
         "virtualMachineScaleSet": { "id": set_id },
     });
     for member in ["priority", "evictionPolicy", "billingProfile", "diagnosticsProfile", "licenseType"] {
@@ -87,18 +93,43 @@ pub(super) fn create(world: &mut World, set_id: &ResourceId, zone: Option<String
             properties[member] = value.clone();
         }
     }
-    let mut machine = Object::new();
-    machine.insert("location".into(), body.get("location").cloned().unwrap_or_default());
-    machine.insert("properties".into(), properties);
+    let mut document = Object::new();
+    document.insert("location".into(), body.get("location").cloned().unwrap_or_default());
+    document.insert("properties".into(), properties);
     if let Some(tags) = body.get("tags") {
-        machine.insert("tags".into(), tags.clone());
+        document.insert("tags".into(), tags.clone());
     }
     if let Some(zone) = zone {
-        machine.insert("zones".into(), json!([zone]));
+        document.insert("zones".into(), json!([zone]));
     }
-    let Ok(stored) = VirtualMachines.write(world, Proposal { id: &id, old: None, body: machine }) else {
+    Member { id, interfaces, document }
+}
+
+/// Whether a member could be made from a set's document now.
+pub(super) fn check_member(world: &World, set: &ResourceId, body: &Value) -> Result<(), Refusal> {
+    let next = world.store.get(set).and_then(|set| set.hidden.get("next")?.as_u64()).unwrap_or_default();
+    let Member { id, interfaces, document } = member(world, set, body, next, None);
+    interfaces.check(world)?;
+    // The set itself may be what this write makes.
+    let mut document = document;
+    if let Some(properties) = document.get_mut("properties").and_then(Value::as_object_mut) {
+        properties.remove("virtualMachineScaleSet");
+    }
+    VirtualMachines.write(world, Proposal::of_service(&id, document)).map(drop)
+}
+
+/// Makes the next machine of a set from its model, with its interfaces.
+pub(super) fn create(world: &mut World, set_id: &ResourceId, zone: Option<String>) {
+    let Some(set) = world.store.get_mut(set_id) else { return };
+    let number = set.hidden.get("next").and_then(Value::as_u64).unwrap_or_default();
+    set.hidden.insert("next".into(), (number + 1).into());
+    let (set_id, body) = (set.id.clone(), set.body.clone());
+    let Member { id, interfaces, document } = member(world, &set_id, &body, number, zone);
+    // What could refuse it was checked with the set's write.
+    let Ok(stored) = VirtualMachines.write(world, Proposal::of_service(&id, document)) else { return };
+    if interfaces.make(world).is_err() {
         return;
-    };
+    }
     let mut record = Record::new(&VirtualMachines, &id, stored, world.now());
     record.state = State::Creating;
     record.hidden.insert("order".into(), number.into());

@@ -4,6 +4,7 @@
 use azure_types::ResourceId;
 use serde_json::Value;
 
+use crate::engine::answer::Answer;
 use crate::engine::error::Refusal;
 use crate::engine::kind::Action;
 use crate::engine::operation::Completion;
@@ -31,7 +32,7 @@ pub(super) fn begin(world: &mut World, id: &ResourceId) -> Result<Action, Refusa
     if let Some(machine) = world.store.get_mut(id) {
         machine.hidden.insert(HIDDEN.into(), true.into());
     }
-    Ok(Action { completion: Completion::Report(Value::Null), answer: Some(Value::Null) })
+    Ok(Action { completion: Completion::Report(Value::Null), answer: Some(Answer::empty(200)) })
 }
 
 /// Refuses what a generalized machine cannot do any more.

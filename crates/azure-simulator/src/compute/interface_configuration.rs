@@ -31,7 +31,7 @@ impl Interfaces {
         for configuration in items(profile, "networkInterfaceConfigurations") {
             let mut properties =
                 configuration.get("properties").cloned().map(into_object).unwrap_or_default();
-            let primary = properties.get("primary").cloned().unwrap_or(true.into());
+            let primary = properties.get("primary").cloned().unwrap_or(false.into());
             let mut ips = Vec::new();
             for (position, ip) in items(configuration, "properties/ipConfigurations").iter().enumerate() {
                 let mut kept = ip.get("properties").cloned().map(into_object).unwrap_or_default();
@@ -74,20 +74,24 @@ impl Interfaces {
         Ok(())
     }
 
-    /// Makes all of it; gives the entries of the machine's network profile.
-    pub(super) fn make(self, world: &mut World, delete_option: &str) -> Result<Vec<Value>, Refusal> {
-        for (id, body) in self.addresses {
-            world.make(&id, body)?;
+    /// The entries of the machine's network profile.
+    pub(super) fn entries(&self, delete_option: &str) -> Vec<Value> {
+        let entry = |(id, _, primary): &(ResourceId, Object, Value)| json!({ "id": id, "properties": { "primary": primary, "deleteOption": delete_option } });
+        self.nics.iter().map(entry).collect()
+    }
+
+    /// Makes all of it, or nothing.
+    pub(super) fn make(self, world: &mut World) -> Result<(), Refusal> {
+        let nics = self.nics.into_iter().map(|(id, body, _)| (id, body));
+        let mut made = Vec::new();
+        for (id, body) in self.addresses.into_iter().chain(nics) {
+            if let Err(refusal) = world.make(&id, body) {
+                made.iter().rev().for_each(|id| world.remove(id));
+                return Err(refusal);
+            }
+            made.push(id);
         }
-        let mut entries = Vec::new();
-        for (id, body, primary) in self.nics {
-            world.make(&id, body)?;
-            entries.push(json!({
-                "id": id,
-                "properties": { "primary": primary, "deleteOption": delete_option },
-            }));
-        }
-        Ok(entries)
+        Ok(())
     }
 }
 

@@ -23,6 +23,7 @@ mod quota;
 pub(crate) mod rolling_upgrade;
 mod scale_set;
 mod scale_set_instance;
+mod secret;
 mod sku;
 mod sku_table;
 mod snapshot;
@@ -30,7 +31,10 @@ pub(crate) mod spot;
 mod versions;
 mod virtual_machine;
 
-use crate::engine::kind::{Concurrency, Protocol, Provider, Style};
+use serde_json::Value;
+
+use crate::engine::document::{Object, drop_nulls, into_object, merge};
+use crate::engine::kind::{Concurrency, Proposal, Protocol, Provider, Source, Style};
 
 /// Versions that clients of today use, newest first; 2018-10-01 serves the NICs of instances.
 const API_VERSIONS: [&str; 7] =
@@ -60,4 +64,24 @@ pub(crate) fn provider() -> Provider {
         names: limits::NAMES,
         since: &versions::SINCE,
     }
+}
+
+/// The document that a write comes to. A PUT of something that is there updates the parts that were
+/// given, tags and identity as wholes; a PATCH brings the whole document.
+fn updated(proposal: &mut Proposal<'_>) -> Object {
+    let body = std::mem::take(&mut proposal.body);
+    let mut whole = match proposal.old {
+        Some(old) if proposal.source != Source::Patch => old.body.clone(),
+        _ => Value::Object(Object::new()),
+    };
+    if let Value::Object(whole) = &mut whole {
+        let replaced =
+            |member: &&'static str| body.contains_key(*member) || proposal.emptied.contains(member);
+        for member in ["tags", "identity"].iter().filter(|member| replaced(member)) {
+            whole.remove(*member);
+        }
+    }
+    merge(&mut whole, Value::Object(body));
+    drop_nulls(&mut whole);
+    into_object(whole)
 }

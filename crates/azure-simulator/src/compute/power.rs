@@ -1,5 +1,7 @@
 //! Power states and the actions of scale sets and instances (`spec/arm-wire.md`, 10.1 and 10.2).
 
+use std::collections::BTreeSet;
+
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
@@ -65,12 +67,12 @@ pub(super) fn begin(
         Err(refusal) => return Some(Err(refusal)),
     };
     for target in &targets {
-        let Some(record) = world.store.get_mut(target) else { continue };
         if known.name == "delete" {
-            record.state = State::Deleting;
-        } else {
-            record.state = State::Updating;
+            world.doom(target);
+            continue;
         }
+        let Some(record) = world.store.get_mut(target) else { continue };
+        record.state = State::Updating;
         if let Some(during) = known.during {
             record.hidden.insert("power".into(), during.into());
         }
@@ -108,8 +110,10 @@ fn named_instances(
         };
         return Ok(all.iter().filter(free).cloned().collect());
     }
+    let mut seen = BTreeSet::new();
     names
         .iter()
+        .filter(|name| seen.insert(name.as_str()))
         .map(|name| {
             let name = name.as_str().unwrap_or_default();
             all.iter().find(|instance| instance.name() == name).cloned().ok_or_else(|| {
@@ -131,7 +135,7 @@ pub(super) fn finish(world: &mut World, _id: &ResourceId, action: &str, targets:
             world.remove(&target);
             continue;
         }
-        if let Some(record) = world.store.get_mut(&target) {
+        if let Some(record) = world.store.get_mut(&target).filter(|record| record.state != State::Deleting) {
             record.state = State::Succeeded;
             if let Some(after) = known.after {
                 record.hidden.insert("power".into(), after.into());

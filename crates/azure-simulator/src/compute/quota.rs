@@ -54,9 +54,9 @@ pub(super) fn check(
     for record in machines(world, id.subscription_id(), location, Some(id)) {
         if spot::is_spot(world, record) == is_spot {
             let theirs = cores(size_of(record));
-            used += theirs;
+            used = u64::saturating_add(used, theirs);
             if family(size_of(record)) == kind {
-                used_by_family += theirs;
+                used_by_family = u64::saturating_add(used_by_family, theirs);
             }
         }
     }
@@ -68,7 +68,7 @@ pub(super) fn check(
             (kind.as_str(), used_by_family, world.limit("compute.coresPerFamily")),
         ]
     };
-    match quotas.iter().find(|(_, used, most)| used + wanted > *most) {
+    match quotas.iter().find(|(_, used, most)| used.saturating_add(wanted) > *most) {
         None => Ok(()),
         Some((called, used, most)) => Err(Refusal::new(
             409,
@@ -77,7 +77,7 @@ pub(super) fn check(
                 "Operation could not be completed as it results in exceeding approved {called} quota. Additional \
                  details - Deployment Model: Resource Manager, Location: {location}, Current Limit: {most}, Current \
                  Usage: {used}, Additional Required: {wanted}, (Minimum) New Limit Required: {}.",
-                used + wanted
+                used.saturating_add(wanted)
             ),
         )),
     }
@@ -91,11 +91,12 @@ pub(super) fn usages(world: &World, subscription: &str, location: &str) -> Value
         let size = size_of(record);
         count += 1;
         if spot::is_spot(world, record) {
-            total_of_spot += cores(size);
+            total_of_spot = u64::saturating_add(total_of_spot, cores(size));
             continue;
         }
-        total += cores(size);
-        *by_family.entry(family(size)).or_default() += cores(size);
+        total = u64::saturating_add(total, cores(size));
+        let of_family = by_family.entry(family(size)).or_default();
+        *of_family = of_family.saturating_add(cores(size));
     }
     let here = |kind: &'static str| {
         let records = world.store.of_type(kind);

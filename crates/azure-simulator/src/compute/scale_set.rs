@@ -8,11 +8,10 @@ use serde_json::{Value, json};
 use super::scale_set_instance::{self, Instances};
 use super::{
     capacity, flexible, instance_public_ip, instance_view, interface_configuration, network_interface,
-    network_profile, power, quota, rolling_upgrade, sku, spot,
+    network_profile, power, quota, rolling_upgrade, secret, sku, spot,
 };
 use crate::engine::document::{
-    Object, at, drop_nulls, fill, integer, into_object, items, merge, stored_reference, strip,
-    take_properties, text,
+    Object, at, fill, integer, into_object, items, stored_reference, strip, take_properties, text,
 };
 use crate::engine::error::Refusal;
 use crate::engine::kind::{Action, Expand, Kind, Proposal, Protocol, Reference, Role};
@@ -21,6 +20,9 @@ use crate::engine::store::{Record, State};
 use crate::engine::world::World;
 
 pub(crate) struct ScaleSets;
+
+/// Most fault domains of any region.
+const MOST_FAULT_DOMAINS: i64 = 5;
 
 const PROTOCOL: Protocol =
     super::protocol("Microsoft.Compute/virtualMachineScaleSets", "VirtualMachineScaleSet");
@@ -32,11 +34,7 @@ impl Kind for ScaleSets {
 
     fn write(&self, world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let id = proposal.id;
-        // Writing an existing scale set updates the parts that were given.
-        let mut whole = proposal.old.map(|old| old.body.clone()).unwrap_or_else(|| json!({}));
-        merge(&mut whole, Value::Object(std::mem::take(&mut proposal.body)));
-        drop_nulls(&mut whole);
-        let mut body = into_object(whole);
+        let mut body = super::updated(&mut proposal);
         let capacity = sku(world, id, &mut body)?;
         check_size(world, &proposal, &body, capacity)?;
         let mut properties = take_properties(&mut body);
@@ -73,6 +71,15 @@ impl Kind for ScaleSets {
         }
         check_capacity(world, id, &properties, capacity)?;
         fill(&mut properties, "platformFaultDomainCount", if zoned || flexible { 1 } else { 5 });
+        let domains = integer(&properties, "platformFaultDomainCount")?.unwrap_or_default();
+        if !(1..=MOST_FAULT_DOMAINS).contains(&domains) {
+            return Err(Refusal::invalid_parameter(
+                "platformFaultDomainCount",
+                format!(
+                    "The specified fault domain count {domains} must fall in the range 1 to {MOST_FAULT_DOMAINS}."
+                ),
+            ));
+        }
         upgrade_policy(id, &mut properties)?;
         scale_in_policy(id, &properties)?;
         // A flexible set without a model is filled with machines that name it.
@@ -89,6 +96,9 @@ impl Kind for ScaleSets {
         body.insert("properties".into(), Value::Object(properties));
         let body = Value::Object(body);
         check_room(world, id, &body, capacity)?;
+        if flexible && usize::try_from(capacity).is_ok_and(|wanted| wanted > instances(world, id).len()) {
+            flexible::check_member(world, id, &body)?;
+        }
         if let Some(profile) = at(&body, "properties/virtualMachineProfile/networkProfile") {
             network_profile::check(world, profile, |_| id.clone())?;
         }
@@ -164,9 +174,7 @@ impl Kind for ScaleSets {
 
     fn deleting(&self, world: &mut World, id: &ResourceId) {
         for instance in instances(world, id) {
-            if let Some(record) = world.store.get_mut(&instance) {
-                record.state = State::Deleting;
-            }
+            world.doom(&instance);
         }
     }
 
@@ -238,6 +246,13 @@ pub(super) fn instances(world: &World, id: &ResourceId) -> Vec<ResourceId> {
 
 /// Checks the sku; gives the capacity.
 fn sku(world: &World, id: &ResourceId, body: &mut Object) -> Result<i64, Refusal> {
+    // A flexible set without a model is filled with machines of whatever size.
+    let profile = body.get("properties").and_then(|properties| properties.get("virtualMachineProfile"));
+    let mode = body.get("properties").and_then(|properties| text(properties, "orchestrationMode"));
+    let flexible = mode.is_some_and(|mode| mode.eq_ignore_ascii_case("Flexible"));
+    if flexible && profile.is_none() && !body.contains_key("sku") {
+        return Ok(0);
+    }
     let mut sku = body.remove("sku").map(into_object).unwrap_or_default();
     if sku.get("name").and_then(Value::as_str).unwrap_or_default().is_empty() {
         return Err(Refusal::invalid_parameter(
@@ -350,13 +365,13 @@ fn virtual_machine_profile(
     proposal: &Proposal<'_>,
 ) -> Result<(), Refusal> {
     profile.remove("timeCreated");
+    secret::strip_from_extensions(profile);
     let mut storage = profile.remove("storageProfile").map(into_object).unwrap_or_default();
     let windows = storage_profile(body, &mut storage);
     profile.insert("storageProfile".into(), Value::Object(storage));
 
     let mut os = profile.remove("osProfile").map(into_object).unwrap_or_default();
-    // Azure takes secrets in and never gives them back.
-    strip(&mut os, &["adminPassword", "customData"]);
+    secret::strip_from_system(&mut os);
     let default_prefix: String = id.name().to_ascii_lowercase().chars().take(9).collect();
     fill(&mut os, "computerNamePrefix", default_prefix);
     let old_prefix = proposal.old_member("properties/virtualMachineProfile/osProfile/computerNamePrefix");

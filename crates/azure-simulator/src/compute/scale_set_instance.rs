@@ -445,7 +445,9 @@ fn allocate(world: &mut World, id: &ResourceId) {
 
 /// Ends whatever an instance was in.
 pub(super) fn settle(world: &mut World, id: &ResourceId, failed: bool) {
-    let Some(record) = world.store.get_mut(id) else { return };
+    let Some(record) = world.store.get_mut(id).filter(|record| record.state != State::Deleting) else {
+        return;
+    };
     if failed {
         record.state = State::Failed;
     } else {

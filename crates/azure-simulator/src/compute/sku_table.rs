@@ -125,7 +125,7 @@ pub(super) fn family(name: &str) -> String {
 
 /// How many data disks a size takes: by the table, or two for each core within bounds.
 pub(super) fn most_disks(name: &str) -> usize {
-    let by_cores = || usize::try_from(cores(name) * 2).unwrap_or(64).clamp(4, 64);
+    let by_cores = || usize::try_from(cores(name).saturating_mul(2)).unwrap_or(64).clamp(4, 64);
     find(name).map_or_else(by_cores, |size| size.disks)
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::disk::API_VERSIONS;
 use super::disk_access;
 use crate::engine::document::{
-    Object, at, enumeration, fill, integer, into_object, merge, strip, take_properties, text,
+    Object, at, enumeration, fill, integer, into_object, strip, take_properties, text,
 };
 use crate::engine::error::Refusal;
 use crate::engine::kind::{Action, Expand, Kind, Polling, Proposal, Protocol};
@@ -21,6 +21,9 @@ const COPY_MS_PER_GIB: u64 = 200;
 const SHORTEST_COPY_MS: u64 = 10_000;
 
 const GIB: u64 = 1 << 30;
+
+/// No disk is larger.
+const LARGEST_GIB: i64 = 65_536;
 
 /// What the service says about a snapshot.
 const DERIVED: [&str; 9] = [
@@ -53,9 +56,7 @@ impl Kind for Snapshots {
     }
 
     fn write(&self, world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
-        let mut whole = proposal.old.map_or_else(|| json!({}), |old| old.body.clone());
-        merge(&mut whole, Value::Object(std::mem::take(&mut proposal.body)));
-        let mut body = into_object(whole);
+        let mut body = super::updated(&mut proposal);
         let mut properties = take_properties(&mut body);
         strip(&mut properties, &DERIVED);
         let mut sku = body.remove("sku").map(into_object).unwrap_or_default();
@@ -73,7 +74,7 @@ impl Kind for Snapshots {
             }
             None => source(world, &mut properties)?,
         }
-        if integer(&properties, "diskSizeGB")?.is_none_or(|size| size < 1) {
+        if integer(&properties, "diskSizeGB")?.is_none_or(|size| !(1..=LARGEST_GIB).contains(&size)) {
             return Err(Refusal::invalid_parameter(
                 "snapshot.diskSizeGB",
                 "Required parameter 'snapshot.diskSizeGB' is missing (null).",
@@ -123,7 +124,7 @@ impl Kind for Snapshots {
             "uniqueId".into(),
             world.seed.guid("disk", record.id.as_str(), record.incarnation).into(),
         );
-        let state = if record.hidden.contains_key("access") { "ActiveSAS" } else { "Unattached" };
+        let state = if disk_access::is_granted(world, record) { "ActiveSAS" } else { "Unattached" };
         properties.insert("diskState".into(), state.into());
         if let Some(family) = at(&record.body, "properties/creationData/sourceUniqueId").cloned()
             && properties.get("incremental") == Some(&Value::Bool(true))

@@ -1,13 +1,15 @@
 //! Spot machines, which Azure takes back when it needs the room.
 
 use azure_types::ResourceId;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::engine::document::{at, stored_reference, text};
+use crate::engine::answer::Answer;
+use crate::engine::document::{at, text};
 use crate::engine::error::Refusal;
+use crate::engine::inner_request::PLATFORM;
 use crate::engine::kind::Action;
 use crate::engine::operation::Completion;
-use crate::engine::store::{Record, State};
+use crate::engine::store::Record;
 use crate::engine::world::World;
 
 /// Whether that priority of a machine or a model is the one of spot machines.
@@ -50,19 +52,10 @@ pub(super) fn simulate_eviction(world: &mut World, id: &ResourceId) -> Result<Ac
             ),
         ));
     };
-    if let Some(record) = world.store.get_mut(id) {
-        record.state = if deleted { State::Deleting } else { State::Updating };
-        record.hidden.insert("power".into(), "deallocating".into());
-    }
-    if deleted {
-        let set = id.parent().filter(|parent| parent.namespace().is_some()).or_else(|| {
-            let record = world.store.get(id)?;
-            stored_reference(&record.body, "properties/virtualMachineScaleSet/id")
-        });
-        if let Some(set) = set {
-            super::capacity::lower(world, &set, 1);
-        }
-    }
-    let name = if deleted { "delete" } else { "deallocate" };
-    Ok(Action { completion: Completion::Action(name.into(), json!([id])), answer: None })
+    match deleted {
+        true => world.ask(PLATFORM, "DELETE", id, None, Value::Null)?,
+        false => world.ask(PLATFORM, "POST", id, Some("deallocate"), Value::Null)?,
+    };
+    let answer = Some(Answer::empty(204));
+    Ok(Action { completion: Completion::Report(Value::Null), answer })
 }

@@ -6,14 +6,13 @@ use serde_json::{Value, json};
 use super::interface_configuration::{self, Interfaces};
 use super::{
     data_disk, disk, fault_domain, flexible, generalize, image, instance_view, network_profile, power, quota,
-    sku, spot,
+    secret, sku, spot,
 };
 use crate::engine::document::{
-    Object, at, drop_nulls, fill, into_object, items, merge, reference, stored_reference, strip,
-    take_properties, text,
+    Object, at, fill, into_object, items, reference, stored_reference, strip, take_properties, text,
 };
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Action, Expand, Kind, Listing, Proposal, Protocol, Reference};
+use crate::engine::kind::{Action, Expand, Kind, Listing, Proposal, Protocol, Reference, Source};
 use crate::engine::operation::Completion;
 use crate::engine::store::{Record, State};
 use crate::engine::world::World;
@@ -39,14 +38,7 @@ impl Kind for VirtualMachines {
 
     fn write(&self, world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let id = proposal.id;
-        // Writing an existing machine updates the parts that were given.
-        let mut whole = proposal.old.map_or_else(|| json!({}), |old| old.body.clone());
-        merge(&mut whole, Value::Object(std::mem::take(&mut proposal.body)));
-        drop_nulls(&mut whole);
-        let mut body = into_object(whole);
-        if body.get("identity").and_then(|identity| text(identity, "type")) == Some("None") {
-            body.remove("identity");
-        }
+        let mut body = super::updated(&mut proposal);
         let mut properties = take_properties(&mut body);
         strip(&mut properties, &DERIVED);
         let size =
@@ -60,7 +52,10 @@ impl Kind for VirtualMachines {
         if before != Some(size.as_str()) {
             sku::check_available(world, id, &size, location, zones)?;
             let is_spot = spot::names_spot(properties.get("priority"));
-            quota::check(world, id, location, &size, 1, is_spot)?;
+            // Who makes a machine for a set has counted it.
+            if proposal.source != Source::Service {
+                quota::check(world, id, location, &size, 1, is_spot)?;
+            }
         }
         for member in ["availabilitySet", "virtualMachineScaleSet", "proximityPlacementGroup"] {
             reference(&mut properties, member)?;
@@ -243,7 +238,9 @@ impl Kind for VirtualMachines {
 
 /// Ends the creation or change of a machine.
 pub(super) fn settle(world: &mut World, id: &ResourceId, failed: bool) {
-    let Some(record) = world.store.get_mut(id) else { return };
+    let Some(record) = world.store.get_mut(id).filter(|record| record.state != State::Deleting) else {
+        return;
+    };
     record.state = if failed { State::Failed } else { State::Succeeded };
     if !failed && record.hidden.get("power").is_none() {
         record.hidden.insert("power".into(), "running".into());
@@ -337,6 +334,9 @@ fn system_disk(
     fill(&mut system, "osType", if image.windows { "Windows" } else { "Linux" });
     fill(&mut system, "name", format!("{}_OsDisk_1_{unique}", id.name()));
     fill(&mut system, "createOption", "FromImage");
+    if proposal.old.is_none() && !attached {
+        disk::check_name_free(world, id, system.get("name"), "osDisk.name")?;
+    }
     fill(&mut system, "caching", "ReadWrite");
     fill(&mut system, "deleteOption", "Detach");
     fill(&mut system, "diskSizeGB", if image.windows { 127 } else { 30 });
@@ -385,8 +385,7 @@ fn os_profile(proposal: &Proposal<'_>, windows: bool, properties: &mut Object) -
         return Ok(());
     }
     let mut os = properties.remove("osProfile").map(into_object).unwrap_or_default();
-    // Azure takes secrets in and never gives them back.
-    strip(&mut os, &["adminPassword", "customData"]);
+    secret::strip_from_system(&mut os);
     fill(&mut os, "computerName", proposal.id.name());
     fill(&mut os, "secrets", json!([]));
     fill(&mut os, "allowExtensionOperations", true);
@@ -488,9 +487,12 @@ fn create_interfaces(world: &mut World, id: &ResourceId) {
     let configurations = items(&profile, "networkInterfaceConfigurations");
     let Some(option) = configurations.first().map(|one| text(one, "properties/deleteOption")) else { return };
     let interfaces = new_interfaces(world, id, &profile, &world.location(id));
+    let entries = interfaces.entries(option.unwrap_or("Detach"));
     // There was room when the write was checked.
-    let Ok(made) = interfaces.make(world, option.unwrap_or("Detach")) else { return };
-    let all: Vec<Value> = items(&profile, "networkInterfaces").iter().cloned().chain(made).collect();
+    if interfaces.make(world).is_err() {
+        return;
+    }
+    let all: Vec<Value> = items(&profile, "networkInterfaces").iter().cloned().chain(entries).collect();
     if let Some(record) = world.store.get_mut(id) {
         record.body["properties"]["networkProfile"] = json!({ "networkInterfaces": all });
     }

@@ -252,10 +252,10 @@ impl World {
             ("GET", Scope::Operation(_, key, result)) => {
                 let monitor =
                     request.query.get("monitor").is_some_and(|value| value.eq_ignore_ascii_case("true"));
-                self.poll(key, *result || monitor)
+                self.poll(subscription, key, *result || monitor)
             }
             ("GET", Scope::GroupOperation(key)) => {
-                let answer = self.poll(key, true)?;
+                let answer = self.poll(subscription, key, true)?;
                 Ok(if answer.status == 204 { Answer::empty(200) } else { answer })
             }
             (method, Scope::Resource(group, namespace, segments)) => {

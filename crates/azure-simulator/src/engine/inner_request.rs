@@ -10,6 +10,9 @@ use super::journal::{JournalEntry, RequestKind};
 use super::world::{Course, World};
 use super::write::Conditions;
 
+/// Who the journal says it was, where Azure itself does something.
+pub(crate) const PLATFORM: &str = "platform";
+
 impl World {
     /// Does what a request of that principal would do, and writes it into the journal.
     pub(crate) fn ask(

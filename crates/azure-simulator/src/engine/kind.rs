@@ -50,6 +50,17 @@ impl Reference {
     }
 }
 
+/// Where a write comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// The client sent a document, or parts of one.
+    Put,
+    /// The client sent changes, which are in the document already.
+    Patch,
+    /// A service makes what goes with another resource, for which the client's request was checked.
+    Service,
+}
+
 /// A write that asks to be normalised and checked.
 pub(crate) struct Proposal<'a> {
     /// Canonical id of the resource.
@@ -58,6 +69,16 @@ pub(crate) struct Proposal<'a> {
     pub(crate) old: Option<&'a Record>,
     /// What the client sent, nulls dropped: `location` settled, read-only envelope members removed.
     pub(crate) body: Object,
+    pub(crate) source: Source,
+    /// Members of the envelope that the client emptied: the body has none of them.
+    pub(crate) emptied: Vec<&'static str>,
+}
+
+impl<'a> Proposal<'a> {
+    /// What a service makes anew.
+    pub(crate) fn of_service(id: &'a ResourceId, body: Object) -> Self {
+        Self { id, old: None, body, source: Source::Service, emptied: Vec::new() }
+    }
 }
 
 impl Proposal<'_> {
@@ -85,8 +106,8 @@ pub(crate) struct Listing<'a> {
 pub(crate) struct Action {
     /// Passed back to [`Kind::settled`] when the operation is over.
     pub(crate) completion: Completion,
-    /// A body to answer at once with 200; otherwise the action is a long-running operation.
-    pub(crate) answer: Option<Value>,
+    /// What to answer at once; otherwise the action is a long-running operation.
+    pub(crate) answer: Option<Answer>,
 }
 
 /// One resource type of a provider.

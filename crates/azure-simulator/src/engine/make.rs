@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use super::document::Object;
 use super::error::Refusal;
-use super::kind::Proposal;
+use super::kind::{Proposal, Style};
 use super::operation::Completion;
 use super::store::Record;
 use super::world::{Course, World};
@@ -17,9 +17,10 @@ impl World {
     /// What a PUT would store; refused as the PUT would be. The provider is found by the id's type.
     pub(crate) fn draft(&self, id: &ResourceId, body: Object) -> Result<Record, Refusal> {
         let kind = self.kind(&id.resource_type()).ok_or_else(|| self.not_found(id))?;
-        let body = kind.write(self, Proposal { id, old: None, body })?;
+        let body = kind.write(self, Proposal::of_service(id, body))?;
         let record = Record::new(kind, id, body, Timestamp::UNIX_EPOCH);
-        self.check_references(&record)?;
+        // Services wait for what is on its way, as Compute does.
+        self.check_references_as(&record, Style::Compute)?;
         Ok(record)
     }
 

@@ -9,7 +9,7 @@ pub(crate) mod error;
 pub(crate) mod fault;
 pub(crate) mod glob;
 pub(crate) mod history;
-mod inner_request;
+pub(crate) mod inner_request;
 pub(crate) mod journal;
 pub(crate) mod kind;
 pub(crate) mod latency;

@@ -264,12 +264,17 @@ impl Operations {
         }
     }
 
-    /// The operation that a poll finds. The nil GUID names the one that was started last: so that people
-    /// need not copy GUIDs, and that requests whose identifiers were taken out can be sent again.
-    pub(crate) fn readable(&self, key: &str) -> Option<&Operation> {
+    /// The operation that a poll in a subscription finds. The nil GUID names the one that was started last:
+    /// so that people need not copy GUIDs, and that requests whose identifiers were taken out can be sent
+    /// again.
+    pub(crate) fn readable(&self, key: &str, subscription: &str) -> Option<&Operation> {
+        let here =
+            |operation: &&Operation| operation.subject.subscription_id().eq_ignore_ascii_case(subscription);
         let found = match uuid::Uuid::parse_str(key) {
-            Ok(guid) if guid.is_nil() => self.by_key.values().max_by_key(|operation| operation.number),
-            _ => self.get(key),
+            Ok(guid) if guid.is_nil() => {
+                self.by_key.values().filter(here).max_by_key(|operation| operation.number)
+            }
+            _ => self.get(key).filter(here),
         };
         found.filter(|operation| operation.readable(Instant::now()))
     }

@@ -108,8 +108,8 @@ impl World {
     }
 
     /// GET of an operation: its status, or (`result`) the final answer of the call that started it.
-    pub(crate) fn poll(&self, key: &str, result: bool) -> Result<Answer, Refusal> {
-        let operation = self.operations.readable(key).ok_or_else(|| {
+    pub(crate) fn poll(&self, subscription: &str, key: &str, result: bool) -> Result<Answer, Refusal> {
+        let operation = self.operations.readable(key, subscription).ok_or_else(|| {
             Refusal::new(
                 404,
                 "OperationNotFound",

@@ -200,6 +200,7 @@ impl World {
     pub(crate) fn remove(&mut self, id: &ResourceId) {
         let below: Vec<ResourceId> = self.store.below(id).map(|record| record.id.clone()).collect();
         for id in below.iter().rev().chain([id]) {
+            self.end_own_operation(id, "a deletion");
             let owned = self.store.get(id).map_or_else(Vec::new, |record| record.kind.owned(self, record));
             for owned in owned {
                 self.remove(&owned);
@@ -207,6 +208,25 @@ impl World {
             if let Some((_, changed)) = self.store.remove(id) {
                 self.referrers_changed(changed);
             }
+        }
+    }
+
+    /// Marks a resource that goes by another one's operation: what runs on it alone ends.
+    pub(crate) fn doom(&mut self, id: &ResourceId) {
+        self.end_own_operation(id, "a deletion");
+        if let Some(record) = self.store.get_mut(id) {
+            record.state = State::Deleting;
+            record.operation = None;
+        }
+    }
+
+    /// Ends what runs on a resource; an operation that it shares with others goes on.
+    fn end_own_operation(&mut self, id: &ResourceId, by: &str) {
+        let record = self.store.get(id);
+        let running = record.and_then(|record| self.operations.running(record.operation.as_ref()));
+        let own = running.filter(|running| running.subject == *id).map(|running| running.key.clone());
+        if let Some(key) = own {
+            self.supersede(&key, by);
         }
     }
 
@@ -263,6 +283,11 @@ impl World {
 
     /// Checks that everything a document is about to point at exists and is ready.
     pub(crate) fn check_references(&self, candidate: &Record) -> Result<(), Refusal> {
+        self.check_references_as(candidate, candidate.kind.style())
+    }
+
+    /// The same, with the patience of a style.
+    pub(crate) fn check_references_as(&self, candidate: &Record, style: Style) -> Result<(), Refusal> {
         let references = candidate.kind.references(candidate);
         for reference in references.into_iter().filter(|reference| reference.role != Role::Names) {
             if reference.to.is_within(&candidate.id) {
@@ -277,7 +302,7 @@ impl World {
                 .filter(|holder| holder.id == reference.to || self.nested_of(holder, &reference.to).is_some())
                 .filter(|holder| same_region(holder, candidate))
                 .ok_or_else(|| Refusal::invalid_reference(&reference.to, &reference.from))?;
-            match (candidate.kind.style(), holder.state) {
+            match (style, holder.state) {
                 (_, State::Succeeded) => {}
                 (Style::Network | Style::Manager, _) => {
                     self.check_provisioned(holder, &reference.to, &reference.from)?;
@@ -409,7 +434,10 @@ impl World {
             (Completion::Delete, false) => self.remove(&subject),
             (Completion::Report(_) | Completion::Step(_), _) => {}
             _ => {
-                if let Some(record) = self.store.get_mut(&subject) {
+                // Who is going stays so, whatever else has ended.
+                let going =
+                    |record: &Record| record.state == State::Deleting && completion != Completion::Delete;
+                if let Some(record) = self.store.get_mut(&subject).filter(|record| !going(record)) {
                     record.state = if failure { State::Failed } else { State::Succeeded };
                     if kind.style() == Style::Network {
                         record.version += 1;

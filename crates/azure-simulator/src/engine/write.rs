@@ -7,7 +7,7 @@ use super::answer::{Answer, Note, OperationLinks, Resolved};
 use super::document::{Object, drop_nulls, items, merge, name};
 use super::error::Refusal;
 use super::journal::differences;
-use super::kind::{Expand, Kind, Nested, Proposal, Style};
+use super::kind::{Expand, Kind, Nested, Proposal, Source, Style};
 use super::latency::CREATE;
 use super::operation::{Completion, Status};
 use super::store::{Record, State};
@@ -142,6 +142,7 @@ impl World {
             document.insert("tags".into(), tags);
         }
         merge(&mut merged, Value::Object(patch));
+        drop_nulls(&mut merged);
         let merged = super::document::into_object(merged);
         self.write("PATCH", resolved.kind, &resolved.id, merged, conditions, course, None)
     }
@@ -167,7 +168,21 @@ impl World {
         };
         let time = self.now().to_string();
         let old = self.store.get(id);
-        self.check_conditions(id, old, conditions)?;
+        match child {
+            None => self.check_conditions(id, old, conditions)?,
+            Some((nested, name, existed)) => {
+                let absent = !existed && conditions.if_match.is_some();
+                let present = existed && conditions.if_none_match.as_deref().map(str::trim) == Some("*");
+                if absent || present {
+                    let child = id.child(nested.collection, name);
+                    let state = if existed { "exists already" } else { "does not exist" };
+                    let text = format!("Resource {child} {state}, which the request's conditions exclude.");
+                    return Err(Refusal::new(412, "PreconditionFailed", text));
+                }
+                let of_parent = Conditions { if_none_match: None, ..conditions.clone() };
+                self.check_conditions(id, old, &of_parent)?;
+            }
+        }
         if old.is_none() {
             if !protocol.creatable {
                 return Err(kind.absent(id).unwrap_or_else(|| self.not_found(id)));
@@ -184,11 +199,14 @@ impl World {
             self.check_idle(old)?;
         }
         let superseded = running.map(|running| running.key.clone());
+        let given = ["tags", "identity"].map(|member| body.contains_key(member).then_some(member));
         if protocol.tracked {
             self.check_envelope(id, old, &mut body)?;
         }
+        let emptied = given.into_iter().flatten().filter(|member| !body.contains_key(*member)).collect();
+        let source = if method == "PATCH" { Source::Patch } else { Source::Put };
         self.actors.proposed(&written, &time, &mut body)?;
-        let stored = kind.write(self, Proposal { id, old, body })?;
+        let stored = kind.write(self, Proposal { id, old, body, source, emptied })?;
         let before = old.map(|old| old.body.clone());
         let changed = before.as_ref() != Some(&stored);
         let repairs = old.is_some_and(|old| old.state != State::Succeeded);
@@ -316,7 +334,10 @@ impl World {
             });
         }
         kind.may_delete(self, record)?;
-        let superseded = running.map(|running| running.key.clone());
+        // An operation that the resource shares with others goes on without it.
+        let own = running.filter(|running| running.subject == *id);
+        let superseded = own.map(|running| running.key.clone());
+        let was_going = record.state == State::Deleting;
         let name = kind.operation_name("Delete");
         let before = record.body.clone();
         if let Some(record) = self.store.get_mut(id) {
@@ -324,7 +345,9 @@ impl World {
             record.version += 1;
         }
         self.revision += 1;
-        kind.deleting(self, id);
+        if !was_going {
+            kind.deleting(self, id);
+        }
         let mut course = course.clone();
         course.at_once |= kind.protocol().synchronous_delete;
         let started = self.start(id, kind, "DELETE", name.clone(), Completion::Delete, &course);
@@ -399,15 +422,21 @@ impl World {
         })?;
         self.revision += 1;
         if let Some(answer) = done.answer {
-            let answer = if answer.is_null() { Answer::empty(200) } else { Answer::ok(answer) };
             return Ok(Answer { note: Note { changes: vec![action.clone()], operation_ms: None }, ..answer });
         }
         let reports = matches!(done.completion, Completion::Report(_));
         let superseded = superseded.filter(|_| !reports);
-        if let Some(record) = self.store.get_mut(&id).filter(|_| !reports) {
+        let held = self.store.get(&id).and_then(|record| record.operation.clone());
+        if let Some(record) =
+            self.store.get_mut(&id).filter(|record| !reports && record.state != State::Deleting)
+        {
             record.state = State::Updating;
         }
         let started = self.start(&id, kind, "POST", kind.operation_name(action), done.completion, course);
+        // A write must not take a report for its predecessor.
+        if let (true, Style::Network, Some(record)) = (reports, kind.style(), self.store.get_mut(&id)) {
+            record.operation = held;
+        }
         if let Some(superseded) = superseded {
             self.supersede(&superseded, action);
         }

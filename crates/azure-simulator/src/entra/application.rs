@@ -114,9 +114,11 @@ impl Application {
     }
 
     pub(super) fn certificate(&self, thumbprint: &str) -> Option<&RegisteredCertificate> {
+        // Libraries write them padded or not, in either alphabet of Base64.
+        let plain = thumbprint.trim_end_matches('=').replace('+', "-").replace('/', "_");
         self.certificates
             .iter()
-            .find(|known| known.sha1_thumbprint == thumbprint || known.sha256_thumbprint == thumbprint)
+            .find(|known| known.sha1_thumbprint == plain || known.sha256_thumbprint == plain)
     }
 
     pub(super) fn federated(&self) -> &[FederatedCredential] {

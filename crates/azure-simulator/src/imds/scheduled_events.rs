@@ -15,6 +15,7 @@ use super::caller::{is_machine, machine_name};
 use crate::compute::spot::deleted_when_evicted;
 use crate::engine::document::stored_reference;
 use crate::engine::error::Refusal;
+use crate::engine::inner_request::PLATFORM;
 use crate::engine::operation::{Completion, Status};
 use crate::engine::world::World;
 
@@ -81,9 +82,6 @@ impl EventPlan {
         }
     }
 }
-
-/// Who does what an event says, in the journal.
-const PLATFORM: &str = "platform";
 
 /// An event of unknown duration is over after this many seconds.
 const UNKNOWN_DURATION: i64 = 60;

@@ -228,7 +228,10 @@ impl Kind for LoadBalancers {
         action: &str,
         body: &Value,
     ) -> Option<Result<Action, Refusal>> {
-        let done = |answer: Value| Action { completion: Completion::Write, answer: Some(answer) };
+        let done = |answer: Value| Action {
+            completion: Completion::Write,
+            answer: Some(crate::engine::answer::Answer::ok(answer)),
+        };
         let is = |word: &str, expected: &str| word.eq_ignore_ascii_case(expected);
         match action.split('/').collect::<Vec<_>>().as_slice() {
             [word] if is(word, "migrateToIpBased") => Some(backend_pool::migrate(world, id, body).map(done)),

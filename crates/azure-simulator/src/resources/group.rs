@@ -9,9 +9,10 @@ use super::generic::listed;
 
 use crate::actors::Write;
 use crate::engine::answer::{Answer, Note, OperationLinks};
+use crate::engine::document::drop_nulls;
 use crate::engine::error::Refusal;
 use crate::engine::journal::differences;
-use crate::engine::kind::{Expand, Kind, Proposal, Protocol, Style};
+use crate::engine::kind::{Expand, Kind, Proposal, Protocol, Role, Source, Style};
 use crate::engine::operation::Completion;
 use crate::engine::store::{Record, State};
 use crate::engine::world::{Course, World};
@@ -69,6 +70,8 @@ impl World {
         let Value::Object(mut body) = body else {
             return Err(Refusal::bad_content("the body must be a JSON object"));
         };
+        body.values_mut().for_each(drop_nulls);
+        body.retain(|_, value| !value.is_null());
         let id = ResourceId::group(subscription, name);
         let time = self.now().to_string();
         let old = self.store.get(&id);
@@ -100,7 +103,8 @@ impl World {
         body.insert("location".into(), location.into());
         let write = Write { id: &id, resource_type: RESOURCE_TYPE, tagged: true, by: None };
         self.actors.proposed(&write, &time, &mut body)?;
-        let stored = ResourceGroups.write(self, Proposal { id: &id, old, body })?;
+        let stored = ResourceGroups
+            .write(self, Proposal { id: &id, old, body, source: Source::Put, emptied: Vec::new() })?;
         let before = old.map(|old| old.body.clone());
         let version = old.map_or(1, |old| old.version + 1);
         let created = old.map(|old| old.created);
@@ -185,7 +189,11 @@ impl World {
                 })
             });
             for target in nested.chain([member.clone()]) {
-                if let Some(user) = self.store.referrers(&target).find(|user| !user.from.is_within(&id)) {
+                // Peers of a network let it go; who is connected to a service does not.
+                let holds =
+                    |role| role != Role::Names || target.resource_type().ends_with("/privateLinkServices");
+                let mut users = self.store.referrers(&target).filter(|user| holds(user.role));
+                if let Some(user) = users.find(|user| !user.from.is_within(&id)) {
                     return Err(Refusal::new(
                         409,
                         "ResourceGroupDeletionBlocked",

@@ -177,9 +177,11 @@ impl World {
                 }
                 let names = self.store.get_mut(&scope).and_then(|record| record.hidden.get_mut("tagNames"));
                 if let Some(Value::Object(names)) = names {
-                    match (value, names.get_mut(name)) {
-                        (Some(value), Some(Value::Array(values))) => values.retain(|held| held != value),
-                        _ => names.retain(|held, _| !held.eq_ignore_ascii_case(name)),
+                    let of_name = names.iter_mut().find(|(held, _)| held.eq_ignore_ascii_case(name));
+                    match (value, of_name) {
+                        (Some(value), Some((_, Value::Array(values)))) => values.retain(|held| held != value),
+                        (Some(_), _) => {}
+                        (None, _) => names.retain(|held, _| !held.eq_ignore_ascii_case(name)),
                     }
                 }
                 Ok(Answer::empty(200))
