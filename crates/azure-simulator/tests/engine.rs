@@ -9,7 +9,10 @@ use std::time::Duration;
 
 use azure_simulator::entra::{AuthFailure, Principal, TokenVerifier};
 use azure_simulator::{Fault, FaultAction, LatencyProfile, Options, RequestKind};
-use common::{Client, GROUP, SUBSCRIPTION, group_path, load_balancer, network_id, public_ip, scale_set};
+use azure_types::ResourceId;
+use common::{
+    Client, GROUP, NETWORK_VERSION, SUBSCRIPTION, group_path, load_balancer, network_id, public_ip, scale_set,
+};
 use serde_json::json;
 
 fn slow(kind: &str, seconds: u64) -> Options {
@@ -515,4 +518,53 @@ async fn hostile_requests_get_a_refusal() {
         let status = client.send("GET", &format!("{path}?api-version=2021-04-01"), None, &[]).await.status;
         assert!((400..500).contains(&status), "{path}: {status}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn children_have_preconditions_of_their_own() {
+    let client = Client::with_group(Options::default()).await;
+    let subnet = client.network("10.1.0.0/24").await;
+    let other = subnet.parent().unwrap().child("subnets", "other");
+    let send = async |id: &ResourceId, name: &str, value: &str| {
+        let path = format!("{id}?api-version={NETWORK_VERSION}");
+        let body = json!({ "properties": { "addressPrefix": if *id == other { "10.1.1.0/24" } else { "10.1.0.0/24" } } });
+        client.send("PUT", &path, Some(body), &[(name, value), ("content-type", "application/json")]).await
+    };
+    client
+        .create(
+            &subnet.parent().unwrap(),
+            json!({ "location": "eastus", "properties": {
+            "addressSpace": { "addressPrefixes": ["10.1.0.0/16"] },
+            "subnets": [{ "name": subnet.name(), "properties": { "addressPrefix": "10.1.0.0/24" } }] } }),
+        )
+        .await;
+    send(&other, "if-match", "*").await.refused(412, "PreconditionFailed");
+    send(&other, "if-none-match", "*").await.expect(201);
+    send(&other, "if-none-match", "*").await.refused(412, "PreconditionFailed");
+    send(&other, "if-match", "*").await.expect(200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn groups_take_nulls_for_nothing_and_go_with_their_peerings() {
+    let client = Client::with_group(Options::default()).await;
+    let group = format!("{}?api-version=2021-04-01", group_path());
+    let body = json!({ "location": "eastus", "tags": null, "managedBy": null });
+    let shown = client.send("PUT", &group, Some(body), &[]).await.expect(200).body;
+    assert!(shown.get("managedBy").is_none());
+    client.send("PATCH", &group, Some(json!({ "tags": null })), &[]).await.expect(200);
+    let near = network_id("virtualNetworks/near");
+    let far = ResourceId::parse(&near.as_str().replace("/rg/", "/other/")).unwrap();
+    let other = format!("{}?api-version=2021-04-01", group_path().replace("/rg", "/other"));
+    client.send("PUT", &other, Some(json!({ "location": "eastus" })), &[]).await.expect(201);
+    for (id, prefix) in [(&near, "10.1.0.0/16"), (&far, "10.2.0.0/16")] {
+        let space = json!({ "location": "eastus", "properties": { "addressSpace": { "addressPrefixes": [prefix] } } });
+        client.create(id, space).await;
+    }
+    for (here, there) in [(&near, &far), (&far, &near)] {
+        let peering = json!({ "properties": { "remoteVirtualNetwork": { "id": there } } });
+        client.create(&here.child("virtualNetworkPeerings", "peer"), peering).await;
+    }
+    client.send("DELETE", &other, None, &[]).await.expect(202);
+    let left = client.get(&near.child("virtualNetworkPeerings", "peer")).await.expect(200).body;
+    assert_eq!(left["properties"]["peeringState"], "Disconnected");
 }

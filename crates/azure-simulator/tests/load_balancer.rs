@@ -5,6 +5,7 @@
 mod common;
 
 use azure_simulator::Options;
+use azure_simulator::packet::{self, AlwaysHealthy, Packet, Protocol, Source};
 use azure_types::ResourceId;
 use common::{Client, NETWORK_VERSION, compute_id, load_balancer, network_id, public_ip, scale_set};
 use serde_json::{Value, json};
@@ -244,6 +245,14 @@ async fn a_range_of_ports_leads_to_the_members_of_a_pool() {
         .refused(400, "BackendAddressNotFoundInPool");
     client.delete(&set.child("virtualMachines", "0")).await.expect(202);
     assert_eq!(ports().await, [501, 502], "who stays keeps its port");
+    let address = client.get(&pip).await.body["properties"]["ipAddress"].as_str().unwrap().parse().unwrap();
+    for (port, host) in [(501, "node000001"), (502, "node000002")] {
+        let from = Source::Internet { address: "203.0.113.7".parse().unwrap() };
+        let packet = Packet::new(from, address, port, Protocol::Tcp);
+        let verdict = packet::trace(&client.azure, &AlwaysHealthy, &packet);
+        // Its security group is missing, so the packet goes no further.
+        assert!(verdict.sentence().contains(host), "{verdict}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -492,4 +501,40 @@ async fn skus_and_limits_bound_a_balancer() {
     let mut raised = client.get(&lb()).await.body;
     raised["sku"]["tier"] = json!("Global");
     client.put(&lb(), raised).await.refused(400, "LoadBalancerSkuTierCannotBeChanged");
+}
+
+#[tokio::test(start_paused = true)]
+async fn frontends_change_names_and_rules_stay_at_home() {
+    let client = Client::with_group(Options::default()).await;
+    let subnet = client.network("10.1.0.0/24").await;
+    let frontend = |name: &str| {
+        let properties = json!({ "subnet": { "id": subnet }, "privateIPAllocationMethod": "Static", "privateIPAddress": "10.1.0.9" });
+        json!({ "location": "eastus", "sku": { "name": "Standard" },
+            "properties": { "frontendIPConfigurations": [{ "name": name, "properties": properties }] } })
+    };
+    client.create(&lb(), frontend("a")).await;
+    let shown = client.create(&lb(), frontend("b")).await;
+    assert_eq!(shown["properties"]["frontendIPConfigurations"][0]["name"], "b");
+    let pip = client.public_ip("a").await;
+    let other = network_id("loadBalancers/other");
+    client.create(&other, load_balancer(&other, &pip, &[])).await;
+    let mut foreign = load_balancer(&lb(), &client.public_ip("c").await, &[80]);
+    foreign["properties"]["loadBalancingRules"][0]["properties"]["backendAddressPool"] =
+        json!({ "id": other.child("backendAddressPools", "p") });
+    let third = network_id("loadBalancers/third");
+    let text = foreign.to_string().replace("/loadBalancers/lb/", "/loadBalancers/third/");
+    client.put(&third, serde_json::from_str(&text).unwrap()).await.refused(400, "InvalidResourceReference");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_balancer_stays_while_a_model_names_a_part_of_it() {
+    let client = Client::with_group(Options::default()).await;
+    let subnet = client.network("10.1.0.0/24").await;
+    let pip = client.public_ip("a").await;
+    client.create(&lb(), load_balancer(&lb(), &pip, &[80])).await;
+    let mut set = scale_set(0, &subnet, &[]);
+    set["properties"]["virtualMachineProfile"]["networkProfile"]["healthProbe"] =
+        json!({ "id": lb().child("probes", "h") });
+    client.create(&compute_id("virtualMachineScaleSets/set"), set).await;
+    client.delete(&lb()).await.refused(400, "LoadBalancerInUseByVirtualMachineScaleSet");
 }

@@ -3,7 +3,7 @@
 
 mod worlds;
 
-use azure_simulator::packet::{Network, NoOutbound, Outbound, OutboundMeans, Refusal};
+use azure_simulator::packet::{Network, NoOutbound, Outbound, OutboundMeans, Protocol, Refusal};
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
@@ -159,4 +159,45 @@ fn what_no_public_ip_of_this_azure_has_is_outside() {
     // Simulated public addresses that are not given out belong to nobody.
     let verdict = send(&world, &from_node("node0", "198.18.7.7", 443));
     assert!(matches!(refusal(&verdict), Refusal::NoSuchAddress { .. }), "{verdict}");
+}
+
+#[test]
+fn addresses_are_lent_for_the_protocol_of_a_rule() {
+    let mut world = cluster();
+    for rule in [1, 2] {
+        world.change(&lb(), &rule_member(rule, "disableOutboundSnat"), json!(true));
+    }
+    let mut packet = from_node("node0", "203.0.113.9", 53);
+    assert!(send(&world, &packet).arrives);
+    packet.protocol = Protocol::Udp;
+    let verdict = send(&world, &packet);
+    assert!(matches!(refusal(&verdict), Refusal::NoOutbound { .. }), "{verdict}");
+}
+
+#[test]
+fn a_frontend_lends_the_addresses_of_its_prefix() {
+    let mut world = cluster();
+    outbound_rule(&mut world, 1000);
+    let prefix = network("publicIPPrefixes", "prefix");
+    world.put(&prefix, json!({ "properties": { "ipPrefix": "198.18.1.0/31" } }));
+    let frontends =
+        world.0.get_mut(&lb()).unwrap()["properties"]["frontendIPConfigurations"].as_array_mut().unwrap();
+    frontends.last_mut().unwrap()["properties"] = json!({ "publicIPPrefix": reference(&prefix) });
+    let found = outbound(&world, "node0");
+    assert!(matches!(&found.means, OutboundMeans::OutboundRule { id } if id.name() == "out"));
+    assert_eq!(found.addresses.len(), 2);
+}
+
+#[test]
+fn who_joined_a_pool_by_address_keeps_default_access() {
+    let mut world = cluster();
+    disable_lending(&mut world);
+    machine(&mut world, "single", "10.0.0.50", &nodes());
+    world.change(
+        &lb(),
+        "/properties/backendAddressPools/0/properties/loadBalancerBackendAddresses",
+        json!([{ "name": "single", "properties": { "ipAddress": "10.0.0.50" } }]),
+    );
+    assert_eq!(outbound(&world, "single").means, OutboundMeans::DefaultAccess);
+    assert!(matches!(no_outbound(&world, "node0"), NoOutbound::BehindBalancer { .. }));
 }

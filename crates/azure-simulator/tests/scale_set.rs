@@ -373,3 +373,79 @@ async fn scale_sets_are_checked() {
     let machines = types.as_array().unwrap().iter().find(|t| t["resourceType"] == "virtualMachines").unwrap();
     assert_eq!(machines["zoneMappings"][0], json!({ "location": "East US", "zones": ["3", "2", "1"] }));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_leaves_a_rolling_upgrade_and_the_others_go_on() {
+    let batch = "Microsoft.Compute/virtualMachineScaleSets/rollingUpgradeBatch";
+    let latency = LatencyProfile::instant().with("POST", batch, Duration::from_secs(30));
+    let set = set_of(4, Options { latency, ..Options::default() }).await;
+    let policy = json!({ "location": "eastus", "properties": { "upgradePolicy":
+        { "mode": "Rolling", "rollingUpgradePolicy": { "maxBatchInstancePercent": 50 } } } });
+    set.client.create(&set.id, policy).await;
+    set.join_model(true).await;
+    let gone = set.client.delete(&set.instance(0)).await.expect(202);
+    set.client.wait(&gone).await;
+    tokio::time::sleep(Duration::from_secs(300)).await;
+    let path = format!("{}/rollingUpgrades/latest?api-version={COMPUTE_VERSION}", set.id);
+    let shown = set.client.send("GET", &path, None, &[]).await.expect(200).body;
+    assert_eq!(shown["properties"]["runningStatus"]["code"], "Completed");
+    assert_eq!(set.ids().await, ["1", "2", "3"]);
+    assert_eq!(set.members().await, 3);
+    for number in 1..4 {
+        assert_eq!(
+            set.client.get(&set.instance(number)).await.body["properties"]["provisioningState"],
+            "Succeeded"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_that_is_scaled_in_goes_whatever_runs_on_it() {
+    let of_instance = "Microsoft.Compute/virtualMachineScaleSets/virtualMachines";
+    let latency = LatencyProfile::instant().with("PUT", of_instance, Duration::from_secs(60));
+    let set = set_of(3, Options { latency, ..Options::default() }).await;
+    let put =
+        set.client.put(&set.instance(2), json!({ "location": "eastus", "properties": {} })).await.expect(200);
+    let smaller = json!({ "location": "eastus", "sku": { "name": "Standard_D2s_v3", "capacity": 2 } });
+    set.client.create(&set.id, smaller).await;
+    assert_eq!(set.ids().await, ["0", "1"]);
+    assert_eq!(set.client.wait(&put).await["status"], "Canceled");
+    // Taken out twice, it counts once.
+    let body = json!({ "instanceIds": ["1", "1"] });
+    set.client.post(&set.id, "delete", body).await.expect(202);
+    assert_eq!(set.client.get(&set.id).await.body["sku"]["capacity"], 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_update_replaces_tags_and_takes_identities_away() {
+    let set = set_of(1, Options::default()).await;
+    let body =
+        json!({ "location": "eastus", "tags": { "a": "1" }, "identity": { "type": "SystemAssigned" } });
+    let shown = set.client.create(&set.id, body).await;
+    assert!(shown["identity"]["principalId"].is_string());
+    let shown = set.client.create(&set.id, json!({ "location": "eastus", "tags": { "b": "2" } })).await;
+    assert_eq!(shown["tags"], json!({ "b": "2" }));
+    assert!(shown["identity"].is_object(), "what is not said stays");
+    let path = format!("{}?api-version={COMPUTE_VERSION}", set.id);
+    let patch = json!({ "tags": {}, "identity": { "type": "None" } });
+    set.client.send("PATCH", &path, Some(patch), &[]).await.expect(200);
+    let shown = set.client.get(&set.id).await.body;
+    assert!(shown.get("tags").is_none() && shown.get("identity").is_none(), "{shown}");
+    let bounds = json!({ "location": "eastus", "properties": { "platformFaultDomainCount": u64::MAX } });
+    assert_eq!(set.client.put(&set.id, bounds).await.status, 400);
+}
+
+#[tokio::test(start_paused = true)]
+async fn secrets_of_a_model_do_not_come_back() {
+    let set = set_of(0, Options::default()).await;
+    let profile = json!({
+        "extensionProfile": { "extensions": [{ "name": "e", "properties": {
+            "publisher": "P", "type": "T", "settings": { "shown": 1 }, "protectedSettings": { "k": "hidden-Word1" } } }] },
+        "osProfile": { "windowsConfiguration": { "additionalUnattendContent": [{ "content": "hidden-Word1" }] } },
+    });
+    let body = json!({ "location": "eastus", "properties": { "virtualMachineProfile": profile } });
+    let shown = set.client.create(&set.id, body).await;
+    assert!(shown.to_string().contains("shown"));
+    let saved = serde_json::to_string(&set.client.azure.save().unwrap()).unwrap();
+    assert!(!shown.to_string().contains("hidden-Word1") && !saved.contains("hidden-Word1"));
+}

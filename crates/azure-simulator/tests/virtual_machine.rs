@@ -456,3 +456,99 @@ async fn a_generalized_machine_runs_no_more() {
     client.post(&id, "start", json!({})).await.refused(409, "OperationNotAllowed");
     client.post(&id, "deallocate", json!({})).await.expect(202);
 }
+
+#[tokio::test(start_paused = true)]
+async fn flexible_sets_grow_while_the_network_is_busy_or_refuse_to() {
+    let latency = LatencyProfile::instant().with("PUT", "*/loadBalancers", Duration::from_secs(600));
+    let client = Client::with_group(Options { latency, ..Options::default() }).await;
+    let subnet = client.network("10.1.0.0/24").await;
+    let pip = client.public_ip("a").await;
+    let balancer = network_id("loadBalancers/lb");
+    client.put(&balancer, common::load_balancer(&balancer, &pip, &[80])).await.expect(201);
+    tokio::time::sleep(Duration::from_secs(601)).await;
+    let mut changed = common::load_balancer(&balancer, &pip, &[80, 443]);
+    changed["tags"] = json!({ "a": "b" });
+    client.put(&balancer, changed).await.expect(200);
+    let set = compute_id("virtualMachineScaleSets/flex");
+    let mut body = flexible(2, &subnet);
+    let interfaces =
+        "/properties/virtualMachineProfile/networkProfile/networkInterfaceConfigurations/0/properties";
+    let ip = format!("{interfaces}/ipConfigurations/0/properties");
+    body.pointer_mut(&ip).unwrap()["loadBalancerBackendAddressPools"] =
+        json!([{ "id": balancer.child("backendAddressPools", "p") }]);
+    client.create(&set, body.clone()).await;
+    let count = |kind: &str| client.azure.documents_of_type(kind).len();
+    assert_eq!(count("Microsoft.Compute/virtualMachines"), 2);
+    // A model that no machine can be made from is refused, and leaves nothing.
+    let mut odd = body.clone();
+    odd["sku"]["capacity"] = json!(4);
+    odd["properties"]["virtualMachineProfile"]["storageProfile"]["dataDisks"] =
+        json!([{ "lun": 0, "createOption": "Empty" }]);
+    client.put(&set, odd).await.refused(400, "InvalidParameter");
+    assert_eq!(
+        (count("Microsoft.Compute/virtualMachines"), count("Microsoft.Network/networkInterfaces")),
+        (2, 2)
+    );
+    // Names of disks in a model are not shared by its machines.
+    body["sku"]["capacity"] = json!(3);
+    body["properties"]["virtualMachineProfile"]["storageProfile"]["osDisk"] =
+        json!({ "name": "same", "createOption": "FromImage" });
+    client.create(&set, body).await;
+    assert_eq!(count("Microsoft.Compute/disks"), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_flexible_set_without_a_model_keeps_its_machines() {
+    let client = Client::with_group(Options::default()).await;
+    let subnet = client.network("10.1.0.0/24").await;
+    let set = compute_id("virtualMachineScaleSets/flex");
+    let body = json!({ "location": "eastus", "properties": { "orchestrationMode": "Flexible", "platformFaultDomainCount": 1 } });
+    client.create(&set, body.clone()).await;
+    let nic = interface(&client, "own", &subnet).await;
+    let mut joins = machine(&nic);
+    joins["properties"]["virtualMachineScaleSet"] = json!({ "id": set });
+    client.create(&compute_id("virtualMachines/joins"), joins).await;
+    client.create(&set, body).await;
+    assert_eq!(client.azure.documents_of_type("Microsoft.Compute/virtualMachines").len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_disk_has_one_owner() {
+    let client = Client::with_group(Options::default()).await;
+    let subnet = client.network("10.1.0.0/24").await;
+    let (one, two) = (compute_id("virtualMachines/one"), compute_id("virtualMachines/two"));
+    let named = |nic: &ResourceId| {
+        let mut body = machine(nic);
+        body["properties"]["storageProfile"]["osDisk"] =
+            json!({ "name": "system", "createOption": "FromImage" });
+        body
+    };
+    client.create(&one, named(&interface(&client, "n1", &subnet).await)).await;
+    let nic = interface(&client, "n2", &subnet).await;
+    client.put(&two, named(&nic)).await.refused(409, "ConflictingUserInput");
+    client.create(&two, machine(&nic)).await;
+    // Whose bytes are shared out is neither attached nor deleted, until that ends.
+    let data = disk(&client, "data", json!({})).await;
+    let access = json!({ "access": "Read", "durationInSeconds": 300 });
+    client.post(&data, "beginGetAccess", access).await.expect(202);
+    client.put(&two, attached(&[(0, &data)])).await.refused(409, "OperationNotAllowed");
+    client.delete(&data).await.refused(409, "OperationNotAllowed");
+    tokio::time::sleep(Duration::from_secs(301)).await;
+    client.create(&two, attached(&[(0, &data)])).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_spot_machine_is_evicted_by_request() {
+    let client = Client::with_group(Options::default()).await;
+    let subnet = client.network("10.1.0.0/16").await;
+    let id = compute_id("virtualMachineScaleSets/spot");
+    let mut body = scale_set(3, &subnet, &[]);
+    body["properties"]["virtualMachineProfile"]["priority"] = json!("Spot");
+    body["properties"]["virtualMachineProfile"]["evictionPolicy"] = json!("Delete");
+    client.create(&id, body).await;
+    let first = id.child("virtualMachines", "0");
+    client.post(&first, "simulateEviction", Value::Null).await.expect(204);
+    client.create(&id, json!({ "location": "eastus", "tags": { "a": "b" } })).await;
+    let left = client.azure.documents_of_type("Microsoft.Compute/virtualMachineScaleSets/virtualMachines");
+    assert_eq!(left.len(), 2, "and nobody else goes");
+}

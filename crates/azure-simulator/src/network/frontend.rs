@@ -311,13 +311,13 @@ pub(super) fn check_together(balancer: &Balancer<'_>, frontends: &[Value]) -> Re
     let mut seen: std::collections::HashMap<String, ResourceId> = std::collections::HashMap::new();
     for item in frontends {
         let me = balancer.id.child("frontendIPConfigurations", crate::engine::document::name(item));
-        let refuse: [(&str, fn(&ResourceId, &ResourceId, &ResourceId) -> Refusal); 2] =
-            [("publicIPAddress", public_ip_in_use), ("publicIPPrefix", public_prefix_in_use)];
-        for (member, in_use) in refuse {
+        for member in ["publicIPAddress", "publicIPPrefix"] {
             let Some(public) = stored_reference(item, &format!("properties/{member}/id")) else { continue };
-            if let Some(other) = seen.insert(public.to_lower(), me.clone()) {
-                return Err(in_use(&me, &public, &other));
-            }
+            let Some(other) = seen.insert(public.to_lower(), me.clone()) else { continue };
+            return Err(match member {
+                "publicIPAddress" => public_ip_in_use(&me, &public, &other),
+                _ => public_prefix_in_use(&me, &public, &other),
+            });
         }
     }
     Ok(())
