@@ -251,6 +251,12 @@ impl Refusal {
         )
     }
 
+    /// Something below a resource that its type does not have.
+    pub(crate) fn unknown_below(full_type: &str) -> Self {
+        let text = format!("The resource type '{full_type}' could not be found in the namespace.");
+        Self::new(404, "InvalidResourceType", text)
+    }
+
     pub(crate) fn unknown_type(namespace: &str, resource_type: &str, version: &str) -> Self {
         Self::new(
             404,

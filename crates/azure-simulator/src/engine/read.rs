@@ -56,11 +56,7 @@ impl World {
                 etag: super::document::text(&shown, "etag").map(str::to_owned),
                 ..Answer::ok(shown)
             }),
-            None => Err(Refusal::new(
-                404,
-                "InvalidResourceType",
-                format!("The resource type '{}' could not be found in the namespace.", resolved.full_type),
-            )),
+            None => Err(Refusal::unknown_below(&resolved.full_type)),
         }
     }
 

@@ -82,7 +82,7 @@ impl World {
         let id = self.require(resolved)?.id.clone();
         let below: Vec<&str> = resolved.below.iter().map(String::as_str).collect();
         let written = resolved.kind.write_view(self, &id, &below, Some(body));
-        match written.ok_or_else(|| Refusal::method_not_allowed("PUT"))?? {
+        match written.ok_or_else(|| self.not_writable(resolved, "PUT"))?? {
             true => self.revision += 1,
             false => {
                 let child = below
@@ -99,13 +99,23 @@ impl World {
         })
     }
 
+    /// What can be read below a resource has other methods; what cannot is unknown.
+    fn not_writable(&self, resolved: &Resolved, method: &str) -> Refusal {
+        let below: Vec<&str> = resolved.below.iter().map(String::as_str).collect();
+        let record = self.store.get(&resolved.id);
+        match record.and_then(|record| record.kind.view(self, record, &below)) {
+            Some(_) => Refusal::method_not_allowed(method),
+            None => Refusal::unknown_below(&resolved.full_type),
+        }
+    }
+
     /// DELETE of something below a resource that is kept elsewhere.
     fn delete_view(&mut self, resolved: &Resolved, course: &Course) -> Result<Answer, Refusal> {
         self.require_writable_group(&resolved.id)?;
         let (id, kind) = (self.require(resolved)?.id.clone(), resolved.kind);
         let below: Vec<&str> = resolved.below.iter().map(String::as_str).collect();
         let deleted = kind.write_view(self, &id, &below, None);
-        if !deleted.ok_or_else(|| Refusal::method_not_allowed("DELETE"))?? {
+        if !deleted.ok_or_else(|| self.not_writable(resolved, "DELETE"))?? {
             return Ok(Answer::empty(204));
         }
         self.revision += 1;
