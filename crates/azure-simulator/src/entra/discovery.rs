@@ -26,6 +26,7 @@ const ANY_TENANT: [&str; 3] = ["common", "organizations", "consumers"];
 pub(super) async fn instance(
     State(entra): State<Entra>,
     RawQuery(query): RawQuery,
+    uri: Uri,
     headers: HeaderMap,
 ) -> Response {
     let endpoint = url::form_urlencoded::parse(query.unwrap_or_default().as_bytes())
@@ -34,7 +35,7 @@ pub(super) async fn instance(
     let Some(endpoint) = endpoint else {
         return entra.refuse(&Refusal::MissingParameter { name: "authorization_endpoint" }, &headers);
     };
-    let Some((host, tenant)) = known_authority(&endpoint, &headers) else {
+    let Some((host, tenant)) = known_authority(&endpoint, host_of(&headers, &uri)) else {
         return entra.refuse(&Refusal::UnknownInstance, &headers);
     };
     Json(json!({
@@ -46,10 +47,9 @@ pub(super) async fn instance(
 }
 
 /// Host and tenant of an authorization endpoint, if the host is the simulator's or a cloud's.
-fn known_authority(endpoint: &str, headers: &HeaderMap) -> Option<(String, String)> {
+fn known_authority(endpoint: &str, asked: Option<&str>) -> Option<(String, String)> {
     let endpoint: Uri = endpoint.parse().ok()?;
     let authority = endpoint.authority()?;
-    let asked = headers.get(header::HOST).and_then(|host| host.to_str().ok());
     let bare = authority.host();
     // A request that came through a proxy names the proxy's target as host; then all that tells the
     // simulator's own listeners is that they are on this machine.
@@ -58,8 +58,8 @@ fn known_authority(endpoint: &str, headers: &HeaderMap) -> Option<(String, Strin
             .trim_matches(['[', ']'])
             .parse::<std::net::IpAddr>()
             .is_ok_and(|address| address.is_loopback());
-    let known =
-        asked == Some(authority.as_str()) || is_local || CLOUD_AUTHORITIES.contains(&authority.as_str());
+    let is = |name: &str| name.eq_ignore_ascii_case(authority.as_str());
+    let known = asked.is_some_and(is) || is_local || CLOUD_AUTHORITIES.iter().any(|cloud| is(cloud));
     let tenant = endpoint.path().split('/').nth(1).filter(|tenant| !tenant.is_empty())?;
     known.then(|| (authority.to_string(), tenant.to_owned()))
 }
@@ -118,13 +118,15 @@ pub(super) async fn keys(State(entra): State<Entra>) -> Json<Value> {
     Json(json!({ "keys": [entra.directory.key.jwk()] }))
 }
 
+/// The host that a request names: by a header, or with HTTP/2 by its URI.
+fn host_of<'a>(headers: &'a HeaderMap, uri: &'a Uri) -> Option<&'a str> {
+    let named = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    named.or_else(|| uri.authority().map(http::uri::Authority::as_str))
+}
+
 /// Scheme and host by which the caller reached us, so that the documents lead back the same way.
 fn base(headers: &HeaderMap, uri: &Uri, extensions: &Extensions) -> String {
-    let host = headers
-        .get(header::HOST)
-        .and_then(|host| host.to_str().ok())
-        .or_else(|| uri.authority().map(http::uri::Authority::as_str))
-        .unwrap_or("login.microsoftonline.com");
+    let host = host_of(headers, uri).unwrap_or("login.microsoftonline.com");
     let scheme = extensions.get::<Scheme>().copied().unwrap_or(Scheme::Https);
     format!("{}://{host}", scheme.as_str())
 }
