@@ -3,7 +3,7 @@
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, USER_AGENT};
@@ -107,6 +107,9 @@ impl Head {
     }
 }
 
+/// Where the control API and the page are.
+const CONTROL: &str = "/_cerulean";
+
 /// What is known about a request once it was located and before its work is done.
 struct Admitted {
     sequence: u64,
@@ -119,6 +122,10 @@ struct Admitted {
 }
 
 async fn answer(State(azure): State<Azure>, request: Request) -> Response {
+    // What is not served below here on this listener is no request to Resource Manager.
+    if request.uri().path().starts_with(CONTROL) {
+        return StatusCode::NOT_FOUND.into_response();
+    }
     let head = Head::of(&azure, &request);
     let media = unsupported_media(request.headers());
     let largest = azure.change(|world| world.limit("resources.requestBytes"));

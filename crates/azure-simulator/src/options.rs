@@ -51,7 +51,7 @@ pub struct Options {
     pub restricted_sizes: std::collections::BTreeMap<String, Vec<String>>,
     /// Limits that differ from Azure's published ones, by name, such as `network.routesPerTable`.
     pub limits: std::collections::BTreeMap<String, u64>,
-    /// Most items of one page of a list of scale set instances. Other lists are one page.
+    /// Most items of one page of a list of machines or scale set instances. Other lists are one page.
     pub page_size: usize,
     /// Wall-clock time at which the simulation starts; it goes on with tokio's time.
     pub start: Timestamp,

@@ -391,6 +391,7 @@ async fn faults_come_through_the_control_api() {
         .send("POST", "/_cerulean/faults", Some(bad), &[("content-type", "application/json")])
         .await
         .expect(400);
+    client.send("GET", "/_cerulean/nothing-here", None, &[]).await.expect(404);
     let journal = client.send("GET", "/_cerulean/journal?after=1", None, &[]).await.expect(200).body;
     assert_eq!(journal["entries"].as_array().unwrap().len(), 2);
     assert_eq!(journal["counts"]["throttled"], 1);

@@ -74,3 +74,35 @@ fn runtime(threads: usize) -> anyhow::Result<tokio::runtime::Runtime> {
     };
     Ok(builder.worker_threads(threads.max(1)).enable_all().build()?)
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn commands_and_flags_fit_together() {
+        super::Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn what_cannot_be_simulated_is_refused_with_the_flag_and_the_value() {
+        let refused = [
+            ("--region", "West Europe"),
+            ("--zones", "1,b"),
+            ("--subscriptions", "prod"),
+            ("--page-size", "0"),
+            ("--threads", "0"),
+        ];
+        for (flag, value) in refused {
+            let parsed =
+                super::Cli::command().try_get_matches_from(["cerulean", "simulate", "azure", flag, value]);
+            let said = parsed.expect_err(flag).to_string();
+            assert!(
+                said.contains(flag) && said.contains(value.rsplit(',').next().unwrap_or(value)),
+                "{said}"
+            );
+        }
+        let empty = ["cerulean", "simulate", "azure", "--zones=", "--region", "eastus2"];
+        super::Cli::command().try_get_matches_from(empty).expect("no zones at all");
+    }
+}

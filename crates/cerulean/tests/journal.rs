@@ -15,13 +15,15 @@ fn the_exit_status_is_the_verdict() {
         std::fs::write(&path, text).unwrap();
         path
     };
-    let one = file("one.jsonl", format!("{LINE}\n"));
-    let same = file("same.jsonl", format!("{LINE}\n\n"));
+    let one = file("one.jsonl", format!("{LINE}\n{LINE}\n"));
+    let same = file("same.jsonl", format!("{LINE}\n\n{LINE}"));
+    let later = file("later.jsonl", format!("{LINE}\n{}\n", LINE.replace("00:00:00Z", "00:00:09Z")));
     let other = file("other.jsonl", format!("{}\n", LINE.replace("200", "412")));
     let broken = file("broken.jsonl", "{\n".to_owned());
     let absent = directory.path().join("absent.jsonl");
     for (b, status, word) in [
-        (&same, 0, "the same: 1"),
+        (&same, 0, "the same: 2"),
+        (&later, 0, "at other times"),
         (&other, 1, "PUT 412"),
         (&broken, 2, "line 1"),
         (&absent, 2, "absent.jsonl"),

@@ -13,6 +13,7 @@ use crate::screen::Screen;
 /// What to measure: the controller manager unless told otherwise.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
+#[group(skip)]
 pub struct Arguments {
     #[command(flatten)]
     manager: manager::Arguments,

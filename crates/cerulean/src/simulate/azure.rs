@@ -59,22 +59,22 @@ pub struct AzureArguments {
     #[arg(long)]
     strict_api_versions: bool,
     /// The region that answers for the subscription, such as westeurope.
-    #[arg(long, default_value = "westeurope")]
+    #[arg(long, default_value = "westeurope", value_parser = region)]
     region: String,
     /// The region's zones; none for `--zones=`.
-    #[arg(long, value_delimiter = ',', default_value = "1,2,3")]
+    #[arg(long, value_delimiter = ',', default_value = "1,2,3", value_parser = zone)]
     zones: Vec<String>,
     /// The subscription, and further ones after commas.
-    #[arg(long, value_delimiter = ',')]
+    #[arg(long, value_delimiter = ',', value_parser = subscription)]
     subscriptions: Vec<String>,
-    /// Most items of one page of a list of scale set instances.
-    #[arg(long, default_value_t = 100)]
+    /// Most items of one page of a list of machines or scale set instances.
+    #[arg(long, default_value_t = 100, value_parser = at_least_one)]
     page_size: usize,
     /// Source of every id and address.
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// How many threads serve it.
-    #[arg(long, default_value_t = 2)]
+    #[arg(long, default_value_t = 2, value_parser = at_least_one)]
     threads: usize,
     /// Write the URL of plain HTTP into this file once it answers.
     #[arg(long)]
@@ -114,6 +114,30 @@ impl AzureArguments {
         }
         options
     }
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|number| *number > 0);
+    number.ok_or_else(|| "must be a whole number from 1 on".to_owned())
+}
+
+fn region(text: &str) -> Result<String, String> {
+    let fits =
+        !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
+    fits.then(|| text.to_owned()).ok_or_else(|| "must be a region's name, such as westeurope".to_owned())
+}
+
+/// An empty one stands for no zones at all.
+fn zone(text: &str) -> Result<String, String> {
+    let fits = text.bytes().all(|byte| byte.is_ascii_digit());
+    fits.then(|| text.to_owned()).ok_or_else(|| "zones are numbers, such as 1,2,3".to_owned())
+}
+
+fn subscription(text: &str) -> Result<String, String> {
+    let parts: Vec<usize> = text.split('-').map(str::len).collect();
+    let fits = parts == [8, 4, 4, 4, 12] && text.bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit());
+    fits.then(|| text.to_owned())
+        .ok_or_else(|| "must be a GUID, such as 00000000-0000-0000-0000-000000000000".to_owned())
 }
 
 /// A region's name as portals show it; the name itself for regions that are not in the table.

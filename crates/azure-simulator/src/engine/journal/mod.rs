@@ -1,5 +1,6 @@
-//! The journal: every Resource Manager request and what it changed. It holds names of members, never
-//! their values, so that no secret of a body or header can enter it.
+//! The journal: every Resource Manager request and what it changed. Of bodies it holds names of members, never their
+//! values, so that no secret of a body or header can enter it; the text of a refusal quotes only what rules judge,
+//! and none judges a secret.
 
 mod diff;
 mod export;
