@@ -8,8 +8,8 @@ use super::{quota, sku, virtual_machine};
 use crate::engine::document::text;
 use crate::engine::error::Refusal;
 use crate::engine::kind::{Call, Expand, Kind as _};
+use crate::engine::location::normal_location;
 use crate::engine::world::World;
-use crate::engine::write::normal_location;
 
 pub(super) fn answer(world: &World, call: &Call<'_>) -> Option<Result<Value, Refusal>> {
     if call.method != "GET" {

@@ -7,9 +7,9 @@ use super::disk;
 use super::sku_table::{SIZES, Size, cores};
 use crate::engine::error::Refusal;
 use crate::engine::kind::Call;
+use crate::engine::location::normal_location;
 use crate::engine::store::Record;
 use crate::engine::world::World;
-use crate::engine::write::normal_location;
 
 /// `$filter=location eq '{location}'` is the one filter that the catalogue takes.
 pub(super) fn catalogue(world: &World, call: &Call<'_>) -> Result<Value, Refusal> {

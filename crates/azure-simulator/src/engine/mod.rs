@@ -14,6 +14,7 @@ pub(crate) mod journal;
 pub(crate) mod kind;
 pub(crate) mod latency;
 pub(crate) mod limits;
+pub(crate) mod location;
 pub(crate) mod make;
 pub(crate) mod names;
 pub(crate) mod operation;

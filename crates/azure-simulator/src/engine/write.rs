@@ -9,6 +9,7 @@ use super::error::Refusal;
 use super::journal::differences;
 use super::kind::{Expand, Kind, Nested, Proposal, Source, Style};
 use super::latency::CREATE;
+use super::location::location_of;
 use super::operation::{Completion, Status};
 use super::store::{Record, State};
 use super::world::{Course, Started, World};
@@ -24,11 +25,6 @@ pub(crate) struct Conditions {
 /// Members of the resource envelope that clients may write (section 5).
 const WRITABLE: [&str; 9] =
     ["location", "tags", "sku", "zones", "identity", "plan", "kind", "extendedLocation", "properties"];
-
-/// A normalised location: lower case without spaces.
-pub(crate) fn normal_location(location: &str) -> String {
-    location.chars().filter(|c| !c.is_whitespace()).flat_map(char::to_lowercase).collect()
-}
 
 impl World {
     /// PUT of a resource or of a child document.
@@ -552,13 +548,7 @@ impl World {
         old: Option<&Record>,
         body: &mut Object,
     ) -> Result<(), Refusal> {
-        let Some(location) = body.get("location").and_then(Value::as_str).map(normal_location) else {
-            return Err(Refusal::new(
-                400,
-                "LocationRequired",
-                "The location property is required for this definition.",
-            ));
-        };
+        let location = location_of(body)?;
         if let Some(current) = old.and_then(|old| old.body.get("location")).and_then(Value::as_str)
             && current != location
         {

@@ -8,8 +8,8 @@ use super::{private_link_target, public_ip, usage};
 use crate::engine::document::text;
 use crate::engine::error::Refusal;
 use crate::engine::kind::Call;
+use crate::engine::location::normal_location;
 use crate::engine::world::World;
-use crate::engine::write::normal_location;
 
 /// Answers calls below `locations/{location}`.
 pub(super) fn answer(world: &World, call: &Call<'_>) -> Option<Result<Value, Refusal>> {

@@ -13,10 +13,10 @@ use crate::engine::document::drop_nulls;
 use crate::engine::error::Refusal;
 use crate::engine::journal::differences;
 use crate::engine::kind::{Expand, Kind, Proposal, Protocol, Role, Source, Style};
+use crate::engine::location::location_of;
 use crate::engine::operation::Completion;
 use crate::engine::store::{Record, State};
 use crate::engine::world::{Course, World};
-use crate::engine::write::normal_location;
 
 pub(crate) const RESOURCE_TYPE: &str = "Microsoft.Resources/resourceGroups";
 
@@ -81,13 +81,7 @@ impl World {
         if old.is_some_and(|old| old.state == State::Deleting) {
             self.require_writable_group(&id)?;
         }
-        let Some(location) = body.get("location").and_then(Value::as_str).map(normal_location) else {
-            return Err(Refusal::new(
-                400,
-                "LocationRequired",
-                "The location property is required for this definition.",
-            ));
-        };
+        let location = location_of(&body)?;
         if let Some(current) = old.and_then(|old| old.body.get("location")).and_then(Value::as_str)
             && current != location
         {

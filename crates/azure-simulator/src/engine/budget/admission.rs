@@ -8,9 +8,9 @@ use super::{Asker, Buckets, Exhausted, Remaining};
 use crate::engine::dispatch::{Located, Request};
 use crate::engine::error::Refusal;
 use crate::engine::kind::Provider;
+use crate::engine::location::normal_location;
 use crate::engine::target::{Scope, Target};
 use crate::engine::world::World;
-use crate::engine::write::normal_location;
 
 impl World {
     /// Counts a request: what is left, and whether it may pass.
