@@ -16,6 +16,7 @@ mod instance_public_ip;
 mod instance_view;
 mod interface_configuration;
 mod limits;
+mod members;
 mod network_interface;
 mod network_profile;
 pub(crate) mod power;
@@ -62,6 +63,7 @@ pub(crate) fn provider() -> Provider {
         limits: limits::LIMITS,
         unlimited: limits::UNLIMITED,
         names: limits::NAMES,
+        members: members::MEMBERS,
         since: &versions::SINCE,
     }
 }

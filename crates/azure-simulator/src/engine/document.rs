@@ -155,7 +155,7 @@ pub(crate) fn references(object: &mut Object, member: &str) -> Result<Vec<Resour
 
 fn reduce_reference(value: &mut Value, member: &str) -> Result<ResourceId, Refusal> {
     let Some(id) = text(value, "id") else {
-        return Err(Refusal::new(400, "InvalidRequestFormat", "Cannot parse the request.").with_detail(
+        return Err(Refusal::unreadable(
             "MissingJsonReferenceId",
             format!("Value for reference id is missing. Path properties.{member}."),
         ));

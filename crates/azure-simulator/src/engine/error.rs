@@ -4,6 +4,11 @@ use azure_types::ResourceId;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::protocol::Style;
+
+/// What Network calls a document that it cannot read.
+const UNREADABLE: &str = "InvalidRequestFormat";
+
 /// A request that Azure refuses, or the reason why a long-running operation ended badly.
 #[derive(Debug, Clone, PartialEq, thiserror::Error, Serialize, Deserialize)]
 #[error("{status} {code}: {message}")]
@@ -89,6 +94,18 @@ impl Refusal {
 
     pub(crate) fn at(mut self, target: &str) -> Self {
         self.target = Some(target.into());
+        self
+    }
+
+    /// The same in the words of a provider: of what it cannot read, Compute says no more than the reason.
+    pub(crate) fn worded(mut self, style: Style) -> Self {
+        if style != Style::Compute || self.code != UNREADABLE {
+            return self;
+        }
+        if let Some(reason) = self.details.take().and_then(|details| details.into_iter().next()) {
+            self.message = reason.message;
+        }
+        self.code = "BadRequest".into();
         self
     }
 
@@ -270,8 +287,12 @@ impl Refusal {
 
     /// A body that the Network provider cannot read into its types.
     pub(crate) fn bad_format(message: impl Into<String>) -> Self {
-        Self::new(400, "InvalidRequestFormat", "Cannot parse the request.")
-            .with_detail("InvalidJson", message)
+        Self::unreadable("InvalidJson", message)
+    }
+
+    /// A document that the provider cannot read, and why.
+    pub(crate) fn unreadable(code: &str, reason: impl Into<String>) -> Self {
+        Self::new(400, UNREADABLE, "Cannot parse the request.").with_detail(code, reason)
     }
 
     pub(crate) fn bad_content(reason: impl std::fmt::Display) -> Self {

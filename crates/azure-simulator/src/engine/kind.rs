@@ -17,6 +17,7 @@ use super::limits::Limit;
 use super::names::NameRule;
 use super::operation::Completion;
 pub(crate) use super::protocol::{Concurrency, Nested, Polling, Protocol, Style};
+use super::schema::Members;
 use super::store::Record;
 use super::version::Since;
 use super::world::World;
@@ -308,6 +309,8 @@ pub(crate) struct Provider {
     pub(crate) unlimited: &'static [&'static str],
     /// Which names new resources may have.
     pub(crate) names: &'static [NameRule],
+    /// What members of its documents hold.
+    pub(crate) members: &'static [Members],
     /// What older API versions do not show.
     pub(crate) since: &'static [Since],
 }

@@ -65,6 +65,8 @@ pub(crate) struct Protocol {
     pub(crate) tracked: bool,
     /// Whether clients may create it by PUT; scale set instances come from their set.
     pub(crate) creatable: bool,
+    /// Whether a PATCH changes tags and nothing else, at once.
+    pub(crate) only_tags: bool,
     /// Whether documents carry an etag.
     pub(crate) etagged: bool,
     /// Whether a write that takes no time is answered as `Succeeded` at once.
@@ -105,6 +107,7 @@ impl Protocol {
             nested: &[],
             tracked: true,
             creatable: true,
+            only_tags: matches!(style, Style::Network),
             etagged: !matches!(style, Style::Manager),
             immediate: false,
             synchronous: false,

@@ -4,7 +4,8 @@ use azure_types::ResourceId;
 use serde_json::Value;
 
 use super::answer::{Answer, Note, OperationLinks, Resolved};
-use super::document::{Object, drop_nulls, items, merge, name};
+use super::document::{Object, drop_nulls, into_object, items, merge, name};
+use super::envelope;
 use super::error::Refusal;
 use super::journal::differences;
 use super::kind::{Expand, Kind, Nested, Proposal, Source, Style};
@@ -21,10 +22,6 @@ pub(crate) struct Conditions {
     pub(crate) if_match: Option<String>,
     pub(crate) if_none_match: Option<String>,
 }
-
-/// Members of the resource envelope that clients may write (section 5).
-const WRITABLE: [&str; 9] =
-    ["location", "tags", "sku", "zones", "identity", "plan", "kind", "extendedLocation", "properties"];
 
 impl World {
     /// PUT of a resource or of a child document.
@@ -44,6 +41,7 @@ impl World {
         };
         body.retain(|_, value| !value.is_null());
         body.values_mut().for_each(drop_nulls);
+        let body = envelope::known(body)?;
         if resolved.below.is_empty() {
             return self.write("PUT", resolved.kind, &resolved.id, body, conditions, course, None);
         }
@@ -139,17 +137,28 @@ impl World {
             return Err(Refusal::method_not_allowed("PATCH"));
         }
         self.require_writable_group(&resolved.id)?;
-        let Value::Object(mut patch) = body else {
+        let Value::Object(patch) = body else {
             return Err(Refusal::bad_content("the body must be a JSON object"));
         };
+        let mut patch = envelope::known(patch)?;
         let record = self.require(resolved)?;
+        let protocol = resolved.kind.protocol();
+        if let (true, Some(member)) = (protocol.only_tags, patch.keys().find(|member| *member != "tags")) {
+            return Err(Refusal::network(
+                400,
+                "OnlyTagsSupportedForPatch",
+                format!(
+                    "PATCH request content includes {member} property. Only tags property is currently supported."
+                ),
+            ));
+        }
         let mut merged = record.body.clone();
         if let (Some(tags), Some(document)) = (patch.remove("tags"), merged.as_object_mut()) {
             document.insert("tags".into(), tags);
         }
         merge(&mut merged, Value::Object(patch));
         drop_nulls(&mut merged);
-        let merged = super::document::into_object(merged);
+        let merged = into_object(merged);
         self.write("PATCH", resolved.kind, &resolved.id, merged, conditions, course, None)
     }
 
@@ -165,7 +174,6 @@ impl World {
         child: Option<(&'static Nested, &str, bool)>,
     ) -> Result<Answer, Refusal> {
         let protocol = kind.protocol();
-        body.retain(|member, _| WRITABLE.contains(&member.as_str()));
         let written = Write {
             id,
             resource_type: protocol.resource_type,
@@ -212,7 +220,11 @@ impl World {
         let emptied = given.into_iter().flatten().filter(|member| !body.contains_key(*member)).collect();
         let source = if method == "PATCH" { Source::Patch } else { Source::Put };
         self.actors.proposed(&written, &time, &mut body)?;
-        let stored = kind.write(self, Proposal { id, old, body, source, emptied })?;
+        let mut body = Value::Object(body);
+        let stored = self
+            .shape_members(protocol.resource_type, &mut body)
+            .and_then(|()| kind.write(self, Proposal { id, old, body: into_object(body), source, emptied }))
+            .map_err(|refusal| refusal.worded(protocol.style))?;
         let before = old.map(|old| old.body.clone());
         let changed = before.as_ref() != Some(&stored);
         let repairs = old.is_some_and(|old| old.state != State::Succeeded);
@@ -234,9 +246,10 @@ impl World {
         self.check_names(&candidate, old)?;
         self.check_limits(&candidate, old.is_some())?;
         self.check_references(&candidate)?;
+        let synchronous = protocol.synchronous || (protocol.only_tags && method == "PATCH");
         // What is over before it is answered cannot fail later.
         if let (true, Some(Status::Failed(refusal) | Status::Canceled(refusal))) =
-            (protocol.synchronous, &course.ending)
+            (synchronous, &course.ending)
         {
             return Err(refusal.clone());
         }
@@ -257,7 +270,7 @@ impl World {
         if unchanged && protocol.style == Style::Network && course.ending.is_none() && !course.stall {
             course.at_once = true;
         }
-        course.at_once |= protocol.synchronous;
+        course.at_once |= synchronous;
         if protocol.immediate && course.latency.is_none() && !course.stall && course.ending.is_none() {
             course.at_once |= self.latency.of(method, protocol.resource_type, None, 0).is_zero();
         }
@@ -278,7 +291,7 @@ impl World {
                     (_, true) => protocol.update_status,
                     (_, false) => protocol.create_status,
                 };
-                let mut shown = super::document::into_object(self.present(record, Expand::default()));
+                let mut shown = into_object(self.present(record, Expand::default()));
                 if self.operations.running(record.operation.as_ref()).is_some() {
                     kind.accepted(self, record, &mut shown);
                 }
@@ -300,7 +313,7 @@ impl World {
             location,
             body: Some(shown),
             etag: (protocol.style == Style::Compute && protocol.etagged).then(|| self.etag(record)),
-            operation: (!protocol.synchronous)
+            operation: (!synchronous)
                 .then(|| self.links(id, kind, &started, protocol.polling.location_on_writes)),
             note: Note { changes: note_changes, operation_ms: milliseconds(&started) },
             ..Answer::default()

@@ -37,6 +37,7 @@ pub(crate) fn provider() -> Provider {
         limits: LIMITS,
         unlimited: &[],
         names: NAMES,
+        members: &[],
         since: &[],
     }
 }

@@ -14,6 +14,7 @@ mod limits;
 mod load_balancer;
 mod load_balancing_rule;
 mod location_calls;
+mod members;
 mod nat_gateway;
 mod network_interface;
 mod outbound_rule;
@@ -80,6 +81,7 @@ pub(crate) fn provider() -> Provider {
         limits: limits::LIMITS,
         unlimited: limits::UNLIMITED,
         names: limits::NAMES,
+        members: members::MEMBERS,
         since: &versions::SINCE,
     }
 }

@@ -27,6 +27,7 @@ pub(crate) fn provider() -> Provider {
         limits: &[],
         unlimited: &[],
         names: &[],
+        members: &[],
         since: &[],
     }
 }
