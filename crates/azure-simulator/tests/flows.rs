@@ -273,6 +273,23 @@ fn plans_and_reports_are_data() {
     assert_eq!(report["change"]["broken"], 90);
     assert_eq!(report["change"]["examples"][0]["fate"], "breaks");
     assert!(serde_json::from_value::<FlowPlan>(json!({ "to": PUBLIC, "port": 80, "flow": 3 })).is_err());
+    for member in ["flows", "clients"] {
+        let mut plan = json!({ "to": PUBLIC, "port": 80 });
+        plan[member] = json!(20_001);
+        let said = serde_json::from_value::<FlowPlan>(plan).unwrap_err().to_string();
+        assert!(said.contains("20001 are too many: 20000"), "{said}");
+    }
+}
+
+#[test]
+fn a_change_names_a_machine_by_its_id_too() {
+    for node in ["node1", instance(1).as_str()] {
+        for change in [Change::Drain { node: node.into() }, Change::Stop { node: node.into() }, silence(node)]
+        {
+            let report = flows(&cluster(), &AlwaysHealthy, &plan(80).with_change(change));
+            assert_eq!(of(&report, "node1").3, 0, "{node}");
+        }
+    }
 }
 
 #[test]

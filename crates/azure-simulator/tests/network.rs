@@ -313,7 +313,7 @@ async fn networks_and_route_tables_are_checked() {
         .await
         .refused(400, "InvalidRouteNextHopIpAddress");
     let twice = vec![route("a", "10.0.0.0/24", "10.1.0.4"), route("b", "10.0.0.0/24", "10.1.0.5")];
-    client.put(&table, table_of(twice)).await.refused(400, "RoutesWithSameAddressPrefix");
+    client.put(&table, table_of(twice)).await.refused(400, "RouteConflict");
     let shown = client.create(&table, table_of(vec![route("a", "10.0.0.0/24", "10.1.0.4")])).await;
     assert_eq!(shown["properties"]["routes"][0]["properties"]["nextHopType"], "VirtualAppliance");
     client

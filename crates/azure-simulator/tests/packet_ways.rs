@@ -80,6 +80,36 @@ fn a_private_endpoint_leads_through_its_service_to_the_frontend() {
 }
 
 #[test]
+fn a_name_that_several_have_is_refused_and_their_ids_are_told() {
+    let mut world = cluster();
+    let subnet = virtual_network(&mut world, "other", "172.16.0.0/16");
+    machine(&mut world, "worker", "172.16.0.4", &subnet);
+    let first = group().resource("Microsoft.Compute", "virtualMachines", "worker");
+    let second = ResourceId::group("s", "another").resource("Microsoft.Compute", "virtualMachines", "worker");
+    world.put(&second, json!({ "properties": {} }));
+    let verdict = send(&world, &from_node("worker", "203.0.113.9", 443));
+    let candidates = match refusal(&verdict) {
+        Refusal::Ambiguous { candidates, .. } => candidates,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(*candidates, [second, first.clone()]);
+    assert!(verdict.sentence().contains("say which by its id"), "{verdict}");
+    for name in [first.as_str(), "172.16.0.4"] {
+        let verdict = send(&world, &from_node(name, "172.16.0.4", 80));
+        assert!(
+            matches!(&verdict.hops[0], Hop::Sender { node, .. } if node == "worker"),
+            "{name}: {verdict}"
+        );
+    }
+    // Networks and endpoints are no different.
+    let twin = ResourceId::group("s", "another").resource("Microsoft.Network", "virtualNetworks", "other");
+    world.put(&twin, json!({ "properties": { "subnets": [] } }));
+    let from = Source::VirtualNetwork { network: "other".into(), address: "172.16.0.7".parse().unwrap() };
+    let verdict = send(&world, &Packet { from, ..tcp("172.16.0.4", 80) });
+    assert!(matches!(refusal(&verdict), Refusal::Ambiguous { .. }), "{verdict}");
+}
+
+#[test]
 fn a_client_that_only_the_endpoint_knows_comes_through_it_too() {
     let world = linked();
     for to in [ENDPOINT, INTERNAL] {

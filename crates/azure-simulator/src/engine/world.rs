@@ -74,6 +74,9 @@ pub(crate) struct Started {
     pub(crate) latency: Option<Duration>,
 }
 
+/// How exact Azure's clocks are, in nanoseconds: its documents show seven digits.
+const TICK: i128 = 100;
+
 impl World {
     pub(crate) fn new(options: Arc<Options>, providers: Vec<Provider>) -> Self {
         let consistency = options.consistency;
@@ -109,12 +112,11 @@ impl World {
 
     /// The simulated wall-clock time.
     pub(crate) fn now(&mut self) -> Timestamp {
-        let now = self.instant();
         // The origin is the first look at the clock, so that a world can be built outside a runtime.
-        let origin = *self.origin.get_or_insert(now);
-        let passed =
-            jiff::SignedDuration::try_from(now.saturating_duration_since(origin)).unwrap_or_default();
-        self.start.checked_add(passed).unwrap_or(Timestamp::MAX)
+        if self.origin.is_none() {
+            self.origin = Some(self.instant());
+        }
+        self.time()
     }
 
     /// The simulated wall-clock time, for those who may only look.
@@ -122,7 +124,9 @@ impl World {
         let now = self.instant();
         let passed = self.origin.map(|origin| now.saturating_duration_since(origin)).unwrap_or_default();
         let passed = jiff::SignedDuration::try_from(passed).unwrap_or_default();
-        self.start.checked_add(passed).unwrap_or(Timestamp::MAX)
+        let time = self.start.checked_add(passed).unwrap_or(Timestamp::MAX);
+        let ticks = time.as_nanosecond() - time.as_nanosecond().rem_euclid(TICK);
+        Timestamp::from_nanosecond(ticks).unwrap_or(time)
     }
 
     /// When the simulated clock shows a time.

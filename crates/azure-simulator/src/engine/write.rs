@@ -215,7 +215,7 @@ impl World {
         let superseded = running.map(|running| running.key.clone());
         let given = ["tags", "identity"].map(|member| body.contains_key(member).then_some(member));
         if protocol.tracked {
-            self.check_envelope(id, old, &mut body)?;
+            self.check_envelope(id, protocol.resource_type, old, &mut body)?;
         }
         let emptied = given.into_iter().flatten().filter(|member| !body.contains_key(*member)).collect();
         let source = if method == "PATCH" { Source::Patch } else { Source::Put };
@@ -558,10 +558,14 @@ impl World {
     fn check_envelope(
         &self,
         id: &ResourceId,
+        resource_type: &str,
         old: Option<&Record>,
         body: &mut Object,
     ) -> Result<(), Refusal> {
         let location = location_of(body)?;
+        if old.is_none() {
+            self.check_region(&location, Some(resource_type))?;
+        }
         if let Some(current) = old.and_then(|old| old.body.get("location")).and_then(Value::as_str)
             && current != location
         {

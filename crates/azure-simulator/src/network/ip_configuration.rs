@@ -55,9 +55,6 @@ pub(super) fn normalise(
     strip(&mut properties, &["provisioningState", "privateLinkConnectionProperties", "virtualNetworkTaps"]);
     enumeration(&mut properties, "privateIPAllocationMethod", &["Dynamic", "Static"], true)?;
     enumeration(&mut properties, "privateIPAddressVersion", &["IPv4", "IPv6"], true)?;
-    if properties.get("primary").is_some_and(|primary| !primary.is_boolean()) {
-        return Err(Refusal::bad_format(format!("Member 'primary' of {id} must be true or false.")));
-    }
     let Some(subnet) = reference(&mut properties, "subnet")? else {
         return Err(Refusal::network(
             400,

@@ -51,9 +51,6 @@ pub(super) fn normalise(balancer: &Balancer<'_>, mut child: Object) -> Result<Va
     enumeration(&mut properties, "loadDistribution", &["Default", "SourceIP", "SourceIPProtocol"], true)?;
     for member in ["enableFloatingIP", "enableTcpReset", "disableOutboundSnat"] {
         fill(&mut properties, member, false);
-        if !properties.get(member).is_some_and(Value::is_boolean) {
-            return Err(Refusal::bad_format(format!("Member '{member}' of {id} must be true or false.")));
-        }
     }
     if balancer.sku == "Basic" {
         let set = ["enableTcpReset", "disableOutboundSnat"].into_iter();

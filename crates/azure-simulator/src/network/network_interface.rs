@@ -310,6 +310,20 @@ fn ip_configurations(
             return Err(public_ip_in_use(&me, &public, &other));
         }
     }
+    if let Some(before) =
+        old.into_iter().flatten().find(|one| at(one, "properties/primary") == Some(&true.into()))
+        && !normal.iter().any(|one| name(one).eq_ignore_ascii_case(name(before)))
+    {
+        return Err(Refusal::network(
+            400,
+            "IpConfigDeleteNotSupported",
+            format!(
+                "IP Configuration {} cannot be deleted. Deletion and renaming of primary IP Configuration is not \
+                 supported.",
+                name(before)
+            ),
+        ));
+    }
     let marked = |one: &Value| at(one, "properties/primary") == Some(&Value::Bool(true));
     let primaries = normal.iter().filter(|one| marked(one)).count();
     if primaries > 1 {
@@ -330,19 +344,27 @@ fn ip_configurations(
     Ok(normal)
 }
 
-/// All configurations of an interface lie in one virtual network, for its whole life.
+/// All configurations of an interface lie in one subnet, and in one virtual network for its whole life.
 fn check_networks(id: &ResourceId, old: Option<&Record>, configurations: &[Value]) -> Result<(), Refusal> {
-    let network = |one: &Value| stored_reference(one, "properties/subnet/id")?.parent();
-    let before =
-        old.and_then(|old| items(&old.body, "properties/ipConfigurations").first().and_then(network));
-    let mut all = before.into_iter().chain(configurations.iter().filter_map(network));
-    let Some(first) = all.next() else { return Ok(()) };
-    match all.find(|other| *other != first) {
-        None => Ok(()),
-        Some(other) => Err(Refusal::network(
+    let subnet = |one: &Value| stored_reference(one, "properties/subnet/id");
+    let mut subnets = configurations.iter().filter_map(subnet);
+    let Some(first) = subnets.next() else { return Ok(()) };
+    if let Some(other) = subnets.find(|other| *other != first) {
+        return Err(Refusal::network(
+            400,
+            "IpConfigurationsOnSameNicCannotUseDifferentSubnets",
+            format!(
+                "IP configurations of network interface {id} cannot be in different subnets: {first} and {other}."
+            ),
+        ));
+    }
+    let before = old.and_then(|old| items(&old.body, "properties/ipConfigurations").first().and_then(subnet));
+    match (before.and_then(|before| before.parent()), first.parent()) {
+        (Some(before), Some(now)) if before != now => Err(Refusal::network(
             400,
             "NetworkInterfaceMustStayInOneVirtualNetwork",
-            format!("Network interface {id} cannot have IP configurations in {first} and in {other}."),
+            format!("Network interface {id} is in {before} and cannot move to {now}."),
         )),
+        _ => Ok(()),
     }
 }

@@ -47,9 +47,9 @@ impl Kind for RouteTables {
             if let Some(other) = prefixes.insert(prefix.to_ascii_lowercase(), name.into()) {
                 return Err(Refusal::network(
                     400,
-                    "RoutesWithSameAddressPrefix",
+                    "RouteConflict",
                     format!(
-                        "Routes {other} and {name} of route table {id} have the same address prefix {prefix}."
+                        "Route: {name} conflicts with Route: {other}. Routes cannot have the same AddressPrefix."
                     ),
                 ));
             }
@@ -99,6 +99,7 @@ fn normalise(table: &ResourceId, mut child: Object) -> Result<Value, Refusal> {
         "Route",
     )?;
     strip(&mut properties, &["provisioningState", "hasBgpOverride"]);
+    properties.insert("hasBgpOverride".into(), false.into());
     let id = table.child("routes", child.get("name").and_then(Value::as_str).unwrap_or_default());
     enumeration(
         &mut properties,

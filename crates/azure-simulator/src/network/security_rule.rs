@@ -1,6 +1,7 @@
 //! Security rules, written and default (`spec/arm-wire.md`, 9.4).
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 
 use azure_types::ResourceId;
 use ipnet::IpNet;
@@ -260,7 +261,7 @@ fn check_part(
     for value in one.into_iter().chain(many.iter().map(String::as_str)) {
         let fine = match part {
             Part::Ports => is_port_range(value),
-            Part::Addresses => is_prefix(value, one.is_none()),
+            Part::Addresses => is_prefix(value),
         };
         if !fine {
             let code = match part {
@@ -275,6 +276,47 @@ fn check_part(
             ));
         }
     }
+    match part {
+        Part::Ports => Ok(()),
+        Part::Addresses => check_prefix_list(plural, &many, id),
+    }
+}
+
+/// Several prefixes in one place are of one family, apart from each other, and no tags.
+fn check_prefix_list(member: &str, list: &[String], id: &ResourceId) -> Result<(), Refusal> {
+    let refuse = |code: &str, why: String| {
+        Err(Refusal::network(
+            400,
+            code,
+            format!("Security rule parameter {member} for rule with Id {id} {why}."),
+        ))
+    };
+    let mut prefixes: Vec<IpNet> = Vec::with_capacity(list.len());
+    for text in list {
+        let prefix = text.parse::<IpNet>().or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
+        let Ok(prefix) = prefix else {
+            return refuse(
+                "SecurityRuleParameterContainsUnsupportedValue",
+                format!("cannot list '*' or service tags. Unsupported value used: {text}"),
+            );
+        };
+        if let Some(first) = prefixes.first()
+            && first.addr().is_ipv4() != prefix.addr().is_ipv4()
+        {
+            return refuse(
+                "ResourceCannotContainAddressPrefixesFromDifferentAddressFamilies",
+                format!("has prefixes of different address families: {first} and {prefix}"),
+            );
+        }
+        if let Some(other) = prefixes.iter().find(|other| other.contains(&prefix) || prefix.contains(*other))
+        {
+            return refuse(
+                "OverlappingSubnetsNotPermittedInSecurityRule",
+                format!("has subnets that overlap: {other} and {prefix}"),
+            );
+        }
+        prefixes.push(prefix);
+    }
     Ok(())
 }
 
@@ -287,11 +329,8 @@ fn is_port_range(text: &str) -> bool {
     }
 }
 
-fn is_prefix(text: &str, in_list: bool) -> bool {
-    if text == "*" {
-        return !in_list;
-    }
-    if text.parse::<IpNet>().is_ok() || text.parse::<std::net::IpAddr>().is_ok() {
+fn is_prefix(text: &str) -> bool {
+    if text == "*" || text.parse::<IpNet>().is_ok() || text.parse::<IpAddr>().is_ok() {
         return true;
     }
     let base = text.split('.').next().unwrap_or_default();

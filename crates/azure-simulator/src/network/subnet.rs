@@ -51,12 +51,7 @@ const DERIVED: [&str; 7] = [
 ];
 
 /// Checks a subnet and fills its defaults.
-pub(super) fn normalise(
-    network: &ResourceId,
-    location: &str,
-    space: &[IpNet],
-    mut child: Object,
-) -> Result<Object, Refusal> {
+pub(super) fn normalise(network: &ResourceId, location: &str, mut child: Object) -> Result<Object, Refusal> {
     let id = network.child("subnets", child.get("name").and_then(Value::as_str).unwrap_or_default());
     let mut properties = take_properties(&mut child);
     known_members(&mut properties, &MEMBERS, "Subnet")?;
@@ -64,9 +59,6 @@ pub(super) fn normalise(
     let delegations = subnet_delegation::delegations(&id, &mut properties)?;
     properties.insert("delegations".into(), delegations.into());
     subnet_delegation::endpoints(&id, location, &mut properties)?;
-    if properties.get("defaultOutboundAccess").is_some_and(|value| !value.is_boolean()) {
-        return Err(Refusal::bad_format("Member 'defaultOutboundAccess' must be true or false."));
-    }
     enumeration(&mut properties, "sharingScope", &["Tenant", "DelegatedServices"], false)?;
     if properties.contains_key("sharingScope")
         && properties.get("defaultOutboundAccess") != Some(&Value::Bool(false))
@@ -105,20 +97,26 @@ pub(super) fn normalise(
         if *prefix != prefix.trunc() {
             return Err(wrong_notation(&id, prefix));
         }
-        if !space.iter().any(|space| space.contains(prefix)) {
-            return Err(Refusal::network(
-                400,
-                "NetcfgSubnetRangeOutsideVnet",
-                format!(
-                    "Subnet '{}' is not valid because its IP address range is outside the IP address range of virtual \
-                     network '{}'.",
-                    id.name(),
-                    network.name()
-                ),
-            ));
-        }
     }
     Ok(into_object(document))
+}
+
+/// Refuses subnets outside the address space of their network, also those that were there before the space changed.
+pub(super) fn check_inside(network: &ResourceId, space: &[IpNet], subnets: &[Value]) -> Result<(), Refusal> {
+    let inside = |prefix: &IpNet| space.iter().any(|space| space.contains(prefix));
+    match subnets.iter().find(|subnet| !prefixes_of(subnet).iter().all(inside)) {
+        None => Ok(()),
+        Some(subnet) => Err(Refusal::network(
+            400,
+            "NetcfgSubnetRangeOutsideVnet",
+            format!(
+                "Subnet '{}' is not valid because its IP address range is outside the IP address range of virtual network \
+                 '{}'.",
+                crate::engine::document::name(subnet),
+                network.name()
+            ),
+        )),
+    }
 }
 
 /// A prefix with bits set behind its length.

@@ -77,11 +77,12 @@ impl Kind for VirtualNetworks {
         let subnets = match take_children(id, &mut properties, "subnets")? {
             Some(subnets) => subnets
                 .into_iter()
-                .map(|child| subnet::normalise(id, &location, &space, child).map(Value::Object))
+                .map(|child| subnet::normalise(id, &location, child).map(Value::Object))
                 .collect::<Result<Vec<_>, _>>()?,
             None if world.options.keep_omitted_subnets => old_subnets.cloned().unwrap_or_default(),
             None => Vec::new(),
         };
+        subnet::check_inside(id, &space, &subnets)?;
         subnet::check_overlaps(&subnets)?;
         for old in old_subnets.into_iter().flatten() {
             let old_id = id.child("subnets", name(old));

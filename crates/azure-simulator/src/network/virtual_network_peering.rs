@@ -67,9 +67,11 @@ pub(super) fn normalise(
     children: Vec<Object>,
 ) -> Result<Vec<Value>, Refusal> {
     let mut remotes: Vec<ResourceId> = Vec::new();
-    let mut normal = Vec::with_capacity(children.len());
-    for child in children {
-        let (remote, child) = one(world, proposal, space, child)?;
+    for child in &children {
+        let reference = child.get("properties").and_then(|properties| properties.get("remoteVirtualNetwork"));
+        let Some(remote) = reference.and_then(|reference| stored_reference(reference, "id")) else {
+            continue;
+        };
         if remotes.contains(&remote) {
             return Err(Refusal::network(
                 400,
@@ -77,23 +79,17 @@ pub(super) fn normalise(
                 format!(
                     "Peering {} cannot be created: another peering of {} already references remote virtual network \
                      {remote}.",
-                    name(&child),
+                    child.get("name").and_then(Value::as_str).unwrap_or_default(),
                     proposal.id
                 ),
             ));
         }
         remotes.push(remote);
-        normal.push(child);
     }
-    Ok(normal)
+    children.into_iter().map(|child| one(world, proposal, space, child)).collect()
 }
 
-fn one(
-    world: &World,
-    proposal: &Proposal<'_>,
-    space: &[IpNet],
-    mut child: Object,
-) -> Result<(ResourceId, Value), Refusal> {
+fn one(world: &World, proposal: &Proposal<'_>, space: &[IpNet], mut child: Object) -> Result<Value, Refusal> {
     let network = proposal.id;
     let id = network.child(COLLECTION, child.get("name").and_then(Value::as_str).unwrap_or_default());
     let mut properties = take_properties(&mut child);
@@ -108,12 +104,6 @@ fn one(
         ["allowForwardedTraffic", "allowGatewayTransit", "doNotVerifyRemoteGateways", "useRemoteGateways"];
     for member in flags {
         fill(&mut properties, member, false);
-    }
-    let all = flags.iter().chain(&["allowVirtualNetworkAccess", "peerCompleteVnets"]);
-    for member in all {
-        if properties.get(*member).is_some_and(|value| !value.is_boolean()) {
-            return Err(Refusal::bad_format(format!("Member '{member}' of {id} must be true or false.")));
-        }
     }
     if remote == *network {
         return Err(Refusal::network(
@@ -155,7 +145,7 @@ fn one(
         ));
     }
     child.insert("properties".into(), Value::Object(properties));
-    Ok((remote, Value::Object(child)))
+    Ok(Value::Object(child))
 }
 
 /// A side that was left alone must be made anew before it can be joined again.

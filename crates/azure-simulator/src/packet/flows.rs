@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::fate::{Fate, fate};
 use super::health::Probed;
@@ -34,10 +35,10 @@ pub struct FlowPlan {
     #[serde(default)]
     pub from: Option<Source>,
     /// How many flows, at most [`MOST_FLOWS`].
-    #[serde(default = "some_flows")]
+    #[serde(default = "some_flows", deserialize_with = "few")]
     pub flows: usize,
-    /// How many clients on the internet they come from.
-    #[serde(default = "some_clients")]
+    /// How many clients on the internet they come from, at most [`MOST_FLOWS`].
+    #[serde(default = "some_clients", deserialize_with = "few")]
     pub clients: usize,
     /// Chooses addresses and ports of the clients.
     #[serde(default)]
@@ -49,6 +50,15 @@ pub struct FlowPlan {
 
 fn tcp() -> Protocol {
     Protocol::Tcp
+}
+
+/// So many as can be looked at.
+fn few<'de, D: Deserializer<'de>>(input: D) -> Result<usize, D::Error> {
+    let number = usize::deserialize(input)?;
+    if number > MOST_FLOWS {
+        return Err(D::Error::custom(format_args!("{number} are too many: {MOST_FLOWS} can be looked at")));
+    }
+    Ok(number)
 }
 
 fn some_flows() -> usize {

@@ -8,6 +8,7 @@
 //! short-cuts the cluster's own load balancer addresses) or after it arrived is the node's matter.
 
 pub(crate) mod balancer;
+mod called;
 mod delivery;
 mod fate;
 mod flows;

@@ -88,20 +88,6 @@ impl Network {
             .find(|service| by_id.as_ref() == Some(&service.id) || service.alias.eq_ignore_ascii_case(target))
     }
 
-    /// An endpoint by its name or id.
-    pub(super) fn endpoint_called(&self, name: &str) -> Option<&Endpoint> {
-        let mut called: Vec<&Endpoint> = self
-            .endpoints
-            .values()
-            .filter(|endpoint| {
-                endpoint.id.name().eq_ignore_ascii_case(name)
-                    || endpoint.id.as_str().eq_ignore_ascii_case(name)
-            })
-            .collect();
-        called.sort_by(|one, other| one.id.cmp(&other.id));
-        called.first().copied()
-    }
-
     /// The addresses of an endpoint, in the order of its configurations.
     pub(crate) fn addresses_of_endpoint<'a>(
         &'a self,

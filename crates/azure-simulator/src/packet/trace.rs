@@ -2,8 +2,6 @@
 
 use std::net::IpAddr;
 
-use azure_types::ResourceId;
-
 use super::balancer::{Frontend, LoadBalancer};
 use super::delivery::Delivery;
 use super::health::Probed;
@@ -30,7 +28,7 @@ impl Network {
     ) -> Verdict {
         let guest = match &packet.from {
             Source::VirtualNetwork { network, address } => {
-                self.network_called(network).and_then(|id| self.guest(id, *address))
+                self.network_called(network).ok().and_then(|id| self.guest(id, *address))
             }
             _ => None,
         };
@@ -54,30 +52,9 @@ impl Network {
     ///
     /// Why they cannot; the machine may also not be there.
     pub fn outbound_of(&self, node: &str) -> Result<super::Outbound, Refusal> {
-        let mut interfaces = self.interfaces_called(node).peekable();
-        let Some(first) = interfaces.peek() else {
-            return Err(Refusal::NoSuchSender { node: node.to_owned() });
-        };
+        let (first, _) = self.interfaces_called(node)?;
         let name = first.node_name().to_owned();
-        let first: &Interface = first;
         self.outbound(first, super::Protocol::Tcp).map_err(|why| Refusal::NoOutbound { node: name, why })
-    }
-
-    fn network_called(&self, name: &str) -> Option<&ResourceId> {
-        let called =
-            |id: &&ResourceId| id.name().eq_ignore_ascii_case(name) || id.as_str().eq_ignore_ascii_case(name);
-        self.virtual_networks.keys().filter(called).min()
-    }
-
-    fn interfaces_called(&self, node: &str) -> impl Iterator<Item = &Interface> {
-        let by_address: Option<IpAddr> = node.parse().ok();
-        self.interfaces.iter().filter(move |interface| {
-            interface.machine.is_some()
-                && match by_address {
-                    Some(address) => interface.address == Some(address),
-                    None => interface.machine_state().is_some_and(|machine| machine.is_called(node)),
-                }
-        })
     }
 }
 
@@ -131,14 +108,14 @@ impl<'a> Way<'a> {
             Source::Pod { address } => self.leave_pod(*address),
             Source::VirtualNetwork { network, address } => match self.guest {
                 Some(guest) => self.start(guest, *address, &address.to_string()),
-                None => Err(Refusal::NoSuchSender { node: format!("{address} in {network}") }),
+                None => {
+                    self.network.network_called(network)?;
+                    Err(Refusal::NoSuchSender { node: format!("{address} in {network}") })
+                }
             },
             Source::PrivateEndpoint { endpoint } => {
                 let network = self.network;
-                let found = network
-                    .endpoint_called(endpoint)
-                    .ok_or_else(|| Refusal::NoSuchSender { node: endpoint.clone() })?;
-                self.come_through(found, None)
+                self.come_through(network.endpoint_called(endpoint)?, None)
             }
         }
     }
@@ -149,12 +126,9 @@ impl<'a> Way<'a> {
     }
 
     fn leave_node(&mut self, node: &str) -> Result<(), Refusal> {
-        let mut interfaces = self.network.interfaces_called(node).peekable();
-        let Some(first) = interfaces.peek() else {
-            return Err(Refusal::NoSuchSender { node: node.to_owned() });
-        };
+        let (first, interfaces) = self.network.interfaces_called(node)?;
         let name = first.node_name().to_owned();
-        let found = interfaces.find_map(|interface| {
+        let found = interfaces.into_iter().find_map(|interface| {
             Some((interface, interface.address?)).filter(|(_, own)| own.is_ipv4() == self.to.is_ipv4())
         });
         match found {

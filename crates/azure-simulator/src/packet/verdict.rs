@@ -177,6 +177,14 @@ pub enum Refusal {
         /// How it was called.
         node: String,
     },
+    /// Several have the sender's name.
+    #[error("{name} may be any of {}; say which by its id", candidates.iter().map(ResourceId::as_str).collect::<Vec<_>>().join(", "))]
+    Ambiguous {
+        /// How it was called.
+        name: String,
+        /// Who may be meant, by id.
+        candidates: Vec<ResourceId>,
+    },
     /// The sender is off.
     #[error("the sender {node} does not run")]
     SenderOff {
@@ -198,7 +206,7 @@ pub enum Refusal {
         address: IpAddr,
     },
     /// A public IP has the address, but nothing uses the public IP.
-    #[error("public IP {name} has the address {address}, but is not attached to anything", name = public_address.name())]
+    #[error("public IP {name} has the address {address}, but is not attached to anything that takes packets in", name = public_address.name())]
     Unattached {
         /// The address.
         address: IpAddr,

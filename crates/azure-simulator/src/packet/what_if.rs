@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::ProbeAnswers;
 use super::balancer::AdminState;
 use super::json::id_of;
+use super::machine::Machine;
 use super::machine::Power;
 use super::network::Network;
 use crate::Documents;
@@ -120,7 +121,9 @@ impl Network {
         let interfaces = &self.interfaces;
         let is = |index: usize| {
             let interface = interfaces.get(index);
-            interface.and_then(|of| of.machine_state()).is_some_and(|machine| machine.is_called(node))
+            interface
+                .and_then(|of| Some((of.machine.as_ref()?, of.machine_state()?)))
+                .is_some_and(|(id, machine)| Self::may_be_called(id, machine, node))
         };
         for pool in self.balancers.iter_mut().flat_map(|balancer| &mut balancer.pools) {
             for member in pool.members.iter_mut().filter(|member| member.interface.is_some_and(is)) {
@@ -130,7 +133,8 @@ impl Network {
     }
 
     fn stop(&mut self, node: &str) {
-        for machine in self.machines.values_mut().filter(|machine| machine.is_called(node)) {
+        let called = self.machines.iter_mut().filter(|(id, machine)| Self::may_be_called(id, machine, node));
+        for (_, machine) in called {
             Arc::make_mut(machine).power = Power::Stopped;
         }
         let machines = &self.machines;
@@ -148,15 +152,15 @@ pub(super) struct Silenced<'a> {
 
 impl<'a> Silenced<'a> {
     pub(super) fn new(network: &Network, probes: &'a dyn ProbeAnswers, changes: &[Change]) -> Self {
-        let silent = |name: &str| {
-            changes
-                .iter()
-                .any(|change| matches!(change, Change::Silence { node } if node.eq_ignore_ascii_case(name)))
+        let silent = |id: &ResourceId, machine: &Machine| {
+            changes.iter().any(|change| {
+                matches!(change, Change::Silence { node } if Network::may_be_called(id, machine, node))
+            })
         };
         let machines = network
             .machines
             .iter()
-            .filter(|(_, machine)| silent(&machine.name) || silent(&machine.resource_name))
+            .filter(|(id, machine)| silent(id, machine))
             .map(|(id, _)| id.clone())
             .collect();
         Self { probes, machines }

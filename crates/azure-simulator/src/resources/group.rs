@@ -82,6 +82,9 @@ impl World {
             self.require_writable_group(&id)?;
         }
         let location = location_of(&body)?;
+        if old.is_none() {
+            self.check_region(&location, None)?;
+        }
         if let Some(current) = old.and_then(|old| old.body.get("location")).and_then(Value::as_str)
             && current != location
         {

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::engine::answer::Answer;
+use crate::engine::error::Refusal;
 use crate::engine::world::World;
 
 /// A region that a subscription may use.
@@ -86,7 +87,75 @@ static PLACES: &[Place] = places! {
     "israelcentral", "Israel Central", "Middle East", "Israel", "31.2655698", "33.4506633", "Israel", "", true;
 };
 
+/// Regions that subscriptions get on demand, and those of other clouds: taken where a document names them, and listed
+/// nowhere.
+const OTHERS: [&str; 38] = [
+    "australiacentral",
+    "australiacentral2",
+    "austriaeast",
+    "belgiumcentral",
+    "brazilsoutheast",
+    "centraluseuap",
+    "chilecentral",
+    "chinaeast",
+    "chinaeast2",
+    "chinaeast3",
+    "chinanorth",
+    "chinanorth2",
+    "chinanorth3",
+    "denmarkeast",
+    "eastus2euap",
+    "eastusstg",
+    "germanycentral",
+    "germanynortheast",
+    "indonesiacentral",
+    "jioindiacentral",
+    "jioindiawest",
+    "malaysiawest",
+    "newzealandnorth",
+    "southcentralusstg",
+    "swedensouth",
+    "taiwannorth",
+    "taiwannorthwest",
+    "usdodcentral",
+    "usdodeast",
+    "usgovarizona",
+    "usgoviowa",
+    "usgovtexas",
+    "usgovvirginia",
+    "usnateast",
+    "usnatwest",
+    "usseceast",
+    "ussecwest",
+    "westindia",
+];
+
 impl World {
+    /// Refuses a location, in its normal spelling, where there is no region. `resource_type` is `None` for groups.
+    pub(crate) fn check_region(&self, location: &str, resource_type: Option<&str>) -> Result<(), Refusal> {
+        let is = |name: &str| name == location;
+        if is(&self.options.region)
+            || PLACES.iter().any(|place| is(place.name))
+            || OTHERS.iter().any(|name| is(name))
+        {
+            return Ok(());
+        }
+        let regions: Vec<String> = self.regions().into_iter().map(|region| region.name).collect();
+        let (code, what) = match resource_type {
+            Some(kind) => ("LocationNotAvailableForResourceType", format!("resource type '{kind}'")),
+            None => ("LocationNotAvailableForResourceGroup", "resource group".to_owned()),
+        };
+        Err(Refusal::new(
+            400,
+            code,
+            format!(
+                "The provided location '{location}' is not available for {what}. List of available regions for the \
+                 resource type is '{}'.",
+                regions.join(",")
+            ),
+        ))
+    }
+
     /// The regions, that of the options first, with the name and the zones that the options give it.
     pub(super) fn regions(&self) -> Vec<Region> {
         let options = &self.options;
