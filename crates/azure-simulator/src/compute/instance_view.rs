@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::scale_set_instance::{Instances, set_of};
-use super::{fault_domain, flexible, image};
+use super::{fault_domain, flexible, generalize, image};
 use crate::engine::document::{at, items};
 use crate::engine::kind::Kind as _;
 use crate::engine::store::{Record, State};
@@ -44,6 +44,11 @@ pub(super) fn of_machine(record: &Record) -> Value {
     let created = record.created.to_string();
     let (code, level, shown) = provisioning(record.state);
     let mut statuses = vec![json!({ "code": code, "level": level, "displayStatus": shown, "time": created })];
+    if generalize::was(record) {
+        statuses.push(
+            json!({ "code": "OSState/generalized", "level": "Info", "displayStatus": "VM generalized" }),
+        );
+    }
     let power = power(record);
     if let Some(power) = power {
         let code = format!("PowerState/{power}");
