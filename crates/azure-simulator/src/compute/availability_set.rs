@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::sku;
 use crate::engine::document::{Object, fill, integer, into_object, strip, take_properties};
 use crate::engine::error::Refusal;
 use crate::engine::kind::{Expand, Kind, Proposal, Protocol};
@@ -84,6 +85,13 @@ impl Kind for AvailabilitySets {
                     user.from
                 ),
             )),
+        }
+    }
+
+    fn view(&self, _world: &World, _record: &Record, below: &[&str]) -> Option<Result<Value, Refusal>> {
+        match below {
+            [view] if view.eq_ignore_ascii_case("vmSizes") => Some(Ok(sku::sizes())),
+            _ => None,
         }
     }
 
