@@ -78,7 +78,7 @@ fn member(world: &World, set_id: &ResourceId, body: &Value, number: u64, zone: O
     for disk in storage.get_mut("dataDisks").and_then(Value::as_array_mut).into_iter().flatten() {
         if let Some(disk) = disk.as_object_mut() {
             strip(disk, &["name"]);
-            disk.insert("deleteOption".into(), "Delete".into());
+            fill(disk, "deleteOption", "Delete");
         }
     }
     let mut properties = json!({
