@@ -4,7 +4,8 @@ use azure_types::ResourceId;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use crate::engine::document::text;
+use super::{data_disk, power};
+use crate::engine::document::{at, text};
 use crate::engine::error::Refusal;
 use crate::engine::kind::Action;
 use crate::engine::operation::Completion;
@@ -30,10 +31,18 @@ pub(super) fn check_none(world: &World, disk: &Record) -> Result<(), Refusal> {
         "OperationNotAllowed",
         format!(
             "There is an active shared access signature outstanding for disk {}. Call EndGetAccess before attaching or \
-             deleting the disk.",
+             deleting the disk, or starting its machine.",
             disk.id.name()
         ),
     ))
+}
+
+/// Refuses what a machine cannot do while somebody has access to one of its disks.
+pub(super) fn check_none_of(world: &World, machine: &Record) -> Result<(), Refusal> {
+    let storage = at(&machine.body, "properties/storageProfile");
+    let disks = storage.into_iter().flat_map(|storage| data_disk::references(&machine.id, storage));
+    let mut records = disks.filter_map(|disk| world.store.get(&disk.to));
+    records.try_for_each(|disk| check_none(world, disk))
 }
 
 /// Starts either action; `None` for any other.
@@ -80,12 +89,8 @@ fn grant(world: &mut World, id: &ResourceId, body: &Value) -> Result<Action, Ref
             format!("{} cannot be exported: its network access policy is DenyAll.", id.name()),
         ));
     }
-    // A machine that is deallocated does not use its disks.
-    let runs = |user: &&Referrer| {
-        let machine = world.store.get(&user.from);
-        machine.is_none_or(|machine| machine.hidden.get("power").is_none_or(|power| power != "deallocated"))
-    };
-    if let Some(user) = world.store.referrers(id).find(runs) {
+    let uses = |user: &&Referrer| power::uses_disks(world, &user.from);
+    if let Some(user) = world.store.referrers(id).find(uses) {
         return Err(Refusal::new(
             409,
             "OperationNotAllowed",

@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 
 use super::scale_set_instance::{self, is_set};
 use super::spot;
-use super::{generalize, scale_set};
+use super::{disk_access, generalize, scale_set, virtual_machine};
 use crate::engine::document::items;
 use crate::engine::error::Refusal;
 use crate::engine::kind::Action;
 use crate::engine::operation::Completion;
-use crate::engine::store::State;
+use crate::engine::store::{Record, State};
 use crate::engine::world::World;
 
 /// An action, with the power state while it runs and after it.
@@ -24,7 +24,7 @@ struct Known {
     names_instances: bool,
 }
 
-const ACTIONS: [Known; 9] = [
+const ACTIONS: [Known; 10] = [
     Known { name: "start", during: Some("starting"), after: Some("running"), names_instances: false },
     Known { name: "powerOff", during: Some("stopping"), after: Some("stopped"), names_instances: false },
     Known {
@@ -36,6 +36,7 @@ const ACTIONS: [Known; 9] = [
     Known { name: "restart", during: Some("starting"), after: Some("running"), names_instances: false },
     Known { name: "redeploy", during: Some("starting"), after: Some("running"), names_instances: false },
     Known { name: "reimage", during: Some("starting"), after: Some("running"), names_instances: false },
+    Known { name: "reimageall", during: Some("starting"), after: Some("running"), names_instances: false },
     Known { name: "reapply", during: None, after: None, names_instances: false },
     Known { name: "manualupgrade", during: None, after: None, names_instances: true },
     Known { name: "delete", during: None, after: None, names_instances: true },
@@ -56,10 +57,16 @@ pub(super) fn begin(
     if !set && known.names_instances {
         return None;
     }
+    // The disks of machines of their own are theirs to make anew.
+    if known.name == "reimageall"
+        && world.store.get(id)?.kind.resource_type() == virtual_machine::RESOURCE_TYPE
+    {
+        return None;
+    }
     let targets = if set { named_instances(world, id, known, body) } else { Ok(vec![id.clone()]) };
     let checked = targets.and_then(|targets| {
         let mut records = targets.iter().filter_map(|target| world.store.get(target));
-        records.try_for_each(|record| generalize::check(record, known.name))?;
+        records.try_for_each(|record| check(world, record, known.name))?;
         Ok(targets)
     });
     let targets = match checked {
@@ -84,6 +91,18 @@ pub(super) fn begin(
     }
     let completion = Completion::Action(known.name.into(), json!(targets));
     Some(Ok(Action { completion, answer: None }))
+}
+
+/// Refuses what a machine cannot do now.
+fn check(world: &World, machine: &Record, action: &str) -> Result<(), Refusal> {
+    generalize::check(machine, action)?;
+    if action == "start" { disk_access::check_none_of(world, machine) } else { Ok(()) }
+}
+
+/// Whether a machine uses its disks: not while it is deallocated.
+pub(super) fn uses_disks(world: &World, machine: &ResourceId) -> bool {
+    let power = world.store.get(machine).and_then(|machine| machine.hidden.get("power")?.as_str());
+    power != Some("deallocated")
 }
 
 fn named_instances(
