@@ -38,7 +38,14 @@ async fn sizes_have_capabilities_zones_and_restrictions() {
         list.iter().find(|one| one["name"] == name).unwrap()["value"].clone()
     };
     assert_eq!((capability("vCPUs"), capability("MaxDataDiskCount")), ("2".into(), "4".into()));
-    assert_eq!(find("virtualMachines", "Standard_D4s_v5")["restrictions"][0]["type"], "Zone");
+    let modern = find("virtualMachines", "Standard_D4s_v5");
+    assert_eq!(
+        modern["locationInfo"][0]["zoneDetails"],
+        serde_json::json!([{ "name": ["1", "2", "3"], "capabilities": [{ "name": "UltraSSDAvailable", "value": "True" }] }])
+    );
+    assert!(!modern["capabilities"].to_string().contains("UltraSSDAvailable"), "it is the zones' to tell");
+    assert_eq!(size["locationInfo"][0]["zoneDetails"], serde_json::json!([]));
+    assert_eq!(modern["restrictions"][0]["type"], "Zone");
     assert_eq!(find("virtualMachines", "Standard_F2s_v2")["restrictions"][0]["type"], "Location");
     find("disks", "PremiumV2_LRS");
     let subnet = client.network("10.1.0.0/24").await;
@@ -87,4 +94,20 @@ async fn cores_are_counted_and_limited() {
     body["sku"]["name"] = "Standard_E4s_v5".into();
     let refused = client.put(&other, body).await.refused(409, "OperationNotAllowed");
     assert!(refused.message().contains("Total Regional Cores quota"), "{}", refused.message());
+}
+
+#[tokio::test(start_paused = true)]
+async fn catalogues_are_of_regions_that_there_are() {
+    let unzoned = Client::with_group(Options { zones: Vec::new(), ..Options::default() }).await;
+    for (region, some) in [("eastus", true), ("West%20Europe", true), ("moonbase", false)] {
+        let path = format!("skus?api-version=2021-07-01&$filter=location%20eq%20'{region}'");
+        let skus = read(&unzoned, &path).await;
+        assert_eq!(!skus["value"].as_array().unwrap().is_empty(), some, "{region}");
+    }
+    let skus = read(&unzoned, "skus?api-version=2021-07-01").await;
+    let modern =
+        skus["value"].as_array().unwrap().iter().find(|sku| sku["name"] == "Standard_D4s_v5").unwrap();
+    assert_eq!(modern["locationInfo"][0]["zoneDetails"], serde_json::json!([]));
+    let ultra = serde_json::json!({ "name": "UltraSSDAvailable", "value": "True" });
+    assert!(modern["capabilities"].as_array().unwrap().contains(&ultra));
 }

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::disk;
 use super::sku_table::{SIZES, Size, cores};
+use crate::engine::document::{items, text};
 use crate::engine::error::Refusal;
 use crate::engine::kind::Call;
 use crate::engine::location::normal_location;
@@ -12,6 +13,9 @@ use crate::engine::store::Record;
 use crate::engine::world::World;
 
 /// `$filter=location eq '{location}'` is the one filter that the catalogue takes.
+///
+/// # Errors
+/// Refuses another filter.
 pub(super) fn catalogue(world: &World, call: &Call<'_>) -> Result<Value, Refusal> {
     let location = match call.query.get("$filter").map(|filter| filter.trim()) {
         None | Some("") => world.options.region.clone(),
@@ -26,6 +30,9 @@ pub(super) fn catalogue(world: &World, call: &Call<'_>) -> Result<Value, Refusal
             normal_location(wanted.trim().trim_matches('\''))
         }
     };
+    if !is_region(world, call.subscription, &location) {
+        return Ok(json!({ "value": [] }));
+    }
     let machines = SIZES.iter().map(|size| machine_sku(world, size, &location));
     let disks = disk::SKUS.iter().map(|name| disk_sku(world, name, &location));
     let sets = ["Classic", "Aligned"].iter().map(|name| {
@@ -41,8 +48,17 @@ pub(super) fn catalogue(world: &World, call: &Call<'_>) -> Result<Value, Refusal
     Ok(json!({ "value": machines.chain(disks).chain(sets).collect::<Vec<_>>() }))
 }
 
+/// Whether there is a region of that name.
+fn is_region(world: &World, subscription: &str, location: &str) -> bool {
+    let listed = || {
+        let regions = world.list_locations(subscription).body.unwrap_or_default();
+        items(&regions, "value").iter().any(|region| text(region, "name") == Some(location))
+    };
+    location == world.options.region || listed()
+}
+
 /// The zones that a region has: the simulated one has those of its options, others the usual three.
-fn zones(world: &World, location: &str) -> Vec<String> {
+pub(super) fn zones(world: &World, location: &str) -> Vec<String> {
     if location == world.options.region {
         world.options.zones.clone()
     } else {
@@ -55,14 +71,21 @@ fn machine_sku(world: &World, size: &Size, location: &str) -> Value {
     let truth = |value: bool| if value { "True".to_owned() } else { "False".to_owned() };
     let modern = ["v5", "v6"].iter().any(|version| size.name.ends_with(version));
     let parts: Vec<&str> = size.name.splitn(2, '_').collect();
-    json!({
+    let zones = zones(world, location);
+    let ultra = modern && size.premium();
+    // Where there are zones, ultra disks are to be had in them alone.
+    let details: Vec<Value> = (ultra && !zones.is_empty())
+        .then(|| json!({ "name": zones, "capabilities": [capability("UltraSSDAvailable", truth(true))] }))
+        .into_iter()
+        .collect();
+    let mut shown = json!({
         "resourceType": "virtualMachines",
         "name": size.name,
         "tier": parts.first(),
         "size": parts.last(),
         "family": size.family,
         "locations": [location],
-        "locationInfo": [{ "location": location, "zones": zones(world, location), "zoneDetails": [] }],
+        "locationInfo": [{ "location": location, "zones": zones, "zoneDetails": details }],
         "capabilities": [
             capability("MaxResourceVolumeMB", (size.temporary_gib * 1_024).to_string()),
             capability("vCPUs", size.cores.to_string()),
@@ -76,11 +99,14 @@ fn machine_sku(world: &World, size: &Size, location: &str) -> Value {
             capability("AcceleratedNetworkingEnabled", truth(size.cores > 1)),
             capability("EphemeralOSDiskSupported", truth(size.temporary_gib >= 30)),
             capability("EncryptionAtHostSupported", truth(size.premium())),
-            capability("UltraSSDAvailable", truth(modern && size.premium())),
             capability("LowPriorityCapable", truth(!size.name.starts_with("Standard_B"))),
         ],
         "restrictions": restrictions(world, size.name, location),
-    })
+    });
+    if let Some(Value::Array(list)) = shown.get_mut("capabilities").filter(|_| zones.is_empty()) {
+        list.push(capability("UltraSSDAvailable", truth(ultra)));
+    }
+    shown
 }
 
 fn disk_sku(world: &World, name: &str, location: &str) -> Value {
