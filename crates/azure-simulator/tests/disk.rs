@@ -72,7 +72,7 @@ async fn disks_have_the_figures_of_their_kind_and_grow_only() {
 async fn snapshots_tell_how_far_they_are_and_become_disks_again() {
     let client = Client::with_group(Options::default()).await;
     let disk = compute_id("disks/data");
-    put(&client, &disk, empty(100, None)).await;
+    put(&client, &disk, empty(100, Some("PremiumV2_LRS"))).await;
     let snapshot = compute_id("snapshots/snap");
     let body = json!({ "location": "eastus", "properties": {
         "creationData": { "createOption": "Copy", "sourceResourceId": disk }, "incremental": true,

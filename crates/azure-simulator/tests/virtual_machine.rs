@@ -41,6 +41,10 @@ async fn disk(client: &Client, name: &str, more: Value) -> ResourceId {
     for (member, value) in more.as_object().into_iter().flatten() {
         body["properties"][member] = value.clone();
     }
+    // The usual kind cannot be shared.
+    if more.get("maxShares").is_some() {
+        body["sku"] = json!({ "name": "StandardSSD_LRS" });
+    }
     let reply = client.put(&id, body).await.expect(202);
     client.wait(&reply).await;
     id
@@ -235,6 +239,7 @@ async fn flexible_sets_are_made_of_machines() {
     assert_eq!(client.get(&set).await.body["sku"]["capacity"], 1);
     let nic = interface(&client, "own", &subnet).await;
     let mut joins = machine(&nic);
+    joins["zones"] = json!(["2"]);
     joins["properties"]["virtualMachineScaleSet"] = json!({ "id": set });
     client.create(&compute_id("virtualMachines/joins"), joins).await;
     assert_eq!(client.get(&set).await.body["sku"]["capacity"], 2);

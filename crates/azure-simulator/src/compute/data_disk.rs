@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-use super::disk_access;
+use super::background_copy::is_fast;
+use super::sku_table::{self, Size};
+use super::{disk_access, zones};
 use crate::engine::document::{
     Object, at, enumeration, fill, integer, into_object, items, reference, stored_reference, text,
 };
@@ -96,6 +98,7 @@ fn check(world: &World, machine: &Machine<'_>, lun: i64, entry: &mut Object) -> 
             return Err(Refusal::new(404, "NotFound", format!("Disk {id} is not found.")));
         };
         attachable(world, machine, disk)?;
+        check_shared_caching(entry, disk)?;
         managed = kept;
         managed.insert("id".into(), disk.id.as_str().into());
         let kind = text(&disk.body, "sku/name").unwrap_or_default();
@@ -115,8 +118,55 @@ fn check(world: &World, machine: &Machine<'_>, lun: i64, entry: &mut Object) -> 
         super::disk::check_name_free(world, machine.id, entry.get("name"), "dataDisk.name")?;
         fill(&mut managed, "storageAccountType", "Standard_LRS");
     }
+    let kind = managed.get("storageAccountType").and_then(Value::as_str).unwrap_or_default();
+    check_caching(entry, kind)?;
+    let name = entry.get("name").and_then(Value::as_str).unwrap_or_default();
+    check_kind(machine.size, kind, name, "dataDisk.managedDisk.storageAccountType")?;
     entry.insert("managedDisk".into(), Value::Object(managed));
     Ok(())
+}
+
+/// What several machines write no host keeps a copy of.
+fn check_shared_caching(entry: &Object, disk: &Record) -> Result<(), Refusal> {
+    let caching = entry.get("caching").and_then(Value::as_str).unwrap_or("None");
+    let shares = at(&disk.body, "properties/maxShares").and_then(Value::as_u64).unwrap_or(1);
+    if caching == "None" || shares < 2 {
+        return Ok(());
+    }
+    let name = disk.id.name();
+    let text = format!(
+        "Shared disk '{name}' with maxShares {shares} supports only Disk CachingType 'None', not '{caching}'."
+    );
+    Err(Refusal::new(400, "BadRequest", text))
+}
+
+/// Hosts cache no fast disks.
+fn check_caching(entry: &Object, kind: &str) -> Result<(), Refusal> {
+    let caching = entry.get("caching").and_then(Value::as_str).unwrap_or("None");
+    if caching == "None" || !is_fast(kind) {
+        return Ok(());
+    }
+    Err(Refusal::invalid_parameter(
+        "dataDisk.caching",
+        format!(
+            "Storage Account type {kind} is not supported with caching type {caching}. Please use caching type None."
+        ),
+    ))
+}
+
+/// Not every size takes premium disks. What those outside the catalogue take nobody knows.
+pub(super) fn check_kind(size: &str, kind: &str, disk: &str, target: &str) -> Result<(), Refusal> {
+    let takes = sku_table::find(size).is_none_or(Size::premium);
+    if takes || !kind.starts_with("Premium") {
+        return Ok(());
+    }
+    Err(Refusal::invalid_parameter(
+        target,
+        format!(
+            "Requested operation cannot be performed because the VM size {size} does not support the storage account type \
+             {kind} of disk '{disk}'. Consider updating the VM to a size that supports Premium storage."
+        ),
+    ))
 }
 
 /// Whether a disk can be with this machine, too.
@@ -142,9 +192,14 @@ fn attachable(world: &World, machine: &Machine<'_>, disk: &Record) -> Result<(),
         )
         .at(disk.id.as_str()));
     }
-    let zones = items(&disk.body, "zones");
-    let zone = zones.first().and_then(Value::as_str);
-    if zone.is_some() && zone != machine.zone {
+    check_zone(machine, disk)
+}
+
+/// A machine in a zone takes disks of that zone, and one in no zone those of none; both take those that are in all.
+fn check_zone(machine: &Machine<'_>, disk: &Record) -> Result<(), Refusal> {
+    let zone = items(&disk.body, "zones").first().and_then(Value::as_str);
+    let redundant = text(&disk.body, "sku/name").is_some_and(zones::is_redundant);
+    if zone != machine.zone && !redundant {
         return Err(Refusal::new(
             400,
             "BadRequest",
@@ -246,7 +301,8 @@ pub(super) fn disk_body(
         "sku": { "name": kind.unwrap_or("Standard_LRS") },
         "properties": properties,
     });
-    if let Some(zones) = zones {
+    // A machine's zone is its disks' zone, too, but for kinds that are in all of them.
+    if let Some(zones) = zones.filter(|_| !kind.is_some_and(zones::is_redundant)) {
         body["zones"] = zones.clone();
     }
     body

@@ -3,7 +3,10 @@
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-use super::{disk_access, disk_performance};
+use super::copy_source::{self, Copy};
+use super::disk_rules::Wanted;
+use super::zones::{self, Span};
+use super::{background_copy, disk_access, disk_performance, disk_quota, power};
 use crate::engine::document::{
     Object, at, enumeration, fill, integer, into_object, strip, take_properties, text,
 };
@@ -83,36 +86,26 @@ impl Kind for Disks {
     }
 
     fn write(&self, world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
-        let id = proposal.id;
-        let creation =
-            at(&proposal.body.get("properties").cloned().unwrap_or_default(), "creationData").cloned();
+        let given = proposal.body.get("properties").cloned().unwrap_or_default();
         let mut body = super::updated(&mut proposal);
         let mut properties = take_properties(&mut body);
         strip(&mut properties, &DERIVED);
         let sku = sku(&mut body)?;
-        creation_data(world, &proposal, creation, &mut properties)?;
-        size(id, &proposal, sku.as_deref().unwrap_or(SKUS[0]), &mut properties)?;
+        let sku = sku.as_deref().unwrap_or(SKUS[0]);
+        place(world, &proposal, sku, &mut body)?;
+        creation_data(world, &proposal, &given, &body, &mut properties)?;
+        size(&proposal, sku, &mut properties)?;
         enumeration(&mut properties, "networkAccessPolicy", &["AllowAll", "AllowPrivate", "DenyAll"], false)?;
         enumeration(&mut properties, "publicNetworkAccess", &["Enabled", "Disabled"], false)?;
-        let shares = integer(&properties, "maxShares")?.unwrap_or(1);
-        if !(1..=15).contains(&shares) {
-            return Err(Refusal::invalid_parameter(
-                "disk.maxShares",
-                format!(
-                    "The value {shares} of parameter 'disk.maxShares' is out of range: it must be 1 to 15."
-                ),
-            ));
-        }
-        if let Some(old) = proposal.old
-            && old.body.get("zones") != body.get("zones")
-        {
-            return Err(Refusal::new(
-                409,
-                "PropertyChangeNotAllowed",
-                "Changing property 'zones' is not allowed.",
-            )
-            .at("zones"));
-        }
+        let wanted = Wanted {
+            proposal: &proposal,
+            given: &given,
+            sku,
+            gib: properties.get("diskSizeGB").and_then(Value::as_u64).unwrap_or_default(),
+        };
+        wanted.check(world, &mut properties)?;
+        let region = body.get("location").and_then(Value::as_str).unwrap_or_default();
+        disk_quota::check(world, &proposal, RESOURCE_TYPE, sku, region)?;
         body.insert("properties".into(), Value::Object(properties));
         Ok(Value::Object(body))
     }
@@ -184,7 +177,7 @@ impl Kind for Disks {
         }
         let gib = properties.get("diskSizeGB").and_then(Value::as_u64).unwrap_or_default();
         let sku = text(&record.body, "sku/name").unwrap_or(SKUS[0]);
-        let figures = disk_performance::of(sku, gib);
+        let figures = disk_performance::of(sku, gib, text(&record.body, "properties/tier"));
         fill(properties, "diskIOPSReadWrite", figures.iops);
         fill(properties, "diskMBpsReadWrite", figures.mbps);
         if let Some(tier) = figures.tier {
@@ -212,14 +205,9 @@ fn state(world: &World, record: &Record, holders: &[&ResourceId]) -> &'static st
     if disk_access::is_granted(world, record) {
         return "ActiveSAS";
     }
-    let runs = |holder: &ResourceId| {
-        let power =
-            world.store.get(holder).and_then(|machine| machine.hidden.get("power")).and_then(Value::as_str);
-        power != Some("deallocated")
-    };
     match holders {
         [] => "Unattached",
-        holders if holders.iter().any(|holder| runs(holder)) => "Attached",
+        holders if holders.iter().any(|holder| power::uses_disks(world, holder)) => "Attached",
         _ => "Reserved",
     }
 }
@@ -266,7 +254,7 @@ pub(super) fn create(world: &mut World, id: &ResourceId, body: Value) {
     world.insert(record);
 }
 
-fn tier(sku: &str) -> &'static str {
+pub(super) fn tier(sku: &str) -> &'static str {
     match sku {
         name if name.starts_with("Premium") => "Premium",
         name if name.starts_with("Ultra") => "Ultra",
@@ -293,66 +281,39 @@ fn sku(body: &mut Object) -> Result<Option<String>, Refusal> {
     Ok(Some(name.into()))
 }
 
+/// Where the disk is, which does not change.
+fn place(world: &World, proposal: &Proposal<'_>, sku: &str, body: &mut Object) -> Result<(), Refusal> {
+    zones::check(world, proposal.id, Span::One, body)?;
+    zones::check_kind(sku, body)?;
+    proposal.old.map_or(Ok(()), |old| zones::check_same(old, body))
+}
+
 /// How the disk came to be, which does not change.
 fn creation_data(
     world: &World,
     proposal: &Proposal<'_>,
-    given: Option<Value>,
+    given: &Value,
+    body: &Object,
     properties: &mut Object,
 ) -> Result<(), Refusal> {
     if let Some(old) = proposal.old {
-        let before = at(&old.body, "properties/creationData").cloned().unwrap_or_default();
-        if given.is_some_and(|given| text(&given, "createOption") != text(&before, "createOption")) {
-            return Err(Refusal::new(
-                409,
-                "PropertyChangeNotAllowed",
-                "Changing property 'creationData.createOption' is not allowed.",
-            )
-            .at("creationData.createOption"));
-        }
+        let before = copy_source::creation_data(old.body.get("properties"));
+        copy_source::check_unchanged(old.id.name(), &before, &copy_source::creation_data(Some(given)))?;
         properties.insert("creationData".into(), before);
         return Ok(());
     }
-    let mut creation = match properties.remove("creationData") {
-        Some(Value::Object(creation)) => creation,
-        _ => {
-            return Err(Refusal::invalid_parameter(
-                "disk.creationData",
-                "Required parameter 'disk.creationData' is missing (null).",
-            ));
-        }
-    };
-    if !creation.contains_key("createOption") {
-        return Err(Refusal::invalid_parameter(
-            "disk.creationData.createOption",
-            "Required parameter 'disk.creationData.createOption' is missing (null).",
-        ));
-    }
-    enumeration(&mut creation, "createOption", &CREATE_OPTIONS, false)?;
+    let location = body.get("location").and_then(Value::as_str).unwrap_or_default();
+    let copy = Copy { noun: "disk", location, options: &CREATE_OPTIONS };
+    let creation = copy.take(properties)?;
     let option = creation.get("createOption").and_then(Value::as_str).unwrap_or_default();
-    if matches!(option, "Copy" | "CopyStart" | "Restore") {
-        let source = creation.get("sourceResourceId").and_then(Value::as_str).unwrap_or_default();
-        let record = ResourceId::parse(source).ok().and_then(|source| world.store.get(&source));
-        let Some(record) = record else {
-            return Err(Refusal::new(
-                404,
-                "NotFound",
-                format!(
-                    "Resource {source} that parameter 'disk.creationData.sourceResourceId' names is not found."
-                ),
-            ));
-        };
-        creation.insert("sourceResourceId".into(), record.id.as_str().into());
-        creation.insert(
-            "sourceUniqueId".into(),
-            world.seed.guid("disk", record.id.as_str(), record.incarnation).into(),
-        );
-        if let Some(size) = at(&record.body, "properties/diskSizeGB") {
-            fill(properties, "diskSizeGB", size.clone());
-        }
+    if !matches!(option, "Copy" | "CopyStart" | "Restore") {
+        properties.insert("creationData".into(), Value::Object(creation));
+        return Ok(());
     }
-    properties.insert("creationData".into(), Value::Object(creation));
-    Ok(())
+    let source = copy.source(world, &creation)?;
+    let sku = body.get("sku").and_then(|sku| text(sku, "name")).unwrap_or(SKUS[0]);
+    background_copy::check_complete(world, source, sku)?;
+    copy.of(world, source, creation, properties)
 }
 
 /// The largest disk of a kind, in GiB.
@@ -360,7 +321,7 @@ pub(super) fn largest(sku: &str) -> i64 {
     if matches!(sku, "PremiumV2_LRS" | "UltraSSD_LRS") { 65_536 } else { 32_767 }
 }
 
-fn size(id: &ResourceId, proposal: &Proposal<'_>, sku: &str, properties: &mut Object) -> Result<(), Refusal> {
+fn size(proposal: &Proposal<'_>, sku: &str, properties: &mut Object) -> Result<(), Refusal> {
     let largest = largest(sku);
     let from_image = at(&Value::Object(properties.clone()), "creationData/createOption")
         .is_some_and(|option| option == "FromImage");
@@ -383,14 +344,23 @@ fn size(id: &ResourceId, proposal: &Proposal<'_>, sku: &str, properties: &mut Ob
             ),
         ));
     }
-    let before = proposal.old_member("properties/diskSizeGB").and_then(Value::as_i64);
-    if let Some(before) = before.filter(|before| size < *before) {
-        return Err(Refusal::new(
-            409,
-            "OperationNotAllowed",
-            format!("Disk {id} has {before} GiB and cannot be made smaller; {size} GiB were asked for."),
-        ));
-    }
+    check_growth("Disk", proposal, size)?;
     properties.insert("diskSizeGB".into(), size.into());
     Ok(())
+}
+
+/// Disks and snapshots grow only.
+pub(super) fn check_growth(noun: &str, proposal: &Proposal<'_>, size: i64) -> Result<(), Refusal> {
+    let before = proposal.old_member("properties/diskSizeGB").and_then(Value::as_i64);
+    match before.filter(|before| size < *before) {
+        None => Ok(()),
+        Some(before) => Err(Refusal::new(
+            409,
+            "OperationNotAllowed",
+            format!(
+                "{noun} {} has {before} GiB and cannot be made smaller; {size} GiB were asked for.",
+                proposal.id
+            ),
+        )),
+    }
 }

@@ -48,8 +48,9 @@ pub(super) struct Performance {
     pub(super) tier: Option<&'static str>,
 }
 
-/// The figures of a kind of disk at a size in GiB.
-pub(super) fn of(sku: &str, gib: u64) -> Performance {
+/// The figures of a kind of disk at a size in GiB, or of a higher tier that was asked for.
+pub(super) fn of(sku: &str, gib: u64, tier: Option<&str>) -> Performance {
+    let gib = tier.map_or(gib, |tier| gib.max(size_of_tier(tier)));
     let steps: &[Step] = match sku {
         "Premium_LRS" | "Premium_ZRS" => &PREMIUM,
         "StandardSSD_LRS" | "StandardSSD_ZRS" => &STANDARD_SSD,
@@ -66,9 +67,46 @@ pub(super) fn of(sku: &str, gib: u64) -> Performance {
     })
 }
 
+/// Up to how many GiB a tier is the usual one; 0 for what is none.
+pub(super) fn size_of_tier(tier: &str) -> u64 {
+    PREMIUM.iter().find(|step| step.tier.eq_ignore_ascii_case(tier)).map_or(0, |step| step.gib)
+}
+
+/// How many machines can share a disk of a kind and a size in GiB.
+pub(super) fn most_shares(sku: &str, gib: u64) -> i64 {
+    match (sku, gib) {
+        ("Standard_LRS", _) => 1,
+        ("PremiumV2_LRS" | "UltraSSD_LRS", _) => 15,
+        (_, ..=512) => 3,
+        (_, ..=4_096) => 5,
+        _ => 10,
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::of;
+    use super::{most_shares, of};
+
+    #[test]
+    fn a_higher_tier_has_the_figures_of_its_size() {
+        for (tier, iops) in [(None, 500), (Some("P30"), 5_000), (Some("p4"), 500), (Some("X1"), 500)] {
+            assert_eq!(of("Premium_LRS", 128, tier).iops, iops, "{tier:?}");
+        }
+    }
+
+    #[test]
+    fn shares_follow_kind_and_size() {
+        for (sku, gib, most) in [
+            ("Standard_LRS", 4_096, 1),
+            ("StandardSSD_LRS", 4, 3),
+            ("Premium_ZRS", 512, 3),
+            ("Premium_LRS", 513, 5),
+            ("Premium_LRS", 4_097, 10),
+            ("UltraSSD_LRS", 4, 15),
+        ] {
+            assert_eq!(most_shares(sku, gib), most, "{sku} {gib}");
+        }
+    }
 
     #[test]
     fn figures_follow_kind_and_size() {
@@ -80,7 +118,7 @@ mod tests {
             ("StandardSSD_LRS", 8_000, 2_000, 400, None),
             ("PremiumV2_LRS", 8_000, 3_000, 125, None),
         ] {
-            let found = of(sku, gib);
+            let found = of(sku, gib, None);
             assert_eq!((found.iops, found.mbps, found.tier), (iops, mbps, tier), "{sku} {gib}");
         }
     }

@@ -1,6 +1,7 @@
 //! Compute's limits and name rules, as published ("Virtual machine limits - Azure Resource Manager",
 //! "Naming rules and restrictions for Azure resources").
 
+use super::disk_quota;
 use crate::engine::error::Refusal;
 use crate::engine::limits::{Counts, Excess, Limit};
 use crate::engine::names::{NameRule, ordinary};
@@ -40,8 +41,9 @@ pub(super) static LIMITS: &[Limit] = &[
     Limit::of("compute.coresPerRegion", 100_000),
     Limit::of("compute.coresPerFamily", 100_000),
     Limit::of("compute.spotCoresPerRegion", 100_000),
-    per_region!("disksPerRegion", 50_000, "disks", "Managed Disks"),
-    per_region!("snapshotsPerRegion", 75_000, "snapshots", "Snapshots"),
+    Limit::of(disk_quota::DISKS, 50_000),
+    Limit::of(disk_quota::FAST_DISKS, 1_000),
+    Limit::of(disk_quota::SNAPSHOTS, 75_000),
     Limit::of("compute.snapshotsPerDisk", 500),
 ];
 
@@ -61,7 +63,7 @@ fn too_many_users(excess: &Excess<'_>) -> Refusal {
 }
 
 /// Compute's words for every quota.
-fn quota(excess: &Excess<'_>) -> Refusal {
+pub(super) fn quota(excess: &Excess<'_>) -> Refusal {
     let Excess { called, region, most, wanted, .. } = excess;
     Refusal::new(
         409,

@@ -38,6 +38,7 @@ pub(super) static MEMBERS: &[Members] = &[
         &["sourceResourceId", "sourceUri", "storageAccountId"],
         Text,
     ),
+    members(SNAPSHOTS, "properties/creationData", &["instantAccessDurationMinutes"], Number),
     members(
         "Microsoft.Compute/availabilitySets",
         "properties",

@@ -1,13 +1,17 @@
 //! The resource provider `Microsoft.Compute` (`spec/arm-wire.md`, section 10).
 
 mod availability_set;
+mod background_copy;
 mod budgets;
 mod calls;
 mod capacity;
+mod copy_source;
 mod data_disk;
 mod disk;
 mod disk_access;
 mod disk_performance;
+mod disk_quota;
+mod disk_rules;
 mod fault_domain;
 mod flexible;
 mod generalize;
@@ -31,6 +35,7 @@ mod snapshot;
 pub(crate) mod spot;
 mod versions;
 mod virtual_machine;
+mod zones;
 
 use serde_json::Value;
 

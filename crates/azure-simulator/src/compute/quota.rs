@@ -6,7 +6,7 @@ use azure_types::ResourceId;
 use serde_json::{Value, json};
 
 use super::sku_table::{SIZES, cores, family};
-use super::spot;
+use super::{disk_quota, spot};
 use crate::engine::document::text;
 use crate::engine::error::Refusal;
 use crate::engine::store::Record;
@@ -134,13 +134,9 @@ pub(super) fn usages(world: &World, subscription: &str, location: &str) -> Value
             here("Microsoft.Compute/virtualMachineScaleSets"),
             world.limit("compute.scaleSetsPerRegion"),
         ),
-        usage(
-            "disks",
-            "Managed Disks",
-            here("Microsoft.Compute/disks"),
-            world.limit("compute.disksPerRegion"),
-        ),
     ];
+    let of_disks = disk_quota::usages(world, subscription, location);
+    list.extend(of_disks.map(|(name, shown, value, limit)| usage(name, shown, value, limit)));
     let most = world.limit("compute.coresPerFamily");
     list.extend(by_family.iter().map(|(name, value)| usage(name, &format!("{name} vCPUs"), *value, most)));
     json!({ "value": list })

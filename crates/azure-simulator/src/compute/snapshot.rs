@@ -1,11 +1,11 @@
-//! Snapshots of disks (`spec/arm-wire.md`, 10.5; `spec/csi.md`, snapshots): a copy in the background tells
-//! how far it is.
+//! Snapshots of disks (`spec/arm-wire.md`, 10.5; `spec/csi.md`, snapshots).
 
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
+use super::copy_source::{self, Copy};
 use super::disk::API_VERSIONS;
-use super::disk_access;
+use super::{background_copy, disk, disk_access, disk_quota};
 use crate::engine::document::{
     Object, at, enumeration, fill, integer, into_object, strip, take_properties, text,
 };
@@ -15,15 +15,15 @@ use crate::engine::operation::Completion;
 use crate::engine::store::Record;
 use crate::engine::world::World;
 
-/// How long a background copy takes for each GiB, in milliseconds, and at least. Our choice: Azure
-/// promises no speed.
-const COPY_MS_PER_GIB: u64 = 200;
-const SHORTEST_COPY_MS: u64 = 10_000;
+pub(super) const RESOURCE_TYPE: &str = "Microsoft.Compute/snapshots";
 
 const GIB: u64 = 1 << 30;
 
 /// No disk is larger.
 const LARGEST_GIB: i64 = 65_536;
+
+/// Kinds of snapshots, the default first.
+const SKUS: [&str; 3] = ["Standard_LRS", "Standard_ZRS", "Premium_LRS"];
 
 /// What the service says about a snapshot.
 const DERIVED: [&str; 9] = [
@@ -47,7 +47,7 @@ const PROTOCOL: Protocol = Protocol {
     update_status: 202,
     patch_status: 202,
     polling: Polling { segment: "DiskOperations", location_on_writes: true, output: true },
-    ..super::protocol("Microsoft.Compute/snapshots", "Snapshot")
+    ..super::protocol(RESOURCE_TYPE, "Snapshot")
 };
 
 impl Kind for Snapshots {
@@ -56,32 +56,33 @@ impl Kind for Snapshots {
     }
 
     fn write(&self, world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+        let given = copy_source::creation_data(proposal.body.get("properties"));
         let mut body = super::updated(&mut proposal);
         let mut properties = take_properties(&mut body);
         strip(&mut properties, &DERIVED);
-        let mut sku = body.remove("sku").map(into_object).unwrap_or_default();
-        enumeration(&mut sku, "name", &["Standard_LRS", "Standard_ZRS", "Premium_LRS"], true)?;
-        let tier =
-            if sku.get("name").is_some_and(|name| name == "Premium_LRS") { "Premium" } else { "Standard" };
-        sku.insert("tier".into(), tier.into());
-        body.insert("sku".into(), Value::Object(sku));
+        body.insert("sku".into(), Value::Object(sku(body.get("sku"))?));
         fill(&mut properties, "incremental", false);
         enumeration(&mut properties, "networkAccessPolicy", &["AllowAll", "AllowPrivate", "DenyAll"], false)?;
         enumeration(&mut properties, "publicNetworkAccess", &["Enabled", "Disabled"], false)?;
-        match proposal.old_member("properties/creationData") {
-            Some(before) => {
-                properties.insert("creationData".into(), before.clone());
+        match proposal.old {
+            Some(old) => keep(old, &given, &mut properties)?,
+            None => {
+                let location = body.get("location").and_then(Value::as_str).unwrap_or_default();
+                source(world, location, &mut properties)?;
             }
-            None => source(world, &mut properties)?,
         }
-        if integer(&properties, "diskSizeGB")?.is_none_or(|size| !(1..=LARGEST_GIB).contains(&size)) {
-            return Err(Refusal::invalid_parameter(
-                "snapshot.diskSizeGB",
-                "Required parameter 'snapshot.diskSizeGB' is missing (null).",
-            ));
-        }
+        size(&proposal, &properties)?;
+        let kind = body.get("sku").and_then(|sku| text(sku, "name")).unwrap_or(SKUS[0]);
+        let region = body.get("location").and_then(Value::as_str).unwrap_or_default();
+        disk_quota::check(world, &proposal, RESOURCE_TYPE, kind, region)?;
         body.insert("properties".into(), Value::Object(properties));
         Ok(Value::Object(body))
+    }
+
+    fn stored(&self, world: &mut World, id: &ResourceId, old: Option<&Value>) {
+        if old.is_none() {
+            background_copy::remember(world, id);
+        }
     }
 
     fn settled(&self, world: &mut World, id: &ResourceId, completion: &Completion, failed: bool) {
@@ -131,55 +132,98 @@ impl Kind for Snapshots {
         {
             properties.insert("incrementalSnapshotFamilyId".into(), family);
         }
-        if let Some(percent) = progress(world, record, gib) {
+        if let Some(percent) = background_copy::progress(world, record) {
             properties.insert("completionPercent".into(), percent.into());
         }
     }
 }
 
-/// How far a background copy is, in percent: incremental snapshots of the fast kinds of disks and
-/// copies between regions run in the background.
-fn progress(world: &World, record: &Record, gib: u64) -> Option<f64> {
-    let option = text(&record.body, "properties/creationData/createOption")?;
-    let background = option == "CopyStart" || record.body["properties"]["incremental"] == true;
-    if !background {
-        return None;
+/// Snapshots are kept in other ways than disks.
+fn sku(given: Option<&Value>) -> Result<Object, Refusal> {
+    let mut sku = given.cloned().map(into_object).unwrap_or_default();
+    fill(&mut sku, "name", SKUS[0]);
+    let given = sku.get("name").and_then(Value::as_str).unwrap_or_default();
+    let Some(name) = SKUS.into_iter().find(|known| known.eq_ignore_ascii_case(given)) else {
+        return Err(Refusal::invalid_parameter(
+            "sku.name",
+            format!(
+                "SKU {given} is not supported for resource type Snapshot in this region. Supported SKUs for this region are {}",
+                SKUS.join(",")
+            ),
+        ));
+    };
+    sku.insert("name".into(), name.into());
+    sku.insert("tier".into(), disk::tier(name).into());
+    Ok(sku)
+}
+
+/// What a snapshot is of, and whether it is incremental, stays.
+fn keep(old: &Record, given: &Value, properties: &mut Object) -> Result<(), Refusal> {
+    let before = copy_source::creation_data(old.body.get("properties"));
+    copy_source::check_unchanged(old.id.name(), &before, given)?;
+    if properties.get("incremental") != at(&old.body, "properties/incremental") {
+        return Err(copy_source::fixed(old.id.name(), "incremental"));
     }
-    let whole = (gib * COPY_MS_PER_GIB).max(SHORTEST_COPY_MS) as f64;
-    let passed = world.time().duration_since(record.created).as_millis().max(0) as f64;
-    Some((passed / whole * 100.0).min(100.0).floor())
+    properties.insert("creationData".into(), before);
+    Ok(())
+}
+
+fn size(proposal: &Proposal<'_>, properties: &Object) -> Result<(), Refusal> {
+    let Some(size) = integer(properties, "diskSizeGB")?.filter(|size| (1..=LARGEST_GIB).contains(size))
+    else {
+        return Err(Refusal::invalid_parameter(
+            "snapshot.diskSizeGB",
+            "Required parameter 'snapshot.diskSizeGB' is missing (null).",
+        ));
+    };
+    disk::check_growth("Snapshot", proposal, size)
 }
 
 /// What the snapshot is of: a disk or another snapshot, which is remembered by its unique id.
-fn source(world: &World, properties: &mut Object) -> Result<(), Refusal> {
-    let mut creation = properties.remove("creationData").map(into_object).unwrap_or_default();
-    if !creation.contains_key("createOption") {
-        return Err(Refusal::invalid_parameter(
-            "snapshot.creationData.createOption",
-            "Required parameter 'snapshot.creationData.createOption' is missing (null).",
-        ));
-    }
-    enumeration(&mut creation, "createOption", &["Copy", "CopyStart", "Import", "Empty"], false)?;
+fn source(world: &World, location: &str, properties: &mut Object) -> Result<(), Refusal> {
+    let copy = Copy { noun: "snapshot", location, options: &["Copy", "CopyStart", "Import", "Empty"] };
+    let creation = copy.take(properties)?;
     let option = creation.get("createOption").and_then(Value::as_str).unwrap_or_default();
-    if matches!(option, "Copy" | "CopyStart") {
-        let given = creation.get("sourceResourceId").and_then(Value::as_str).unwrap_or_default();
-        let found = ResourceId::parse(given).ok().and_then(|source| world.store.get(&source));
-        let Some(found) = found else {
-            return Err(Refusal::new(404, "NotFound", format!("Disk {given} is not found.")).at(given));
-        };
-        check_count(world, &found.id)?;
-        creation.insert("sourceResourceId".into(), found.id.as_str().into());
-        creation.insert(
-            "sourceUniqueId".into(),
-            world.seed.guid("disk", found.id.as_str(), found.incarnation).into(),
-        );
-        for member in ["diskSizeGB", "osType", "hyperVGeneration"] {
-            if let Some(value) = at(&found.body, &format!("properties/{member}")) {
-                fill(properties, member, value.clone());
-            }
+    if !matches!(option, "Copy" | "CopyStart") {
+        properties.insert("creationData".into(), Value::Object(creation));
+        return Ok(());
+    }
+    let found = copy.source(world, &creation)?;
+    let incremental = properties.get("incremental") == Some(&Value::Bool(true));
+    check_way(&copy, found, option == "CopyStart", incremental)?;
+    check_count(world, &found.id)?;
+    for member in ["osType", "hyperVGeneration"] {
+        if let Some(value) = at(&found.body, &format!("properties/{member}")) {
+            fill(properties, member, value.clone());
         }
     }
-    properties.insert("creationData".into(), Value::Object(creation));
+    copy.of(world, found, creation, properties)
+}
+
+/// Which sources can be copied how: in the background incremental snapshots alone, and the bytes of fast disks
+/// into incremental snapshots alone.
+fn check_way(copy: &Copy<'_>, source: &Record, background: bool, incremental: bool) -> Result<(), Refusal> {
+    let of_incremental = at(&source.body, "properties/incremental") == Some(&Value::Bool(true));
+    if background && !(incremental && of_incremental) {
+        return Err(copy.refuse(
+            "creationData.createOption",
+            format!(
+                "The value 'CopyStart' of parameter 'snapshot.creationData.createOption' is not allowed: it makes an \
+                 incremental snapshot of another one, which {} is not or which is not asked for.",
+                source.id
+            ),
+        ));
+    }
+    if !incremental && background_copy::is_of_fast_disk(source) {
+        return Err(copy.refuse(
+            "incremental",
+            format!(
+                "The value 'false' of parameter 'snapshot.incremental' is not allowed: of {} there are incremental \
+                 snapshots only.",
+                source.id
+            ),
+        ));
+    }
     Ok(())
 }
 

@@ -1,0 +1,139 @@
+//! What disks and snapshots are made of (`creationData`): said once, when they are made, and checked against what
+//! is there.
+
+use azure_types::ResourceId;
+use serde_json::Value;
+
+use super::{disk, snapshot};
+use crate::engine::document::{Object, at, enumeration, integer, into_object, text};
+use crate::engine::error::Refusal;
+use crate::engine::store::{Record, State};
+use crate::engine::world::World;
+
+/// What is to be made.
+pub(super) struct Copy<'a> {
+    /// What refusals call it.
+    pub(super) noun: &'static str,
+    /// Where it is to be.
+    pub(super) location: &'a str,
+    /// Ways in which it can be made.
+    pub(super) options: &'a [&'static str],
+}
+
+/// Members that each way of making needs.
+const NEEDED: [(&str, &str); 5] = [
+    ("Copy", "sourceResourceId"),
+    ("CopyStart", "sourceResourceId"),
+    ("Restore", "sourceResourceId"),
+    ("Import", "sourceUri"),
+    ("ImportSecure", "sourceUri"),
+];
+
+/// Refuses to change how something came to be. What is not said stays.
+pub(super) fn check_unchanged(name: &str, before: &Value, given: &Value) -> Result<(), Refusal> {
+    let changed = |member: &&str| {
+        let (before, given) = (text(before, member), text(given, member));
+        let same = |before: &str, given: &str| match *member {
+            // A URL may hold a signature, in which case matters.
+            "sourceUri" => before == given,
+            _ => before.eq_ignore_ascii_case(given),
+        };
+        given.is_some_and(|given| !before.is_some_and(|before| same(before, given)))
+    };
+    match ["createOption", "sourceResourceId", "sourceUri"].into_iter().find(changed) {
+        None => Ok(()),
+        Some(member) => Err(fixed(name, member)),
+    }
+}
+
+/// In these words, which call snapshots disks, too, clients look for `existing disk`.
+pub(super) fn fixed(name: &str, member: &str) -> Refusal {
+    let text = format!("Changing property '{member}' is not allowed for existing disk '{name}'.");
+    Refusal::new(400, "BadRequest", text)
+}
+
+impl Copy<'_> {
+    /// Takes `creationData` out of the properties, complete for its option.
+    pub(super) fn take(&self, properties: &mut Object) -> Result<Object, Refusal> {
+        let Some(Value::Object(mut creation)) = properties.remove("creationData") else {
+            return Err(self.missing("creationData"));
+        };
+        if !creation.contains_key("createOption") {
+            return Err(self.missing("creationData.createOption"));
+        }
+        enumeration(&mut creation, "createOption", self.options, false)?;
+        let option = creation.get("createOption").and_then(Value::as_str).unwrap_or_default();
+        let needed = NEEDED.iter().find(|(way, _)| *way == option).map(|(_, member)| *member);
+        match needed.filter(|member| creation.get(*member).is_none_or(|value| value == "")) {
+            None => Ok(creation),
+            Some(member) => Err(self.missing(&format!("creationData.{member}"))),
+        }
+    }
+
+    /// The disk or snapshot that is copied. Only a copy in the background reaches into another region.
+    pub(super) fn source<'a>(&self, world: &'a World, creation: &Object) -> Result<&'a Record, Refusal> {
+        let given = creation.get("sourceResourceId").and_then(Value::as_str).unwrap_or_default();
+        let record = ResourceId::parse(given).ok().and_then(|id| world.store.get(&id));
+        let Some(record) = record.filter(|record| record.state != State::Deleting) else {
+            return Err(Refusal::new(404, "NotFound", format!("Resource {given} is not found.")));
+        };
+        if ![disk::RESOURCE_TYPE, snapshot::RESOURCE_TYPE].contains(&record.kind.resource_type()) {
+            return Err(self.refuse(
+                "creationData.sourceResourceId",
+                format!("Resource {given} is neither a disk nor a snapshot."),
+            ));
+        }
+        let background = creation.get("createOption").is_some_and(|option| option == "CopyStart");
+        if !background && text(&record.body, "location") != Some(self.location) {
+            let text = format!("Resource {} is not found.", record.id.name());
+            return Err(Refusal::new(404, "NotFound", text));
+        }
+        Ok(record)
+    }
+
+    /// Writes down the source, and takes its size where no larger one is asked for.
+    pub(super) fn of(
+        &self,
+        world: &World,
+        source: &Record,
+        mut creation: Object,
+        properties: &mut Object,
+    ) -> Result<(), Refusal> {
+        creation.insert("sourceResourceId".into(), source.id.as_str().into());
+        let unique = world.seed.guid("disk", source.id.as_str(), source.incarnation);
+        creation.insert("sourceUniqueId".into(), unique.into());
+        properties.insert("creationData".into(), Value::Object(creation));
+        let Some(least) = at(&source.body, "properties/diskSizeGB").and_then(Value::as_i64) else {
+            return Ok(());
+        };
+        match integer(properties, "diskSizeGB")? {
+            Some(size) if size < least => Err(self.refuse(
+                "diskSizeGB",
+                format!(
+                    "The value {size} of parameter '{}.diskSizeGB' is smaller than the {least} GiB of its source {}.",
+                    self.noun, source.id
+                ),
+            )),
+            Some(_) => Ok(()),
+            None => {
+                properties.insert("diskSizeGB".into(), least.into());
+                Ok(())
+            }
+        }
+    }
+
+    pub(super) fn refuse(&self, member: &str, text: String) -> Refusal {
+        Refusal::invalid_parameter(&format!("{}.{member}", self.noun), text)
+    }
+
+    pub(super) fn missing(&self, member: &str) -> Refusal {
+        let text = format!("Required parameter '{}.{member}' is missing (null).", self.noun);
+        self.refuse(member, text)
+    }
+}
+
+/// `creationData` of something that is there, or of what was sent; empty where there is none.
+pub(super) fn creation_data(properties: Option<&Value>) -> Value {
+    let creation = properties.and_then(|properties| properties.get("creationData")).cloned();
+    Value::Object(creation.map(into_object).unwrap_or_default())
+}
