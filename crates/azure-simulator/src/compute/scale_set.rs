@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 
 use super::scale_set_instance::{self, Instances};
 use super::{
-    capacity, flexible, instance_public_ip, instance_view, interface_configuration, network_interface,
-    network_profile, power, quota, rolling_upgrade, secret, sku, spot,
+    capacity, flexible, instance_public_ip, instance_view, interface_configuration, interface_count,
+    network_interface, network_profile, os_profile, power, quota, rolling_upgrade, secret, sku, spot,
+    zones::{self, Span},
 };
 use crate::engine::document::{
     Object, at, fill, integer, into_object, items, stored_reference, strip, take_properties, text,
@@ -35,6 +36,8 @@ impl Kind for ScaleSets {
     fn write(&self, world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let id = proposal.id;
         let mut body = super::updated(&mut proposal);
+        zones::check(world, id, Span::Many, &mut body)?;
+        proposal.old.map_or(Ok(()), |old| zones::check_kept(old, &body))?;
         let capacity = sku(world, id, &mut body)?;
         check_size(world, &proposal, &body, capacity)?;
         let mut properties = take_properties(&mut body);
@@ -365,12 +368,14 @@ fn virtual_machine_profile(
     proposal: &Proposal<'_>,
 ) -> Result<(), Refusal> {
     profile.remove("timeCreated");
+    spot::check_members(profile)?;
     secret::strip_from_extensions(profile);
     let mut storage = profile.remove("storageProfile").map(into_object).unwrap_or_default();
     let windows = storage_profile(body, &mut storage);
     profile.insert("storageProfile".into(), Value::Object(storage));
 
     let mut os = profile.remove("osProfile").map(into_object).unwrap_or_default();
+    os_profile::check(&os)?;
     secret::strip_from_system(&mut os);
     let default_prefix: String = id.name().to_ascii_lowercase().chars().take(9).collect();
     fill(&mut os, "computerNamePrefix", default_prefix);
@@ -400,7 +405,10 @@ fn virtual_machine_profile(
     let mut network = profile.remove("networkProfile").map(into_object).unwrap_or_default();
     crate::engine::document::reference(&mut network, "healthProbe")?;
     network_profile::normalise(&mut network, id)?;
-    profile.insert("networkProfile".into(), Value::Object(network));
+    let network = Value::Object(network);
+    let size = body.get("sku").and_then(|sku| text(sku, "name")).unwrap_or_default();
+    interface_count::check_model(size, &network)?;
+    profile.insert("networkProfile".into(), network);
     Ok(())
 }
 

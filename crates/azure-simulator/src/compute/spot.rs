@@ -4,7 +4,7 @@ use azure_types::ResourceId;
 use serde_json::Value;
 
 use crate::engine::answer::Answer;
-use crate::engine::document::{at, text};
+use crate::engine::document::{Object, at, text};
 use crate::engine::error::Refusal;
 use crate::engine::inner_request::PLATFORM;
 use crate::engine::kind::Action;
@@ -15,6 +15,22 @@ use crate::engine::world::World;
 /// Whether that priority of a machine or a model is the one of spot machines.
 pub(super) fn names_spot(priority: Option<&Value>) -> bool {
     priority.and_then(Value::as_str).is_some_and(|priority| priority.eq_ignore_ascii_case("Spot"))
+}
+
+/// Refuses what only spot machines are told ("Error messages for Azure Spot Virtual Machines and scale sets").
+pub(super) fn check_members(profile: &Object) -> Result<(), Refusal> {
+    if names_spot(profile.get("priority")) {
+        return Ok(());
+    }
+    if profile.contains_key("evictionPolicy") {
+        let text = "Eviction policy can be set only on Azure Spot Virtual Machines.";
+        return Err(Refusal::new(400, "EvictionPolicyCanBeSetOnlyOnAzureSpotVirtualMachines", text));
+    }
+    if profile.get("billingProfile").is_some_and(|profile| profile.get("maxPrice").is_some()) {
+        let text = "Max price is supported only for Azure Spot Virtual Machines.";
+        return Err(Refusal::new(400, "MaxPriceIsSupportedOnlyForAzureSpotVirtualMachines", text));
+    }
+    Ok(())
 }
 
 /// What a spot machine was told when it was made; `None` for others. The instances of a scale set are what

@@ -5,8 +5,9 @@ use serde_json::{Value, json};
 
 use super::interface_configuration::{self, Interfaces};
 use super::{
-    data_disk, disk, fault_domain, flexible, generalize, image, instance_view, network_profile, power, quota,
-    secret, sku, spot,
+    data_disk, disk, fault_domain, flexible, generalize, image, instance_view, interface_count,
+    network_profile, os_profile, power, quota, sku, spot,
+    zones::{self, Span},
 };
 use crate::engine::document::{
     Object, at, fill, into_object, items, reference, stored_reference, strip, take_properties, text,
@@ -39,6 +40,7 @@ impl Kind for VirtualMachines {
     fn write(&self, world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let id = proposal.id;
         let mut body = super::updated(&mut proposal);
+        zones::check(world, id, Span::One, &mut body)?;
         let mut properties = take_properties(&mut body);
         strip(&mut properties, &DERIVED);
         let size =
@@ -60,19 +62,9 @@ impl Kind for VirtualMachines {
         for member in ["availabilitySet", "virtualMachineScaleSet", "proximityPlacementGroup"] {
             reference(&mut properties, member)?;
         }
-        let set = text(&Value::Object(properties.clone()), "virtualMachineScaleSet/id")
-            .and_then(|set| ResourceId::parse(set).ok())
-            .and_then(|set| world.store.get(&set));
-        if let Some(set) = set.filter(|set| !flexible::is_flexible(set)) {
-            return Err(Refusal::invalid_parameter(
-                "virtualMachineScaleSet.id",
-                format!(
-                    "Virtual machine scale set {} has uniform orchestration: machines cannot join it.",
-                    set.id
-                ),
-            ));
-        }
+        check_scale_set(world, &proposal, &properties, zones)?;
         check_availability_set(world, &properties, zones)?;
+        spot::check_members(&properties)?;
         let mut storage = properties.remove("storageProfile").map(into_object).unwrap_or_default();
         let windows = system_disk(world, &proposal, &size, &mut storage)?;
         let zone = body.get("zones").and_then(|zones| zones.as_array()?.first()?.as_str()).map(str::to_owned);
@@ -85,8 +77,8 @@ impl Kind for VirtualMachines {
         };
         data_disk::normalise(world, &machine, &mut storage)?;
         properties.insert("storageProfile".into(), Value::Object(storage));
-        os_profile(&proposal, windows, &mut properties)?;
-        network_profile(world, &proposal, body.get("location"), &mut properties)?;
+        os_profile::normalise(&proposal, windows, &mut properties)?;
+        network_profile(world, &proposal, body.get("location"), &size, &mut properties)?;
         body.insert("properties".into(), Value::Object(properties));
         let body = Value::Object(body);
         if let Some(old) = proposal.old {
@@ -288,10 +280,42 @@ fn check_fixed(old: &Value, new: &Value) -> Result<(), Refusal> {
     }
 }
 
+/// A machine joins flexible sets alone, and stands where its set does.
+fn check_scale_set(
+    world: &World,
+    proposal: &Proposal<'_>,
+    properties: &Object,
+    zones: &[Value],
+) -> Result<(), Refusal> {
+    let set = properties.get("virtualMachineScaleSet").and_then(|set| stored_reference(set, "id"));
+    let Some(set) = set.and_then(|set| world.store.get(&set)) else { return Ok(()) };
+    if !flexible::is_flexible(set) {
+        return Err(Refusal::invalid_parameter(
+            "virtualMachineScaleSet.id",
+            format!(
+                "Virtual machine scale set {} has uniform orchestration: machines cannot join it.",
+                set.id
+            ),
+        ));
+    }
+    // A set may have got zones since.
+    if proposal.old.is_some() {
+        return Ok(());
+    }
+    zones::check_member(set, zones.first().and_then(Value::as_str))
+}
+
 /// A machine in an availability set is in no zone, and the set is one for managed disks.
 fn check_availability_set(world: &World, properties: &Object, zones: &[Value]) -> Result<(), Refusal> {
     let set = properties.get("availabilitySet").and_then(|set| stored_reference(set, "id"));
     let Some(set) = set else { return Ok(()) };
+    if spot::names_spot(properties.get("priority")) {
+        return Err(Refusal::new(
+            400,
+            "AzureSpotVMNotSupportedInAvailabilitySet",
+            format!("Azure Spot Virtual Machine is not supported in Availability Set. It is to be in {set}."),
+        ));
+    }
     if !zones.is_empty() {
         return Err(Refusal::new(
             400,
@@ -342,6 +366,9 @@ fn system_disk(
     fill(&mut system, "diskSizeGB", if image.windows { 127 } else { 30 });
     let mut managed = system.remove("managedDisk").map(into_object).unwrap_or_default();
     fill(&mut managed, "storageAccountType", super::scale_set::usual_disk(size));
+    let kind = managed.get("storageAccountType").and_then(Value::as_str).unwrap_or_default();
+    let name = system.get("name").and_then(Value::as_str).unwrap_or_default();
+    data_disk::check_kind(size, kind, name, "osDisk.managedDisk.storageAccountType")?;
     system.insert("managedDisk".into(), Value::Object(managed));
     storage.insert("osDisk".into(), Value::Object(system));
     Ok(image.windows)
@@ -378,43 +405,12 @@ fn create_system_disk(world: &mut World, id: &ResourceId) {
     world.changed(id);
 }
 
-fn os_profile(proposal: &Proposal<'_>, windows: bool, properties: &mut Object) -> Result<(), Refusal> {
-    let specialised = at(&Value::Object(properties.clone()), "storageProfile/osDisk/createOption")
-        .is_some_and(|option| option == "Attach");
-    if specialised && !properties.contains_key("osProfile") {
-        return Ok(());
-    }
-    let mut os = properties.remove("osProfile").map(into_object).unwrap_or_default();
-    secret::strip_from_system(&mut os);
-    fill(&mut os, "computerName", proposal.id.name());
-    fill(&mut os, "secrets", json!([]));
-    fill(&mut os, "allowExtensionOperations", true);
-    fill(&mut os, "requireGuestProvisionSignal", true);
-    let member = if windows { "windowsConfiguration" } else { "linuxConfiguration" };
-    let mut configuration = os.remove(member).map(into_object).unwrap_or_default();
-    fill(&mut configuration, "provisionVMAgent", true);
-    let mut patches = configuration.remove("patchSettings").map(into_object).unwrap_or_default();
-    if windows {
-        fill(&mut configuration, "enableAutomaticUpdates", true);
-        fill(&mut configuration, "enableVMAgentPlatformUpdates", true);
-        fill(&mut patches, "patchMode", "AutomaticByOS");
-    } else {
-        fill(&mut configuration, "disablePasswordAuthentication", false);
-        fill(&mut configuration, "enableVMAgentPlatformUpdates", true);
-        fill(&mut patches, "patchMode", "ImageDefault");
-    }
-    fill(&mut patches, "assessmentMode", "ImageDefault");
-    configuration.insert("patchSettings".into(), Value::Object(patches));
-    os.insert(member.into(), Value::Object(configuration));
-    properties.insert("osProfile".into(), Value::Object(os));
-    Ok(())
-}
-
 /// A machine has at least one interface, each of which is its alone.
 fn network_profile(
     world: &World,
     proposal: &Proposal<'_>,
     location: Option<&Value>,
+    size: &str,
     properties: &mut Object,
 ) -> Result<(), Refusal> {
     let id = proposal.id;
@@ -435,6 +431,8 @@ fn network_profile(
     if nics.len() + made == 0 {
         return Err(missing("networkProfile"));
     }
+    interface_count::check_machine(id.name(), size, nics.len() + made)?;
+    proposal.old.map_or(Ok(()), |old| interface_count::check_change(old, &nics))?;
     let mut seen = std::collections::BTreeSet::new();
     for nic in &nics {
         if !seen.insert(nic.to_lower()) {
