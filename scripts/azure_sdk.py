@@ -400,7 +400,7 @@ def pages(azure):
 def new_disk(azure, name, gigabytes=32, **more):
     disk = compute_models.Disk(
         location=azure.region,
-        sku=compute_models.DiskSku(name="Premium_LRS"),
+        sku=compute_models.DiskSku(name="Premium_ZRS"),
         creation_data=compute_models.CreationData(create_option="Empty"),
         disk_size_gb=gigabytes,
         **more,
