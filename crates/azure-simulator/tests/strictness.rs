@@ -164,6 +164,15 @@ async fn an_interface_keeps_its_primary_configuration_and_stays_in_one_subnet() 
     let net = subnet.parent().unwrap();
     let other = net.child("subnets", "other");
     client.put(&other, json!({ "properties": { "addressPrefix": "10.1.0.0/24" } })).await.expect(201);
+    let mut set = common::scale_set(1, &subnet, &[]);
+    let nics =
+        &mut set["properties"]["virtualMachineProfile"]["networkProfile"]["networkInterfaceConfigurations"];
+    let list = nics[0]["properties"]["ipConfigurations"].as_array_mut().unwrap();
+    list.push(configuration("two", &other));
+    client
+        .put(&compute_id("virtualMachineScaleSets/s"), set)
+        .await
+        .refused(400, "VMScaleSetIpConfigurationsOnSameNicCannotUseDifferentSubnets");
     let nic = network_id("networkInterfaces/nic");
     let both = json!([configuration("one", &subnet), configuration("two", &other)]);
     client

@@ -105,8 +105,18 @@ pub(super) fn check(
             .filter_map(|pool| stored_reference(pool, "id"))
             .collect();
         let interface = interface(name(nic));
-        for subnet in ips.iter().filter_map(subnet) {
-            crate::network::check_undelegated(world, &subnet, &interface)?;
+        let subnets: Vec<ResourceId> = ips.iter().filter_map(subnet).collect();
+        for subnet in &subnets {
+            crate::network::check_undelegated(world, subnet, &interface)?;
+        }
+        if let Some(other) = subnets.iter().find(|other| subnets.first() != Some(*other)) {
+            return Err(Refusal::network(
+                400,
+                "VMScaleSetIpConfigurationsOnSameNicCannotUseDifferentSubnets",
+                format!(
+                    "IP configurations of network interface {interface} cannot be in different subnets, such as {other}."
+                ),
+            ));
         }
         crate::network::check_memberships(world, &interface, &joined)?;
     }
