@@ -387,3 +387,59 @@ async fn each_kind_has_its_quota() {
         assert_eq!(usage(name), expected, "{name}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn sizes_follow_from_what_comes_from_outside() {
+    let client = Client::with_group(Options::default()).await;
+    let upload = |bytes: Value| json!({ "createOption": "Upload", "uploadSizeBytes": bytes });
+    let import = json!({ "createOption": "Import", "sourceUri": "https://somewhere/disk.vhd", "storageAccountId": "/x" });
+    for (id, creation, gib) in [
+        (compute_id("disks/a"), upload(json!(20 * (1_u64 << 30) + 512)), 20),
+        (compute_id("disks/b"), upload(json!("21474836993")), 21),
+        (compute_id("disks/c"), import.clone(), 30),
+        (compute_id("snapshots/d"), import, 30),
+    ] {
+        made(&client, &id, body("eastus", None, json!({ "creationData": creation }))).await;
+        assert_eq!(client.get(&id).await.body["properties"]["diskSizeGB"], gib, "{id}");
+    }
+    let nothing = body("eastus", None, json!({ "creationData": { "createOption": "Empty" } }));
+    client.put(&compute_id("disks/e"), nothing).await.refused(400, "InvalidParameter");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_id_in_the_place_of_a_url_is_an_id() {
+    let client = Client::with_group(Options::default()).await;
+    let (one, two) = (compute_id("disks/one"), compute_id("disks/two"));
+    for disk in [&one, &two] {
+        made(&client, disk, empty(8, "StandardSSD_LRS")).await;
+    }
+    let snapshot = compute_id("snapshots/s");
+    let of = |disk: &ResourceId| {
+        body(
+            "eastus",
+            None,
+            json!({ "creationData": { "createOption": "Copy", "sourceUri": disk }, "incremental": true }),
+        )
+    };
+    made(&client, &snapshot, of(&one)).await;
+    let creation = client.get(&snapshot).await.body["properties"]["creationData"].take();
+    assert_eq!((&creation["sourceResourceId"], creation.get("sourceUri")), (&json!(one), None));
+    client.put(&snapshot, of(&one)).await.expect(202);
+    let reply = client.put(&snapshot, of(&two)).await.refused(400, "BadRequest");
+    assert!(reply.message().contains("'sourceResourceId' is not allowed for existing disk 's'"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_disk_that_becomes_fast_begins_with_the_figures_of_its_kind() {
+    let client = Client::with_group(Options::default()).await;
+    let disk = compute_id("disks/d");
+    made(&client, &disk, empty(512, "Premium_LRS")).await;
+    let mut shown = client.get(&disk).await.body;
+    shown["sku"]["name"] = json!("PremiumV2_LRS");
+    made(&client, &disk, shown).await;
+    let properties = client.get(&disk).await.body["properties"].take();
+    assert_eq!(
+        (&properties["diskIOPSReadWrite"], &properties["diskMBpsReadWrite"]),
+        (&json!(3_000), &json!(125))
+    );
+}

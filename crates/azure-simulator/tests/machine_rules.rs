@@ -336,6 +336,12 @@ async fn systems_are_told_what_they_need_and_nothing_odd() {
             }
         }
     }
+    // What spot machines were called before.
+    let mut low = scale_set(0, &subnet, &[]);
+    let profile = &mut low["properties"]["virtualMachineProfile"];
+    (profile["priority"], profile["evictionPolicy"]) = (json!("Low"), json!("Delete"));
+    let reply = client.put(&compute_id("virtualMachineScaleSets/low"), low).await;
+    check(reply, None, &"Low");
     let mut bare = machine(&nic);
     bare["properties"].as_object_mut().unwrap().remove("osProfile");
     let refused = client.put(&id, bare.clone()).await.refused(400, "InvalidParameter");
@@ -441,4 +447,32 @@ async fn views_tell_what_was_generalized_and_which_sizes_there_are() {
     let sizes = view(&set, "vmSizes").await;
     assert_eq!(sizes, view(&id, "vmSizes").await);
     assert!(sizes["value"].as_array().is_some_and(|sizes| !sizes.is_empty()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_size_is_judged_by_the_disks_as_they_are_now() {
+    let client = Client::with_group(Options::default()).await;
+    let subnet = client.network("10.0.0.0/16").await;
+    let nic = interface(&client, "nic", &subnet).await;
+    let vm = compute_id("virtualMachines/vm");
+    let shown = client.create(&vm, machine(&nic)).await;
+    let disk =
+        shown["properties"]["storageProfile"]["osDisk"]["managedDisk"]["id"].as_str().unwrap().to_owned();
+    let disk = ResourceId::parse(&disk).unwrap();
+    let patch = async |id: &ResourceId, body: Value| {
+        client.send("PATCH", &format!("{id}?api-version={COMPUTE_VERSION}"), Some(body), &[]).await
+    };
+    let small = json!({ "properties": { "hardwareProfile": { "vmSize": "Standard_D2_v3" } } });
+    let reply = patch(&vm, small.clone()).await.refused(400, "InvalidParameter");
+    assert!(reply.message().contains("Premium_LRS"), "{}", reply.message());
+    let reply = client.post(&vm, "deallocate", Value::Null).await.expect(202);
+    client.wait(&reply).await;
+    patch(&disk, json!({ "sku": { "name": "StandardSSD_LRS" } })).await.expect(202);
+    let shown = client.get(&vm).await.body;
+    assert_eq!(
+        shown["properties"]["storageProfile"]["osDisk"]["managedDisk"]["storageAccountType"],
+        "StandardSSD_LRS"
+    );
+    client.put(&vm, shown).await.expect(200);
+    patch(&vm, small).await.expect(200);
 }

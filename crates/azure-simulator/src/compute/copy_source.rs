@@ -10,6 +10,14 @@ use crate::engine::error::Refusal;
 use crate::engine::store::{Record, State};
 use crate::engine::world::World;
 
+const GIB: u64 = 1 << 30;
+
+/// Bytes behind the content of an uploaded disk.
+const FOOTER: u64 = 512;
+
+/// The size of what is not known better: that of a small system.
+pub(super) const USUAL_GIB: i64 = 30;
+
 /// What is to be made.
 pub(super) struct Copy<'a> {
     /// What refusals call it.
@@ -62,6 +70,7 @@ impl Copy<'_> {
             return Err(self.missing("creationData.createOption"));
         }
         enumeration(&mut creation, "createOption", self.options, false)?;
+        by_id(&mut creation);
         let option = creation.get("createOption").and_then(Value::as_str).unwrap_or_default();
         let needed = NEEDED.iter().find(|(way, _)| *way == option).map(|(_, member)| *member);
         match needed.filter(|member| creation.get(*member).is_none_or(|value| value == "")) {
@@ -135,5 +144,30 @@ impl Copy<'_> {
 /// `creationData` of something that is there, or of what was sent; empty where there is none.
 pub(super) fn creation_data(properties: Option<&Value>) -> Value {
     let creation = properties.and_then(|properties| properties.get("creationData")).cloned();
-    Value::Object(creation.map(into_object).unwrap_or_default())
+    let mut creation = creation.map(into_object).unwrap_or_default();
+    by_id(&mut creation);
+    Value::Object(creation)
+}
+
+/// Where older clients name the disk to copy by its id in the place of a URL, Azure knows what they mean.
+fn by_id(creation: &mut Object) {
+    let uri = creation.get("sourceUri").and_then(Value::as_str).filter(|uri| ResourceId::parse(uri).is_ok());
+    if let (Some(uri), false) = (uri.map(str::to_owned), creation.contains_key("sourceResourceId")) {
+        creation.remove("sourceUri");
+        creation.insert("sourceResourceId".into(), uri.into());
+    }
+}
+
+/// The size in GiB of what comes from outside: of an upload it is said in bytes, with the footer of the file; what
+/// blobs and images hold nobody knows.
+pub(super) fn size_from_outside(properties: &Object) -> Option<i64> {
+    let creation = properties.get("creationData")?;
+    match text(creation, "createOption")? {
+        "Upload" | "UploadPreparedSecure" => {
+            let bytes = creation.get("uploadSizeBytes").and_then(Value::as_u64)?.saturating_sub(FOOTER);
+            i64::try_from(bytes.div_ceil(GIB)).ok()
+        }
+        "FromImage" | "Import" | "ImportSecure" => Some(USUAL_GIB),
+        _ => None,
+    }
 }

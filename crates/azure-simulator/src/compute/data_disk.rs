@@ -6,6 +6,7 @@ use azure_types::ResourceId;
 use serde_json::{Value, json};
 
 use super::background_copy::is_fast;
+use super::copy_source::USUAL_GIB;
 use super::sku_table::{self, Size};
 use super::{disk_access, zones};
 use crate::engine::document::{
@@ -108,6 +109,12 @@ fn check(world: &World, machine: &Machine<'_>, lun: i64, entry: &mut Object) -> 
             entry.insert("diskSizeGB".into(), size.clone());
         }
     } else {
+        if option != "Empty" {
+            let source = entry.get("sourceResource").and_then(|source| stored_reference(source, "id"));
+            let source = source.and_then(|source| world.store.get(&source));
+            let size = source.and_then(|source| at(&source.body, "properties/diskSizeGB")).cloned();
+            fill(entry, "diskSizeGB", size.unwrap_or_else(|| USUAL_GIB.into()));
+        }
         if integer(entry, "diskSizeGB")?.is_none_or(|size| size < 1) {
             return Err(bad("an empty data disk needs diskSizeGB"));
         }
@@ -124,6 +131,29 @@ fn check(world: &World, machine: &Machine<'_>, lun: i64, entry: &mut Object) -> 
     check_kind(machine.size, kind, name, "dataDisk.managedDisk.storageAccountType")?;
     entry.insert("managedDisk".into(), Value::Object(managed));
     Ok(())
+}
+
+/// The kind of the disk that a member of a machine names: it may have changed since the machine was written.
+pub(super) fn kind_of<'a>(world: &'a World, managed: &Object) -> Option<&'a str> {
+    let id = managed.get("id").and_then(Value::as_str).and_then(|id| ResourceId::parse(id).ok())?;
+    text(&world.store.get(&id)?.body, "sku/name")
+}
+
+/// Shows the disks of a machine as they are now.
+pub(super) fn present(world: &World, storage: &mut Value) {
+    let mut disks: Vec<&mut Value> = Vec::new();
+    for (member, value) in storage.as_object_mut().into_iter().flatten() {
+        match (member.as_str(), value) {
+            ("osDisk", system) => disks.push(system),
+            ("dataDisks", Value::Array(list)) => disks.extend(list),
+            _ => {}
+        }
+    }
+    for managed in disks.into_iter().filter_map(|disk| disk.get_mut("managedDisk")?.as_object_mut()) {
+        if let Some(kind) = kind_of(world, managed) {
+            managed.insert("storageAccountType".into(), kind.into());
+        }
+    }
 }
 
 /// What several machines write no host keeps a copy of.

@@ -8,7 +8,7 @@ use super::disk_rules::Wanted;
 use super::zones::{self, Span};
 use super::{background_copy, disk_access, disk_performance, disk_quota, power};
 use crate::engine::document::{
-    Object, at, enumeration, fill, integer, into_object, strip, take_properties, text,
+    Object, enumeration, fill, integer, into_object, strip, take_properties, text,
 };
 use crate::engine::error::Refusal;
 use crate::engine::kind::{Action, Expand, Kind, Polling, Proposal, Protocol};
@@ -323,11 +323,9 @@ pub(super) fn largest(sku: &str) -> i64 {
 
 fn size(proposal: &Proposal<'_>, sku: &str, properties: &mut Object) -> Result<(), Refusal> {
     let largest = largest(sku);
-    let from_image = at(&Value::Object(properties.clone()), "creationData/createOption")
-        .is_some_and(|option| option == "FromImage");
-    let size = match integer(properties, "diskSizeGB")? {
+    let size = match integer(properties, "diskSizeGB")?.or_else(|| copy_source::size_from_outside(properties))
+    {
         Some(size) => size,
-        None if from_image => 30,
         None => {
             return Err(Refusal::invalid_parameter(
                 "disk.diskSizeGB",

@@ -28,9 +28,12 @@ impl Wanted<'_> {
     pub(super) fn check(&self, world: &World, properties: &mut Object) -> Result<(), Refusal> {
         self.check_kind(world)?;
         self.check_shares(world, properties)?;
-        if !is_fast(self.sku) {
-            for member in FIGURES {
+        let becomes_fast = self.proposal.old.is_some_and(|old| !is_fast(kind_of(old)));
+        for member in FIGURES {
+            if !is_fast(self.sku) {
                 self.drop_echo(member, properties, "disks of the kinds PremiumV2_LRS and UltraSSD_LRS")?;
+            } else if becomes_fast && self.is_echo(member) {
+                properties.remove(member);
             }
         }
         self.check_tier(properties)

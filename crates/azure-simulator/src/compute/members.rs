@@ -27,7 +27,7 @@ pub(super) static MEMBERS: &[Members] = &[
     ),
     members(DISKS, "properties", &["diskAccessId", "tier"], Text),
     members(DISKS, "properties/creationData", &["sourceResourceId", "sourceUri", "storageAccountId"], Text),
-    members(DISKS, "properties/creationData", &["logicalSectorSize"], Number),
+    members(DISKS, "properties/creationData", &["logicalSectorSize", "uploadSizeBytes"], Number),
     members(DISKS, "properties/creationData", &["performancePlus"], Flag),
     members(SNAPSHOTS, "properties", &["diskSizeGB"], Number),
     members(SNAPSHOTS, "properties", &["incremental", "supportsHibernation"], Flag),

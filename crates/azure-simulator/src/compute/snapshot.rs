@@ -71,7 +71,7 @@ impl Kind for Snapshots {
                 source(world, location, &mut properties)?;
             }
         }
-        size(&proposal, &properties)?;
+        size(&proposal, &mut properties)?;
         let kind = body.get("sku").and_then(|sku| text(sku, "name")).unwrap_or(SKUS[0]);
         let region = body.get("location").and_then(Value::as_str).unwrap_or_default();
         disk_quota::check(world, &proposal, RESOURCE_TYPE, kind, region)?;
@@ -168,7 +168,10 @@ fn keep(old: &Record, given: &Value, properties: &mut Object) -> Result<(), Refu
     Ok(())
 }
 
-fn size(proposal: &Proposal<'_>, properties: &Object) -> Result<(), Refusal> {
+fn size(proposal: &Proposal<'_>, properties: &mut Object) -> Result<(), Refusal> {
+    if let Some(size) = copy_source::size_from_outside(properties) {
+        fill(properties, "diskSizeGB", size);
+    }
     let Some(size) = integer(properties, "diskSizeGB")?.filter(|size| (1..=LARGEST_GIB).contains(size))
     else {
         return Err(Refusal::invalid_parameter(

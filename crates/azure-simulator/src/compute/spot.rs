@@ -12,9 +12,11 @@ use crate::engine::operation::Completion;
 use crate::engine::store::Record;
 use crate::engine::world::World;
 
-/// Whether that priority of a machine or a model is the one of spot machines.
+/// Whether that priority of a machine or a model is the one of spot machines, or what it was called before.
 pub(super) fn names_spot(priority: Option<&Value>) -> bool {
-    priority.and_then(Value::as_str).is_some_and(|priority| priority.eq_ignore_ascii_case("Spot"))
+    let is =
+        |name: &str| priority.and_then(Value::as_str).is_some_and(|given| given.eq_ignore_ascii_case(name));
+    is("Spot") || is("Low")
 }
 
 /// Refuses what only spot machines are told ("Error messages for Azure Spot Virtual Machines and scale sets").

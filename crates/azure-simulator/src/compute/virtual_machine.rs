@@ -172,6 +172,9 @@ impl Kind for VirtualMachines {
         let subject = format!("{}#{}", record.id, record.incarnation);
         properties.insert("vmId".into(), world.seed.guid("vm", &subject, 0).into());
         properties.insert("timeCreated".into(), record.created.to_string().into());
+        if let Some(storage) = properties.get_mut("storageProfile") {
+            data_disk::present(world, storage);
+        }
         if let Some(view) = view {
             properties.insert("instanceView".into(), view);
         }
@@ -365,6 +368,9 @@ fn system_disk(
     fill(&mut system, "deleteOption", "Detach");
     fill(&mut system, "diskSizeGB", if image.windows { 127 } else { 30 });
     let mut managed = system.remove("managedDisk").map(into_object).unwrap_or_default();
+    if let Some(kind) = data_disk::kind_of(world, &managed) {
+        managed.insert("storageAccountType".into(), kind.into());
+    }
     fill(&mut managed, "storageAccountType", super::scale_set::usual_disk(size));
     let kind = managed.get("storageAccountType").and_then(Value::as_str).unwrap_or_default();
     let name = system.get("name").and_then(Value::as_str).unwrap_or_default();
