@@ -9,23 +9,8 @@ use std::time::Duration;
 
 use azure_simulator::Options;
 use azure_types::ResourceId;
-use common::{Client, Reply, SUBSCRIPTION, compute_id};
+use common::{Client, SUBSCRIPTION, check, compute_id};
 use serde_json::{Value, json};
-
-/// A status and a code, and what the message says.
-type Refused = (u16, &'static str, &'static str);
-
-#[track_caller]
-fn check(reply: Reply, expected: Option<Refused>, what: &impl std::fmt::Display) {
-    match expected {
-        None => assert!(reply.status < 300, "{what}: {}", reply.body),
-        Some((status, code, words)) => {
-            let message = reply.message();
-            assert_eq!((reply.status, reply.code()), (status, code), "{what}: {message}");
-            assert!(message.contains(words), "{what}: {message}");
-        }
-    }
-}
 
 async fn made(client: &Client, id: &ResourceId, body: Value) {
     let reply = client.put(id, body).await.expect(202);

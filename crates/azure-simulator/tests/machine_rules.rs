@@ -6,23 +6,8 @@ mod common;
 
 use azure_simulator::Options;
 use azure_types::ResourceId;
-use common::{COMPUTE_VERSION, Client, Reply, compute_id, machine, network_id, scale_set};
+use common::{COMPUTE_VERSION, Client, check, compute_id, machine, network_id, scale_set};
 use serde_json::{Value, json};
-
-/// A status and a code, and what the message says.
-type Refused = (u16, &'static str, &'static str);
-
-#[track_caller]
-fn check(reply: Reply, expected: Option<Refused>, what: &impl std::fmt::Display) {
-    match expected {
-        None => assert!(reply.status < 300, "{what}: {}", reply.body),
-        Some((status, code, words)) => {
-            let message = reply.message();
-            assert_eq!((reply.status, reply.code()), (status, code), "{what}: {message}");
-            assert!(message.contains(words), "{what}: {message}");
-        }
-    }
-}
 
 async fn interface(client: &Client, name: &str, subnet: &ResourceId) -> ResourceId {
     let id = network_id(&format!("networkInterfaces/{name}"));

@@ -61,6 +61,22 @@ impl Reply {
     }
 }
 
+/// A status and a code, and what the message says.
+pub type Refused = (u16, &'static str, &'static str);
+
+/// That an answer is the refusal that a table expects; none expected, that it is none.
+#[track_caller]
+pub fn check(reply: Reply, expected: Option<Refused>, what: &impl std::fmt::Display) {
+    match expected {
+        None => assert!(reply.status < 300, "{what}: {}", reply.body),
+        Some((status, code, words)) => {
+            let message = reply.message();
+            assert_eq!((reply.status, reply.code()), (status, code), "{what}: {message}");
+            assert!(message.contains(words), "{what}: {message}");
+        }
+    }
+}
+
 pub fn group_path() -> String {
     format!("/subscriptions/{SUBSCRIPTION}/resourceGroups/{GROUP}")
 }
