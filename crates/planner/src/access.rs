@@ -1,7 +1,5 @@
 //! Who may reach a Service: source ranges, service tags, deny-all (1.6, 8.2, 8.3).
 
-use std::net::IpAddr;
-
 use ipnet::IpNet;
 use k8s::{ObjectKey, Service};
 
@@ -165,13 +163,4 @@ impl Access {
         }
         notices
     }
-}
-
-/// An address whether it is written alone or as a network of one.
-pub(crate) fn parse_single(text: &str) -> Option<IpAddr> {
-    if let Ok(address) = text.parse::<IpAddr>() {
-        return Some(address);
-    }
-    let network: IpNet = text.parse().ok()?;
-    (network.prefix_len() == network.max_prefix_len()).then(|| network.addr())
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use k8s::{Node, ObjectKey, Service};
 
 use super::Draft;
-use super::rule::{Allow, family_of};
+use super::rule::{self, Allow, family_of};
 use crate::access::Access;
 use crate::annotations::{self as keys, Annotations};
 use crate::cluster::Cluster;
@@ -143,8 +143,9 @@ pub(super) fn clean(
                 }
                 continue;
             }
-            let Some(ports) = entry.plain_ports() else { continue };
-            let protocol = entry.protocol().to_owned();
+            let ports = entry.document.properties.as_ref().and_then(rule::destination_ports);
+            let Some(ports) = ports else { continue };
+            let protocol = rule::hashed_protocol(entry.protocol());
             let needed: BTreeSet<i32> = ports
                 .iter()
                 .filter(|port| there.needs(&protocol, **port) || here.needs(&protocol, **port))

@@ -102,7 +102,7 @@ impl AccessIntent {
         }
         let ports = ports(service);
         let mut allows = Vec::new();
-        for (protocol, ports) in ["Tcp", "Udp", "*"].iter().filter_map(|name| ports.get_key_value(name)) {
+        for (protocol, ports) in rule::PROTOCOLS.iter().filter_map(|name| ports.get_key_value(name)) {
             for (family, destinations) in &destinations {
                 for sources in service.access.sources(service.flavor, *family) {
                     let allow = Allow {
@@ -268,15 +268,7 @@ impl Entry {
         let properties = self.document.properties.iter();
         let items =
             properties.flat_map(|p| rule::items(&p.source_address_prefix, &p.source_address_prefixes));
-        items.map(str::to_owned).collect()
-    }
-
-    /// The destination ports, where all are plain numbers.
-    fn plain_ports(&self) -> Option<BTreeSet<i32>> {
-        let p = self.document.properties.as_ref()?;
-        rule::items(&p.destination_port_range, &p.destination_port_ranges)
-            .map(|port| port.parse().ok())
-            .collect()
+        items.map(rule::hashed_spelling).collect()
     }
 
     /// Whether nothing is left that a managed rule would apply to.
@@ -444,7 +436,7 @@ impl<'a> Draft<'a> {
             }
             let name = entry.name().to_owned();
             let properties = entry.document.properties.get_or_insert_default();
-            let moved = rule::set_items(
+            let moved = rule::set_prefixes(
                 &mut properties.destination_address_prefix,
                 &mut properties.destination_address_prefixes,
                 &entry.destinations,
@@ -461,8 +453,7 @@ impl<'a> Draft<'a> {
                 };
                 let plus = signed('+', &entry.destinations, &entry.before);
                 let minus = signed('-', &entry.before, &entry.destinations);
-                let spelled = if plus.is_empty() && minus.is_empty() { " spelled as one list" } else { "" };
-                changes.push(format!("rule {name}: destinations{plus}{minus}{spelled}"));
+                changes.push(format!("rule {name}: destinations{plus}{minus}"));
             } else if entry.asserted {
                 changes.push(format!("rule {name}: set right again: {}", told_rule(properties)));
             }

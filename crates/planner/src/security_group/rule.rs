@@ -1,11 +1,12 @@
 //! Security rules: names, hashes and the two spellings of lists (8.5).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
 use azure_types::{SecurityRule, SecurityRuleProperties, Word};
+use ipnet::IpNet;
 use md5::{Digest, Md5};
 
-use crate::access::parse_single;
 use crate::cluster::Family;
 
 /// What the names of managed rules begin with.
@@ -16,6 +17,10 @@ pub(super) const MIN_PRIORITY: i32 = 500;
 pub(super) const MAX_PRIORITY: i32 = 4095;
 /// The highest priority that Azure knows.
 const LAST_PRIORITY: i32 = 4096;
+/// The protocols of managed rules, in the order in which priorities are given out.
+pub(super) const PROTOCOLS: [&str; 3] = ["Tcp", "Udp", "*"];
+/// How Azure spells every port.
+const ALL_PORTS: &str = "*";
 
 /// The content of an allow rule without its destinations. Services with equal content share one rule.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -61,10 +66,58 @@ pub(super) fn is_managed(rule: &SecurityRule) -> bool {
     name.starts_with(MANAGED_PREFIX) && (MIN_PRIORITY..=LAST_PRIORITY).contains(&priority)
 }
 
-/// An address or prefix in the one spelling in which they are compared: single addresses without a
-/// length, IPv6 in its short form.
+/// A prefix in the one spelling in which prefixes are compared. Azure may store `203.0.113.7/32` as
+/// `203.0.113.7`, IPv6 in any of its forms, and service tags in its own case.
 pub(super) fn normal(prefix: &str) -> String {
-    parse_single(prefix).map_or_else(|| prefix.to_owned(), |address| address.to_string())
+    match parse(prefix) {
+        Some(network) if network.prefix_len() == network.max_prefix_len() => network.addr().to_string(),
+        Some(network) => network.trunc().to_string(),
+        None => prefix.to_ascii_lowercase(),
+    }
+}
+
+/// A network, or an address as a network of one.
+fn parse(prefix: &str) -> Option<IpNet> {
+    prefix.parse::<IpAddr>().map(IpNet::from).or_else(|_| prefix.parse()).ok()
+}
+
+/// A source of an observed rule as it is hashed into names: single addresses are networks of one.
+pub(super) fn hashed_spelling(source: &str) -> String {
+    parse(source).map_or_else(|| source.to_owned(), |network| network.to_string())
+}
+
+/// The protocol of an observed rule as it is hashed into names.
+pub(super) fn hashed_protocol(protocol: &str) -> String {
+    let known = PROTOCOLS.into_iter().find(|known| known.eq_ignore_ascii_case(protocol));
+    known.unwrap_or(protocol).to_owned()
+}
+
+/// Destination or source ports as ranges in ascending order that do not touch: `*` is every port, and
+/// `80-81` the same as `80` and `81`. `None` if an item is no port range.
+fn port_ranges<'a>(items: impl Iterator<Item = &'a str>) -> Option<Vec<(u16, u16)>> {
+    let port = |text: &str| text.trim().parse::<u16>().ok();
+    let range = |item: &str| match item.split_once('-') {
+        _ if item == "*" => Some((0, u16::MAX)),
+        None => port(item).map(|port| (port, port)),
+        Some((first, last)) => Some((port(first)?, port(last)?)).filter(|(first, last)| first <= last),
+    };
+    let mut ranges = items.map(range).collect::<Option<Vec<_>>>()?;
+    ranges.sort_unstable();
+    ranges.dedup_by(|next, merged| {
+        let touches = next.0 <= merged.1.saturating_add(1);
+        if touches {
+            merged.1 = merged.1.max(next.1);
+        }
+        touches
+    });
+    Some(ranges)
+}
+
+/// The destination ports of a rule one by one. `None` if it is for all ports or its ports cannot be read.
+pub(super) fn destination_ports(properties: &SecurityRuleProperties) -> Option<BTreeSet<i32>> {
+    let listed = items(&properties.destination_port_range, &properties.destination_port_ranges);
+    let ranges = port_ranges(listed).filter(|ranges| *ranges != [(0, u16::MAX)])?;
+    Some(ranges.into_iter().flat_map(|(first, last)| i32::from(first)..=i32::from(last)).collect())
 }
 
 /// The family of a destination.
@@ -80,26 +133,48 @@ pub(super) fn items<'a>(
     single.iter().chain(plural.iter().flatten()).map(String::as_str).filter(|item| !item.is_empty())
 }
 
-/// Sets a list, one item in the singular and several in the plural member. Leaves both alone where they
-/// say the same already.
-pub(super) fn set_items(
+/// Sets a list of prefixes, one in the singular and several in the plural member. Leaves both alone if
+/// they say the same already, however they spell it; what stays keeps its spelling. Whether anything
+/// changed.
+pub(super) fn set_prefixes(
     single: &mut Option<String>,
     plural: &mut Option<Vec<String>>,
     wanted: &BTreeSet<String>,
 ) -> bool {
-    let current: BTreeSet<String> = items(single, plural).map(normal).collect();
-    let in_single = single.as_deref().is_some_and(|item| !item.is_empty());
-    let in_plural = plural.as_ref().is_some_and(|list| !list.is_empty());
-    if current == *wanted && in_single == (wanted.len() == 1) && in_plural == (wanted.len() > 1) {
+    let mut current: BTreeMap<String, String> =
+        items(single, plural).map(|item| (normal(item), item.to_owned())).collect();
+    let wanted: BTreeMap<String, &String> = wanted.iter().map(|item| (normal(item), item)).collect();
+    if current.keys().eq(wanted.keys()) {
         return false;
     }
-    let mut list: Vec<String> = wanted.iter().cloned().collect();
+    let spelled = wanted.into_iter().map(|(key, item)| current.remove(&key).unwrap_or_else(|| item.clone()));
+    let mut list: Vec<String> = spelled.collect();
+    list.sort();
     if list.len() == 1 {
         *single = list.pop();
         *plural = None;
     } else {
         *single = None;
         *plural = Some(list);
+    }
+    true
+}
+
+/// Sets a list of port ranges, `*` in the singular and ports in the plural member. Leaves both alone if
+/// they mean the same ports already. Whether anything changed.
+fn set_ports(single: &mut Option<String>, plural: &mut Option<Vec<String>>, wanted: &[String]) -> bool {
+    let current = port_ranges(items(single, plural));
+    if current.is_some() && current == port_ranges(wanted.iter().map(String::as_str)) {
+        return false;
+    }
+    if let [all] = wanted
+        && all == ALL_PORTS
+    {
+        *single = Some(all.clone());
+        *plural = None;
+    } else {
+        *single = None;
+        *plural = Some(wanted.to_vec());
     }
     true
 }
@@ -112,45 +187,32 @@ fn set_word(member: &mut Option<Word>, value: &str) -> bool {
     true
 }
 
-fn one(item: &str) -> BTreeSet<String> {
-    BTreeSet::from([item.to_owned()])
-}
-
 /// Brings everything of a rule but its destinations and priority to what an allow rule says. Whether
 /// anything changed.
 pub(super) fn assert_allow(properties: &mut SecurityRuleProperties, allow: &Allow) -> bool {
-    let mut changed = assert_common(properties, &allow.protocol, "Allow");
-    changed |= set_items(
-        &mut properties.source_address_prefix,
-        &mut properties.source_address_prefixes,
-        &allow.sources,
-    );
-    let ports = port_list(&allow.ports);
-    let current: BTreeSet<&str> =
-        items(&properties.destination_port_range, &properties.destination_port_ranges).collect();
-    let plural_only = properties.destination_port_range.as_deref().unwrap_or_default().is_empty();
-    if !plural_only || current != ports.iter().map(String::as_str).collect() {
-        properties.destination_port_range = None;
-        properties.destination_port_ranges = Some(ports);
-        changed = true;
-    }
-    changed
+    let sources = &allow.sources;
+    assert_rule(properties, &allow.protocol, "Allow", sources, &port_list(&allow.ports))
 }
 
 /// The same for a rule that denies all else.
 pub(super) fn assert_deny(properties: &mut SecurityRuleProperties) -> bool {
-    let mut changed = assert_common(properties, "*", "Deny");
-    changed |=
-        set_items(&mut properties.source_address_prefix, &mut properties.source_address_prefixes, &one("*"));
-    changed |=
-        set_items(&mut properties.destination_port_range, &mut properties.destination_port_ranges, &one("*"));
-    changed
+    let everybody = BTreeSet::from(["*".to_owned()]);
+    assert_rule(properties, "*", "Deny", &everybody, &[ALL_PORTS.to_owned()])
 }
 
-fn assert_common(properties: &mut SecurityRuleProperties, protocol: &str, access: &str) -> bool {
-    let mut changed = set_word(&mut properties.protocol, protocol);
-    changed |= set_word(&mut properties.access, access);
-    changed |= set_word(&mut properties.direction, "Inbound");
-    changed |= set_items(&mut properties.source_port_range, &mut properties.source_port_ranges, &one("*"));
+fn assert_rule(
+    properties: &mut SecurityRuleProperties,
+    protocol: &str,
+    access: &str,
+    sources: &BTreeSet<String>,
+    ports: &[String],
+) -> bool {
+    let p = properties;
+    let mut changed = set_word(&mut p.protocol, protocol);
+    changed |= set_word(&mut p.access, access);
+    changed |= set_word(&mut p.direction, "Inbound");
+    changed |= set_prefixes(&mut p.source_address_prefix, &mut p.source_address_prefixes, sources);
+    changed |= set_ports(&mut p.source_port_range, &mut p.source_port_ranges, &[ALL_PORTS.to_owned()]);
+    changed |= set_ports(&mut p.destination_port_range, &mut p.destination_port_ranges, ports);
     changed
 }

@@ -11,6 +11,13 @@ use k8s::{Node, Service};
 use super::{cluster, scale_set, security_group, subnet};
 use crate::{Action, Cluster, ClusterPlan, Document, Observed, Plan, Step, plan_cluster};
 
+/// How this Azure stores a source: single addresses without their length, service tags in its own case.
+fn stored_prefix(prefix: &str) -> String {
+    let bare = prefix.strip_suffix(if prefix.contains(':') { "/128" } else { "/32" });
+    let tag = ["Internet", "AzureCloud", "Storage"].into_iter().find(|tag| tag.eq_ignore_ascii_case(prefix));
+    bare.or(tag).unwrap_or(prefix).to_owned()
+}
+
 /// Azure, and the cluster in it.
 pub(crate) struct Azure {
     pub cluster: Cluster,
@@ -119,6 +126,13 @@ impl Azure {
                     assert!(has(&p.destination_address_prefix, &p.destination_address_prefixes), "{name}");
                     assert!(has(&p.source_address_prefix, &p.source_address_prefixes), "{name}");
                     assert!(has(&p.destination_port_range, &p.destination_port_ranges), "{name}");
+                    for item in p
+                        .source_address_prefix
+                        .iter_mut()
+                        .chain(p.source_address_prefixes.iter_mut().flatten())
+                    {
+                        *item = stored_prefix(item);
+                    }
                     // Azure answers with an empty list where the singular is in use.
                     p.destination_address_prefixes.get_or_insert_default();
                     p.source_address_prefixes.get_or_insert_default();

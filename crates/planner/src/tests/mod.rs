@@ -47,7 +47,7 @@ pub(crate) fn cluster_with(extra: Value) -> Cluster {
 }
 
 /// A Service under construction.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub(crate) struct Svc(pub Service);
 
 /// The Service `default/<name>` with the UID `<name>`.

@@ -36,7 +36,7 @@ fn choice() -> impl Strategy<Value = Choice> {
     let port = (prop::sample::select(vec!["TCP", "UDP"]), prop::sample::select(vec![53, 80, 443, 8080]));
     let ports = prop::collection::btree_set(port, 1..4).prop_map(|set| set.into_iter().collect());
     let bits = (any::<bool>(), 0..4_usize, any::<bool>(), any::<bool>(), any::<bool>());
-    (ports, bits, any::<bool>(), 0..6_usize, any::<bool>(), prop::bool::weighted(0.2)).prop_map(
+    (ports, bits, any::<bool>(), 0..8_usize, any::<bool>(), prop::bool::weighted(0.2)).prop_map(
         |(ports, (internal, families, local, floating, subnet), ha, access, deny, pinned)| Choice {
             ports,
             internal,
@@ -88,6 +88,8 @@ fn service(number: usize, choice: &Choice) -> Svc {
         3 => service.annotate("azure-allowed-service-tags", "AzureCloud,Storage"),
         4 => service.annotate("azure-allowed-ip-ranges", "bad"),
         5 => service.ranges(&["2001:db8::/32"]),
+        6 => service.ranges(&["203.0.113.7/32", "203.0.113.9/32", "2001:DB8:0::7/128"]),
+        7 => service.annotate("azure-allowed-service-tags", "azurecloud"),
         _ => service,
     };
     if choice.deny {
