@@ -130,6 +130,14 @@ struct Placed<'a> {
     abandoned: Vec<String>,
 }
 
+/// What a Service keeps, in lower case. Rules and their probes bear the same names, but a rule that stays
+/// may have another probe than before.
+#[derive(Default)]
+struct KeptNames {
+    rules: BTreeSet<String>,
+    probes: BTreeSet<String>,
+}
+
 struct Draft<'a> {
     cluster: &'a Cluster,
     flavor: Flavor,
@@ -222,7 +230,7 @@ impl<'a> Draft<'a> {
         self.has_present = !present.is_empty();
         // All rules go before any frontend is looked at: what two leaving Services share can then go too.
         for intent in &absent {
-            self.remove_rules(intent.owner(), &BTreeSet::new());
+            self.remove_rules(intent.owner(), &KeptNames::default());
         }
         for intent in &absent {
             self.remove_frontends(intent.owner());
@@ -242,12 +250,11 @@ impl<'a> Draft<'a> {
         }
         placed.sort_by(|a, b| a.service.key.cmp(&b.service.key));
         for service in &placed {
-            let families = &service.families;
-            let rules =
-                families.iter().flat_map(|(_, desired, _)| desired.rules.iter().map(|rule| &rule.name));
-            let probes =
-                families.iter().flat_map(|(_, desired, _)| desired.probes.iter().map(|(name, _)| name));
-            let kept = rules.chain(probes).map(|name| name.to_lowercase()).collect();
+            let mut kept = KeptNames::default();
+            for (_, desired, _) in &service.families {
+                kept.rules.extend(desired.rules.iter().map(|rule| rule.name.to_lowercase()));
+                kept.probes.extend(desired.probes.iter().map(|(name, _)| name.to_lowercase()));
+            }
             self.remove_rules(service.service.removal(), &kept);
         }
         for service in &placed {
@@ -272,13 +279,15 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Removes the Service's rules and probes, except those whose lower-case names are kept.
-    fn remove_rules(&mut self, owner: &ServiceRemoval, kept: &BTreeSet<String>) {
-        let stays = |name: &str| !owner.owns_rule(name) || kept.contains(&name.to_lowercase());
+    /// Removes the Service's rules and probes, except those that it keeps.
+    fn remove_rules(&mut self, owner: &ServiceRemoval, kept: &KeptNames) {
+        let stays = |name: &str, kept: &BTreeSet<String>| {
+            !owner.owns_rule(name) || kept.contains(&name.to_lowercase())
+        };
         let mut changes = Vec::new();
         self.rules().retain(|rule| {
             let name = text(&rule.name);
-            let stays = stays(name);
+            let stays = stays(name, &kept.rules);
             if !stays {
                 changes.push(format!("rule {name} removed"));
             }
@@ -286,7 +295,7 @@ impl<'a> Draft<'a> {
         });
         self.probes().retain(|probe| {
             let name = text(&probe.name);
-            let stays = stays(name);
+            let stays = stays(name, &kept.probes);
             if !stays {
                 changes.push(format!("probe {name} removed"));
             }

@@ -291,6 +291,36 @@ fn lb_160_lb_161_a_service_that_turns_local_leaves_no_shared_probe() {
     }
 }
 
+/// Whatever a Service asked for before, its probes are those that a new Service would get.
+#[test]
+fn a_change_of_probes_leaves_none_of_the_old_ones() {
+    let service = svc("test1").tcp(80).tcp(443).udp(53);
+    let forms = [
+        service.clone(),
+        service.clone().local(34567),
+        service.clone().local(34568).annotate("port_80_health-probe_port", "5080"),
+        service.clone().annotate("port_80_no_probe_rule", "true"),
+        service.clone().annotate("port_80_no_lb_rule", "true"),
+        service.clone().dual(),
+        service.dual().local(34567),
+    ];
+    let sorted = |azure: &Azure| {
+        let mut names: Vec<String> =
+            azure.observed.load_balancers.iter().flat_map(probe_names).map(str::to_owned).collect();
+        names.sort();
+        names
+    };
+    for before in &forms {
+        for now in &forms {
+            let (mut changed, mut new) = (Azure::new(), Azure::new());
+            changed.converge(&[before.arc()], &[]);
+            changed.converge(&[now.arc()], &[]);
+            new.converge(&[now.arc()], &[]);
+            assert_eq!(sorted(&changed), sorted(&new), "{before:?}\n{now:?}");
+        }
+    }
+}
+
 /// Adds members of a load balancer as somebody else would.
 fn with_foreign(azure: &mut Azure, kind: &str, member: Value) {
     let lb = &mut azure.observed.load_balancers[0];
