@@ -3,7 +3,6 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -14,6 +13,7 @@ use k8s::{Node, ObjectKey, Service, is_deleting, names};
 
 use crate::backend_pool::{self, PoolMembership};
 use crate::cluster::{Cluster, Family, Flavor};
+use crate::cluster_name;
 use crate::intent::{ServiceIntent, ServiceRemoval};
 use crate::load_balancer::{self, LoadBalancerIntent, frontends_of};
 use crate::plan::{Action, Document, Notice, Plan, Refusal, Step};
@@ -49,24 +49,8 @@ pub struct ClusterPlan {
     pub refused: Vec<(ObjectKey, Refusal)>,
     /// What to tell Services' owners.
     pub notices: Vec<Notice>,
-}
-
-impl fmt::Display for ClusterPlan {
-    /// Prints the plan, then the Services that are left out.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.plan.is_empty() && !self.refused.is_empty() {
-            f.write_str("No changes for the Services that can be served.\n")?;
-        } else {
-            write!(f, "{}", self.plan)?;
-        }
-        for (key, refusal) in &self.refused {
-            writeln!(f, "\n  ! {key}: {refusal}")?;
-        }
-        for notice in &self.notices {
-            writeln!(f, "\n  ! {} ({}): {}", notice.service, notice.reason, notice.message)?;
-        }
-        Ok(())
-    }
+    /// What whoever asked for the plan should look at before it is carried out.
+    pub warnings: Vec<String>,
 }
 
 /// One Service on its way through the plan.
@@ -113,7 +97,13 @@ pub fn plan_cluster(
     planning.plan_load_balancers();
     planning.plan_scale_sets();
     planning.plan_security_group(services);
-    planning.finish()
+    ClusterPlan {
+        warnings: cluster_name::other_name(cluster, services, &observed.load_balancers)
+            .map(|other| other.to_string())
+            .into_iter()
+            .collect(),
+        ..planning.finish()
+    }
 }
 
 struct Planning<'a> {
@@ -364,6 +354,7 @@ impl<'a> Planning<'a> {
             plan: Plan { steps },
             refused: self.refused.into_iter().collect(),
             notices: self.notices,
+            warnings: Vec::new(),
         }
     }
 }

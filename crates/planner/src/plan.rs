@@ -1,7 +1,6 @@
 //! Plans: ordered lists of steps, as data.
 
 use std::collections::BTreeSet;
-use std::fmt;
 
 use azure_types::{LoadBalancer, PublicIpAddress, ResourceId, ScaleSet, ScaleSetInstance, SecurityGroup};
 use k8s::ObjectKey;
@@ -114,58 +113,8 @@ impl Plan {
         self.steps.is_empty()
     }
 
-    fn count(&self, action: Action) -> usize {
+    /// How many steps of a kind there are.
+    pub(crate) fn count(&self, action: Action) -> usize {
         self.steps.iter().filter(|step| step.action == action).count()
-    }
-}
-
-/// The target's kind and name, as people say them.
-fn describe(target: &ResourceId) -> String {
-    let pairs = target.type_and_name_pairs();
-    let kind = match pairs.last().map(|(kind, _)| kind.to_ascii_lowercase()).as_deref() {
-        Some("loadbalancers") => "load balancer",
-        Some("publicipaddresses") => "public IP",
-        Some("networksecuritygroups") => "security group",
-        Some("virtualmachinescalesets") => "scale set",
-        Some("virtualmachines") => "instance",
-        _ => return target.to_string(),
-    };
-    let names: Vec<&str> = pairs.iter().map(|(_, name)| *name).collect();
-    format!("{kind} {}", names.join("/"))
-}
-
-impl fmt::Display for Plan {
-    /// Prints the plan as Terraform users know it: one block a step, then a summary.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.is_empty() {
-            return f.write_str("No changes: Azure is as the cluster wants it.\n");
-        }
-        f.write_str("In this order (+ create, ~ change, - delete):\n")?;
-        for step in &self.steps {
-            let sign = match step.action {
-                Action::Create => '+',
-                Action::Update => '~',
-                Action::Delete => '-',
-            };
-            write!(f, "\n  {sign} {}", describe(&step.target))?;
-            if let Some(group) = step.target.group_name() {
-                write!(f, " (resource group {group})")?;
-            }
-            f.write_str("\n")?;
-            for change in &step.changes {
-                writeln!(f, "      {change}")?;
-            }
-            if !step.on_behalf_of.is_empty() {
-                let keys: Vec<String> = step.on_behalf_of.iter().map(ToString::to_string).collect();
-                writeln!(f, "      for {}", keys.join(", "))?;
-            }
-        }
-        writeln!(
-            f,
-            "\nPlan: {} to create, {} to change, {} to delete.",
-            self.count(Action::Create),
-            self.count(Action::Update),
-            self.count(Action::Delete)
-        )
     }
 }

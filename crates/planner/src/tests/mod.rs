@@ -5,6 +5,7 @@ mod azure;
 mod frontend_cases;
 mod instance_cases;
 mod plan_cases;
+mod plan_output_cases;
 mod pool_cases;
 mod properties;
 mod public_ip_cases;

@@ -87,12 +87,12 @@ fn lb_051_a_change_and_a_removal_read_like_this_and_no_change_is_no_write() {
 }
 
 #[test]
-fn what_is_refused_stands_below_the_plan() {
+fn what_is_refused_stands_before_the_counts() {
     let bad = svc("bad").tcp(80).annotate("azure-load-balancer-tcp-idle-timeout", "3");
     let planned = Azure::new().plan(&[bad.arc()], &[]);
     insta::assert_snapshot!(planned, @r#"
-    No changes for the Services that can be served.
+      ! default/bad is refused: annotation service.beta.kubernetes.io/azure-load-balancer-tcp-idle-timeout: `3` must be from 4 to 100 minutes
 
-      ! default/bad: annotation service.beta.kubernetes.io/azure-load-balancer-tcp-idle-timeout: `3` must be from 4 to 100 minutes
+    Plan: 0 to create, 0 to change, 0 to delete; 1 Service refused.
     "#);
 }

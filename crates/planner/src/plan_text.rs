@@ -1,0 +1,100 @@
+//! Plans as text, for people who know Terraform's: one block a step, what is refused, and a summary.
+
+use std::fmt;
+
+use azure_types::ResourceId;
+
+use crate::cluster_plan::ClusterPlan;
+use crate::plan::{Action, Plan};
+
+/// The target's kind and name, as people say them.
+fn describe(target: &ResourceId) -> String {
+    let pairs = target.type_and_name_pairs();
+    let kind = match pairs.last().map(|(kind, _)| kind.to_ascii_lowercase()).as_deref() {
+        Some("loadbalancers") => "load balancer",
+        Some("publicipaddresses") => "public IP",
+        Some("networksecuritygroups") => "security group",
+        Some("virtualmachinescalesets") => "scale set",
+        Some("virtualmachines") => "instance",
+        _ => return target.to_string(),
+    };
+    let names: Vec<&str> = pairs.iter().map(|(_, name)| *name).collect();
+    format!("{kind} {}", names.join("/"))
+}
+
+/// The steps, one block each; nothing for a plan without steps.
+fn write_steps(plan: &Plan, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    if plan.is_empty() {
+        return Ok(());
+    }
+    f.write_str("In this order (+ create, ~ change, - delete):\n")?;
+    for step in &plan.steps {
+        let sign = match step.action {
+            Action::Create => '+',
+            Action::Update => '~',
+            Action::Delete => '-',
+        };
+        write!(f, "\n  {sign} {}", describe(&step.target))?;
+        if let Some(group) = step.target.group_name() {
+            write!(f, " (resource group {group})")?;
+        }
+        f.write_str("\n")?;
+        for change in &step.changes {
+            writeln!(f, "      {change}")?;
+        }
+        if !step.on_behalf_of.is_empty() {
+            let keys: Vec<String> = step.on_behalf_of.iter().map(ToString::to_string).collect();
+            writeln!(f, "      for {}", keys.join(", "))?;
+        }
+    }
+    f.write_str("\n")
+}
+
+fn write_counts(plan: &Plan, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    write!(
+        f,
+        "Plan: {} to create, {} to change, {} to delete",
+        plan.count(Action::Create),
+        plan.count(Action::Update),
+        plan.count(Action::Delete)
+    )
+}
+
+const NO_CHANGES: &str = "No changes: Azure is as the cluster wants it.\n";
+
+impl fmt::Display for Plan {
+    /// Prints the steps, then how many there are of each kind.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_empty() {
+            return f.write_str(NO_CHANGES);
+        }
+        write_steps(self, f)?;
+        write_counts(self, f)?;
+        f.write_str(".\n")
+    }
+}
+
+impl fmt::Display for ClusterPlan {
+    /// Prints the steps, the Services that are refused, notices and warnings, and one line that counts them.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_steps(&self.plan, f)?;
+        for (key, refusal) in &self.refused {
+            writeln!(f, "  ! {key} is refused: {refusal}\n")?;
+        }
+        for notice in &self.notices {
+            writeln!(f, "  ! {} ({}): {}\n", notice.service, notice.reason, notice.message)?;
+        }
+        for warning in &self.warnings {
+            writeln!(f, "  ! Warning: {warning}\n")?;
+        }
+        if self.plan.is_empty() && self.refused.is_empty() {
+            return f.write_str(NO_CHANGES);
+        }
+        write_counts(&self.plan, f)?;
+        match self.refused.len() {
+            0 => f.write_str(".\n"),
+            1 => f.write_str("; 1 Service refused.\n"),
+            refused => writeln!(f, "; {refused} Services refused."),
+        }
+    }
+}
