@@ -69,7 +69,8 @@ pub async fn run(
         let client = client.clone();
         async move |stop: CancellationToken| -> anyhow::Result<()> {
             let provider = prepare().await?;
-            controllers::run(client, Arc::new(provider), options, stop).await?;
+            let state = provider.state().clone();
+            controllers::run(client, controllers::Cloud::of(provider, state), options, stop).await?;
             Ok(())
         }
     };

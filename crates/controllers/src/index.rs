@@ -7,9 +7,9 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use cloud::ClusterState;
 use k8s::{Node, ObjectKey, Service};
 use kube::runtime::watcher::Event;
-use provider::ClusterState;
 
 use crate::node_set::membership_changed;
 use crate::service_change::{is_relevant, needs_cleanup, needs_update};
@@ -74,7 +74,7 @@ impl ServiceIndex {
     }
 }
 
-/// Stops to keep a Service that does not concern load balancers any more.
+/// Drops a Service that no longer concerns load balancers.
 pub(crate) fn forget_irrelevant(state: &ClusterState, key: &ObjectKey) {
     if state.service(key).is_some_and(|service| !is_relevant(&service)) {
         state.remove_service(key);

@@ -1,18 +1,17 @@
 //! The Kubernetes side: services, nodes, node lifecycle, leader election.
 //!
 //! ```text
-//!  watches ──▶ indexes (pure) ──▶ queues ──▶ controllers ──▶ Cloud (the port to the provider)
+//!  watches ──▶ indexes (pure) ──▶ queues ──▶ controllers ──▶ LoadBalancers, Machines (the port)
 //!                  │                              │
 //!                  └──▶ ClusterState ◀── provider └──▶ status, finalizers, taints, labels, events
 //! ```
 //!
-//! Nothing here knows Azure Resource Manager: what the cloud has to do goes through [`Cloud`], and the
-//! provider joins what many Services ask for into few writes. Behaviour follows `spec/nodes.md` sections
+//! Nothing here knows a cloud: what it has to do goes through the traits of the crate `cloud`, and the
+//! provider behind them joins what many Services ask for into few writes. Behaviour follows `spec/nodes.md` sections
 //! 2 and 3, and `spec/load-balancer.md` 0.5, 2.1 and 12.
 
 mod api;
 mod clock;
-mod cloud;
 mod events;
 mod finalizer;
 mod health;
@@ -36,8 +35,7 @@ mod watch;
 
 pub use api::ApiError;
 pub use clock::Clock;
-pub use cloud::Cloud;
 pub use events::{EventType, EventWriter, Recorder, Reference, recorder};
 pub use health::{HealthCheck, HealthChecks};
 pub use observer::{NoObserver, Observer};
-pub use run::{Controllers, Error, Options, run};
+pub use run::{Cloud, Controllers, Error, Options, run};

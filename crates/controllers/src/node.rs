@@ -5,18 +5,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use cloud::{ClusterState, Existence, Instance, LogicalTime, Machines};
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use k8s::{Node, NodeAddress, names};
 use kube::api::Patch;
 use kube::{Api, Client};
-use provider::{Existence, Instance};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::api::{ApiError, call, patch_params};
 use crate::clock::Clock;
-use crate::cloud::Cloud;
 use crate::events::Recorder;
 use crate::node_addresses::{self, ProvidedAddressMissing};
 use crate::observer::Observer;
@@ -99,7 +98,8 @@ fn address_patch(node: &Node, addresses: &[NodeAddress]) -> Value {
 /// The cloud-node controller.
 pub(crate) struct NodeController {
     pub api: Api<Node>,
-    pub cloud: Arc<dyn Cloud>,
+    pub machines: Arc<dyn Machines>,
+    pub state: ClusterState,
     pub recorder: Recorder,
     pub observer: Arc<dyn Observer>,
     pub clock: Clock,
@@ -108,17 +108,18 @@ pub(crate) struct NodeController {
 impl NodeController {
     pub fn new(
         client: Client,
-        cloud: Arc<dyn Cloud>,
+        machines: Arc<dyn Machines>,
+        state: ClusterState,
         recorder: Recorder,
         observer: Arc<dyn Observer>,
         clock: Clock,
     ) -> Self {
-        Self { api: Api::all(client), cloud, recorder, observer, clock }
+        Self { api: Api::all(client), machines, state, recorder, observer, clock }
     }
 
     /// Works on one node.
     pub async fn reconcile(&self, name: &str) -> Next {
-        let Some(node) = self.cloud.state().node(name) else { return Next::Done };
+        let Some(node) = self.state.node(name) else { return Next::Done };
         match self.sync(&node).await {
             Ok(()) => Next::Done,
             Err(Error::Api(error)) if error.is_not_found() => Next::Done,
@@ -134,9 +135,9 @@ impl NodeController {
             return self.fix_labels(node).await;
         }
         let named = || node.name().to_owned();
-        let instance = match self.cloud.instance(node).await {
+        let instance = match self.machines.describe(node, LogicalTime::now()).await {
             Existence::Present(instance) => instance,
-            Existence::Absent => return Err(Error::InstanceAbsent { node: named() }),
+            Existence::Absent(_) => return Err(Error::InstanceAbsent { node: named() }),
             Existence::Unknown(reason) => return Err(Error::InstanceUnknown { node: named(), reason }),
         };
         if instance.provider_id.is_empty() && node.spec.provider_id.is_empty() {
@@ -232,12 +233,13 @@ impl NodeController {
     }
 
     async fn update_addresses(&self) {
-        let nodes = self.cloud.state().nodes();
+        let nodes = self.state.nodes();
         // All at once: one list of machines answers the questions of one moment.
         let mut updates: FuturesUnordered<_> = (nodes.iter())
             .filter(|node| !node.has_taint(names::TAINT_UNINITIALIZED))
             .map(|node| async move {
-                let Existence::Present(instance) = self.cloud.instance(node).await else {
+                let Existence::Present(instance) = self.machines.describe(node, LogicalTime::now()).await
+                else {
                     tracing::debug!(node = node.name(), "addresses not looked at: the machine is not known");
                     return;
                 };
@@ -298,7 +300,6 @@ mod tests {
             zone: String::new(),
             region: "westus2".into(),
             addresses: vec![],
-            shut_down: false,
         };
         assert_eq!(
             initialisation(&node, &instance),

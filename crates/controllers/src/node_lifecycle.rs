@@ -6,16 +6,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use cloud::{ClusterState, Existence, LogicalTime, Machines};
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use k8s::{Node, Taint, is_deleting, names};
 use kube::api::{DeleteParams, Preconditions};
 use kube::{Api, Client};
-use provider::Existence;
 use tokio_util::sync::CancellationToken;
 
 use crate::api::{ApiError, call};
-use crate::cloud::Cloud;
 use crate::events::Recorder;
 use crate::taints::{add, edit_taints, remove};
 
@@ -58,13 +57,14 @@ fn shutdown_taint() -> Taint {
 /// The cloud-node-lifecycle controller.
 pub(crate) struct NodeLifecycle {
     api: Api<Node>,
-    cloud: Arc<dyn Cloud>,
+    machines: Arc<dyn Machines>,
+    state: ClusterState,
     recorder: Recorder,
 }
 
 impl NodeLifecycle {
-    pub fn new(client: Client, cloud: Arc<dyn Cloud>, recorder: Recorder) -> Self {
-        Self { api: Api::all(client), cloud, recorder }
+    pub fn new(client: Client, machines: Arc<dyn Machines>, state: ClusterState, recorder: Recorder) -> Self {
+        Self { api: Api::all(client), machines, state, recorder }
     }
 
     /// Looks at all nodes, and again a `period` after each round, until `stop`.
@@ -83,7 +83,7 @@ impl NodeLifecycle {
     }
 
     async fn round(&self) {
-        let nodes = self.cloud.state().nodes();
+        let nodes = self.state.nodes();
         // All at once: one list of machines answers the questions of one moment.
         let mut steps: FuturesUnordered<_> = nodes.iter().map(|node| self.look_at(node)).collect();
         while steps.next().await.is_some() {}
@@ -96,9 +96,9 @@ impl NodeLifecycle {
                 let edited = edit_taints(&self.api, node, |taints| remove(taints, is_shutdown_taint)).await;
                 report(node, edited);
             }
-            Step::Ask => match self.cloud.instance(node).await {
-                Existence::Absent => self.delete(node).await,
-                Existence::Present(instance) if instance.shut_down => {
+            Step::Ask => match self.machines.presence(node, LogicalTime::now()).await {
+                Existence::Absent(_) => self.delete(node).await,
+                Existence::Present(machine) if machine.shut_down => {
                     let edited = edit_taints(&self.api, node, |taints| add(taints, shutdown_taint())).await;
                     report(node, edited);
                 }

@@ -3,11 +3,10 @@
 
 use std::sync::Arc;
 
+use cloud::{ClusterState, LoadBalancers, ServiceError};
 use parking_lot::Mutex;
-use provider::ServiceError;
 use tokio::time::Instant;
 
-use crate::cloud::Cloud;
 use crate::node_set::NodeSet;
 use crate::observer::Observer;
 use crate::queue::Next;
@@ -18,7 +17,8 @@ const NAMES_IN_EVENT: usize = 20;
 
 /// Brings load balancers to the set of nodes.
 pub(crate) struct NodeSync {
-    cloud: Arc<dyn Cloud>,
+    cloud: Arc<dyn LoadBalancers>,
+    state: ClusterState,
     services: Arc<ServiceController>,
     observer: Arc<dyn Observer>,
     /// The set that all load balancers have. Taken over only after success, so that a failed change is
@@ -27,19 +27,24 @@ pub(crate) struct NodeSync {
 }
 
 impl NodeSync {
-    pub fn new(cloud: Arc<dyn Cloud>, services: Arc<ServiceController>, observer: Arc<dyn Observer>) -> Self {
-        Self { cloud, services, observer, synced: Mutex::new(None) }
+    pub fn new(
+        cloud: Arc<dyn LoadBalancers>,
+        state: ClusterState,
+        services: Arc<ServiceController>,
+        observer: Arc<dyn Observer>,
+    ) -> Self {
+        Self { cloud, state, services, observer, synced: Mutex::new(None) }
     }
 
     /// Takes the nodes of this moment as known: every Service is ensured with them when this program
     /// starts, and no load balancer has to be told of them once more.
     pub fn start_with_current(&self) {
-        *self.synced.lock() = Some(NodeSet::of(&self.cloud.state().nodes()));
+        *self.synced.lock() = Some(NodeSet::of(&self.state.nodes()));
     }
 
     /// Compares, and asks the cloud where there is a difference.
     pub async fn reconcile(&self) -> Next {
-        let nodes = NodeSet::of(&self.cloud.state().nodes());
+        let nodes = NodeSet::of(&self.state.nodes());
         if self.synced.lock().as_ref() == Some(&nodes) {
             return Next::Done;
         }

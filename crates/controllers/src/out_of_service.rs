@@ -5,12 +5,10 @@
 //! taint from a ready node, an operator's included. Here it carries a value by which it is known again,
 //! and only that one is removed (LB-362).
 
-use std::sync::Arc;
-
+use cloud::ClusterState;
 use k8s::{Node, Taint, names};
 use kube::{Api, Client};
 
-use crate::cloud::Cloud;
 use crate::queue::Next;
 use crate::taints::{add, edit_taints, remove};
 
@@ -60,17 +58,17 @@ pub(crate) fn needs_work(node: &Node) -> bool {
 /// Sets and removes the taint.
 pub(crate) struct OutOfService {
     api: Api<Node>,
-    cloud: Arc<dyn Cloud>,
+    state: ClusterState,
 }
 
 impl OutOfService {
-    pub fn new(client: Client, cloud: Arc<dyn Cloud>) -> Self {
-        Self { api: Api::all(client), cloud }
+    pub fn new(client: Client, state: ClusterState) -> Self {
+        Self { api: Api::all(client), state }
     }
 
     /// Works on one node.
     pub async fn reconcile(&self, name: &str) -> Next {
-        let Some(node) = self.cloud.state().node(name) else { return Next::Done };
+        let Some(node) = self.state.node(name) else { return Next::Done };
         let ready = node.is_ready();
         match edit_taints(&self.api, &node, |taints| edit(ready, taints)).await {
             Ok(changed) => {

@@ -9,6 +9,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use cloud::{LoadBalancers, ServiceError};
 use jiff::{SignedDuration, Timestamp};
 use k8s::ObjectMeta;
 use k8s::api::api::coordination::v1::{Lease, LeaseSpec};
@@ -16,14 +17,12 @@ use k8s::api::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::api::PostParams;
 use kube::{Api, Client};
 use parking_lot::Mutex;
-use provider::ServiceError;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::api::{ApiError, call};
 use crate::clock::Clock;
-use crate::cloud::Cloud;
 
 /// Where the Lease is, who holds it, and for how long; fixed, because other programs know them.
 const NAMESPACE: &str = "kube-system";
@@ -60,7 +59,7 @@ pub(crate) struct ResourceLease(Arc<Shared>);
 struct Shared {
     api: Api<Lease>,
     clock: Clock,
-    cloud: Arc<dyn Cloud>,
+    cloud: Arc<dyn LoadBalancers>,
     /// Serialises calls; holds when the lease was last taken or renewed, while it is held.
     held: tokio::sync::Mutex<Held>,
     users: Mutex<Users>,
@@ -93,7 +92,7 @@ impl Drop for Guard {
 }
 
 impl ResourceLease {
-    pub fn new(client: Client, clock: Clock, cloud: Arc<dyn Cloud>) -> Self {
+    pub fn new(client: Client, clock: Clock, cloud: Arc<dyn LoadBalancers>) -> Self {
         Self(Arc::new(Shared {
             api: Api::namespaced(client, NAMESPACE),
             clock,

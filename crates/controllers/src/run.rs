@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use cloud::{ClusterState, LoadBalancers, Machines};
 use k8s::{Node, ObjectKey, Service};
 use kube::{Api, Client};
 use rand::rngs::SmallRng;
@@ -13,7 +14,6 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
-use crate::cloud::Cloud;
 use crate::events;
 use crate::health::{HealthCheck, HealthChecks};
 use crate::index::{NodeIndex, ServiceIndex};
@@ -149,13 +149,38 @@ impl Options {
     }
 }
 
+/// The cloud that the controllers work with, and what they and it know of the cluster.
+#[derive(Clone)]
+pub struct Cloud {
+    /// Load balancers for Services.
+    pub load_balancers: Arc<dyn LoadBalancers>,
+    /// The machines of Nodes.
+    pub machines: Arc<dyn Machines>,
+    /// The Services and Nodes: the controllers' watches fill it, and the cloud reads it.
+    pub state: ClusterState,
+}
+
+impl Cloud {
+    /// A cloud in which one value does all of it.
+    pub fn of<C: LoadBalancers + Machines>(cloud: C, state: ClusterState) -> Self {
+        let cloud = Arc::new(cloud);
+        Self { load_balancers: Arc::clone(&cloud) as _, machines: cloud, state }
+    }
+}
+
+impl fmt::Debug for Cloud {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cloud").field("state", &self.state).finish_non_exhaustive()
+    }
+}
+
 /// Runs the enabled controllers until `stop`: then no new work is taken, what runs may end within
 /// [`Options::drain`], leases are released, and waiting events are sent.
 ///
 /// Dropping the returned future instead abandons everything where it stands.
 pub async fn run(
     client: Client,
-    cloud: Arc<dyn Cloud>,
+    cloud: Cloud,
     options: Options,
     stop: CancellationToken,
 ) -> Result<(), Error> {
@@ -174,8 +199,9 @@ pub async fn run(
     services.spawn(writer.run(ended.clone()));
     let mut tasks = Tasks::new(&options, stop.clone());
 
-    let lease = (controllers.service && options.resource_lease)
-        .then(|| ResourceLease::new(client.clone(), options.clock.clone(), Arc::clone(&cloud)));
+    let lease = (controllers.service && options.resource_lease).then(|| {
+        ResourceLease::new(client.clone(), options.clock.clone(), Arc::clone(&cloud.load_balancers))
+    });
     if let Some(lease) = &lease {
         services.spawn(lease.clone().keep(ended.clone()));
     }
@@ -193,13 +219,13 @@ pub async fn run(
         let (nodes, services) = (wait_for(&nodes_synced), wait_for(&services_synced));
         async move { _ = tokio::join!(nodes, services) }
     };
-    tasks.watch_nodes(&client, &cloud, &queues, nodes_synced);
+    tasks.watch_nodes(&client, &cloud.state, &queues, nodes_synced);
     if controllers.service {
-        tasks.watch_services(&client, &cloud, &queues, services_synced);
+        tasks.watch_services(&client, &cloud.state, &queues, services_synced);
     }
 
     tasks.spawn({
-        let work = Arc::new(OutOfService::new(client.clone(), Arc::clone(&cloud)));
+        let work = Arc::new(OutOfService::new(client.clone(), cloud.state.clone()));
         let (queue, stop, drain) = (queues.out_of_service.clone(), stop.clone(), options.drain);
         queue.work(NODE_PARALLELISM, stop, drain, move |name: String| {
             let work = Arc::clone(&work);
@@ -207,9 +233,15 @@ pub async fn run(
         })
     });
     if controllers.service && tasks.pause().await {
+        let (load_balancers, state) = (Arc::clone(&cloud.load_balancers), cloud.state.clone());
         let controller =
-            Arc::new(ServiceController::new(client.clone(), Arc::clone(&cloud), lease, &recorder));
-        let sync = NodeSync::new(Arc::clone(&cloud), Arc::clone(&controller), Arc::clone(&options.observer));
+            Arc::new(ServiceController::new(client.clone(), load_balancers, state, lease, &recorder));
+        let sync = NodeSync::new(
+            Arc::clone(&cloud.load_balancers),
+            cloud.state.clone(),
+            Arc::clone(&controller),
+            Arc::clone(&options.observer),
+        );
         tasks.start_services(&queues, controller, Arc::new(sync), all_known);
     }
     if let Some(queue) = queues.nodes.clone()
@@ -217,7 +249,8 @@ pub async fn run(
     {
         let controller = NodeController::new(
             client.clone(),
-            Arc::clone(&cloud),
+            Arc::clone(&cloud.machines),
+            cloud.state.clone(),
             recorder.speaking_for("cloud-node-controller"),
             Arc::clone(&options.observer),
             options.clock.clone(),
@@ -226,7 +259,7 @@ pub async fn run(
     }
     if controllers.cloud_node_lifecycle && tasks.pause().await {
         let recorder = recorder.speaking_for("cloud-node-lifecycle-controller");
-        let lifecycle = NodeLifecycle::new(client, Arc::clone(&cloud), recorder);
+        let lifecycle = NodeLifecycle::new(client, cloud.machines, cloud.state, recorder);
         tasks.start_lifecycle(lifecycle);
     }
 
@@ -303,12 +336,12 @@ impl<'a> Tasks<'a> {
     fn watch_nodes(
         &mut self,
         client: &Client,
-        cloud: &Arc<dyn Cloud>,
+        state: &ClusterState,
         queues: &Queues,
         synced: watch::Sender<bool>,
     ) {
-        let mut index = NodeIndex::new(cloud.state().clone());
-        let state = cloud.state().clone();
+        let mut index = NodeIndex::new(state.clone());
+        let state = state.clone();
         let (nodes, out_of_service) = (queues.nodes.clone(), queues.out_of_service.clone());
         let node_set = queues.node_set.clone();
         let on = move |event| {
@@ -338,12 +371,12 @@ impl<'a> Tasks<'a> {
     fn watch_services(
         &mut self,
         client: &Client,
-        cloud: &Arc<dyn Cloud>,
+        state: &ClusterState,
         queues: &Queues,
         synced: watch::Sender<bool>,
     ) {
-        let mut index = ServiceIndex::new(cloud.state().clone());
-        let state = cloud.state().clone();
+        let mut index = ServiceIndex::new(state.clone());
+        let state = state.clone();
         let queue = queues.services.clone();
         let on = move |event| {
             for key in index.on(event) {

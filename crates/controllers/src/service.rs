@@ -8,13 +8,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use cloud::{ClusterState, LoadBalancers, LogicalTime, Notice, ServiceError, Stamped};
 use k8s::{ObjectKey, Service};
 use kube::Client;
 use parking_lot::Mutex;
-use provider::{Notice, ServiceError};
 
 use crate::api::ApiError;
-use crate::cloud::Cloud;
 use crate::events::{EventType, Recorder, Reference};
 use crate::index::forget_irrelevant;
 use crate::node_set::is_member;
@@ -89,7 +88,8 @@ fn doing(doing: &'static str) -> impl FnOnce(ServiceError) -> Failure {
 /// The service controller.
 pub(crate) struct ServiceController {
     client: Client,
-    cloud: Arc<dyn Cloud>,
+    cloud: Arc<dyn LoadBalancers>,
+    state: ClusterState,
     lease: Option<ResourceLease>,
     recorder: Recorder,
     notices: Recorder,
@@ -100,13 +100,15 @@ impl ServiceController {
     /// `recorder` speaks for any component; the controller makes its own of it.
     pub fn new(
         client: Client,
-        cloud: Arc<dyn Cloud>,
+        cloud: Arc<dyn LoadBalancers>,
+        state: ClusterState,
         lease: Option<ResourceLease>,
         recorder: &Recorder,
     ) -> Self {
         Self {
             client,
             cloud,
+            state,
             lease,
             recorder: recorder.speaking_for("service-controller"),
             notices: recorder.speaking_for("azure-cloud-provider"),
@@ -135,7 +137,7 @@ impl ServiceController {
 
     /// Works on one Service.
     pub async fn reconcile(&self, key: ObjectKey) -> Next {
-        let service = self.cloud.state().service(&key);
+        let service = self.state.service(&key);
         let served = self.memory.lock().served.get(&key).cloned();
         let current = match (service, served) {
             (None, None) => {
@@ -152,6 +154,7 @@ impl ServiceController {
             }
             (Some(service), _) => service,
         };
+        let Stamped { object: current, stamp } = current;
         let unwanted = !current.wants_load_balancer() || needs_cleanup(&current);
         if !unwanted && self.is_refused(&key, &current) {
             return Next::Done;
@@ -160,7 +163,7 @@ impl ServiceController {
             self.clean_up(&key, &current).await
         } else {
             self.memory.lock().refused.remove(&key);
-            self.ensure(&key, &current).await
+            self.ensure(&key, &current, stamp).await
         };
         match outcome {
             Ok(()) => Next::Done,
@@ -198,11 +201,15 @@ impl ServiceController {
         self.memory.lock().refused.get(key).is_some_and(|refused| !needs_update(refused, service))
     }
 
-    async fn ensure(&self, key: &ObjectKey, service: &Arc<Service>) -> Result<(), Failure> {
+    async fn ensure(
+        &self,
+        key: &ObjectKey,
+        service: &Arc<Service>,
+        newer_than: LogicalTime,
+    ) -> Result<(), Failure> {
         self.recorder.normal(service.as_ref(), "EnsuringLoadBalancer", "Ensuring load balancer");
         finalizer::add(&self.client, service).await?;
-        let state = self.cloud.state();
-        if !state.nodes().iter().any(|node| is_member(node)) {
+        if !self.state.nodes().iter().any(|node| is_member(node)) {
             let message = "There are no available nodes for LoadBalancer";
             self.recorder.warning(service.as_ref(), "UnAvailableLoadBalancer", message);
         }
@@ -211,7 +218,8 @@ impl ServiceController {
             None => None,
         };
         self.memory.lock().served.insert(key.clone(), Arc::clone(service));
-        let ensured = self.cloud.ensure(service).await.map_err(doing("failed to ensure load balancer"))?;
+        let ensured =
+            self.cloud.ensure(service, newer_than).await.map_err(doing("failed to ensure load balancer"))?;
         drop(guard);
         self.tell(service, &ensured.notices);
         if ensured.addresses.is_empty() {
@@ -219,8 +227,9 @@ impl ServiceController {
         }
         self.recorder.normal(service.as_ref(), "EnsuredLoadBalancer", "Ensured load balancer");
         // The watch may have brought a newer status meanwhile.
-        let latest = state.service(key).filter(|latest| latest.metadata.uid == service.metadata.uid);
-        status::write(&self.client, latest.as_ref().unwrap_or(service), &ensured.addresses).await?;
+        let latest = self.state.service(key).filter(|latest| latest.metadata.uid == service.metadata.uid);
+        let latest = latest.map_or_else(|| Arc::clone(service), |latest| latest.object);
+        status::write(&self.client, &latest, &ensured.addresses).await?;
         Ok(())
     }
 
@@ -228,7 +237,7 @@ impl ServiceController {
         self.delete(service).await?;
         finalizer::remove_with_status(&self.client, service).await?;
         self.forget(key);
-        forget_irrelevant(self.cloud.state(), key);
+        forget_irrelevant(&self.state, key);
         self.recorder.normal(service.as_ref(), "DeletedLoadBalancer", "Deleted load balancer");
         Ok(())
     }
@@ -276,8 +285,8 @@ impl ServiceController {
         for notice in notices {
             let about = if notice.service == service.key() {
                 Reference::from(service)
-            } else if let Some(other) = self.cloud.state().service(&notice.service) {
-                Reference::from(other.as_ref())
+            } else if let Some(other) = self.state.service(&notice.service) {
+                Reference::from(other.object.as_ref())
             } else {
                 continue;
             };

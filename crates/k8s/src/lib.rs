@@ -8,7 +8,7 @@ mod meta;
 mod node;
 mod service;
 
-pub use meta::{ObjectKey, ObjectMeta, Time, is_deleting};
+pub use meta::{Notice, ObjectKey, ObjectMeta, Time, is_deleting};
 pub use node::*;
 pub use service::*;
 

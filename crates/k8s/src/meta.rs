@@ -38,6 +38,19 @@ impl fmt::Display for ObjectKey {
     }
 }
 
+/// Something to tell the owner of a Service, as an event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notice {
+    /// The Service that it is about.
+    pub service: ObjectKey,
+    /// Whether the owner should act.
+    pub warning: bool,
+    /// The event's reason.
+    pub reason: &'static str,
+    /// The event's text.
+    pub message: String,
+}
+
 /// Whether somebody asked for the object's deletion.
 pub fn is_deleting(metadata: &ObjectMeta) -> bool {
     metadata.deletion_timestamp.is_some()

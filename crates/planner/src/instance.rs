@@ -78,10 +78,6 @@ pub struct InstanceFacts {
     pub region: String,
     /// Internal address, host name, external address, in this order.
     pub addresses: Vec<NodeAddress>,
-    /// Whether the machine is stopped or deallocated and nothing is happening to it.
-    pub shut_down: bool,
-    /// Azure's word for what is happening to it; empty where it does not say.
-    pub provisioning_state: String,
 }
 
 /// Reads a provider id. The words of the path compare without regard to case.
@@ -163,6 +159,11 @@ pub fn power_state(instance: &ScaleSetInstance) -> &str {
 fn provisioning_state(instance: &ScaleSetInstance) -> &str {
     let state = instance.properties.as_ref().and_then(|p| p.provisioning_state.as_ref());
     state.map(Word::as_str).unwrap_or_default()
+}
+
+/// Whether Azure is deleting the machine: to the cluster it is gone already (NODE-061).
+pub fn is_being_deleted(instance: &ScaleSetInstance) -> bool {
+    provisioning_state(instance).eq_ignore_ascii_case("Deleting")
 }
 
 /// Whether the machine is off and nothing is happening to it.
@@ -253,7 +254,5 @@ pub fn describe(
         zone,
         region,
         addresses,
-        shut_down: is_shut_down(instance),
-        provisioning_state: provisioning_state(instance).to_owned(),
     })
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use azure_types::{LoadBalancer, PublicIpAddress, ResourceId, ScaleSet, ScaleSetInstance, SecurityGroup};
+pub use k8s::Notice;
 use k8s::ObjectKey;
 use serde::Serialize;
 
@@ -78,19 +79,6 @@ impl Refusal {
     pub fn for_now(message: impl Into<String>) -> Self {
         Self { message: message.into(), terminal: false }
     }
-}
-
-/// Something to tell the owner of a Service, as an event.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Notice {
-    /// The Service that it is about.
-    pub service: ObjectKey,
-    /// Whether the owner should act.
-    pub warning: bool,
-    /// The event's reason (12.1).
-    pub reason: &'static str,
-    /// The event's text.
-    pub message: String,
 }
 
 impl Step {

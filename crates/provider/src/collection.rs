@@ -1,6 +1,6 @@
 //! Versioned knowledge of the resources of one list.
 //!
-//! An asker says since which [`Moment`] the answer must have been read. Askers who wait at the same time
+//! An asker says since which [`LogicalTime`] the answer must have been read. Askers who wait at the same time
 //! share one request. Answers to our own writes count as readings. A request that fails is an error for
 //! everybody who waits for it, never an empty list.
 
@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use cloud::LogicalTime;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 
 use crate::failure::Failure;
-use crate::moment::Moment;
 
 /// Reads the whole list.
 pub(crate) type Fetch<T> = Box<dyn Fn() -> BoxFuture<'static, Result<Vec<T>, Failure>> + Send + Sync>;
@@ -28,17 +28,17 @@ pub(crate) struct Collection<T> {
 struct Known<T> {
     entries: BTreeMap<String, Entry<T>>,
     /// When the latest complete list was asked for.
-    listed: Moment,
+    listed: LogicalTime,
     /// Nothing read before this counts any more.
-    floor: Moment,
+    floor: LogicalTime,
     /// The latest failed request, for those who waited for it.
-    failed: Option<(Moment, Failure)>,
+    failed: Option<(LogicalTime, Failure)>,
 }
 
 struct Entry<T> {
     /// Absent where our own deletion succeeded.
     document: Option<Arc<T>>,
-    as_of: Moment,
+    as_of: LogicalTime,
 }
 
 impl<T> fmt::Debug for Collection<T> {
@@ -54,41 +54,48 @@ impl<T> fmt::Debug for Collection<T> {
 impl<T: Send + Sync + 'static> Collection<T> {
     /// Nothing known yet. `name_of` gives a document's name, in any case.
     pub(crate) fn new(name_of: fn(&T) -> String, fetch: Fetch<T>) -> Self {
-        let known = Known { entries: BTreeMap::new(), listed: Moment::ANY, floor: Moment::ANY, failed: None };
+        let known = Known {
+            entries: BTreeMap::new(),
+            listed: LogicalTime::BEGINNING,
+            floor: LogicalTime::BEGINNING,
+            failed: None,
+        };
         Self { fetch, name_of, known: Mutex::new(known), flight: tokio::sync::Mutex::default() }
     }
 
-    /// Every resource, as read after `since`.
-    pub(crate) async fn all(&self, since: Moment) -> Result<Vec<Arc<T>>, Failure> {
-        self.read(since, |known, since| (known.listed > since.max(known.floor)).then(|| known.present()))
-            .await
+    /// Every resource, as read after `newer_than`.
+    pub(crate) async fn all(&self, newer_than: LogicalTime) -> Result<Vec<Arc<T>>, Failure> {
+        self.read(newer_than, |known, newer_than| {
+            (known.listed > newer_than.max(known.floor)).then(|| known.present())
+        })
+        .await
     }
 
-    /// One resource, as read after `since`; `None` where it is known to be absent.
-    pub(crate) async fn one(&self, name: &str, since: Moment) -> Result<Option<Arc<T>>, Failure> {
+    /// One resource, as read after `newer_than`; `None` where it is known to be absent.
+    pub(crate) async fn one(&self, name: &str, newer_than: LogicalTime) -> Result<Option<Arc<T>>, Failure> {
         let name = name.to_ascii_lowercase();
-        self.read(since, move |known, since| {
+        self.read(newer_than, move |known, newer_than| {
             let entry = known.entries.get(&name);
             let as_of = entry.map_or(known.listed, |entry| entry.as_of.max(known.listed));
-            (as_of > since.max(known.floor)).then(|| entry.and_then(|entry| entry.document.clone()))
+            (as_of > newer_than.max(known.floor)).then(|| entry.and_then(|entry| entry.document.clone()))
         })
         .await
     }
 
     async fn read<A>(
         &self,
-        since: Moment,
-        answer: impl Fn(&Known<T>, Moment) -> Option<A>,
+        newer_than: LogicalTime,
+        answer: impl Fn(&Known<T>, LogicalTime) -> Option<A>,
     ) -> Result<A, Failure> {
-        let came = Moment::now();
+        let came = LogicalTime::now();
         loop {
-            if let Some(answer) = answer(&self.known.lock(), since) {
+            if let Some(answer) = answer(&self.known.lock(), newer_than) {
                 return Ok(answer);
             }
             let flight = self.flight.lock().await;
             {
                 let known = self.known.lock();
-                if let Some(answer) = answer(&known, since) {
+                if let Some(answer) = answer(&known, newer_than) {
                     return Ok(answer);
                 }
                 if let Some((asked, failure)) = &known.failed
@@ -99,7 +106,7 @@ impl<T: Send + Sync + 'static> Collection<T> {
             }
             // Others who are about to ask at this moment may join the request that is not sent yet.
             tokio::task::yield_now().await;
-            let asked = Moment::now();
+            let asked = LogicalTime::now();
             let result = (self.fetch)().await;
             let mut known = self.known.lock();
             match result {
@@ -122,20 +129,20 @@ impl<T: Send + Sync + 'static> Collection<T> {
     /// Takes over the answer to a write of our own (or a reading of this resource alone).
     pub(crate) fn store(&self, document: T) -> Arc<T> {
         let document = Arc::new(document);
-        let entry = Entry { document: Some(Arc::clone(&document)), as_of: Moment::now() };
+        let entry = Entry { document: Some(Arc::clone(&document)), as_of: LogicalTime::now() };
         self.known.lock().entries.insert((self.name_of)(&document).to_ascii_lowercase(), entry);
         document
     }
 
     /// Takes note of a deletion of our own.
     pub(crate) fn remove(&self, name: &str) {
-        let entry = Entry { document: None, as_of: Moment::now() };
+        let entry = Entry { document: None, as_of: LogicalTime::now() };
         self.known.lock().entries.insert(name.to_ascii_lowercase(), entry);
     }
 
     /// Something happened that may have changed any of the resources: what was read before counts no more.
     pub(crate) fn distrust(&self) {
-        self.known.lock().floor = Moment::now();
+        self.known.lock().floor = LogicalTime::now();
     }
 }
 
@@ -144,7 +151,7 @@ impl<T> Known<T> {
         self.entries.values().filter_map(|entry| entry.document.clone()).collect()
     }
 
-    fn take(&mut self, asked: Moment, documents: Vec<T>, name_of: fn(&T) -> String) {
+    fn take(&mut self, asked: LogicalTime, documents: Vec<T>, name_of: fn(&T) -> String) {
         // What we wrote after the list was asked for is newer than the list.
         self.entries.retain(|_, entry| entry.as_of > asked);
         for document in documents {
@@ -189,7 +196,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn questions_of_one_moment_share_one_request() {
         let (world, list) = collection(&["a", "b"]);
-        let questions = (0..50).map(|_| async { list.all(Moment::now()).await.unwrap().len() });
+        let questions = (0..50).map(|_| async { list.all(LogicalTime::now()).await.unwrap().len() });
         assert!(futures::future::join_all(questions).await.into_iter().all(|count| count == 2));
         assert_eq!(world.reads.load(Ordering::Relaxed), 1);
     }
@@ -199,13 +206,13 @@ mod tests {
         let (world, list) = collection(&["a"]);
         let early = tokio::spawn({
             let list = Arc::clone(&list);
-            async move { list.all(Moment::ANY).await.unwrap().len() }
+            async move { list.all(LogicalTime::BEGINNING).await.unwrap().len() }
         });
         tokio::time::sleep(Duration::from_millis(500)).await;
         *world.names.lock() = Ok(vec!["a", "b"]);
-        assert_eq!(list.all(Moment::now()).await.unwrap().len(), 2);
+        assert_eq!(list.all(LogicalTime::now()).await.unwrap().len(), 2);
         assert_eq!(early.await.unwrap(), 1);
-        assert_eq!(list.all(Moment::ANY).await.unwrap().len(), 2);
+        assert_eq!(list.all(LogicalTime::BEGINNING).await.unwrap().len(), 2);
         assert_eq!(world.reads.load(Ordering::Relaxed), 2);
     }
 
@@ -214,7 +221,7 @@ mod tests {
         let (_world, list) = collection(&["a", "b"]);
         let reading = tokio::spawn({
             let list = Arc::clone(&list);
-            async move { list.all(Moment::ANY).await.unwrap() }
+            async move { list.all(LogicalTime::BEGINNING).await.unwrap() }
         });
         tokio::time::sleep(Duration::from_millis(500)).await;
         list.remove("A");
@@ -227,20 +234,20 @@ mod tests {
     async fn a_failed_request_is_an_error_for_all_who_waited_and_never_an_empty_list() {
         let (world, list) = collection(&["a"]);
         *world.names.lock() = Err(Failure::new(Kind::Busy, "503"));
-        let questions = (0..20).map(|_| async { list.one("a", Moment::now()).await });
+        let questions = (0..20).map(|_| async { list.one("a", LogicalTime::now()).await });
         assert!(futures::future::join_all(questions).await.into_iter().all(|answer| answer.is_err()));
         assert_eq!(world.reads.load(Ordering::Relaxed), 1);
         *world.names.lock() = Ok(vec!["a"]);
-        assert!(list.one("A", Moment::ANY).await.unwrap().is_some());
+        assert!(list.one("A", LogicalTime::BEGINNING).await.unwrap().is_some());
     }
 
     #[tokio::test(start_paused = true)]
     async fn distrust_forces_the_next_reading() {
         let (world, list) = collection(&["a"]);
-        list.all(Moment::ANY).await.unwrap();
+        list.all(LogicalTime::BEGINNING).await.unwrap();
         list.store("x".to_owned());
         list.distrust();
-        assert!(list.one("x", Moment::ANY).await.unwrap().is_none());
+        assert!(list.one("x", LogicalTime::BEGINNING).await.unwrap().is_none());
         assert_eq!(world.reads.load(Ordering::Relaxed), 2);
     }
 }

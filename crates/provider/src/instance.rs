@@ -1,15 +1,15 @@
 //! Machines: whether they are there and what they are like (`spec/nodes.md` 4.2, 5.3).
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use azure_types::{NetworkInterface, ResourceId, ScaleSet};
+use azure_types::{NetworkInterface, ResourceId, ScaleSet, ScaleSetInstance};
+use cloud::{Existence, Instance, LogicalTime, Presence, Proof};
 use k8s::{Node, names};
 use planner::instance::{self, InstanceName, ProviderId};
 
 use crate::failure::Failure;
-use crate::moment::Moment;
 use crate::provider::Inner;
-use crate::{Existence, Instance};
 
 /// A node that Azure does not manage: it is there, and there is nothing to say about it.
 fn unmanaged(node: &Node) -> Instance {
@@ -19,99 +19,160 @@ fn unmanaged(node: &Node) -> Instance {
         zone: String::new(),
         region: String::new(),
         addresses: Vec::new(),
-        shut_down: false,
     }
 }
 
+/// Which machine a node stands for.
+enum Subject {
+    /// None that Azure manages: it is there, and there is nothing to say about it.
+    Unmanaged,
+    /// A machine of a uniform scale set.
+    Instance {
+        name: InstanceName,
+        /// Whether the node's name alone suggests it. A guess tells what a machine is like, never that it is
+        /// gone: another scale set may have the same prefix.
+        guessed: bool,
+    },
+    /// Nobody knows; the text says why.
+    Unknown(String),
+}
+
 impl Inner {
-    /// The machine of a node, as Azure knows it no earlier than now.
-    pub(crate) async fn instance(&self, node: &Node) -> Existence<Instance> {
-        let asked = Moment::now();
-        if !node.is_managed() {
-            return Existence::Present(unmanaged(node));
-        }
-        let name = match instance::parse_provider_id(&node.spec.provider_id) {
-            ProviderId::Instance(name) => name,
-            ProviderId::Machine(id) => {
-                return Existence::Unknown(format!(
-                    "{id} is no instance of a uniform scale set: this release does not look at other machines"
-                ));
-            }
-            ProviderId::Other if !node.spec.provider_id.is_empty() => {
-                return Existence::Present(unmanaged(node));
-            }
-            ProviderId::Other => match self.by_name(node, asked).await {
-                Ok(Some(name)) => name,
-                Ok(None) => {
-                    return Existence::Unknown(format!(
-                        "no uniform scale set in the cluster's resource group gives machines names like {}",
-                        node.name()
-                    ));
-                }
-                Err(failure) => return Existence::Unknown(failure.message),
-            },
+    /// Whether a node's machine is there (`cloud::Machines::presence`).
+    pub(crate) async fn presence(&self, node: &Node, newer_than: LogicalTime) -> Existence<Presence> {
+        let (name, guessed) = match self.subject(node, newer_than).await {
+            Subject::Unmanaged => return Existence::Present(Presence { shut_down: false }),
+            Subject::Unknown(reason) => return Existence::Unknown(reason),
+            Subject::Instance { name, guessed } => (name, guessed),
         };
-        match self.describe(node, &name, asked).await {
-            Ok(Some(instance)) => Existence::Present(instance),
-            Ok(None) if self.is_young(node) => Existence::Unknown(format!(
-                "{} is not there (yet): the node is younger than nodeInstanceNotFoundGracePeriod",
-                name.id()
-            )),
-            Ok(None) => Existence::Absent,
+        match self.listed(&name, newer_than).await {
+            Ok(Some(document)) => {
+                Existence::Present(Presence { shut_down: instance::is_shut_down(&document) })
+            }
+            Ok(None) => self.confirm_absence(node, &name, guessed).await,
             Err(failure) => Existence::Unknown(failure.message),
         }
     }
 
-    /// The machine that a node's name names.
-    async fn by_name(&self, node: &Node, asked: Moment) -> Result<Option<InstanceName>, Failure> {
+    /// What a node's machine is like (`cloud::Machines::describe`).
+    pub(crate) async fn describe(&self, node: &Node, newer_than: LogicalTime) -> Existence<Instance> {
+        let (name, guessed) = match self.subject(node, newer_than).await {
+            Subject::Unmanaged => return Existence::Present(unmanaged(node)),
+            Subject::Unknown(reason) => return Existence::Unknown(reason),
+            Subject::Instance { name, guessed } => (name, guessed),
+        };
+        match self.listed(&name, newer_than).await {
+            Ok(Some(document)) => match self.instance_of(node, &name, &document, newer_than).await {
+                Ok(instance) => Existence::Present(instance),
+                Err(failure) => Existence::Unknown(failure.message),
+            },
+            Ok(None) => self.confirm_absence(node, &name, guessed).await,
+            Err(failure) => Existence::Unknown(failure.message),
+        }
+    }
+
+    async fn subject(&self, node: &Node, newer_than: LogicalTime) -> Subject {
+        if !node.is_managed() {
+            return Subject::Unmanaged;
+        }
+        match instance::parse_provider_id(&node.spec.provider_id) {
+            ProviderId::Instance(name) => Subject::Instance { name, guessed: false },
+            ProviderId::Machine(id) => Subject::Unknown(format!(
+                "{id} is no instance of a uniform scale set: this release does not look at other machines"
+            )),
+            ProviderId::Other if !node.spec.provider_id.is_empty() => Subject::Unmanaged,
+            ProviderId::Other => match self.by_name(node, newer_than).await {
+                Ok(Some(name)) => Subject::Instance { name, guessed: true },
+                Ok(None) => Subject::Unknown(format!(
+                    "no uniform scale set in the cluster's resource group gives machines names like {}",
+                    node.name()
+                )),
+                Err(failure) => Subject::Unknown(failure.message),
+            },
+        }
+    }
+
+    /// The machine that a node's name suggests.
+    async fn by_name(&self, node: &Node, newer_than: LogicalTime) -> Result<Option<InstanceName>, Failure> {
         let config = &self.cluster.config;
         let group = node.label(names::LABEL_RESOURCE_GROUP).filter(|group| !group.is_empty());
         let group = ResourceId::group(&config.subscription_id, group.unwrap_or(&config.resource_group));
-        let sets = self.observed.scale_sets(&group).all(asked).await?;
+        let sets = self.observed.scale_sets(&group).all(newer_than).await?;
         let sets: Vec<ScaleSet> = sets.iter().map(|set| ScaleSet::clone(set)).collect();
         let found = instance::scale_set_of_node_name(node.name(), &sets);
         Ok(found
             .and_then(|(set, instance_id)| Some(InstanceName { scale_set: set.id.clone()?, instance_id })))
     }
 
-    /// The machine's description; `None` where Azure's complete list does not hold it.
-    async fn describe(
+    /// The machine as the list of its scale set shows it; `None` if the list does not hold it, or shows that
+    /// it is being deleted.
+    async fn listed(
         &self,
-        node: &Node,
         name: &InstanceName,
-        asked: Moment,
-    ) -> Result<Option<Instance>, Failure> {
+        newer_than: LogicalTime,
+    ) -> Result<Option<Arc<ScaleSetInstance>>, Failure> {
         let instances = self.observed.instances(&name.scale_set);
-        let document = match instances.one(&name.instance_id, asked).await {
+        let document = match instances.one(&name.instance_id, newer_than).await {
             Ok(document) => document,
             Err(failure) if failure.is_missing() => None,
             Err(failure) => return Err(failure),
         };
-        let Some(document) = document else { return Ok(None) };
-        let state = document.properties.as_ref().and_then(|p| p.provisioning_state.as_ref());
-        if state.is_some_and(|state| state.is("Deleting")) {
-            return Ok(None);
+        Ok(document.filter(|document| !instance::is_being_deleted(document)))
+    }
+
+    /// Asks Azure for the one machine that a list did not hold: only its own answer proves an absence.
+    async fn confirm_absence<T>(&self, node: &Node, name: &InstanceName, guessed: bool) -> Existence<T> {
+        let id = name.id();
+        if guessed {
+            return Existence::Unknown(format!(
+                "{id} is not there, but it is only guessed from the node's name: the node has no providerID"
+            ));
         }
+        if self.is_young(node) {
+            return Existence::Unknown(format!(
+                "{id} is not there (yet): the node is younger than nodeInstanceNotFoundGracePeriod"
+            ));
+        }
+        let read = LogicalTime::now();
+        match self.observed.instance(&id).await {
+            Ok(Some(document)) if !instance::is_being_deleted(&document) => {
+                Existence::Unknown(format!("{id} is there, but the list of its scale set does not show it"))
+            }
+            Ok(_) => Existence::Absent(Proof { machine: id.to_string(), read }),
+            Err(failure) => Existence::Unknown(failure.message),
+        }
+    }
+
+    async fn instance_of(
+        &self,
+        node: &Node,
+        name: &InstanceName,
+        document: &ScaleSetInstance,
+        newer_than: LogicalTime,
+    ) -> Result<Instance, Failure> {
         // Interfaces live as long as their machine: they are read again only for a machine not seen before.
         let mut interfaces = self.interfaces(name, self.observed.started).await?;
         if interfaces.is_empty() {
-            interfaces = self.interfaces(name, asked).await?;
+            interfaces = self.interfaces(name, newer_than).await?;
         }
-        let facts = instance::describe(&self.cluster, node.name(), &document, &interfaces)
+        let facts = instance::describe(&self.cluster, node.name(), document, &interfaces)
             .map_err(|error| Failure::new(crate::failure::Kind::Busy, error.to_string()))?;
-        Ok(Some(Instance {
+        Ok(Instance {
             provider_id: facts.provider_id,
             instance_type: facts.instance_type,
             zone: facts.zone,
             region: facts.region,
             addresses: facts.addresses,
-            shut_down: facts.shut_down,
-        }))
+        })
     }
 
-    async fn interfaces(&self, name: &InstanceName, since: Moment) -> Result<Vec<NetworkInterface>, Failure> {
+    async fn interfaces(
+        &self,
+        name: &InstanceName,
+        newer_than: LogicalTime,
+    ) -> Result<Vec<NetworkInterface>, Failure> {
         let machine = name.id();
-        let all = self.observed.interfaces(&name.scale_set).all(since).await?;
+        let all = self.observed.interfaces(&name.scale_set).all(newer_than).await?;
         let mine = all.iter().filter(|nic| nic.id.as_ref().is_some_and(|id| id.is_within(&machine)));
         Ok(mine.map(|nic| NetworkInterface::clone(nic)).collect())
     }

@@ -5,16 +5,14 @@
 //! that serves everybody who waits with one write. What it knows of Azure it reads once for all who ask.
 
 mod azure;
-mod cluster_state;
 mod collection;
 mod failure;
 mod fingerprint;
 mod instance;
 mod load_balancer;
 mod membership;
-mod moment;
 mod observed;
-mod outcome;
+mod port;
 mod provider;
 mod public_ip;
 mod repeats;
@@ -23,7 +21,5 @@ mod security_group;
 mod service;
 mod writer;
 
-pub use cluster_state::ClusterState;
-pub use outcome::{Ensured, Existence, Instance, ServiceError};
-pub use planner::Notice;
+pub use cloud::{ClusterState, Ensured, Existence, Notice, ServiceError};
 pub use provider::{Options, Provider};

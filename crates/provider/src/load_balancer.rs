@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arm::ApiVersion;
 use async_trait::async_trait;
 use azure_types::{LoadBalancer, PublicIpAddress, ResourceId};
+use cloud::LogicalTime;
 use k8s::ObjectKey;
 use planner::load_balancer::{self as plans, LoadBalancerIntent};
 use planner::{Action, Cluster, Document, Flavor, Step, backend_pool};
@@ -16,7 +17,6 @@ use crate::azure::Azure;
 use crate::failure::{self, Failure, Kind};
 use crate::fingerprint;
 use crate::membership::Membership;
-use crate::moment::Moment;
 use crate::observed::{Observed, State};
 use crate::public_ip::PublicIps;
 use crate::writer::{Planned, Resource};
@@ -142,7 +142,7 @@ impl SharedLoadBalancer {
             let pools = backend_pool::pools_to_empty(&self.cluster, self.flavor, document);
             self.membership.leave(&pools).await?;
             // Emptying pools takes its time, and a deletion has no If-Match: look once more.
-            let fresh = self.observed.settled_load_balancer(&id, Moment::now()).await?;
+            let fresh = self.observed.settled_load_balancer(&id, LogicalTime::now()).await?;
             if !frontends(fresh.as_deref()).is_subset(&frontends(Some(document))) {
                 return Err(Failure::new(
                     Kind::Changed,
@@ -206,8 +206,8 @@ impl Resource for SharedLoadBalancer {
         format!("load balancer {}", self.cluster.load_balancer_name(self.flavor))
     }
 
-    async fn observe(&self, since: Moment) -> Result<Seen, Failure> {
-        let load_balancer = self.observed.settled_load_balancer(&self.id(), since).await?;
+    async fn observe(&self, newer_than: LogicalTime) -> Result<Seen, Failure> {
+        let load_balancer = self.observed.settled_load_balancer(&self.id(), newer_than).await?;
         let public_ips = self.public_ips.known(self.observed.started).await?;
         Ok(Seen { before: load_balancer.clone(), load_balancer, public_ips })
     }
@@ -246,7 +246,7 @@ impl Resource for SharedLoadBalancer {
     }
 
     async fn restore(&self, before: &Seen) -> Result<(), Failure> {
-        let now = self.observed.settled_load_balancer(&self.id(), Moment::now()).await?;
+        let now = self.observed.settled_load_balancer(&self.id(), LogicalTime::now()).await?;
         let Some(now) = now.filter(|now| is_failed(now)) else { return Ok(()) };
         match before.load_balancer.as_deref() {
             // Refused before anything was done.

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use azure_types::{ResourceId, ScaleSet};
+use cloud::LogicalTime;
 use futures::future::join_all;
 use k8s::Node;
 use parking_lot::Mutex;
@@ -14,7 +15,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::azure::Azure;
 use crate::failure::{self, Failure, Kind};
-use crate::moment::Moment;
 use crate::observed::Observed;
 use crate::scale_set::SharedScaleSet;
 use crate::writer::{Pace, Writer};
@@ -82,8 +82,12 @@ impl Membership {
         if open.is_empty() { Ok(()) } else { self.join(&open, self.observed.started).await }
     }
 
-    /// Brings the eligible nodes into the pools, judged by readings after `since`.
-    pub(crate) async fn join(&self, pools: &[PoolMembership], since: Moment) -> Result<(), ServiceError> {
+    /// Brings the eligible nodes into the pools, judged by readings after `newer_than`.
+    pub(crate) async fn join(
+        &self,
+        pools: &[PoolMembership],
+        newer_than: LogicalTime,
+    ) -> Result<(), ServiceError> {
         if pools.is_empty() {
             return Ok(());
         }
@@ -92,9 +96,9 @@ impl Membership {
         }
         let crowd = self.crowd();
         let nodes = self.state.nodes();
-        let sets = self.sets(since).await.map_err(|failure| failure.into_service_error(Vec::new()))?;
+        let sets = self.sets(newer_than).await.map_err(|failure| failure.into_service_error(Vec::new()))?;
         let mine = sets.iter().filter(|set| has_node(set, &nodes));
-        self.submit(mine.filter_map(|set| set.id.clone()), pools, since).await?;
+        self.submit(mine.filter_map(|set| set.id.clone()), pools, newer_than).await?;
         let mut complete = self.complete.lock();
         for membership in pools {
             complete.insert(membership.pool.clone(), crowd.clone());
@@ -107,22 +111,22 @@ impl Membership {
         if pools.is_empty() {
             return Ok(());
         }
-        let since = Moment::now();
-        let sets = self.sets(since).await?;
+        let newer_than = LogicalTime::now();
+        let sets = self.sets(newer_than).await?;
         let ids = sets.iter().filter_map(|set| set.id.clone());
-        self.submit(ids, pools, since).await.map_err(of_service_error)
+        self.submit(ids, pools, newer_than).await.map_err(of_service_error)
     }
 
     /// Takes one scale set out of the pools.
     pub(crate) async fn leave_one(&self, set: &ResourceId, pools: &[PoolMembership]) -> Result<(), Failure> {
-        self.submit([set.clone()], pools, Moment::now()).await.map_err(of_service_error)
+        self.submit([set.clone()], pools, LogicalTime::now()).await.map_err(of_service_error)
     }
 
     async fn submit(
         &self,
         sets: impl IntoIterator<Item = ResourceId>,
         pools: &[PoolMembership],
-        since: Moment,
+        newer_than: LogicalTime,
     ) -> Result<(), ServiceError> {
         let mut work = Vec::new();
         for set in sets {
@@ -130,7 +134,7 @@ impl Membership {
             for membership in pools {
                 let (writer, membership) = (writer.clone(), membership.clone());
                 work.push(async move {
-                    writer.submit(membership.pool.to_lower(), membership, since, None).await.map(drop)
+                    writer.submit(membership.pool.to_lower(), membership, newer_than, None).await.map(drop)
                 });
             }
         }
@@ -138,7 +142,7 @@ impl Membership {
     }
 
     /// The scale sets of the cluster's resource group and of every group that a node's machine is in.
-    pub(crate) async fn sets(&self, since: Moment) -> Result<Vec<Arc<ScaleSet>>, Failure> {
+    pub(crate) async fn sets(&self, newer_than: LogicalTime) -> Result<Vec<Arc<ScaleSet>>, Failure> {
         let config = &self.cluster.config;
         let own = ResourceId::group(&config.subscription_id, &config.resource_group);
         let mut groups = BTreeSet::from([own]);
@@ -149,7 +153,7 @@ impl Membership {
         }
         let mut all = Vec::new();
         for group in groups {
-            all.extend(self.observed.scale_sets(&group).all(since).await?);
+            all.extend(self.observed.scale_sets(&group).all(newer_than).await?);
         }
         Ok(all)
     }

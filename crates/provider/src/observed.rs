@@ -9,6 +9,7 @@ use azure_types::{
     LoadBalancer, NetworkInterface, PublicIpAddress, ResourceId, ScaleSet, ScaleSetInstance, SecurityGroup,
     Subnet, Word,
 };
+use cloud::LogicalTime;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use planner::Cluster;
@@ -17,10 +18,11 @@ use tokio::time::sleep;
 use crate::azure::Azure;
 use crate::collection::{Collection, Fetch};
 use crate::failure::{Failure, Kind};
-use crate::moment::Moment;
 
 const NETWORK: &str = "Microsoft.Network";
 const COMPUTE: &str = "Microsoft.Compute";
+/// How Compute says with status 400 that an instance was deleted a moment ago; later it says 404.
+const NO_SUCH_INSTANCE: &str = "not an active Virtual Machine Scale Set VM instanceId";
 /// How often a resource is looked at on which somebody's operation runs.
 const SETTLE_PAUSE: Duration = Duration::from_secs(3);
 /// How many looks it gets: a quarter of an hour.
@@ -33,7 +35,7 @@ type ById<T> = Mutex<HashMap<ResourceId, Arc<Collection<T>>>>;
 pub(crate) struct Observed {
     azure: Azure,
     /// When this process began to look: older knowledge there is none.
-    pub(crate) started: Moment,
+    pub(crate) started: LogicalTime,
     load_balancers: Collection<LoadBalancer>,
     security_group: Option<Collection<SecurityGroup>>,
     public_ips: ById<PublicIpAddress>,
@@ -96,7 +98,7 @@ impl Observed {
         let without_view = cluster.config.list_vmss_virtual_machines_without_instance_view;
         Self {
             azure,
-            started: Moment::now(),
+            started: LogicalTime::now(),
             load_balancers,
             security_group,
             public_ips: Mutex::default(),
@@ -179,6 +181,14 @@ impl Observed {
         })
     }
 
+    /// One instance of a scale set, asked for by itself; `None` if Azure says that it is not there.
+    pub(crate) async fn instance(&self, id: &ResourceId) -> Result<Option<ScaleSetInstance>, Failure> {
+        match self.azure.get(id, ApiVersion::COMPUTE).await {
+            Err(failure) if failure.is_missing() || failure.message.contains(NO_SUCH_INSTANCE) => Ok(None),
+            other => other,
+        }
+    }
+
     /// The network interfaces of a scale set's instances.
     pub(crate) fn interfaces(&self, scale_set: &ResourceId) -> Arc<Collection<NetworkInterface>> {
         collection(&self.interfaces, scale_set, || {
@@ -195,7 +205,7 @@ impl Observed {
     pub(crate) async fn subnet(
         &self,
         id: &ResourceId,
-        since: Moment,
+        newer_than: LogicalTime,
     ) -> Result<Option<Arc<Subnet>>, Failure> {
         let known = collection(&self.subnets, id, || {
             Collection::new(
@@ -203,16 +213,16 @@ impl Observed {
                 one(self.azure.clone(), id.clone()),
             )
         });
-        known.one(id.name(), since).await
+        known.one(id.name(), newer_than).await
     }
 
-    /// A load balancer on which no operation runs, as read after `since`.
+    /// A load balancer on which no operation runs, as read after `newer_than`.
     pub(crate) async fn settled_load_balancer(
         &self,
         id: &ResourceId,
-        since: Moment,
+        newer_than: LogicalTime,
     ) -> Result<Option<Arc<LoadBalancer>>, Failure> {
-        let mut document = self.load_balancers.one(id.name(), since).await?;
+        let mut document = self.load_balancers.one(id.name(), newer_than).await?;
         for _ in 0..SETTLE_LOOKS {
             let running = document.as_deref().is_some_and(|document| {
                 let state = document.properties.as_ref().and_then(|p| p.provisioning_state.as_ref());
@@ -233,11 +243,11 @@ impl Observed {
         Err(still_running(id))
     }
 
-    /// The security group with no operation running on it, as read after `since`.
+    /// The security group with no operation running on it, as read after `newer_than`.
     pub(crate) async fn settled_security_group(
         &self,
         id: &ResourceId,
-        since: Moment,
+        newer_than: LogicalTime,
     ) -> Result<Arc<SecurityGroup>, Failure> {
         let absent = || {
             let message = format!(
@@ -247,7 +257,7 @@ impl Observed {
             Failure::new(Kind::Missing, message)
         };
         let known = self.security_group.as_ref().ok_or_else(absent)?;
-        let mut document = known.one(id.name(), since).await?.ok_or_else(absent)?;
+        let mut document = known.one(id.name(), newer_than).await?.ok_or_else(absent)?;
         for _ in 0..SETTLE_LOOKS {
             let state = document.properties.as_ref().and_then(|p| p.provisioning_state.as_ref());
             if State::of(state) != State::Running {

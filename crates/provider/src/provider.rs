@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use arm::Clock;
 use azure_types::{ScaleSet, ScaleSetInstance};
-use k8s::{Node, ObjectKey, Service};
+use cloud::LogicalTime;
+use k8s::{ObjectKey, Service};
 use parking_lot::Mutex;
 use planner::{Cluster, ClusterPlan, Flavor, ServiceIntent, ServiceRemoval, backend_pool};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -16,12 +17,11 @@ use crate::azure::Azure;
 use crate::failure::{self, Failure};
 use crate::load_balancer::SharedLoadBalancer;
 use crate::membership::Membership;
-use crate::moment::Moment;
 use crate::observed::Observed;
 use crate::public_ip::PublicIps;
 use crate::security_group::{RecentlyProgrammed, SharedSecurityGroup};
 use crate::writer::{Pace, Writer};
-use crate::{ClusterState, Ensured, Existence, Instance, Notice, ServiceError};
+use crate::{ClusterState, Ensured, Notice, ServiceError};
 
 /// Times and bounds. The defaults suit production.
 #[derive(Debug, Clone)]
@@ -57,7 +57,7 @@ impl Default for Options {
 /// Everything that knows and changes Azure on behalf of one cluster. Cheap to clone; the work ends with the
 /// last clone (or with [`Options::stop`]).
 #[derive(Clone)]
-pub struct Provider(Arc<Inner>);
+pub struct Provider(pub(crate) Arc<Inner>);
 
 pub(crate) struct Inner {
     pub(crate) cluster: Arc<Cluster>,
@@ -127,8 +127,8 @@ impl Inner {
 
     /// Since when a Service must be judged. The first look of this process takes what was read since it
     /// started; whoever comes again asks what has become of it, and gets what is read from now on.
-    pub(crate) fn look_again(&self, key: &ObjectKey) -> Moment {
-        if self.seen.lock().insert(key.clone()) { self.observed.started } else { Moment::now() }
+    pub(crate) fn look_again(&self, key: &ObjectKey) -> LogicalTime {
+        if self.seen.lock().insert(key.clone()) { self.observed.started } else { LogicalTime::now() }
     }
 
     /// A Service is gone.
@@ -137,7 +137,7 @@ impl Inner {
     }
 
     async fn update_nodes(&self) -> Result<(), Failure> {
-        let since = Moment::now();
+        let newer_than = LogicalTime::now();
         let mut pools = Vec::new();
         for flavor in Flavor::BOTH {
             let name = self.cluster.load_balancer_name(flavor);
@@ -147,7 +147,7 @@ impl Inner {
                 pools.extend(backend_pool::pools_to_fill(&self.cluster, flavor, Some(&document), &document));
             }
         }
-        self.membership.join(&pools, since).await.map_err(|error| match error {
+        self.membership.join(&pools, newer_than).await.map_err(|error| match error {
             ServiceError::Refused { message, .. } => Failure::new(failure::Kind::Denied, message),
             ServiceError::Retry { message, after, .. } => {
                 Failure { kind: failure::Kind::Busy, message, after }
@@ -167,11 +167,11 @@ impl Inner {
     }
 
     async fn dry_run(&self) -> Result<ClusterPlan, Failure> {
-        let since = Moment::now();
+        let newer_than = LogicalTime::now();
         let services = self.state.services();
         let nodes = self.state.nodes();
         let mut observed = planner::Observed::default();
-        let load_balancers = self.observed.load_balancers().all(since).await?;
+        let load_balancers = self.observed.load_balancers().all(newer_than).await?;
         observed.load_balancers = load_balancers.iter().map(|lb| (**lb).clone()).collect();
         let own = self.cluster.config.resource_group.clone();
         let mut groups = BTreeSet::from([self.cluster.network_group(&own)]);
@@ -187,19 +187,19 @@ impl Inner {
             }
         }
         for group in groups {
-            let all = self.observed.public_ips(&group).all(since).await?;
+            let all = self.observed.public_ips(&group).all(newer_than).await?;
             observed.public_ips.extend(all.iter().map(|ip| (**ip).clone()));
         }
         for id in subnets {
-            let subnet = self.observed.subnet(&id, since).await?;
+            let subnet = self.observed.subnet(&id, newer_than).await?;
             observed.subnets.extend(subnet.map(|subnet| (*subnet).clone()));
         }
         if let (Some(known), Some(id)) = (self.observed.security_group(), self.cluster.security_group_id()) {
-            observed.security_group = known.one(id.name(), since).await?.map(|group| (*group).clone());
+            observed.security_group = known.one(id.name(), newer_than).await?.map(|group| (*group).clone());
         }
-        for set in self.membership.sets(since).await? {
+        for set in self.membership.sets(newer_than).await? {
             let Some(id) = &set.id else { continue };
-            let instances = match self.observed.instances(id).all(since).await {
+            let instances = match self.observed.instances(id).all(newer_than).await {
                 Ok(instances) => instances,
                 Err(failure) if failure.is_missing() => continue,
                 Err(failure) => return Err(failure),
@@ -260,15 +260,20 @@ impl Provider {
         &self.0.state
     }
 
-    /// Brings Azure to what a Service wants and gives its addresses. Idempotent, and safe to be dropped or
+    /// Brings Azure to what a Service wants, judged by what was read after `newer_than`, and gives its
+    /// addresses. Idempotent, and safe to be dropped or
     /// killed anywhere: the next call takes up what is there (`spec/load-balancer.md` 2.3, 2.5).
     ///
     /// # Errors
     ///
     /// [`ServiceError::Refused`] where only a change of the Service helps, with Azure's own words;
     /// [`ServiceError::Retry`] for everything that may pass.
-    pub async fn ensure(&self, service: &Arc<Service>) -> Result<Ensured, ServiceError> {
-        self.0.ensure(service).await
+    pub async fn ensure(
+        &self,
+        service: &Arc<Service>,
+        newer_than: LogicalTime,
+    ) -> Result<Ensured, ServiceError> {
+        self.0.ensure(service, newer_than).await
     }
 
     /// Whether Azure holds anything of the Service's: part of a load balancer, or a public IP
@@ -300,7 +305,10 @@ impl Provider {
     pub async fn update_nodes(&self) -> Result<(), ServiceError> {
         let members = self.0.update_nodes().await.map_err(|failure| failure.into_service_error(Vec::new()));
         let at_nodes = self.0.services_at_nodes();
-        let rules = futures::future::join_all(at_nodes.iter().map(|service| self.0.ensure(service))).await;
+        let rules = futures::future::join_all(
+            at_nodes.iter().map(|service| self.0.ensure(service, LogicalTime::BEGINNING)),
+        )
+        .await;
         members?;
         // A Service that is refused is its own owner's business.
         rules
@@ -310,14 +318,6 @@ impl Provider {
                 _ => None,
             })
             .unwrap_or(Ok(()))
-    }
-
-    /// The machine of a Node, as Azure knows it no earlier than this call. One list a scale set answers all
-    /// questions that are asked together (`spec/nodes.md` 4.2).
-    ///
-    /// A Node that Azure does not manage is present, with nothing to say about it.
-    pub async fn instance(&self, node: &Node) -> Existence<Instance> {
-        self.0.instance(node).await
     }
 
     /// Forgets what was observed, because another program may have written it: whatever is read afterwards

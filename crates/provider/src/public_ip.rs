@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use arm::{ApiVersion, Operation};
 use azure_types::{PublicIpAddress, ResourceId};
+use cloud::LogicalTime;
 use futures::future::join_all;
 use planner::public_ip as plans;
 use planner::{Action, Cluster, Document, Family, ServiceIntent, ServiceRemoval, Step};
@@ -20,7 +21,6 @@ use tracing::info;
 use crate::azure::Azure;
 use crate::collection::Collection;
 use crate::failure::{self, Failure, Kind};
-use crate::moment::Moment;
 use crate::observed::{Observed, State};
 use crate::{Notice, ServiceError};
 
@@ -121,12 +121,12 @@ impl PublicIps {
     pub(crate) async fn concerning(
         &self,
         owner: &ServiceRemoval,
-        since: Moment,
+        newer_than: LogicalTime,
     ) -> Result<Vec<PublicIpAddress>, Failure> {
         let key = owner.key.to_string().to_ascii_lowercase();
         let mut found = Vec::new();
         for group in self.groups(owner) {
-            let all = self.observed.public_ips(&group).all(since).await?;
+            let all = self.observed.public_ips(&group).all(newer_than).await?;
             found.extend(
                 all.iter().filter(|ip| concerns(owner, &key, ip)).map(|ip| PublicIpAddress::clone(ip)),
             );
@@ -135,10 +135,10 @@ impl PublicIps {
     }
 
     /// All public IPs of the resource groups in use.
-    pub(crate) async fn known(&self, since: Moment) -> Result<Vec<PublicIpAddress>, Failure> {
+    pub(crate) async fn known(&self, newer_than: LogicalTime) -> Result<Vec<PublicIpAddress>, Failure> {
         let mut found = Vec::new();
         for known in self.observed.all_public_ips() {
-            found.extend(known.all(since).await?.iter().map(|ip| PublicIpAddress::clone(ip)));
+            found.extend(known.all(newer_than).await?.iter().map(|ip| PublicIpAddress::clone(ip)));
         }
         Ok(found)
     }
@@ -192,7 +192,7 @@ impl PublicIps {
         let begin = Instant::now();
         while begin.elapsed() < LONGEST {
             self.tick().await;
-            match known.one(step.target.name(), Moment::now()).await {
+            match known.one(step.target.name(), LogicalTime::now()).await {
                 Ok(None) => return Ok(()),
                 // It stands again: the operation tells why.
                 Ok(Some(document)) if state(&document) != State::Running => {
@@ -215,7 +215,7 @@ impl PublicIps {
         while let Some(id) = current {
             let Some(known) = self.collection(id) else { return Ok(()) };
             self.tick().await;
-            let document = known.one(id.name(), Moment::now()).await?;
+            let document = known.one(id.name(), LogicalTime::now()).await?;
             if !document.is_some_and(|document| state(&document) == State::Running) {
                 current = waiting.next();
             } else if begin.elapsed() > LONGEST {
@@ -251,21 +251,21 @@ impl PublicIps {
     pub(crate) async fn secure(
         &self,
         intent: &ServiceIntent,
-        since: Moment,
+        newer_than: LogicalTime,
     ) -> Result<Secured, ServiceError> {
         const REASON: &str = "CreateOrUpdatePublicIPAddress";
         let owner = intent.removal();
-        let mut since = since;
+        let mut newer_than = newer_than;
         let mut tries = Tries::default();
         let mut operations: HashMap<ResourceId, Operation> = HashMap::new();
         let mut repairs: HashMap<ResourceId, u32> = HashMap::new();
         loop {
-            let observed = match self.concerning(owner, since).await {
+            let observed = match self.concerning(owner, newer_than).await {
                 Ok(observed) => observed,
                 Err(failure) if self.survives(&failure, &mut tries).await => continue,
                 Err(failure) => return Err(failure.into_service_error(Vec::new())),
             };
-            since = Moment::ANY;
+            newer_than = LogicalTime::BEGINNING;
             let plan = plans::plan(&self.cluster, intent, &observed)
                 .map_err(|refusal| failure::of_refusal(refusal, Vec::new()))?;
             let mut steps = plan.ensure.clone();
@@ -338,20 +338,20 @@ impl PublicIps {
         &self,
         owner: &ServiceRemoval,
         intent: Option<&ServiceIntent>,
-        since: Moment,
+        newer_than: LogicalTime,
     ) -> Result<Vec<Notice>, ServiceError> {
         const REASON: &str = "DeletePublicIPAddress";
-        let mut since = since;
+        let mut newer_than = newer_than;
         let mut tries = Tries::default();
         let mut kept: BTreeSet<ResourceId> = BTreeSet::new();
         let mut notices = Vec::new();
         loop {
-            let observed = match self.concerning(owner, since).await {
+            let observed = match self.concerning(owner, newer_than).await {
                 Ok(observed) => observed,
                 Err(failure) if self.survives(&failure, &mut tries).await => continue,
                 Err(failure) => return Err(failure.into_service_error(notices)),
             };
-            since = Moment::ANY;
+            newer_than = LogicalTime::BEGINNING;
             let plan = match intent {
                 Some(intent) => plans::plan(&self.cluster, intent, &observed)
                     .map_err(|refusal| failure::of_refusal(refusal, Vec::new()))?,
@@ -396,7 +396,7 @@ impl PublicIps {
         let begin = Instant::now();
         let mut written = false;
         while begin.elapsed() < LONGEST {
-            let Some(document) = known.one(id.name(), Moment::now()).await? else { return Ok(()) };
+            let Some(document) = known.one(id.name(), LogicalTime::now()).await? else { return Ok(()) };
             match state(&document) {
                 State::Running => self.tick().await,
                 State::Succeeded if written => return Ok(()),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arm::ApiVersion;
 use async_trait::async_trait;
 use azure_types::{ResourceId, ScaleSet, ScaleSetInstance};
+use cloud::LogicalTime;
 use futures::future::join_all;
 use planner::scale_set::{self as plans, PoolMembership};
 use planner::{Cluster, Step};
@@ -15,7 +16,6 @@ use crate::ClusterState;
 use crate::azure::{Azure, Begun};
 use crate::failure::{Failure, Kind};
 use crate::fingerprint;
-use crate::moment::Moment;
 use crate::observed::Observed;
 use crate::writer::{Planned, Resource};
 
@@ -91,12 +91,12 @@ impl Resource for SharedScaleSet {
         format!("scale set {}", self.id.name())
     }
 
-    async fn observe(&self, since: Moment) -> Result<Seen, Failure> {
+    async fn observe(&self, newer_than: LogicalTime) -> Result<Seen, Failure> {
         let Some(group) = self.group() else { return Ok(Seen { found: None }) };
-        let Some(set) = self.observed.scale_sets(&group).one(self.id.name(), since).await? else {
+        let Some(set) = self.observed.scale_sets(&group).one(self.id.name(), newer_than).await? else {
             return Ok(Seen { found: None });
         };
-        match self.observed.instances(&self.id).all(since).await {
+        match self.observed.instances(&self.id).all(newer_than).await {
             Ok(instances) => {
                 let instances = instances.iter().map(|instance| ScaleSetInstance::clone(instance)).collect();
                 Ok(Seen { found: Some((set, instances)) })

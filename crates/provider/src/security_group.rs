@@ -7,6 +7,7 @@ use std::sync::Arc;
 use arm::ApiVersion;
 use async_trait::async_trait;
 use azure_types::{ResourceId, SecurityGroup};
+use cloud::LogicalTime;
 use k8s::{ObjectKey, Service};
 use parking_lot::Mutex;
 use planner::security_group::{self as plans, AccessIntent, Everybody};
@@ -16,7 +17,6 @@ use crate::ClusterState;
 use crate::azure::Azure;
 use crate::failure::{self, Failure};
 use crate::fingerprint;
-use crate::moment::Moment;
 use crate::observed::{Observed, State};
 use crate::writer::{Planned, Resource};
 
@@ -97,8 +97,8 @@ impl Resource for SharedSecurityGroup {
         format!("security group {}", self.id.name())
     }
 
-    async fn observe(&self, since: Moment) -> Result<Arc<SecurityGroup>, Failure> {
-        self.observed.settled_security_group(&self.id, since).await
+    async fn observe(&self, newer_than: LogicalTime) -> Result<Arc<SecurityGroup>, Failure> {
+        self.observed.settled_security_group(&self.id, newer_than).await
     }
 
     fn plan(&self, observed: &Arc<SecurityGroup>, batch: &[(ObjectKey, AccessIntent)]) -> Planned<Self> {
@@ -150,7 +150,7 @@ impl Resource for SharedSecurityGroup {
     }
 
     async fn restore(&self, before: &Arc<SecurityGroup>) -> Result<(), Failure> {
-        let now = self.observed.settled_security_group(&self.id, Moment::now()).await?;
+        let now = self.observed.settled_security_group(&self.id, LogicalTime::now()).await?;
         let state = now.properties.as_ref().and_then(|p| p.provisioning_state.as_ref());
         if State::of(state) != State::Failed || now.etag == before.etag {
             return Ok(());

@@ -9,6 +9,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use azure_types::{LoadBalancer, PublicIpAddress};
+use cloud::LogicalTime;
 use futures::future::join_all;
 use k8s::Service;
 use planner::load_balancer::{self as plans, LoadBalancerIntent, frontends_of};
@@ -17,7 +18,6 @@ use planner::{Family, Flavor, ServiceIntent, ServiceRemoval, backend_pool, publi
 
 use crate::failure::{self, Failure};
 use crate::load_balancer::{Seen, SharedLoadBalancer};
-use crate::moment::Moment;
 use crate::provider::Inner;
 use crate::public_ip::Secured;
 use crate::security_group::SharedSecurityGroup;
@@ -40,8 +40,12 @@ fn told(failure: Failure) -> ServiceError {
 
 impl Inner {
     /// Brings Azure to what a Service wants.
-    pub(crate) async fn ensure(&self, service: &Arc<Service>) -> Result<Ensured, ServiceError> {
-        let since = self.look_again(&service.key());
+    pub(crate) async fn ensure(
+        &self,
+        service: &Arc<Service>,
+        newer_than: LogicalTime,
+    ) -> Result<Ensured, ServiceError> {
+        let newer_than = newer_than.max(self.look_again(&service.key()));
         let intent = ServiceIntent::from_service(&self.cluster, service)
             .map_err(|refusal| failure::of_refusal(refusal, Vec::new()))?;
         let intent = Arc::new(intent);
@@ -51,17 +55,19 @@ impl Inner {
         };
         let mut notices = Vec::new();
         for _ in 0..MOST_ROUNDS {
-            let mut secured = self.public_ips.secure(&intent, since).await?;
+            let mut secured = self.public_ips.secure(&intent, newer_than).await?;
             notices.append(&mut secured.notices);
             let placed = match intent.flavor {
-                Flavor::External => self.place_external(&intent, &secured, since, &mut announced).await,
-                Flavor::Internal => self.place_internal(&intent, service, since, &mut announced).await,
+                Flavor::External => self.place_external(&intent, &secured, newer_than, &mut announced).await,
+                Flavor::Internal => self.place_internal(&intent, service, newer_than, &mut announced).await,
             };
             let (addresses, more) = placed.map_err(|error| failure::with_notices(error, notices.clone()))?;
             notices.extend(more);
-            self.leave_other(&intent, since).await?;
+            self.leave_other(&intent, newer_than).await?;
             if secured.release {
-                notices.extend(self.public_ips.release(intent.removal(), Some(&intent), Moment::ANY).await?);
+                notices.extend(
+                    self.public_ips.release(intent.removal(), Some(&intent), LogicalTime::BEGINNING).await?,
+                );
             }
             if !secured.again {
                 let mut all = addresses;
@@ -79,15 +85,15 @@ impl Inner {
         &self,
         intent: &Arc<ServiceIntent>,
         secured: &Secured,
-        since: Moment,
+        newer_than: LogicalTime,
         announced: &mut Announced,
     ) -> Result<(Vec<IpAddr>, Vec<Notice>), ServiceError> {
         let known: Option<Vec<IpAddr>> = secured.addresses.values().copied().collect();
         let known = known.filter(|addresses| !addresses.is_empty());
-        let balanced = self.balance(intent, secured, None, since, announced.load_balancer.take());
+        let balanced = self.balance(intent, secured, None, newer_than, announced.load_balancer.take());
         let (seen, access, mut notices) = match known {
             Some(addresses) => {
-                let access = self.give_access(intent, addresses, since, announced.security_group.take());
+                let access = self.give_access(intent, addresses, newer_than, announced.security_group.take());
                 let (balanced, access) = futures::join!(balanced, access);
                 let (seen, notices) = balanced?;
                 (seen, Some(access?), notices)
@@ -116,7 +122,7 @@ impl Inner {
             Some(more) => notices.extend(more),
             None => {
                 let access =
-                    self.give_access(intent, addresses.clone(), since, announced.security_group.take());
+                    self.give_access(intent, addresses.clone(), newer_than, announced.security_group.take());
                 notices.extend(access.await?);
             }
         }
@@ -128,14 +134,14 @@ impl Inner {
         &self,
         intent: &Arc<ServiceIntent>,
         service: &Service,
-        since: Moment,
+        newer_than: LogicalTime,
         announced: &mut Announced,
     ) -> Result<(Vec<IpAddr>, Vec<Notice>), ServiceError> {
         let none = Secured::default();
-        let balanced = self.balance(intent, &none, Some(service), since, announced.load_balancer.take());
+        let balanced = self.balance(intent, &none, Some(service), newer_than, announced.load_balancer.take());
         let (seen, mut notices) = balanced.await?;
         let addresses = self.in_order(intent, &seen, &BTreeMap::new())?;
-        let access = self.give_access(intent, addresses.clone(), since, announced.security_group.take());
+        let access = self.give_access(intent, addresses.clone(), newer_than, announced.security_group.take());
         notices.extend(access.await?);
         Ok((addresses, notices))
     }
@@ -145,7 +151,7 @@ impl Inner {
         intent: &ServiceIntent,
         id: &azure_types::ResourceId,
     ) -> Result<Option<IpAddr>, ServiceError> {
-        let all = self.public_ips.concerning(intent.removal(), Moment::now()).await.map_err(told)?;
+        let all = self.public_ips.concerning(intent.removal(), LogicalTime::now()).await.map_err(told)?;
         let mine = all.iter().find(|document| document.id.as_ref() == Some(id));
         Ok(mine.and_then(address_in))
     }
@@ -177,13 +183,13 @@ impl Inner {
         intent: &Arc<ServiceIntent>,
         secured: &Secured,
         internal: Option<&Service>,
-        since: Moment,
+        newer_than: LogicalTime,
         announcement: Option<Announcement<SharedLoadBalancer>>,
     ) -> Result<(Arc<Seen>, Vec<Notice>), ServiceError> {
         let (mut subnet, mut former_addresses) = (None, Vec::new());
         if let Some(service) = internal {
             let id = self.cluster.subnet_id(intent.subnet_name(&self.cluster));
-            let document = self.observed.subnet(&id, since).await.map_err(told)?;
+            let document = self.observed.subnet(&id, newer_than).await.map_err(told)?;
             subnet = document.map(|document| azure_types::Subnet::clone(&document));
             let ingress = &service.status.load_balancer.ingress;
             former_addresses = ingress.iter().filter_map(|entry| entry.ip.parse().ok()).collect();
@@ -195,7 +201,7 @@ impl Inner {
             former_addresses,
         };
         let writer = self.load_balancer(intent.flavor);
-        let done = writer.submit(intent.key.clone(), wanted, since, announcement).await?;
+        let done = writer.submit(intent.key.clone(), wanted, newer_than, announcement).await?;
         if let Some(document) = done.observed.load_balancer.as_deref() {
             let before = done.observed.before.as_deref();
             let pools = backend_pool::pools_to_fill(&self.cluster, intent.flavor, before, document);
@@ -208,13 +214,14 @@ impl Inner {
         &self,
         intent: &Arc<ServiceIntent>,
         addresses: Vec<IpAddr>,
-        since: Moment,
+        newer_than: LogicalTime,
         announcement: Option<Announcement<SharedSecurityGroup>>,
     ) -> Result<Vec<Notice>, ServiceError> {
         self.recently.set(&intent.key, addresses.clone());
         let node_addresses = if intent.floating_ip { Vec::new() } else { self.node_addresses(intent) };
         let wanted = AccessIntent::Present { service: Arc::clone(intent), addresses, node_addresses };
-        let done = self.security_group()?.submit(intent.key.clone(), wanted, since, announcement).await?;
+        let done =
+            self.security_group()?.submit(intent.key.clone(), wanted, newer_than, announcement).await?;
         Ok(done.notices)
     }
 
@@ -229,20 +236,28 @@ impl Inner {
     }
 
     /// Removes what a Service left behind on the load balancer of the other flavour.
-    async fn leave_other(&self, intent: &Arc<ServiceIntent>, since: Moment) -> Result<(), ServiceError> {
+    async fn leave_other(
+        &self,
+        intent: &Arc<ServiceIntent>,
+        newer_than: LogicalTime,
+    ) -> Result<(), ServiceError> {
         let other = intent.flavor.other();
         let removal = Arc::new(intent.removal().clone());
-        if self.holds(other, &removal, since).await.map_err(told)? {
+        if self.holds(other, &removal, newer_than).await.map_err(told)? {
             let wanted = LoadBalancerIntent::Absent { service: removal };
-            self.load_balancer(other).submit(intent.key.clone(), wanted, since, None).await?;
+            self.load_balancer(other).submit(intent.key.clone(), wanted, newer_than, None).await?;
         }
         Ok(())
     }
 
-    /// The load balancer as last read after `since`.
-    async fn balancer(&self, flavor: Flavor, since: Moment) -> Result<Option<Arc<LoadBalancer>>, Failure> {
+    /// The load balancer as last read after `newer_than`.
+    async fn balancer(
+        &self,
+        flavor: Flavor,
+        newer_than: LogicalTime,
+    ) -> Result<Option<Arc<LoadBalancer>>, Failure> {
         let name = self.cluster.load_balancer_name(flavor);
-        self.observed.load_balancers().one(&name, since).await
+        self.observed.load_balancers().one(&name, newer_than).await
     }
 
     /// Whether a load balancer holds anything of the Service's.
@@ -250,11 +265,11 @@ impl Inner {
         &self,
         flavor: Flavor,
         removal: &Arc<ServiceRemoval>,
-        since: Moment,
+        newer_than: LogicalTime,
     ) -> Result<bool, Failure> {
-        let document = self.balancer(flavor, since).await?.filter(|document| names(document, removal));
+        let document = self.balancer(flavor, newer_than).await?.filter(|document| names(document, removal));
         let Some(document) = document else { return Ok(false) };
-        let public_ips = self.public_ips.concerning(removal, Moment::ANY).await?;
+        let public_ips = self.public_ips.concerning(removal, LogicalTime::BEGINNING).await?;
         let wanted = [LoadBalancerIntent::Absent { service: Arc::clone(removal) }];
         let plan = plans::plan(&self.cluster, flavor, Some(&document), &wanted, &public_ips);
         Ok(plan.step.is_some())
@@ -262,20 +277,20 @@ impl Inner {
 
     /// Whether Azure holds anything of the Service's (2.2).
     pub(crate) async fn exists(&self, service: &Service) -> Result<bool, ServiceError> {
-        let since = Moment::now();
+        let newer_than = LogicalTime::now();
         let removal = Arc::new(ServiceRemoval::of(&self.cluster, service));
         for flavor in Flavor::BOTH {
-            if self.holds(flavor, &removal, since).await.map_err(told)? {
+            if self.holds(flavor, &removal, newer_than).await.map_err(told)? {
                 return Ok(true);
             }
         }
-        let public_ips = self.public_ips.concerning(&removal, since).await.map_err(told)?;
+        let public_ips = self.public_ips.concerning(&removal, newer_than).await.map_err(told)?;
         Ok(!public_ip::plan_removal(&self.cluster, &removal, &public_ips).release.is_empty())
     }
 
     /// Removes everything of a Service's (2.6).
     pub(crate) async fn delete(&self, service: &Service) -> Result<Vec<Notice>, ServiceError> {
-        let since = Moment::now();
+        let newer_than = LogicalTime::now();
         let removal = Arc::new(ServiceRemoval::of(&self.cluster, service));
         let key = removal.key.clone();
         let security = match self.security_group() {
@@ -283,11 +298,11 @@ impl Inner {
             // Where none is configured, none holds anything.
             Err(_) => None,
         };
-        let public_ips = self.public_ips.concerning(&removal, since).await.map_err(told)?;
+        let public_ips = self.public_ips.concerning(&removal, newer_than).await.map_err(told)?;
         let mut addresses: Vec<IpAddr> = removal.published_addresses.clone();
         let mut holders = Vec::new();
         for flavor in Flavor::BOTH {
-            if let Some(document) = self.balancer(flavor, since).await.map_err(told)? {
+            if let Some(document) = self.balancer(flavor, newer_than).await.map_err(told)? {
                 for frontend in frontends_of(&self.cluster, &document, &removal, &public_ips) {
                     let public = frontend.public_ip.as_ref().and_then(|id| {
                         public_ips
@@ -298,7 +313,7 @@ impl Inner {
                     addresses.extend(frontend.private_address.or(public));
                 }
             }
-            if self.holds(flavor, &removal, since).await.map_err(told)? {
+            if self.holds(flavor, &removal, newer_than).await.map_err(told)? {
                 holders.push((flavor, self.load_balancer(flavor).announce()));
             }
         }
@@ -315,27 +330,24 @@ impl Inner {
         let access = async {
             let Some((writer, announcement)) = security else { return Ok(Vec::new()) };
             let wanted = AccessIntent::Absent { service: Arc::clone(&removal), addresses };
-            let done = writer.submit(key.clone(), wanted, since, Some(announcement)).await?;
+            let done = writer.submit(key.clone(), wanted, newer_than, Some(announcement)).await?;
             Ok::<_, ServiceError>(done.notices)
         };
-        let balancing =
-            join_all(
-                holders.into_iter().map(|(flavor, announcement)| {
-                    let wanted = LoadBalancerIntent::Absent { service: Arc::clone(&removal) };
-                    let writer = self.load_balancer(flavor);
-                    let key = key.clone();
-                    async move {
-                        writer.submit(key, wanted, since, Some(announcement)).await.map(|done| done.notices)
-                    }
-                }),
-            );
+        let balancing = join_all(holders.into_iter().map(|(flavor, announcement)| {
+            let wanted = LoadBalancerIntent::Absent { service: Arc::clone(&removal) };
+            let writer = self.load_balancer(flavor);
+            let key = key.clone();
+            async move {
+                writer.submit(key, wanted, newer_than, Some(announcement)).await.map(|done| done.notices)
+            }
+        }));
         let (access, balancing) = futures::join!(access, balancing);
         let mut notices = Vec::new();
         for result in balancing {
             notices.extend(result?);
         }
         notices.extend(access?);
-        notices.extend(self.public_ips.release(&removal, None, Moment::ANY).await?);
+        notices.extend(self.public_ips.release(&removal, None, LogicalTime::BEGINNING).await?);
         self.forget(&key);
         Ok(notices)
     }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use cloud::LogicalTime;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, sleep, timeout_at};
@@ -17,7 +18,6 @@ use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
 use crate::failure::{self, Failure, Kind};
-use crate::moment::Moment;
 use crate::repeats::{Repeats, Verdict};
 use crate::{Notice, ServiceError};
 
@@ -36,8 +36,8 @@ pub(crate) trait Resource: Send + Sync + 'static {
     /// The resource in words, such as `load balancer kubernetes`.
     fn name(&self) -> String;
 
-    /// The resource as read after `since`, settled: no operation is running on it.
-    async fn observe(&self, since: Moment) -> Result<Self::Observed, Failure>;
+    /// The resource as read after `newer_than`, settled: no operation is running on it.
+    async fn observe(&self, newer_than: LogicalTime) -> Result<Self::Observed, Failure>;
 
     /// What to write so that the resource is as the batch wants it. Pure.
     fn plan(&self, observed: &Self::Observed, batch: &[(Self::Key, Self::Intent)]) -> Planned<Self>;
@@ -113,14 +113,14 @@ type Answer<R> = Result<Acknowledged<R>, ServiceError>;
 
 struct Entry<R: Resource> {
     intent: R::Intent,
-    since: Moment,
+    newer_than: LogicalTime,
     waiters: Vec<oneshot::Sender<Answer<R>>>,
 }
 
 impl<R: Resource> Entry<R> {
     fn replace_by(&mut self, later: Self) {
         self.intent = later.intent;
-        self.since = self.since.max(later.since);
+        self.newer_than = self.newer_than.max(later.newer_than);
         self.waiters.extend(later.waiters);
     }
 
@@ -192,12 +192,12 @@ impl<R: Resource> Writer<R> {
         Announcement(Arc::clone(&self.0))
     }
 
-    /// Hands in what `key` wants and waits until it is so, judged by a reading after `since`.
+    /// Hands in what `key` wants and waits until it is so, judged by a reading after `newer_than`.
     pub(crate) async fn submit(
         &self,
         key: R::Key,
         intent: R::Intent,
-        since: Moment,
+        newer_than: LogicalTime,
         announcement: Option<Announcement<R>>,
     ) -> Answer<R> {
         let (sender, receiver) = oneshot::channel();
@@ -206,7 +206,7 @@ impl<R: Resource> Writer<R> {
             if queue.stopped {
                 return Err(failure::retry("the program is stopping", None));
             }
-            put(&mut queue.waiting, key, Entry { intent, since, waiters: vec![sender] });
+            put(&mut queue.waiting, key, Entry { intent, newer_than, waiters: vec![sender] });
         }
         drop(announcement);
         self.0.moved.notify_one();
@@ -226,7 +226,7 @@ fn put<R: Resource>(batch: &mut BTreeMap<R::Key, Entry<R>>, key: R::Key, entry: 
 /// Intents that are written together.
 struct Group<R: Resource> {
     entries: BTreeMap<R::Key, Entry<R>>,
-    since: Moment,
+    newer_than: LogicalTime,
     /// Whether newcomers may join; not while culprits are looked for.
     open: bool,
     changes: u32,
@@ -236,7 +236,7 @@ struct Group<R: Resource> {
 
 impl<R: Resource> Group<R> {
     fn part(entries: BTreeMap<R::Key, Entry<R>>) -> Self {
-        Self { entries, since: Moment::now(), open: false, changes: 0, busy: 0, rounds: 0 }
+        Self { entries, newer_than: LogicalTime::now(), open: false, changes: 0, busy: 0, rounds: 0 }
     }
 
     fn batch(&self) -> Vec<(R::Key, R::Intent)> {
@@ -259,9 +259,10 @@ impl<R: Resource> Inner<R> {
     async fn run(&self) {
         loop {
             let entries = self.gather().await;
-            let since = entries.values().map(|entry| entry.since).max().unwrap_or(Moment::ANY);
+            let newer_than =
+                entries.values().map(|entry| entry.newer_than).max().unwrap_or(LogicalTime::BEGINNING);
             // Last in, first out: the parts of a halved group keep their order.
-            let mut groups = vec![Group { entries, since, open: true, changes: 0, busy: 0, rounds: 0 }];
+            let mut groups = vec![Group { entries, newer_than, open: true, changes: 0, busy: 0, rounds: 0 }];
             while let Some(group) = groups.pop() {
                 groups.extend(self.attempt(group).await);
             }
@@ -292,7 +293,7 @@ impl<R: Resource> Inner<R> {
         drop(queue);
         let now: BTreeMap<_, _> = now;
         for (key, entry) in now {
-            group.since = group.since.max(entry.since);
+            group.newer_than = group.newer_than.max(entry.newer_than);
             put(&mut group.entries, key, entry);
         }
     }
@@ -300,7 +301,7 @@ impl<R: Resource> Inner<R> {
     /// Plans and writes a group once; gives what is left to do.
     async fn attempt(&self, mut group: Group<R>) -> Vec<Group<R>> {
         self.absorb(&mut group);
-        let observed = match self.resource.observe(group.since).await {
+        let observed = match self.resource.observe(group.newer_than).await {
             Ok(observed) => Arc::new(observed),
             Err(failure) => return self.again(group, None, failure).await,
         };
@@ -349,7 +350,7 @@ impl<R: Resource> Inner<R> {
                     return Vec::new();
                 }
                 group.rounds += 1;
-                group.since = Moment::ANY;
+                group.newer_than = LogicalTime::BEGINNING;
                 if group.rounds > MOST_ROUNDS {
                     let message = format!("{} needs more writes than it should", self.resource.name());
                     group.answer_all(|_| Err(failure::retry(message.clone(), None)));
@@ -384,7 +385,7 @@ impl<R: Resource> Inner<R> {
     /// A failure that has nothing to do with one owner: waits and tries again, or gives up for now.
     async fn again(&self, mut group: Group<R>, work: Option<&R::Work>, failure: Failure) -> Vec<Group<R>> {
         let name = self.resource.name();
-        group.since = Moment::now();
+        group.newer_than = LogicalTime::now();
         let wait = match failure.kind {
             Kind::Changed => {
                 group.changes += 1;
@@ -451,7 +452,7 @@ impl<R: Resource> Inner<R> {
             if let Some(entry) = group.take(culprit) {
                 refuse(culprit, entry);
             }
-            group.since = Moment::now();
+            group.newer_than = LogicalTime::now();
             return vec![group];
         }
         // Several are named, perhaps because one stands in another's way: the rest first, then one by one.
@@ -461,7 +462,7 @@ impl<R: Resource> Inner<R> {
                 parts.push(Group::part(BTreeMap::from([(key.clone(), entry)])));
             }
         }
-        group.since = Moment::now();
+        group.newer_than = LogicalTime::now();
         parts.push(group);
         parts
     }

@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use arm::{Cloud, Credential, Transport};
@@ -87,7 +86,9 @@ impl World {
         let provider = self.provider(switch, &stop);
         let clock = controllers::Clock::following_tokio(self.kubernetes.now());
         let options = controllers::Options { clock, ..self.options.clone() };
-        let run = controllers::run(self.client.clone(), Arc::new(provider), options, stop.clone());
+        let state = provider.state().clone();
+        let cloud = controllers::Cloud::of(provider, state);
+        let run = controllers::run(self.client.clone(), cloud, options, stop.clone());
         let task = tokio::spawn(async move { run.await.expect("the options are sound") });
         self.running = Some(Running { task, stop });
     }

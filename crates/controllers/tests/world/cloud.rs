@@ -6,11 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use controllers::Cloud;
+use cloud::{
+    ClusterState, Ensured, Existence, Instance, LoadBalancers, LogicalTime, Machines, Notice, Presence,
+    ServiceError,
+};
 use k8s::{Node, NodeAddress, Service};
 use kubernetes_simulator::Kubernetes;
 use parking_lot::Mutex;
-use provider::{ClusterState, Ensured, Existence, Instance, Notice, ServiceError};
 use tokio::time::Instant;
 
 /// One question or order, with its subject.
@@ -22,7 +24,8 @@ pub enum Call {
     Delete(String, String),
     /// The node names of that moment.
     UpdateNodes(Vec<String>),
-    Instance(String),
+    Presence(String),
+    Describe(String),
     Forget,
 }
 
@@ -38,6 +41,7 @@ struct Inner {
     delete_failures: VecDeque<ServiceError>,
     update_failures: VecDeque<ServiceError>,
     instances: BTreeMap<String, Existence<Instance>>,
+    presences: BTreeMap<String, Existence<Presence>>,
     write_takes: Duration,
     running: usize,
     most_running: usize,
@@ -66,7 +70,6 @@ pub fn machine(name: &str, zone: &str, ips: &[&str]) -> Instance {
         zone: zone.into(),
         region: "westus2".into(),
         addresses,
-        shut_down: false,
     }
 }
 
@@ -156,6 +159,15 @@ impl TestCloud {
         self.inner.lock().instances.insert(name.into(), instance);
     }
 
+    pub fn set_presence(&self, name: &str, presence: Existence<Presence>) {
+        self.inner.lock().presences.insert(name.into(), presence);
+    }
+
+    /// This cloud as the controllers take it.
+    pub fn ports(&self) -> controllers::Cloud {
+        controllers::Cloud::of(self.clone(), self.state.clone())
+    }
+
     fn begin(&self) -> Duration {
         let mut inner = self.inner.lock();
         inner.running += 1;
@@ -165,8 +177,12 @@ impl TestCloud {
 }
 
 #[async_trait]
-impl Cloud for TestCloud {
-    async fn ensure(&self, service: &Arc<Service>) -> Result<Ensured, ServiceError> {
+impl LoadBalancers for TestCloud {
+    async fn ensure(
+        &self,
+        service: &Arc<Service>,
+        _newer_than: LogicalTime,
+    ) -> Result<Ensured, ServiceError> {
         let (key, uid) = (service.key(), service.uid().to_owned());
         let name = key.name.clone();
         self.called(Call::Ensure(name.clone(), uid.clone()));
@@ -225,17 +241,22 @@ impl Cloud for TestCloud {
         inner.update_failures.pop_front().map_or(Ok(()), Err)
     }
 
-    async fn instance(&self, node: &Node) -> Existence<Instance> {
-        self.called(Call::Instance(node.name().to_owned()));
-        let unknown = || Existence::Unknown("nobody told the test's cloud".into());
-        self.inner.lock().instances.get(node.name()).cloned().unwrap_or_else(unknown)
-    }
-
     fn forget_observed(&self) {
         self.called(Call::Forget);
     }
+}
 
-    fn state(&self) -> &ClusterState {
-        &self.state
+#[async_trait]
+impl Machines for TestCloud {
+    async fn presence(&self, node: &Node, _newer_than: LogicalTime) -> Existence<Presence> {
+        self.called(Call::Presence(node.name().to_owned()));
+        let unknown = || Existence::Unknown("nobody told the test's cloud".into());
+        self.inner.lock().presences.get(node.name()).cloned().unwrap_or_else(unknown)
+    }
+
+    async fn describe(&self, node: &Node, _newer_than: LogicalTime) -> Existence<Instance> {
+        self.called(Call::Describe(node.name().to_owned()));
+        let unknown = || Existence::Unknown("nobody told the test's cloud".into());
+        self.inner.lock().instances.get(node.name()).cloned().unwrap_or_else(unknown)
     }
 }

@@ -1,8 +1,9 @@
 use std::time::Duration;
 
+use cloud::Existence::{Absent, Present, Unknown};
+use cloud::{LogicalTime, Presence, Proof};
 use controllers::{Controllers, Options};
 use kubernetes_simulator::{Effect, Fault};
-use provider::Existence::{Absent, Present, Unknown};
 use serde_json::{Value, json};
 
 use crate::cloud::{Call, machine};
@@ -17,6 +18,10 @@ fn new_node() -> Value {
         {"key": UNINITIALIZED, "value": "true", "effect": "NoSchedule"},
         {"key": "example.com/mine", "value": "x", "effect": "NoSchedule"},
     ]}})
+}
+
+fn proof(name: &str) -> Proof {
+    Proof { machine: format!("machine of {name}"), read: LogicalTime::now() }
 }
 
 fn addresses(node: &Value) -> Vec<String> {
@@ -61,7 +66,7 @@ async fn a_machine_that_is_absent_or_unknown_is_asked_for_again_and_never_guesse
             ..Options::default()
         })
         .await;
-    world.cloud.set_instance("n2", Absent);
+    world.cloud.set_instance("n2", Absent(proof("n2")));
     world.node("n2", new_node());
     seconds(30).await;
     world.cloud.set_instance("n2", Unknown("429".into()));
@@ -99,7 +104,7 @@ async fn writes_of_others_do_not_stop_the_initialisation() {
     world.node("n2", new_node());
     seconds(1).await;
     assert_eq!(world.taints("n2"), ["example.com/mine=x:NoSchedule"]);
-    let asked = world.cloud.calls().iter().filter(|call| **call == Call::Instance("n2".into())).count();
+    let asked = world.cloud.calls().iter().filter(|call| **call == Call::Describe("n2".into())).count();
     assert_eq!(asked, 1, "the cloud is not asked again for a conflict in Kubernetes");
 }
 
@@ -161,7 +166,7 @@ async fn changed_addresses_are_found_within_the_period_and_unchanged_ones_not_wr
 #[tokio::test(start_paused = true)]
 async fn a_controller_that_is_off_does_nothing() {
     let mut world = World::new();
-    world.cloud.set_instance("n2", Absent);
+    world.cloud.set_instance("n2", Absent(proof("n2")));
     let off = Controllers { service: true, cloud_node: false, cloud_node_lifecycle: false };
     world.start(Options { controllers: off, ..Options::default() }).await;
     world.node("n2", new_node());
@@ -175,9 +180,7 @@ async fn a_controller_that_is_off_does_nothing() {
 #[tokio::test(start_paused = true)]
 async fn node_085_a_node_that_is_shut_down_is_tainted_until_it_is_ready() {
     let mut world = World::new();
-    let mut instance = machine("n1", "0", &["10.0.0.4"]);
-    instance.shut_down = true;
-    world.cloud.set_instance("n1", Present(instance));
+    world.cloud.set_presence("n1", Present(Presence { shut_down: true }));
     world.start(World::nodes()).await;
     world.set_taints("n1", json!([{"key": "example.com/mine", "value": "x", "effect": "NoExecute"}]));
     seconds(10).await;
@@ -212,7 +215,7 @@ async fn lb_362_an_operators_out_of_service_taint_stays() {
 #[tokio::test(start_paused = true)]
 async fn node_086_a_node_without_a_machine_is_deleted_and_a_failure_is_told() {
     let mut world = World::new();
-    world.cloud.set_instance("n1", Absent);
+    world.cloud.set_presence("n1", Absent(proof("n1")));
     world.start(World::nodes()).await;
     seconds(60).await;
     assert!(!world.get_node("n1").is_null(), "a ready node is not even asked for");
@@ -235,7 +238,7 @@ async fn node_086_a_node_without_a_machine_is_deleted_and_a_failure_is_told() {
 #[tokio::test(start_paused = true)]
 async fn a_node_whose_machine_nobody_knows_is_left_alone_for_a_day() {
     let mut world = World::new();
-    world.cloud.set_instance("n1", Unknown("AuthorizationFailed".into()));
+    world.cloud.set_presence("n1", Unknown("AuthorizationFailed".into()));
     world.start(World::nodes()).await;
     world.ready("n1", "Unknown");
     let before = world.get_node("n1");
@@ -247,7 +250,7 @@ async fn a_node_whose_machine_nobody_knows_is_left_alone_for_a_day() {
 #[tokio::test(start_paused = true)]
 async fn another_machine_with_the_name_of_a_deleted_one_is_spared() {
     let mut world = World::new();
-    world.cloud.set_instance("n1", Absent);
+    world.cloud.set_presence("n1", Absent(proof("n1")));
     world.start(World::nodes()).await;
     let slow = Effect::Delay(Duration::from_secs(3));
     world.kubernetes.inject(Fault::new(slow).verb("delete").resource("nodes"));
@@ -268,12 +271,12 @@ async fn all_questions_of_one_round_are_asked_at_one_moment() {
         let name = format!("m{number:02}");
         world.node(&name, json!({}));
         world.ready(&name, "False");
-        world.cloud.set_instance(&name, Present(machine(&name, "0", &["10.0.0.9"])));
+        world.cloud.set_presence(&name, Present(Presence { shut_down: false }));
     }
     let lifecycle = Controllers { service: false, cloud_node: false, cloud_node_lifecycle: true };
     world.start(Options { controllers: lifecycle, ..Options::default() }).await;
     seconds(12).await;
-    let mut times = world.cloud.times(|call| matches!(call, Call::Instance(_)));
+    let mut times = world.cloud.times(|call| matches!(call, Call::Presence(_)));
     let asked = times.len();
     times.dedup();
     assert_eq!(asked, times.len() * 50, "{times:?}");

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
+use cloud::{Notice, ServiceError};
 use kubernetes_simulator::Fault;
-use provider::{Notice, ServiceError};
 use serde_json::json;
 
 use crate::cloud::{Call, retry};

@@ -79,7 +79,7 @@ async fn health_checks_carry_the_controllers_names() {
 async fn periods_of_zero_are_refused() {
     let world = World::new();
     let options = Options { node_monitor_period: Duration::ZERO, ..Options::default() };
-    let cloud = std::sync::Arc::new(world.cloud.clone());
+    let cloud = world.cloud.ports();
     let outcome = controllers::run(client(&world.kubernetes), cloud, options, world.stop.clone()).await;
     let Err(Error::Options(problem)) = outcome else { panic!("must be refused") };
     assert!(problem.contains("--node-monitor-period"), "{problem}");

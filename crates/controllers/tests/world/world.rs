@@ -1,6 +1,5 @@
 //! A Kubernetes API, a cloud, and the controllers between them.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use controllers::{Clock, Controllers, Options};
@@ -60,7 +59,7 @@ impl World {
 
     pub async fn start(&mut self, options: Options) {
         let options = Options { clock: clock(&self.kubernetes), ..options };
-        let (client, cloud) = (client(&self.kubernetes), Arc::new(self.cloud.clone()));
+        let (client, cloud) = (client(&self.kubernetes), self.cloud.ports());
         let run = controllers::run(client, cloud, options, self.stop.clone());
         self.running = Some(tokio::spawn(async move { run.await.unwrap() }));
         seconds(1).await;

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use cloud::LogicalTime;
 use proptest::prelude::*;
 
 use super::*;
@@ -77,7 +78,7 @@ impl Resource for Shelf {
         "shelf".into()
     }
 
-    async fn observe(&self, _since: Moment) -> Result<Document, Failure> {
+    async fn observe(&self, _since: LogicalTime) -> Result<Document, Failure> {
         self.0.lock().reads += 1;
         Ok(self.0.lock().document.clone())
     }
@@ -151,7 +152,7 @@ fn start(shelf: &Shelf) -> Writer<Shelf> {
 }
 
 async fn submit(writer: &Writer<Shelf>, key: &str, value: u32) -> Result<(), ServiceError> {
-    writer.submit(key.into(), Some(value), Moment::now(), None).await.map(drop)
+    writer.submit(key.into(), Some(value), LogicalTime::now(), None).await.map(drop)
 }
 
 async fn submit_all(writer: &Writer<Shelf>, keys: impl IntoIterator<Item = String>) -> Vec<(String, bool)> {
@@ -189,7 +190,7 @@ async fn a_batch_waits_for_what_was_announced_but_not_for_ever() {
         async move { submit(&writer, "quick", 1).await }
     });
     sleep(Duration::from_secs(2)).await;
-    writer.submit("slow".into(), Some(1), Moment::now(), Some(slow)).await.unwrap();
+    writer.submit("slow".into(), Some(1), LogicalTime::now(), Some(slow)).await.unwrap();
     first.await.unwrap().unwrap();
     assert_eq!(shelf.attempts(), 1);
     assert_eq!(begin.elapsed(), Duration::from_secs(6));

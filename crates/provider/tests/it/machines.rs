@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use azure_simulator::{Fault, FaultAction, PowerState};
+use cloud::{Existence, LogicalTime, Machines, Presence};
 use futures::future::join_all;
 use k8s::Node;
-use provider::Existence;
 use serde_json::json;
 
 use crate::world::*;
@@ -22,14 +22,14 @@ async fn questions_of_one_moment_are_one_list() {
     world.register_nodes();
     let program = world.start();
     let nodes = world.nodes.lock().clone();
-    let answers = join_all(nodes.iter().map(|node| program.provider.instance(node))).await;
+    let answers =
+        join_all(nodes.iter().map(|node| program.provider.describe(node, LogicalTime::now()))).await;
     assert_eq!(answers.len(), 40);
     for answer in answers {
         let instance = answer.present().unwrap();
         assert_eq!(instance.instance_type, "Standard_D2s_v3");
         assert!(instance.zone.starts_with("eastus-"), "{}", instance.zone);
         assert!(instance.addresses.iter().any(|address| address.address.starts_with("10.1.")));
-        assert!(!instance.shut_down);
     }
     assert_eq!(lists(&world), 1);
 }
@@ -39,21 +39,23 @@ async fn present_absent_and_unknown_are_three_things() {
     let world = World::new();
     let program = world.start();
     let nodes = world.nodes.lock().clone();
+    let ask = async |node: &Node| program.provider.presence(node, LogicalTime::now()).await;
     let set = id("virtualMachineScaleSets", "pool");
     world.azure.set_power_state(&set.child("virtualMachines", "0"), PowerState::Deallocated).unwrap();
     world.azure.remove_instance(&set, "1").unwrap();
-    let first = program.provider.instance(&nodes[0]).await.present().unwrap();
-    assert!(first.shut_down);
-    assert_eq!(program.provider.instance(&nodes[1]).await, Existence::Absent);
-    assert!(matches!(program.provider.instance(&nodes[2]).await, Existence::Present(_)));
+    assert_eq!(ask(&nodes[0]).await, Existence::Present(Presence { shut_down: true }));
+    let removed = ask(&nodes[1]).await;
+    let Existence::Absent(proof) = &removed else { panic!("it was removed: {removed:?}") };
+    assert!(proof.machine.ends_with("/virtualMachineScaleSets/pool/virtualMachines/1"), "{}", proof.machine);
+    assert_eq!(ask(&nodes[2]).await, Existence::Present(Presence { shut_down: false }));
     let fault = FaultAction::Fail { status: 403, code: "AuthorizationFailed".into(), message: "no".into() };
     world.azure.inject(Fault::new(fault).on_method("GET").on_type(INSTANCES));
     for node in &nodes {
-        assert!(matches!(program.provider.instance(node).await, Existence::Unknown(_)));
+        assert!(matches!(ask(node).await, Existence::Unknown(_)));
     }
     world.azure.clear_faults();
     world.azure.delete(&set).unwrap();
-    assert_eq!(program.provider.instance(&nodes[2]).await, Existence::Absent);
+    assert!(matches!(ask(&nodes[2]).await, Existence::Absent(_)));
 }
 
 #[tokio::test(start_paused = true)]
@@ -62,10 +64,10 @@ async fn a_node_without_provider_id_is_found_by_its_name() {
     let program = world.start();
     let mut node = Node::clone(&world.nodes.lock()[1]);
     let provider_id = std::mem::take(&mut node.spec.provider_id);
-    let instance = program.provider.instance(&node).await.present().unwrap();
+    let instance = program.provider.describe(&node, LogicalTime::now()).await.present().unwrap();
     assert!(instance.provider_id.eq_ignore_ascii_case(&provider_id), "{}", instance.provider_id);
     node.metadata.name = Some("stranger".into());
-    assert!(matches!(program.provider.instance(&node).await, Existence::Unknown(_)));
+    assert!(matches!(program.provider.describe(&node, LogicalTime::now()).await, Existence::Unknown(_)));
 }
 
 #[tokio::test(start_paused = true)]
@@ -81,7 +83,7 @@ async fn nodes_that_azure_does_not_manage_are_there() {
     }))
     .unwrap();
     for node in [labelled, foreign] {
-        assert!(matches!(program.provider.instance(&node).await, Existence::Present(_)));
+        assert!(matches!(program.provider.describe(&node, LogicalTime::now()).await, Existence::Present(_)));
     }
     assert_eq!(world.reads(), 0);
 }

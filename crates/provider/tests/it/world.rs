@@ -13,6 +13,7 @@ use axum::body::Body;
 use azure_simulator::{Azure, Documents, LatencyProfile};
 use azure_types::ResourceId;
 use bytes::Bytes;
+use cloud::LogicalTime;
 use http_body_util::Full;
 use k8s::{Node, ObjectKey, Service};
 use parking_lot::Mutex;
@@ -256,7 +257,7 @@ impl World {
 
     /// What the Service controller does: ensure, then the status.
     pub async fn ensure(&self, program: &Program, service: &Arc<Service>) -> Result<Ensured, ServiceError> {
-        let ensured = program.provider.ensure(service).await?;
+        let ensured = program.provider.ensure(service, LogicalTime::BEGINNING).await?;
         let mut published = Service::clone(&self.stored(service));
         published.status.load_balancer.ingress = ensured
             .addresses

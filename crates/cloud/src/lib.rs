@@ -1,0 +1,25 @@
+//! The port between the controllers and a cloud: what the controllers ask for, and the values that go
+//! across.
+//!
+//! ```text
+//!  controllers ──── LoadBalancers: ensure, exists, delete, … ────▶ provider
+//!       │      ──── Machines: presence, describe ────────────────▶    │
+//!       └──────────────▶ ClusterState, stamped ◀──────────────────────┘
+//! ```
+//!
+//! The controllers depend on this crate and on no cloud; a provider implements its traits. There is no
+//! runtime and no network in its manifest, so a program that needs one of the traits links no more than
+//! that.
+
+mod cluster_state;
+mod load_balancers;
+mod logical_time;
+mod machines;
+mod outcome;
+
+pub use cluster_state::{ClusterState, Stamped};
+pub use k8s::Notice;
+pub use load_balancers::LoadBalancers;
+pub use logical_time::LogicalTime;
+pub use machines::{Instance, Machines, Presence};
+pub use outcome::{Ensured, Existence, Proof, ServiceError};

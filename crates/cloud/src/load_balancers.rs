@@ -1,0 +1,52 @@
+//! What the service controller asks of a cloud.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use k8s::{Notice, Service};
+
+use crate::{Ensured, LogicalTime, ServiceError};
+
+/// Load balancers for Services. Services and Nodes are taken from the [`ClusterState`](crate::ClusterState)
+/// that controllers and provider share.
+///
+/// Every call may run at the same time as any other; grouping writes to shared resources is the
+/// implementation's business, and the reason why the controllers ask for many Services at once. Every call
+/// may be dropped at any point: the next one takes up what is there.
+#[async_trait]
+pub trait LoadBalancers: Send + Sync + 'static {
+    /// Makes everything that a Service wants, judged by what was read after `newer_than`, the event that
+    /// asked for it. Idempotent.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::Refused`] if only a change of the Service helps, [`ServiceError::Retry`] for
+    /// everything that may pass.
+    async fn ensure(&self, service: &Arc<Service>, newer_than: LogicalTime) -> Result<Ensured, ServiceError>;
+
+    /// Whether anything is left of a Service.
+    ///
+    /// # Errors
+    ///
+    /// If the cloud could not say.
+    async fn exists(&self, service: &Arc<Service>) -> Result<bool, ServiceError>;
+
+    /// Removes everything that belongs to a Service alone, and nothing else; succeeds if nothing is left.
+    /// Gives what to tell the Service's owner.
+    ///
+    /// # Errors
+    ///
+    /// If something is still there.
+    async fn delete(&self, service: &Arc<Service>) -> Result<Vec<Notice>, ServiceError>;
+
+    /// Brings every load balancer to the Nodes as they are now.
+    ///
+    /// # Errors
+    ///
+    /// If a machine or a Service's rules could not be changed; the others are.
+    async fn update_nodes(&self) -> Result<(), ServiceError>;
+
+    /// Forgets what was observed of shared resources, because another program wrote them. What is read
+    /// afterwards is fresh.
+    fn forget_observed(&self);
+}
