@@ -101,6 +101,9 @@ impl OperationGroup {
     }
 }
 
+/// No bucket of Azure's holds more than some thousands.
+const MAX_TOKENS: f64 = 1e6;
+
 /// No call waits longer than this for a closed budget; it fails instead and says when to come back.
 pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(300);
 
@@ -366,7 +369,9 @@ impl Gate {
         let remaining = self.group.headers().into_iter().filter_map(count).reduce(f64::min);
         let mut state = self.state.lock();
         let now = Instant::now();
-        state.observe(remaining.filter(|count| count.is_finite()), now);
+        // A figure that no bucket can hold would stop the callers for ever, or let all of them through.
+        let remaining = remaining.filter(|count| count.is_finite()).map(|count| count.clamp(0.0, MAX_TOKENS));
+        state.observe(remaining, now);
         state.pump(now);
     }
 

@@ -21,7 +21,7 @@ impl Clock {
     /// A clock that starts at `start` since 1970 and follows tokio's time, paused or not.
     pub fn following_tokio(start: Duration) -> Self {
         let origin = Instant::now();
-        Self(Arc::new(move || start + origin.elapsed()))
+        Self(Arc::new(move || start.saturating_add(origin.elapsed())))
     }
 
     /// The time since 1970.

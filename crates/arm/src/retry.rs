@@ -8,6 +8,10 @@ use rand::{Rng, SeedableRng};
 
 use crate::Clock;
 
+/// No answer is taken to ask for a longer wait: Azure's buckets refill within the hour, and a figure beyond
+/// a day is a mistake that nobody should compute a moment from.
+pub(crate) const MAX_RETRY_AFTER: Duration = Duration::from_secs(24 * 3600);
+
 /// How often and after which pauses passing failures (no answer, 408, 5xx) are repeated.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RetryPolicy {
@@ -56,7 +60,9 @@ impl RetryPolicy {
                 let steps = 2u32.saturating_pow(retry).saturating_sub(1);
                 let (low, high) = self.jitter;
                 let factor = if low < high { rng.random_range(low..high) } else { low };
-                Some(self.base.saturating_mul(steps).mul_f64(factor.max(0.0)).min(self.longest))
+                let seconds = self.base.saturating_mul(steps).as_secs_f64() * factor.max(0.0);
+                let pause = Duration::try_from_secs_f64(seconds).unwrap_or(self.longest);
+                Some(pause.min(self.longest))
             }
         }
     }
@@ -67,8 +73,12 @@ pub(crate) fn seeded(seed: u64) -> SmallRng {
 }
 
 /// How long an answer asks to wait: milliseconds first, then seconds or an HTTP date, which is measured
-/// against the answer's own `Date` and only without one against our clock.
+/// against the answer's own `Date` and only without one against our clock. Never more than a day.
 pub(crate) fn retry_after(headers: &HeaderMap, clock: &Clock) -> Option<Duration> {
+    asked(headers, clock).map(|asked| asked.min(MAX_RETRY_AFTER))
+}
+
+fn asked(headers: &HeaderMap, clock: &Clock) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
     for name in ["retry-after-ms", "x-ms-retry-after-ms"] {
         if let Some(ms) = text(name).and_then(|text| text.parse().ok()) {
@@ -105,6 +115,15 @@ mod tests {
     }
 
     #[test]
+    fn the_largest_figures_of_a_configuration_do_not_overflow() {
+        let policy = RetryPolicy { retries: u32::MAX, base: Duration::MAX, ..RetryPolicy::default() };
+        let mut rng = seeded(1);
+        for retry in [1, 40, u32::MAX] {
+            assert_eq!(policy.pause(retry, None, &mut rng), Some(policy.longest));
+        }
+    }
+
+    #[test]
     fn what_azure_asks_for_is_preferred_and_too_much_ends_the_call() {
         let policy = RetryPolicy::default();
         let mut rng = seeded(1);
@@ -129,6 +148,13 @@ mod tests {
         assert_eq!(read(&[]), None);
         assert_eq!(read(&[("retry-after", "10")]), Some(Duration::from_secs(10)));
         assert_eq!(read(&[("retry-after", "soon")]), None);
+        for (name, value) in [
+            ("retry-after", "18446744073709551615"),
+            ("retry-after-ms", "18446744073709551615"),
+            ("retry-after", "Fri, 31 Dec 9999 23:59:59 GMT"),
+        ] {
+            assert_eq!(read(&[(name, value)]), Some(MAX_RETRY_AFTER), "{name}: {value}");
+        }
         assert_eq!(
             read(&[("retry-after-ms", "250"), ("retry-after", "9")]),
             Some(Duration::from_millis(250))
