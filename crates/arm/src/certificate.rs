@@ -49,7 +49,8 @@ impl Certificate {
         clock: Clock,
     ) -> Result<Self, String> {
         let pem = content.windows(11).any(|window| window == b"-----BEGIN ");
-        let (key, chain) = if pem { read_pem(content)? } else { read_pkcs12(content, password)? };
+        let (key, mut chain) = if pem { read_pem(content)? } else { read_pkcs12(content, password)? };
+        leaf_first(&key, &mut chain)?;
         Ok(Self { key, chain, client_id: client_id.to_owned(), audience: audience.to_owned(), clock })
     }
 
@@ -97,14 +98,27 @@ impl ClientAssertion for Certificate {
 
 type KeyAndChain = (RsaKeyPair, Vec<Vec<u8>>);
 
+/// Moves the certificate of this key to the front, where the authority looks for it; the others keep their
+/// order. Files hold them in any order: Azure's own tools sort them, too.
+fn leaf_first(key: &RsaKeyPair, chain: &mut [Vec<u8>]) -> Result<(), String> {
+    // A certificate holds its public key in the very form that `ring` gives: no parser is needed.
+    let public = key.public().as_ref();
+    let holds = |certificate: &Vec<u8>| certificate.windows(public.len()).any(|window| window == public);
+    match chain.iter().position(holds) {
+        Some(leaf) => {
+            chain[..=leaf].rotate_right(1);
+            Ok(())
+        }
+        None if chain.is_empty() => Err("holds no certificate".to_owned()),
+        None => Err("holds no certificate that belongs to its private key".to_owned()),
+    }
+}
+
 fn read_pem(content: &[u8]) -> Result<KeyAndChain, String> {
     let chain: Vec<Vec<u8>> = CertificateDer::pem_slice_iter(content)
         .map(|certificate| certificate.map(|certificate| certificate.as_ref().to_vec()))
         .collect::<Result<_, _>>()
         .map_err(|error| format!("holds a certificate that is no PEM: {error}"))?;
-    if chain.is_empty() {
-        return Err("holds no certificate".to_owned());
-    }
     let key = match PrivateKeyDer::from_pem_slice(content) {
         Ok(PrivateKeyDer::Pkcs8(key)) => RsaKeyPair::from_pkcs8(key.secret_pkcs8_der()),
         Ok(PrivateKeyDer::Pkcs1(key)) => RsaKeyPair::from_der(key.secret_pkcs1_der()),
@@ -112,7 +126,6 @@ fn read_pem(content: &[u8]) -> Result<KeyAndChain, String> {
         Err(_) => return Err("holds no unencrypted private key".to_owned()),
     };
     let key = key.map_err(|error| format!("holds a key that cannot be used: {error}"))?;
-    // By custom the leaf stands first.
     Ok((key, chain))
 }
 
@@ -124,8 +137,5 @@ fn read_pkcs12(content: &[u8], password: &str) -> Result<KeyAndChain, String> {
         .map_err(|error| format!("holds a key that cannot be used: {error}"))?;
     let certificates: Vec<Vec<u8>> =
         chain.certs().iter().map(|certificate| certificate.as_der().to_vec()).collect();
-    if certificates.is_empty() {
-        return Err("holds no certificate for its key".to_owned());
-    }
     Ok((key, certificates))
 }
