@@ -300,14 +300,15 @@ impl Client {
         let line = || format!("{} {}", operation.method, Subject::of(&operation.resource).short);
         let deadline = self.inner.operation_deadline;
         let age = self.inner.clock.now().saturating_sub(Duration::from_secs(operation.started));
-        let until = Instant::now() + deadline.saturating_sub(age);
+        let allowed = deadline.saturating_sub(age);
+        let begin = Instant::now();
         let uri = request::follow(&self.inner.cloud.resource_manager, &operation.url, &subject)?;
         let mut pause = match operation.first_look.map(Duration::from_millis) {
             Some(asked) => asked.saturating_sub(age),
             None => operation::poll_pause(0),
         };
         for polls in 1u32.. {
-            if Instant::now() + pause > until {
+            if begin.elapsed().saturating_add(pause) > allowed {
                 break;
             }
             tokio::time::sleep(pause).await;
@@ -325,7 +326,7 @@ impl Client {
                         && error.service().is_some()
                         && !error.is_authentication() =>
                 {
-                    tracing::warn!(%error, "the state of an operation cannot be read");
+                    tracing::warn!(%error, request_id = error.request_id(), "the state of an operation cannot be read");
                     return Err(Error::OperationLost { subject: line() });
                 }
                 Err(error) => return Err(error),
@@ -413,7 +414,7 @@ impl Client {
                 error.status = 200;
                 error.message = format!("Azure accepted the request and reports provisioning state {state}");
                 error.code = state;
-                Err(Error::Service(Box::new(error)))
+                Err(Error::Service(Arc::new(error)))
             }
             Start::NoWhere => Err(call
                 .subject
@@ -442,5 +443,5 @@ fn failed_operation(method: &str, operation: &Operation, word: &str, answer: &An
     if error.message.is_empty() {
         error.message = format!("the operation ended as {word}");
     }
-    Error::Service(Box::new(error))
+    Error::Service(Arc::new(error))
 }

@@ -25,8 +25,15 @@ use parking_lot::Mutex;
 
 use crate::certificate::Certificate;
 use crate::error::one_line;
-use crate::identity::{IdentityClient, Refusal};
+use crate::identity::{AuthorityFailure, IdentityClient, Refusal};
+use crate::token::{Held, Tokens};
 use crate::{Clock, Cloud, Error, Transport};
+
+/// How long a call waits for a token without which it cannot go on. It is enough for four attempts at a
+/// slow authority; one that asks to be left alone for longer is not waited for.
+const TOKEN_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(120);
+/// How long one call waits for the renewal of a token that is still valid; other calls do not wait.
+const RENEWAL_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
 
 /// Who we are to Azure. Clones share the token.
 #[derive(Clone)]
@@ -34,7 +41,8 @@ pub struct Credential {
     source: Arc<dyn TokenCredential>,
     /// For messages: `client secret of client …`.
     description: Arc<str>,
-    refusal: Arc<Mutex<Option<Refusal>>>,
+    last_failure: Arc<Mutex<Option<AuthorityFailure>>>,
+    tokens: Arc<Tokens>,
 }
 
 impl fmt::Debug for Credential {
@@ -94,8 +102,8 @@ impl Credential {
         transport: &Transport,
         clock: Clock,
     ) -> Result<Self, Error> {
-        let refusal = Arc::new(Mutex::new(None));
-        let options = || client_options(cloud, transport, &refusal);
+        let last_failure = Arc::new(Mutex::new(None));
+        let options = || client_options(cloud, transport, &last_failure);
         let client = &config.aad_client_id;
         let rejected = |what: &str, error: azure_core::Error| {
             setting(format!("{what}: {}", one_line(&error.to_string())))
@@ -152,47 +160,128 @@ impl Credential {
                         .into(),
                 ));
             };
-        Ok(Self { source, description: description.into(), refusal })
+        // The library dates tokens by the machine's clock, whatever clock signs assertions.
+        let tokens = Arc::new(Tokens::new(Clock::system()));
+        Ok(Self { source, description: description.into(), last_failure, tokens })
     }
 
     /// A token that never changes, for simulated worlds.
     pub fn fixed(token: &str) -> Self {
-        Self::from_source(Arc::new(Fixed(Secret::new(token.to_owned()))), "fixed token")
+        Self::from_source(Arc::new(Fixed(Secret::new(token.to_owned()))), "fixed token", Clock::system())
     }
 
-    /// Any other source of tokens; `description` names it in messages.
-    pub fn from_source(source: Arc<dyn TokenCredential>, description: &str) -> Self {
-        Self { source, description: description.into(), refusal: Arc::default() }
+    /// Any other source of tokens; `description` names it in messages, `clock` is the one by which it dates
+    /// tokens.
+    pub fn from_source(source: Arc<dyn TokenCredential>, description: &str, clock: Clock) -> Self {
+        let tokens = Arc::new(Tokens::new(clock));
+        Self { source, description: description.into(), last_failure: Arc::default(), tokens }
     }
 
-    /// The `Authorization` header of a request to this scope. The token behind it is renewed five minutes
-    /// before it ends.
+    /// The `Authorization` header of a request to this scope.
+    ///
+    /// The token behind it is renewed five minutes before it ends, by one call; while that fails, the old
+    /// one is used to its end. Calls that have no valid token share one question and its answer.
     pub(crate) async fn authorization(&self, scope: &str) -> Result<HeaderValue, Error> {
-        let token = match self.source.get_token(&[scope], None).await {
-            Ok(token) => token,
-            Err(error) => return Err(self.explain(&error)),
+        let came = tokio::time::Instant::now();
+        match self.tokens.held(scope) {
+            Held::Fresh(token) => return Ok(token),
+            Held::Ageing(token) => {
+                let Ok(_renewing) = self.tokens.renewal.try_lock() else { return Ok(token) };
+                return Ok(self.renew(scope, RENEWAL_TIMEOUT).await.unwrap_or_else(|error| {
+                    tracing::warn!(
+                        %error,
+                        request_id = error.request_id(),
+                        "cannot renew the token for Azure: the old one is used while it is valid"
+                    );
+                    token
+                }));
+            }
+            Held::Nothing => {}
+        }
+        let _renewing = self.tokens.renewal.lock().await;
+        if let Held::Fresh(token) | Held::Ageing(token) = self.tokens.held(scope) {
+            return Ok(token);
+        }
+        // Whoever asked while we waited has the answer for us, too.
+        match self.tokens.failed_since(scope, came) {
+            Some(error) => Err(error),
+            None => self.renew(scope, TOKEN_TIMEOUT).await,
+        }
+    }
+
+    async fn renew(&self, scope: &str, timeout: std::time::Duration) -> Result<HeaderValue, Error> {
+        self.last_failure.lock().take();
+        let answer = match tokio::time::timeout(timeout, self.source.get_token(&[scope], None)).await {
+            Ok(Ok(token)) => self.header(&token),
+            Ok(Err(error)) => Err(self.explain(&error)),
+            Err(_) => Err(self.overdue(timeout)),
         };
+        self.tokens.note(scope, &answer);
+        answer.map(|(header, _)| header)
+    }
+
+    /// The header with a token, and when it ends, since 1970.
+    fn header(&self, token: &AccessToken) -> Result<(HeaderValue, std::time::Duration), Error> {
         let mut value = HeaderValue::from_str(&format!("Bearer {}", token.token.secret())).map_err(|_| {
-            self.failure(None, "the authority's token holds characters that no header may have".to_owned())
+            self.failure("the authority's token holds characters that no header may have".to_owned())
         })?;
         value.set_sensitive(true);
-        Ok(value)
+        let expires = u64::try_from(token.expires_on.unix_timestamp()).unwrap_or_default();
+        Ok((value, std::time::Duration::from_secs(expires)))
     }
 
-    fn failure(&self, code: Option<String>, reason: String) -> Error {
-        Error::Authentication { credential: self.description.to_string(), code, reason }
+    fn failure(&self, reason: String) -> Error {
+        Error::Authentication {
+            credential: self.description.to_string(),
+            code: None,
+            reason,
+            request_id: None,
+            transient: false,
+        }
+    }
+
+    fn unreachable(&self, reason: String) -> Error {
+        Error::Authentication {
+            credential: self.description.to_string(),
+            code: None,
+            reason,
+            request_id: None,
+            transient: true,
+        }
+    }
+
+    fn overdue(&self, timeout: std::time::Duration) -> Error {
+        match self.last_failure.lock().clone() {
+            Some(failure) => self.authority_failure(failure),
+            None => self.unreachable(format!("the authority did not answer within {} s", timeout.as_secs())),
+        }
+    }
+
+    fn authority_failure(&self, failure: AuthorityFailure) -> Error {
+        match failure {
+            AuthorityFailure::Unreachable(reason) => self.unreachable(reason),
+            AuthorityFailure::Refused(Refusal { status, code, description, request_id }) => {
+                let text = match &code {
+                    Some(code) => {
+                        description.strip_prefix(&format!("{code}:")).unwrap_or(&description).trim()
+                    }
+                    None => description.as_str(),
+                };
+                Error::Authentication {
+                    credential: self.description.to_string(),
+                    reason: format!("{text} (status {status})"),
+                    code,
+                    request_id,
+                    transient: matches!(status, 408 | 410 | 429 | 500..=599),
+                }
+            }
+        }
     }
 
     /// One line: the authority's own words where there are any, else the innermost cause.
     fn explain(&self, error: &azure_core::Error) -> Error {
-        if let Some(Refusal { status, code, description }) = self.refusal.lock().clone() {
-            let text = match &code {
-                Some(code) => {
-                    description.strip_prefix(&format!("{code}:")).unwrap_or(&description).trim().to_owned()
-                }
-                None => description,
-            };
-            return self.failure(code, format!("{text} (status {status})"));
+        if let Some(failure) = self.last_failure.lock().clone() {
+            return self.authority_failure(failure);
         }
         let mut innermost: &(dyn std::error::Error + 'static) = error;
         while let Some(source) = std::error::Error::source(innermost) {
@@ -201,7 +290,7 @@ impl Credential {
         let text = one_line(&innermost.to_string());
         // The library ends its messages with a link to its own troubleshooting page.
         let text = text.split(" To troubleshoot, visit").next().unwrap_or_default().to_owned();
-        self.failure(None, text)
+        self.failure(text)
     }
 }
 
@@ -228,11 +317,11 @@ fn require(config: &CloudConfig, keys: &[&str], what: &str) -> Result<(), Error>
 fn client_options(
     cloud: &Cloud,
     transport: &Transport,
-    refusal: &Arc<Mutex<Option<Refusal>>>,
+    last_failure: &Arc<Mutex<Option<AuthorityFailure>>>,
 ) -> ClientOptions {
     let mut custom = CustomConfiguration::default();
     custom.authority_host = cloud.authority.as_str().trim_end_matches('/').to_owned();
-    let client = IdentityClient::new(transport.clone(), Arc::clone(refusal));
+    let client = IdentityClient::new(transport.clone(), Arc::clone(last_failure));
     ClientOptions {
         transport: Some(CoreTransport::new(Arc::new(client))),
         cloud: Some(Arc::new(custom.into())),

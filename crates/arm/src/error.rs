@@ -1,25 +1,24 @@
-//! Errors that carry Azure's own words, and what kind of trouble they mean.
+//! Errors that carry Azure's own words as data, and what kind of trouble they mean.
+//!
+//! The text of an error is whole and the same for each repetition of a call: nothing is cut, and what
+//! differs from one attempt to the next (request ids, seconds to wait) is read with [`Error::request_id`]
+//! and [`Error::retry_after`]. Whoever writes a text somewhere with a limit, such as an event, cuts it there.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use azure_types::ResourceId;
-use serde::Deserialize;
-
-/// The longest text that an [`Error`] displays, in characters: what fits into a Kubernetes event.
-pub const MAX_DISPLAY: usize = 1024;
+use serde_json::Value;
 
 /// One entry of an error's details.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Detail {
-    /// Azure's code.
-    #[serde(default)]
+    /// Azure's code; empty when the entry has none.
     pub code: String,
-    /// Azure's message.
-    #[serde(default)]
+    /// Azure's message; empty when the entry has none.
     pub message: String,
     /// What the detail is about.
-    #[serde(default)]
     pub target: Option<String>,
 }
 
@@ -40,7 +39,7 @@ pub struct ServiceError {
     pub message: String,
     /// What the error is about, in Azure's words.
     pub target: Option<String>,
-    /// Further codes and messages.
+    /// Further codes and messages; those of nested details follow the one that they belong to.
     pub details: Vec<Detail>,
     /// Azure's id of the request, for a support case.
     pub request_id: Option<String>,
@@ -52,7 +51,7 @@ pub struct ServiceError {
 #[derive(Debug, Clone)]
 pub enum Error {
     /// Azure answered with an error, or an accepted operation failed.
-    Service(Box<ServiceError>),
+    Service(Arc<ServiceError>),
     /// The budget is closed for longer than calls wait; nothing was sent.
     BudgetClosed {
         /// What the call was about.
@@ -75,6 +74,10 @@ pub enum Error {
         code: Option<String>,
         /// What it said, in one line.
         reason: String,
+        /// The authority's id of the request, for a support case.
+        request_id: Option<String>,
+        /// Whether the authority could not be reached or is busy, so that a later try may succeed.
+        transient: bool,
     },
     /// The answer does not look like Azure's, or not like the expected document.
     Malformed {
@@ -147,6 +150,38 @@ impl Error {
         self.service().map(|error| error.status)
     }
 
+    /// What the error is about, in Azure's words, where it says so.
+    pub fn target(&self) -> Option<&str> {
+        self.service()?.target.as_deref()
+    }
+
+    /// Further codes and messages of Azure's; empty where it gave none.
+    pub fn details(&self) -> &[Detail] {
+        self.service().map_or(&[], |error| &error.details)
+    }
+
+    /// Azure's id of the request, for logs and support cases. It differs with each attempt, so the
+    /// error's text does not hold it.
+    pub fn request_id(&self) -> Option<&str> {
+        match self {
+            Self::Service(error) => error.request_id.as_deref(),
+            Self::Authentication { request_id, .. } => request_id.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// Everything in which Azure may have named what a refusal is about: the error's text, its target and
+    /// those of its details.
+    pub fn full_text(&self) -> String {
+        let mut text = self.to_string();
+        let details = self.details().iter().filter_map(|detail| detail.target.as_deref());
+        for target in self.target().into_iter().chain(details) {
+            text.push(' ');
+            text.push_str(&one_line(target));
+        }
+        text
+    }
+
     /// Whether the code, or that of a detail, is this one, without regard to case.
     pub fn has_code(&self, code: &str) -> bool {
         self.service().is_some_and(|error| error.codes().any(|found| found.eq_ignore_ascii_case(code)))
@@ -204,11 +239,12 @@ impl Error {
         }
     }
 
-    /// The failure is likely to pass by itself: no answer, a timeout, a 5xx. Whether a write took effect
-    /// is not known.
+    /// The failure is likely to pass by itself: no answer, a timeout, a 5xx, an authority that does not
+    /// answer. Whether a write took effect is not known.
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Transport { .. } | Self::OperationDeadline { .. } | Self::OperationLost { .. } => true,
+            Self::Authentication { transient, .. } => *transient,
             Self::Service(error) => {
                 matches!(error.status, 408 | 500..=599)
                     || (error.status == 200 && error.codes().any(|code| one_of(PASSING, code)))
@@ -217,10 +253,11 @@ impl Error {
         }
     }
 
-    /// Azure does not know or does not trust the caller: no token, a bad token, no permission.
+    /// Azure does not know or does not trust the caller: no token, a bad token, no permission. An authority
+    /// that only cannot be reached is [`Error::is_transient`].
     pub fn is_authentication(&self) -> bool {
         match self {
-            Self::Authentication { .. } => true,
+            Self::Authentication { transient, .. } => !transient,
             Self::Service(error) => error.status == 401 || error.code.ends_with("AuthorizationFailed"),
             _ => false,
         }
@@ -254,9 +291,10 @@ fn one_of(list: &[&str], code: &str) -> bool {
 }
 
 impl ServiceError {
-    /// The code and those of all details.
+    /// The code and those of all details, empty ones left out.
     pub fn codes(&self) -> impl Iterator<Item = &str> {
-        std::iter::once(self.code.as_str()).chain(self.details.iter().map(|detail| detail.code.as_str()))
+        let details = self.details.iter().map(|detail| detail.code.as_str());
+        std::iter::once(self.code.as_str()).chain(details).filter(|code| !code.is_empty())
     }
 
     /// Whether the answer asks for fewer calls; Network's 429 for a busy resource does not.
@@ -269,60 +307,48 @@ impl ServiceError {
 
     /// Whether the whole subscription is throttled, and not one provider's part of it.
     pub(crate) fn throttles_subscription(&self) -> bool {
-        self.codes()
-            .any(|code| one_of(&["SubscriptionRequestsThrottled", "TenantRequestsThrottled", ""], code))
+        self.codes().next().is_none()
+            || self
+                .codes()
+                .any(|code| one_of(&["SubscriptionRequestsThrottled", "TenantRequestsThrottled"], code))
     }
 
-    /// Reads code, message and details from a body: the envelope `{"error":{…}}`, or the bare object.
+    /// Reads code, message and details from a body: the envelope `{"error":{…}}`, or the bare object. A
+    /// member of an unexpected shape is left out instead of hiding the rest.
     pub(crate) fn read_body(&mut self, body: &[u8]) {
-        let envelope = serde_json::from_slice::<Envelope>(body).unwrap_or_default();
-        let error = envelope.error.unwrap_or(Body {
-            code: envelope.code,
-            message: envelope.message,
-            target: envelope.target,
-            details: envelope.details,
-        });
-        self.code = error.code.unwrap_or_default();
-        self.message = error.message.unwrap_or_default();
-        self.target = error.target;
-        self.details = error.details.unwrap_or_default();
+        let body: Value = serde_json::from_slice(body).unwrap_or_default();
+        let error = body.get("error").filter(|error| error.is_object()).unwrap_or(&body);
+        let Detail { code, message, target } = Detail::read(error);
+        (self.code, self.message, self.target) = (code, message, target);
+        self.details.clear();
+        read_details(error, 0, &mut self.details);
     }
 }
 
-#[derive(Default, Deserialize)]
-struct Envelope {
-    #[serde(default, deserialize_with = "lenient")]
-    error: Option<Body>,
-    #[serde(default, deserialize_with = "lenient")]
-    code: Option<String>,
-    #[serde(default, deserialize_with = "lenient")]
-    message: Option<String>,
-    #[serde(default, deserialize_with = "lenient")]
-    target: Option<String>,
-    #[serde(default, deserialize_with = "lenient")]
-    details: Option<Vec<Detail>>,
+impl Detail {
+    fn read(value: &Value) -> Self {
+        let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
+        Self {
+            code: text("code").unwrap_or_default(),
+            message: text("message").unwrap_or_default(),
+            target: text("target"),
+        }
+    }
 }
 
-#[derive(Default, Deserialize)]
-struct Body {
-    #[serde(default, deserialize_with = "lenient")]
-    code: Option<String>,
-    #[serde(default, deserialize_with = "lenient")]
-    message: Option<String>,
-    #[serde(default, deserialize_with = "lenient")]
-    target: Option<String>,
-    #[serde(default, deserialize_with = "lenient")]
-    details: Option<Vec<Detail>>,
-}
-
-/// A member of an unexpected shape is left out instead of hiding the rest of the error.
-fn lenient<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
-where
-    D: serde::Deserializer<'de>,
-    T: serde::de::DeserializeOwned,
-{
-    let value = serde_json::Value::deserialize(deserializer)?;
-    Ok(serde_json::from_value(value).ok())
+fn read_details(error: &Value, depth: u32, found: &mut Vec<Detail>) {
+    /// Resource Manager nests a provider's error in its own, rarely twice.
+    const MAX_DEPTH: u32 = 5;
+    if depth >= MAX_DEPTH {
+        return;
+    }
+    for entry in error.get("details").and_then(Value::as_array).into_iter().flatten() {
+        let detail = Detail::read(entry);
+        if detail != Detail::default() {
+            found.push(detail);
+        }
+        read_details(entry, depth + 1, found);
+    }
 }
 
 /// One line without control characters.
@@ -337,68 +363,53 @@ pub(crate) fn one_line(text: &str) -> String {
     line
 }
 
-/// Cuts a text to `max` characters, marking the cut.
-fn cut(text: &str, max: usize) -> String {
-    if text.chars().count() <= max {
-        return text.to_owned();
-    }
-    let mut short: String = text.chars().take(max.saturating_sub(1)).collect();
-    short.push('…');
-    short
-}
-
 impl fmt::Display for ServiceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut head = format!("{} {}: ", self.method, self.subject);
+        write!(f, "{} {}: ", self.method, self.subject)?;
         if self.status != 200 {
-            head.push_str(&format!("{} ", self.status));
+            write!(f, "{} ", self.status)?;
         }
-        head.push_str(if self.code.is_empty() { "(no code)" } else { &self.code });
-        head.push_str(": ");
-        let mut message = one_line(&self.message);
+        let code = if self.code.is_empty() { "(no code)" } else { &self.code };
+        let message = one_line(&self.message);
+        write!(f, "{code}: {}", if message.is_empty() { "no message" } else { &message })?;
         // The details hold the point where the outer code only says that something failed.
         for detail in &self.details {
-            let known = detail.code.is_empty() || detail.code == self.code;
-            if !(known && (detail.message.is_empty() || detail.message == self.message)) {
-                message.push_str(&format!(" [{}: {}]", detail.code, one_line(&detail.message)));
+            let text = one_line(&detail.message);
+            let says_more = !(text.is_empty() || text == message);
+            match (detail.code.as_str(), says_more) {
+                (code, false) if code.is_empty() || code == self.code => {}
+                (code, false) => write!(f, " [{code}]")?,
+                ("", true) => write!(f, " [{text}]")?,
+                (code, true) => write!(f, " [{code}: {text}]")?,
             }
         }
-        if message.is_empty() {
-            message.push_str("no message");
-        }
-        let tail = self.request_id.as_ref().map(|id| format!(" (request id {id})")).unwrap_or_default();
-        let room = MAX_DISPLAY.saturating_sub(head.chars().count() + tail.chars().count());
-        f.write_str(&cut(&format!("{head}{}{tail}", cut(&message, room)), MAX_DISPLAY))
+        Ok(())
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = match self {
-            Self::Service(error) => return error.fmt(f),
-            Self::BudgetClosed { subject, retry_after } => {
-                format!(
-                    "{subject}: Azure's request budget is used up, closed for {} s",
-                    retry_after.as_secs()
-                )
+        match self {
+            Self::Service(error) => error.fmt(f),
+            Self::BudgetClosed { subject, .. } => {
+                write!(f, "{subject}: Azure's request budget is used up; nothing was sent")
             }
             Self::Transport { subject, reason } => {
-                format!("{subject}: no answer from Azure: {}", one_line(reason))
+                write!(f, "{subject}: no answer from Azure: {}", one_line(reason))
             }
-            Self::Authentication { credential, code, reason } => {
+            Self::Authentication { credential, code, reason, .. } => {
                 let code = code.as_ref().map(|code| format!("{code}: ")).unwrap_or_default();
-                format!("no token for Azure with the {credential}: {code}{}", one_line(reason))
+                write!(f, "no token for Azure with the {credential}: {code}{}", one_line(reason))
             }
             Self::Malformed { subject, reason } => {
-                format!("{subject}: answer not understood: {}", one_line(reason))
+                write!(f, "{subject}: answer not understood: {}", one_line(reason))
             }
             Self::OperationDeadline { subject, after } => {
-                format!("{subject}: operation still running after {} min", after.as_secs() / 60)
+                write!(f, "{subject}: operation still running after {} min", after.as_secs() / 60)
             }
-            Self::OperationLost { subject } => format!("{subject}: Azure no longer knows the operation"),
-            Self::Configuration { reason } => one_line(reason),
-        };
-        f.write_str(&cut(&text, MAX_DISPLAY))
+            Self::OperationLost { subject } => write!(f, "{subject}: Azure no longer knows the operation"),
+            Self::Configuration { reason } => f.write_str(&one_line(reason)),
+        }
     }
 }
 
@@ -422,7 +433,7 @@ mod tests {
             retry_after: None,
         };
         error.read_body(body.as_bytes());
-        Error::Service(Box::new(error))
+        Error::Service(Arc::new(error))
     }
 
     fn coded(status: u16, code: &str) -> Error {
@@ -430,31 +441,63 @@ mod tests {
     }
 
     #[test]
-    fn one_plain_line_with_everything_for_a_support_case() {
+    fn one_plain_line_in_azures_words() {
         let error = service(
             400,
             r#"{"error":{"code":"PrivateIPAddressNotInSubnet","message":"Private\r\n address 10.9.9.9\tis outside.","details":[]}}"#,
         );
         assert_eq!(
             error.to_string(),
-            "PUT loadBalancers/x: 400 PrivateIPAddressNotInSubnet: Private address 10.9.9.9 is outside. (request id r1)"
+            "PUT loadBalancers/x: 400 PrivateIPAddressNotInSubnet: Private address 10.9.9.9 is outside."
         );
-        let nested = service(
-            429,
-            r#"{"error":{"code":"RetryableError","message":"Busy.","details":[{"code":"ReferencedResourceNotProvisioned","message":"ip1"}]}}"#,
-        );
-        assert_eq!(
-            nested.to_string(),
-            "PUT loadBalancers/x: 429 RetryableError: Busy. [ReferencedResourceNotProvisioned: ip1] (request id r1)"
-        );
+        for (details, expected) in [
+            (
+                r#"[{"code":"ReferencedResourceNotProvisioned","message":"ip1"}]"#,
+                "Busy. [ReferencedResourceNotProvisioned: ip1]",
+            ),
+            (r#"[{"code":"ReferencedResourceNotProvisioned"}]"#, "Busy. [ReferencedResourceNotProvisioned]"),
+            (r#"[{"code":"RetryableError","message":"Busy."}]"#, "Busy."),
+            (r#"[{"message":"ip1"}]"#, "Busy. [ip1]"),
+            (r#"[{"code":"A","message":"b","details":[{"code":"C","message":"d"}]}]"#, "Busy. [A: b] [C: d]"),
+            (r#"[{"code":7,"message":"b"},"odd",{"code":"C","message":"d"}]"#, "Busy. [b] [C: d]"),
+        ] {
+            let body =
+                format!(r#"{{"error":{{"code":"RetryableError","message":"Busy.","details":{details}}}}}"#);
+            let text = service(429, &body).to_string();
+            assert_eq!(text, format!("PUT loadBalancers/x: 429 RetryableError: {expected}"));
+        }
     }
 
+    /// Events are counted together when their texts are equal, so a text may not change with each attempt.
     #[test]
-    fn long_messages_are_cut_and_keep_the_request_id() {
-        let long = "ü".repeat(5000);
-        let text = service(400, &format!(r#"{{"code":"C","message":"{long}"}}"#)).to_string();
-        assert_eq!(text.chars().count(), MAX_DISPLAY);
-        assert!(text.ends_with("… (request id r1)"), "{text}");
+    fn the_text_is_the_same_for_each_attempt() {
+        let body = r#"{"error":{"code":"SubnetIsFull","message":"m"}}"#;
+        let Error::Service(first) = service(400, body) else { panic!() };
+        let mut second = (*first).clone();
+        second.request_id = Some("r2".into());
+        second.retry_after = Some(Duration::from_secs(9));
+        let second = Error::Service(Arc::new(second));
+        assert_eq!(first.to_string(), second.to_string());
+        assert_eq!((second.request_id(), second.retry_after()), (Some("r2"), Some(Duration::from_secs(9))));
+        let closed = |seconds| {
+            Error::BudgetClosed { subject: "GET x".into(), retry_after: Duration::from_secs(seconds) }
+                .to_string()
+        };
+        assert_eq!(closed(3), closed(4));
+    }
+
+    /// Whom a refusal is about may stand anywhere in a long message, in a detail, or only in a target.
+    #[test]
+    fn long_messages_are_whole_and_data_stays_data() {
+        let long = format!("{}/publicIPAddresses/last", "ü".repeat(5000));
+        let body = format!(
+            r#"{{"code":"C","message":"{long}","target":"t0","details":[{{"code":"D","message":"m","target":"t1"}}]}}"#
+        );
+        let error = service(400, &body);
+        assert!(error.to_string().contains(&long));
+        assert_eq!((error.code(), error.target()), ("C", Some("t0")));
+        assert_eq!(error.details()[0].target.as_deref(), Some("t1"));
+        assert!(error.full_text().ends_with("/publicIPAddresses/last [D: m] t0 t1"));
     }
 
     #[test]

@@ -18,22 +18,39 @@ use serde_json::Value;
 
 use crate::Transport;
 
+/// No authority asks to wait for longer than this for good reason, and the library would sleep as it is told.
+const MAX_RETRY_AFTER_SECONDS: u64 = 60;
+/// No token is valid for longer; a larger figure is an authority's mistake, and the library adds it to a date.
+const MAX_LIFETIME_SECONDS: i64 = 30 * 24 * 3600;
+
+/// Why an authority gave no token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum AuthorityFailure {
+    /// It answered with an error.
+    Refused(Refusal),
+    /// It could not be reached.
+    Unreachable(String),
+}
+
 /// What an authority refused, in its own words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub(crate) status: u16,
     pub(crate) code: Option<String>,
+    /// Without the ids of the request, which differ each time.
     pub(crate) description: String,
+    /// Those ids.
+    pub(crate) request_id: Option<String>,
 }
 
 /// The HTTP client of one credential.
 pub(crate) struct IdentityClient {
     transport: Transport,
-    last: Arc<Mutex<Option<Refusal>>>,
+    last: Arc<Mutex<Option<AuthorityFailure>>>,
 }
 
 impl IdentityClient {
-    pub(crate) fn new(transport: Transport, last: Arc<Mutex<Option<Refusal>>>) -> Self {
+    pub(crate) fn new(transport: Transport, last: Arc<Mutex<Option<AuthorityFailure>>>) -> Self {
         Self { transport, last }
     }
 }
@@ -59,23 +76,33 @@ impl HttpClient for IdentityClient {
         };
         let outgoing = outgoing.body(body).map_err(|error| other(error.to_string()))?;
         self.last.lock().take();
-        let answer = self
-            .transport
-            .send(outgoing)
-            .await
-            .map_err(|error| azure_core::Error::with_message(ErrorKind::Io, error.to_string()))?;
+        let host = request.url().host_str().unwrap_or_default();
+        let answer = self.transport.send(outgoing).await.map_err(|error| {
+            let reason = format!("no answer from {host}: {error}");
+            *self.last.lock() = Some(AuthorityFailure::Unreachable(reason.clone()));
+            azure_core::Error::with_message(ErrorKind::Io, reason)
+        })?;
         let (parts, body) = answer.into_parts();
         let status = parts.status.as_u16();
         let body = if parts.status.is_success() {
-            readable_token(body)
+            readable_token(&body).ok_or_else(|| {
+                let description = format!("{host} answered without a token");
+                let refusal =
+                    Refusal { status, code: None, description: description.clone(), request_id: None };
+                *self.last.lock() = Some(AuthorityFailure::Refused(refusal));
+                azure_core::Error::with_message(ErrorKind::Credential, description)
+            })?
         } else {
-            let refusal = read_refusal(status, &body);
+            let refusal = read_refusal(status, host, &body);
             let plain = plain_refusal(&refusal);
-            *self.last.lock() = Some(refusal);
+            *self.last.lock() = Some(AuthorityFailure::Refused(refusal));
             plain
         };
         let mut headers = Headers::new();
         for (name, value) in &parts.headers {
+            if asks_too_much(name.as_str(), value) {
+                continue;
+            }
             if let Ok(value) = value.to_str() {
                 headers.insert(HeaderName::from(name.as_str().to_owned()), CoreValue::from(value.to_owned()));
             }
@@ -85,14 +112,31 @@ impl HttpClient for IdentityClient {
 }
 
 /// Reads an authority's error. Its body holds no secret: codes, a description, ids of the request.
-fn read_refusal(status: u16, body: &[u8]) -> Refusal {
+fn read_refusal(status: u16, host: &str, body: &[u8]) -> Refusal {
     let value: Value = serde_json::from_slice(body).unwrap_or_default();
     let text = |name: &str| value.get(name).and_then(Value::as_str).map(crate::error::one_line);
-    let description =
-        text("error_description").or_else(|| text("error")).unwrap_or_else(|| format!("status {status}"));
+    let description = text("error_description")
+        .or_else(|| text("error"))
+        .unwrap_or_else(|| format!("{host} answered without saying why"));
+    let (description, request_id) = match description.find(" Trace ID: ") {
+        Some(at) => (description[..at].to_owned(), Some(description[at..].trim().to_owned())),
+        None => (description, text("trace_id")),
+    };
     let number = value.pointer("/error_codes/0").and_then(Value::as_u64).map(|code| format!("AADSTS{code}"));
     let word = description.split(':').next().filter(|word| word.starts_with("AADSTS")).map(str::to_owned);
-    Refusal { status, code: number.or(word), description }
+    Refusal { status, code: number.or(word), description, request_id }
+}
+
+/// Whether a header asks for a longer pause than an authority may. Dates are left alone: the library
+/// measures them against now.
+fn asks_too_much(name: &str, value: &http::HeaderValue) -> bool {
+    let unit = match name {
+        "retry-after" => 1,
+        "retry-after-ms" | "x-ms-retry-after-ms" => 1000,
+        _ => return false,
+    };
+    let number = value.to_str().ok().and_then(|text| text.trim().parse::<u64>().ok());
+    number.is_some_and(|number| number / unit > MAX_RETRY_AFTER_SECONDS)
 }
 
 /// The refusal in a form that needs no JSON escapes.
@@ -113,28 +157,31 @@ fn plain_refusal(refusal: &Refusal) -> Bytes {
 
 /// A token answer in the one shape that each of the library's credentials reads: seconds as numbers for
 /// the authority's, `expires_on` as text with type and resource beside it for the metadata service's.
-fn readable_token(body: Bytes) -> Bytes {
-    let Ok(Value::Object(mut token)) = serde_json::from_slice::<Value>(&body) else { return body };
-    if !token.contains_key("access_token") {
-        return body;
-    }
-    let managed = token.contains_key("expires_on");
-    if managed {
-        if let Some(Value::Number(number)) = token.get("expires_on").cloned() {
-            token.insert("expires_on".into(), Value::String(number.to_string()));
+///
+/// `None` if there is no token in it.
+fn readable_token(body: &[u8]) -> Option<Bytes> {
+    let Ok(Value::Object(mut token)) = serde_json::from_slice::<Value>(body) else { return None };
+    token.get("access_token")?.as_str().filter(|token| !token.is_empty())?;
+    // The metadata service's has a date, too.
+    if let Some(date) = token.get("expires_on") {
+        if let Value::Number(number) = date {
+            let text = number.to_string();
+            token.insert("expires_on".into(), Value::String(text));
         }
         token.entry("token_type").or_insert_with(|| "Bearer".into());
         token.entry("resource").or_insert_with(|| "".into());
-    } else {
-        for name in ["expires_in", "ext_expires_in"] {
-            let seconds =
-                token.get(name).and_then(Value::as_str).and_then(|text| text.trim().parse::<i64>().ok());
-            if let Some(seconds) = seconds {
-                token.insert(name.into(), seconds.into());
-            }
+    }
+    for name in ["expires_in", "ext_expires_in"] {
+        let seconds = match token.get(name) {
+            Some(Value::String(text)) => text.trim().parse::<i64>().ok(),
+            Some(number) => number.as_i64(),
+            None => continue,
+        };
+        if let Some(seconds) = seconds {
+            token.insert(name.into(), seconds.clamp(0, MAX_LIFETIME_SECONDS).into());
         }
     }
-    Bytes::from(Value::Object(token).to_string())
+    Some(Bytes::from(Value::Object(token).to_string()))
 }
 
 #[cfg(test)]
@@ -144,31 +191,43 @@ mod tests {
     #[test]
     fn refusals_keep_code_and_description_whatever_the_escapes() {
         let body = br#"{"error":"invalid_client","error_description":"AADSTS7000215: Invalid client \"secret\" provided.\r\nTrace ID: x","error_codes":[7000215]}"#;
-        let refusal = read_refusal(401, body);
+        let refusal = read_refusal(401, "login", body);
         assert_eq!(refusal.code.as_deref(), Some("AADSTS7000215"));
-        assert_eq!(refusal.description, "AADSTS7000215: Invalid client \"secret\" provided. Trace ID: x");
+        assert_eq!(refusal.description, "AADSTS7000215: Invalid client \"secret\" provided.");
+        assert_eq!(refusal.request_id.as_deref(), Some("Trace ID: x"));
         let plain = plain_refusal(&refusal);
         assert!(!plain.contains(&b'\\'));
         let read: Value = serde_json::from_slice(&plain).unwrap();
         assert_eq!(read["error_codes"][0], 7000215);
         assert_eq!(
-            read_refusal(400, br#"{"error":"invalid_request","error_description":"Identity not found"}"#)
-                .code,
+            read_refusal(
+                400,
+                "login",
+                br#"{"error":"invalid_request","error_description":"Identity not found"}"#
+            )
+            .code,
             None
         );
-        assert_eq!(read_refusal(502, b"<html>").description, "status 502");
+        assert_eq!(read_refusal(502, "login", b"<html>").description, "login answered without saying why");
     }
 
     #[test]
     fn tokens_are_put_into_the_expected_shape() {
         let read = |text: &str| -> Value {
-            serde_json::from_slice(&readable_token(text.to_owned().into())).unwrap()
+            serde_json::from_slice(&readable_token(text.as_bytes()).unwrap()).unwrap()
         };
         let managed = read(r#"{"access_token":"t","expires_on":1506484173}"#);
         assert_eq!(managed["expires_on"], "1506484173");
         assert_eq!(managed["token_type"], "Bearer");
         let authority = read(r#"{"access_token":"t","expires_in":"3599"}"#);
         assert_eq!(authority["expires_in"], 3599);
-        assert_eq!(readable_token(Bytes::from_static(b"no json")), Bytes::from_static(b"no json"));
+        let lifetime = |text: &str| {
+            read(&format!(r#"{{"access_token":"t","expires_in":{text}}}"#))["expires_in"].clone()
+        };
+        assert_eq!(lifetime("9223372036854775807"), MAX_LIFETIME_SECONDS);
+        assert_eq!(lifetime("-5"), 0);
+        for none in ["no json", "[]", "{}", r#"{"access_token":""}"#, r#"{"access_token":5}"#] {
+            assert_eq!(readable_token(none.as_bytes()), None, "{none}");
+        }
     }
 }

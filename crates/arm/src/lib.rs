@@ -9,7 +9,7 @@
 //!   waits behind a class below its own. While Azure reports plenty, nothing waits.
 //! * **Operations are values.** A write gives back [`Accepted`] with an [`Operation`] that can be
 //!   stored, loaded in another process and waited for there.
-//! * **Errors speak plainly.** One line, with Azure's own code, message and request id, and methods
+//! * **Errors are data.** Azure's own code, message, target, details and request id, and methods
 //!   that say what kind it is ([`Error::is_refusal`], [`Error::is_precondition_failed`], ...).
 //! * Bodies, headers and tokens are never logged.
 //!
@@ -47,6 +47,7 @@ mod proxy;
 mod request;
 mod retry;
 mod send;
+mod token;
 mod transport;
 
 pub use api_version::ApiVersion;

@@ -1,5 +1,6 @@
 //! One request on its way: budget, token, repetitions, registration of providers, reports.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -134,7 +135,7 @@ impl Client {
                         Some((status, &parts.headers)),
                         Some(&error),
                     );
-                    Error::Service(Box::new(error))
+                    Error::Service(Arc::new(error))
                 }
             };
             repeated += 1;

@@ -4,9 +4,14 @@
 mod world;
 
 use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use arm::{ApiVersion, Class, Client, Clock, Cloud, Credential, Error, Transport};
+use azure_core::credentials::{AccessToken, TokenCredential, TokenRequestOptions};
+use azure_core::error::ErrorKind;
+use azure_core::time::OffsetDateTime;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use cloud_config::CloudConfig;
@@ -83,7 +88,12 @@ async fn wrong_credentials_give_one_clear_line() {
     assert_eq!(
         text,
         "no token for Azure with the client secret of client client: AADSTS7000215: Invalid client secret provided. \
-         Ensure the \"secret\" is right. Trace ID: t Correlation ID: c (status 401)"
+         Ensure the \"secret\" is right. (status 401)"
+    );
+    assert_eq!(
+        error.request_id(),
+        Some("Trace ID: t Correlation ID: c"),
+        "differs each time, so apart from the text"
     );
     assert!(error.is_authentication() && !error.is_refusal() && !error.is_transient());
     assert!(!format!("{text} {error:?}").contains(SECRET));
@@ -99,6 +109,7 @@ async fn an_unreachable_authority_is_one_line_too() {
     let text = error.to_string();
     assert!(text.starts_with("no token for Azure with the client secret of client client: "), "{text}");
     assert!(text.contains("connection reset") && !text.contains('\n'), "{text}");
+    assert!(error.is_transient() && !error.is_authentication(), "{error:?}");
 }
 
 /// Neither configuration, credential, client nor any error shows the secret, however it is formatted.
@@ -129,8 +140,8 @@ async fn workload_identity_reads_its_token_file_for_each_exchange() {
         file.display()
     );
     let (transport, journal) = azure(|_, _| {
-        // Valid for less than the renewal margin: every call asks anew.
-        reply(200, json!({"token_type": "Bearer", "expires_in": 10, "access_token": "t"}))
+        // Over at once: every call asks anew.
+        reply(200, json!({"token_type": "Bearer", "expires_in": 0, "access_token": "t"}))
     });
     let client = client(&config(&text), &transport).unwrap();
     client.check_credential().await.unwrap();
@@ -208,9 +219,18 @@ async fn a_client_certificate_signs_assertions_that_verify() {
         }
         _ => panic!("the fixture is PKCS#8"),
     };
-    for (file, password) in [("client.pem", ""), ("client.pfx", "correct-horse")] {
+    // Files as people have them: an issuer before the certificate of the key.
+    let issuer = rcgen::generate_simple_self_signed(vec!["issuer".into()]).unwrap();
+    let issuer_first = std::env::temp_dir().join(format!("issuer-first-{}.pem", std::process::id()));
+    std::fs::write(&issuer_first, [issuer.cert.pem().as_bytes(), &pem].concat()).unwrap();
+    let of = |name: &str| format!("{data}/{name}");
+    for (file, password) in [
+        (of("client.pem"), ""),
+        (of("client.pfx"), "correct-horse"),
+        (issuer_first.display().to_string(), ""),
+    ] {
         let text = format!(
-            "tenantId: tenant\naadClientId: client\naadClientCertPath: {data}/{file}\naadClientCertPassword: {password}\n"
+            "tenantId: tenant\naadClientId: client\naadClientCertPath: {file}\naadClientCertPassword: {password}\n"
         );
         let (transport, journal) = azure(gives_token);
         client(&config(&text), &transport).unwrap().check_credential().await.unwrap();
@@ -234,6 +254,15 @@ async fn a_client_certificate_signs_assertions_that_verify() {
         .verify(format!("{}.{}", parts[0], parts[1]).as_bytes(), &decode(parts[2]))
         .unwrap();
     }
+    // The key of one pair with the certificate of another.
+    let whole = String::from_utf8(pem).unwrap();
+    let key = &whole[whole.find("-----BEGIN PRIVATE KEY").unwrap()..];
+    let key = &key[..key.find("-----END PRIVATE KEY-----\n").unwrap() + 26];
+    std::fs::write(&issuer_first, format!("{}{key}", issuer.cert.pem())).unwrap();
+    let text = format!("tenantId: t\naadClientId: c\naadClientCertPath: {}\n", issuer_first.display());
+    let error = client(&config(&text), &azure(gives_token).0).unwrap_err().to_string();
+    assert!(error.ends_with(": holds no certificate that belongs to its private key"), "{error}");
+    std::fs::remove_file(&issuer_first).unwrap();
     for (file, password, words) in [
         ("client.pfx", "wrong-horse", "is neither PEM nor a PKCS#12 file that this password opens"),
         ("missing.pem", "", "cannot be read"),
@@ -246,6 +275,119 @@ async fn a_client_certificate_signs_assertions_that_verify() {
         assert!(error.starts_with("aadClientCertPath=") && error.contains(words), "{error}");
         assert!(!error.contains("horse"), "{error}");
     }
+}
+
+/// A source of tokens that are valid for an hour, whose answers a test decides and counts.
+#[derive(Debug)]
+struct Source {
+    clock: Clock,
+    asked: AtomicUsize,
+    fails: AtomicBool,
+    takes: Duration,
+}
+
+#[async_trait::async_trait]
+impl TokenCredential for Source {
+    async fn get_token(
+        &self,
+        _: &[&str],
+        _: Option<TokenRequestOptions<'_>>,
+    ) -> azure_core::Result<AccessToken> {
+        let number = self.asked.fetch_add(1, Ordering::Relaxed);
+        tokio::time::sleep(self.takes).await;
+        if self.fails.load(Ordering::Relaxed) {
+            return Err(azure_core::Error::with_message(ErrorKind::Credential, "the authority is down"));
+        }
+        let expires = self.clock.now().as_secs() + 3600;
+        let expires = OffsetDateTime::from_unix_timestamp(i64::try_from(expires).unwrap()).unwrap();
+        Ok(AccessToken::new(format!("token-{number}"), expires))
+    }
+}
+
+fn client_of_source(takes: Duration) -> (Client, Arc<Source>, world::Journal) {
+    let clock = Clock::following_tokio(Duration::from_secs(world::START));
+    let (asked, fails) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let source = Arc::new(Source { clock: clock.clone(), asked, fails, takes });
+    let (transport, journal) = azure(|_, _| reply(200, json!({"ok": true})));
+    let cloud = Cloud::built_in(&cloud_config::PUBLIC).unwrap();
+    let credential = Credential::from_source(source.clone(), "test", clock.clone());
+    (Client::builder(cloud, transport, credential).clock(clock).build(), source, journal)
+}
+
+async fn read(client: &Client) -> Result<Value, Error> {
+    client.get::<Value>(&balancer("lb"), ApiVersion::NETWORK, Class::Refresh).await
+}
+
+/// A renewal comes minutes before the token's end: while the authority fails, calls go on with the token
+/// that they have, without waiting, and ask again now and then; after its end they fail.
+#[tokio::test(start_paused = true)]
+async fn a_valid_token_is_used_while_its_renewal_fails() {
+    let (client, source, journal) = client_of_source(Duration::ZERO);
+    read(&client).await.unwrap();
+    source.fails.store(true, Ordering::Relaxed);
+    tokio::time::sleep(Duration::from_secs(3600 - 200)).await;
+    for _ in 0..100 {
+        read(&client).await.unwrap();
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    assert!(journal.lock().iter().all(|seen| seen.headers["authorization"] == "Bearer token-0"));
+    let asked = source.asked.load(Ordering::Relaxed);
+    assert!((3..=6).contains(&asked), "asked {asked} times");
+    tokio::time::sleep(Duration::from_secs(100)).await;
+    let error = read(&client).await.unwrap_err();
+    assert!(error.to_string().ends_with("with the test: the authority is down"), "{error}");
+    source.fails.store(false, Ordering::Relaxed);
+    read(&client).await.unwrap();
+    let last = journal.lock().last().unwrap().headers["authorization"].clone();
+    assert_eq!(last, format!("Bearer token-{}", source.asked.load(Ordering::Relaxed) - 1));
+}
+
+/// An authority that never answers holds up one call for ten seconds, and no other one.
+#[tokio::test(start_paused = true)]
+async fn a_slow_authority_does_not_hold_up_calls_that_have_a_token() {
+    let (client, source, _) = client_of_source(Duration::from_secs(20));
+    read(&client).await.unwrap();
+    source.fails.store(true, Ordering::Relaxed);
+    tokio::time::sleep(Duration::from_secs(3600 - 200)).await;
+    let started = tokio::time::Instant::now();
+    let renewing = tokio::spawn({
+        let client = client.clone();
+        async move { read(&client).await }
+    });
+    tokio::task::yield_now().await;
+    for _ in 0..20 {
+        read(&client).await.unwrap();
+    }
+    assert_eq!(started.elapsed(), Duration::ZERO);
+    renewing.await.unwrap().unwrap();
+    assert_eq!(started.elapsed(), Duration::from_secs(10));
+}
+
+/// Calls without a token share one question to the authority, also if it fails.
+#[tokio::test(start_paused = true)]
+async fn calls_without_a_token_share_one_question() {
+    for fails in [false, true] {
+        let (client, source, _) = client_of_source(Duration::from_secs(20));
+        source.fails.store(fails, Ordering::Relaxed);
+        let calls: Vec<_> = (0..50)
+            .map(|_| {
+                let client = client.clone();
+                tokio::spawn(async move { read(&client).await })
+            })
+            .collect();
+        for call in calls {
+            assert_eq!(call.await.unwrap().is_err(), fails);
+        }
+        assert_eq!(source.asked.load(Ordering::Relaxed), 1);
+    }
+    let (client, _, _) = client_of_source(Duration::from_secs(3600));
+    let started = tokio::time::Instant::now();
+    let error = read(&client).await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "no token for Azure with the test: the authority did not answer within 120 s"
+    );
+    assert!(error.is_transient() && started.elapsed() == Duration::from_secs(120));
 }
 
 #[tokio::test(start_paused = true)]
@@ -265,4 +407,64 @@ async fn what_is_missing_is_named() {
         assert!(error.to_string().starts_with(words), "{error}");
         assert_eq!(journal.lock().len(), 0);
     }
+}
+
+/// Whatever an authority answers instead of a token, the error is a sentence that says who answered.
+#[tokio::test(start_paused = true)]
+async fn odd_answers_of_an_authority_are_told_in_words() {
+    let login = "login.microsoftonline.com answered without";
+    let metadata = "169.254.169.254 answered without";
+    for (status, body, secret, managed) in [
+        (
+            200,
+            json!("<html>"),
+            format!("{login} a token (status 200)"),
+            format!("{metadata} a token (status 200)"),
+        ),
+        (200, json!({}), format!("{login} a token (status 200)"), format!("{metadata} a token (status 200)")),
+        (
+            200,
+            json!({"access_token": 5}),
+            format!("{login} a token (status 200)"),
+            format!("{metadata} a token (status 200)"),
+        ),
+        (
+            302,
+            json!(""),
+            format!("{login} saying why (status 302)"),
+            format!("{metadata} saying why (status 302)"),
+        ),
+        (
+            400,
+            json!("<html>"),
+            format!("{login} saying why (status 400)"),
+            format!("{metadata} saying why (status 400)"),
+        ),
+        (
+            407,
+            json!("proxy"),
+            format!("{login} saying why (status 407)"),
+            format!("{metadata} saying why (status 407)"),
+        ),
+        (429, json!({"error": "busy"}), "busy (status 429)".into(), "busy (status 429)".into()),
+    ] {
+        for (expected, config) in
+            [(secret, service_principal()), (managed, config("useManagedIdentityExtension: true"))]
+        {
+            let answer = body.clone();
+            // A pause that no authority means; the library would sleep for it.
+            let (transport, _) =
+                azure(move |_, _| reply(status, answer.clone()).with("retry-after", u64::MAX));
+            let started = tokio::time::Instant::now();
+            let error = client(&config, &transport).unwrap().check_credential().await.unwrap_err();
+            assert!(error.to_string().ends_with(&format!(": {expected}")), "{error}");
+            assert_eq!(error.is_transient(), status == 429, "{error}");
+            assert!(started.elapsed() < Duration::from_secs(120));
+        }
+    }
+    // A lifetime that no calendar holds.
+    let (transport, _) = azure(|_, _| {
+        reply(200, json!({"token_type": "Bearer", "access_token": "t", "expires_in": i64::MAX}))
+    });
+    client(&service_principal(), &transport).unwrap().check_credential().await.unwrap();
 }

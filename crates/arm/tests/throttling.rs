@@ -219,7 +219,7 @@ async fn a_closure_of_many_minutes_is_told_at_once_and_nothing_more_is_sent() {
     }
     assert_eq!(
         second.to_string(),
-        "GET loadBalancers/b: Azure's request budget is used up, closed for 900 s"
+        "GET loadBalancers/b: Azure's request budget is used up; nothing was sent"
     );
     assert_eq!(journal.lock().len(), 1);
 }

@@ -1,0 +1,85 @@
+//! The tokens of one credential: renewed early, and used to their end if the authority does not answer.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use http::HeaderValue;
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use crate::{Clock, Error};
+
+/// A token is renewed if it is valid for less than this. The library renews its own at the same time.
+const EARLY_RENEWAL: Duration = Duration::from_secs(5 * 60);
+/// After a renewal failed, a token that is still valid is used this long before the next try.
+const RENEWAL_INTERVAL: Duration = Duration::from_secs(30);
+
+/// The tokens of one credential, by scope.
+pub(crate) struct Tokens {
+    clock: Clock,
+    known: Mutex<HashMap<String, Known>>,
+    /// Held by the one call that asks the authority.
+    pub(crate) renewal: tokio::sync::Mutex<()>,
+}
+
+#[derive(Default)]
+struct Known {
+    token: Option<Token>,
+    failed: Option<(Instant, Error)>,
+}
+
+struct Token {
+    header: HeaderValue,
+    /// Since 1970.
+    expires: Duration,
+}
+
+/// What can be done for a call without asking the authority.
+pub(crate) enum Held {
+    /// A token that is good for a while.
+    Fresh(HeaderValue),
+    /// A token that is valid, but should be renewed now.
+    Ageing(HeaderValue),
+    /// Nothing.
+    Nothing,
+}
+
+impl Tokens {
+    /// None yet. `clock` is the one by which the source of the tokens dates them.
+    pub(crate) fn new(clock: Clock) -> Self {
+        Self { clock, known: Mutex::default(), renewal: tokio::sync::Mutex::default() }
+    }
+
+    /// The token for a scope.
+    pub(crate) fn held(&self, scope: &str) -> Held {
+        let known = self.known.lock();
+        let Some(Known { token: Some(token), failed }) = known.get(scope) else { return Held::Nothing };
+        let left = token.expires.saturating_sub(self.clock.now());
+        if left.is_zero() {
+            return Held::Nothing;
+        }
+        let tried = failed.as_ref().is_some_and(|(at, _)| at.elapsed() < RENEWAL_INTERVAL);
+        let header = token.header.clone();
+        if left > EARLY_RENEWAL || tried { Held::Fresh(header) } else { Held::Ageing(header) }
+    }
+
+    /// Why the authority gave no token, if it was asked in vain since then.
+    pub(crate) fn failed_since(&self, scope: &str, since: Instant) -> Option<Error> {
+        let known = self.known.lock();
+        let (at, error) = known.get(scope)?.failed.as_ref()?;
+        (*at > since).then(|| error.clone())
+    }
+
+    /// Takes note of the authority's answer.
+    pub(crate) fn note(&self, scope: &str, answer: &Result<(HeaderValue, Duration), Error>) {
+        let mut known = self.known.lock();
+        let entry = known.entry(scope.to_owned()).or_default();
+        match answer {
+            Ok((header, expires)) => {
+                *entry =
+                    Known { token: Some(Token { header: header.clone(), expires: *expires }), failed: None };
+            }
+            Err(error) => entry.failed = Some((Instant::now(), error.clone())),
+        }
+    }
+}
