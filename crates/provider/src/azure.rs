@@ -73,23 +73,26 @@ impl Azure {
         Self { client }
     }
 
-    /// Reads a whole list.
+    /// Reads a whole list; `class` is that of the most urgent work that waits for it.
     pub(crate) async fn list<T: DeserializeOwned>(
         &self,
         listing: &Listing,
         version: ApiVersion,
         query: &[(&str, &str)],
+        class: Class,
     ) -> Result<Vec<T>, Failure> {
-        self.client.list(listing, version, query, Class::Refresh).await.map_err(|error| failure(&error))
+        self.client.list(listing, version, query, class).await.map_err(|error| failure(&error))
     }
 
-    /// Reads one resource; `None` where Azure says that it is not there.
+    /// Reads one resource; `None` where Azure says that it is not there. `class` is that of the most urgent
+    /// work that waits for it.
     pub(crate) async fn get<T: DeserializeOwned>(
         &self,
         id: &ResourceId,
         version: ApiVersion,
+        class: Class,
     ) -> Result<Option<T>, Failure> {
-        self.client.get_optional(id, version, Class::Refresh).await.map_err(|error| failure(&error))
+        self.client.get_optional(id, version, class).await.map_err(|error| failure(&error))
     }
 
     /// Carries out a step that writes a document, waits for the end, and gives the document as it is then.
@@ -145,7 +148,8 @@ fn required(step: &Step) -> Result<&Document, Failure> {
     step.document.as_ref().ok_or_else(missing)
 }
 
-fn class(step: &Step) -> Class {
+/// The class in which a step, and what it waits for, queues.
+pub(crate) fn class(step: &Step) -> Class {
     if step.action == Action::Delete { Class::Delete } else { Class::Create }
 }
 
@@ -179,7 +183,7 @@ fn finished<T>(step: &Step, started: Instant, result: Result<T, arm::Error>) -> 
         }
         Err(error) => {
             warn!(action, resource = %step.target, owners = owners(step), milliseconds, changes, %error,
-                "a write to Azure failed");
+                request_id = error.request_id(), "a write to Azure failed");
             Err(failure(&error))
         }
     }

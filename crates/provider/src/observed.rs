@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use arm::{ApiVersion, Listing};
+use arm::{ApiVersion, Class, Listing};
 use azure_types::{
     LoadBalancer, NetworkInterface, PublicIpAddress, ResourceId, ScaleSet, ScaleSetInstance, SecurityGroup,
     Subnet, Word,
@@ -23,6 +23,9 @@ const NETWORK: &str = "Microsoft.Network";
 const COMPUTE: &str = "Microsoft.Compute";
 /// How Compute says with status 400 that an instance was deleted a moment ago; later it says 404.
 const NO_SUCH_INSTANCE: &str = "not an active Virtual Machine Scale Set VM instanceId";
+/// The class of reads that a writer plans by. One request answers all who wait for it, and a deletion may be
+/// among them, so it goes before what only refreshes the knowledge of machines.
+const PLANNED_BY: Class = Class::Delete;
 /// How often a resource is looked at on which somebody's operation runs.
 const SETTLE_PAUSE: Duration = Duration::from_secs(3);
 /// How many looks it gets: a quarter of an hour.
@@ -87,7 +90,7 @@ impl Observed {
         let listing = Listing::of(&group, NETWORK, "loadBalancers");
         let load_balancers = Collection::new(
             |document: &LoadBalancer| named(document.name.as_ref(), document.id.as_ref()),
-            list(azure.clone(), listing, ApiVersion::NETWORK, &[], true),
+            list(azure.clone(), listing, ApiVersion::NETWORK, &[], PLANNED_BY, true),
         );
         let security_group = cluster.security_group_id().map(|id| {
             Collection::new(
@@ -126,7 +129,7 @@ impl Observed {
             let listing = Listing::of(group, NETWORK, "publicIPAddresses");
             Collection::new(
                 |document: &PublicIpAddress| named(document.name.as_ref(), document.id.as_ref()),
-                list(self.azure.clone(), listing, ApiVersion::NETWORK, &[], true),
+                list(self.azure.clone(), listing, ApiVersion::NETWORK, &[], PLANNED_BY, true),
             )
         })
     }
@@ -165,7 +168,7 @@ impl Observed {
             let listing = Listing::of(group, COMPUTE, "virtualMachineScaleSets");
             Collection::new(
                 |document: &ScaleSet| named(document.name.as_ref(), document.id.as_ref()),
-                list(self.azure.clone(), listing, ApiVersion::COMPUTE, &[], true),
+                list(self.azure.clone(), listing, ApiVersion::COMPUTE, &[], PLANNED_BY, true),
             )
         })
     }
@@ -176,14 +179,21 @@ impl Observed {
             let listing = Listing::children(scale_set, "virtualMachines");
             Collection::new(
                 |document: &ScaleSetInstance| named(document.instance_id.as_ref(), document.id.as_ref()),
-                list(self.azure.clone(), listing, ApiVersion::COMPUTE, self.instance_query, false),
+                list(
+                    self.azure.clone(),
+                    listing,
+                    ApiVersion::COMPUTE,
+                    self.instance_query,
+                    Class::Refresh,
+                    false,
+                ),
             )
         })
     }
 
     /// One instance of a scale set, asked for by itself; `None` if Azure says that it is not there.
     pub(crate) async fn instance(&self, id: &ResourceId) -> Result<Option<ScaleSetInstance>, Failure> {
-        match self.azure.get(id, ApiVersion::COMPUTE).await {
+        match self.azure.get(id, ApiVersion::COMPUTE, Class::Repair).await {
             Err(failure) if failure.is_missing() || failure.message.contains(NO_SUCH_INSTANCE) => Ok(None),
             other => other,
         }
@@ -197,7 +207,10 @@ impl Observed {
             let id = |document: &NetworkInterface| {
                 document.id.as_ref().map(|id| id.as_str().to_owned()).unwrap_or_default()
             };
-            Collection::new(id, list(self.azure.clone(), listing, ApiVersion::SCALE_SET_NETWORK, &[], false))
+            Collection::new(
+                id,
+                list(self.azure.clone(), listing, ApiVersion::SCALE_SET_NETWORK, &[], Class::Refresh, false),
+            )
         })
     }
 
@@ -232,7 +245,7 @@ impl Observed {
                 return Ok(document);
             }
             sleep(SETTLE_PAUSE).await;
-            document = match self.azure.get::<LoadBalancer>(id, ApiVersion::NETWORK).await? {
+            document = match self.azure.get::<LoadBalancer>(id, ApiVersion::NETWORK, PLANNED_BY).await? {
                 Some(fresh) => Some(self.load_balancers.store(fresh)),
                 None => {
                     self.load_balancers.remove(id.name());
@@ -264,7 +277,11 @@ impl Observed {
                 return Ok(document);
             }
             sleep(SETTLE_PAUSE).await;
-            let fresh = self.azure.get::<SecurityGroup>(id, ApiVersion::NETWORK).await?.ok_or_else(absent)?;
+            let fresh = self
+                .azure
+                .get::<SecurityGroup>(id, ApiVersion::NETWORK, PLANNED_BY)
+                .await?
+                .ok_or_else(absent)?;
             document = known.store(fresh);
         }
         Err(still_running(id))
@@ -295,6 +312,7 @@ fn list<T>(
     listing: Listing,
     version: ApiVersion,
     query: &'static [(&'static str, &'static str)],
+    class: Class,
     missing_is_empty: bool,
 ) -> Fetch<T>
 where
@@ -303,7 +321,7 @@ where
     fetch(move || {
         let (azure, listing) = (azure.clone(), listing.clone());
         Box::pin(async move {
-            match azure.list(&listing, version, query).await {
+            match azure.list(&listing, version, query, class).await {
                 Err(failure) if failure.is_missing() && missing_is_empty => Ok(Vec::new()),
                 other => other,
             }
@@ -318,6 +336,56 @@ where
 {
     fetch(move || {
         let (azure, id) = (azure.clone(), id.clone());
-        Box::pin(async move { Ok(azure.get(&id, ApiVersion::NETWORK).await?.into_iter().collect()) })
+        Box::pin(
+            async move { Ok(azure.get(&id, ApiVersion::NETWORK, PLANNED_BY).await?.into_iter().collect()) },
+        )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use arm::{CallRecord, Client, Cloud, Credential, Transport};
+
+    use super::*;
+
+    /// What a deletion may wait for goes before what only refreshes the knowledge of machines, and the
+    /// proof that a machine is lost goes before all.
+    #[tokio::test(start_paused = true)]
+    async fn reads_that_a_deletion_waits_for_queue_as_deletions() {
+        let cluster = Cluster {
+            config: cloud_config::CloudConfig::parse("{resourceGroup: rg, securityGroupName: nsg}").unwrap(),
+            name: "kube".to_owned(),
+            region_zones: Vec::new(),
+        };
+        let classes: Arc<Mutex<Vec<(String, Class)>>> = Arc::default();
+        let seen = Arc::clone(&classes);
+        let empty = axum::Router::new().fallback(|| async { r#"{"value":[]}"# });
+        let cloud = Cloud::built_in(&cloud_config::PUBLIC).unwrap();
+        let client = Client::builder(cloud, Transport::in_process(empty), Credential::fixed("token"))
+            .observer(Arc::new(move |call: &CallRecord<'_>| {
+                let kind = call.resource_type.rsplit('/').next().unwrap_or_default();
+                seen.lock().push((kind.to_owned(), call.class));
+            }))
+            .build();
+        let observed = Observed::new(Azure::new(client), &cluster);
+        let (since, group) = (observed.started, cluster.network_group("rg"));
+        let scale_set = group.resource(COMPUTE, "virtualMachineScaleSets", "pool");
+        observed.load_balancers().all(since).await.unwrap();
+        observed.security_group().unwrap().all(since).await.unwrap();
+        observed.public_ips(&group).all(since).await.unwrap();
+        observed.scale_sets(&group).all(since).await.unwrap();
+        observed.instances(&scale_set).all(since).await.unwrap();
+        observed.interfaces(&scale_set).all(since).await.unwrap();
+        observed.instance(&scale_set.child("virtualMachines", "0")).await.unwrap();
+        let expected = [
+            ("loadBalancers", Class::Delete),
+            ("networkSecurityGroups", Class::Delete),
+            ("publicIPAddresses", Class::Delete),
+            ("virtualMachineScaleSets", Class::Delete),
+            ("virtualMachines", Class::Refresh),
+            ("networkInterfaces", Class::Refresh),
+            ("virtualMachines", Class::Repair),
+        ];
+        assert_eq!(*classes.lock(), expected.map(|(kind, class)| (kind.to_owned(), class)));
+    }
 }

@@ -13,7 +13,7 @@ use tokio::sync::Semaphore;
 use tracing::info;
 
 use crate::ClusterState;
-use crate::azure::{Azure, Begun};
+use crate::azure::{self, Azure, Begun};
 use crate::failure::{Failure, Kind};
 use crate::fingerprint;
 use crate::observed::Observed;
@@ -75,7 +75,7 @@ impl SharedScaleSet {
             return Ok(document);
         }
         let gone = || Failure::new(Kind::Missing, format!("{} is gone", step.target));
-        self.azure.get(&step.target, ApiVersion::COMPUTE).await?.ok_or_else(gone)
+        self.azure.get(&step.target, ApiVersion::COMPUTE, azure::class(step)).await?.ok_or_else(gone)
     }
 }
 
