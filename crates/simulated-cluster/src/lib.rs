@@ -9,6 +9,7 @@
 mod files;
 mod hosted;
 mod hosted_azure;
+mod layout;
 mod machines;
 pub mod manifests;
 mod node_answers;
@@ -19,6 +20,6 @@ pub mod stand_ins;
 pub use files::HostError;
 pub use hosted::{Files, HostedCluster, HostedOptions};
 pub use hosted_azure::{HostedAzure, HostedAzureOptions};
-pub use machines::AzureMachines;
+pub use machines::{AzureMachines, running_host};
 pub use node_answers::NodeAnswers;
-pub use shape::{NodePool, Shape};
+pub use shape::{ExtraSubnet, NodePool, Orchestration, Shape, StandaloneMachine};

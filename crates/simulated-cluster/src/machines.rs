@@ -7,16 +7,21 @@ use kubernetes_simulator::kubelet::{Machine, Machines};
 use serde_json::Value;
 use tokio::sync::watch;
 
-/// The full type of a scale set's machines.
-const INSTANCES: &str = "Microsoft.Compute/virtualMachineScaleSets/virtualMachines";
+use crate::layout::{CONTROL_PLANE, ROLE_TAG};
 
-/// All machines of all scale sets.
+/// The full types of machines: those of uniform scale sets, and virtual machines of their own (or of flexible
+/// scale sets).
+const MACHINES: [&str; 2] =
+    ["Microsoft.Compute/virtualMachineScaleSets/virtualMachines", "Microsoft.Compute/virtualMachines"];
+
+/// All machines.
 #[derive(Debug, Clone)]
 pub struct AzureMachines(pub Azure);
 
 impl Machines for AzureMachines {
     fn machines(&self) -> Vec<Machine> {
-        self.0.documents_of_type(INSTANCES).iter().filter_map(|instance| self.machine(instance)).collect()
+        let documents = MACHINES.iter().flat_map(|kind| self.0.documents_of_type(kind));
+        documents.filter_map(|document| self.machine(&document)).collect()
     }
 
     fn changed(&self) -> watch::Receiver<u64> {
@@ -25,15 +30,24 @@ impl Machines for AzureMachines {
 }
 
 impl AzureMachines {
-    /// The machine behind an instance's document; none while it has no address.
+    /// The machine behind a document; none while it has no address. A kubelet reports the first address of
+    /// each family that its first interface has, IPv4 first.
     fn machine(&self, instance: &Value) -> Option<Machine> {
         let name = host_name(instance)?;
         let interface = instance.pointer("/properties/networkProfile/networkInterfaces/0/id")?.as_str()?;
         let interface = self.0.document(&interface.parse().ok()?)?;
-        let address =
-            interface.pointer("/properties/ipConfigurations/0/properties/privateIPAddress")?.as_str()?;
-        let address: IpAddr = address.parse().ok()?;
-        let mut machine = Machine::new(name, address);
+        let configurations = interface.pointer("/properties/ipConfigurations")?.as_array()?;
+        let addresses: Vec<IpAddr> = configurations
+            .iter()
+            .filter_map(|one| one.pointer("/properties/privateIPAddress")?.as_str()?.parse().ok())
+            .collect();
+        let v4 = addresses.iter().find(|address| address.is_ipv4());
+        let v6 = addresses.iter().find(|address| address.is_ipv6());
+        let mut machine = Machine::new(name, *v4.or(v6)?);
+        machine.internal_ips = v4.into_iter().chain(v6).copied().collect();
+        if instance["tags"][ROLE_TAG] == CONTROL_PLANE {
+            machine = machine.control_plane();
+        }
         machine.running = is_running(instance);
         Some(machine)
     }
@@ -47,6 +61,11 @@ fn is_running(instance: &Value) -> bool {
         code.starts_with("PowerState/") && code != "PowerState/running"
     };
     !statuses.is_some_and(|statuses| statuses.iter().any(stopped))
+}
+
+/// The host name of a machine's document, if the machine runs.
+pub fn running_host(machine: &Value) -> Option<String> {
+    is_running(machine).then(|| host_name(machine)).flatten()
 }
 
 /// The host name of an instance, which is its node's name.

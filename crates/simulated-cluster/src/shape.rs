@@ -1,8 +1,59 @@
 //! The cluster's shape: what exists in Azure before the first Service, and how programs are told of it.
 
-use azure_simulator::{Azure, Refusal};
 use azure_types::ResourceId;
 use serde_json::{Value, json};
+
+/// How a scale set keeps its machines.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Orchestration {
+    /// Machines are instances of the set, made from its model.
+    #[default]
+    Uniform,
+    /// Machines are virtual machines of their own, with interfaces of their own.
+    Flexible,
+}
+
+impl Orchestration {
+    /// The word in documents.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Uniform => "Uniform",
+            Self::Flexible => "Flexible",
+        }
+    }
+}
+
+/// A virtual machine that belongs to no scale set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StandaloneMachine {
+    /// Its name, host name and node's name.
+    pub name: String,
+    /// Its size.
+    pub size: String,
+    /// Whether it runs the control plane: its node is labelled and tainted as kubeadm does it.
+    pub control_plane: bool,
+}
+
+impl StandaloneMachine {
+    /// A small machine.
+    pub fn new(name: &str) -> Self {
+        Self { name: name.to_owned(), size: "Standard_D2s_v5".to_owned(), control_plane: false }
+    }
+
+    /// A small machine that runs the control plane.
+    pub fn control_plane(name: &str) -> Self {
+        Self { control_plane: true, ..Self::new(name) }
+    }
+}
+
+/// A further subnet of the virtual network.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExtraSubnet {
+    /// Its name.
+    pub name: String,
+    /// Its prefixes, inside [`Shape::NETWORK_V4`] and [`Shape::NETWORK_V6`] and outside the nodes' subnet.
+    pub prefixes: Vec<String>,
+}
 
 /// A scale set of worker machines.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,12 +66,26 @@ pub struct NodePool {
     pub nodes: u64,
     /// Their size.
     pub size: String,
+    /// How the set keeps them.
+    pub orchestration: Orchestration,
 }
 
 impl NodePool {
-    /// A pool of small machines.
+    /// A uniform scale set of small machines.
     pub fn new(name: &str, prefix: &str, nodes: u64) -> Self {
-        Self { name: name.to_owned(), prefix: prefix.to_owned(), nodes, size: "Standard_D2s_v5".to_owned() }
+        Self {
+            name: name.to_owned(),
+            prefix: prefix.to_owned(),
+            nodes,
+            size: "Standard_D2s_v5".to_owned(),
+            orchestration: Orchestration::Uniform,
+        }
+    }
+
+    /// The same machines in a flexible scale set.
+    #[must_use]
+    pub fn flexible(self) -> Self {
+        Self { orchestration: Orchestration::Flexible, ..self }
     }
 }
 
@@ -35,14 +100,20 @@ pub struct Shape {
     pub region: String,
     /// The resource group of everything.
     pub resource_group: String,
-    /// The virtual network, `10.240.0.0/16`.
+    /// The virtual network, [`Self::NETWORK_V4`] and, with two families, [`Self::NETWORK_V6`].
     pub virtual_network: String,
-    /// Its subnet, the whole of it.
+    /// The nodes' subnet, [`Self::NODES_V4`] and, with two families, [`Self::NODES_V6`].
     pub subnet: String,
+    /// Further subnets, guarded by the same security group.
+    pub more_subnets: Vec<ExtraSubnet>,
+    /// Whether network and machines have IPv6 addresses beside IPv4 ones.
+    pub dual_stack: bool,
     /// The security group that guards the subnet.
     pub security_group: String,
-    /// The worker machines.
+    /// The worker machines in scale sets.
     pub pools: Vec<NodePool>,
+    /// Machines beside them.
+    pub machines: Vec<StandaloneMachine>,
     /// The application that the controller manager signs in as.
     pub client_id: String,
     /// That application's object id.
@@ -58,18 +129,27 @@ impl Default for Shape {
             resource_group: "cluster".to_owned(),
             virtual_network: "network".to_owned(),
             subnet: "nodes".to_owned(),
+            more_subnets: Vec::new(),
+            dual_stack: false,
             security_group: "guard".to_owned(),
             pools: vec![NodePool::new("workers", "worker", 3)],
+            machines: Vec::new(),
             client_id: "c11e4700-0000-4000-8000-000000000003".to_owned(),
             object_id: "0b1ec700-0000-4000-8000-000000000004".to_owned(),
         }
     }
 }
 
-/// The subnet's range, which is also the whole network's.
-const RANGE: &str = "10.240.0.0/16";
-
 impl Shape {
+    /// The network's IPv4 range. Pods (`10.244.0.0/16`) and Services (`10.0.0.0/16`) are outside of it.
+    pub const NETWORK_V4: &str = "10.240.0.0/14";
+    /// The network's IPv6 range.
+    pub const NETWORK_V6: &str = "fd00:10:240::/48";
+    /// The IPv4 range of the nodes' subnet: a quarter of the network.
+    pub const NODES_V4: &str = "10.240.0.0/16";
+    /// The IPv6 range of the nodes' subnet. Azure wants /64.
+    pub const NODES_V6: &str = "fd00:10:240::/64";
+
     /// The id of the resource group.
     pub fn group(&self) -> ResourceId {
         ResourceId::group(&self.subscription, &self.resource_group)
@@ -80,28 +160,28 @@ impl Shape {
         self.group().resource("Microsoft.Compute", "virtualMachineScaleSets", name)
     }
 
-    /// Builds all of it, at once.
-    ///
-    /// # Errors
-    /// What Azure would refuse: impossible names, for example.
-    pub fn lay_out(&self, azure: &Azure) -> Result<(), Refusal> {
-        let (group, location) = (self.group(), &self.region);
-        azure.put(&group, json!({"location": location}))?;
-        let guard = group.resource("Microsoft.Network", "networkSecurityGroups", &self.security_group);
-        azure.put(&guard, json!({"location": location, "properties": {"securityRules": []}}))?;
-        let network = group.resource("Microsoft.Network", "virtualNetworks", &self.virtual_network);
-        let subnet = json!({"name": self.subnet, "properties": {
-            "addressPrefix": RANGE, "networkSecurityGroup": {"id": guard}}});
-        azure.put(
-            &network,
-            json!({"location": location, "properties": {
-            "addressSpace": {"addressPrefixes": [RANGE]}, "subnets": [subnet]}}),
-        )?;
-        let subnet = network.child("subnets", &self.subnet);
-        for pool in &self.pools {
-            azure.put(&self.scale_set(&pool.name), scale_set(location, pool, &subnet))?;
-        }
-        Ok(())
+    /// The id of a standalone machine.
+    pub fn machine(&self, name: &str) -> ResourceId {
+        self.group().resource("Microsoft.Compute", "virtualMachines", name)
+    }
+
+    /// The id of the virtual network.
+    pub fn network(&self) -> ResourceId {
+        self.group().resource("Microsoft.Network", "virtualNetworks", &self.virtual_network)
+    }
+
+    /// The ranges of the network.
+    pub fn network_ranges(&self) -> Vec<&'static str> {
+        self.of_families(Self::NETWORK_V4, Self::NETWORK_V6)
+    }
+
+    /// The ranges of the nodes' subnet.
+    pub fn node_ranges(&self) -> Vec<&'static str> {
+        self.of_families(Self::NODES_V4, Self::NODES_V6)
+    }
+
+    fn of_families<T>(&self, v4: T, v6: T) -> Vec<T> {
+        if self.dual_stack { vec![v4, v6] } else { vec![v4] }
     }
 
     /// azure.json for a program that signs in with `secret` at the Azure behind `resource_manager` (a URL).
@@ -124,29 +204,4 @@ impl Shape {
             "useInstanceMetadata": false,
         })
     }
-}
-
-fn scale_set(location: &str, pool: &NodePool, subnet: &ResourceId) -> Value {
-    let address = json!({"name": "primary", "properties": {"primary": true, "subnet": {"id": subnet}}});
-    let interface = json!({"name": "first", "properties": {"primary": true, "ipConfigurations": [address]}});
-    json!({
-        "location": location,
-        "sku": {"name": pool.size, "tier": "Standard", "capacity": pool.nodes},
-        "zones": ["1", "2", "3"],
-        "properties": {
-            "orchestrationMode": "Uniform",
-            "upgradePolicy": {"mode": "Manual"},
-            "overprovision": false,
-            // One placement group holds a hundred machines.
-            "singlePlacementGroup": pool.nodes <= 100,
-            "virtualMachineProfile": {
-                "osProfile": {"computerNamePrefix": pool.prefix, "adminUsername": "azureuser"},
-                "storageProfile": {
-                    "imageReference": {"publisher": "Canonical", "offer": "ubuntu-24_04-lts", "sku": "server", "version": "latest"},
-                    "osDisk": {"createOption": "FromImage", "managedDisk": {"storageAccountType": "Premium_LRS"}},
-                },
-                "networkProfile": {"networkInterfaceConfigurations": [interface]},
-            },
-        },
-    })
 }

@@ -167,6 +167,9 @@ impl Maker {
                 self.listed.1 = false;
             }
             Seen::Node(InitDone) => self.listed.1 = true,
+            Seen::Node(Apply(node) | InitApply(node)) if !takes_pods(&node) => {
+                return self.nodes.remove(&node.metadata.name.unwrap_or_default()).is_some();
+            }
             Seen::Node(Apply(node) | InitApply(node)) => {
                 let conditions = node.status.and_then(|status| status.conditions).unwrap_or_default();
                 let ready = conditions
@@ -286,6 +289,12 @@ impl Maker {
             })
             .collect()
     }
+}
+
+/// Whether ordinary pods run there: they do not tolerate the control plane's taint.
+fn takes_pods(node: &Node) -> bool {
+    let taints = node.spec.iter().flat_map(|spec| spec.taints.iter().flatten());
+    !taints.into_iter().any(|taint| taint.key == k8s::names::LABEL_CONTROL_PLANE)
 }
 
 fn key(metadata: &kube::api::ObjectMeta) -> Key {

@@ -85,22 +85,23 @@ impl Kubelet {
         let now = (self.clock)();
         let mut status = self.status(None, now);
         status["addresses"] = self.addresses();
+        let mut taints =
+            vec![json!({"key": k8s::names::TAINT_UNINITIALIZED, "value": "true", "effect": "NoSchedule"})];
+        taints.extend(machine.taints.iter().map(|taint| json!(taint)));
         json!({
             "apiVersion": "v1",
             "kind": "Node",
             "metadata": {"name": machine.name, "labels": labels},
-            "spec": {"taints": [
-                {"key": k8s::names::TAINT_UNINITIALIZED, "value": "true", "effect": "NoSchedule"},
-            ]},
+            "spec": {"taints": taints},
             "status": status,
         })
     }
 
     fn addresses(&self) -> Value {
-        json!([
-            {"type": "InternalIP", "address": self.machine.internal_ip},
-            {"type": "Hostname", "address": self.machine.name},
-        ])
+        let internal =
+            self.machine.internal_ips.iter().map(|ip| json!({"type": "InternalIP", "address": ip}));
+        let host = std::iter::once(json!({"type": "Hostname", "address": self.machine.name}));
+        internal.chain(host).collect()
     }
 
     /// What the kubelet says of itself; times of transition are those of `before` where nothing changed.

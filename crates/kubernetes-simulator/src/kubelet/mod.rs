@@ -21,6 +21,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use k8s::api::api::core::v1::Taint;
+use k8s::names;
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
@@ -29,16 +31,19 @@ use tokio_util::sync::CancellationToken;
 pub type WallClock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
 /// A machine that is to be a node.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Machine {
     /// Host name, and so the node's name.
     pub name: String,
-    /// The address of its first network interface.
-    pub internal_ip: IpAddr,
+    /// The addresses of its first network interface: one, or one of each family.
+    pub internal_ips: Vec<IpAddr>,
     /// Whether it runs: a stopped machine's kubelet is silent.
     pub running: bool,
     /// Labels beside those that every kubelet sets (`--node-labels`).
     pub labels: BTreeMap<String, String>,
+    /// Taints beside the one that waits for the cloud provider, as `key=value:effect` has them
+    /// (`--register-with-taints`).
+    pub taints: Vec<Taint>,
     /// Number of processors.
     pub cpus: u32,
     /// Memory in MiB.
@@ -49,7 +54,29 @@ impl Machine {
     /// A running machine of two processors and 8 GiB.
     pub fn new(name: impl Into<String>, internal_ip: IpAddr) -> Machine {
         let name = name.into();
-        Machine { name, internal_ip, running: true, labels: BTreeMap::new(), cpus: 2, memory_mib: 8192 }
+        Machine {
+            name,
+            internal_ips: vec![internal_ip],
+            running: true,
+            labels: BTreeMap::new(),
+            taints: Vec::new(),
+            cpus: 2,
+            memory_mib: 8192,
+        }
+    }
+
+    /// The same machine with the labels and the taint that kubeadm gives a node of the control plane.
+    #[must_use]
+    pub fn control_plane(mut self) -> Machine {
+        for label in [names::LABEL_CONTROL_PLANE, names::LABEL_EXCLUDE_FROM_LOAD_BALANCERS] {
+            self.labels.insert(label.to_owned(), String::new());
+        }
+        self.taints.push(Taint {
+            key: names::LABEL_CONTROL_PLANE.to_owned(),
+            effect: "NoSchedule".to_owned(),
+            ..Taint::default()
+        });
+        self
     }
 }
 

@@ -1,0 +1,135 @@
+//! The cluster's parts in Azure, laid out before the first Service.
+
+use azure_simulator::{Azure, Refusal};
+use azure_types::ResourceId;
+use serde_json::{Value, json};
+
+use crate::shape::{NodePool, Orchestration, Shape, StandaloneMachine};
+
+/// The tag of machines that run the control plane.
+pub(crate) const ROLE_TAG: &str = "role";
+
+/// That tag's value.
+pub(crate) const CONTROL_PLANE: &str = "control-plane";
+
+/// What the Compute API wants of flexible sets: the version of the network interfaces that they make.
+const NETWORK_API_VERSION: &str = "2020-11-01";
+
+impl Shape {
+    /// Builds all of it, at once.
+    ///
+    /// # Errors
+    /// What Azure would refuse: impossible names, for example.
+    pub fn lay_out(&self, azure: &Azure) -> Result<(), Refusal> {
+        let (group, location) = (self.group(), &self.region);
+        azure.put(&group, json!({"location": location}))?;
+        let guard = group.resource("Microsoft.Network", "networkSecurityGroups", &self.security_group);
+        azure.put(&guard, json!({"location": location, "properties": {"securityRules": []}}))?;
+        let subnet = |name: &str, prefixes: Value| {
+            json!({"name": name, "properties": {
+                "addressPrefixes": prefixes, "networkSecurityGroup": {"id": guard}}})
+        };
+        let mut subnets = vec![subnet(&self.subnet, json!(self.node_ranges()))];
+        subnets.extend(self.more_subnets.iter().map(|more| subnet(&more.name, json!(more.prefixes))));
+        let properties =
+            json!({"addressSpace": {"addressPrefixes": self.network_ranges()}, "subnets": subnets});
+        azure.put(&self.network(), json!({"location": location, "properties": properties}))?;
+        for pool in &self.pools {
+            azure.put(&self.scale_set(&pool.name), self.scale_set_document(pool))?;
+        }
+        for machine in &self.machines {
+            let interface = self.interface(&machine.name);
+            azure.put(&interface, self.interface_document())?;
+            azure.put(&self.machine(&machine.name), self.machine_document(machine, &interface))?;
+        }
+        Ok(())
+    }
+
+    fn interface(&self, machine: &str) -> ResourceId {
+        self.group().resource("Microsoft.Network", "networkInterfaces", &format!("{machine}-nic"))
+    }
+
+    /// One IP configuration for each family, in the nodes' subnet.
+    fn ip_configurations(&self) -> Vec<Value> {
+        let subnet = self.network().child("subnets", &self.subnet);
+        let configuration = |name: &str, version: &str, primary: bool| {
+            json!({"name": name, "properties": {
+                "primary": primary, "privateIPAddressVersion": version, "subnet": {"id": subnet}}})
+        };
+        let mut configurations = vec![configuration("primary", "IPv4", true)];
+        if self.dual_stack {
+            configurations.push(configuration("secondary", "IPv6", false));
+        }
+        configurations
+    }
+
+    fn interface_document(&self) -> Value {
+        json!({"location": self.region, "properties": {"ipConfigurations": self.ip_configurations()}})
+    }
+
+    fn machine_document(&self, machine: &StandaloneMachine, interface: &ResourceId) -> Value {
+        let mut document = json!({
+            "location": self.region,
+            "zones": ["1"],
+            "properties": {
+                "hardwareProfile": {"vmSize": machine.size},
+                "osProfile": {"computerName": machine.name, "adminUsername": "azureuser",
+                    "linuxConfiguration": linux()},
+                "storageProfile": storage(),
+                "networkProfile": {"networkInterfaces": [{"id": interface, "properties": {"primary": true}}]},
+            },
+        });
+        if machine.control_plane {
+            document["tags"] = json!({ROLE_TAG: CONTROL_PLANE});
+        }
+        document
+    }
+
+    fn scale_set_document(&self, pool: &NodePool) -> Value {
+        let interface = json!({"name": "first", "properties": {
+            "primary": true, "ipConfigurations": self.ip_configurations()}});
+        let mut document = json!({
+            "location": self.region,
+            "sku": {"name": pool.size, "tier": "Standard", "capacity": pool.nodes},
+            "zones": ["1", "2", "3"],
+            "properties": {
+                "orchestrationMode": pool.orchestration.as_str(),
+                // One placement group holds a hundred machines.
+                "singlePlacementGroup": pool.nodes <= 100,
+                "virtualMachineProfile": {
+                    "osProfile": {"computerNamePrefix": pool.prefix, "adminUsername": "azureuser",
+                        "linuxConfiguration": linux()},
+                    "storageProfile": storage(),
+                    "networkProfile": {"networkInterfaceConfigurations": [interface]},
+                },
+            },
+        });
+        let properties = &mut document["properties"];
+        match pool.orchestration {
+            Orchestration::Uniform => {
+                properties["upgradePolicy"] = json!({"mode": "Manual"});
+                properties["overprovision"] = false.into();
+            }
+            Orchestration::Flexible => {
+                properties["platformFaultDomainCount"] = 1.into();
+                properties["singlePlacementGroup"] = false.into();
+                let network = &mut properties["virtualMachineProfile"]["networkProfile"];
+                network["networkApiVersion"] = NETWORK_API_VERSION.into();
+            }
+        }
+        document
+    }
+}
+
+fn storage() -> Value {
+    json!({
+        "imageReference": {"publisher": "Canonical", "offer": "ubuntu-24_04-lts", "sku": "server", "version": "latest"},
+        "osDisk": {"createOption": "FromImage", "managedDisk": {"storageAccountType": "Premium_LRS"}},
+    })
+}
+
+/// Nobody signs in with a password.
+fn linux() -> Value {
+    json!({"disablePasswordAuthentication": true, "ssh": {"publicKeys": [
+        {"path": "/home/azureuser/.ssh/authorized_keys", "keyData": "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGNlcnVsZWFu"}]}})
+}
