@@ -5,6 +5,8 @@
 //! tokio's: under a paused clock a day takes moments.
 //!
 //! * [`World`] starts, kills and restarts the controllers, and waits on virtual time.
+//! * [`World::settle`] ends with [`World::check`]: whatever must not be in a world at rest is a [`Finding`].
+//! * [`run`] runs a test with the seeds that the environment names ([`seed`]).
 //! * [`service`] builds Services.
 //! * [`KillSwitch`] is the way to Azure, which counts calls and may break after any of them.
 //! * [`AzureState`] is Azure's state without what differs between two ways to the same end.
@@ -16,16 +18,21 @@
 )]
 
 mod azure_state;
+mod check;
 mod journal;
 mod kill_switch;
 mod packets;
+pub mod seed;
 mod service;
 mod world;
 mod world_builder;
 
 pub use azure_state::AzureState;
+pub use check::Finding;
 pub use kill_switch::KillSwitch;
+pub use seed::run;
 pub use service::{ServiceBuilder, service};
+pub use simulated_cluster::{NodePool, Orchestration, StandaloneMachine};
 pub use world::World;
 pub use world_builder::WorldBuilder;
 
@@ -39,6 +46,13 @@ pub mod types {
     pub const SECURITY_GROUPS: &str = "Microsoft.Network/networkSecurityGroups";
     /// Scale sets.
     pub const SCALE_SETS: &str = "Microsoft.Compute/virtualMachineScaleSets";
+    /// Interfaces of machines of their own.
+    pub const INTERFACES: &str = "Microsoft.Network/networkInterfaces";
+    /// Interfaces of machines of uniform scale sets.
+    pub const INSTANCE_INTERFACES: &str =
+        "Microsoft.Compute/virtualMachineScaleSets/virtualMachines/networkInterfaces";
+    /// Machines of their own, and those of flexible scale sets.
+    pub const MACHINES: &str = "Microsoft.Compute/virtualMachines";
     /// Machines of scale sets.
     pub const INSTANCES: &str = "Microsoft.Compute/virtualMachineScaleSets/virtualMachines";
 }

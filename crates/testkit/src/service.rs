@@ -54,6 +54,13 @@ impl ServiceBuilder {
         self.annotation("azure-load-balancer-internal", "true")
     }
 
+    /// With an address of each family.
+    #[must_use]
+    pub fn both_families(mut self) -> Self {
+        self.object["spec"]["ipFamilyPolicy"] = "RequireDualStack".into();
+        self
+    }
+
     /// Only these prefixes may reach it.
     #[must_use]
     pub fn source_ranges(mut self, ranges: &[&str]) -> Self {

@@ -1,5 +1,6 @@
 //! A whole cluster in one process.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -17,7 +18,8 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::{KillSwitch, ServiceBuilder, WorldBuilder};
+use crate::check::foreign::ForeignParts;
+use crate::{Finding, KillSwitch, ServiceBuilder, WorldBuilder, seed};
 
 /// The name of the cluster, and so of its load balancer.
 const CLUSTER: &str = "kubernetes";
@@ -27,10 +29,10 @@ const CLUSTER: &str = "kubernetes";
 const QUIET: Duration = Duration::from_secs(330);
 
 /// A world that is not at rest after this long never will be.
-const PATIENCE: Duration = Duration::from_secs(6 * 3600);
+const MAX_UNREST: Duration = Duration::from_secs(6 * 3600);
 
 /// How often is looked whether something happens.
-const LOOK: Duration = Duration::from_secs(5);
+const LOOK_INTERVAL: Duration = Duration::from_secs(5);
 
 /// A simulated Azure and Kubernetes, stand-in kubelets, and the controllers between them.
 pub struct World {
@@ -47,6 +49,10 @@ pub struct World {
     pub(crate) options: controllers::Options,
     pub(crate) running: Option<Running>,
     pub(crate) stand_ins: Option<DropGuard>,
+    /// Changes to azure.json.
+    pub(crate) config: Value,
+    pub(crate) seed: u64,
+    pub(crate) foreign: ForeignParts,
 }
 
 /// One start of the controllers.
@@ -59,6 +65,15 @@ pub(crate) struct Running {
 impl fmt::Debug for World {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("World").field("running", &self.running.is_some()).finish_non_exhaustive()
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        // [`crate::run`] prints the line itself.
+        if std::thread::panicking() && !seed::is_running() {
+            seed::show(&seed::reproduction(self.seed));
+        }
     }
 }
 
@@ -99,20 +114,40 @@ impl World {
         self.stand_ins = None;
     }
 
-    /// A provider as the program makes it, which has seen nothing yet.
+    /// azure.json as the controllers have it.
+    pub fn azure_json(&self) -> Value {
+        let mut config = self.shape.azure_json("", "secret");
+        json_patch::merge(&mut config, &self.config);
+        config
+    }
+
+    /// The cluster that is planned for.
+    pub fn cluster(&self) -> Cluster {
+        let config = cloud_config::CloudConfig::parse(&self.azure_json().to_string());
+        let region_zones = self.azure.options().zones.clone();
+        Cluster { config: config.expect("azure.json is sound"), name: CLUSTER.to_owned(), region_zones }
+    }
+
     fn provider(&self, switch: &KillSwitch, stop: &CancellationToken) -> Provider {
+        self.provider_at(&self.azure, switch, stop)
+    }
+
+    /// A provider as the program makes it, which has seen nothing yet.
+    pub(crate) fn provider_at(
+        &self,
+        azure: &Azure,
+        switch: &KillSwitch,
+        stop: &CancellationToken,
+    ) -> Provider {
         let cloud = Cloud::built_in(&cloud_config::PUBLIC).expect("the public cloud is known");
-        let transport = Transport::in_process(switch.wire(self.azure.router()));
+        let transport = Transport::in_process(switch.wire(azure.router()));
         let since_1970 = Duration::try_from(self.kubernetes.now().as_duration()).expect("it is after 1970");
         let clock = arm::Clock::following_tokio(since_1970);
-        let azure_json = self.shape.azure_json("", "secret").to_string();
-        let config = cloud_config::CloudConfig::parse(&azure_json).expect("azure.json is sound");
+        let cluster = self.cluster();
         let client = arm::Client::builder(cloud, transport, Credential::fixed("token"))
-            .configure(&config)
+            .configure(&cluster.config)
             .clock(clock.clone())
             .build();
-        let region_zones = self.azure.options().zones.clone();
-        let cluster = Cluster { config, name: CLUSTER.to_owned(), region_zones };
         let options = provider::Options { clock, stop: stop.child_token(), ..Default::default() };
         Provider::new(cluster, client, ClusterState::default(), options)
     }
@@ -139,18 +174,38 @@ impl World {
         self.start();
     }
 
+    /// Waits until the world is at rest ([`Self::come_to_rest`]); then nothing must be wrong with it
+    /// ([`Self::check`]). A world whose controllers do not run is only waited for.
+    pub async fn settle(&self) {
+        self.settle_despite(|_| false).await;
+    }
+
+    /// As [`Self::settle`], for a world with which something is wrong: findings that `expected` names are
+    /// no failure. Returns them.
+    pub async fn settle_despite(&self, expected: impl Fn(&Finding) -> bool) -> Vec<Finding> {
+        self.come_to_rest().await;
+        if self.running.is_none() {
+            return Vec::new();
+        }
+        let findings = self.check().await;
+        let (expected, surprises): (Vec<_>, Vec<_>) = findings.into_iter().partition(expected);
+        let surprises: Vec<String> = surprises.iter().map(|finding| format!("  {finding}")).collect();
+        assert!(surprises.is_empty(), "the world is at rest, but:\n{}", surprises.join("\n"));
+        expected
+    }
+
     /// Waits on virtual time until nothing happens any more: no write at Azure, no running operation, no
     /// change of a Service or of the set of nodes, for longer than the longest back-off.
-    pub async fn settle(&self) {
+    pub async fn come_to_rest(&self) {
         let begin = Instant::now();
         let mut quiet_since = begin;
         let mut seen = self.signs();
         while quiet_since.elapsed() < QUIET {
-            assert!(begin.elapsed() < PATIENCE, "the world does not come to rest: {seen:?}");
+            assert!(begin.elapsed() < MAX_UNREST, "the world does not come to rest: {seen:?}");
             if let Some(running) = &self.running {
                 assert!(!running.task.is_finished(), "the controllers have ended");
             }
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(LOOK_INTERVAL).await;
             let now = self.signs();
             if now != seen || self.azure.running_operations() > 0 {
                 (seen, quiet_since) = (now, Instant::now());
@@ -214,6 +269,48 @@ impl World {
             "ports": [],
         });
         self.kubernetes.create(slice).expect("the slice is sound");
+    }
+
+    /// Puts something into Azure as somebody else would. It must stay as it is: [`Self::check`] looks.
+    pub fn put_foreign(&self, id: &ResourceId, document: Value) {
+        let before = self.azure.document(id).unwrap_or_default();
+        self.azure.put(id, document).expect("Azure takes it");
+        self.remember_foreign(id, &before);
+    }
+
+    /// Changes something in Azure as somebody else would. What is new must stay as it is.
+    pub fn edit_foreign(&self, id: &ResourceId, edit: impl FnOnce(&mut Value)) {
+        let before = self.azure.document(id).unwrap_or_default();
+        self.azure.edit(id, edit).expect("Azure takes it");
+        self.remember_foreign(id, &before);
+    }
+
+    fn remember_foreign(&self, id: &ResourceId, before: &Value) {
+        let after = self.azure.document(id).unwrap_or_default();
+        self.foreign.remember(id, before, &after);
+    }
+
+    /// Whether an event says that a Service cannot be served.
+    pub fn is_refused(&self, key: &str) -> bool {
+        self.events(key).iter().any(|event| event.starts_with("Warning SyncLoadBalancerFailed:"))
+    }
+
+    /// The nodes that load balancers may send to: their machines run, and nobody keeps them out.
+    pub fn serving_nodes(&self) -> BTreeSet<String> {
+        let kinds = [crate::types::INSTANCES, crate::types::MACHINES];
+        let machines = kinds.into_iter().flat_map(|kind| self.azure.documents_of_type(kind));
+        let running: BTreeSet<String> =
+            machines.filter_map(|machine| simulated_cluster::running_host(&machine)).collect();
+        let nodes = self.kubernetes.list("Node");
+        let serving = nodes.iter().filter(|node| {
+            let labels = &node["metadata"]["labels"];
+            let excluded = &labels["node.kubernetes.io/exclude-from-external-load-balancers"];
+            (excluded.is_null() || excluded == "false")
+                && running.contains(node.name())
+                && !self.taints(node.name()).iter().any(|key| key == "ToBeDeletedByClusterAutoscaler")
+                && node["spec"]["providerID"].as_str().is_some_and(|id| !id.is_empty())
+        });
+        serving.map(|node| node.name().to_owned()).collect()
     }
 
     /// Deletes a Service.

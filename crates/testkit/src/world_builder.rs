@@ -4,19 +4,23 @@ use azure_simulator::{Azure, Budgets, LatencyProfile};
 use kube::Client;
 use kubernetes_simulator::Kubernetes;
 use kubernetes_simulator::kubelet::Pace;
-use simulated_cluster::{NodePool, Shape, stand_ins};
+use serde_json::{Value, json};
+use simulated_cluster::{ExtraSubnet, NodePool, Shape, StandaloneMachine, stand_ins};
 use tokio_util::sync::CancellationToken;
 
-use crate::World;
+use crate::check::foreign::ForeignParts;
+use crate::{World, seed};
 
-/// A world in the making. It begins with three machines, an Azure that answers at once and throttles as
-/// Azure does, and everything random drawn from seed 1.
+/// A world in the making. It begins with three machines in one uniform scale set, IPv4 alone, and an Azure
+/// that answers at once and throttles as Azure does. Everything random is drawn from the seed that the
+/// environment names ([`crate::seed`]).
 #[derive(Debug, Clone)]
 pub struct WorldBuilder {
     shape: Shape,
     latency: LatencyProfile,
     budgets: Option<Budgets>,
     seed: u64,
+    config: Value,
     options: controllers::Options,
 }
 
@@ -26,17 +30,63 @@ impl Default for WorldBuilder {
             shape: Shape::default(),
             latency: LatencyProfile::instant(),
             budgets: Some(Budgets::default()),
-            seed: 1,
+            seed: seed::current(),
+            config: json!({}),
             options: controllers::Options::default(),
         }
     }
 }
 
 impl WorldBuilder {
-    /// How many machines the scale set has.
+    /// How many machines the first scale set has.
     #[must_use]
     pub fn nodes(mut self, nodes: u64) -> Self {
-        self.shape.pools = vec![NodePool::new("workers", "worker", nodes)];
+        if let Some(pool) = self.shape.pools.first_mut() {
+            pool.nodes = nodes;
+        }
+        self
+    }
+
+    /// Adds a scale set.
+    #[must_use]
+    pub fn pool(mut self, pool: NodePool) -> Self {
+        self.shape.pools.push(pool);
+        self
+    }
+
+    /// Adds a machine that belongs to no scale set.
+    #[must_use]
+    pub fn machine(mut self, machine: StandaloneMachine) -> Self {
+        self.shape.machines.push(machine);
+        self
+    }
+
+    /// Adds a machine that runs the control plane.
+    #[must_use]
+    pub fn control_plane(self) -> Self {
+        self.machine(StandaloneMachine::control_plane("control-plane-0"))
+    }
+
+    /// Network and machines have IPv6 addresses beside IPv4 ones.
+    #[must_use]
+    pub fn dual_stack(mut self) -> Self {
+        self.shape.dual_stack = true;
+        self
+    }
+
+    /// Adds a subnet of the virtual network, whose prefixes lie in [`Shape::NETWORK_V4`] and
+    /// [`Shape::NETWORK_V6`].
+    #[must_use]
+    pub fn subnet(mut self, name: &str, prefixes: &[&str]) -> Self {
+        let prefixes = prefixes.iter().map(|prefix| (*prefix).to_owned()).collect();
+        self.shape.more_subnets.push(ExtraSubnet { name: name.to_owned(), prefixes });
+        self
+    }
+
+    /// Merges a patch into azure.json.
+    #[must_use]
+    pub fn config(mut self, patch: &Value) -> Self {
+        json_patch::merge(&mut self.config, patch);
         self
     }
 
@@ -70,7 +120,7 @@ impl WorldBuilder {
 
     /// Lays everything out and starts the stand-ins, but no controllers.
     pub fn build(self) -> World {
-        let Self { shape, latency, budgets, seed, options } = self;
+        let Self { shape, latency, budgets, seed, config, options } = self;
         let kubernetes = Kubernetes::new(kubernetes_simulator::Options { seed, ..Default::default() });
         let azure = Azure::new(azure_simulator::Options {
             seed,
@@ -96,6 +146,9 @@ impl WorldBuilder {
             options,
             running: None,
             stand_ins: Some(stop.drop_guard()),
+            config,
+            seed,
+            foreign: ForeignParts::default(),
         }
     }
 

@@ -3,32 +3,34 @@
 use azure_simulator::{Fault, FaultAction};
 use serde_json::json;
 use testkit::types::{INSTANCES, LOAD_BALANCERS, PUBLIC_IPS, SCALE_SETS, SECURITY_GROUPS};
-use testkit::{AzureState, World, service};
+use testkit::{AzureState, World, run, service};
 
 const SERVICES: [&str; 3] = ["shop/a", "shop/b", "shop/c"];
 
 /// LB-047: a write that others came before is answered with 412; it is read and planned again.
-#[tokio::test(start_paused = true)]
-async fn lb_047_a_foreign_write_between_our_read_and_write_is_kept() {
-    let world = World::builder().start().await;
-    world.create(service("shop/one"));
-    world.settle().await;
-    world.azure.clear_journal();
-    let patch = json!({"tags": {"owner": "somebody"}});
-    world.azure.inject(
-        Fault::new(FaultAction::Interfere { id: None, patch })
-            .on_method("PUT")
-            .on_type(LOAD_BALANCERS)
-            .times(1),
-    );
-    world.create(service("shop/two"));
-    world.settle().await;
-    assert_eq!(world.put_statuses(LOAD_BALANCERS), [412, 200]);
-    let balancer = world.azure.document(&world.load_balancer()).unwrap();
-    assert_eq!(balancer["tags"]["owner"], "somebody");
-    for key in ["shop/one", "shop/two"] {
-        assert_eq!(world.reached(world.address(key), 80).len(), 3);
-    }
+#[test]
+fn lb_047_a_foreign_write_between_our_read_and_write_is_kept() {
+    run(async || {
+        let world = World::builder().start().await;
+        world.create(service("shop/one"));
+        world.settle().await;
+        world.azure.clear_journal();
+        let patch = json!({"tags": {"owner": "somebody"}});
+        world.azure.inject(
+            Fault::new(FaultAction::Interfere { id: None, patch })
+                .on_method("PUT")
+                .on_type(LOAD_BALANCERS)
+                .times(1),
+        );
+        world.create(service("shop/two"));
+        world.settle().await;
+        assert_eq!(world.put_statuses(LOAD_BALANCERS), [412, 200]);
+        let balancer = world.azure.document(&world.load_balancer()).unwrap();
+        assert_eq!(balancer["tags"]["owner"], "somebody");
+        for key in ["shop/one", "shop/two"] {
+            assert_eq!(world.reached(world.address(key), 80).len(), 3);
+        }
+    });
 }
 
 /// The end of three Services after `fault` has struck each type's writes.
@@ -61,17 +63,23 @@ async fn comes_to_the_same_end(action: FaultAction) {
     assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
 
-#[tokio::test(start_paused = true)]
-async fn throttling_is_waited_for_and_changes_nothing_in_the_end() {
-    comes_to_the_same_end(FaultAction::Throttle { retry_after: Some(17) }).await;
+#[test]
+fn throttling_is_waited_for_and_changes_nothing_in_the_end() {
+    run(async || {
+        comes_to_the_same_end(FaultAction::Throttle { retry_after: Some(17) }).await;
+    });
 }
 
-#[tokio::test(start_paused = true)]
-async fn lost_answers_make_nothing_twice() {
-    comes_to_the_same_end(FaultAction::DropAnswer).await;
+#[test]
+fn lost_answers_make_nothing_twice() {
+    run(async || {
+        comes_to_the_same_end(FaultAction::DropAnswer).await;
+    });
 }
 
-#[tokio::test(start_paused = true)]
-async fn lost_requests_are_made_up_for() {
-    comes_to_the_same_end(FaultAction::DropRequest).await;
+#[test]
+fn lost_requests_are_made_up_for() {
+    run(async || {
+        comes_to_the_same_end(FaultAction::DropRequest).await;
+    });
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use azure_simulator::LatencyProfile;
 use serde_json::json;
 use testkit::types::{LOAD_BALANCERS, PUBLIC_IPS, SECURITY_GROUPS};
-use testkit::{World, service};
+use testkit::{World, run, service};
 use tokio::time::Instant;
 
 fn name(number: usize) -> String {
@@ -52,60 +52,70 @@ async fn two_hundred(latency: LatencyProfile) {
     assert_eq!(world.changes(), Vec::<String>::new());
 }
 
-#[tokio::test(start_paused = true)]
-async fn two_hundred_services_take_few_writes_and_a_second_run_none_when_azure_answers_at_once() {
-    two_hundred(LatencyProfile::instant()).await;
+#[test]
+fn two_hundred_services_take_few_writes_and_a_second_run_none_when_azure_answers_at_once() {
+    run(async || {
+        two_hundred(LatencyProfile::instant()).await;
+    });
 }
 
-#[tokio::test(start_paused = true)]
-async fn two_hundred_services_take_few_writes_and_a_second_run_none_when_azure_is_typical() {
-    two_hundred(LatencyProfile::typical()).await;
+#[test]
+fn two_hundred_services_take_few_writes_and_a_second_run_none_when_azure_is_typical() {
+    run(async || {
+        two_hundred(LatencyProfile::typical()).await;
+    });
 }
 
-#[tokio::test(start_paused = true)]
-async fn two_hundred_services_take_few_writes_and_a_second_run_none_when_azure_is_slow() {
-    two_hundred(slow(5, 20)).await;
+#[test]
+fn two_hundred_services_take_few_writes_and_a_second_run_none_when_azure_is_slow() {
+    run(async || {
+        two_hundred(slow(5, 20)).await;
+    });
 }
 
-#[tokio::test(start_paused = true)]
-async fn five_hundred_services_have_addresses_within_three_minutes() {
-    let world = World::builder().latency(slow(5, 20)).start().await;
-    world.azure.clear_journal();
-    let took = serve(&world, 500).await;
-    assert!(took < Duration::from_secs(180), "{took:?}");
-    let balancers = world.writes(LOAD_BALANCERS);
-    assert!(balancers <= 60, "{balancers} load balancer writes");
-    assert_eq!(world.writes(PUBLIC_IPS), 500);
+#[test]
+fn five_hundred_services_have_addresses_within_three_minutes() {
+    run(async || {
+        let world = World::builder().latency(slow(5, 20)).start().await;
+        world.azure.clear_journal();
+        let took = serve(&world, 500).await;
+        assert!(took < Duration::from_secs(180), "{took:?}");
+        let balancers = world.writes(LOAD_BALANCERS);
+        assert!(balancers <= 60, "{balancers} load balancer writes");
+        assert_eq!(world.writes(PUBLIC_IPS), 500);
+    });
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_refused_service_among_fifty_fails_alone_in_azures_words_until_it_is_changed() {
-    const BAD: &str = "shop/bad";
-    let mut world = World::builder().start().await;
-    world.create(service(BAD).internal().annotation("azure-load-balancer-ipv4", "10.99.0.9"));
-    for number in 0..50 {
-        world.create(service(&name(number)).internal());
-    }
-    world.settle().await;
-    for number in 0..50 {
-        world.address(&name(number));
-    }
-    assert!(world.addresses(BAD).is_empty());
-    let events = world.events(BAD);
-    let told = |event: &&String| {
-        event.starts_with("Warning ")
-            && event.contains("PrivateIPAddressNotInSubnet")
-            && event.contains("10.99.0.9")
-    };
-    assert!(events.iter().any(|event| told(&event)), "{events:#?}");
+#[test]
+fn a_refused_service_among_fifty_fails_alone_in_azures_words_until_it_is_changed() {
+    run(async || {
+        const BAD: &str = "shop/bad";
+        let mut world = World::builder().start().await;
+        world.create(service(BAD).internal().annotation("azure-load-balancer-ipv4", "10.99.0.9"));
+        for number in 0..50 {
+            world.create(service(&name(number)).internal());
+        }
+        world.settle().await;
+        for number in 0..50 {
+            world.address(&name(number));
+        }
+        assert!(world.addresses(BAD).is_empty());
+        let events = world.events(BAD);
+        let told = |event: &&String| {
+            event.starts_with("Warning ")
+                && event.contains("PrivateIPAddressNotInSubnet")
+                && event.contains("10.99.0.9")
+        };
+        assert!(events.iter().any(|event| told(&event)), "{events:#?}");
 
-    world.azure.clear_journal();
-    world.end_stand_ins();
-    tokio::time::sleep(Duration::from_secs(24 * 3600)).await;
-    assert_eq!(world.changes(), Vec::<String>::new(), "nothing is tried for a day");
+        world.azure.clear_journal();
+        world.end_stand_ins();
+        tokio::time::sleep(Duration::from_secs(24 * 3600)).await;
+        assert_eq!(world.changes(), Vec::<String>::new(), "nothing is tried for a day");
 
-    let key = "service.beta.kubernetes.io/azure-load-balancer-ipv4";
-    world.change(BAD, &json!({"metadata": {"annotations": {key: "10.240.9.9"}}}));
-    world.settle().await;
-    assert_eq!(world.address(BAD).to_string(), "10.240.9.9");
+        let key = "service.beta.kubernetes.io/azure-load-balancer-ipv4";
+        world.change(BAD, &json!({"metadata": {"annotations": {key: "10.240.9.9"}}}));
+        world.settle().await;
+        assert_eq!(world.address(BAD).to_string(), "10.240.9.9");
+    });
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use azure_simulator::LatencyProfile;
 use serde_json::{Value, json};
 use testkit::types::{LOAD_BALANCERS, PUBLIC_IPS, SECURITY_GROUPS};
-use testkit::{AzureState, KillSwitch, World, service};
+use testkit::{AzureState, KillSwitch, World, run, service};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Task {
@@ -94,17 +94,23 @@ async fn survives(task: Task) {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn killed_after_every_call_of_a_creation() {
-    survives(Task::Create).await;
+#[test]
+fn killed_after_every_call_of_a_creation() {
+    run(async || {
+        survives(Task::Create).await;
+    });
 }
 
-#[tokio::test(start_paused = true)]
-async fn killed_after_every_call_of_a_port_change() {
-    survives(Task::ChangePort).await;
+#[test]
+fn killed_after_every_call_of_a_port_change() {
+    run(async || {
+        survives(Task::ChangePort).await;
+    });
 }
 
-#[tokio::test(start_paused = true)]
-async fn killed_after_every_call_of_a_deletion() {
-    survives(Task::Delete).await;
+#[test]
+fn killed_after_every_call_of_a_deletion() {
+    run(async || {
+        survives(Task::Delete).await;
+    });
 }

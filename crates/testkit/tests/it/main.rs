@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod bad_days;
+mod checker;
 mod crowd;
 mod kill;
 mod nodes;
 mod services;
+mod shapes;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use azure_simulator::{Fault, FaultAction, PowerState};
 use testkit::types::INSTANCES;
-use testkit::{World, service};
+use testkit::{World, run, service};
 use tokio::time::sleep;
 
 const SHUTDOWN: &str = "node.cloudprovider.kubernetes.io/shutdown";
@@ -12,20 +12,22 @@ const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
 const HOUR: Duration = Duration::from_secs(3600);
 
 /// NODE-086: not ready and absent at Azure: an event, and the Node is deleted.
-#[tokio::test(start_paused = true)]
-async fn node_086_a_lost_machine_takes_its_node_and_membership_along() {
-    let world = World::builder().start().await;
-    world.create(service("shop/web"));
-    world.settle().await;
-    let lost = world.node_names().remove(1);
-    let machine = world.machine(&lost);
-    world.azure.remove_instance(&world.scale_set(), machine.name()).unwrap();
-    world.settle().await;
-    assert!(!world.node_names().contains(&lost), "{:?}", world.node_names());
-    assert!(world.events(&lost).iter().any(|event| event.starts_with("Normal DeletingNode:")));
-    let reached = world.reached(world.address("shop/web"), 80);
-    assert_eq!(reached, world.node_names());
-    assert_eq!(reached.len(), 2);
+#[test]
+fn node_086_a_lost_machine_takes_its_node_and_membership_along() {
+    run(async || {
+        let world = World::builder().start().await;
+        world.create(service("shop/web"));
+        world.settle().await;
+        let lost = world.node_names().remove(1);
+        let machine = world.machine(&lost);
+        world.azure.remove_instance(&world.scale_set(), machine.name()).unwrap();
+        world.settle().await;
+        assert!(!world.node_names().contains(&lost), "{:?}", world.node_names());
+        assert!(world.events(&lost).iter().any(|event| event.starts_with("Normal DeletingNode:")));
+        let reached = world.reached(world.address("shop/web"), 80);
+        assert_eq!(reached, world.node_names());
+        assert_eq!(reached.len(), 2);
+    });
 }
 
 async fn unknown_is_not_absent(action: FaultAction) {
@@ -50,51 +52,62 @@ async fn unknown_is_not_absent(action: FaultAction) {
     assert!(world.taints(&names[1]).contains(&SHUTDOWN.to_owned()));
 }
 
-#[tokio::test(start_paused = true)]
-async fn while_azure_fails_to_list_machines_no_node_is_deleted_or_tainted() {
-    let (code, message) = ("InternalServerError".to_owned(), "An error occurred.".to_owned());
-    unknown_is_not_absent(FaultAction::Fail { status: 500, code, message }).await;
+#[test]
+fn while_azure_fails_to_list_machines_no_node_is_deleted_or_tainted() {
+    run(async || {
+        let (code, message) = ("InternalServerError".to_owned(), "An error occurred.".to_owned());
+        unknown_is_not_absent(FaultAction::Fail { status: 500, code, message }).await;
+    });
 }
 
-#[tokio::test(start_paused = true)]
-async fn while_azure_does_not_answer_no_node_is_deleted_or_tainted() {
-    unknown_is_not_absent(FaultAction::DropRequest).await;
+#[test]
+fn while_azure_does_not_answer_no_node_is_deleted_or_tainted() {
+    run(async || {
+        unknown_is_not_absent(FaultAction::DropRequest).await;
+    });
 }
 
 /// NODE-085: not ready and deallocated: the shutdown taint; ready again: no taint.
-#[tokio::test(start_paused = true)]
-async fn node_085_a_stopped_machine_is_tainted_until_it_is_back() {
-    let world = World::builder().start().await;
-    let name = world.node_names().remove(2);
-    let machine = world.machine(&name);
-    world.azure.set_power_state(&machine, PowerState::Deallocated).unwrap();
-    sleep(HOUR).await;
-    assert!(world.taints(&name).contains(&SHUTDOWN.to_owned()), "{:?}", world.taints(&name));
-    world.azure.set_power_state(&machine, PowerState::Running).unwrap();
-    sleep(HOUR).await;
-    assert_eq!(world.taints(&name), Vec::<String>::new());
-    assert_eq!(world.node_names().len(), 3);
+#[test]
+fn node_085_a_stopped_machine_is_tainted_until_it_is_back() {
+    run(async || {
+        let world = World::builder().start().await;
+        let name = world.node_names().remove(2);
+        let machine = world.machine(&name);
+        world.azure.set_power_state(&machine, PowerState::Deallocated).unwrap();
+        sleep(HOUR).await;
+        assert!(world.taints(&name).contains(&SHUTDOWN.to_owned()), "{:?}", world.taints(&name));
+        world.azure.set_power_state(&machine, PowerState::Running).unwrap();
+        sleep(HOUR).await;
+        assert_eq!(world.taints(&name), Vec::<String>::new());
+        assert_eq!(world.node_names().len(), 3);
+    });
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_new_machine_becomes_an_initialised_node_and_takes_traffic() {
-    let world = World::builder().nodes(2).start().await;
-    world.create(service("shop/web"));
-    world.settle().await;
-    let before = world.node_names();
-    assert_eq!(world.reached(world.address("shop/web"), 80), before);
-    world.azure.scale(&world.scale_set(), 3).unwrap();
-    world.settle().await;
-    let names = world.node_names();
-    assert_eq!(names.len(), 3);
-    let name = names.iter().find(|name| !before.contains(name)).unwrap();
-    let (node, machine) = (world.node(name), world.machine(name));
-    let provider_id = node["spec"]["providerID"].as_str().unwrap();
-    assert!(provider_id.eq_ignore_ascii_case(&format!("azure://{machine}")), "{provider_id}");
-    let labels = &node["metadata"]["labels"];
-    assert_eq!(labels["topology.kubernetes.io/region"], "westeurope");
-    assert!(labels["topology.kubernetes.io/zone"].as_str().unwrap().starts_with("westeurope-"), "{labels:#}");
-    assert_eq!(labels["node.kubernetes.io/instance-type"], "Standard_D2s_v5");
-    assert!(!world.taints(name).contains(&UNINITIALIZED.to_owned()));
-    assert_eq!(world.reached(world.address("shop/web"), 80), names);
+#[test]
+fn a_new_machine_becomes_an_initialised_node_and_takes_traffic() {
+    run(async || {
+        let world = World::builder().nodes(2).start().await;
+        world.create(service("shop/web"));
+        world.settle().await;
+        let before = world.node_names();
+        assert_eq!(world.reached(world.address("shop/web"), 80), before);
+        world.azure.scale(&world.scale_set(), 3).unwrap();
+        world.settle().await;
+        let names = world.node_names();
+        assert_eq!(names.len(), 3);
+        let name = names.iter().find(|name| !before.contains(name)).unwrap();
+        let (node, machine) = (world.node(name), world.machine(name));
+        let provider_id = node["spec"]["providerID"].as_str().unwrap();
+        assert!(provider_id.eq_ignore_ascii_case(&format!("azure://{machine}")), "{provider_id}");
+        let labels = &node["metadata"]["labels"];
+        assert_eq!(labels["topology.kubernetes.io/region"], "westeurope");
+        assert!(
+            labels["topology.kubernetes.io/zone"].as_str().unwrap().starts_with("westeurope-"),
+            "{labels:#}"
+        );
+        assert_eq!(labels["node.kubernetes.io/instance-type"], "Standard_D2s_v5");
+        assert!(!world.taints(name).contains(&UNINITIALIZED.to_owned()));
+        assert_eq!(world.reached(world.address("shop/web"), 80), names);
+    });
 }

@@ -1,0 +1,60 @@
+//! Whoever looks anew finds nothing to do.
+
+use std::collections::BTreeSet;
+
+use azure_simulator::Azure;
+use planner::Plan;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::{Finding, Services, published};
+use crate::{KillSwitch, World};
+
+/// What a provider that has seen nothing yet would write, and the Services that it refuses.
+pub(super) async fn check(
+    world: &World,
+    azure: &Azure,
+    services: &Services,
+) -> (Vec<Finding>, BTreeSet<String>) {
+    let stop = CancellationToken::new();
+    let _ends = stop.clone().drop_guard();
+    let provider = world.provider_at(azure, &KillSwitch::never(), &stop);
+    let state = provider.state();
+    for service in world.kubernetes.list("Service") {
+        state.apply_service(typed(service.value()));
+    }
+    for node in world.kubernetes.list("Node") {
+        state.apply_node(typed(node.value()));
+    }
+    state.services_are_synced();
+    state.nodes_are_synced();
+    let plan = match provider.dry_run().await {
+        Ok(plan) => plan,
+        Err(error) => return (vec![Finding::NoPlan { why: error.to_string() }], BTreeSet::new()),
+    };
+    let refused: BTreeSet<String> = plan.refused.iter().map(|(key, _)| key.to_string()).collect();
+    let mut findings = Vec::new();
+    for (key, refusal) in &plan.refused {
+        let service = key.to_string();
+        if services.get(&service).is_some() && !world.is_refused(&service) {
+            findings.push(Finding::RefusedInSilence { service, refusal: refusal.to_string() });
+        }
+    }
+    for step in &plan.plan.steps {
+        // What Azure refuses is refused by no plan: the Service's event says so.
+        let excused = |key: &String| {
+            let unserved = services.get(key).is_some_and(|service| published(service).next().is_none());
+            refused.contains(key) || (unserved && world.is_refused(key))
+        };
+        let keys: Vec<String> = step.on_behalf_of.iter().map(ToString::to_string).collect();
+        if keys.is_empty() || !keys.iter().all(excused) {
+            let plan = Plan { steps: vec![step.clone()] };
+            findings.push(Finding::PlanNotEmpty { step: plan.to_string() });
+        }
+    }
+    (findings, refused)
+}
+
+fn typed<T: serde::de::DeserializeOwned>(object: &Value) -> std::sync::Arc<T> {
+    std::sync::Arc::new(serde_json::from_value(object.clone()).expect("the API stores what it knows"))
+}

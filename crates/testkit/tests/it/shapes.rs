@@ -1,0 +1,117 @@
+//! Worlds of several shapes.
+
+use std::time::Duration;
+
+use azure_simulator::LatencyProfile;
+use serde_json::json;
+use testkit::{NodePool, StandaloneMachine, World, run, service};
+
+const MINUTE: Duration = Duration::from_secs(60);
+const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
+
+#[test]
+fn a_service_of_both_families_has_an_address_of_each_in_a_dual_stack_world() {
+    run(async || {
+        let world = World::builder().dual_stack().latency(LatencyProfile::typical()).start().await;
+        world.create(service("shop/web").both_families());
+        world.create(service("shop/inside").both_families().internal());
+        world.settle().await;
+        for key in ["shop/web", "shop/inside"] {
+            let addresses = world.addresses(key);
+            assert_eq!(addresses.iter().filter(|a| a.is_ipv6()).count(), 1, "{key}: {addresses:?}");
+            assert_eq!(addresses.len(), 2, "{key}: {addresses:?}");
+        }
+        world.delete("shop/web");
+        world.delete("shop/inside");
+        world.settle().await;
+    });
+}
+
+/// What the node controller makes of them afterwards is not the kubelets' matter.
+#[test]
+fn kubelets_report_an_address_of_each_family() {
+    run(async || {
+        let world = World::builder().dual_stack().nodes(2).control_plane().build();
+        world.until("nodes have registered", MINUTE, |world| world.node_names().len() == 3).await;
+        for name in world.node_names() {
+            let node = world.node(&name);
+            let addresses = node["status"]["addresses"].as_array().unwrap();
+            let internal = addresses.iter().filter(|address| address["type"] == "InternalIP");
+            let families: Vec<bool> =
+                internal.map(|address| address["address"].as_str().unwrap().contains(':')).collect();
+            assert_eq!(families, [false, true], "{name}: {addresses:?}");
+        }
+    });
+}
+
+#[test]
+fn an_internal_service_takes_its_address_from_the_subnet_that_it_names() {
+    run(async || {
+        let world = World::builder().subnet("fronts", &["10.241.7.0/24"]).start().await;
+        world.create(
+            service("shop/db").internal().annotation("azure-load-balancer-internal-subnet", "fronts"),
+        );
+        world.settle().await;
+        assert!(
+            world.address("shop/db").to_string().starts_with("10.241.7."),
+            "{}",
+            world.address("shop/db")
+        );
+    });
+}
+
+#[test]
+fn machines_of_all_pools_take_traffic() {
+    run(async || {
+        let world = World::builder().nodes(2).pool(NodePool::new("more", "more", 2)).start().await;
+        world.create(service("shop/web"));
+        world.settle().await;
+        assert_eq!(world.node_names().len(), 4);
+        assert_eq!(world.reached(world.address("shop/web"), 80), world.node_names());
+    });
+}
+
+#[test]
+fn the_control_plane_gets_no_traffic() {
+    run(async || {
+        let world = World::builder().nodes(2).control_plane().start().await;
+        assert_eq!(world.node_names().len(), 3);
+        world.create(service("shop/web"));
+        world.settle().await;
+        let reached = world.reached(world.address("shop/web"), 80);
+        assert_eq!(reached.len(), 2);
+        assert!(!reached.contains(&"control-plane-0".to_owned()));
+    });
+}
+
+/// This release serves uniform scale sets. A node of another machine stays uninitialised; everything else
+/// goes on.
+#[test]
+fn machines_outside_of_uniform_sets_are_left_alone() {
+    run(async || {
+        let world = World::builder()
+            .nodes(1)
+            .pool(NodePool::new("flexible", "flex", 1).flexible())
+            .machine(StandaloneMachine::new("alone"))
+            .start()
+            .await;
+        world.create(service("shop/web"));
+        world.settle().await;
+        let names = world.node_names();
+        assert_eq!(names.len(), 3, "{names:?}");
+        for name in names.iter().filter(|name| !name.starts_with("worker")) {
+            assert!(world.taints(name).contains(&UNINITIALIZED.to_owned()), "{name}");
+        }
+        assert_eq!(world.reached(world.address("shop/web"), 80).len(), 1);
+    });
+}
+
+#[test]
+fn azure_json_can_be_changed() {
+    run(async || {
+        let world = World::builder().nodes(1).config(&json!({"loadBalancerName": "shared"})).start().await;
+        world.create(service("shop/web"));
+        world.settle().await;
+        assert!(world.azure.document(&world.network("loadBalancers", "shared")).is_some());
+    });
+}
