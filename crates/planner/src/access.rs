@@ -72,14 +72,10 @@ impl Access {
             return Ok(());
         }
         let list = |ranges: &[IpNet]| ranges.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
-        Err(Refusal::terminal(format!(
-            "spec.loadBalancerSourceRanges ({}) and annotation {} or {} ({}) cannot be used together: \
-             keep one of them",
-            list(&self.source_ranges),
-            full_key(keys::ALLOWED_IP_RANGES),
-            full_key(keys::SOURCE_RANGES),
-            list(&self.allowed_ranges),
-        )))
+        Err(Refusal::TwoKindsOfRanges {
+            source_ranges: list(&self.source_ranges),
+            allowed_ranges: list(&self.allowed_ranges),
+        })
     }
 
     fn has_invalid(&self) -> bool {

@@ -1,6 +1,5 @@
 //! The annotations of a Service: keys and how their values are read (1.1).
 
-use std::fmt::Display;
 use std::net::IpAddr;
 
 use k8s::Service;
@@ -70,15 +69,18 @@ impl<'a> Annotations<'a> {
     /// A whole number.
     pub fn integer(self, key: &str) -> Result<Option<i32>, Refusal> {
         let Some(value) = self.get(key) else { return Ok(None) };
-        let number = value.trim().parse().map_err(|_| refuse(key, value, "must be a whole number"))?;
+        let value = value.trim();
+        let number = value
+            .parse()
+            .map_err(|_| Refusal::NotAWholeNumber { key: full_key(key), value: value.to_owned() })?;
         Ok(Some(number))
     }
 
-    /// A whole number of at least `least`.
-    pub fn at_least(self, key: &str, least: i32) -> Result<Option<i32>, Refusal> {
+    /// A whole number of at least `minimum`; `what` is what it sets.
+    pub fn at_least(self, key: &str, what: &'static str, minimum: i32) -> Result<Option<i32>, Refusal> {
         match self.integer(key)? {
-            Some(number) if number < least => {
-                Err(refuse(key, number, format_args!("must be at least {least}")))
+            Some(value) if value < minimum => {
+                Err(Refusal::BelowMinimum { key: full_key(key), what, value, minimum })
             }
             other => Ok(other),
         }
@@ -91,24 +93,16 @@ impl<'a> Annotations<'a> {
 
     /// The items of a list of addresses; the first that is none is refused.
     pub fn addresses(self, key: &str) -> Result<Vec<IpAddr>, Refusal> {
-        self.items(key)
-            .map(|item| {
-                item.parse().map_err(|_| {
-                    refuse(key, item, "must be IP addresses separated by commas; correct or remove it")
-                })
-            })
-            .collect()
+        let value = self.get(key).unwrap_or_default();
+        let invalid =
+            |item: &str| Refusal::InvalidAdditionalAddress { value: value.to_owned(), item: item.to_owned() };
+        self.items(key).map(|item| item.parse().map_err(|_| invalid(item))).collect()
     }
 }
 
 /// The whole key of an annotation.
 pub(crate) fn full_key(key: &str) -> String {
     format!("{SERVICE_ANNOTATION_PREFIX}{key}")
-}
-
-/// The refusal of an annotation's value; `remedy` says what it must be.
-pub(crate) fn refuse(key: &str, value: impl Display, remedy: impl Display) -> Refusal {
-    Refusal::terminal(format!("annotation {SERVICE_ANNOTATION_PREFIX}{key}: `{value}` {remedy}"))
 }
 
 /// The per-port form of a key, such as `port_80_no_lb_rule`.

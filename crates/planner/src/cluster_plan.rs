@@ -285,11 +285,15 @@ impl<'a> Planning<'a> {
             batch.push(AccessIntent::Present { service: intent.clone(), addresses, node_addresses });
         }
         let Some(observed) = &self.observed.security_group else {
-            let name = &self.cluster.config.security_group_name;
+            let name = self.cluster.config.security_group_name.clone();
+            let refusal = if name.is_empty() {
+                Refusal::SecurityGroupNotConfigured
+            } else {
+                Refusal::SecurityGroupNotFound { name }
+            };
             for intent in &batch {
                 if matches!(intent, AccessIntent::Present { .. }) {
-                    let message = format!("security group `{name}` (securityGroupName) does not exist");
-                    self.refused.entry(intent.key().clone()).or_insert(Refusal::for_now(message));
+                    self.refused.entry(intent.key().clone()).or_insert_with(|| refusal.clone());
                 }
             }
             return;

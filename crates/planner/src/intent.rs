@@ -8,7 +8,7 @@ use cloud_config::HealthProbeMode;
 use k8s::{ObjectKey, Service, ServicePort};
 
 use crate::access::Access;
-use crate::annotations::{self as keys, Annotations, full_key, port_key, refuse};
+use crate::annotations::{self as keys, Annotations, full_key, port_key};
 use crate::cluster::{Cluster, Family, Flavor};
 use crate::names::{self, Naming};
 use crate::plan::Refusal;
@@ -189,9 +189,16 @@ fn by_family<'a>(service: &'a Service, v4: &str, v6: &str) -> BTreeMap<Family, (
     values
 }
 
+/// An address that a Service asks for.
+struct Requested {
+    /// The annotation or field that asks.
+    origin: String,
+    address: IpAddr,
+}
+
 /// The addresses asked for, by family: the family's annotation, else `spec.loadBalancerIP` where it is of
 /// that family (1.4). Of text that is no address the origin is told.
-fn requested(service: &Service) -> (BTreeMap<Family, IpAddr>, Vec<Refusal>) {
+fn requested(service: &Service) -> (BTreeMap<Family, Requested>, Vec<Refusal>) {
     let annotations = Annotations(service);
     let (mut addresses, mut problems) = (BTreeMap::new(), Vec::new());
     let families = families(service);
@@ -200,31 +207,33 @@ fn requested(service: &Service) -> (BTreeMap<Family, IpAddr>, Vec<Refusal>) {
     for (family, key) in [(Family::V4, keys::LOAD_BALANCER_IPV4), (Family::V6, keys::LOAD_BALANCER_IPV6)] {
         let Some(value) = annotations.non_empty(key) else { continue };
         annotated = true;
+        let origin = format!("annotation {}", full_key(key));
         match unmapped(value) {
             Ok(address) if Family::of(address) == family => {
                 if families.contains(&family) {
-                    addresses.insert(family, address);
+                    addresses.insert(family, Requested { origin, address });
                 }
             }
-            _ => problems.push(refuse(
-                key,
-                value,
-                format_args!("must be an {family} address; correct or remove it"),
-            )),
+            _ => problems.push(Refusal::InvalidAddress {
+                origin,
+                value: value.to_owned(),
+                family: Some(family),
+            }),
         }
     }
-    let in_spec = service.spec.load_balancer_ip.as_str();
-    match unmapped(in_spec) {
+    let value = service.spec.load_balancer_ip.as_str();
+    let origin = "spec.loadBalancerIP".to_owned();
+    match unmapped(value) {
         Ok(address) => {
             let family = Family::of(address);
             if families.contains(&family) {
-                addresses.entry(family).or_insert(address);
+                addresses.entry(family).or_insert(Requested { origin, address });
             }
         }
-        Err(_) if in_spec.is_empty() || annotated => {}
-        Err(_) => problems.push(Refusal::terminal(format!(
-            "spec.loadBalancerIP: `{in_spec}` must be an IP address; correct or remove it"
-        ))),
+        Err(_) if value.is_empty() || annotated => {}
+        Err(_) => {
+            problems.push(Refusal::InvalidAddress { origin, value: value.to_owned(), family: None });
+        }
     }
     (addresses, problems)
 }
@@ -256,15 +265,11 @@ fn is_public(address: IpAddr) -> bool {
 }
 
 /// The node port of a port, for something that cannot do without.
-pub(crate) fn node_port(port: &ServicePort, needed_by: &str) -> Result<i32, Refusal> {
+pub(crate) fn node_port(port: &ServicePort, needed_by: &'static str) -> Result<i32, Refusal> {
     if port.node_port > 0 {
         return Ok(port.node_port);
     }
-    Err(Refusal::terminal(format!(
-        "spec.ports: port {} has no node port, which {needed_by} needs: set \
-         spec.allocateLoadBalancerNodePorts to true",
-        port.port
-    )))
+    Err(Refusal::NoNodePort { port: port.port, needed_by })
 }
 
 impl ServiceRemoval {
@@ -285,7 +290,11 @@ impl ServiceRemoval {
                 .into_iter()
                 .map(|(family, (_, name))| (family, name.to_owned()))
                 .collect(),
-            requested_addresses: requested(service).0,
+            requested_addresses: requested(service)
+                .0
+                .into_iter()
+                .map(|(family, requested)| (family, requested.address))
+                .collect(),
             additional_addresses: annotations.items(keys::ADDITIONAL_PUBLIC_IPS).filter_map(parsed).collect(),
             published_addresses: service
                 .status
@@ -343,31 +352,20 @@ impl ServiceIntent {
     pub fn from_service(cluster: &Cluster, service: &Service) -> Result<Self, Refusal> {
         let annotations = Annotations(service);
         let removal = ServiceRemoval::of(cluster, service);
-        let Some(base_name) = removal.base_name.clone() else {
-            return Err(Refusal::terminal(
-                "metadata.uid is empty: the Service was never stored by an API server",
-            ));
-        };
+        let base_name = removal.base_name.clone().ok_or(Refusal::NoUid)?;
         let flavor = removal.flavor;
         if annotations.get(keys::PLS_CREATE).is_some_and(|value| value.trim().eq_ignore_ascii_case("true")) {
-            return Err(Refusal::terminal(format!(
-                "private link services are not supported by this release: remove the annotation {} or keep the \
-                 other controller manager",
-                full_key(keys::PLS_CREATE)
-            )));
+            return Err(Refusal::PrivateLinkService);
         }
-        if let Some(problem) = requested(service).1.into_iter().next() {
+        let (requested, problems) = requested(service);
+        if let Some(problem) = problems.into_iter().next() {
             return Err(problem);
         }
         if flavor == Flavor::External
-            && let Some(address) = removal.requested_addresses.values().find(|address| !is_public(**address))
+            && let Some(requested) = requested.into_values().find(|requested| !is_public(requested.address))
         {
-            return Err(Refusal::terminal(format!(
-                "the requested address {address} of {} is not public: set annotation {} to true for an internal \
-                 load balancer, or ask for the address of an Azure public IP",
-                removal.key,
-                full_key(keys::INTERNAL)
-            )));
+            let Requested { origin, address } = requested;
+            return Err(Refusal::NonPublicAddress { origin, service: removal.key, address });
         }
         let access = Access::read(service);
         access.check()?;
@@ -380,7 +378,7 @@ impl ServiceIntent {
         let floating_ip = !annotations.flag(keys::DISABLE_FLOATING_IP);
         let idle_timeout = annotations.integer(keys::IDLE_TIMEOUT)?.unwrap_or(4);
         if !(4..=100).contains(&idle_timeout) {
-            return Err(refuse(keys::IDLE_TIMEOUT, idle_timeout, "must be from 4 to 100 minutes"));
+            return Err(Refusal::IdleTimeoutOutOfRange { minutes: idle_timeout });
         }
         let node_probe = node_probe(cluster, service, local)?;
         let mut intent = Self {
@@ -411,20 +409,11 @@ impl ServiceIntent {
     }
 
     fn read_port(&self, service: &Service, port: &ServicePort) -> Result<PortIntent, Refusal> {
-        let protocol = Transport::parse(&port.protocol).ok_or_else(|| {
-            Refusal::terminal(format!(
-                "spec.ports: port {} has protocol `{}`; Azure's load balancer takes TCP, UDP and SCTP",
-                port.port, port.protocol
-            ))
-        })?;
+        let protocol = Transport::parse(&port.protocol)
+            .ok_or_else(|| Refusal::UnknownProtocol { port: port.port, protocol: port.protocol.clone() })?;
         let has_rule = !Annotations(service).flag(&port_key(port.port, "no_lb_rule"));
-        if protocol == Transport::Sctp && self.flavor == Flavor::External && has_rule {
-            return Err(Refusal::terminal(format!(
-                "spec.ports: port {} has protocol SCTP, which only internal load balancers take: set annotation {} \
-                 to true",
-                port.port,
-                full_key(keys::INTERNAL)
-            )));
+        if protocol == Transport::Sctp && has_rule && !self.ha_ports {
+            return Err(Refusal::SctpNeedsHaPorts { port: port.port });
         }
         let floats_everywhere =
             self.floating_ip && !(self.flavor == Flavor::Internal && self.families.contains(&Family::V6));
@@ -511,8 +500,10 @@ fn public_ip(service: &Service) -> Result<PublicIpIntent, Refusal> {
     let annotations = Annotations(service);
     let mut prefixes = BTreeMap::new();
     for (family, (key, value)) in by_family(service, keys::PIP_PREFIX, keys::PIP_PREFIX_IPV6) {
-        let id = ResourceId::parse(value).map_err(|problem| {
-            refuse(&key, value, format_args!("must be the id of a public IP prefix: {problem}"))
+        let id = ResourceId::parse(value).map_err(|problem| Refusal::InvalidPrefixId {
+            key: full_key(&key),
+            value: value.to_owned(),
+            problem: problem.to_string(),
         })?;
         prefixes.insert(family, id);
     }

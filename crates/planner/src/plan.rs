@@ -7,6 +7,8 @@ pub use k8s::Notice;
 use k8s::ObjectKey;
 use serde::Serialize;
 
+pub use crate::refusal::Refusal;
+
 /// What a step does to its target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
@@ -56,29 +58,6 @@ pub struct Step {
 pub struct Plan {
     /// The steps.
     pub steps: Vec<Step>,
-}
-
-/// Why a Service cannot be served: names the annotation or field, its value, and the remedy.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct Refusal {
-    /// The whole text, for the Service's owner.
-    pub message: String,
-    /// Whether only a change of the Service can help. Otherwise the remedy lies elsewhere (a missing
-    /// subnet, an address that another Service holds), and trying again later makes sense.
-    pub terminal: bool,
-}
-
-impl Refusal {
-    /// A refusal that stands until the Service changes.
-    pub fn terminal(message: impl Into<String>) -> Self {
-        Self { message: message.into(), terminal: true }
-    }
-
-    /// A refusal that may end without a change of the Service.
-    pub fn for_now(message: impl Into<String>) -> Self {
-        Self { message: message.into(), terminal: false }
-    }
 }
 
 impl Step {

@@ -53,7 +53,7 @@ impl ClusterPlan {
             json!({
                 "service": key.to_string(),
                 "message": refusal.to_string(),
-                "untilServiceChanges": refusal.terminal,
+                "untilServiceChanges": refusal.is_terminal(),
             })
         });
         let notices = self.notices.iter().map(|notice| {

@@ -3,7 +3,7 @@
 use azure_types::{Probe, ProbeProperties, Word};
 use k8s::{Service, ServicePort};
 
-use crate::annotations::{self as keys, Annotations, port_key, refuse};
+use crate::annotations::{self as keys, Annotations, full_key, port_key};
 use crate::names::SHARED_PROBE;
 use crate::plan::Refusal;
 use crate::rule::unequal;
@@ -15,7 +15,11 @@ const DEFAULT_INTERVAL: i32 = 5;
 /// Answers in a row that change a member's state, unless annotated.
 const DEFAULT_THRESHOLD: i32 = 2;
 /// A member must be found dead in less than this many seconds.
-const TOO_SLOW: i64 = 120;
+pub(crate) const MAX_PROBE_SECONDS: i64 = 120;
+/// The least interval that Azure takes, in seconds.
+const MIN_INTERVAL: i32 = 5;
+/// The least threshold that Azure takes.
+const MIN_THRESHOLD: i32 = 2;
 
 /// A probe without its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,22 +60,16 @@ pub(crate) enum PortProbe {
 
 /// Interval and threshold of the probe of `port`: the port's own keys, then the Service's, then defaults.
 fn timing(annotations: Annotations<'_>, port: i32) -> Result<(i32, i32), Refusal> {
-    let interval = annotations
-        .at_least(&port_key(port, "health-probe_interval"), 5)?
-        .map_or_else(|| annotations.at_least(keys::PROBE_INTERVAL, 5), |own| Ok(Some(own)))?
+    let read = |own: &str, general: &str, what: &'static str, minimum: i32| {
+        let own = annotations.at_least(&port_key(port, own), what, minimum)?;
+        own.map_or_else(|| annotations.at_least(general, what, minimum), |own| Ok(Some(own)))
+    };
+    let interval = read("health-probe_interval", keys::PROBE_INTERVAL, "interval", MIN_INTERVAL)?
         .unwrap_or(DEFAULT_INTERVAL);
-    let threshold = annotations
-        .at_least(&port_key(port, "health-probe_num-of-probe"), 2)?
-        .map_or_else(|| annotations.at_least(keys::PROBE_COUNT, 2), |own| Ok(Some(own)))?
+    let threshold = read("health-probe_num-of-probe", keys::PROBE_COUNT, "num-of-probe", MIN_THRESHOLD)?
         .unwrap_or(DEFAULT_THRESHOLD);
-    let product = i64::from(interval) * i64::from(threshold);
-    if product >= TOO_SLOW {
-        return Err(Refusal::terminal(format!(
-            "health probe of port {port}: interval {interval} s times {threshold} probes is {product} s and \
-             must be less than {TOO_SLOW} s: lower annotation {} or {}",
-            keys::full_key(keys::PROBE_INTERVAL),
-            keys::full_key(keys::PROBE_COUNT)
-        )));
+    if i64::from(interval) * i64::from(threshold) >= MAX_PROBE_SECONDS {
+        return Err(Refusal::ProbeTooSlow { port, interval, threshold });
     }
     Ok((interval, threshold))
 }
@@ -143,13 +141,13 @@ fn asked_port(service: &Service, port: &ServicePort) -> Result<i32, Refusal> {
     if let Some(named) = ports.iter().find(|p| !p.name.is_empty() && p.name.eq_ignore_ascii_case(value)) {
         return node_port(named);
     }
-    match value.parse::<i32>() {
-        Ok(number) => match ports.iter().find(|p| p.port == number) {
-            Some(same) => node_port(same),
-            None if (1..=65535).contains(&number) => Ok(number),
-            None => Err(refuse(&key, value, "must be a port from 1 to 65535 or the name of a service port")),
-        },
-        Err(_) => Err(refuse(&key, value, "is neither the name of a service port nor a port number")),
+    let Ok(number) = value.parse::<i64>() else {
+        return Err(Refusal::ProbePortNotFound { key: full_key(&key), value: value.to_owned() });
+    };
+    match (ports.iter().find(|p| i64::from(p.port) == number), u16::try_from(number)) {
+        (Some(same), _) => node_port(same),
+        (None, Ok(asked @ 1..)) => Ok(i32::from(asked)),
+        _ => Err(Refusal::ProbePortOutOfRange { key: full_key(&key), value: number }),
     }
 }
 

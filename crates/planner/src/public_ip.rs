@@ -9,7 +9,6 @@ use azure_types::{
 };
 use k8s::ObjectKey;
 
-use crate::annotations::{self as keys, full_key};
 use crate::cluster::{Cluster, Family, Flavor};
 use crate::intent::{ServiceIntent, ServiceRemoval};
 use crate::plan::{Action, Document, Notice, Refusal, Step};
@@ -150,12 +149,11 @@ fn target<'a>(
         let target = named(name);
         return match target.existing {
             Some(_) => Ok(target),
-            None => Err(Refusal::for_now(format!(
-                "public IP {name}, named by annotation {} or {}, does not exist in resource group {group}: create \
-                 it or remove the annotation",
-                full_key(keys::PIP_NAME),
-                full_key(keys::PIP_NAME_IPV6)
-            ))),
+            None => Err(Refusal::PublicIpNotFound {
+                name: name.clone(),
+                group: group.clone(),
+                service: owner.key.clone(),
+            }),
         };
     }
     let prefix = intent.public_ip.prefixes.get(&family);
@@ -163,11 +161,7 @@ fn target<'a>(
         && let Some(address) = owner.requested_addresses.get(&family)
     {
         let Some(existing) = find_pinned(owner, family, observed) else {
-            return Err(Refusal::for_now(format!(
-                "no public IP in resource group {group} has the requested address {address}: create one, name its \
-                 resource group by annotation {}, or ask for no address",
-                full_key(keys::PUBLIC_IP_GROUP)
-            )));
+            return Err(Refusal::AddressNotFound { address: *address, group: group.clone() });
         };
         let id = existing.id.clone().unwrap_or_else(|| cluster.public_ip_id(group, name_of(existing)));
         return Ok(Target { id, existing: Some(existing) });
@@ -192,12 +186,7 @@ pub fn plan(
     for family in families {
         let target = target(cluster, intent, *family, observed)?;
         if !targets.insert(target.id.clone()) {
-            return Err(Refusal::terminal(format!(
-                "public IP {} is named for both families by annotations {} and {}: name one for each",
-                target.id.name(),
-                full_key(keys::PIP_NAME),
-                full_key(keys::PIP_NAME_IPV6)
-            )));
+            return Err(Refusal::OnePublicIpForBothFamilies { name: target.id.name().to_owned() });
         }
         let Some(existing) = target.existing else {
             plan.ensure.push(create(cluster, intent, *family, &target.id));
@@ -358,24 +347,27 @@ fn update(
     let ours = ownership(cluster, intent.removal(), existing);
     let of_cluster = tag(existing.tags.as_ref(), CLUSTER_TAGS);
     if ours.managed && !of_cluster.is_empty() && !of_cluster.eq_ignore_ascii_case(&cluster.name) {
-        return Err(Refusal::for_now(format!(
-            "public IP {name} belongs to cluster {of_cluster} (tag {}): use another one or remove the tag",
-            CLUSTER_TAGS[0]
-        )));
+        return Err(Refusal::PublicIpOfOtherCluster {
+            name: name.to_owned(),
+            cluster: of_cluster.to_owned(),
+            tag: CLUSTER_TAGS[0],
+        });
     }
     let service_tag = tag(existing.tags.as_ref(), SERVICE_TAGS);
     let sole = services(service_tag).all(|listed| listed.eq_ignore_ascii_case(&key));
     let replaceable = ours.owned && ours.managed && sole;
 
     let version = version_of(existing);
-    if version.is_some_and(|version| version != family) {
+    if let Some(found) = version.filter(|version| *version != family) {
         if replaceable && !intent.removal().is_pinned() {
             return Ok(Outcome::Replace(format!("will be created again as {family}")));
         }
-        return Err(Refusal::for_now(format!(
-            "public IP {name} has an {} address, and {key} needs an {family} one: name another public IP",
-            version.map(Family::as_str).unwrap_or_default()
-        )));
+        return Err(Refusal::PublicIpOfOtherFamily {
+            name: name.to_owned(),
+            found,
+            wanted: family,
+            service: intent.key.clone(),
+        });
     }
     let mutable = cluster.config.enable_ip_tag_mutation_for_existing_public_ip;
     let ip_tags = wanted.ip_tags.as_ref().filter(|wanted| ours.managed && !same_ip_tags(existing, wanted));
@@ -396,11 +388,11 @@ fn update(
         format!("{service_tag},{key}")
     };
     if bound.chars().count() > MAX_TAG_VALUE {
-        return Err(Refusal::for_now(format!(
-            "public IP {name} is shared by too many Services: tag {} would pass {MAX_TAG_VALUE} characters; use \
-             another public IP",
-            SERVICE_TAGS[0]
-        )));
+        return Err(Refusal::PublicIpSharedByTooMany {
+            name: name.to_owned(),
+            tag: SERVICE_TAGS[0],
+            limit: MAX_TAG_VALUE,
+        });
     }
 
     let sku = document.sku.get_or_insert_default();
@@ -442,11 +434,11 @@ fn update(
                 }
             }
         } else if claimed {
-            return Err(Refusal::for_now(format!(
-                "annotation {}: `{label}`: the DNS label of public IP {name} is managed by {dns_owner}; remove the \
-                 annotation from one of the two Services",
-                full_key(keys::DNS_LABEL)
-            )));
+            return Err(Refusal::DnsLabelClaimed {
+                label: label.clone(),
+                public_ip: name.to_owned(),
+                owner: dns_owner,
+            });
         } else {
             if !current.is_some_and(|current| current.eq_ignore_ascii_case(label)) {
                 changes.push(format!("DNS label {} → {label}", current.unwrap_or("none")));

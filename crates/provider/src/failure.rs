@@ -78,10 +78,11 @@ pub(crate) fn retry(message: impl Into<String>, after: Option<Duration>) -> Serv
 
 /// A refusal of the planner's.
 pub(crate) fn of_refusal(refusal: planner::Refusal, notices: Vec<Notice>) -> ServiceError {
-    if refusal.terminal {
-        return ServiceError::Refused { message: short(refusal.message), notices };
+    let message = short(refusal.to_string());
+    if refusal.is_terminal() {
+        return ServiceError::Refused { message, notices };
     }
-    ServiceError::Retry { message: short(refusal.message), after: None, notices }
+    ServiceError::Retry { message, after: None, notices }
 }
 
 /// The same error with more to tell.

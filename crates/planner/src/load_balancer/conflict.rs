@@ -4,7 +4,7 @@ use azure_types::{LoadBalancerProperties, ResourceId, SubResource, Word};
 
 use super::text;
 use crate::intent::ServiceIntent;
-use crate::plan::Refusal;
+use crate::refusal::{PortHolder, Refusal};
 use crate::rule::{Desired, RuleSpec};
 
 /// Whether two protocols meet on one port; Azure's `All` meets every one.
@@ -25,16 +25,14 @@ pub(super) fn check(
     };
     for wanted in &desired.rules {
         let port = wanted.frontend_port;
-        let refuse = |kind: &str, name: &Option<String>| {
-            let ports = if port == 0 { "all ports".to_owned() } else { format!("port {port}") };
-            Err(Refusal::for_now(format!(
-                "rule {} of {} needs {ports} of frontend {}, which {kind} {} already takes: use another port or \
-                 another address",
-                wanted.name,
-                service.key,
-                frontend.name(),
-                text(name)
-            )))
+        let refuse = |holder: PortHolder, protocol: Option<&Word>| {
+            Err(Refusal::PortTaken {
+                rule: wanted.name.clone(),
+                port,
+                protocol: protocol.map(Word::as_str).unwrap_or_default().to_owned(),
+                frontend: frontend.to_string(),
+                holder: Box::new(holder),
+            })
         };
         for rule in properties.load_balancing_rules.iter().flatten() {
             let Some(p) = &rule.properties else { continue };
@@ -42,14 +40,14 @@ pub(super) fn check(
             let overlaps = (taken == port || taken == 0 || port == 0) && meets(wanted, p.protocol.as_ref());
             let own = || service.removal().owns_rule(text(&rule.name));
             if overlaps && !own() && here(&p.frontend_ip_configuration) {
-                return refuse("load-balancing rule", &rule.name);
+                return refuse(PortHolder::Rule(text(&rule.name).to_owned()), p.protocol.as_ref());
             }
         }
         for rule in properties.inbound_nat_rules.iter().flatten() {
             let Some(p) = &rule.properties else { continue };
             let overlaps = (p.frontend_port == Some(port) || port == 0) && meets(wanted, p.protocol.as_ref());
             if overlaps && here(&p.frontend_ip_configuration) {
-                return refuse("inbound NAT rule", &rule.name);
+                return refuse(PortHolder::InboundNatRule(text(&rule.name).to_owned()), p.protocol.as_ref());
             }
         }
         for pool in properties.inbound_nat_pools.iter().flatten() {
@@ -59,7 +57,8 @@ pub(super) fn check(
             let overlaps =
                 ((first..=last).contains(&port) || port == 0) && meets(wanted, p.protocol.as_ref());
             if overlaps && here(&p.frontend_ip_configuration) {
-                return refuse("inbound NAT pool", &pool.name);
+                let name = text(&pool.name).to_owned();
+                return refuse(PortHolder::InboundNatPool(name, first, last), p.protocol.as_ref());
             }
         }
     }

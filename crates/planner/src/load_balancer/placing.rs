@@ -25,13 +25,10 @@ impl<'a> Draft<'a> {
         let owner = service.removal();
         let internal = self.flavor.is_internal();
         if internal && subnet.is_none() {
-            return Err(Refusal::for_now(format!(
-                "subnet {}/{} of {} does not exist: create it or name another by annotation {}",
-                self.cluster.config.vnet_name,
-                service.subnet_name(self.cluster),
-                service.key,
-                crate::annotations::full_key(crate::annotations::INTERNAL_SUBNET)
-            )));
+            return Err(Refusal::SubnetNotFound {
+                network: self.cluster.config.vnet_name.clone(),
+                subnet: service.subnet_name(self.cluster).to_owned(),
+            });
         }
         let mut own: Vec<(String, Family, Option<Vec<String>>)> = Vec::new();
         for frontend in self.frontends().iter() {
@@ -224,10 +221,7 @@ impl<'a> Draft<'a> {
             if let Some(reference) = reference
                 && needed_elsewhere
             {
-                return Err(Refusal::for_now(format!(
-                    "frontend {name} cannot give up its public IP, because {reference} refers to it: remove that \
-                     reference or name another public IP"
-                )));
+                return Err(Refusal::FrontendInUse { frontend: name.clone(), reference });
             }
         }
         Ok(())

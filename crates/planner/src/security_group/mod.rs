@@ -20,7 +20,8 @@ use k8s::ObjectKey;
 
 pub use clean::Everybody;
 use clean::Ports;
-use rule::{Allow, MAX_PRIORITY, MIN_PRIORITY, normal};
+use rule::{Allow, normal};
+pub(crate) use rule::{MAX_PRIORITY, MIN_PRIORITY};
 
 use crate::cluster::{Cluster, Family};
 use crate::intent::{ServiceIntent, ServiceRemoval};
@@ -179,12 +180,16 @@ pub fn plan(
     let mut refused: BTreeMap<ObjectKey, Refusal> = BTreeMap::new();
     let has_rules = observed.properties.as_ref().is_some_and(|p| p.security_rules.is_some());
     for (key, intent) in &members {
-        let problem = match intent {
-            _ if !has_rules => "the security group's document has no list of rules",
-            AccessIntent::Present { addresses, .. } if addresses.is_empty() => "it has no address yet",
+        let refusal = match intent {
+            _ if !has_rules => {
+                Refusal::SecurityGroupWithoutRules { name: observed.name.clone().unwrap_or_default() }
+            }
+            AccessIntent::Present { addresses, .. } if addresses.is_empty() => {
+                Refusal::NoAddressYet { service: (*key).clone() }
+            }
             _ => continue,
         };
-        refused.insert((*key).clone(), Refusal::for_now(format!("security rules of {key}: {problem}")));
+        refused.insert((*key).clone(), refusal);
     }
     members.retain(|key, _| !refused.contains_key(*key));
     let notices = members
@@ -202,7 +207,8 @@ pub fn plan(
                 let step = if has_rules { draft.finish(cluster, observed, &members) } else { None };
                 return SecurityGroupPlan { step, refused: refused.into_iter().collect(), notices };
             }
-            Err((key, refusal)) => {
+            Err(refused_one) => {
+                let (key, refusal) = *refused_one;
                 members.remove(&key);
                 refused.insert(key, refusal);
             }
@@ -298,7 +304,10 @@ impl<'a> Draft<'a> {
     }
 
     /// Takes all members' shares back and writes them anew; tells who cannot be served.
-    fn take(&mut self, members: &BTreeMap<&ObjectKey, &AccessIntent>) -> Result<(), (ObjectKey, Refusal)> {
+    fn take(
+        &mut self,
+        members: &BTreeMap<&ObjectKey, &AccessIntent>,
+    ) -> Result<(), Box<(ObjectKey, Refusal)>> {
         let mut owners = BTreeMap::new();
         let mut of_batch = BTreeSet::new();
         for (key, intent) in members {
@@ -319,22 +328,16 @@ impl<'a> Draft<'a> {
             let grows = !allows.is_empty() || !denies.is_empty();
             for (allow, destinations) in allows {
                 if !self.allow(&allow, &destinations, Some(key)) {
-                    return Err(((*key).clone(), no_priority(key)));
+                    return Err(Box::new(((*key).clone(), no_priority(key))));
                 }
             }
             for (family, destinations) in denies {
                 if !self.deny(family, &destinations, key) {
-                    return Err(((*key).clone(), no_priority(key)));
+                    return Err(Box::new(((*key).clone(), no_priority(key))));
                 }
             }
             if let Some(exceeded) = limits::exceeded(self).filter(|_| grows) {
-                return Err((
-                    (*key).clone(),
-                    Refusal::for_now(format!(
-                        "with the rules of {key} the security group would have {exceeded}: give Services the same \
-                         ports and source ranges so that they share rules"
-                    )),
-                ));
+                return Err(Box::new(((*key).clone(), exceeded.refusal(key))));
             }
         }
         if may_take {
@@ -496,7 +499,5 @@ fn told_rule(properties: &SecurityRuleProperties) -> String {
 }
 
 fn no_priority(key: &ObjectKey) -> Refusal {
-    Refusal::for_now(format!(
-        "security rules of {key}: no priority from {MIN_PRIORITY} to {MAX_PRIORITY} is free in the security group"
-    ))
+    Refusal::NoPriorityLeft { service: key.clone() }
 }

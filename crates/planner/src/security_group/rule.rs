@@ -12,9 +12,9 @@ use crate::cluster::Family;
 /// What the names of managed rules begin with.
 const MANAGED_PREFIX: &str = "k8s-azure-lb";
 /// The lowest priority of managed rules.
-pub(super) const MIN_PRIORITY: i32 = 500;
+pub(crate) const MIN_PRIORITY: i32 = 500;
 /// The highest priority of managed rules that are new.
-pub(super) const MAX_PRIORITY: i32 = 4095;
+pub(crate) const MAX_PRIORITY: i32 = 4095;
 /// The highest priority that Azure knows.
 const LAST_PRIORITY: i32 = 4096;
 /// The protocols of managed rules, in the order in which priorities are given out.

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::*;
 use crate::load_balancer::{LoadBalancerIntent, LoadBalancerPlan, blame, plan};
-use crate::{Action, Flavor, ServiceRemoval};
+use crate::{Action, Flavor, PortHolder, ServiceRemoval};
 
 fn web() -> Svc {
     svc("test1").tcp(80)
@@ -192,7 +192,8 @@ fn lb_068_lb_069_the_published_address_is_kept_where_the_subnet_holds_it() {
 fn lb_070_a_missing_subnet_is_named() {
     let planned =
         Azure::new().plan(&[internal().annotate("azure-load-balancer-internal-subnet", "gone").arc()], &[]);
-    assert!(planned.refused[0].1.message.contains("vnet/gone"), "{}", planned.refused[0].1);
+    let refusal = Refusal::SubnetNotFound { network: "vnet".into(), subnet: "gone".into() };
+    assert_eq!(planned.refused[0].1, refusal);
     assert!(planned.plan.is_empty());
 }
 
@@ -378,7 +379,8 @@ fn services_share_a_private_address() {
     let clash = asks(svc("c1").tcp(80));
     let planned = azure.plan(&[a.arc(), b.arc(), clash.arc()], &[]);
     assert_eq!(planned.refused.len(), 1);
-    assert!(planned.refused[0].1.message.contains("aa1-TCP-80"), "{}", planned.refused[0].1);
+    let Refusal::PortTaken { holder, .. } = &planned.refused[0].1 else { panic!() };
+    assert_eq!(**holder, PortHolder::Rule("aa1-TCP-80".into()));
     azure.converge(&[a.deleting().arc(), b.deleting().arc()], &[]);
     assert!(azure.observed.load_balancers.is_empty());
 }
@@ -395,7 +397,8 @@ fn lb_332_addresses_for_the_status() {
     let intent = service.intent(&azure.cluster);
     let additional: Vec<String> = intent.additional_addresses().iter().map(IpAddr::to_string).collect();
     assert_eq!(additional, ["1.2.3.4", "5.6.7.8"]);
-    assert!(web().annotate("azure-additional-public-ips", "1.2.3.4,x").refusal().message.contains("`x`"));
+    let refusal = web().annotate("azure-additional-public-ips", "1.2.3.4,x").refusal();
+    assert!(matches!(refusal, Refusal::InvalidAdditionalAddress { item, .. } if item == "x"));
 }
 
 #[test]

@@ -91,7 +91,7 @@ fn what_is_refused_stands_before_the_counts() {
     let bad = svc("bad").tcp(80).annotate("azure-load-balancer-tcp-idle-timeout", "3");
     let planned = Azure::new().plan(&[bad.arc()], &[]);
     insta::assert_snapshot!(planned, @r#"
-      ! default/bad is refused: annotation service.beta.kubernetes.io/azure-load-balancer-tcp-idle-timeout: `3` must be from 4 to 100 minutes
+      ! default/bad is refused: annotation service.beta.kubernetes.io/azure-load-balancer-tcp-idle-timeout: idle timeout value must be a whole number representing minutes between 4 and 100, actual value: 3; correct or remove it
 
     Plan: 0 to create, 0 to change, 0 to delete; 1 Service refused.
     "#);

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::*;
 use crate::rule::{Desired, desired};
-use crate::{Family, ProbeSpec};
+use crate::{Family, PortHolder, ProbeSpec};
 
 fn want(service: &Svc) -> Desired {
     want_of(&cluster(), service, Family::V4)
@@ -70,16 +70,13 @@ fn lb_131_lb_133_udp_has_no_reset_and_no_probe_and_affinity_is_by_source() {
 
 /// LB-132, LB-139.
 #[test]
-fn lb_132_lb_139_sctp_needs_an_internal_load_balancer() {
-    let refusal = svc("test1").port("SCTP", 9000).refusal();
-    assert!(refusal.terminal);
-    assert!(
-        refusal.message.contains("port 9000") && refusal.message.contains("azure-load-balancer-internal")
-    );
+fn lb_132_lb_139_sctp_needs_an_internal_load_balancer_with_ha_ports() {
+    let refused = Refusal::SctpNeedsHaPorts { port: 9000 };
+    assert_eq!(svc("test1").port("SCTP", 9000).refusal(), refused);
     let skipped = svc("test1").port("SCTP", 9000).tcp(80).annotate("port_9000_no_lb_rule", "true");
     assert_eq!(want(&skipped).rules.len(), 1);
     let internal = svc("test1").port("SCTP", 9000).internal();
-    assert_eq!(want(&internal).rules[0].protocol, "All");
+    assert_eq!(internal.refusal(), refused, "Azure takes protocol All for all ports only");
     let ha = internal.annotate("azure-load-balancer-enable-high-availability-ports", "true");
     let got = want(&ha);
     assert_eq!((got.rules.len(), got.rules[0].protocol, got.rules[0].frontend_port), (1, "All", 0));
@@ -92,10 +89,11 @@ fn lb_134_the_idle_timeout_is_4_to_100() {
     let timeout = |value: &str| svc("test1").tcp(80).annotate(key, value);
     assert_eq!(want(&timeout("10")).rules[0].idle_timeout, 10);
     assert_eq!(want(&timeout(" 100 ")).rules[0].idle_timeout, 100);
-    for bad in ["3", "101", "x"] {
-        let refusal = timeout(bad).refusal();
-        assert!(refusal.message.contains(key) && refusal.message.contains(bad), "{refusal}");
+    for minutes in [3, 101] {
+        let refusal = timeout(&minutes.to_string()).refusal();
+        assert_eq!(refusal, Refusal::IdleTimeoutOutOfRange { minutes });
     }
+    assert!(matches!(timeout("x").refusal(), Refusal::NotAWholeNumber { value, .. } if value == "x"));
 }
 
 /// LB-135.
@@ -135,7 +133,7 @@ fn lb_140_without_floating_ip_traffic_goes_to_node_ports() {
     let rule = want(&service).rules.remove(0);
     assert_eq!((rule.backend_port, rule.floating_ip), (10080, false));
     let none = service.change(|s| s.spec.ports[0].node_port = 0).refusal();
-    assert!(none.message.contains("allocateLoadBalancerNodePorts"), "{none}");
+    assert!(matches!(none, Refusal::NoNodePort { port: 80, .. }), "{none}");
 }
 
 /// LB-141.
@@ -195,12 +193,13 @@ fn lb_147_lb_148_lb_149_interval_and_threshold_are_bounded() {
     assert_eq!((got.interval, got.threshold), (20, 5));
     for (interval, count) in [("10", "20"), ("60", "2"), ("2000000000", "2000000000")] {
         let refusal = timing(interval, count).refusal();
-        assert!(refusal.message.contains("less than 120"), "{refusal}");
+        assert!(matches!(refusal, Refusal::ProbeTooSlow { port: 80, .. }), "{refusal}");
     }
-    for (interval, count, named) in [("1", "2", "interval"), ("5", "1", "num-of-probe"), ("5a", "2", "5a")] {
+    for (interval, count, named) in [("4", "2", "interval"), ("5", "1", "num-of-probe")] {
         let refusal = timing(interval, count).refusal();
-        assert!(refusal.message.contains(named), "{refusal}");
+        assert!(matches!(refusal, Refusal::BelowMinimum { what, .. } if what == named));
     }
+    assert!(matches!(timing("5a", "2").refusal(), Refusal::NotAWholeNumber { value, .. } if value == "5a"));
     let own = timing("20", "5").annotate("port_80_health-probe_interval", "6");
     assert_eq!(want(&own).probes[0].1.interval, 6);
 }
@@ -217,10 +216,11 @@ fn lb_150_lb_151_lb_152_the_probe_port_is_a_name_a_service_port_or_a_number() {
     for (value, port) in [("WEB", 10080), ("80", 10080), ("5080", 5080)] {
         assert_eq!(want(&asked(value)).probes[0].1.port, port, "{value}");
     }
-    for bad in ["nosuch", "70000", "0"] {
-        let refusal = asked(bad).refusal();
-        assert!(refusal.message.contains("port_80_health-probe_port") && refusal.message.contains(bad));
+    for bad in [65536, 0, -1] {
+        let refusal = asked(&bad.to_string()).refusal();
+        assert!(matches!(refusal, Refusal::ProbePortOutOfRange { value, .. } if value == bad));
     }
+    assert!(matches!(asked("nosuch").refusal(), Refusal::ProbePortNotFound { .. }));
 }
 
 fn healthz() -> ProbeSpec {
@@ -359,8 +359,16 @@ fn lb_162_lb_163_lb_164_ports_that_others_took_on_the_frontend_are_refused() {
         let planned = azure.plan(&[svc("test1").tcp(443).tcp(80).arc()], &[]);
         assert_eq!(planned.refused.len(), usize::from(conflicts), "{kind} {member}");
         if conflicts {
-            let message = &planned.refused[0].1.message;
-            assert!(message.contains("port 80") && message.contains("theirs"), "{message}");
+            let Refusal::PortTaken { port: 80, holder, .. } = &planned.refused[0].1 else {
+                panic!("{}", planned.refused[0].1)
+            };
+            let (PortHolder::Rule(name)
+            | PortHolder::InboundNatRule(name)
+            | PortHolder::InboundNatPool(name, 50, 100)) = &**holder
+            else {
+                panic!("{holder:?}")
+            };
+            assert_eq!(name, "theirs");
             assert!(planned.plan.is_empty(), "left as it is: {}", planned.plan);
         } else {
             assert!(planned.plan.to_string().contains("rule atest1-TCP-80 added"), "{}", planned.plan);
@@ -408,6 +416,6 @@ fn lb_167_outbound_snat_follows_the_configuration() {
 #[test]
 fn private_link_services_are_refused_with_a_remedy() {
     let refusal = svc("test1").tcp(80).annotate("azure-pls-create", " true ").refusal();
-    assert!(refusal.message.contains("remove the annotation service.beta.kubernetes.io/azure-pls-create"));
+    assert_eq!(refusal, Refusal::PrivateLinkService);
     svc("test1").tcp(80).annotate("azure-pls-create", "false").intent(&cluster());
 }

@@ -1,0 +1,470 @@
+//! Why a Service cannot be served: what its owner or the cluster's operator has to know, as data.
+//!
+//! A variant's doc line is the rule, its fields are the evidence, and its text is made here and nowhere else.
+//! Texts name the key, the value and the remedy. If the program that this one replaces has words for the same
+//! thing, the text contains them, because people and tools search for them.
+
+use std::net::IpAddr;
+
+use k8s::ObjectKey;
+
+use crate::annotations::{self as keys, full_key};
+use crate::cluster::Family;
+use crate::probe::MAX_PROBE_SECONDS;
+use crate::security_group::{MAX_PRIORITY, MIN_PRIORITY};
+
+/// Why a Service cannot be served.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// A Service has the UID that an API server gave it.
+    #[error("metadata.uid is empty: create the Service through an API server")]
+    NoUid,
+    /// Private link services are not served by this release.
+    #[error(
+        "annotation {}: private link services are not supported by this release; remove the annotation or keep \
+         the other controller manager",
+        full_key(keys::PLS_CREATE)
+    )]
+    PrivateLinkService,
+    /// A number is a whole number.
+    #[error("annotation {key}: {value} value must be a whole number; correct or remove it")]
+    NotAWholeNumber {
+        /// The annotation's key.
+        key: String,
+        /// Its value.
+        value: String,
+    },
+    /// Intervals and counts of probes have a minimum.
+    #[error(
+        "annotation {key}: the minimum value of {what} is {minimum}, and it is {value}; raise or remove it"
+    )]
+    BelowMinimum {
+        /// The annotation's key.
+        key: String,
+        /// What it sets.
+        what: &'static str,
+        /// Its value.
+        value: i32,
+        /// The least that Azure takes.
+        minimum: i32,
+    },
+    /// Idle flows end after 4 to 100 minutes.
+    #[error(
+        "annotation {}: idle timeout value must be a whole number representing minutes between 4 and 100, actual \
+         value: {minutes}; correct or remove it",
+        full_key(keys::IDLE_TIMEOUT)
+    )]
+    IdleTimeoutOutOfRange {
+        /// The annotation's value.
+        minutes: i32,
+    },
+    /// A probe finds a dead member in less than two minutes.
+    #[error(
+        "health probe of port {port}: interval {interval} s times {threshold} probes is {} s: total probe should be \
+         less than {MAX_PROBE_SECONDS}, please adjust interval and number of probe accordingly: lower annotation {} \
+         or {}, or those of the port",
+        i64::from(*.interval) * i64::from(*.threshold),
+        full_key(keys::PROBE_INTERVAL),
+        full_key(keys::PROBE_COUNT)
+    )]
+    ProbeTooSlow {
+        /// The port that is probed.
+        port: i32,
+        /// Seconds between two probes.
+        interval: i32,
+        /// Answers in a row that change a member's state.
+        threshold: i32,
+    },
+    /// A probe asks a port from 1 to 65535.
+    #[error(
+        "annotation {key}: port {value} is out of range; name a port from 1 to 65535 or a port of the Service, or \
+         remove it"
+    )]
+    ProbePortOutOfRange {
+        /// The annotation's key.
+        key: String,
+        /// Its value.
+        value: i64,
+    },
+    /// A probe asks a number or a named port of the Service.
+    #[error(
+        "annotation {key}: port {value} not found in service; name a port from 1 to 65535 or a port of the Service, \
+         or remove it"
+    )]
+    ProbePortNotFound {
+        /// The annotation's key.
+        key: String,
+        /// Its value.
+        value: String,
+    },
+    /// The address asked for is one of its family.
+    #[error("{origin}: invalid LoadBalancer IP \"{value}\", must be {family} address; correct or remove it",
+        family = .family.map_or("an IP".to_owned(), |family| format!("an {family}")))]
+    InvalidAddress {
+        /// The annotation or field that asks.
+        origin: String,
+        /// Its value.
+        value: String,
+        /// The family that it has to be of.
+        family: Option<Family>,
+    },
+    /// The frontend of an external Service has an address that Azure gives to the public.
+    #[error(
+        "{origin}: external Service \"{service}\" cannot use non-public LoadBalancer IP \"{address}\"; set annotation \
+         {} to true for an internal load balancer, or ask for the address of an Azure public IP",
+        full_key(keys::INTERNAL)
+    )]
+    NonPublicAddress {
+        /// The annotation or field that asks.
+        origin: String,
+        /// The Service.
+        service: ObjectKey,
+        /// The address.
+        address: IpAddr,
+    },
+    /// Ranges stand in the spec or in annotations.
+    #[error(
+        "cannot set both spec.LoadBalancerSourceRanges and service annotation {} (or {}): \
+         spec.loadBalancerSourceRanges is {source_ranges}, and the annotation {allowed_ranges}; keep one of them",
+        full_key(keys::ALLOWED_IP_RANGES),
+        full_key(keys::SOURCE_RANGES)
+    )]
+    TwoKindsOfRanges {
+        /// The ranges of the spec.
+        source_ranges: String,
+        /// The ranges of the annotations.
+        allowed_ranges: String,
+    },
+    /// Additional addresses are addresses.
+    #[error(
+        "unable to get additional public IPs: invalid service annotation {key}:{value}: `{item}` is no IP address; \
+         separate IP addresses by commas, or remove it",
+        key = full_key(keys::ADDITIONAL_PUBLIC_IPS)
+    )]
+    InvalidAdditionalAddress {
+        /// The annotation's value.
+        value: String,
+        /// The item in it that is none.
+        item: String,
+    },
+    /// Azure's load balancer carries TCP, UDP and, in one case, SCTP.
+    #[error(
+        "spec.ports: port {port} has protocol `{protocol}`: only TCP, UDP and SCTP are supported for Azure \
+         LoadBalancers; correct or remove the port"
+    )]
+    UnknownProtocol {
+        /// The port.
+        port: i32,
+        /// Its protocol.
+        protocol: String,
+    },
+    /// Azure carries SCTP only in a rule for all ports and protocols, which only internal load balancers take.
+    #[error(
+        "spec.ports: port {port} has protocol SCTP: SCTP is only supported on standard loadbalancer in internal mode, \
+         and there for all ports together; set annotations {} and {} to true",
+        full_key(keys::INTERNAL),
+        full_key(keys::HA_PORTS)
+    )]
+    SctpNeedsHaPorts {
+        /// The port.
+        port: i32,
+    },
+    /// Rules without floating IP and probes need a node port.
+    #[error(
+        "spec.ports: port {port} has no node port, which {needed_by} needs; set spec.allocateLoadBalancerNodePorts to \
+         true"
+    )]
+    NoNodePort {
+        /// The port.
+        port: i32,
+        /// What needs it.
+        needed_by: &'static str,
+    },
+    /// A prefix is named by its id.
+    #[error(
+        "annotation {key}: `{value}` must be the id of a public IP prefix ({problem}); correct or remove it"
+    )]
+    InvalidPrefixId {
+        /// The annotation's key.
+        key: String,
+        /// Its value.
+        value: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// Each family has a public IP of its own.
+    #[error(
+        "annotations {} and {}: public IP {name} is named for both families; name one for each",
+        full_key(keys::PIP_NAME),
+        full_key(keys::PIP_NAME_IPV6)
+    )]
+    OnePublicIpForBothFamilies {
+        /// The public IP.
+        name: String,
+    },
+    /// A public IP that is named exists.
+    #[error(
+        "failed to find PIP {name} in resource group {group}: PublicIP from annotation azure-pip-name(-IPv6)={name} \
+         for service {service} doesn't exist; create it, name its resource group by annotation {}, or remove \
+         annotation {} or {}",
+        full_key(keys::PUBLIC_IP_GROUP),
+        full_key(keys::PIP_NAME),
+        full_key(keys::PIP_NAME_IPV6)
+    )]
+    PublicIpNotFound {
+        /// The public IP.
+        name: String,
+        /// The resource group in which it was looked for.
+        group: String,
+        /// The Service.
+        service: ObjectKey,
+    },
+    /// An address that is asked for is that of a public IP.
+    #[error(
+        "cannot find public IP with IP address {address} in resource group {group}; create it, name its resource \
+         group by annotation {}, or ask for no address (spec.loadBalancerIP, annotations {} and {})",
+        full_key(keys::PUBLIC_IP_GROUP),
+        full_key(keys::LOAD_BALANCER_IPV4),
+        full_key(keys::LOAD_BALANCER_IPV6)
+    )]
+    AddressNotFound {
+        /// The address.
+        address: IpAddr,
+        /// The resource group in which it was looked for.
+        group: String,
+    },
+    /// A public IP belongs to one cluster.
+    #[error(
+        "public IP {name} belongs to cluster {cluster} (tag {tag}); name another by annotation {}, or remove the tag",
+        full_key(keys::PIP_NAME)
+    )]
+    PublicIpOfOtherCluster {
+        /// The public IP.
+        name: String,
+        /// The cluster.
+        cluster: String,
+        /// The tag that says so.
+        tag: &'static str,
+    },
+    /// A frontend and its public IP are of one family.
+    #[error(
+        "public IP {name} has an {found} address, and {service} needs an {wanted} one; name another by annotation {} \
+         or {}",
+        full_key(keys::PIP_NAME),
+        full_key(keys::PIP_NAME_IPV6)
+    )]
+    PublicIpOfOtherFamily {
+        /// The public IP.
+        name: String,
+        /// Its family.
+        found: Family,
+        /// The family of the Service's frontend.
+        wanted: Family,
+        /// The Service.
+        service: ObjectKey,
+    },
+    /// The names of all Services that share a public IP fit into one tag.
+    #[error(
+        "public IP {name} is shared by too many Services: tag {tag} would pass {limit} characters; name another by \
+         annotation {}",
+        full_key(keys::PIP_NAME)
+    )]
+    PublicIpSharedByTooMany {
+        /// The public IP.
+        name: String,
+        /// The tag that is full.
+        tag: &'static str,
+        /// How many characters Azure takes in it.
+        limit: usize,
+    },
+    /// One Service chooses the DNS label of a public IP.
+    #[error(
+        "annotation {}: `{label}` for public IP {public_ip}: there is an existing service {owner} consuming the DNS \
+         label on the public IP, so the service cannot set the DNS label annotation with this value; remove the \
+         annotation from one of the two Services",
+        full_key(keys::DNS_LABEL)
+    )]
+    DnsLabelClaimed {
+        /// The label that is asked for.
+        label: String,
+        /// The public IP.
+        public_ip: String,
+        /// The Service that chose its label.
+        owner: String,
+    },
+    /// The subnet of an internal frontend exists.
+    #[error(
+        "failed to get subnet: {network}/{subnet}: it does not exist; create it, or name another by annotation {} or \
+         by subnetName in the cloud configuration",
+        full_key(keys::INTERNAL_SUBNET)
+    )]
+    SubnetNotFound {
+        /// The virtual network.
+        network: String,
+        /// The subnet.
+        subnet: String,
+    },
+    /// A frontend gives up its public IP only if nobody else refers to the frontend.
+    #[error(
+        "frontend {frontend} cannot give up its public IP, because {reference} refers to it; remove that reference, \
+         or name another public IP by annotation {}",
+        full_key(keys::PIP_NAME)
+    )]
+    FrontendInUse {
+        /// The frontend.
+        frontend: String,
+        /// What refers to it, in words.
+        reference: String,
+    },
+    /// A port of a frontend is used once for each protocol.
+    #[error("{}", describe_taken_port(.rule, *.port, .protocol, .frontend, .holder))]
+    PortTaken {
+        /// The rule that is wanted.
+        rule: String,
+        /// Its port; 0 for all ports.
+        port: i32,
+        /// The protocol of what takes it.
+        protocol: String,
+        /// The frontend's id.
+        frontend: String,
+        /// What takes it.
+        holder: Box<PortHolder>,
+    },
+    /// What one load balancer holds is limited by Azure.
+    #[error(
+        "load balancer {load_balancer} is full: Azure takes {limit} {what} on one load balancer; delete Services that \
+         are not needed, or let several share an address by annotation {} or {}",
+        full_key(keys::PIP_NAME),
+        full_key(keys::LOAD_BALANCER_IPV4)
+    )]
+    LoadBalancerFull {
+        /// The load balancer.
+        load_balancer: String,
+        /// What there is too much of.
+        what: &'static str,
+        /// How many Azure takes.
+        limit: usize,
+    },
+    /// Security rules are for addresses.
+    #[error(
+        "no load balancer IP for setting up security rules for service {service}; it is tried again when the address \
+         is known"
+    )]
+    NoAddressYet {
+        /// The Service.
+        service: ObjectKey,
+    },
+    /// The cluster has a security group.
+    #[error("securityGroupName is not configured; set it in the cloud configuration")]
+    SecurityGroupNotConfigured,
+    /// The configured security group exists.
+    #[error("nsg \"{name}\" not found; create it, or correct securityGroupName in the cloud configuration")]
+    SecurityGroupNotFound {
+        /// The configured name.
+        name: String,
+    },
+    /// A security group says which rules it has.
+    #[error(
+        "invalid SecurityGroup object: the document of {name} has no list of rules; correct securityGroupName"
+    )]
+    SecurityGroupWithoutRules {
+        /// The security group.
+        name: String,
+    },
+    /// What one security group holds is limited by Azure.
+    #[error(
+        "the security group exceeds the maximum number of {what} ({count} > {limit}) with the rules of {service}; give \
+         Services the same ports and source ranges so that they share rules"
+    )]
+    SecurityGroupFull {
+        /// The Service.
+        service: ObjectKey,
+        /// What there would be too much of.
+        what: &'static str,
+        /// How many there would be.
+        count: usize,
+        /// How many Azure takes.
+        limit: usize,
+    },
+    /// Each rule of a security group has a priority of its own.
+    #[error(
+        "security rule priority exhausted: none from {MIN_PRIORITY} to {MAX_PRIORITY} is free in the security group \
+         for a rule of {service}; remove rules of your own, or give Services the same ports and source ranges so that \
+         they share rules"
+    )]
+    NoPriorityLeft {
+        /// The Service.
+        service: ObjectKey,
+    },
+}
+
+/// Something on a load balancer that takes a port of a frontend.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PortHolder {
+    /// A load-balancing rule.
+    Rule(String),
+    /// An inbound NAT rule.
+    InboundNatRule(String),
+    /// An inbound NAT pool with its first and last port.
+    InboundNatPool(String, i32, i32),
+}
+
+impl Refusal {
+    /// Whether only a change of the Service can help. Otherwise the remedy lies elsewhere (a missing subnet, an
+    /// address that another Service holds), and trying again later makes sense.
+    pub fn is_terminal(&self) -> bool {
+        match self {
+            Self::NoUid
+            | Self::PrivateLinkService
+            | Self::NotAWholeNumber { .. }
+            | Self::BelowMinimum { .. }
+            | Self::IdleTimeoutOutOfRange { .. }
+            | Self::ProbeTooSlow { .. }
+            | Self::ProbePortOutOfRange { .. }
+            | Self::ProbePortNotFound { .. }
+            | Self::InvalidAddress { .. }
+            | Self::NonPublicAddress { .. }
+            | Self::TwoKindsOfRanges { .. }
+            | Self::InvalidAdditionalAddress { .. }
+            | Self::UnknownProtocol { .. }
+            | Self::SctpNeedsHaPorts { .. }
+            | Self::NoNodePort { .. }
+            | Self::InvalidPrefixId { .. }
+            | Self::OnePublicIpForBothFamilies { .. } => true,
+            Self::PublicIpNotFound { .. }
+            | Self::AddressNotFound { .. }
+            | Self::PublicIpOfOtherCluster { .. }
+            | Self::PublicIpOfOtherFamily { .. }
+            | Self::PublicIpSharedByTooMany { .. }
+            | Self::DnsLabelClaimed { .. }
+            | Self::SubnetNotFound { .. }
+            | Self::FrontendInUse { .. }
+            | Self::PortTaken { .. }
+            | Self::LoadBalancerFull { .. }
+            | Self::NoAddressYet { .. }
+            | Self::SecurityGroupNotConfigured
+            | Self::SecurityGroupNotFound { .. }
+            | Self::SecurityGroupWithoutRules { .. }
+            | Self::SecurityGroupFull { .. }
+            | Self::NoPriorityLeft { .. } => false,
+        }
+    }
+}
+
+fn describe_taken_port(rule: &str, port: i32, protocol: &str, frontend: &str, holder: &PortHolder) -> String {
+    let wanted = if port == 0 { "all ports".to_owned() } else { format!("the port {port}") };
+    let taken = match holder {
+        PortHolder::Rule(name) => format!("referenced by an existing loadBalancing rule {name}"),
+        PortHolder::InboundNatRule(name) => format!("referenced by an existing inbound NAT rule {name}"),
+        PortHolder::InboundNatPool(name, first, last) => {
+            format!("in the range ({first}-{last}) of an existing inbound NAT pool {name}")
+        }
+    };
+    format!(
+        "rule {rule} is trying to consume {wanted} which is being {taken} with the same protocol {protocol} and \
+         frontend IP config with ID {frontend}; use another port or another address"
+    )
+}
+
+#[cfg(test)]
+mod tests;
