@@ -44,3 +44,4 @@ pub use engine::latency::{LatencyProfile, LatencyRule};
 pub use engine::operation::{OperationEnd, OperationState, OperationUrls, RetryAfterStyle};
 pub use engine::snapshot::BadSnapshot;
 pub use options::{Budgets, Options};
+pub use resources::{region_display_name, region_names};

@@ -18,11 +18,34 @@ use serde_json::json;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::files::{HostError, Reader, certificates, listen, remove, write};
+use crate::files::{HostError, Reader, listen, remove, write};
+use crate::hosted_kubernetes::{HostedKubernetes, HostedKubernetesOptions};
 use crate::node_answers::NodeAnswers;
 use crate::shape::Shape;
-use crate::sign_in::SignIn;
+use crate::sign_in::{Applicant, SignIn};
 use crate::stand_ins;
+
+/// The ports of a served cluster; 0 for any.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Ports {
+    /// The page, the control API and Resource Manager without TLS.
+    pub control: u16,
+    /// Resource Manager over HTTPS.
+    pub resource_manager: u16,
+    /// Entra.
+    pub authority: u16,
+    /// The simulated Kubernetes.
+    pub kubernetes: u16,
+}
+
+/// What programs show to be let in; drawn where absent.
+#[derive(Debug, Clone, Default)]
+pub struct Credentials {
+    /// The secret in azure.json.
+    pub client_secret: Option<Token>,
+    /// The bearer token in the kubeconfig of the simulated Kubernetes.
+    pub token: Option<Token>,
+}
 
 /// How the cluster is served.
 #[derive(Debug, Clone)]
@@ -39,8 +62,10 @@ pub struct HostedOptions {
     pub directory: PathBuf,
     /// A kubeconfig of another Kubernetes to use instead of the simulated one.
     pub kubeconfig: Option<PathBuf>,
-    /// The port of the page, the control API and Resource Manager without TLS; 0 for any.
-    pub control_port: u16,
+    /// Where everything listens.
+    pub ports: Ports,
+    /// What programs show to be let in.
+    pub credentials: Credentials,
     /// What the time is at the start.
     pub now: jiff::Timestamp,
 }
@@ -107,7 +132,8 @@ impl HostedCluster {
     /// # Errors
     /// The first thing that cannot be done.
     pub async fn start(options: HostedOptions, stop: &CancellationToken) -> Result<Self, HostError> {
-        let HostedOptions { shape, latency, seed, pace, directory, kubeconfig, control_port, now } = options;
+        let HostedOptions { shape, latency, seed, pace, directory, kubeconfig, ports, credentials, now } =
+            options;
         let files = Files::in_directory(&directory);
         // A reader waits for this file: an old one would tell it old addresses.
         remove(&files.endpoints)?;
@@ -117,19 +143,23 @@ impl HostedCluster {
             subscription: shape.subscription.clone(),
             tenant: shape.tenant.clone(),
             region: shape.region.clone(),
-            region_display_name: "West Europe".to_owned(),
+            region_display_name: azure_simulator::region_display_name(&shape.region).to_owned(),
             latency,
             start: now,
             require_auth: true,
             ..Options::default()
         };
-        let any_port = SocketAddr::new(LOOPBACK, 0);
-        let application = (shape.client_id.as_str(), shape.object_id.as_str());
-        let login = SignIn::start(&directory, &options, application, any_port, stop).await?;
+        let applicant = Applicant {
+            client_id: &shape.client_id,
+            object_id: &shape.object_id,
+            secret: credentials.client_secret,
+        };
+        let authority = SocketAddr::new(LOOPBACK, ports.authority);
+        let login = SignIn::start(&directory, &options, applicant, authority, stop).await?;
         let azure = Azure::new(Options { authority: login.url.clone(), ..options });
         login.join(&azure, true);
         shape.lay_out(&azure).map_err(|refusal| HostError::LayOut(refusal.to_string()))?;
-        let manager = login.serve(any_port, azure.router()).await?;
+        let manager = login.serve(SocketAddr::new(LOOPBACK, ports.resource_manager), azure.router()).await?;
 
         let (kubernetes, config_text) = match kubeconfig {
             Some(path) => {
@@ -138,14 +168,21 @@ impl HostedCluster {
                 (None, text)
             }
             None => {
-                let (kubernetes, text) = simulated_kubernetes(seed, now, &directory, stop).await?;
-                (Some(kubernetes), text)
+                let options = HostedKubernetesOptions {
+                    seed,
+                    directory: directory.clone(),
+                    port: ports.kubernetes,
+                    token: credentials.token,
+                    now,
+                };
+                let hosted = HostedKubernetes::start(options, stop).await?;
+                (Some(hosted.kubernetes), hosted.kubeconfig_text)
             }
         };
         let client = client_of(&config_text).await?;
         let answers = stand_ins::spawn(&azure, &client, pace, stop);
         let page = Arc::new(Page::new(azure.clone(), answers.clone(), stop.clone()));
-        let control = SocketAddr::new(LOOPBACK, control_port);
+        let control = SocketAddr::new(LOOPBACK, ports.control);
         let metadata = MetadataService::new(azure.clone()).with_tokens(login.entra.clone());
         let routes = azure.router().merge(page::router(page)).merge(metadata.routes());
         let control = serve::serve(control, routes, None, stop.clone()).await.map_err(listen)?;
@@ -188,27 +225,6 @@ impl HostedCluster {
     pub fn topology(&self) -> Topology {
         Topology::read(&self.azure, &self.answers)
     }
-}
-
-async fn simulated_kubernetes(
-    seed: u64,
-    now: jiff::Timestamp,
-    directory: &Path,
-    stop: &CancellationToken,
-) -> Result<(Kubernetes, String), HostError> {
-    let kubernetes = Kubernetes::new(kubernetes_simulator::Options {
-        seed,
-        start: now,
-        tokens: vec![Token::generate()],
-        authority_dir: Some(directory.join("authority-kubernetes")),
-        ..kubernetes_simulator::Options::default()
-    });
-    let address = kubernetes
-        .serve_https(SocketAddr::new(LOOPBACK, 0), stop.clone())
-        .await
-        .map_err(|error| HostError::Listen(error.to_string()))?;
-    let text = kubernetes.kubeconfig(&format!("https://{address}")).map_err(certificates)?;
-    Ok((kubernetes, text))
 }
 
 async fn client_of(kubeconfig: &str) -> Result<Client, HostError> {

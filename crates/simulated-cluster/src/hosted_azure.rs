@@ -9,11 +9,12 @@ use azure_simulator::imds::MetadataService;
 use azure_simulator::packet::AlwaysHealthy;
 use azure_simulator::page::{self, AzurePage};
 use azure_simulator::{Azure, Options, serve};
+use kubernetes_simulator::Token;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::files::{HostError, Reader, listen, write};
-use crate::sign_in::SignIn;
+use crate::sign_in::{Applicant, SignIn};
 
 /// How Azure is served.
 #[derive(Debug, Clone)]
@@ -24,6 +25,8 @@ pub struct HostedAzureOptions {
     pub client_id: String,
     /// That application's object id.
     pub object_id: String,
+    /// What the application signs in with; drawn where absent.
+    pub client_secret: Option<Token>,
     /// Where files go; the certificate authority is kept there over restarts.
     pub directory: PathBuf,
     /// The port for plain HTTP; 0 for any.
@@ -68,6 +71,7 @@ impl HostedAzure {
             azure: options,
             client_id,
             object_id,
+            client_secret,
             directory,
             port,
             https_port,
@@ -78,8 +82,8 @@ impl HostedAzure {
         let (subscription, tenant) = (options.subscription.clone(), options.tenant.clone());
         // The authority's URL stands in Azure's answers, and its port is known once it listens.
         let address = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
-        let application = (client_id.as_str(), object_id.as_str());
-        let login = SignIn::start(&directory, &options, application, address(authority_port), stop).await?;
+        let applicant = Applicant { client_id: &client_id, object_id: &object_id, secret: client_secret };
+        let login = SignIn::start(&directory, &options, applicant, address(authority_port), stop).await?;
         let azure =
             Azure::new(Options { require_auth: check_tokens, authority: login.url.clone(), ..options });
         login.join(&azure, check_tokens);

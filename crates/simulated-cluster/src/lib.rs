@@ -3,12 +3,13 @@
 //! * [`Shape`] is what exists in Azure before the first Service, and the azure.json that tells of it.
 //! * [`stand_ins`] are the kubelets and controllers that a cluster has beside its API server.
 //! * [`HostedCluster`] is all of it on sockets, over TLS, with files to point programs at.
-//! * [`HostedAzure`] is Azure alone, the same way.
+//! * [`HostedAzure`] is Azure alone, the same way, and [`HostedKubernetes`] is Kubernetes alone.
 //! * [`manifests`] applies what users apply.
 
 mod files;
 mod hosted;
 mod hosted_azure;
+mod hosted_kubernetes;
 mod layout;
 mod machines;
 pub mod manifests;
@@ -18,8 +19,9 @@ mod sign_in;
 pub mod stand_ins;
 
 pub use files::HostError;
-pub use hosted::{Files, HostedCluster, HostedOptions};
+pub use hosted::{Credentials, Files, HostedCluster, HostedOptions, Ports};
 pub use hosted_azure::{HostedAzure, HostedAzureOptions};
+pub use hosted_kubernetes::{HostedKubernetes, HostedKubernetesOptions};
 pub use machines::{AzureMachines, running_host};
 pub use node_answers::NodeAnswers;
 pub use shape::{ExtraSubnet, NodePool, Orchestration, Shape, StandaloneMachine};

@@ -17,6 +17,14 @@ use crate::files::{HostError, certificates, listen};
 /// The names that certificates are for.
 const NAMES: [&str; 2] = ["localhost", "127.0.0.1"];
 
+/// The application that may sign in.
+pub(crate) struct Applicant<'a> {
+    pub(crate) client_id: &'a str,
+    pub(crate) object_id: &'a str,
+    /// What it shows; drawn where absent.
+    pub(crate) secret: Option<Token>,
+}
+
 pub(crate) struct SignIn {
     pub(crate) entra: Entra,
     /// What the application shows.
@@ -34,7 +42,7 @@ impl SignIn {
     pub(crate) async fn start(
         directory: &Path,
         azure: &Options,
-        application: (&str, &str),
+        applicant: Applicant<'_>,
         address: SocketAddr,
         stop: &CancellationToken,
     ) -> Result<Self, HostError> {
@@ -42,15 +50,15 @@ impl SignIn {
             .map_err(|source| HostError::File { path: directory.to_owned(), source })?;
         let authority =
             CertificateAuthority::load_or_generate(&directory.join("authority")).map_err(certificates)?;
-        let secret = Token::generate().reveal().to_owned();
+        let secret = applicant.secret.unwrap_or_else(Token::generate).reveal().to_owned();
         // One clock for both: tokens must be valid by the clock of who checks them.
         let clock: Arc<OnceLock<Clock>> = Arc::default();
         let (joined, start) = (clock.clone(), azure.start);
         let now = move || joined.get().map_or(start, |clock| clock());
         let mut options = EntraOptions::new(azure.tenant.clone(), Arc::new(now));
         options.tenants.extend(azure.subscription_tenants.values().cloned());
-        let (client_id, object_id) = application;
-        options.applications = vec![Application::new(client_id, object_id).with_secret(&secret)];
+        let application = Application::new(applicant.client_id, applicant.object_id);
+        options.applications = vec![application.with_secret(&secret)];
         let entra = Entra::new(options).map_err(certificates)?;
         let tls = authority.server_config(&NAMES).map_err(certificates)?;
         let login = serve::serve(address, entra.router(), Some(tls), stop.clone()).await.map_err(listen)?;

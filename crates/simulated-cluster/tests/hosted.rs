@@ -10,7 +10,7 @@ use kube::Api;
 use kube::api::ListParams;
 use kubernetes_simulator::kubelet::Pace;
 use serde_json::Value;
-use simulated_cluster::{HostedCluster, HostedOptions, Shape};
+use simulated_cluster::{Credentials, HostedCluster, HostedOptions, Ports, Shape};
 use tokio_util::sync::CancellationToken;
 
 fn options(directory: &std::path::Path) -> HostedOptions {
@@ -21,7 +21,8 @@ fn options(directory: &std::path::Path) -> HostedOptions {
         pace: Pace::missed_after(Duration::from_secs(1)),
         directory: directory.to_owned(),
         kubeconfig: None,
-        control_port: 0,
+        ports: Ports::default(),
+        credentials: Credentials::default(),
         now: "2026-11-21T03:00:00Z".parse().unwrap(),
     }
 }

@@ -130,14 +130,21 @@ const OTHERS: [&str; 38] = [
     "westindia",
 ];
 
+/// The names of all regions that are known here: those that Azure lists for everybody, and those that a document
+/// may name.
+pub fn region_names() -> impl Iterator<Item = &'static str> {
+    PLACES.iter().map(|place| place.name).chain(OTHERS)
+}
+
+/// A region's name as portals show it; the name itself where none is known.
+pub fn region_display_name(region: &str) -> &str {
+    PLACES.iter().find(|place| place.name == region).map_or(region, |place| place.display_name)
+}
+
 impl World {
     /// Refuses a location, in its normal spelling, where there is no region. `resource_type` is `None` for groups.
     pub(crate) fn check_region(&self, location: &str, resource_type: Option<&str>) -> Result<(), Refusal> {
-        let is = |name: &str| name == location;
-        if is(&self.options.region)
-            || PLACES.iter().any(|place| is(place.name))
-            || OTHERS.iter().any(|name| is(name))
-        {
+        if self.options.region == location || region_names().any(|name| name == location) {
             return Ok(());
         }
         let regions: Vec<String> = self.regions().into_iter().map(|region| region.name).collect();

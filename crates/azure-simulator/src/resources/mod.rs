@@ -10,6 +10,7 @@ mod subscription;
 mod tag;
 
 use self::group::API_VERSIONS;
+pub use self::location::{region_display_name, region_names};
 use crate::engine::kind::{Concurrency, Protocol, Provider, Style};
 
 /// What most of the provider's types have in common.

@@ -13,7 +13,7 @@ use kube::Api;
 use kube::api::{ListParams, PostParams};
 use kubernetes_simulator::kubelet::Pace;
 use serde_json::json;
-use simulated_cluster::{HostedCluster, HostedOptions, NodePool, Shape};
+use simulated_cluster::{Credentials, HostedCluster, HostedOptions, NodePool, Ports, Shape};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -63,7 +63,8 @@ async fn measure(screen: Screen, manager: &Path, services: u32) -> anyhow::Resul
         pace: Pace::default(),
         directory: directory.path().to_owned(),
         kubeconfig: None,
-        control_port: 0,
+        ports: Ports::default(),
+        credentials: Credentials::default(),
         now: clock::now(),
     };
     let cluster = HostedCluster::start(options, &stop).await?;

@@ -11,7 +11,7 @@ use k8s::{Node, ObjectKey, Service};
 use kube::Api;
 use kube::api::ListParams;
 use kubernetes_simulator::kubelet::Pace;
-use simulated_cluster::{HostedCluster, HostedOptions, Shape};
+use simulated_cluster::{Credentials, HostedCluster, HostedOptions, Ports, Shape};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -54,7 +54,8 @@ impl Stage {
             pace: Pace::missed_after(Duration::from_secs(2)),
             directory: directory.to_owned(),
             kubeconfig: None,
-            control_port: 0,
+            ports: Ports::default(),
+            credentials: Credentials::default(),
             now: clock::now(),
         };
         // Two tokens: the manager says goodbye to a Kubernetes that still listens.

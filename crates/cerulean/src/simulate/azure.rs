@@ -2,11 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use azure_simulator::{Actor, Azure, Consistency, Fault, LatencyProfile, Options};
 use clap::Args;
+use kubernetes_simulator::Token;
 use simulated_cluster::{HostedAzure, HostedAzureOptions, Shape};
 
+use super::folder::Folder;
 use super::limits::Limits;
 use super::{input, latency, limits};
 use crate::screen::Screen;
@@ -31,6 +33,9 @@ pub struct AzureArguments {
     /// Where ca.pem and credentials.json go; the certificate authority is kept there over restarts.
     #[arg(long, default_value = "cerulean-azure")]
     directory: PathBuf,
+    /// The secret to sign in with, instead of a random one.
+    #[arg(long, value_name = "TEXT", value_parser = input::secret)]
+    client_secret: Option<Token>,
     /// Accept any bearer token, and requests without one.
     #[arg(long)]
     without_tokens: bool,
@@ -91,7 +96,7 @@ impl AzureArguments {
         let mut options = Options {
             seed: self.seed,
             region: self.region.clone(),
-            region_display_name: shown(&self.region).to_owned(),
+            region_display_name: azure_simulator::region_display_name(&self.region).to_owned(),
             zones: self.zones.iter().filter(|zone| !zone.is_empty()).cloned().collect(),
             latency: self.latency.clone(),
             faults: self.faults.clone().unwrap_or_default(),
@@ -121,10 +126,21 @@ fn at_least_one(text: &str) -> Result<usize, String> {
     number.ok_or_else(|| "must be a whole number from 1 on".to_owned())
 }
 
-fn region(text: &str) -> Result<String, String> {
-    let fits =
-        !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
-    fits.then(|| text.to_owned()).ok_or_else(|| "must be a region's name, such as westeurope".to_owned())
+/// A region by its name, such as `westeurope`.
+///
+/// # Errors
+/// Azure has no such region; names the one that was probably meant.
+pub fn region(text: &str) -> Result<String, String> {
+    if azure_simulator::region_names().any(|name| name == text) {
+        return Ok(text.to_owned());
+    }
+    let written: String = text.to_ascii_lowercase().split_whitespace().collect();
+    let distance = |name: &&str| strsim::osa_distance(&written, name);
+    let nearest = azure_simulator::region_names().min_by_key(distance).filter(|name| distance(name) <= 2);
+    Err(match nearest {
+        Some(name) => format!("Azure has no region of this name; did you mean {name}?"),
+        None => "Azure has no region of this name; names are written like westeurope or eastus2".to_owned(),
+    })
 }
 
 /// An empty one stands for no zones at all.
@@ -140,44 +156,24 @@ fn subscription(text: &str) -> Result<String, String> {
         .ok_or_else(|| "must be a GUID, such as 00000000-0000-0000-0000-000000000000".to_owned())
 }
 
-/// A region's name as portals show it; the name itself for regions that are not in the table.
-fn shown(region: &str) -> &str {
-    match region {
-        "australiaeast" => "Australia East",
-        "brazilsouth" => "Brazil South",
-        "canadacentral" => "Canada Central",
-        "centralus" => "Central US",
-        "eastus" => "East US",
-        "eastus2" => "East US 2",
-        "francecentral" => "France Central",
-        "germanywestcentral" => "Germany West Central",
-        "japaneast" => "Japan East",
-        "northeurope" => "North Europe",
-        "southcentralus" => "South Central US",
-        "southeastasia" => "Southeast Asia",
-        "swedencentral" => "Sweden Central",
-        "switzerlandnorth" => "Switzerland North",
-        "uksouth" => "UK South",
-        "westeurope" => "West Europe",
-        "westus2" => "West US 2",
-        "westus3" => "West US 3",
-        other => other,
-    }
-}
-
 /// Serves it until told to stop.
 ///
 /// # Errors
 /// A listener, file or certificate that cannot be had.
 pub async fn run(screen: Screen, arguments: AzureArguments) -> anyhow::Result<()> {
     let stop = signals::stop_token()?;
+    let folder = Folder::take(&arguments.directory)?;
+    if let Some(path) = &arguments.state {
+        check_can_save(path)?;
+    }
     let shape = Shape::default();
     let hosted = HostedAzure::start(
         HostedAzureOptions {
             azure: arguments.options(),
             client_id: shape.client_id,
             object_id: shape.object_id,
-            directory: std::path::absolute(&arguments.directory)?,
+            client_secret: arguments.client_secret.clone(),
+            directory: folder.path().to_owned(),
             port: arguments.port,
             https_port: arguments.https_port,
             authority_port: arguments.authority_port,
@@ -201,7 +197,7 @@ pub async fn run(screen: Screen, arguments: AzureArguments) -> anyhow::Result<()
     }
     screen.line(format_args!("page                    {}{}", hosted.http, azure_simulator::page::PATH));
     screen.line(format_args!("certificate authority   {}", hosted.certificate_authority.display()));
-    screen.line(format_args!("whom to sign in as      {}", hosted.credentials.display()));
+    screen.line(format_args!("credentials             {}", hosted.credentials.display()));
     screen.line("Stop with Ctrl-C.");
     stop.cancelled().await;
     match &arguments.state {
@@ -226,12 +222,57 @@ fn restore(azure: &Azure, path: &Path) -> anyhow::Result<()> {
     azure.restore(saved).with_context(remedy)
 }
 
+/// Where the state is written before it takes the place of the old one.
+fn beside(path: &Path) -> PathBuf {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".new");
+    beside.into()
+}
+
+/// Finds out at the start whether the state can be saved at the end, when it would be too late.
+fn check_can_save(path: &Path) -> anyhow::Result<()> {
+    if path.is_dir() {
+        bail!("--state {}: this is a folder; name a file in it", path.display());
+    }
+    let beside = beside(path);
+    std::fs::write(&beside, "")
+        .and_then(|()| std::fs::remove_file(&beside))
+        .with_context(|| format!("--state {}: the state could not be saved there at the end", path.display()))
+}
+
 /// Writes beside the file first, so that a crash leaves the old state whole.
 fn save(azure: &Azure, path: &Path) -> anyhow::Result<()> {
     let text = serde_json::to_string(&azure.save()?)?;
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".new");
+    let beside = beside(path);
     std::fs::write(&beside, text)
         .and_then(|()| std::fs::rename(&beside, path))
         .with_context(|| format!("--state {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn regions_are_azures_and_misspelt_ones_are_corrected() {
+        assert_eq!(region("swedencentral").unwrap(), "swedencentral");
+        assert_eq!(region("usgovvirginia").unwrap(), "usgovvirginia");
+        for (written, meant) in
+            [("West Europe", "westeurope"), ("westeurop", "westeurope"), ("EastUS2", "eastus2")]
+        {
+            let problem = region(written).unwrap_err();
+            assert!(problem.ends_with(&format!("did you mean {meant}?")), "{written}: {problem}");
+        }
+        assert!(region("atlantis").unwrap_err().contains("no region"));
+    }
+
+    #[test]
+    fn state_that_could_not_be_saved_is_refused_at_the_start() {
+        let folder = tempfile::tempdir().unwrap();
+        check_can_save(&folder.path().join("state.json")).unwrap();
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left behind");
+        let problem = format!("{:#}", check_can_save(&folder.path().join("absent/state.json")).unwrap_err());
+        assert!(problem.contains("absent/state.json: the state could not be saved"), "{problem}");
+        assert!(check_can_save(folder.path()).unwrap_err().to_string().contains("is a folder"));
+    }
 }

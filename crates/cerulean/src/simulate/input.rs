@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use kubernetes_simulator::Token;
 use serde::de::DeserializeOwned;
 
 /// A JSON file.
@@ -28,4 +29,13 @@ pub fn one_or_many<T: DeserializeOwned>(path: &str) -> Result<Vec<T>, String> {
             serde_json::from_value(thing).map_err(|error| format!("{path}: number {}: {error}", index + 1))
         })
         .collect()
+}
+
+/// A secret that is chosen instead of drawn.
+///
+/// # Errors
+/// It is empty or has characters that no HTTP header can carry.
+pub fn secret(text: &str) -> Result<Token, String> {
+    let fits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
+    fits.then(|| Token::new(text)).ok_or_else(|| "must be printable ASCII without spaces".to_owned())
 }

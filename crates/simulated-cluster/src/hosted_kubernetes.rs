@@ -1,0 +1,69 @@
+//! Kubernetes alone on a socket, and a kubeconfig for it.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+
+use kubernetes_simulator::{Kubernetes, Token};
+use tokio_util::sync::CancellationToken;
+
+use crate::files::{HostError, Reader, certificates, write};
+
+/// How Kubernetes is served.
+#[derive(Debug, Clone)]
+pub struct HostedKubernetesOptions {
+    /// Source of every UID, address and port.
+    pub seed: u64,
+    /// Where files go; the certificate authority is kept there over restarts.
+    pub directory: PathBuf,
+    /// The port; 0 for any.
+    pub port: u16,
+    /// The bearer token that clients show; drawn where absent.
+    pub token: Option<Token>,
+    /// What the time is at the start.
+    pub now: jiff::Timestamp,
+}
+
+/// A served Kubernetes. It stops with the token that it was started with.
+#[derive(Debug)]
+pub struct HostedKubernetes {
+    /// The simulated Kubernetes.
+    pub kubernetes: Kubernetes,
+    /// Its URL.
+    pub url: String,
+    /// The kubeconfig, which only its owner may read.
+    pub kubeconfig: PathBuf,
+    /// The text of the kubeconfig.
+    pub kubeconfig_text: String,
+}
+
+impl HostedKubernetes {
+    /// Opens the listener and writes the kubeconfig.
+    ///
+    /// # Errors
+    /// The first thing that cannot be done.
+    pub async fn start(
+        options: HostedKubernetesOptions,
+        stop: &CancellationToken,
+    ) -> Result<Self, HostError> {
+        let HostedKubernetesOptions { seed, directory, port, token, now } = options;
+        std::fs::create_dir_all(&directory)
+            .map_err(|source| HostError::File { path: directory.clone(), source })?;
+        let kubernetes = Kubernetes::new(kubernetes_simulator::Options {
+            seed,
+            start: now,
+            tokens: vec![token.unwrap_or_else(Token::generate)],
+            authority_dir: Some(directory.join("authority-kubernetes")),
+            ..kubernetes_simulator::Options::default()
+        });
+        let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
+        let address = kubernetes
+            .serve_https(address, stop.clone())
+            .await
+            .map_err(|error| HostError::Listen(error.to_string()))?;
+        let url = format!("https://{address}");
+        let kubeconfig_text = kubernetes.kubeconfig(&url).map_err(certificates)?;
+        let kubeconfig = directory.join("kubeconfig");
+        write(&kubeconfig, &kubeconfig_text, Reader::Owner)?;
+        Ok(Self { kubernetes, url, kubeconfig, kubeconfig_text })
+    }
+}
