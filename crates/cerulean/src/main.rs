@@ -5,6 +5,8 @@ mod clock;
 mod demo;
 mod http_client;
 mod journal;
+mod kubernetes;
+mod manifests;
 mod plan;
 mod screen;
 mod signals;
@@ -43,24 +45,41 @@ enum Command {
 fn main() -> ExitCode {
     arm::install_crypto_provider();
     let screen = Screen::of_this_process();
-    let done = match Cli::parse().command {
-        Command::Demo(arguments) => demo::run(screen, arguments),
-        Command::Simulate(simulate) => simulate::run(screen, simulate),
-        Command::Plan(arguments) => plan::run(screen, arguments),
-        Command::Bench(arguments) => bench::run(screen, arguments),
-        Command::Journal(command) => return ended(screen, journal::run(screen, command)),
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        // Clap's own code for errors is 2, which means "some changes" to whoever runs `plan`.
+        Err(problem)
+            if problem.use_stderr() && std::env::args_os().nth(1).is_some_and(|name| name == "plan") =>
+        {
+            let _closed_pipe = problem.print();
+            return ExitCode::FAILURE;
+        }
+        Err(instead) => instead.exit(),
     };
-    ended(screen, done.map(|()| ExitCode::SUCCESS))
+    let done = match cli.command {
+        Command::Demo(arguments) => demo::run(screen, arguments).map(|()| ExitCode::SUCCESS),
+        Command::Simulate(simulate) => simulate::run(screen, simulate).map(|()| ExitCode::SUCCESS),
+        Command::Plan(arguments) => plan::run(screen, &arguments),
+        Command::Bench(arguments) => bench::run(screen, arguments).map(|()| ExitCode::SUCCESS),
+        Command::Journal(command) => journal::run(screen, command),
+    };
+    done.unwrap_or_else(|problem| {
+        screen.complain(in_one_line(&problem));
+        ExitCode::FAILURE
+    })
 }
 
-fn ended(screen: Screen, done: anyhow::Result<ExitCode>) -> ExitCode {
-    match done {
-        Ok(code) => code,
-        Err(problem) => {
-            screen.complain(format_args!("{problem:#}"));
-            ExitCode::FAILURE
+/// An error and its causes. Many errors have the text of their cause in their own; nothing is said twice.
+fn in_one_line(problem: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for part in problem.chain().map(ToString::to_string) {
+        if text.is_empty() {
+            text = part;
+        } else if !text.contains(&part) {
+            text = format!("{text}: {part}");
         }
     }
+    text
 }
 
 /// So that a busy simulator does not hold up its clients.
@@ -78,6 +97,14 @@ fn runtime(threads: usize) -> anyhow::Result<tokio::runtime::Runtime> {
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory as _;
+
+    #[test]
+    fn causes_are_said_once() {
+        let said = |problem: &anyhow::Error| super::in_one_line(problem);
+        let problem = anyhow::anyhow!("in use").context("cannot listen on port 80: in use").context("start");
+        assert_eq!(said(&problem), "start: cannot listen on port 80: in use");
+        assert_eq!(said(&anyhow::anyhow!("b").context("a")), "a: b");
+    }
 
     #[test]
     fn commands_and_flags_fit_together() {

@@ -43,6 +43,12 @@ impl Screen {
             writeln!(std::io::stderr().lock(), "cerulean: {}", text.to_string().replace('\n', " "));
     }
 
+    /// Says something beside the point of the output, in one line on standard error.
+    pub fn note(&self, text: impl Display) {
+        let _closed_pipe =
+            writeln!(std::io::stderr().lock(), "note: {}", text.to_string().replace('\n', " "));
+    }
+
     /// Writes text as it is.
     pub fn text(&self, text: impl Display) {
         let mut out = std::io::stdout().lock();

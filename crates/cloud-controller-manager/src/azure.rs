@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use anyhow::Context as _;
-use arm::{Class, Client, Clock, Cloud, Credential, ProxySettings, Transport, TransportOptions};
-use azure_types::ResourceProvider;
+use anyhow::{Context as _, bail};
+use arm::{
+    ApiVersion, Class, Client, Clock, Cloud, Credential, Listing, ProxySettings, Transport, TransportOptions,
+};
+use azure_types::{LoadBalancer, ResourceId, ResourceProvider};
 use cloud_config::CloudConfig;
 
 use crate::surroundings::Surroundings;
@@ -32,6 +34,45 @@ pub async fn connect(
     let client = Client::builder(cloud, transport, credential).configure(config).observer(observer).build();
     client.check_credential().await?;
     Ok(client)
+}
+
+/// Finds out whether the resource groups exist that the configuration names. Lists in a group that is not
+/// there look like empty ones to whoever plans.
+///
+/// # Errors
+/// Azure says that a group, or its subscription, does not exist. What Azure does not say is left to those who
+/// read the group's resources.
+pub async fn check_resource_groups(client: &Client, config: &CloudConfig) -> anyhow::Result<()> {
+    let groups = [
+        ("resourceGroup", config.resource_group.as_str(), config.subscription_id.as_str()),
+        (
+            "loadBalancerResourceGroup",
+            config.load_balancer_resource_group(),
+            config.network_subscription_id(),
+        ),
+        (
+            "securityGroupResourceGroup",
+            config.security_group_resource_group(),
+            config.network_subscription_id(),
+        ),
+        ("vnetResourceGroup", config.vnet_resource_group(), config.network_subscription_id()),
+    ];
+    let mut asked: Vec<ResourceId> = Vec::new();
+    for (key, group, subscription) in groups {
+        let group = ResourceId::group(subscription, group);
+        if asked.contains(&group) {
+            continue;
+        }
+        let listing = Listing::of(&group, "Microsoft.Network", "loadBalancers");
+        asked.push(group);
+        let listed = client.list::<LoadBalancer>(&listing, ApiVersion::NETWORK, &[], Class::Refresh).await;
+        if let Err(error) = listed
+            && error.is_not_found()
+        {
+            bail!("{key} in the cloud configuration: {error}");
+        }
+    }
+    Ok(())
 }
 
 /// The availability zones of the configured region, sorted; none where the region has none.

@@ -45,6 +45,7 @@ pub use intent::{PortIntent, ServiceIntent, ServiceRemoval, Transport};
 pub use names::base_name;
 pub use plan::{Action, Document, Notice, Plan, Step};
 pub use plan_json::PLAN_FORMAT_VERSION;
+pub use plan_text::describe_resource;
 pub use probe::ProbeSpec;
 pub use refusal::{PortHolder, Refusal};
 pub use rule::RuleSpec;

@@ -7,8 +7,8 @@ use azure_types::ResourceId;
 use crate::cluster_plan::ClusterPlan;
 use crate::plan::{Action, Plan};
 
-/// The target's kind and name, as people say them.
-fn describe(target: &ResourceId) -> String {
+/// A resource's kind and name, as people say them: `load balancer kubernetes`.
+pub fn describe_resource(target: &ResourceId) -> String {
     let pairs = target.type_and_name_pairs();
     let kind = match pairs.last().map(|(kind, _)| kind.to_ascii_lowercase()).as_deref() {
         Some("loadbalancers") => "load balancer",
@@ -34,7 +34,7 @@ fn write_steps(plan: &Plan, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             Action::Update => '~',
             Action::Delete => '-',
         };
-        write!(f, "\n  {sign} {}", describe(&step.target))?;
+        write!(f, "\n  {sign} {}", describe_resource(&step.target))?;
         if let Some(group) = step.target.group_name() {
             write!(f, " (resource group {group})")?;
         }

@@ -1,4 +1,7 @@
-//! Kubernetes manifests: read from YAML and applied as `kubectl apply --server-side` does.
+//! Kubernetes manifests: read from YAML or JSON, and applied as `kubectl apply --server-side` does.
+
+use std::error::Error as _;
+use std::path::Path;
 
 use kube::api::{ApiResource, DynamicObject, Patch, PatchParams};
 use kube::discovery::{Scope, pinned_kind};
@@ -11,13 +14,25 @@ const FIELD_MANAGER: &str = "cerulean";
 /// Why manifests could not be read or applied.
 #[derive(Debug, thiserror::Error)]
 pub enum ManifestError {
-    /// The text is not YAML.
-    #[error("{source_name} is not valid YAML: {reason}")]
+    /// The text is neither YAML nor JSON.
+    #[error("{source_name} is not valid {format}: {reason}")]
     Syntax {
         /// Where the text came from.
         source_name: String,
+        /// `YAML` or `JSON`.
+        format: &'static str,
         /// The parser's words.
         reason: String,
+    },
+    /// A document is no object at all.
+    #[error("{source_name}, document {number}: expected a Kubernetes object, found {found}")]
+    NoObject {
+        /// Where the text came from.
+        source_name: String,
+        /// Which document, from 1.
+        number: usize,
+        /// What stands there instead.
+        found: &'static str,
     },
     /// A document lacks what every object has.
     #[error("{source_name}, document {number}: {field} is missing")]
@@ -27,40 +42,126 @@ pub enum ManifestError {
         /// Which document, from 1.
         number: usize,
         /// The missing member.
-        field: &'static str,
+        field: String,
     },
     /// The API refuses an object, or does not know its kind.
-    #[error("cannot apply {object}: {source}")]
+    #[error("cannot apply {object}: {reason}")]
     Apply {
         /// Kind and name.
         object: String,
         /// What the API said.
-        source: Box<kube::Error>,
+        reason: String,
     },
 }
 
-/// Reads all documents of a YAML text; empty ones are skipped.
+/// What every object has.
+const REQUIRED: [(&str, &str); 3] =
+    [("apiVersion", "/apiVersion"), ("kind", "/kind"), ("metadata.name", "/metadata/name")];
+
+/// Reads all objects of a text: YAML documents or JSON values one after another, and the items of lists, as
+/// `kubectl get -o yaml` prints them. Empty documents are skipped.
 ///
 /// # Errors
-/// The text is not YAML, or a document lacks `apiVersion`, `kind` or `metadata.name`.
+/// The text is neither, or an object lacks `apiVersion`, `kind` or `metadata.name`.
 pub fn read(source_name: &str, text: &str) -> Result<Vec<Value>, ManifestError> {
-    let syntax = |error: serde_saphyr::Error| ManifestError::Syntax {
-        source_name: source_name.to_owned(),
-        reason: error.to_string().replace('\n', " "),
-    };
-    let documents: Vec<Value> = serde_saphyr::from_multiple(text).map_err(syntax)?;
-    let documents: Vec<Value> = documents.into_iter().filter(|document| !document.is_null()).collect();
-    for (index, document) in documents.iter().enumerate() {
-        for (field, pointer) in
-            [("apiVersion", "/apiVersion"), ("kind", "/kind"), ("metadata.name", "/metadata/name")]
-        {
-            if document.pointer(pointer).and_then(Value::as_str).is_none_or(str::is_empty) {
-                let (source_name, number) = (source_name.to_owned(), index + 1);
-                return Err(ManifestError::Incomplete { source_name, number, field });
+    let mut objects = Vec::new();
+    let documents = documents(source_name, text)?.into_iter().filter(|document| !document.is_null());
+    for (index, document) in documents.enumerate() {
+        take(document, "", &mut objects).map_err(|problem| {
+            let (source_name, number) = (source_name.to_owned(), index + 1);
+            match problem {
+                Problem::Found(found) => ManifestError::NoObject { source_name, number, found },
+                Problem::Missing(field) => ManifestError::Incomplete { source_name, number, field },
             }
+        })?;
+    }
+    Ok(objects)
+}
+
+fn documents(source_name: &str, text: &str) -> Result<Vec<Value>, ManifestError> {
+    let text = text.trim_start_matches('\u{feff}');
+    let syntax = |format, reason: String| ManifestError::Syntax {
+        source_name: source_name.to_owned(),
+        format,
+        reason: reason.replace('\n', " "),
+    };
+    let json = serde_json::Deserializer::from_str(text).into_iter().collect::<Result<Vec<Value>, _>>();
+    let is_json = Path::new(source_name).extension().is_some_and(|extension| extension == "json");
+    match json {
+        Ok(documents) => Ok(documents),
+        Err(error) if is_json => Err(syntax("JSON", error.to_string())),
+        // A YAML mapping in braces begins like JSON, so only YAML's own parser can say what is wrong.
+        Err(_) => serde_saphyr::from_multiple(text).map_err(|error| syntax("YAML", error.to_string())),
+    }
+}
+
+enum Problem {
+    /// What stands where an object should.
+    Found(&'static str),
+    /// The member that is missing.
+    Missing(String),
+}
+
+/// Takes an object, or the objects of a list; `place` says where in the document it stands.
+fn take(mut object: Value, place: &str, objects: &mut Vec<Value>) -> Result<(), Problem> {
+    let found = match &object {
+        Value::Object(_) => None,
+        Value::Array(_) => {
+            Some("a list: put `kind: List` and `items` around it, or separate its entries by ---")
+        }
+        Value::Null => Some("nothing"),
+        _ => Some("plain text"),
+    };
+    if let Some(found) = found {
+        return Err(Problem::Found(found));
+    }
+    let (api_version, kind) = (text(&object, "/apiVersion").to_owned(), text(&object, "/kind").to_owned());
+    if let (Some(item_kind), Some(Value::Array(items))) = (kind.strip_suffix("List"), object.get_mut("items"))
+    {
+        for (index, mut item) in std::mem::take(items).into_iter().enumerate() {
+            // Lists of one kind, as the API answers them, name it once for all.
+            if let (Value::Object(members), false) = (&mut item, item_kind.is_empty()) {
+                members.entry("apiVersion").or_insert_with(|| api_version.as_str().into());
+                members.entry("kind").or_insert_with(|| item_kind.into());
+            }
+            take(item, &format!("{place}items[{index}]."), objects)?;
+        }
+        return Ok(());
+    }
+    for (field, pointer) in REQUIRED {
+        if text(&object, pointer).is_empty() {
+            return Err(Problem::Missing(format!("{place}{field}")));
         }
     }
-    Ok(documents)
+    objects.push(object);
+    Ok(())
+}
+
+/// A member that is a text; empty where it is none.
+fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
+    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// What an API said, or why nothing was heard from it, in one line. (An error's own text has the whole
+/// answer in it a second time, as a Rust value.)
+pub fn describe_api_error(error: &kube::Error) -> String {
+    if let kube::Error::Api(status) = error {
+        return match status.message.is_empty() {
+            true => format!("{} {}", status.code, status.reason),
+            false => status.message.clone(),
+        };
+    }
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let next = error.to_string();
+        // Many errors have the text of their cause in their own.
+        if !text.contains(&next) {
+            text = format!("{text}: {next}");
+        }
+        cause = error.source();
+    }
+    text.trim_start_matches("ServiceError: ").replace('\n', " ")
 }
 
 /// Applies objects in their order, server side; those of namespaced kinds without a namespace go to
@@ -77,55 +178,101 @@ pub async fn apply(client: &Client, objects: &[Value]) -> Result<Vec<DynamicObje
     Ok(applied)
 }
 
-/// The object as the API would have it after it was applied: with defaults, allocated ports and a UID.
-/// Nothing is stored.
-///
-/// # Errors
-/// The API refuses the object.
-pub async fn preview(client: &Client, object: &Value) -> Result<DynamicObject, ManifestError> {
-    send(client, object, &PatchParams::apply(FIELD_MANAGER).force().dry_run()).await
-}
-
 async fn send(client: &Client, object: &Value, how: &PatchParams) -> Result<DynamicObject, ManifestError> {
-    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-    let (kind, name) = (text("/kind"), text("/metadata/name"));
-    let refused = |source: kube::Error| ManifestError::Apply {
-        object: format!("{kind} {name}"),
-        source: Box::new(source),
-    };
-    let (resource, scope) = resource_of(client, text("/apiVersion"), kind).await.map_err(refused)?;
-    let api: Api<DynamicObject> = match (scope, text("/metadata/namespace")) {
+    let (kind, name) = (text(object, "/kind"), text(object, "/metadata/name"));
+    let refused = |reason: String| ManifestError::Apply { object: format!("{kind} {name}"), reason };
+    let api_version = text(object, "/apiVersion");
+    let found = find_kind(client, api_version, kind).await;
+    let (resource, scope) = found
+        .map_err(|error| refused(describe_api_error(&error)))?
+        .ok_or_else(|| refused(format!("no matches for kind \"{kind}\" in version \"{api_version}\"")))?;
+    let api: Api<DynamicObject> = match (scope, text(object, "/metadata/namespace")) {
         (Scope::Cluster, _) => Api::all_with(client.clone(), &resource),
         (Scope::Namespaced, "") => Api::namespaced_with(client.clone(), "default", &resource),
         (Scope::Namespaced, namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
     };
-    api.patch(name, how, &Patch::Apply(object)).await.map_err(refused)
+    let patched = api.patch(name, how, &Patch::Apply(object)).await;
+    patched.map_err(|error| refused(describe_api_error(&error)))
 }
 
-async fn resource_of(client: &Client, api_version: &str, kind: &str) -> kube::Result<(ApiResource, Scope)> {
+/// The API of a kind; `None` where the cluster has no such kind.
+///
+/// # Errors
+/// The cluster did not say.
+pub async fn find_kind(
+    client: &Client,
+    api_version: &str,
+    kind: &str,
+) -> kube::Result<Option<(ApiResource, Scope)>> {
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-    let (resource, capabilities) =
-        pinned_kind(client, &kube::core::GroupVersionKind::gvk(group, version, kind)).await?;
-    Ok((resource, capabilities.scope))
+    match pinned_kind(client, &kube::core::GroupVersionKind::gvk(group, version, kind)).await {
+        Ok((resource, capabilities)) => Ok(Some((resource, capabilities.scope))),
+        Err(kube::Error::Discovery(_)) => Ok(None),
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn documents_are_read_in_their_order() {
-        let text = "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n---\n---\napiVersion: v1\nkind: Service\nmetadata: {name: b}\n";
-        let kinds: Vec<String> = read("x", text).unwrap().iter().map(|d| d["kind"].to_string()).collect();
-        assert_eq!(kinds, ["\"Namespace\"", "\"Service\""]);
+    fn names(text: &str) -> Vec<String> {
+        let objects = read("stdin", text).unwrap_or_else(|error| panic!("{error}"));
+        let of =
+            |object: &Value| format!("{} {}", object["kind"], object["metadata"]["name"]).replace('"', "");
+        objects.iter().map(of).collect()
     }
 
     #[test]
-    fn what_is_missing_is_named() {
-        let error = read("shop.yaml", "apiVersion: v1\nkind: Service\nmetadata: {}\n").unwrap_err();
-        assert_eq!(error.to_string(), "shop.yaml, document 1: metadata.name is missing");
-        assert!(
-            read("shop.yaml", "a: [").unwrap_err().to_string().starts_with("shop.yaml is not valid YAML")
-        );
+    fn documents_are_read_in_their_order() {
+        let text = "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n---\n---\napiVersion: v1\nkind: Service\nmetadata: {name: b}\n";
+        assert_eq!(names(text), ["Namespace a", "Service b"]);
+    }
+
+    /// What Helm prints: documents of comments alone, a separator at the end, Windows line ends.
+    #[test]
+    fn comments_separators_and_foreign_line_ends_are_no_objects() {
+        let text = "\u{feff}---\r\n# Source: shop/templates/sa.yaml\r\n---\r\n# Source: shop/templates/web.yaml\r\napiVersion: v1\r\nkind: Service\r\nmetadata:\r\n  name: web\r\n---\r\n";
+        assert_eq!(names(text), ["Service web"]);
+        assert_eq!(names("# nothing here\n"), Vec::<String>::new());
+        assert_eq!(names(""), Vec::<String>::new());
+    }
+
+    #[test]
+    fn lists_are_their_items_and_lend_them_their_kind() {
+        let list = "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Service, metadata: {name: a}}\n- {apiVersion: apps/v1, kind: Deployment, metadata: {name: b}}\n";
+        assert_eq!(names(list), ["Service a", "Deployment b"]);
+        let answer = r#"{"apiVersion": "v1", "kind": "ServiceList", "metadata": {}, "items": [{"metadata": {"name": "c"}}]}"#;
+        assert_eq!(names(answer), ["Service c"]);
+    }
+
+    #[test]
+    fn json_values_may_follow_each_other() {
+        let one =
+            |name| format!(r#"{{"apiVersion": "v1", "kind": "Service", "metadata": {{"name": "{name}"}}}}"#);
+        assert_eq!(names(&format!("{}\n{}", one("a"), one("b"))), ["Service a", "Service b"]);
+        assert_eq!(names("{apiVersion: v1, kind: Service, metadata: {name: yaml}}"), ["Service yaml"]);
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_place() {
+        let cases = [
+            (
+                "apiVersion: v1\nkind: Service\nmetadata: {}\n",
+                "shop.yaml, document 1: metadata.name is missing",
+            ),
+            (
+                "kind: List\napiVersion: v1\nitems: [{kind: Service}]",
+                "shop.yaml, document 1: items[0].apiVersion is missing",
+            ),
+            ("hello", "shop.yaml, document 1: expected a Kubernetes object, found plain text"),
+        ];
+        for (text, problem) in cases {
+            assert_eq!(read("shop.yaml", text).unwrap_err().to_string(), problem);
+        }
+        let syntax = |name, text| read(name, text).unwrap_err().to_string();
+        assert!(syntax("shop.yaml", "a: [").starts_with("shop.yaml is not valid YAML: "));
+        assert!(syntax("shop.json", "{\"a\": ").starts_with("shop.json is not valid JSON: "));
     }
 }

@@ -1,0 +1,79 @@
+//! The way to a cluster, found as kubectl finds it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+use simulated_cluster::manifests::describe_api_error;
+
+/// How long the API server may take to accept a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long it may take for any answer.
+const READ_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Which cluster.
+#[derive(Debug, clap::Args)]
+pub struct ClusterArguments {
+    /// The kubeconfig of the cluster; otherwise $KUBECONFIG or ~/.kube/config.
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// The context of the kubeconfig to use instead of its current one.
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
+}
+
+/// A cluster that can be asked.
+pub struct Cluster {
+    /// The client.
+    pub client: Client,
+    /// The namespace that the context is in.
+    pub namespace: String,
+    address: String,
+}
+
+impl ClusterArguments {
+    /// Reads the kubeconfig; nothing is sent yet.
+    ///
+    /// # Errors
+    /// There is no kubeconfig, or it cannot be used.
+    pub async fn connect(&self) -> anyhow::Result<Cluster> {
+        let (named, file) = match &self.kubeconfig {
+            Some(path) => (format!("--kubeconfig {}", path.display()), Kubeconfig::read_from(path)),
+            None => (
+                "no usable kubeconfig in $KUBECONFIG or ~/.kube/config: name one with --kubeconfig"
+                    .to_owned(),
+                Kubeconfig::read(),
+            ),
+        };
+        let file = file.with_context(|| named.clone())?;
+        let options = KubeConfigOptions { context: self.context.clone(), ..KubeConfigOptions::default() };
+        let mut config = Config::from_custom_kubeconfig(file, &options).await.context(named)?;
+        config.connect_timeout = Some(CONNECT_TIMEOUT);
+        config.read_timeout = Some(READ_TIMEOUT);
+        let (address, namespace) = (config.cluster_url.to_string(), config.default_namespace.clone());
+        let client = Client::try_from(config).context("the Kubernetes client cannot be set up")?;
+        Ok(Cluster { client, namespace, address })
+    }
+}
+
+impl Cluster {
+    #[cfg(test)]
+    pub fn new(client: Client, namespace: &str) -> Self {
+        Self { client, namespace: namespace.to_owned(), address: "https://kubernetes".to_owned() }
+    }
+
+    /// An error of the API, in words: who was asked for what, and what was answered.
+    pub fn failed(&self, what: &str, error: &kube::Error) -> anyhow::Error {
+        let address = &self.address;
+        let said = describe_api_error(error);
+        match error {
+            kube::Error::Api(status) if status.code == 401 => anyhow!(
+                "{what}: the Kubernetes API at {address} does not know the credentials of the kubeconfig: {said}"
+            ),
+            kube::Error::Api(_) => anyhow!("{what}: {said}"),
+            _ => anyhow!("{what}: the Kubernetes API at {address} does not answer: {said}"),
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! `cerulean plan`: what the controller manager would write to Azure.
+
+mod merge;
+mod preview;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use cloud_controller_manager::surroundings::Surroundings;
+use cloud_controller_manager::{azure, settings};
+use k8s::{Node, Service};
+use kube::Api;
+use kube::api::ListParams;
+use planner::ClusterPlan;
+use provider::{ClusterState, Provider};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use crate::kubernetes::{Cluster, ClusterArguments};
+use crate::manifests::ManifestArguments;
+use crate::screen::Screen;
+use crate::{TWO_THREADS, runtime};
+
+/// What to plan.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Exit codes: 0 nothing to change, 2 something to change, 1 an error or a refused Service."
+)]
+pub struct Arguments {
+    /// The cloud configuration (azure.json).
+    #[arg(long, value_name = "FILE")]
+    cloud_config: String,
+    #[command(flatten)]
+    cluster: ClusterArguments,
+    /// The cluster's name, as the controller manager has it.
+    #[arg(long, value_name = "NAME", default_value = "kubernetes")]
+    cluster_name: String,
+    #[command(flatten)]
+    manifests: ManifestArguments,
+    /// The namespace of objects in manifests that name none; otherwise the context's.
+    #[arg(short, long)]
+    namespace: Option<String>,
+    /// How to print the plan.
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    output: Output,
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum Output {
+    /// For people.
+    Text,
+    /// For programs; docs/plan.md describes the shape.
+    Json,
+}
+
+/// Exit code of a plan that would change something.
+const SOME_CHANGES: u8 = 2;
+
+/// Prints the plan; nothing is written to Azure or Kubernetes. Succeeds with the exit code that tells what the
+/// plan holds.
+///
+/// # Errors
+/// A file, the cluster or Azure cannot be read.
+pub fn run(screen: Screen, arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    // What the parts that read azure.json and Azure warn of, such as keys without effect.
+    tracing_subscriber::fmt()
+        .with_max_level(tracing::Level::WARN)
+        .with_writer(std::io::stderr)
+        .with_ansi(false)
+        .with_target(false)
+        .without_time()
+        .init();
+    let plan = runtime(TWO_THREADS)?.block_on(plan(screen, arguments))?;
+    match arguments.output {
+        Output::Text => screen.text(&plan),
+        Output::Json => {
+            let mut json = plan.to_json();
+            json["clusterName"] = json!(arguments.cluster_name);
+            screen.text(format_args!("{json:#}\n"));
+        }
+    }
+    Ok(exit_code(&plan))
+}
+
+/// A refused Service is something that somebody asked for and does not get, so it counts as an error, whether
+/// others change or not.
+fn exit_code(plan: &ClusterPlan) -> ExitCode {
+    match (plan.refused.is_empty(), plan.plan.is_empty()) {
+        (false, _) => ExitCode::FAILURE,
+        (true, false) => SOME_CHANGES.into(),
+        (true, true) => ExitCode::SUCCESS,
+    }
+}
+
+async fn plan(screen: Screen, arguments: &Arguments) -> anyhow::Result<ClusterPlan> {
+    let surroundings = Surroundings::of_this_process();
+    let manifests = arguments.manifests.load(screen)?;
+    let config = settings::read(&arguments.cloud_config, &surroundings)?;
+    let cluster = arguments.cluster.connect().await?;
+    let state = ClusterState::default();
+    list(&cluster, &state).await?;
+    let previewed = preview::preview(&cluster, &manifests, arguments.namespace.as_deref()).await?;
+    for note in &previewed.notes {
+        screen.note(note);
+    }
+    for service in previewed.services {
+        state.apply_service(Arc::new(service));
+    }
+    state.services_are_synced();
+    state.nodes_are_synced();
+
+    let client = azure::connect(&config, &surroundings, Arc::new(|_: &arm::CallRecord<'_>| {})).await?;
+    azure::check_resource_groups(&client, &config).await?;
+    let region_zones = azure::region_zones(&client, &config).await?;
+    let cluster = planner::Cluster { config, name: arguments.cluster_name.clone(), region_zones };
+    let stop = CancellationToken::new();
+    let _stops_at_the_end = stop.clone().drop_guard();
+    let options = provider::Options { stop, ..provider::Options::default() };
+    Ok(Provider::new(cluster, client, state, options).dry_run().await?)
+}
+
+/// Reads Services and Nodes from the cluster.
+async fn list(cluster: &Cluster, state: &ClusterState) -> anyhow::Result<()> {
+    let everything = ListParams::default();
+    let services = Api::<Service>::all(cluster.client.clone()).list(&everything).await;
+    for service in services.map_err(|error| cluster.failed("cannot list Services", &error))? {
+        state.apply_service(Arc::new(service));
+    }
+    let nodes = Api::<Node>::all(cluster.client.clone()).list(&everything).await;
+    for node in nodes.map_err(|error| cluster.failed("cannot list Nodes", &error))? {
+        state.apply_node(Arc::new(node));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use planner::{Plan, Refusal, Step};
+
+    use super::*;
+
+    #[test]
+    fn the_exit_code_tells_no_changes_changes_and_refusals_apart() {
+        let step = Step {
+            action: planner::Action::Create,
+            target: "/subscriptions/s/resourceGroups/g/providers/Microsoft.Network/loadBalancers/l"
+                .parse()
+                .unwrap(),
+            if_match: None,
+            document: None,
+            changes: Vec::new(),
+            on_behalf_of: Vec::new(),
+        };
+        let plan = |steps: &[Step], refused: &[&str]| ClusterPlan {
+            plan: Plan { steps: steps.to_vec() },
+            refused: refused
+                .iter()
+                .map(|name| (k8s::ObjectKey::new("default", *name), Refusal::NoUid))
+                .collect(),
+            ..ClusterPlan::default()
+        };
+        let code = |plan| format!("{:?}", exit_code(&plan));
+        let is = |number: u8| format!("{:?}", ExitCode::from(number));
+        assert_eq!(code(plan(&[], &[])), is(0));
+        assert_eq!(code(plan(std::slice::from_ref(&step), &[])), is(2));
+        assert_eq!(code(plan(&[], &["bad"])), is(1));
+        assert_eq!(code(plan(&[step], &["bad"])), is(1));
+    }
+}
