@@ -1,5 +1,8 @@
 //! The acts of the demo: manifests, a lost node, a changed port, a deleted Service.
 
+use std::net::IpAddr;
+use std::time::Duration;
+
 use anyhow::{Context as _, ensure};
 use azure_simulator::packet::{Protocol, Source, Verdict};
 use k8s::{ObjectKey, Service};
@@ -9,71 +12,102 @@ use simulated_cluster::manifests;
 
 use super::report;
 use super::stage::Stage;
+use crate::manifests::Manifest;
 use crate::screen::Tone;
 
-/// Applies manifests, waits for every address, and shows what came of it.
-pub async fn apply(stage: &mut Stage, files: &[(String, String)]) -> anyhow::Result<Vec<ObjectKey>> {
+/// How long health probes may take to find pods: two rounds of five seconds.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// What became of a Service.
+pub struct Outcome {
+    /// The Service.
+    pub key: ObjectKey,
+    /// Its latest warning, where it has no address.
+    pub warning: Option<String>,
+}
+
+/// Applies manifests, waits until every Service has its address or a warning that says why not, and shows what
+/// came of it.
+pub async fn apply(stage: &mut Stage, manifests: &[Manifest]) -> anyhow::Result<Vec<Outcome>> {
     stage.screen.heading("Applying manifests");
     let mut keys = Vec::new();
-    for (name, text) in files {
-        let objects = manifests::read(name, text)?;
-        for applied in manifests::apply(&stage.cluster.client, &objects).await? {
+    for Manifest { source, object } in manifests {
+        for applied in manifests::apply(&stage.cluster.client, std::slice::from_ref(object)).await? {
             let kind = applied.types.as_ref().map(|types| types.kind.as_str()).unwrap_or_default();
             let key = ObjectKey::of(&applied.metadata);
-            stage.screen.line(format_args!("  {name}: {kind} {key}"));
+            stage.screen.line(format_args!("  {source}: {kind} {key}"));
             let wants = applied.data.pointer("/spec/type").is_some_and(|kind| kind == "LoadBalancer");
             if kind == "Service" && wants {
                 keys.push(key);
             }
         }
     }
-    let waiting = keys.clone();
-    stage
-        .until("every Service has its address", async |stage: &Stage| {
-            for key in &waiting {
-                let service = stage.service(key).await?;
-                if service.is_none_or(|service| service.status.load_balancer.ingress.is_empty()) {
-                    return Ok(None);
-                }
+    if keys.is_empty() {
+        stage.screen.note("none of these objects is a Service of type LoadBalancer");
+    }
+    let outcomes = stage
+        .until("every Service has its address or a warning", async |stage: &Stage| {
+            let mut outcomes = Vec::new();
+            for key in &keys {
+                let Some(outcome) = outcome(stage, key).await? else { return Ok(None) };
+                outcomes.push(outcome);
             }
-            Ok(Some(()))
+            Ok(Some(outcomes))
         })
         .await?;
-    report::services(stage, &keys).await?;
+    report::services(stage, &outcomes).await?;
     let topology = stage.cluster.topology();
     report::load_balancers(stage, &topology);
     report::security_rules(stage, &topology);
-    report::writes(stage, "Written to Azure, and why");
-    if files.len() == super::EXAMPLES.len() && files[0].0 == super::EXAMPLES[0].0 {
-        send_example_packets(stage).await?;
-    }
-    Ok(keys)
+    report::writes(stage, "Changes in Azure");
+    Ok(outcomes)
 }
 
-/// A packet to each port of each Service, from where its clients are.
-pub async fn send_packets(stage: &Stage, keys: &[ObjectKey]) -> anyhow::Result<()> {
-    stage.screen.heading("A packet to each address");
-    for key in keys {
-        let service = stage.service(key).await?.context("a Service is gone")?;
+/// What became of a Service so far; `None` while that is open.
+async fn outcome(stage: &Stage, key: &ObjectKey) -> anyhow::Result<Option<Outcome>> {
+    let Some(service) = stage.service(key).await? else { return Ok(None) };
+    if !service.status.load_balancer.ingress.is_empty() {
+        return Ok(Some(Outcome { key: key.clone(), warning: None }));
+    }
+    let warning = stage.latest_warning(key, service.uid()).await?;
+    Ok(warning.map(|warning| Outcome { key: key.clone(), warning: Some(warning) }))
+}
+
+/// A packet to each port of each Service that has an address, from where its clients are. Says how many did not
+/// arrive.
+pub async fn send_packets(stage: &mut Stage, outcomes: &[Outcome]) -> anyhow::Result<usize> {
+    stage.screen.heading("Test packets and their paths");
+    settle(stage).await?;
+    let mut lost = 0;
+    for Outcome { key, .. } in outcomes.iter().filter(|outcome| outcome.warning.is_none()) {
+        let service = stage.service(key).await?.with_context(|| format!("{key} is gone"))?;
         for port in &service.spec.ports {
-            let protocol = if port.protocol == "UDP" { Protocol::Udp } else { Protocol::Tcp };
+            let protocol = match port.protocol.as_str() {
+                "UDP" => Protocol::Udp,
+                "" | "TCP" => Protocol::Tcp,
+                other => {
+                    stage.screen.line(format_args!("  {key}: no test packet for protocol {other}"));
+                    continue;
+                }
+            };
             let from = sender(stage, &service).await?;
             let verdict = stage.send(from, &address(&service), u16::try_from(port.port)?, protocol)?;
-            expect(stage, &verdict, true)?;
+            show(stage, &verdict, true);
+            lost += usize::from(!verdict.arrives);
         }
     }
-    Ok(())
+    Ok(lost)
 }
 
 /// The examples' packets: those that must arrive and those that must not.
-async fn send_example_packets(stage: &mut Stage) -> anyhow::Result<()> {
+pub async fn send_example_packets(stage: &mut Stage) -> anyhow::Result<()> {
     let (web, resolver, orders) = (
         address_of(stage, "shop", "web").await?,
         address_of(stage, "default", "resolver").await?,
         address_of(stage, "default", "orders").await?,
     );
     let node = stage.nodes().await?.first().context("there is no node")?.name().to_owned();
-    stage.screen.heading("A packet to each address, and the way it took");
+    stage.screen.heading("Test packets and their paths");
     let internet =
         |address: &str| -> anyhow::Result<Source> { Ok(Source::Internet { address: address.parse()? }) };
     settle(stage).await?;
@@ -91,33 +125,36 @@ async fn send_example_packets(stage: &mut Stage) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Waits until the health probes have found the pods behind the newest Service.
+/// Waits until the health probes have found the pods behind every Service. One that has no pods is waited for in
+/// vain, and its packets show it.
 async fn settle(stage: &mut Stage) -> anyhow::Result<()> {
-    stage
-        .until("the health probes have found every node", async |stage: &Stage| {
-            let topology = stage.cluster.topology();
-            let rules = topology.addresses.iter().flat_map(|address| &address.rules);
-            Ok(rules.clone().all(|rule| rule.total > 0 && rule.taking > 0).then_some(()))
-        })
-        .await
+    let found = async |stage: &Stage| {
+        let topology = stage.cluster.topology();
+        let mut rules = topology.addresses.iter().flat_map(|address| &address.rules);
+        Ok(rules.all(|rule| rule.total > 0 && rule.taking > 0).then_some(()))
+    };
+    stage.within(PROBE_TIMEOUT, "the health probes have found the pods", found).await.map(|_| ())
 }
 
-/// Azure takes a machine away.
+/// Azure deletes a machine.
 pub async fn lose_a_node(stage: &mut Stage) -> anyhow::Result<()> {
-    stage.screen.heading("Azure takes a machine away: worker000001");
+    stage.screen.heading("Azure deletes a machine: worker000001");
     let pool = stage.shape.pools.first().context("there is no scale set")?.name.clone();
     stage.cluster.azure.remove_instance(&stage.shape.scale_set(&pool), "1")?;
     stage
-        .until("the node is missed and removed", async |stage: &Stage| {
+        .until("the node is deleted", async |stage: &Stage| {
             Ok((!stage.nodes().await?.iter().any(|node| node.name() == "worker000001")).then_some(()))
         })
         .await?;
-    stage.screen.verdict(true, "its Node is gone: not ready, and Azure said that the machine does not exist");
+    stage.screen.verdict(
+        true,
+        "its Node is deleted: it was not ready, and Azure says that the machine does not exist",
+    );
     let web = address_of(stage, "shop", "web").await?;
     let verdict =
         stage.send(Source::Internet { address: "203.0.113.8".parse()? }, &web, 80, Protocol::Tcp)?;
     expect(stage, &verdict, true)?;
-    report::writes(stage, "Written to Azure meanwhile, and why");
+    report::writes(stage, "Changes in Azure");
     Ok(())
 }
 
@@ -148,7 +185,7 @@ pub async fn change_a_port(stage: &mut Stage) -> anyhow::Result<()> {
             Ok(both.then_some(()))
         })
         .await?;
-    report::writes(stage, "Written to Azure, and why");
+    report::writes(stage, "Changes in Azure");
     Ok(())
 }
 
@@ -166,27 +203,33 @@ pub async fn delete_a_service(stage: &mut Stage) -> anyhow::Result<()> {
     let topology = stage.cluster.topology();
     let left =
         topology.addresses.iter().any(|view| view.address.is_some_and(|ip| ip.to_string() == resolver));
-    stage.screen.verdict(!left, format_args!("{resolver} is given back"));
+    stage.screen.verdict(!left, format_args!("its address {resolver} is released"));
     ensure!(!left, "{resolver} is still there");
     let named = |view: &azure_simulator::view::SecurityGroupView| {
         view.rules.iter().any(|rule| rule.destinations.contains(&resolver))
     };
     let open = topology.security_groups.iter().any(named);
-    stage.screen.verdict(!open, "no security rule names it any more");
+    stage.screen.verdict(!open, "no security rule names that address any more");
     ensure!(!open, "a security rule still names {resolver}");
-    report::writes(stage, "Written to Azure, and why");
+    report::writes(stage, "Changes in Azure");
     Ok(())
 }
 
-/// Shows a packet's way, and fails when it went otherwise than it should.
-fn expect(stage: &Stage, verdict: &Verdict, arrives: bool) -> anyhow::Result<()> {
+/// Shows what became of a packet, and by which path.
+fn show(stage: &Stage, verdict: &Verdict, should_arrive: bool) {
     let sentence = verdict.sentence();
     let (fate, way) = sentence.split_once(" Way: ").unwrap_or((sentence, ""));
-    stage.screen.verdict(verdict.arrives == arrives, fate);
+    stage.screen.verdict(verdict.arrives == should_arrive, fate);
     for hop in way.trim_end_matches('.').split(", ").filter(|hop| !hop.is_empty()) {
         stage.screen.line(format_args!("        {}", stage.screen.paint(Tone::Quiet, hop)));
     }
-    ensure!(verdict.arrives == arrives, "a packet went otherwise than it should: {}", verdict.sentence());
+}
+
+/// Shows what became of a packet, and fails if it is not what should.
+fn expect(stage: &Stage, verdict: &Verdict, should_arrive: bool) -> anyhow::Result<()> {
+    show(stage, verdict, should_arrive);
+    let should = if should_arrive { "should have arrived" } else { "should not have arrived" };
+    ensure!(verdict.arrives == should_arrive, "a packet {should}: {}", verdict.sentence());
     Ok(())
 }
 
@@ -200,8 +243,14 @@ async fn sender(stage: &Stage, service: &Service) -> anyhow::Result<Source> {
         return Ok(Source::Node { node });
     }
     let range = service.spec.load_balancer_source_ranges.first();
-    let address = range.and_then(|range| range.split('/').next()?.parse().ok());
-    Ok(Source::Internet { address: address.unwrap_or(std::net::IpAddr::from([203, 0, 113, 7])) })
+    let allowed = range.and_then(|range| range.split('/').next()?.parse().ok());
+    // The address ranges of documentation: nobody's.
+    let anyone = if address(service).contains(':') {
+        IpAddr::from([0x2001, 0xdb8, 0, 0, 0, 0, 0, 7])
+    } else {
+        IpAddr::from([203, 0, 113, 7])
+    };
+    Ok(Source::Internet { address: allowed.unwrap_or(anyone) })
 }
 
 fn address(service: &Service) -> String {

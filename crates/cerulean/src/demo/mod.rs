@@ -7,11 +7,9 @@ mod acts;
 mod report;
 mod stage;
 
-use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::Context as _;
-
+use crate::manifests::{Manifest, ManifestArguments};
 use crate::screen::{Screen, Tone};
 use crate::watch_writes::Writes;
 use crate::{TWO_THREADS, runtime, signals};
@@ -30,21 +28,18 @@ pub struct Arguments {
     /// Leave everything running afterwards, for kubectl and a browser.
     #[arg(long)]
     keep: bool,
-    /// Apply this file instead of the examples; may be given several times.
-    #[arg(long = "manifest")]
-    manifests: Vec<PathBuf>,
+    /// Without -f, the demo applies its own examples, then loses a machine, moves a port and deletes a Service.
+    #[command(flatten)]
+    manifests: ManifestArguments,
 }
 
 /// Runs the demo.
 ///
 /// # Errors
-/// Something did not come true.
+/// A Service got no address, or a packet went where it should not.
 pub fn run(screen: Screen, arguments: Arguments) -> anyhow::Result<()> {
-    let manifests = if arguments.manifests.is_empty() {
-        EXAMPLES.map(|(name, text)| (name.to_owned(), text.to_owned())).to_vec()
-    } else {
-        read(&arguments.manifests)?
-    };
+    let own_examples = arguments.manifests.files.is_empty();
+    let manifests = if own_examples { examples()? } else { arguments.manifests.load(screen)? };
     let writes = Writes::listen();
     let directory = tempfile::Builder::new().prefix("cerulean-demo-").tempdir()?;
     let runtime = runtime(TWO_THREADS)?;
@@ -52,19 +47,23 @@ pub fn run(screen: Screen, arguments: Arguments) -> anyhow::Result<()> {
         let stop = signals::stop_token()?;
         let play = async {
             let mut stage = Stage::set(screen, directory.path(), writes).await?;
-            let services = acts::apply(&mut stage, &manifests).await?;
-            if arguments.manifests.is_empty() {
+            let outcomes = acts::apply(&mut stage, &manifests).await?;
+            let mut lost = 0;
+            if own_examples {
+                acts::send_example_packets(&mut stage).await?;
                 acts::lose_a_node(&mut stage).await?;
                 acts::change_a_port(&mut stage).await?;
                 acts::delete_a_service(&mut stage).await?;
             } else {
-                acts::send_packets(&stage, &services).await?;
+                lost = acts::send_packets(&mut stage, &outcomes).await?;
             }
             report::calls(&stage);
             if arguments.keep {
                 keep(&stage, &stop).await;
             }
-            stage.clear().await
+            stage.clear().await?;
+            let refused = outcomes.iter().filter(|outcome| outcome.warning.is_some()).count();
+            verdict(outcomes.len(), refused, lost)
         };
         tokio::select! {
             done = play => done,
@@ -74,8 +73,29 @@ pub fn run(screen: Screen, arguments: Arguments) -> anyhow::Result<()> {
     // Whatever still waits for a closed connection need not hold up the end.
     runtime.shutdown_timeout(Duration::from_millis(200));
     done?;
-    screen.line(format_args!("\n{}", screen.paint(Tone::Good, "All of it came true.")));
+    screen.line(format_args!("\n{}", screen.paint(Tone::Good, "All checks passed.")));
     Ok(())
+}
+
+fn verdict(services: usize, refused: usize, lost: usize) -> anyhow::Result<()> {
+    let mut problems = Vec::new();
+    if refused > 0 {
+        problems.push(format!("{refused} of {services} Services got no address"));
+    }
+    if lost > 0 {
+        problems.push(format!("{lost} test packets did not arrive"));
+    }
+    anyhow::ensure!(problems.is_empty(), "{}", problems.join("; "));
+    Ok(())
+}
+
+fn examples() -> anyhow::Result<Vec<Manifest>> {
+    let mut all = Vec::new();
+    for (source, text) in EXAMPLES {
+        let objects = simulated_cluster::manifests::read(source, text)?.into_iter();
+        all.extend(objects.map(|object| Manifest { source: source.to_owned(), object }));
+    }
+    Ok(all)
 }
 
 /// Ends when told to stop; with `--keep` that is the ordinary end, and the play sees to it.
@@ -86,18 +106,9 @@ async fn interrupted(stop: &tokio_util::sync::CancellationToken, keep: bool) {
     stop.cancelled().await;
 }
 
-fn read(paths: &[PathBuf]) -> anyhow::Result<Vec<(String, String)>> {
-    let read = |path: &PathBuf| {
-        let name = path.display().to_string();
-        let text = std::fs::read_to_string(path).with_context(|| format!("--manifest {name}"))?;
-        Ok((name, text))
-    };
-    paths.iter().map(read).collect()
-}
-
 async fn keep(stage: &Stage, stop: &tokio_util::sync::CancellationToken) {
     let screen = stage.screen;
-    screen.heading("It stays up");
+    screen.heading("The cluster keeps running");
     screen.line(format_args!("  export KUBECONFIG={}", stage.cluster.files.kubeconfig.display()));
     screen.line("  kubectl get services --all-namespaces --watch");
     screen.line(format_args!("  page: {}", stage.cluster.page()));

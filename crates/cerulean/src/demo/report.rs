@@ -1,16 +1,17 @@
 //! What the demo shows: Services, load balancers, security rules, writes, calls.
 
 use azure_simulator::view::{RuleView, Topology};
-use k8s::ObjectKey;
+use azure_types::ResourceId;
 
+use super::acts::Outcome;
 use super::stage::Stage;
 use crate::screen::Tone;
 
-/// Each Service with its address.
-pub async fn services(stage: &Stage, keys: &[ObjectKey]) -> anyhow::Result<()> {
+/// Each Service with its address, and the events of those that have none.
+pub async fn services(stage: &Stage, outcomes: &[Outcome]) -> anyhow::Result<()> {
     stage.screen.heading("Services and their addresses");
     let mut rows = Vec::new();
-    for key in keys {
+    for Outcome { key, .. } in outcomes {
         let Some(service) = stage.service(key).await? else { continue };
         let addresses: Vec<&str> =
             service.status.load_balancer.ingress.iter().map(|ingress| ingress.ip.as_str()).collect();
@@ -24,9 +25,15 @@ pub async fn services(stage: &Stage, keys: &[ObjectKey]) -> anyhow::Result<()> {
             })
             .collect();
         let policy = &service.spec.external_traffic_policy;
-        rows.push([key.to_string(), addresses.join(", "), ports.join(", "), policy.clone()]);
+        let addresses = if addresses.is_empty() { "none".to_owned() } else { addresses.join(", ") };
+        rows.push([key.to_string(), addresses, ports.join(", "), policy.clone()]);
     }
     stage.screen.table(["SERVICE", "ADDRESS", "PORTS", "TRAFFIC"], &rows);
+    for Outcome { key, warning } in outcomes {
+        if let Some(warning) = warning {
+            stage.screen.verdict(false, format_args!("{key} has no address: {warning}"));
+        }
+    }
     Ok(())
 }
 
@@ -87,39 +94,36 @@ pub fn writes(stage: &Stage, heading: &str) {
     stage.screen.heading(heading);
     let writes = stage.writes.take();
     if writes.is_empty() {
-        stage.screen.line("  nothing");
+        stage.screen.line("  none");
     }
     for write in writes {
-        let resource = short(&write.resource);
+        let resource = match write.resource.parse::<ResourceId>() {
+            Ok(id) => planner::describe_resource(&id),
+            Err(_) => write.resource,
+        };
+        let sign = match write.action.as_str() {
+            "create" => '+',
+            "delete" => '-',
+            _ => '~',
+        };
         let owners = if write.owners.is_empty() { String::new() } else { format!(" for {}", write.owners) };
-        stage.screen.line(format_args!("  {} {resource}{owners}", write.action));
+        stage.screen.line(format_args!("  {sign} {resource}{owners}"));
         for change in write.changes.split("; ").filter(|change| !change.is_empty()) {
             stage.screen.line(format_args!("      {}", stage.screen.paint(Tone::Quiet, change)));
         }
     }
 }
 
-/// The type's own name and the resource's: `loadBalancers/demo`.
-fn short(resource: &str) -> String {
-    match resource.split_once("/providers/") {
-        Some((_, rest)) => rest.split_once('/').map_or(rest, |(_, short)| short).to_owned(),
-        None => resource.to_owned(),
-    }
-}
-
 /// How many calls to Azure all of it took.
 pub fn calls(stage: &Stage) {
-    stage.screen.heading("Calls to Azure, all in all");
+    stage.screen.heading("Calls to Azure");
     let counts = stage.cluster.azure.journal().counts;
-    let rows = [
+    let mut rows = vec![
         ["reads".to_owned(), counts.reads.to_string()],
-        ["looks at running operations".to_owned(), counts.polls.to_string()],
-        ["writes".to_owned(), counts.writes.to_string()],
+        ["operation polls".to_owned(), counts.polls.to_string()],
         ["deletions".to_owned(), counts.deletes.to_string()],
+        ["writes".to_owned(), counts.writes.to_string()],
     ];
+    rows.extend(counts.writes_by_type.iter().map(|(kind, number)| [format!("  {kind}"), number.to_string()]));
     stage.screen.table(["CALLS", "NUMBER"], &rows);
-    for (kind, number) in &counts.writes_by_type {
-        let line = format!("  of the writes: {number} {kind}");
-        stage.screen.line(stage.screen.paint(Tone::Quiet, line));
-    }
 }

@@ -7,6 +7,7 @@ use anyhow::{Context as _, bail};
 use azure_simulator::packet::{Packet, Protocol, Source, Verdict};
 use cloud_controller_manager::surroundings::Surroundings;
 use cloud_controller_manager::{flags, run};
+use k8s::api::api::core::v1::Event;
 use k8s::{Node, ObjectKey, Service};
 use kube::Api;
 use kube::api::ListParams;
@@ -24,8 +25,10 @@ use crate::watch_writes::Writes;
 /// The `--cluster-name` of the demo's controller manager.
 pub const CLUSTER_NAME: &str = "demo";
 
-/// How long anything may take before the demo gives up on it.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a step may take before the demo gives up; steps take a few seconds.
+const STEP_TIMEOUT: Duration = Duration::from_secs(30);
+/// How often a condition is looked at.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The simulated cluster and the controller manager over it.
 pub struct Stage {
@@ -89,36 +92,60 @@ impl Stage {
         Ok(self.services_in(&key.namespace).get_opt(&key.name).await?)
     }
 
+    /// The text of the latest event that warns of a Service; `None` where there is none.
+    pub async fn latest_warning(&self, key: &ObjectKey, uid: &str) -> anyhow::Result<Option<String>> {
+        let events: Api<Event> = Api::namespaced(self.cluster.client.clone(), &key.namespace);
+        let events = events.list(&ListParams::default()).await?.items;
+        let about = |event: &&Event| {
+            event.type_.as_deref() == Some("Warning") && event.involved_object.uid.as_deref() == Some(uid)
+        };
+        let latest = events.iter().filter(about).max_by_key(|event| event.last_timestamp.clone());
+        Ok(latest.map(|event| {
+            let said = |text: &Option<String>| text.clone().unwrap_or_default();
+            format!("{}: {}", said(&event.reason), said(&event.message))
+        }))
+    }
+
     /// The Services of a namespace.
     pub fn services_in(&self, namespace: &str) -> Api<Service> {
         Api::namespaced(self.cluster.client.clone(), namespace)
     }
 
-    /// Waits until `condition` gives a value, with a spinner; fails when the controller manager ends.
+    /// Waits until `condition` gives a value; fails if that takes too long or the controller manager ends.
     pub async fn until<T>(
         &mut self,
         what: &str,
         condition: impl AsyncFn(&Stage) -> anyhow::Result<Option<T>>,
     ) -> anyhow::Result<T> {
+        let value = self.within(STEP_TIMEOUT, what, condition).await?;
+        value.with_context(|| format!("gave up after {} s of waiting until {what}", STEP_TIMEOUT.as_secs()))
+    }
+
+    /// Waits for a value of `condition` with a spinner, but no longer than `timeout`; fails if the controller
+    /// manager ends.
+    pub async fn within<T>(
+        &mut self,
+        timeout: Duration,
+        what: &str,
+        condition: impl AsyncFn(&Stage) -> anyhow::Result<Option<T>>,
+    ) -> anyhow::Result<Option<T>> {
         let bar = self.screen.waiting(format!("waiting until {what}"));
-        let deadline = Instant::now() + PATIENCE;
-        loop {
+        let deadline = Instant::now() + timeout;
+        let value = loop {
             if self.manager.is_finished() {
                 bar.finish_and_clear();
                 let ended = (&mut self.manager).await?;
                 let problem = ended.err().unwrap_or_else(|| anyhow::anyhow!("it was told to stop"));
                 return Err(problem.context("the controller manager ended"));
             }
-            if let Some(value) = condition(self).await? {
-                bar.finish_and_clear();
-                return Ok(value);
+            let value = condition(self).await?;
+            if value.is_some() || Instant::now() > deadline {
+                break value;
             }
-            if Instant::now() > deadline {
-                bar.finish_and_clear();
-                bail!("waited {} s in vain until {what}", PATIENCE.as_secs());
-            }
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
+            tokio::time::sleep(POLL_INTERVAL).await;
+        };
+        bar.finish_and_clear();
+        Ok(value)
     }
 
     /// What becomes of a packet.

@@ -1,0 +1,213 @@
+//! Commands as a new user runs them: the program from outside, its output and its exit codes.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+const SERVICE: &str = "apiVersion: v1
+kind: Service
+metadata: {name: web}
+spec: {type: LoadBalancer, selector: {app: web}, ports: [{port: 80}]}
+";
+
+fn refused() -> String {
+    let annotation =
+        "{name: bad, annotations: {service.beta.kubernetes.io/azure-load-balancer-tcp-idle-timeout: \"3\"}}";
+    SERVICE.replace("{name: web}", annotation)
+}
+
+fn cerulean() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cerulean"));
+    command.env_remove("KUBECONFIG").env_remove("SSL_CERT_FILE");
+    command
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&[&output.stdout[..], &output.stderr[..]].concat()).into_owned()
+}
+
+/// A running `cerulean simulate`; it is killed at the end.
+struct Simulation {
+    process: Child,
+    folder: PathBuf,
+}
+
+impl Simulation {
+    /// Starts it and waits until it says that it is ready.
+    fn start(what: &str, folder: &Path) -> Self {
+        let mut process = cerulean()
+            .args(["simulate", what, "--directory"])
+            .arg(folder)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let ready = BufReader::new(process.stdout.take().unwrap())
+            .lines()
+            .map_while(Result::ok)
+            .any(|line| line == "Stop with Ctrl-C.");
+        assert!(ready, "simulate {what} ended: {:?}", process.wait());
+        Self { process, folder: folder.to_owned() }
+    }
+
+    /// Runs `cerulean plan` with manifests on standard input.
+    fn plan(&self, manifests: &str, more: &[&str]) -> Output {
+        let mut plan = cerulean()
+            .arg("plan")
+            .arg("--cloud-config")
+            .arg(self.folder.join("azure.json"))
+            .arg("--kubeconfig")
+            .arg(self.folder.join("kubeconfig"))
+            .args(more)
+            .args(if manifests.is_empty() { &[][..] } else { &["-f", "-"] })
+            .env("SSL_CERT_FILE", self.folder.join("ca.pem"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        plan.stdin.take().unwrap().write_all(manifests.as_bytes()).unwrap();
+        plan.wait_with_output().unwrap()
+    }
+}
+
+impl Drop for Simulation {
+    fn drop(&mut self) {
+        let _gone = self.process.kill();
+        let _gone = self.process.wait();
+    }
+}
+
+fn folder() -> TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+#[test]
+fn plan_tells_changes_errors_and_refusals_by_its_exit_code() {
+    let folder = folder();
+    let cluster = Simulation::start("cluster", folder.path());
+    let cases = [
+        ("", 0, "No changes: Azure is as the cluster wants it."),
+        (SERVICE, 2, "Plan: 2 to create, 5 to change, 0 to delete.\n"),
+        (&refused(), 1, "Plan: 0 to create, 0 to change, 0 to delete; 1 Service refused.\n"),
+        (&format!("{SERVICE}---\n{}", refused()), 1, "to delete; 1 Service refused.\n"),
+        (&SERVICE.replace("Service", "Servce"), 1, "no matches for kind \"Servce\" in version \"v1\""),
+        ("# nothing\n", 1, "there are no objects in what -f names"),
+    ];
+    for (manifests, code, words) in cases {
+        let output = cluster.plan(manifests, &[]);
+        assert_eq!(output.status.code(), Some(code), "{manifests}: {}", text(&output));
+        assert!(text(&output).contains(words), "{manifests}: {}", text(&output));
+    }
+    assert_eq!(cluster.plan("", &["--bogus"]).status.code(), Some(1), "2 would mean changes");
+
+    let json = cluster.plan(SERVICE, &["--output", "json"]);
+    let plan: Value = serde_json::from_slice(&json.stdout).expect("nothing but JSON on standard output");
+    assert_eq!(plan["summary"]["create"], 2);
+    assert_eq!(plan["clusterName"], "kubernetes");
+    assert_eq!(json.status.code(), Some(2));
+}
+
+#[test]
+fn a_resource_group_that_does_not_exist_is_an_error_and_not_a_plan() {
+    let folder = folder();
+    let cluster = Simulation::start("cluster", folder.path());
+    let path = folder.path().join("azure.json");
+    let mut config: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    config["resourceGroup"] = "nowhere".into();
+    std::fs::write(&path, config.to_string()).unwrap();
+    let output = cluster.plan(SERVICE, &[]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        text(&output).contains("resourceGroup") && text(&output).contains("nowhere"),
+        "{}",
+        text(&output)
+    );
+    assert!(output.stdout.is_empty(), "{}", text(&output));
+}
+
+#[test]
+fn a_wrong_token_is_said_in_words() {
+    let folder = folder();
+    let cluster = Simulation::start("cluster", folder.path());
+    let path = folder.path().join("kubeconfig");
+    let config = std::fs::read_to_string(&path).unwrap();
+    let lines = config.lines().map(|line| match line.trim_start().starts_with("token:") {
+        true => "    token: \"wrong\"",
+        false => line,
+    });
+    std::fs::write(&path, lines.collect::<Vec<_>>().join("\n")).unwrap();
+    let output = cluster.plan("", &[]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output);
+    assert!(said.contains("does not know the credentials of the kubeconfig: Unauthorized"), "{said}");
+    assert!(!said.contains('{'), "{said}");
+}
+
+#[test]
+fn a_second_simulation_leaves_the_files_of_the_running_one_alone() {
+    let folder = folder();
+    let first = Simulation::start("kubernetes", folder.path());
+    let kubeconfig = || std::fs::read_to_string(folder.path().join("kubeconfig")).unwrap();
+    let before = kubeconfig();
+    for what in ["cluster", "azure", "kubernetes"] {
+        let second = cerulean().args(["simulate", what, "--directory"]).arg(folder.path()).output().unwrap();
+        assert_eq!(second.status.code(), Some(1));
+        let said = format!("another simulation (process {}) runs there", first.process.id());
+        assert!(text(&second).contains(&said), "{}", text(&second));
+    }
+    assert_eq!(kubeconfig(), before);
+    // Killed, not asked to end.
+    drop(first);
+    Simulation::start("cluster", folder.path());
+}
+
+#[test]
+fn state_that_could_not_be_saved_is_refused_before_anything_starts() {
+    let folder = folder();
+    let state = folder.path().join("absent/state.json");
+    let output = cerulean()
+        .args(["simulate", "azure", "--directory"])
+        .arg(folder.path())
+        .arg("--state")
+        .arg(&state)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output).contains("--state") && text(&output).contains("No such file"), "{}", text(&output));
+}
+
+#[test]
+fn ports_that_are_taken_are_named_once_with_their_cause() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    for what in ["azure", "kubernetes", "cluster"] {
+        let folder = folder();
+        let output = cerulean()
+            .args(["simulate", what, "--port", &port, "--directory"])
+            .arg(folder.path())
+            .output()
+            .unwrap();
+        let said = text(&output);
+        assert_eq!(said.matches("Address already in use").count(), 1, "{said}");
+        assert!(said.contains(&format!("cannot listen on 127.0.0.1:{port}: ")), "{said}");
+    }
+}
+
+#[test]
+fn the_demo_shows_a_refused_service_with_its_event_and_serves_the_others() {
+    let folder = folder();
+    let file = folder.path().join("two.yaml");
+    std::fs::write(&file, format!("{SERVICE}---\n{}", refused())).unwrap();
+    let output = cerulean().args(["demo", "-f"]).arg(&file).output().unwrap();
+    let said = text(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let event = "no  default/bad has no address: SyncLoadBalancerFailed: ";
+    assert!(said.contains(event) && said.contains("between 4 and 100"), "{said}");
+    assert!(said.contains("ok  TCP from 203.0.113.7 to "), "{said}");
+    assert!(said.ends_with("cerulean: 1 of 2 Services got no address\n"), "{said}");
+}
