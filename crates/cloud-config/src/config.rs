@@ -1,15 +1,16 @@
 //! The configuration itself: one field a key, defaults filled in.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
 
 use crate::document::{self, Keys};
+use crate::keys::{Effect, KEYS};
 use crate::tags::{self, Tags};
 use crate::{
-    BackendPoolType, CloudConfigType, ConfigError, HealthProbeMode, LoadBalancerSku,
-    MultipleStandardLoadBalancerConfiguration, PreConfiguredBackendPools, Problem, RateLimit, Secret, VmType,
+    BackendPoolType, ConfigError, HealthProbeMode, LoadBalancerSku,
+    MultipleStandardLoadBalancerConfiguration, PreConfiguredBackendPools, Problem, Remedy, Secret, VmType,
+    Warning,
 };
 
 /// Reads one environment variable; the caller decides where from.
@@ -24,19 +25,6 @@ pub enum Origin {
     Secret,
 }
 
-/// Where a second tenant's token is kept (`auxiliaryTokenProvider`).
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct AuxiliaryTokenProvider {
-    /// `subscriptionID` of the vault.
-    pub subscription_id: String,
-    /// `resourceGroup` of the vault.
-    pub resource_group: String,
-    /// `vaultName`.
-    pub vault_name: String,
-    /// `secretName`: the secret that holds the token.
-    pub secret_name: String,
-}
-
 /// How often and when a failed call is repeated (`cloudProviderBackoff…`).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Backoff {
@@ -44,15 +32,12 @@ pub struct Backoff {
     pub enabled: bool,
     /// `cloudProviderBackoffRetries`: attempts; 6 when enabled and not set, 1 when not enabled.
     pub retries: u32,
-    /// `cloudProviderBackoffExponent`: growth of the pause; 1.5 unless set.
-    pub exponent: f64,
     /// `cloudProviderBackoffDuration`, in seconds in the document: the first pause; 5 s unless set.
     pub duration: Duration,
-    /// `cloudProviderBackoffJitter`: share of the pause that is random; 1.0 unless set.
-    pub jitter: f64,
 }
 
-/// Everything that azure.json can say, with defaults filled in.
+/// What azure.json says and this release acts on, with defaults filled in. [`KEYS`] names the keys that have
+/// no field here, and why.
 ///
 /// Field names are the documented keys in snake case. A field whose default is another field is empty
 /// when not set and has a method of the same name that gives the effective value.
@@ -75,8 +60,6 @@ pub struct CloudConfig {
     pub subscription_id: String,
     /// `networkResourceSubscriptionID`; empty means `subscriptionId`.
     pub network_resource_subscription_id: String,
-    /// `identitySystem`: accepted and without effect.
-    pub identity_system: String,
     /// `enableMinimumRetryAfter`: on success a `Retry-After` below 5 s is overlooked.
     pub enable_minimum_retry_after: bool,
 
@@ -97,8 +80,6 @@ pub struct CloudConfig {
     pub use_federated_workload_identity_extension: bool,
     /// `aadFederatedTokenFile`, or `AZURE_FEDERATED_TOKEN_FILE`.
     pub aad_federated_token_file: String,
-    /// `auxiliaryTokenProvider`.
-    pub auxiliary_token_provider: Option<AuxiliaryTokenProvider>,
     /// `aadMSIDataPlaneIdentityPath`.
     pub aad_msi_data_plane_identity_path: String,
 
@@ -121,30 +102,16 @@ pub struct CloudConfig {
     pub security_group_name: String,
     /// `securityGroupResourceGroup`; empty means `resourceGroup`.
     pub security_group_resource_group: String,
-    /// `routeTableName`.
-    pub route_table_name: String,
-    /// `routeTableResourceGroup`; empty means `resourceGroup`.
-    pub route_table_resource_group: String,
-    /// `privateLinkServiceResourceGroup`; empty means `resourceGroup`.
-    pub private_link_service_resource_group: String,
     /// `loadBalancerName`; empty means a name made of the cluster's.
     pub load_balancer_name: String,
     /// `loadBalancerResourceGroup`; empty means `resourceGroup`.
     pub load_balancer_resource_group: String,
-    /// `primaryAvailabilitySetName`.
-    pub primary_availability_set_name: String,
-    /// `primaryScaleSetName`.
-    pub primary_scale_set_name: String,
 
     // --- node topology (1.4.2)
     /// `vmType`.
     pub vm_type: VmType,
     /// `disableAvailabilitySetNodes`: no availability set or standalone machine is a node.
     pub disable_availability_set_nodes: bool,
-    /// `enableVmssFlexNodes`: instances of flexible scale sets may be nodes.
-    pub enable_vmss_flex_nodes: bool,
-    /// `useInstanceMetadata`: questions about this machine go to the instance metadata service.
-    pub use_instance_metadata: bool,
     /// `nodeInstanceNotFoundGracePeriodInSeconds`: a node younger than this is taken to exist although
     /// its instance is not found; zero means off.
     pub node_instance_not_found_grace_period: Duration,
@@ -158,14 +125,10 @@ pub struct CloudConfig {
     pub exclude_master_from_standard_lb: bool,
     /// `disableOutboundSNAT`: rules give no outbound connectivity.
     pub disable_outbound_snat: bool,
-    /// `maximumLoadBalancerRuleCount`; 250 unless set.
-    pub maximum_load_balancer_rule_count: u32,
     /// `preConfiguredBackendPoolLoadBalancerTypes`.
     pub pre_configured_backend_pool_load_balancer_types: PreConfiguredBackendPools,
     /// `loadBalancerBackendPoolConfigurationType`.
     pub load_balancer_backend_pool_configuration_type: BackendPoolType,
-    /// `enableMigrateToIPBasedBackendPoolAPI`.
-    pub enable_migrate_to_ip_based_backend_pool_api: bool,
     /// `enableIPTagMutationForExistingPublicIP`.
     pub enable_ip_tag_mutation_for_existing_public_ip: bool,
     /// `clusterServiceLoadBalancerHealthProbeMode`.
@@ -174,18 +137,10 @@ pub struct CloudConfig {
     pub cluster_service_shared_load_balancer_health_probe_port: u16,
     /// `clusterServiceSharedLoadBalancerHealthProbePath`; `/healthz` unless set.
     pub cluster_service_shared_load_balancer_health_probe_path: String,
-    /// `loadBalancerBackendPoolUpdateIntervalInSeconds`; 30 s unless set.
-    pub load_balancer_backend_pool_update_interval: Duration,
     /// `multipleStandardLoadBalancerConfigurations`.
     pub multiple_standard_load_balancer_configurations: Vec<MultipleStandardLoadBalancerConfiguration>,
     /// `serviceGatewayEnabled`.
     pub service_gateway_enabled: bool,
-
-    // --- routes (1.4.5)
-    /// `routeUpdateIntervalInSeconds`; 30 s unless set.
-    pub route_update_interval: Duration,
-    /// `routeUpdateWaitingInSeconds`; 30 s unless set.
-    pub route_update_waiting: Duration,
 
     // --- tags (1.4.6)
     /// `tags` with `tagsMap` laid over it: the tags of what we create.
@@ -193,61 +148,24 @@ pub struct CloudConfig {
     /// `systemTags`: prefixes of keys that survive; empty means that no tag is ever removed.
     pub system_tags: Vec<String>,
 
-    // --- caches (1.4.7)
-    /// `disableAPICallCache`: every read goes to Azure.
-    pub disable_api_call_cache: bool,
-    /// `nonVmssUniformNodesCacheTTLInSeconds`; 900 s unless set.
-    pub non_vmss_uniform_nodes_cache_ttl: Duration,
-    /// `vmssCacheTTLInSeconds`; 600 s unless set.
-    pub vmss_cache_ttl: Duration,
-    /// `vmssVirtualMachinesCacheTTLInSeconds`; 600 s unless set.
-    pub vmss_virtual_machines_cache_ttl: Duration,
+    // --- reads (1.4.7)
     /// `listVmssVirtualMachinesWithoutInstanceView`: lists leave out power states.
     pub list_vmss_virtual_machines_without_instance_view: bool,
-    /// `vmssFlexCacheTTLInSeconds`; 600 s unless set.
-    pub vmss_flex_cache_ttl: Duration,
-    /// `vmssFlexVMCacheTTLInSeconds`; 600 s unless set.
-    pub vmss_flex_vm_cache_ttl: Duration,
-    /// `vmCacheTTLInSeconds`; 60 s unless set.
-    pub vm_cache_ttl: Duration,
-    /// `loadBalancerCacheTTLInSeconds`; 120 s unless set.
-    pub load_balancer_cache_ttl: Duration,
-    /// `nsgCacheTTLInSeconds`; 120 s unless set.
-    pub nsg_cache_ttl: Duration,
-    /// `routeTableCacheTTLInSeconds`; 120 s unless set.
-    pub route_table_cache_ttl: Duration,
-    /// `plsCacheTTLInSeconds`; 120 s unless set.
-    pub pls_cache_ttl: Duration,
-    /// `availabilitySetsCacheTTLInSeconds`; 600 s unless set.
-    pub availability_sets_cache_ttl: Duration,
-    /// `publicIPCacheTTLInSeconds`; 120 s unless set.
-    pub public_ip_cache_ttl: Duration,
 
-    // --- back-off and rate limits (1.4.8, 1.4.9)
+    // --- back-off (1.4.8)
     /// `cloudProviderBackoff…`.
     pub backoff: Backoff,
-    /// `cloudProviderRateLimit…`: read and validated, not applied.
-    pub rate_limit: RateLimit,
-    /// The limits of single clients, by their key: read and validated, not applied.
-    pub per_client_rate_limits: BTreeMap<String, RateLimit>,
-
-    // --- where it comes from (1.4.10)
-    /// `cloudConfigType`.
-    pub cloud_config_type: CloudConfigType,
-    /// `disableCloudProvider`: with dynamic reloading, the controllers stay stopped.
-    pub disable_cloud_provider: bool,
 
     // --- beside the document
     /// `AZURE_ENVIRONMENT_FILEPATH`: the endpoints of an Azure Stack; empty when not set.
     pub environment_file: String,
-    /// Keys that no setting has: they are ignored, and the program names them once.
-    pub unknown_keys: Vec<String>,
-    /// What was read and left aside, in plain words; see [`CloudConfig::warnings`].
-    pub(crate) remarks: Vec<String>,
+    /// What was read and left aside; see [`CloudConfig::warnings`].
+    pub(crate) remarks: Vec<Warning>,
 }
 
 impl CloudConfig {
-    /// Reads the text of a file.
+    /// Reads the text of a file. Values that cannot be are refused; whether a program can work with the
+    /// rest is another question, because programs need different parts: see [`CloudConfig::runnable`].
     pub fn from_file(text: &str, environment: Environment<'_>) -> Result<Self, ConfigError> {
         Self::from_documents(&[text], Origin::File, environment)
     }
@@ -267,11 +185,29 @@ impl CloudConfig {
         Self::from_file(text, &|_| None)
     }
 
+    /// Reads the bytes of a file into a configuration that a controller manager of this release can run
+    /// on. All that stands against it is named at once.
+    pub fn runnable(bytes: &[u8], environment: Environment<'_>) -> Result<Self, ConfigError> {
+        let text = document::decode(bytes)?;
+        let (config, mut problems) = Self::read_documents(&[&text], Origin::File, environment)?;
+        problems.extend(config.refusals());
+        if problems.is_empty() { Ok(config) } else { Err(ConfigError::Invalid(problems)) }
+    }
+
     fn from_documents(
         texts: &[&str],
         origin: Origin,
         environment: Environment<'_>,
     ) -> Result<Self, ConfigError> {
+        let (config, problems) = Self::read_documents(texts, origin, environment)?;
+        if problems.is_empty() { Ok(config) } else { Err(ConfigError::Invalid(problems)) }
+    }
+
+    fn read_documents(
+        texts: &[&str],
+        origin: Origin,
+        environment: Environment<'_>,
+    ) -> Result<(Self, Vec<Problem>), ConfigError> {
         let mut map = Map::new();
         for text in texts {
             let layer = document::parse(text)?;
@@ -287,8 +223,8 @@ impl CloudConfig {
             config.resource_group.make_ascii_lowercase();
         }
         config.apply_environment(environment);
-        problems.extend(config.problems());
-        if problems.is_empty() { Ok(config) } else { Err(ConfigError::Invalid(problems)) }
+        problems.extend(config.impossible_values());
+        Ok((config, problems))
     }
 
     fn read(map: Map<String, Value>, problems: &mut Vec<Problem>) -> Self {
@@ -297,7 +233,7 @@ impl CloudConfig {
 
         let (mut all_tags, ignored) = tags::parse_tags(&keys.string("tags"));
         for piece in ignored {
-            remarks.push(format!("tags: `{piece}` is no key=value pair and is ignored"));
+            remarks.push(Warning::NotAPair { piece });
         }
         for (key, value) in keys.text_map("tagsMap") {
             tags::insert(&mut all_tags, &key, &value);
@@ -319,7 +255,6 @@ impl CloudConfig {
             network_resource_tenant_id: keys.string("networkResourceTenantID"),
             subscription_id: keys.string("subscriptionId"),
             network_resource_subscription_id: keys.string("networkResourceSubscriptionID"),
-            identity_system: keys.string("identitySystem"),
             enable_minimum_retry_after: keys.boolean("enableMinimumRetryAfter"),
             aad_client_id: keys.string("aadClientId"),
             aad_client_secret: keys.secret("aadClientSecret"),
@@ -329,7 +264,6 @@ impl CloudConfig {
             user_assigned_identity_id: keys.string("userAssignedIdentityID"),
             use_federated_workload_identity_extension: keys.boolean("useFederatedWorkloadIdentityExtension"),
             aad_federated_token_file: keys.string("aadFederatedTokenFile"),
-            auxiliary_token_provider: read_auxiliary_token_provider(&mut keys),
             aad_msi_data_plane_identity_path: keys.string("aadMSIDataPlaneIdentityPath"),
             resource_group: keys.string("resourceGroup"),
             location: keys.string("location"),
@@ -340,17 +274,10 @@ impl CloudConfig {
             subnet_name: keys.string("subnetName"),
             security_group_name: keys.string("securityGroupName"),
             security_group_resource_group: keys.string("securityGroupResourceGroup"),
-            route_table_name: keys.string("routeTableName"),
-            route_table_resource_group: keys.string("routeTableResourceGroup"),
-            private_link_service_resource_group: keys.string("privateLinkServiceResourceGroup"),
             load_balancer_name: keys.string("loadBalancerName"),
             load_balancer_resource_group: keys.string("loadBalancerResourceGroup"),
-            primary_availability_set_name: keys.string("primaryAvailabilitySetName"),
-            primary_scale_set_name: keys.string("primaryScaleSetName"),
             vm_type: VmType::parse(&keys.string("vmType")),
             disable_availability_set_nodes: keys.boolean("disableAvailabilitySetNodes"),
-            enable_vmss_flex_nodes: keys.boolean("enableVmssFlexNodes"),
-            use_instance_metadata: keys.boolean("useInstanceMetadata"),
             node_instance_not_found_grace_period: seconds(
                 &mut keys,
                 "nodeInstanceNotFoundGracePeriodInSeconds",
@@ -360,7 +287,6 @@ impl CloudConfig {
             load_balancer_sku,
             exclude_master_from_standard_lb: exclude_master,
             disable_outbound_snat: keys.boolean("disableOutboundSNAT"),
-            maximum_load_balancer_rule_count: count(&mut keys, "maximumLoadBalancerRuleCount", 250),
             pre_configured_backend_pool_load_balancer_types: PreConfiguredBackendPools::parse(
                 &keys.string("preConfiguredBackendPoolLoadBalancerTypes"),
             ),
@@ -371,7 +297,6 @@ impl CloudConfig {
                 BackendPoolType::NodeIpConfiguration,
                 BackendPoolType::WORDS,
             ),
-            enable_migrate_to_ip_based_backend_pool_api: keys.boolean("enableMigrateToIPBasedBackendPoolAPI"),
             enable_ip_tag_mutation_for_existing_public_ip: keys
                 .boolean("enableIPTagMutationForExistingPublicIP"),
             cluster_service_load_balancer_health_probe_mode: word(
@@ -390,54 +315,23 @@ impl CloudConfig {
                 keys.string("clusterServiceSharedLoadBalancerHealthProbePath"),
                 "/healthz",
             ),
-            load_balancer_backend_pool_update_interval: seconds(
-                &mut keys,
-                "loadBalancerBackendPoolUpdateIntervalInSeconds",
-                30,
-            ),
             multiple_standard_load_balancer_configurations,
             service_gateway_enabled: keys.boolean("serviceGatewayEnabled"),
-            route_update_interval: seconds(&mut keys, "routeUpdateIntervalInSeconds", 30),
-            route_update_waiting: seconds(&mut keys, "routeUpdateWaitingInSeconds", 30),
             tags: all_tags,
             system_tags: tags::parse_system_tags(&keys.string("systemTags")),
-            disable_api_call_cache: keys.boolean("disableAPICallCache"),
-            non_vmss_uniform_nodes_cache_ttl: seconds(&mut keys, "nonVmssUniformNodesCacheTTLInSeconds", 900),
-            vmss_cache_ttl: seconds(&mut keys, "vmssCacheTTLInSeconds", 600),
-            vmss_virtual_machines_cache_ttl: seconds(&mut keys, "vmssVirtualMachinesCacheTTLInSeconds", 600),
             list_vmss_virtual_machines_without_instance_view: keys
                 .boolean("listVmssVirtualMachinesWithoutInstanceView"),
-            vmss_flex_cache_ttl: seconds(&mut keys, "vmssFlexCacheTTLInSeconds", 600),
-            vmss_flex_vm_cache_ttl: seconds(&mut keys, "vmssFlexVMCacheTTLInSeconds", 600),
-            vm_cache_ttl: seconds(&mut keys, "vmCacheTTLInSeconds", 60),
-            load_balancer_cache_ttl: seconds(&mut keys, "loadBalancerCacheTTLInSeconds", 120),
-            nsg_cache_ttl: seconds(&mut keys, "nsgCacheTTLInSeconds", 120),
-            route_table_cache_ttl: seconds(&mut keys, "routeTableCacheTTLInSeconds", 120),
-            pls_cache_ttl: seconds(&mut keys, "plsCacheTTLInSeconds", 120),
-            availability_sets_cache_ttl: seconds(&mut keys, "availabilitySetsCacheTTLInSeconds", 600),
-            public_ip_cache_ttl: seconds(&mut keys, "publicIPCacheTTLInSeconds", 120),
             backoff: read_backoff(&mut keys),
-            rate_limit: RateLimit::read(&mut keys),
-            per_client_rate_limits: RateLimit::read_per_client(&mut keys),
-            cloud_config_type: word(
-                &mut keys,
-                "cloudConfigType",
-                CloudConfigType::parse,
-                CloudConfigType::Merge,
-                CloudConfigType::WORDS,
-            ),
-            disable_cloud_provider: keys.boolean("disableCloudProvider"),
             environment_file: String::new(),
-            unknown_keys: Vec::new(),
             remarks,
         };
+        let idle = KEYS.iter().filter(|key| matches!(key.effect, Effect::None(_)));
+        let set: Vec<&'static str> =
+            idle.filter(|key| keys.judge(key.name, key.kind, key.default)).map(|key| key.name).collect();
         let (unknown, shadowed) = keys.remaining();
-        for key in shadowed {
-            config
-                .remarks
-                .push(format!("{key}: the same key stands there in another spelling, which counts"));
-        }
-        config.unknown_keys = unknown;
+        config.remarks.extend(unknown.into_iter().map(Warning::unknown));
+        config.remarks.extend(shadowed.into_iter().map(|key| Warning::Shadowed { key }));
+        config.remarks.extend(Warning::no_effect(&set));
         config
     }
 
@@ -488,13 +382,14 @@ fn port(keys: &mut Keys<'_>, key: &str, default: u16) -> u16 {
     match keys.integer(key) {
         0 => default,
         value => u16::try_from(value).unwrap_or_else(|_| {
-            keys.problems().push(Problem::new(key, value, "is no port", "use a port from 1 to 65535"));
+            let remedy = Remedy::give(key, "a port from 1 to 65535");
+            keys.problems().push(Problem::new(key, value, "is no port", remedy));
             default
         }),
     }
 }
 
-fn word<T>(
+fn word<T: Copy + std::fmt::Display>(
     keys: &mut Keys<'_>,
     key: &str,
     parse: impl Fn(&str) -> Option<T>,
@@ -506,8 +401,7 @@ fn word<T>(
         return default;
     }
     parse(&text).unwrap_or_else(|| {
-        let remedy = format!("use one of {}", words.join(", "));
-        keys.problems().push(Problem::new(key, text, "is not a value that this key takes", remedy));
+        keys.not_a_word(key, &text, words, &default.to_string());
         default
     })
 }
@@ -516,23 +410,9 @@ fn read_backoff(keys: &mut Keys<'_>) -> Backoff {
     let enabled = keys.boolean("cloudProviderBackoff");
     let retries = count(keys, "cloudProviderBackoffRetries", 6);
     let duration = seconds(keys, "cloudProviderBackoffDuration", 5);
-    let positive = |value: f64, default: f64| if value > 0.0 { value } else { default };
-    let exponent = positive(keys.float("cloudProviderBackoffExponent"), 1.5);
-    let jitter = positive(keys.float("cloudProviderBackoffJitter"), 1.0);
     if enabled {
-        Backoff { enabled, retries, exponent, duration, jitter }
+        Backoff { enabled, retries, duration }
     } else {
-        Backoff { enabled, retries: 1, exponent, duration: Duration::from_secs(5), jitter }
+        Backoff { enabled, retries: 1, duration: Duration::from_secs(5) }
     }
-}
-
-fn read_auxiliary_token_provider(keys: &mut Keys<'_>) -> Option<AuxiliaryTokenProvider> {
-    let object = keys.object("auxiliaryTokenProvider")?;
-    let mut inner = Keys::new(object, Some("auxiliaryTokenProvider".to_owned()), keys.problems());
-    Some(AuxiliaryTokenProvider {
-        subscription_id: inner.string("subscriptionID"),
-        resource_group: inner.string("resourceGroup"),
-        vault_name: inner.string("vaultName"),
-        secret_name: inner.string("secretName"),
-    })
 }

@@ -4,8 +4,22 @@
 
 use serde_json::{Map, Value};
 
+use crate::keys::{self, Kind};
 use crate::secret::HIDDEN;
-use crate::{ConfigError, Problem, Secret};
+use crate::{ConfigError, Problem, Remedy, Secret};
+
+/// The text of a file: UTF-8, or UTF-16 with a byte order mark, as Windows PowerShell writes it.
+pub(crate) fn decode(bytes: &[u8]) -> Result<String, ConfigError> {
+    let utf16 = |units: &[u8], read: fn([u8; 2]) -> u16| {
+        let units: Vec<u16> = units.chunks(2).filter_map(|pair| Some(read(pair.try_into().ok()?))).collect();
+        String::from_utf16(&units).map_err(|_| ConfigError::Encoding)
+    };
+    match bytes {
+        [0xff, 0xfe, rest @ ..] => utf16(rest, u16::from_le_bytes),
+        [0xfe, 0xff, rest @ ..] => utf16(rest, u16::from_be_bytes),
+        _ => std::str::from_utf8(bytes).map(str::to_owned).map_err(|_| ConfigError::Encoding),
+    }
+}
 
 /// Parses the text into a mapping. An empty document is an empty mapping.
 pub(crate) fn parse(text: &str) -> Result<Map<String, Value>, ConfigError> {
@@ -34,12 +48,48 @@ fn parse_yaml(text: &str, json: &serde_json::Error) -> Result<Value, ConfigError
         duplicate_keys: serde_saphyr::DuplicateKeyPolicy::LastWins,
         non_finite_float_policy: serde_saphyr::NonFiniteFloatPolicy::AsString,
     };
-    serde_saphyr::from_str_with_options::<Value>(text, options).map_err(|yaml| {
-        if text.trim_start().starts_with('{') {
-            return ConfigError::Syntax { line: json.line() as u64, column: json.column() as u64 };
+    let looks_like_json = text.trim_start().starts_with('{');
+    match serde_saphyr::from_str_with_options::<Value>(text, options) {
+        Ok(Value::Object(object))
+            if looks_like_json && object.keys().any(|key| key.contains(['"', '\n'])) =>
+        {
+            // Such as a // comment, which this parser takes for a part of the next key.
         }
-        let (line, column) = yaml.location().map_or((0, 0), |at| (at.line(), at.column()));
-        ConfigError::Syntax { line, column }
+        Ok(value) => return Ok(value),
+        Err(_) if looks_like_json => {}
+        Err(yaml) => {
+            let (line, column) = yaml.location().map_or((0, 0), |at| (at.line(), at.column()));
+            return Err(syntax_error(text, line, column, &yaml.to_string()));
+        }
+    }
+    Err(syntax_error(text, json.line() as u64, json.column() as u64, &json.to_string()))
+}
+
+fn syntax_error(text: &str, line: u64, column: u64, said: &str) -> ConfigError {
+    let said = said.lines().next().unwrap_or_default();
+    // Both parsers end with the place, which we say ourselves.
+    let said = [" at line ", " (line ", "error: line "]
+        .iter()
+        .fold(said, |said, end| said.find(end).map_or(said, |at| &said[..at]));
+    let what = if said.is_empty() || quotes(said, text) { "this cannot be read" } else { said };
+    ConfigError::Syntax { line, column, key: key_before(text, line), what: what.to_owned() }
+}
+
+/// Whether a parser's words repeat a word of the document: it may be a secret.
+fn quotes(said: &str, text: &str) -> bool {
+    let words = |text: &str| -> std::collections::HashSet<String> {
+        let split = text.split(|c: char| !c.is_alphanumeric());
+        split.filter(|word| word.len() > 2).map(str::to_owned).collect()
+    };
+    !words(said).is_disjoint(&words(text))
+}
+
+/// The last known key on this line or above it.
+fn key_before(text: &str, line: u64) -> Option<&'static str> {
+    let lines: Vec<&str> = text.lines().take(usize::try_from(line).unwrap_or(usize::MAX)).collect();
+    lines.iter().rev().find_map(|line| {
+        let name = line.split(':').next()?.trim_matches(|c: char| !c.is_ascii_alphanumeric());
+        keys::find(name).map(|key| key.name)
     })
 }
 
@@ -68,6 +118,7 @@ impl<'a> Keys<'a> {
     /// Takes the value of a key: the exact spelling if it is there, else the last one that is equal
     /// without regard to case. Null counts as not set.
     fn take(&mut self, key: &str) -> Option<Value> {
+        debug_assert!(self.path.is_some() || keys::find(key).is_some(), "{key} is not in the table of keys");
         let mut spellings: Vec<String> =
             self.map.keys().filter(|found| found.eq_ignore_ascii_case(key)).cloned().collect();
         let chosen = match spellings.iter().position(|found| found == key) {
@@ -81,12 +132,17 @@ impl<'a> Keys<'a> {
         self.map.remove(&chosen).filter(|value| !value.is_null())
     }
 
-    fn wrong(&mut self, key: &str, value: &str, reason: &str, remedy: &str) {
-        let key = match &self.path {
+    fn wrong(&mut self, key: &str, value: &str, reason: &str, remedy: Remedy) {
+        let key = self.path(key);
+        self.problems.push(Problem::new(key, value, reason, remedy));
+    }
+
+    /// The full name of a key here.
+    fn path(&self, key: &str) -> String {
+        match &self.path {
             Some(path) => format!("{path}.{key}"),
             None => key.to_owned(),
-        };
-        self.problems.push(Problem::new(key, value, reason, remedy));
+        }
     }
 
     fn text(&mut self, key: &str, secret: bool) -> Option<String> {
@@ -95,7 +151,8 @@ impl<'a> Keys<'a> {
             Some(text) => Some(text),
             None => {
                 let shown = if secret { HIDDEN.to_owned() } else { shorten(&value) };
-                self.wrong(key, &shown, "must be a text", "write a single value");
+                let remedy = Remedy::give(&self.path(key), "a single value");
+                self.wrong(key, &shown, "must be a text", remedy);
                 None
             }
         }
@@ -121,12 +178,8 @@ impl<'a> Keys<'a> {
         match self.take(key)? {
             Value::Bool(value) => Some(value),
             other => {
-                self.wrong(
-                    key,
-                    &shorten(&other),
-                    "must be true or false",
-                    "write true or false without quotes",
-                );
+                let meant = other.as_str().and_then(|text| text.parse::<bool>().ok());
+                self.unquote(key, &other, meant, "must be true or false", "true or false, without quotes");
                 None
             }
         }
@@ -140,7 +193,8 @@ impl<'a> Keys<'a> {
             value.as_f64().filter(|f| f.fract() == 0.0 && f.abs() < 9_007_199_254_740_992.0).map(|f| f as i64)
         });
         whole.unwrap_or_else(|| {
-            self.wrong(key, &shorten(&value), "must be a whole number", "write digits without quotes");
+            let meant = value.as_str().and_then(|text| text.parse::<i64>().ok());
+            self.unquote(key, &value, meant, "must be a whole number", "a whole number, without quotes");
             0
         })
     }
@@ -149,9 +203,20 @@ impl<'a> Keys<'a> {
     pub(crate) fn float(&mut self, key: &str) -> f64 {
         let Some(value) = self.take(key) else { return 0.0 };
         value.as_f64().unwrap_or_else(|| {
-            self.wrong(key, &shorten(&value), "must be a number", "write a number without quotes");
+            let meant = value.as_str().and_then(|text| text.parse::<f64>().ok()).filter(|f| f.is_finite());
+            self.unquote(key, &value, meant, "must be a number", "a number, without quotes");
             0.0
         })
+    }
+
+    /// Refuses a value of the wrong type; one that is right but for its quotes is proposed without them.
+    fn unquote<T: ToString>(&mut self, key: &str, value: &Value, meant: Option<T>, reason: &str, what: &str) {
+        let path = self.path(key);
+        let remedy = match meant {
+            Some(meant) => Remedy::set(&path, meant.to_string()).note(", without quotes"),
+            None => Remedy::give(&path, what),
+        };
+        self.wrong(key, &shorten(value), reason, remedy);
     }
 
     /// A mapping.
@@ -159,7 +224,8 @@ impl<'a> Keys<'a> {
         match self.take(key)? {
             Value::Object(object) => Some(object),
             other => {
-                self.wrong(key, &shorten(&other), "must be a mapping", "write keys and values below it");
+                let remedy = Remedy::give(&self.path(key), "keys and values");
+                self.wrong(key, &shorten(&other), "must be a mapping", remedy);
                 None
             }
         }
@@ -171,7 +237,8 @@ impl<'a> Keys<'a> {
             None => Vec::new(),
             Some(Value::Array(list)) => list,
             Some(other) => {
-                self.wrong(key, &shorten(&other), "must be a list", "write a list of entries");
+                let remedy = Remedy::give(&self.path(key), "a list of entries");
+                self.wrong(key, &shorten(&other), "must be a list", remedy);
                 Vec::new()
             }
         }
@@ -186,11 +253,73 @@ impl<'a> Keys<'a> {
             } else if let Some(text) = scalar_text(&value) {
                 pairs.push((name, text));
             } else {
-                let shown = shorten(&value);
-                self.wrong(&format!("{key}.{name}"), &shown, "must be a text", "write a single value");
+                let inner = format!("{key}.{name}");
+                let remedy = Remedy::give(&inner, "a single value");
+                self.wrong(&inner, &shorten(&value), "must be a text", remedy);
             }
         }
         pairs
+    }
+
+    /// Takes a key that nothing is done with and judges its value by its kind, since a document that is
+    /// refused today should not become good by a new release alone. Returns whether the value asks for
+    /// anything: empty texts, `false` and 0 do not, nor does the default.
+    pub(crate) fn judge(&mut self, key: &str, kind: Kind, default: &str) -> bool {
+        match kind {
+            Kind::Any => self.take(key).is_some_and(|value| asks_for_something(&value)),
+            Kind::Text | Kind::Secret => {
+                let text = self.string(key);
+                !text.is_empty() && text != default
+            }
+            Kind::Word(words) => {
+                let text = self.string(key);
+                if !text.is_empty() && !words.iter().any(|word| word.eq_ignore_ascii_case(text.trim())) {
+                    self.not_a_word(key, &text, words, default);
+                }
+                !text.is_empty() && !text.trim().eq_ignore_ascii_case(default)
+            }
+            Kind::Boolean => self.boolean(key),
+            Kind::Whole => {
+                let value = self.integer(key);
+                value != 0 && value.to_string() != default
+            }
+            Kind::Number => {
+                let value = self.float(key);
+                value != 0.0 && default.parse() != Ok(value)
+            }
+            Kind::List => !self.list(key).is_empty(),
+            Kind::Mapping(inner) => self.object(key).is_some_and(|object| {
+                let mut keys = Keys::new(object, Some(self.path(key)), self.problems);
+                let judged: Vec<bool> =
+                    inner.iter().map(|(name, kind)| keys.judge(name, *kind, "")).collect();
+                judged.contains(&true)
+            }),
+            Kind::MapOf(kind) => self.object(key).is_some_and(|object| {
+                let names: Vec<String> = object.keys().cloned().collect();
+                let mut keys = Keys::new(object, Some(self.path(key)), self.problems);
+                let judged: Vec<bool> = names.iter().map(|name| keys.judge(name, *kind, "")).collect();
+                judged.contains(&true)
+            }),
+        }
+    }
+
+    /// Refuses a text that is none of the words that a key takes, and proposes one that this release takes.
+    pub(crate) fn not_a_word(&mut self, key: &str, text: &str, words: &[&str], proposed: &str) {
+        let reason = format!("is none of {}", words.join(", "));
+        let remedy = Remedy::set(&self.path(key), proposed);
+        self.wrong(key, &shorten(&Value::String(text.to_owned())), &reason, remedy);
+    }
+}
+
+/// Whether a value is more than an empty one.
+fn asks_for_something(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::Bool(value) => *value,
+        Value::Number(number) => number.as_f64() != Some(0.0),
+        Value::String(text) => !text.is_empty(),
+        Value::Array(list) => !list.is_empty(),
+        Value::Object(object) => !object.is_empty(),
     }
 }
 

@@ -3,7 +3,7 @@
 //! Rules: `spec/config-and-cli.md`, sections 1.4.1 and 1.8.
 
 use crate::cloud::AZURE_STACK;
-use crate::{CloudConfig, CloudEndpoints, LoadBalancerSku};
+use crate::{CloudConfig, CloudEndpoints, LoadBalancerSku, Warning};
 
 impl CloudConfig {
     fn or_cluster_group<'a>(&'a self, group: &'a str) -> &'a str {
@@ -20,19 +20,9 @@ impl CloudConfig {
         self.or_cluster_group(&self.security_group_resource_group)
     }
 
-    /// The route table's resource group.
-    pub fn route_table_resource_group(&self) -> &str {
-        self.or_cluster_group(&self.route_table_resource_group)
-    }
-
     /// The load balancers' resource group.
     pub fn load_balancer_resource_group(&self) -> &str {
         self.or_cluster_group(&self.load_balancer_resource_group)
-    }
-
-    /// The private link services' resource group.
-    pub fn private_link_service_resource_group(&self) -> &str {
-        self.or_cluster_group(&self.private_link_service_resource_group)
     }
 
     /// The subscription of network resources: load balancers, public IPs, security groups, subnets,
@@ -102,22 +92,10 @@ impl CloudConfig {
 
     /// What is harmless but perhaps not meant: unknown keys, tags that are no pairs, settings without
     /// effect. The program logs each once.
-    pub fn warnings(&self) -> Vec<String> {
-        let mut warnings: Vec<String> =
-            self.unknown_keys.iter().map(|key| format!("{key}: unknown key, ignored")).collect();
-        warnings.extend(self.remarks.iter().cloned());
+    pub fn warnings(&self) -> Vec<Warning> {
+        let mut warnings = self.remarks.clone();
         if !CloudEndpoints::named(&self.cloud).1 && self.resource_manager_endpoint.is_empty() {
-            warnings.push(format!("cloud={}: unknown cloud, the public cloud is used", self.cloud));
-        }
-        if self.rate_limit.enabled || self.per_client_rate_limits.values().any(|limit| limit.enabled) {
-            warnings.push(
-                "cloudProviderRateLimit=true: client-side limits are not applied, because budgets are learned \
-                 from Azure's answers"
-                    .to_owned(),
-            );
-        }
-        if !self.identity_system.is_empty() {
-            warnings.push(format!("identitySystem={}: has no effect", self.identity_system));
+            warnings.push(Warning::UnknownCloud { cloud: self.cloud.clone() });
         }
         warnings
     }

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::Problem;
 use crate::document::Keys;
+use crate::{Problem, Remedy};
 
 /// One load balancer of several that share a cluster's Services.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,12 +28,8 @@ impl MultipleStandardLoadBalancerConfiguration {
         for (index, item) in list.into_iter().enumerate() {
             let path = format!("multipleStandardLoadBalancerConfigurations[{index}]");
             let Value::Object(object) = item else {
-                problems.push(Problem::new(
-                    path,
-                    "",
-                    "an entry must be a mapping",
-                    "write name and primaryVMSet",
-                ));
+                let remedy = Remedy::remove("multipleStandardLoadBalancerConfigurations");
+                problems.push(Problem::new(path, "", "an entry must be a mapping", remedy));
                 continue;
             };
             let mut keys = Keys::new(object, Some(path), problems);

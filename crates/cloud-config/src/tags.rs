@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::Problem;
+use crate::{Problem, Remedy};
 
 /// Tags by key, ordered by key. No two keys are equal without regard to case, because Azure would
 /// take them for one.
@@ -59,7 +59,7 @@ pub(crate) fn limits(tags: &Tags) -> impl Iterator<Item = Problem> {
                 "tags",
                 key.chars().take(64).collect::<String>(),
                 "Azure takes tag names of at most 512 and values of at most 256 characters",
-                "shorten the tag",
+                Remedy::give("tags", "shorter tags"),
             )
         },
     )

@@ -62,18 +62,6 @@ words! {
     }
 }
 
-words! {
-    /// `cloudConfigType`: where the configuration comes from.
-    CloudConfigType {
-        /// The file alone.
-        File = "file",
-        /// The Secret alone.
-        Secret = "secret",
-        /// The file, with the keys of the Secret laid over it (the default).
-        Merge = "merge",
-    }
-}
-
 /// `loadBalancerSku`: the SKU of load balancers and public IPs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LoadBalancerSku {
@@ -157,6 +145,18 @@ pub enum PreConfiguredBackendPools {
     All,
     /// Anything else; upstream treats it as none.
     Other(String),
+}
+
+impl fmt::Display for PreConfiguredBackendPools {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::None => "",
+            Self::Internal => "internal",
+            Self::External => "external",
+            Self::All => "all",
+            Self::Other(text) => text,
+        })
+    }
 }
 
 impl PreConfiguredBackendPools {

@@ -4,8 +4,7 @@
 use std::time::Duration;
 
 use cloud_config::{
-    BackendPoolType, CloudConfig, CloudConfigType, ConfigError, HealthProbeMode, LoadBalancerSku, Problem,
-    VmType,
+    BackendPoolType, CloudConfig, ConfigError, HealthProbeMode, LoadBalancerSku, Problem, VmType, Warning,
 };
 use proptest::prelude::*;
 
@@ -16,8 +15,25 @@ fn parse(text: &str) -> CloudConfig {
 fn problems(text: &str) -> Vec<Problem> {
     match CloudConfig::parse(text) {
         Err(ConfigError::Invalid(problems)) => problems,
+        Ok(config) => config.refusals(),
         other => panic!("{text}: {other:?}"),
     }
+}
+
+/// What is refused beside what every document needs.
+fn refusals(text: &str) -> Vec<Problem> {
+    let needed = "subscriptionId: s\nresourceGroup: g\nlocation: l\nuseManagedIdentityExtension: true\n";
+    let text = match text.strip_prefix('{') {
+        Some(flow) => format!(
+            "{{subscriptionId: s, resourceGroup: g, location: l, useManagedIdentityExtension: true, {flow}"
+        ),
+        None => format!("{needed}{text}"),
+    };
+    problems(&text)
+}
+
+fn warnings(config: &CloudConfig) -> Vec<String> {
+    config.warnings().iter().map(Warning::to_string).collect()
 }
 
 fn with_environment(text: &str, environment: &[(&str, &str)]) -> CloudConfig {
@@ -51,9 +67,8 @@ fn the_minimal_managed_identity_document() {
     assert_eq!(config.vnet_resource_group(), "group-a");
     assert_eq!(config.security_group_resource_group(), "group-a");
     assert_eq!(config.network_subscription_id(), config.subscription_id);
-    assert_eq!(config.missing(), []);
-    assert_eq!(config.unsupported(), []);
-    assert_eq!(config.warnings(), [""; 0]);
+    assert_eq!(config.refusals(), []);
+    assert_eq!(warnings(&config), ["routeTableName: no effect: this release writes no routes"]);
     let secret = CloudConfig::from_secret(MINIMAL, &|_| None).unwrap();
     assert_eq!(secret.resource_group, "Group-A", "kept on the way through a Secret");
 }
@@ -67,26 +82,22 @@ fn an_empty_document_is_all_defaults() {
     let config = CloudConfig::default();
     assert!(config.exclude_master_from_standard_lb);
     assert_eq!(config.vm_type, VmType::Vmss);
-    assert_eq!(config.maximum_load_balancer_rule_count, 250);
     assert_eq!(config.load_balancer_backend_pool_configuration_type, BackendPoolType::NodeIpConfiguration);
     assert_eq!(config.cluster_service_load_balancer_health_probe_mode, HealthProbeMode::ServiceNodePort);
     assert_eq!(config.cluster_service_shared_load_balancer_health_probe_port, 10256);
     assert_eq!(config.cluster_service_shared_load_balancer_health_probe_path, "/healthz");
-    assert_eq!(config.cloud_config_type, CloudConfigType::Merge);
     assert_eq!(config.node_instance_not_found_grace_period, Duration::ZERO);
-    assert_eq!(config.vmss_cache_ttl, Duration::from_secs(600));
     assert_eq!(config.put_vmss_vm_batch_size, 1);
     assert_eq!((config.backoff.retries, config.backoff.duration), (1, Duration::from_secs(5)));
-    let keys: Vec<String> = config.missing().into_iter().map(|problem| problem.key).collect();
+    let keys: Vec<String> = config.refusals().into_iter().map(|problem| problem.key).collect();
     assert_eq!(keys, ["subscriptionId", "resourceGroup", "location", "useManagedIdentityExtension"]);
 }
 
 #[test]
 fn yaml_and_json_and_any_case_give_the_same() {
-    let json =
-        r#"{"subscriptionID":"s","useInstancemetadata":true,"cloudProviderRatelimit":false,"VNETNAME":"v"}"#;
-    let yaml = "subscriptionId: s\nuseInstanceMetadata: true\ncloudProviderRateLimit: false\nvnetName: v\n";
-    let flow = "{subscriptionId: s, useInstanceMetadata: true, vnetName: v} # flow style is YAML alone";
+    let json = r#"{"subscriptionID":"s","UserAgent":"u","cloudProviderRatelimit":false,"VNETNAME":"v"}"#;
+    let yaml = "subscriptionId: s\nuserAgent: u\ncloudProviderRateLimit: false\nvnetName: v\n";
+    let flow = "{subscriptionId: s, userAgent: u, vnetName: v} # flow style is YAML alone";
     assert_eq!(parse(json), parse(yaml));
     assert_eq!(parse(json), parse(flow));
 }
@@ -95,7 +106,7 @@ fn yaml_and_json_and_any_case_give_the_same() {
 fn the_exact_spelling_wins_and_the_other_one_is_named() {
     let config = parse(r#"{"vnetname":"other","vnetName":"exact","VNetName":"third"}"#);
     assert_eq!(config.vnet_name, "exact");
-    assert_eq!(config.warnings().len(), 2, "{:?}", config.warnings());
+    assert_eq!(warnings(&config).len(), 2, "{:?}", warnings(&config));
     assert_eq!(parse("location: a\nlocation: b").location, "b", "a repeated key: the last one counts");
 }
 
@@ -120,19 +131,13 @@ fn scalars_become_text_where_text_is_expected() {
     assert_eq!(
         shown,
         [
-            "useManagedIdentityExtension=\"true\": must be true or false (write true or false without quotes)",
-            "location=a list: must be a text (write a single value)",
-            "vmssCacheTTLInSeconds=\"600\": must be a whole number (write digits without quotes)",
+            "useManagedIdentityExtension=\"true\": must be true or false (set useManagedIdentityExtension to true, \
+             without quotes)",
+            "location=a list: must be a text (set location to a single value)",
+            "vmssCacheTTLInSeconds=\"600\": must be a whole number (set vmssCacheTTLInSeconds to 600, without quotes)",
         ]
     );
     assert!(parse("useManagedIdentityExtension: yes").use_managed_identity_extension, "as YAML 1.1 has it");
-}
-
-#[test]
-fn unknown_keys_are_kept_for_one_warning() {
-    let config = parse("maximumLoadBalancerRuleCountt: 1\nproviderVaultName: x\nlocation: l");
-    assert_eq!(config.unknown_keys, ["maximumLoadBalancerRuleCountt", "providerVaultName"]);
-    assert_eq!(config.warnings()[0], "maximumLoadBalancerRuleCountt: unknown key, ignored");
 }
 
 #[test]
@@ -161,10 +166,10 @@ fn the_environment_lies_over_the_document() {
 /// NODE-138, the decoding half: keys of the Secret lie over those of the file, whatever their case.
 #[test]
 fn a_secret_is_laid_over_a_file() {
-    let file = "cloud: AzurePublicCloud\nuseInstanceMetadata: true\nlocation: a\n";
+    let file = "cloud: AzurePublicCloud\ndisableOutboundSNAT: true\nlocation: a\n";
     let secret = "Cloud: AzureCloud\nfromSecret: true\nlocation: null\n";
     let merged = CloudConfig::merged(file, secret, &|_| None).unwrap();
-    assert_eq!((merged.cloud.as_str(), merged.use_instance_metadata), ("AzureCloud", true));
+    assert_eq!((merged.cloud.as_str(), merged.disable_outbound_snat), ("AzureCloud", true));
     assert_eq!(merged.location, "a", "null changes nothing");
 }
 
@@ -198,7 +203,7 @@ fn lb_220_node_143_several_load_balancers_must_be_told_apart() {
     assert!(config.multiple_standard_load_balancer_configurations[0].allow_service_placement);
     assert!(!config.multiple_standard_load_balancer_configurations[1].allow_service_placement);
 
-    let found = problems(&entries("nodeIPConfiguration", good));
+    let found = refusals(&entries("nodeIPConfiguration", good));
     assert!(
         found[0].reason.contains("cannot be used with backend pool type nodeIPConfiguration"),
         "{found:?}"
@@ -211,11 +216,10 @@ fn lb_220_node_143_several_load_balancers_must_be_told_apart() {
         ("- {name: lb1}\n", "must have primary VMSet"),
         ("- {name: lb1, primaryVMSet: a}\n- {name: lb2, primaryVMSet: A}\n", "duplicated primary VMSet"),
     ] {
-        let found = problems(&entries("nodeIP", bad));
-        assert_eq!(found.len(), 1, "{found:?}");
-        assert!(found[0].reason.contains(words), "{found:?}");
+        let found = refusals(&entries("nodeIP", bad));
+        assert!(found.iter().any(|problem| problem.reason.contains(words)), "{found:?}");
     }
-    // With another SKU the list has no effect, so it is not judged.
+    // With another SKU the list has no effect.
     let basic = format!("loadBalancerSku: basic\n{}", entries("nodeIP", "- {name: lb1}\n"));
     assert!(!parse(&basic).uses_multiple_standard_load_balancers());
 }
@@ -238,7 +242,7 @@ fn lb_338_node_142_the_service_gateway_is_all_or_nothing() {
     };
     for bits in 1..7u8 {
         let text = document(bits & 1 != 0, bits & 2 != 0, bits & 4 != 0);
-        let found = problems(&text);
+        let found = refusals(&text);
         assert_eq!(found.len(), 1, "{text}{found:?}");
         let shown = found[0].to_string();
         assert!(shown.contains("loadBalancerBackendPoolConfigurationType is '"), "{shown}");
@@ -246,36 +250,37 @@ fn lb_338_node_142_the_service_gateway_is_all_or_nothing() {
     }
     let all = document(true, true, true);
     assert!(parse(&all).service_gateway_enabled);
-    assert!(!problems(&format!("{all}enableMigrateToIPBasedBackendPoolAPI: true\n")).is_empty());
+    assert_eq!(refusals(&all).len(), 1, "all three together are one refusal: this release does none of them");
     let multiple = "multipleStandardLoadBalancerConfigurations: [{name: a, primaryVMSet: b}]\n";
-    assert!(!problems(&format!("{all}{multiple}")).is_empty());
+    assert_eq!(refusals(&format!("{all}{multiple}")).len(), 2);
 }
 
 /// NODE-139, NODE-140, NODE-141.
 #[test]
 fn node_139_140_141_other_contradictions() {
-    let found = problems("vmType: standard\ndisableAvailabilitySetNodes: true\n");
-    assert!(found[0].reason.contains("only supported when vmType is 'vmss'"), "{found:?}");
+    let found = refusals("vmType: standard\ndisableAvailabilitySetNodes: true\n");
+    assert!(found[1].reason.contains("only supported when vmType is 'vmss'"), "{found:?}");
     let found = problems("cloudConfigType: FILE\n");
-    assert!(found[0].reason.contains("must be enabled without Azure credentials"), "{found:?}");
-    assert!(parse("cloudConfigType: file\nuseInstanceMetadata: true\n").use_instance_metadata);
+    let about = |words: &str| found.iter().any(|problem| problem.reason.contains(words));
+    assert!(about("useInstanceMetadata must be enabled without Azure credentials"), "{found:?}");
     let found = problems("loadBalancerBackendPoolConfigurationType: invalid\n");
     for word in BackendPoolType::WORDS {
-        assert!(found[0].remedy.contains(word), "{found:?}");
+        assert!(found[0].reason.contains(word), "{found:?}");
     }
 }
 
 #[test]
 fn all_problems_come_at_once_on_one_line() {
-    let error = CloudConfig::parse(
-        "cloudConfigType: disk\ndisableOutboundSNAT: true\nloadBalancerSku: basic\nsubscriptionId: a/b\n\
+    let error = CloudConfig::runnable(
+        b"cloudConfigType: disk\ndisableOutboundSNAT: true\nloadBalancerSku: basic\nsubscriptionId: a/b\n\
          clusterServiceSharedLoadBalancerHealthProbePort: 70000\nresourceManagerEndpoint: management.azure.com\n",
+        &|_| None,
     )
     .unwrap_err();
     let text = error.to_string();
     assert!(!text.contains('\n'), "{text}");
     for key in [
-        "cloudConfigType=disk",
+        "cloudConfigType=\"disk\"",
         "disableOutboundSNAT=true",
         "subscriptionId=\"a/b\"",
         "clusterServiceSharedLoadBalancerHealthProbePort=70000",
@@ -300,7 +305,7 @@ fn tags_that_are_no_pairs_are_named_in_warnings() {
     assert_eq!(config.tags.get("x").map(String::as_str), Some(" null"));
     assert_eq!(config.tags.len(), 3);
     assert_eq!(config.system_tags, ["c"]);
-    assert_eq!(config.warnings().len(), 2, "{:?}", config.warnings());
+    assert_eq!(warnings(&config).len(), 2, "{:?}", warnings(&config));
 }
 
 #[test]
@@ -312,50 +317,51 @@ fn what_this_release_does_not_do_is_refused_by_key() {
         ("loadBalancerSku: basic", "loadBalancerSku"),
         ("loadBalancerSku: premium", "loadBalancerSku"),
         ("loadBalancerBackendPoolConfigurationType: nodeip", "loadBalancerBackendPoolConfigurationType"),
+        (
+            "multipleStandardLoadBalancerConfigurations: [{name: a, primaryVMSet: b}]",
+            "multipleStandardLoadBalancerConfigurations",
+        ),
         ("preConfiguredBackendPoolLoadBalancerTypes: some", "preConfiguredBackendPoolLoadBalancerTypes"),
         ("cloud: AzureStackCloud", "cloud"),
-        ("enableVmssFlexNodes: true", "enableVmssFlexNodes"),
         ("{tenantId: a, networkResourceTenantID: b}", "networkResourceTenantID"),
-        ("aadMSIDataPlaneIdentityPath: /x", "aadMSIDataPlaneIdentityPath"),
     ] {
-        let found = parse(text).unsupported();
+        let found = refusals(text);
         assert_eq!(found.len(), 1, "{text}: {found:?}");
         assert_eq!(found[0].key, key);
-        assert!(!found[0].remedy.is_empty());
+        assert!(!found[0].remedy.edits.is_empty());
     }
-    let gateway = "serviceGatewayEnabled: true\nloadBalancerBackendPoolConfigurationType: podIP\nloadBalancerSku: service\n";
-    assert_eq!(parse(gateway).unsupported().len(), 3);
     for text in [
         "vmType: VMSS",
         "{tenantId: a, networkResourceTenantID: A}",
         "{cloud: azurestackcloud, disableAzureStackCloud: true}",
     ] {
-        assert_eq!(parse(text).unsupported(), [], "{text}");
+        assert_eq!(refusals(text), [], "{text}");
     }
 }
 
 #[test]
-fn rate_limits_are_read_from_both_places_and_announced_as_not_applied() {
+fn rate_limits_are_judged_in_both_places_and_not_applied() {
     let config = parse(
         "cloudProviderRateLimit: true\ncloudProviderRateLimitQPS: 3\ncloudProviderRateLimitBucketWrite: 100\n\
          loadBalancerRateLimit: {cloudProviderRateLimitQPS: 0.5}\n\
          Entries: {LoadBalancerRateLimit: {cloudProviderRateLimitQPS: 9}, routeTableRateLimit: {cloudProviderRateLimit: false}}\n",
     );
-    assert_eq!((config.rate_limit.qps, config.rate_limit.bucket_write), (3.0, 100));
-    assert_eq!(config.per_client_rate_limits["loadBalancerRateLimit"].qps, 0.5);
-    assert_eq!(config.per_client_rate_limits.len(), 2);
-    assert_eq!(config.warnings().len(), 1, "{:?}", config.warnings());
+    assert_eq!(warnings(&config).len(), 1, "{:?}", warnings(&config));
+    for text in [
+        "loadBalancerRateLimit: {cloudProviderRateLimitQPS: many}",
+        "Entries: {x: {cloudProviderRateLimit: 1}}",
+    ] {
+        assert_eq!(problems(text).len(), 1, "{text}");
+    }
 }
 
 #[test]
 fn back_off_keys_count_only_when_enabled() {
-    let keys =
-        "cloudProviderBackoffRetries: 9\ncloudProviderBackoffDuration: 7\ncloudProviderBackoffExponent: 2\n";
+    let keys = "cloudProviderBackoffRetries: 9\ncloudProviderBackoffDuration: 7\n";
     assert_eq!(parse(keys).backoff.retries, 1);
     let backoff = parse(&format!("cloudProviderBackoff: true\n{keys}")).backoff;
-    assert_eq!((backoff.retries, backoff.duration, backoff.exponent), (9, Duration::from_secs(7), 2.0));
-    let backoff = parse("cloudProviderBackoff: true").backoff;
-    assert_eq!((backoff.retries, backoff.exponent, backoff.jitter), (6, 1.5, 1.0));
+    assert_eq!((backoff.retries, backoff.duration), (9, Duration::from_secs(7)));
+    assert_eq!(parse("cloudProviderBackoff: true").backoff.retries, 6);
 }
 
 #[test]
@@ -363,7 +369,9 @@ fn texts_that_are_no_mapping_are_told_apart() {
     for (text, words) in [
         ("- a\n- b\n", "a list"),
         ("just words", "a text"),
-        ("{\"a\": 1,\n \"b\": \"x}", "line 2"),
+        ("{\"a\": 1,\n \"b\": \"x}", "line 2, column 9: EOF while parsing a string"),
+        ("{\"cloud\": \"x\"\n \"vnetName\": \"v\"}", "line 2, column 2, near vnetName: expected `,` or `}`"),
+        ("{\"cloud\": \"x\",\n // where\n \"location\": \"l\"}", "line 2, column 2, near cloud: "),
         ("a: [1, 2\nb: }", "line 2"),
         ("a: b: c\n", "neither valid YAML nor JSON"),
     ] {

@@ -1,0 +1,262 @@
+//! What a controller manager of this release cannot run on: settings that contradict each other, ask for
+//! what it does not do, or are missing.
+//!
+//! All of them are judged together, so that no remedy leads to the next refusal: what a setting asks for and
+//! this release does not do is never proposed. Where the program replaced has a text for a refusal, the
+//! reason contains it, because tools look for it.
+//!
+//! Conditions: `spec/config-and-cli.md` 1.4.2 to 1.4.4 and 1.4.10, `spec/load-balancer.md` 0.3.
+
+use std::collections::HashSet;
+
+use crate::{
+    BackendPoolType, CloudConfig, LoadBalancerSku, PreConfiguredBackendPools, Problem, Remedy, VmType, tags,
+};
+
+/// Said of settings that are valid for the program replaced.
+const NOT_SUPPORTED: &str = "not supported by this release";
+
+const POOL_TYPE: &str = "loadBalancerBackendPoolConfigurationType";
+const SEVERAL: &str = "multipleStandardLoadBalancerConfigurations";
+
+impl CloudConfig {
+    /// Everything that stands against running on this configuration.
+    pub fn refusals(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        self.refuse_machines(&mut problems);
+        self.refuse_load_balancers(&mut problems);
+        self.refuse_clouds(&mut problems);
+        self.refuse_what_is_missing(&mut problems);
+        self.refuse_credentials(&mut problems);
+        problems
+    }
+
+    fn refuse_machines(&self, problems: &mut Vec<Problem>) {
+        if self.vm_type == VmType::Vmss {
+            return;
+        }
+        let remedy = || {
+            Remedy::set("vmType", VmType::Vmss).note(
+                " if the nodes are instances of uniform scale sets; otherwise stay with the present controller manager",
+            )
+        };
+        problems.push(Problem::new("vmType", &self.vm_type, NOT_SUPPORTED, remedy()));
+        if self.disable_availability_set_nodes {
+            let reason = format!("is only supported when vmType is 'vmss', and vmType is '{}'", self.vm_type);
+            problems.push(Problem::new("disableAvailabilitySetNodes", true, reason, remedy()));
+        }
+    }
+
+    fn refuse_load_balancers(&self, problems: &mut Vec<Problem>) {
+        let pool_type = self.load_balancer_backend_pool_configuration_type;
+        let pods = pool_type == BackendPoolType::PodIp;
+        let service_sku = self.load_balancer_sku == LoadBalancerSku::Service;
+        if self.service_gateway_enabled || pods || service_sku {
+            self.refuse_service_gateway(pods, service_sku, problems);
+        }
+        if !service_sku && !self.uses_standard_load_balancer() {
+            let remedy = Remedy::set("loadBalancerSku", LoadBalancerSku::Standard);
+            let remedy = remedy.note("; Azure has retired basic load balancers");
+            problems.push(Problem::new("loadBalancerSku", &self.load_balancer_sku, NOT_SUPPORTED, remedy));
+        }
+        if self.disable_outbound_snat && !self.uses_standard_load_balancer() {
+            let reason = format!(
+                "should only be set when loadBalancerSku is standard, and it is '{}'",
+                self.load_balancer_sku
+            );
+            let remedy = Remedy::set("loadBalancerSku", LoadBalancerSku::Standard);
+            problems.push(Problem::new("disableOutboundSNAT", true, reason, remedy));
+        }
+        if pool_type == BackendPoolType::NodeIp {
+            let remedy = Remedy::set(POOL_TYPE, BackendPoolType::NodeIpConfiguration);
+            problems.push(Problem::new(POOL_TYPE, pool_type, NOT_SUPPORTED, remedy));
+        }
+        if !self.multiple_standard_load_balancer_configurations.is_empty() {
+            let entries = self.multiple_standard_load_balancer_configurations.len();
+            let remedy = Remedy::remove(SEVERAL).note("; all Services then share one load balancer");
+            problems.push(Problem::new(SEVERAL, format!("{entries} entries"), self.about_several(), remedy));
+        }
+        if let PreConfiguredBackendPools::Other(text) = &self.pre_configured_backend_pool_load_balancer_types
+        {
+            let remedy = Remedy::remove("preConfiguredBackendPoolLoadBalancerTypes")
+                .note(", as the program replaced reads it, or set it to internal, external or all");
+            let reason = "is none of internal, external, all";
+            problems.push(Problem::new("preConfiguredBackendPoolLoadBalancerTypes", text, reason, remedy));
+        }
+    }
+
+    /// The service gateway is three settings that belong together; whichever are there must go.
+    fn refuse_service_gateway(&self, pods: bool, service_sku: bool, problems: &mut Vec<Problem>) {
+        let mut reason = NOT_SUPPORTED.to_owned();
+        if !(self.service_gateway_enabled && pods && service_sku) {
+            reason = format!(
+                "serviceGatewayEnabled, backend pools of pods and the service SKU must be set together, but \
+                 serviceGatewayEnabled is '{}', {POOL_TYPE} is '{}' and loadBalancerSku is '{}'; together they \
+                 are {NOT_SUPPORTED}",
+                self.service_gateway_enabled,
+                self.load_balancer_backend_pool_configuration_type,
+                self.load_balancer_sku,
+            );
+        }
+        let edits = [
+            (self.service_gateway_enabled, Remedy::set("serviceGatewayEnabled", false)),
+            (pods, Remedy::set(POOL_TYPE, BackendPoolType::NodeIpConfiguration)),
+            (service_sku, Remedy::set("loadBalancerSku", LoadBalancerSku::Standard)),
+        ];
+        let remedy =
+            edits.into_iter().filter(|(needed, _)| *needed).map(|(_, edit)| edit).reduce(Remedy::and);
+        let Some(remedy) = remedy else { return };
+        problems.push(Problem::new("serviceGatewayEnabled", self.service_gateway_enabled, reason, remedy));
+    }
+
+    /// What the program replaced would say of several load balancers, behind what we say.
+    fn about_several(&self) -> String {
+        let mut reasons = vec![NOT_SUPPORTED.to_owned()];
+        if self.load_balancer_backend_pool_configuration_type == BackendPoolType::NodeIpConfiguration {
+            reasons.push(
+                "multiple standard load balancers cannot be used with backend pool type nodeIPConfiguration"
+                    .to_owned(),
+            );
+        }
+        let (mut names, mut sets) = (HashSet::new(), HashSet::new());
+        for entry in &self.multiple_standard_load_balancer_configurations {
+            let name = &entry.name;
+            if !names.insert(name.to_ascii_lowercase()) {
+                reasons.push(format!("duplicated multiple standard load balancer configuration name {name}"));
+            }
+            if entry.primary_vm_set.is_empty() {
+                reasons.push(format!(
+                    "multiple standard load balancer configuration {name} must have primary VMSet"
+                ));
+            } else if !sets.insert(entry.primary_vm_set.to_ascii_lowercase()) {
+                reasons.push(format!(
+                    "duplicated primary VMSet {} in multiple standard load balancer configurations",
+                    entry.primary_vm_set
+                ));
+            }
+        }
+        reasons.join(", and ")
+    }
+
+    fn refuse_clouds(&self, problems: &mut Vec<Problem>) {
+        if self.is_azure_stack() {
+            let remedy = Remedy::set("disableAzureStackCloud", true).note(
+                " if its endpoints speak the public cloud's API versions; otherwise stay with the present controller manager",
+            );
+            problems.push(Problem::new("cloud", &self.cloud, NOT_SUPPORTED, remedy));
+        }
+        if self.uses_network_tenant() {
+            let remedy = Remedy::remove("networkResourceTenantID")
+                .note(" if the network lies in the cluster's tenant; otherwise stay with the present controller manager");
+            problems.push(Problem::new(
+                "networkResourceTenantID",
+                &self.network_resource_tenant_id,
+                NOT_SUPPORTED,
+                remedy,
+            ));
+        }
+    }
+
+    fn refuse_what_is_missing(&self, problems: &mut Vec<Problem>) {
+        let needed = [
+            ("subscriptionId", &self.subscription_id, "every resource lies in one", "the subscription's id"),
+            (
+                "resourceGroup",
+                &self.resource_group,
+                "every resource lies in one",
+                "the cluster's resource group",
+            ),
+            ("location", &self.location, "new resources need a region", "the cluster's region"),
+        ];
+        for (key, value, why, what) in needed {
+            if value.is_empty() {
+                problems.push(Problem::new(key, "", format!("not set: {why}"), Remedy::give(key, what)));
+            }
+        }
+    }
+
+    fn refuse_credentials(&self, problems: &mut Vec<Problem>) {
+        let federated = self.use_federated_workload_identity_extension;
+        let managed = self.use_managed_identity_extension;
+        let application = !self.aad_client_secret.is_empty() || !self.aad_client_cert_path.is_empty();
+        if !federated && !managed && !application {
+            let remedy = || {
+                Remedy::set("useManagedIdentityExtension", true)
+                    .note(", or configure workload identity, aadClientSecret or aadClientCertPath")
+            };
+            problems.push(if self.aad_msi_data_plane_identity_path.is_empty() {
+                let reason = "no credential is configured; useInstanceMetadata must be enabled without Azure \
+                              credentials, and is not enough for this release";
+                Problem::new("useManagedIdentityExtension", false, reason, remedy())
+            } else {
+                let path = &self.aad_msi_data_plane_identity_path;
+                Problem::new("aadMSIDataPlaneIdentityPath", path, NOT_SUPPORTED, remedy())
+            });
+        }
+        if !federated && (managed || !application) {
+            return;
+        }
+        let by_webhook = if federated { "; the workload identity webhook would do it, too" } else { "" };
+        let needed = [
+            (true, "tenantId", &self.tenant_id, "the credential belongs to one", "the tenant's id"),
+            (
+                true,
+                "aadClientId",
+                &self.aad_client_id,
+                "the credential is that of an application",
+                "its client id",
+            ),
+            (
+                federated,
+                "aadFederatedTokenFile",
+                &self.aad_federated_token_file,
+                "workload identity reads its token there",
+                "the path of the token",
+            ),
+        ];
+        for (applies, key, value, why, what) in needed {
+            if applies && value.is_empty() {
+                let remedy = Remedy::give(key, what);
+                problems.push(Problem::new(key, "", format!("not set: {why}{by_webhook}"), remedy));
+            }
+        }
+    }
+
+    /// Values that cannot be, whatever a program does with them: texts that become part of request paths
+    /// and URLs, and tags that Azure refuses on every resource.
+    pub(crate) fn impossible_values(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        let path_parts = [
+            ("subscriptionId", &self.subscription_id),
+            ("networkResourceSubscriptionID", &self.network_resource_subscription_id),
+            ("resourceGroup", &self.resource_group),
+            ("vnetName", &self.vnet_name),
+            ("vnetResourceGroup", &self.vnet_resource_group),
+            ("subnetName", &self.subnet_name),
+            ("securityGroupName", &self.security_group_name),
+            ("securityGroupResourceGroup", &self.security_group_resource_group),
+            ("loadBalancerName", &self.load_balancer_name),
+            ("loadBalancerResourceGroup", &self.load_balancer_resource_group),
+            ("tenantId", &self.tenant_id),
+        ];
+        for (key, value) in path_parts {
+            let bad = |c: char| c.is_control() || c.is_whitespace() || "<>%&:\\?/#".contains(c);
+            if value.contains(bad) {
+                let remedy =
+                    Remedy::give(key, "the bare name or id, without path, spaces or < > % & : \\ ? / #");
+                let reason = "holds a character that no Azure name may have";
+                problems.push(Problem::new(key, format!("{value:?}"), reason, remedy));
+            }
+        }
+        let endpoint = &self.resource_manager_endpoint;
+        let scheme =
+            |prefix: &str| endpoint.get(..prefix.len()).is_some_and(|s| s.eq_ignore_ascii_case(prefix));
+        if !endpoint.is_empty() && !scheme("https://") && !scheme("http://") {
+            let key = "resourceManagerEndpoint";
+            let remedy = Remedy::give(key, "a URL with its scheme, such as https://management.azure.com");
+            problems.push(Problem::new(key, format!("{endpoint:?}"), "is no URL", remedy));
+        }
+        problems.extend(tags::limits(&self.tags));
+        problems
+    }
+}
