@@ -42,6 +42,24 @@ impl ProxySettings {
         Self { https: either("HTTPS_PROXY", "https_proxy"), no_proxy: either("NO_PROXY", "no_proxy") }
     }
 
+    /// The proxy's URL for a destination, password included; none where it is reached directly.
+    ///
+    /// # Errors
+    /// `HTTPS_PROXY` is no URL. Its value is not shown: it may hold a password.
+    pub fn url_for(&self, destination: &Uri) -> Result<Option<Uri>, crate::Error> {
+        let reached_directly = is_loopback(destination)
+            || self.matcher().is_none_or(|matcher| matcher.intercept(destination).is_none());
+        if reached_directly {
+            return Ok(None);
+        }
+        let url =
+            if self.https.contains("://") { self.https.clone() } else { format!("http://{}", self.https) };
+        let url = url.trim().parse().map_err(|_| crate::Error::Configuration {
+            reason: "HTTPS_PROXY is no URL: write it as http://proxy.example:3128".to_owned(),
+        })?;
+        Ok(Some(url))
+    }
+
     pub(crate) fn matcher(&self) -> Option<Arc<Matcher>> {
         (!self.https.is_empty()).then(|| {
             Arc::new(Matcher::builder().https(self.https.as_str()).no(self.no_proxy.as_str()).build())

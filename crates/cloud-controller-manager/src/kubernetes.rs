@@ -3,25 +3,27 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
+use arm::ProxySettings;
 use async_trait::async_trait;
 use k8s::api::api::authentication::v1::{TokenReview, TokenReviewSpec};
 use k8s::api::api::authorization::v1::{NonResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
 use kube::api::PostParams;
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::config::Kubeconfig;
 use kube::{Api, Client, Config};
 use telemetry::server::Authorizer;
 
 use crate::flags::Flags;
+use crate::kubeconfig;
 
 /// How long the API may take to answer at start (`spec/config-and-cli.md` 5.1).
-const PATIENCE: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A client as the flags say, which the API has answered.
+/// A client as the flags and the environment's proxy settings say, which the API has answered.
 ///
 /// # Errors
 /// The kubeconfig is unreadable or incomplete, there is none and we run in no pod, or the API does not
 /// answer within ten seconds.
-pub async fn connect(flags: &Flags) -> anyhow::Result<Client> {
+pub async fn connect(flags: &Flags, proxy: &ProxySettings) -> anyhow::Result<Client> {
     let mut config = if flags.kubeconfig.is_empty() {
         Config::incluster().context(
             "--kubeconfig is not given and this is no pod with a service account: name a kubeconfig",
@@ -30,49 +32,41 @@ pub async fn connect(flags: &Flags) -> anyhow::Result<Client> {
         let path = &flags.kubeconfig;
         let file =
             Kubeconfig::read_from(path).with_context(|| format!("--kubeconfig: cannot read {path}"))?;
-        Config::from_custom_kubeconfig(file, &KubeConfigOptions::default())
-            .await
-            .with_context(|| format!("--kubeconfig: {path} is incomplete"))?
+        kubeconfig::config_of(file).with_context(|| format!("--kubeconfig: {path} is incomplete"))?
     };
     if !flags.master.is_empty() {
         config.cluster_url =
             flags.master.parse().with_context(|| format!("--master: {} is no URL", flags.master))?;
     }
+    kubeconfig::apply_proxy(&mut config, proxy)?;
     // Retries belong to the controllers' queues: a write that is repeated late, behind the elector's back,
     // is worse than an error.
     config.default_retry = false;
-    config.connect_timeout = Some(PATIENCE);
+    config.connect_timeout = Some(CONNECT_TIMEOUT);
     let address = config.cluster_url.to_string();
+    // Host and port alone: the URL may hold a password.
+    let through = config.proxy_url.as_ref().and_then(|url| Some(format!("{}:{}", url.host()?, url.port()?)));
+    let at = match &through {
+        Some(proxy) => format!("{address} through the proxy {proxy}"),
+        None => address.clone(),
+    };
     let client = Client::try_from(config).context("the Kubernetes client cannot be set up")?;
-    match tokio::time::timeout(PATIENCE, client.apiserver_version()).await {
+    match tokio::time::timeout(CONNECT_TIMEOUT, client.apiserver_version()).await {
         Ok(Ok(version)) => {
-            tracing::info!(address, version = version.git_version, "Reached the Kubernetes API");
+            let proxy = through.unwrap_or_default();
+            tracing::info!(address, proxy, version = version.git_version, "Reached the Kubernetes API");
             Ok(client)
         }
         Ok(Err(kube::Error::Api(status))) => {
-            Err(anyhow!("the Kubernetes API at {address} refuses us: {} {}", status.code, status.message))
+            Err(anyhow!("the Kubernetes API at {at} refuses us: {} {}", status.code, status.message))
         }
         Ok(Err(error)) => {
-            Err(anyhow!("the Kubernetes API at {address} cannot be reached: {}", causes(&error)))
+            Err(anyhow::Error::new(error).context(format!("the Kubernetes API at {at} cannot be reached")))
         }
         Err(_) => {
-            Err(anyhow!("the Kubernetes API at {address} did not answer within {} s", PATIENCE.as_secs()))
+            Err(anyhow!("the Kubernetes API at {at} did not answer within {} s", CONNECT_TIMEOUT.as_secs()))
         }
     }
-}
-
-/// An error and its causes in one line, without repetitions.
-fn causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let next = error.to_string();
-        if !text.contains(&next) {
-            text = format!("{text}: {next}");
-        }
-        cause = error.source();
-    }
-    text.replace('\n', " ")
 }
 
 /// Asks the Kubernetes API who a token belongs to and what that user may read

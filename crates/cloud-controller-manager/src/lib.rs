@@ -5,12 +5,36 @@
 pub mod azure;
 pub mod flags;
 pub mod go_values;
+mod kubeconfig;
 pub mod kubernetes;
 mod observe;
 pub mod run;
 pub mod settings;
 pub mod surroundings;
 
+/// An error and its causes on one line. Many errors have the text of their cause in their own; nothing is
+/// said twice.
+pub fn in_one_line(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for part in error.chain().map(|part| part.to_string().replace('\n', " ")) {
+        if text.is_empty() {
+            text = part;
+        } else if !text.contains(&part) {
+            text = format!("{text}: {part}");
+        }
+    }
+    text
+}
+
 /// The time of day, for log lines. Controllers and clients get clocks of their own.
 #[allow(clippy::disallowed_methods, reason = "the process's one seam to the wall clock for logs")]
 pub const WALL_CLOCK: telemetry::logs::WallClock = || jiff::Timestamp::now();
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn causes_are_said_once() {
+        let problem = anyhow::anyhow!("in use").context("cannot listen on port 80: in use").context("start");
+        assert_eq!(super::in_one_line(&problem), "start: cannot listen on port 80: in use");
+    }
+}

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use cloud_controller_manager::flags::{self, CommandLine, Instead};
 use cloud_controller_manager::surroundings::Surroundings;
-use cloud_controller_manager::{WALL_CLOCK, run};
+use cloud_controller_manager::{WALL_CLOCK, in_one_line, run};
 use telemetry::logs::{self, Format};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -18,7 +18,7 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(problem) => {
-            let line = format!("{problem:#}").replace('\n', " ");
+            let line = in_one_line(&problem);
             let _closed_pipe = writeln!(std::io::stderr(), "azure-cloud-controller-manager: {line}");
             ExitCode::FAILURE
         }
@@ -41,21 +41,21 @@ fn start() -> anyhow::Result<String> {
     // One thread: the program waits for others nearly all of the time, and a second thread's memory pools
     // would double what it holds.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(until_told(line))
+    runtime.block_on(until_stopped(line))
 }
 
 /// Runs until SIGTERM or SIGINT, then stops in good order and releases the lease.
-async fn until_told(line: CommandLine) -> anyhow::Result<String> {
+async fn until_stopped(line: CommandLine) -> anyhow::Result<String> {
     let stop = CancellationToken::new();
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-    let told = stop.clone();
+    let stopping = stop.clone();
     tokio::spawn(async move {
         tokio::select! {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
         }
-        tracing::info!("Told to stop");
-        told.cancel();
+        tracing::info!("Stopping");
+        stopping.cancel();
     });
     let plan = run::run(line, Surroundings::of_this_process(), stop).await?;
     Ok(plan.unwrap_or_default())

@@ -5,21 +5,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
+use cloud_config::CloudConfig;
 use controllers::leader_election::{self, Elector};
+use controllers::{HealthCheck, HealthChecks};
 use k8s::{Node, Service};
 use kube::api::ListParams;
 use kube::{Api, Client};
 use planner::Cluster;
 use provider::{ClusterState, Provider};
-use telemetry::health::Health;
+use telemetry::health::{Check, Health};
 use telemetry::metrics::Metrics;
-use telemetry::server::{self, Certificate, Endpoints};
+use telemetry::server::{self, Certificate, Endpoints, TlsOptions};
 use tokio_util::sync::CancellationToken;
 
 use crate::flags::{CommandLine, Flags};
 use crate::observe::Meter;
 use crate::surroundings::Surroundings;
-use crate::{azure, kubernetes, settings};
+use crate::{azure, in_one_line, kubernetes, settings};
 
 /// Runs the program until `stop`, or, with `--dry-run`, returns the plan as text.
 ///
@@ -30,46 +32,39 @@ pub async fn run(
     surroundings: Surroundings,
     stop: CancellationToken,
 ) -> anyhow::Result<Option<String>> {
-    let problems = line.problems();
-    if !problems.is_empty() {
-        bail!("{}", problems.join("; "));
+    for (flags, reason) in &line.without_effect {
+        tracing::warn!(flags = flags.join(","), reason, "Flags accepted without effect");
     }
-    for (flag, reason) in &line.without_effect {
-        tracing::warn!(flag, reason, "Flag accepted without effect");
-    }
-    let config = settings::read(&line.flags.cloud_config, &surroundings)?;
-    let client = kubernetes::connect(&line.flags).await?;
-    let metrics = Metrics::default();
-    let meter = Arc::new(Meter(metrics.clone()));
-
-    // Before any election: a replica with wrong credentials says so at once, not when it is needed.
-    let azure = azure::connect(&config, &surroundings, meter.clone()).await?;
-
-    let prepare = {
-        let (name, stop) = (line.flags.cluster_name.clone(), stop.clone());
-        async move || -> anyhow::Result<Provider> {
-            let region_zones = azure::region_zones(&azure, &config).await?;
-            let cluster = Cluster { config, name, region_zones };
-            let options = provider::Options { stop, ..provider::Options::default() };
-            Ok(Provider::new(cluster, azure, ClusterState::default(), options))
-        }
+    let config = judge(&line, &surroundings)?;
+    // Nothing is held and nothing was written yet: a stop may come at any point of this.
+    let Some(started) = stop.run_until_cancelled(connect(&line, config, &surroundings)).await else {
+        return Ok(None);
     };
+    let Started { client, azure, cluster, meter } = started?;
     if line.flags.dry_run {
-        let provider = prepare().await?;
-        list_everything(&client, provider.state()).await?;
-        let plan = provider.dry_run().await?;
-        return Ok(Some(plan.to_string()));
+        let plan = stop.run_until_cancelled(dry_run(&client, azure, cluster)).await;
+        return plan.transpose();
     }
 
-    let health = Health::default();
-    serve(&line.flags, &client, &health, metrics, &stop).await?;
+    let checks = HealthChecks::default();
+    serve(&line.flags, &client, health_of(&checks), meter.0.clone(), &stop).await?;
     let host = surroundings.host_name();
-    let options = options(&line, &health, meter.clone(), &host);
+    let options = options(&line, &checks, Arc::clone(&meter), &host);
     let lead = {
         let client = client.clone();
         async move |stop: CancellationToken| -> anyhow::Result<()> {
-            let provider = prepare().await?;
-            let state = provider.state().clone();
+            let region_zones = stop.run_until_cancelled(azure::region_zones(&azure, &cluster.config)).await;
+            let Some(region_zones) = region_zones.transpose()? else { return Ok(()) };
+            let cluster = Cluster { region_zones, ..cluster };
+            let state = ClusterState::default();
+            let other_name = azure::warn_of_other_name(azure.clone(), cluster.clone(), state.clone());
+            tokio::spawn({
+                let stop = stop.clone();
+                async move { stop.run_until_cancelled(other_name).await }
+            });
+            // The provider ends with its last user, after the controllers have ended their work: the stop that
+            // they are told of would cut its writes off in the middle.
+            let provider = Provider::new(cluster, azure, state.clone(), provider::Options::default());
             controllers::run(client, controllers::Cloud::of(provider, state), options, stop).await?;
             Ok(())
         }
@@ -78,53 +73,86 @@ pub async fn run(
         lead(stop).await?;
         return Ok(None);
     }
-    let flags = &line.flags;
-    let config = leader_election::Config {
-        namespace: flags.leader_elect_resource_namespace.clone(),
-        name: flags.leader_elect_resource_name.clone(),
-        lease_duration: flags.leader_elect_lease_duration,
-        renew_deadline: flags.leader_elect_renew_deadline,
-        retry_period: flags.leader_elect_retry_period,
-        seed: u64::from(std::process::id()),
-        ..leader_election::Config::new(leader_election::identity(&host))
-    };
-    let elector = Elector::new(client, config, controllers::Clock::system(), meter)?;
-    let check = elector.health_check();
-    let name = check.name().to_owned();
-    health.add_to_readiness(&name, Arc::new(move || check.check()));
+    let election = line.election(leader_election::identity(&host));
+    let elector = Elector::new(client, election, controllers::Clock::system(), meter)?;
+    checks.add(elector.health_check());
     elector.run(stop, lead).await?.transpose()?;
     Ok(None)
 }
 
+/// The configuration, or all that is wrong with the command line and with azure.json.
+fn judge(line: &CommandLine, surroundings: &Surroundings) -> anyhow::Result<CloudConfig> {
+    let problems: Vec<String> = line.problems().iter().map(ToString::to_string).collect();
+    let file = &line.flags.cloud_config;
+    if problems.is_empty() {
+        return settings::read(file, surroundings);
+    }
+    let mut problems = problems.join("; ");
+    if !file.is_empty()
+        && let Err(error) = settings::read(file, surroundings)
+    {
+        problems = format!("{problems}; {}", in_one_line(&error));
+    }
+    bail!(problems)
+}
+
+/// What the program works with once everybody has answered.
+struct Started {
+    client: Client,
+    azure: arm::Client,
+    cluster: Cluster,
+    meter: Arc<Meter>,
+}
+
+/// Before any election: a replica with wrong credentials says so at once, not when it is needed.
+async fn connect(
+    line: &CommandLine,
+    config: CloudConfig,
+    surroundings: &Surroundings,
+) -> anyhow::Result<Started> {
+    let client = kubernetes::connect(&line.flags, &surroundings.proxy()).await?;
+    let meter = Arc::new(Meter(Metrics::default()));
+    let azure = azure::connect(&config, surroundings, meter.clone()).await?;
+    let cluster = Cluster { config, name: line.flags.cluster_name.clone(), region_zones: Vec::new() };
+    Ok(Started { client, azure, cluster, meter })
+}
+
+async fn dry_run(client: &Client, azure: arm::Client, cluster: Cluster) -> anyhow::Result<String> {
+    let region_zones = azure::region_zones(&azure, &cluster.config).await?;
+    let cluster = Cluster { region_zones, ..cluster };
+    let provider = Provider::new(cluster, azure, ClusterState::default(), provider::Options::default());
+    list_everything(client, provider.state()).await?;
+    Ok(provider.dry_run().await?.to_string())
+}
+
+/// Serves the checks that controllers and elector keep.
+fn health_of(checks: &HealthChecks) -> Health {
+    let checks = checks.clone();
+    let all = move || {
+        let check = |check: HealthCheck| Check {
+            name: check.name().to_owned(),
+            ask: Arc::new(move || check.check()),
+        };
+        checks.all().into_iter().map(check).collect()
+    };
+    Health::new(all, &["leaderElection"])
+}
+
 /// How the controllers run, by the flags.
-fn options(line: &CommandLine, health: &Health, meter: Arc<Meter>, host: &str) -> controllers::Options {
+fn options(line: &CommandLine, checks: &HealthChecks, meter: Arc<Meter>, host: &str) -> controllers::Options {
     let flags = &line.flags;
     let controllers = controllers::Controllers {
         service: line.enabled("service-lb-controller"),
         cloud_node: line.enabled("cloud-node-controller"),
         cloud_node_lifecycle: line.enabled("cloud-node-lifecycle-controller"),
     };
-    let checks = controllers::HealthChecks::default();
-    let watched = checks.clone();
-    // Controllers add their checks as they start; one check here asks all that there are by then.
-    health.add(
-        "controllers",
-        Arc::new(move || {
-            let failing = watched
-                .all()
-                .into_iter()
-                .filter_map(|check| check.check().err().map(|reason| format!("{}: {reason}", check.name())));
-            let failing: Vec<String> = failing.collect();
-            if failing.is_empty() { Ok(()) } else { Err(failing.join("; ")) }
-        }),
-    );
     controllers::Options {
         controllers,
         node_monitor_period: flags.node_monitor_period,
         node_status_update_frequency: flags.node_status_update_frequency,
         node_selector: Some(flags.node_filter_requirements.clone()).filter(|selector| !selector.is_empty()),
         host: host.to_owned(),
-        health: checks,
+        health: checks.clone(),
         observer: meter,
         ..controllers::Options::default()
     }
@@ -134,7 +162,7 @@ fn options(line: &CommandLine, health: &Health, meter: Arc<Meter>, host: &str) -
 async fn serve(
     flags: &Flags,
     client: &Client,
-    health: &Health,
+    health: Health,
     metrics: Metrics,
     stop: &CancellationToken,
 ) -> anyhow::Result<()> {
@@ -149,17 +177,22 @@ async fn serve(
             key: flags.tls_private_key_file.clone().into(),
         }
     };
+    let tls = TlsOptions {
+        certificate,
+        only_tls13: flags.tls_min_version == "VersionTLS13",
+        http2: !flags.disable_http2_serving,
+    };
     let authorizer = Some(Arc::new(kubernetes::DelegatedAuthorizer::new(client)) as _);
-    let router = Endpoints { health: health.clone(), metrics, authorizer }.router();
+    let router = Endpoints { health, metrics, authorizer }.router();
     let address = SocketAddr::new(flags.bind_address, flags.secure_port);
-    let bound = server::serve(router, address, &certificate, stop.clone()).await?;
+    let bound = server::serve(router, address, &tls, stop.clone()).await?;
     tracing::info!(address = %bound, "Serving health checks and metrics");
     Ok(())
 }
 
 /// Lists Services and Nodes once: what a plan needs.
 async fn list_everything(client: &Client, state: &ClusterState) -> anyhow::Result<()> {
-    const PATIENCE: Duration = Duration::from_secs(60);
+    const LIST_TIMEOUT: Duration = Duration::from_secs(60);
     let list = async {
         let everything = ListParams::default();
         let services = Api::<Service>::all(client.clone()).list(&everything).await?;
@@ -168,7 +201,7 @@ async fn list_everything(client: &Client, state: &ClusterState) -> anyhow::Resul
         nodes.items.into_iter().for_each(|node| state.apply_node(Arc::new(node)));
         anyhow::Ok(())
     };
-    tokio::time::timeout(PATIENCE, list)
+    tokio::time::timeout(LIST_TIMEOUT, list)
         .await
         .context("the Kubernetes API did not list Services and Nodes within a minute")?
         .context("cannot list Services and Nodes")?;

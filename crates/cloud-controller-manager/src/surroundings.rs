@@ -4,6 +4,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use arm::ProxySettings;
+
 /// Tells one environment variable.
 type Variables = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
@@ -31,6 +33,11 @@ impl Surroundings {
     /// One environment variable; an empty one counts as not set.
     pub fn variable(&self, name: &str) -> Option<String> {
         (self.variable)(name).filter(|value| !value.is_empty())
+    }
+
+    /// The proxy of the environment.
+    pub fn proxy(&self) -> ProxySettings {
+        ProxySettings::from_environment(|name| self.variable(name))
     }
 
     /// The name of the host, for identities and events.

@@ -1,41 +1,35 @@
 //! Named health checks behind `/healthz` and `/readyz`: `spec/config-and-cli.md` 5.2.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::extract::{Path, RawQuery, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use http::StatusCode;
-use parking_lot::RwLock;
 
-/// A check: nothing to say, or what is wrong.
-pub type Check = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
+/// A named check.
+#[derive(Clone)]
+pub struct Check {
+    /// Its name, as it stands in URLs: `/healthz/leaderElection`.
+    pub name: String,
+    /// Asks: nothing to say, or what is wrong. It must answer at once.
+    pub ask: Arc<dyn Fn() -> Result<(), String> + Send + Sync>,
+}
 
-/// The checks of a process. Cheap to clone; checks may be added while it is served.
-#[derive(Clone, Default)]
-pub struct Health(Arc<RwLock<Checks>>);
-
-#[derive(Default)]
-struct Checks {
-    all: BTreeMap<String, Check>,
-    /// Those that also decide about readiness.
-    ready: Vec<String>,
+/// Serves the checks that somebody else keeps.
+#[derive(Clone)]
+pub struct Health {
+    checks: Arc<dyn Fn() -> Vec<Check> + Send + Sync>,
+    ready: &'static [&'static str],
 }
 
 impl Health {
-    /// Adds a check that decides about health alone; a check of the same name is replaced.
-    pub fn add(&self, name: &str, check: Check) {
-        self.0.write().all.insert(name.to_owned(), check);
-    }
-
-    /// Adds a check that decides about health and readiness.
-    pub fn add_to_readiness(&self, name: &str, check: Check) {
-        self.add(name, check);
-        let mut checks = self.0.write();
-        if !checks.ready.iter().any(|known| known == name) {
-            checks.ready.push(name.to_owned());
-        }
+    /// Serves what `checks` gives at each request; those named in `ready` decide about readiness, too.
+    pub fn new(
+        checks: impl Fn() -> Vec<Check> + Send + Sync + 'static,
+        ready: &'static [&'static str],
+    ) -> Self {
+        Self { checks: Arc::new(checks), ready }
     }
 
     /// The routes `/healthz`, `/healthz/{check}` and `/readyz`.
@@ -48,19 +42,17 @@ impl Health {
     }
 
     fn answer(&self, endpoint: &str, ready_only: bool, query: &str) -> Response {
-        let checks: Vec<(String, Check)> = {
-            let inner = self.0.read();
-            let wanted = |name: &String| !ready_only || inner.ready.contains(name);
-            inner.all.iter().filter(|(name, _)| wanted(name)).map(|(n, c)| (n.clone(), c.clone())).collect()
-        };
+        let mut checks = (self.checks)();
+        checks.retain(|check| !ready_only || self.ready.contains(&check.name.as_str()));
+        checks.sort_by(|a, b| a.name.cmp(&b.name));
         let parameters: Vec<(&str, &str)> =
             query.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, ""))).collect();
         let verbose = parameters.iter().any(|(key, _)| *key == "verbose");
         let excluded = |name: &str| parameters.iter().any(|(key, value)| *key == "exclude" && *value == name);
         let mut lines = String::new();
         let mut failed = false;
-        for (name, check) in &checks {
-            lines += &match (excluded(name), check()) {
+        for Check { name, ask } in &checks {
+            lines += &match (excluded(name), ask()) {
                 (true, _) => format!("[+]{name} excluded: ok\n"),
                 (false, Ok(())) => format!("[+]{name} ok\n"),
                 (false, Err(reason)) => {
@@ -88,8 +80,8 @@ async fn readyz(State(health): State<Health>, RawQuery(query): RawQuery) -> Resp
 }
 
 async fn one(State(health): State<Health>, Path(name): Path<String>) -> Response {
-    let check = health.0.read().all.get(&name).cloned();
-    match check.map(|check| check()) {
+    let check = (health.checks)().into_iter().find(|check| check.name == name);
+    match check.map(|check| (check.ask)()) {
         None => StatusCode::NOT_FOUND.into_response(),
         Some(Ok(())) => (StatusCode::OK, "ok").into_response(),
         Some(Err(reason)) => {
@@ -116,10 +108,13 @@ mod tests {
     }
 
     fn health() -> Health {
-        let health = Health::default();
-        health.add_to_readiness("leaderElection", Arc::new(|| Ok(())));
-        health.add("service-lb-controller", Arc::new(|| Err("no watch for 60 s".to_owned())));
-        health
+        let check = |name: &str, outcome: Result<(), &'static str>| Check {
+            name: name.to_owned(),
+            ask: Arc::new(move || outcome.map_err(str::to_owned)),
+        };
+        let checks =
+            [check("service-lb-controller", Err("no watch for 60 s")), check("leaderElection", Ok(()))];
+        Health::new(move || checks.to_vec(), &["leaderElection"])
     }
 
     #[tokio::test]

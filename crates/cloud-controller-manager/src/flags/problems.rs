@@ -1,0 +1,218 @@
+//! What is wrong with the values of a command line: each with flag, value and remedy.
+
+use std::fmt;
+use std::time::Duration;
+
+use cloud_config::keys::nearest;
+use controllers::leader_election;
+
+use super::{CONTROLLERS, CommandLine};
+
+/// One thing that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The flag with its value, as somebody gave it.
+    pub given: String,
+    /// What is wrong with it.
+    pub reason: String,
+    /// Arguments that mend it, in place of those of the same names.
+    pub arguments: Vec<String>,
+    /// How the sentence goes on: what else to do, or for whom this is not the way.
+    pub note: String,
+}
+
+impl Problem {
+    fn new(flag: &str, value: impl fmt::Display, reason: impl Into<String>, arguments: &[&str]) -> Self {
+        Self {
+            given: format!("--{flag}={value}"),
+            reason: reason.into(),
+            arguments: arguments.iter().map(|argument| (*argument).to_owned()).collect(),
+            note: String::new(),
+        }
+    }
+
+    fn note(mut self, note: impl Into<String>) -> Self {
+        self.note = note.into();
+        self
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} (pass {}{})", self.given, self.reason, self.arguments.join(" "), self.note)
+    }
+}
+
+/// Where azure.json usually is.
+const USUAL_FILE: &str = "--cloud-config=/etc/kubernetes/azure.json";
+
+impl CommandLine {
+    /// Everything that is wrong with the values, each with its remedy; empty where all is well.
+    pub fn problems(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        self.judge_cluster(&mut problems);
+        self.judge_controllers(&mut problems);
+        self.judge_election(&mut problems);
+        self.judge_serving(&mut problems);
+        problems
+    }
+
+    fn judge_cluster(&self, problems: &mut Vec<Problem>) {
+        let flags = &self.flags;
+        let provider = &flags.cloud_provider;
+        if provider.is_empty() {
+            let reason = "--cloud-provider cannot be empty";
+            problems.push(Problem::new("cloud-provider", provider, reason, &["--cloud-provider=azure"]));
+        } else if !provider.eq_ignore_ascii_case("azure") {
+            let reason = "this program knows no cloud but azure";
+            problems.push(Problem::new("cloud-provider", provider, reason, &["--cloud-provider=azure"]));
+        }
+        if flags.enable_dynamic_reloading {
+            let mut arguments = vec!["--enable-dynamic-reloading=false"];
+            let mut note = ", and restart the program after a change".to_owned();
+            if flags.cloud_config.is_empty() {
+                arguments.push(USUAL_FILE);
+                note = format!(", mount the Secret as that file{note}");
+            }
+            let reason = "not supported by this release";
+            problems.push(Problem::new("enable-dynamic-reloading", true, reason, &arguments).note(note));
+        } else if flags.cloud_config.is_empty() {
+            let reason = "--cloud-config cannot be empty when --enable-dynamic-reloading is not set to true";
+            let note = ", or wherever azure.json is";
+            problems.push(Problem::new("cloud-config", "", reason, &[USUAL_FILE]).note(note));
+        }
+        if flags.cluster_name.is_empty() {
+            let reason = "names in Azure are made of it";
+            let note = ", or whatever the cluster has been called so far";
+            problems
+                .push(Problem::new("cluster-name", "", reason, &["--cluster-name=kubernetes"]).note(note));
+        }
+        if flags.allocate_node_cidrs && self.enabled("node-ipam") {
+            let reason = "this release does not give pod ranges to nodes";
+            let note = ", and --allocate-node-cidrs=true to kube-controller-manager where the pod network needs ranges";
+            problems.push(
+                Problem::new("allocate-node-cidrs", true, reason, &["--allocate-node-cidrs=false"])
+                    .note(note),
+            );
+        }
+        self.judge_routes(problems);
+    }
+
+    /// Without the flag the program replaced writes routes as soon as it knows the cluster's pod ranges.
+    fn judge_routes(&self, problems: &mut Vec<Problem>) {
+        let flags = &self.flags;
+        let asked = flags.configure_cloud_routes.unwrap_or(!flags.cluster_cidr.is_empty());
+        if !asked || !self.enabled("node-route-controller") {
+            return;
+        }
+        let reason = match flags.configure_cloud_routes {
+            Some(_) => "this release writes no routes".to_owned(),
+            None => format!(
+                "the default with --cluster-cidr={}; this release writes no routes",
+                flags.cluster_cidr
+            ),
+        };
+        let note = " where the pod network does without Azure's routes (Azure CNI, overlays); otherwise stay with the \
+                    present controller manager";
+        problems.push(
+            Problem::new("configure-cloud-routes", true, reason, &["--configure-cloud-routes=false"])
+                .note(note),
+        );
+    }
+
+    fn judge_controllers(&self, problems: &mut Vec<Problem>) {
+        let flags = &self.flags;
+        if flags.concurrent_service_syncs != 1 {
+            let (flag, value) = ("concurrent-service-syncs", flags.concurrent_service_syncs);
+            let reason = "--concurrent-service-syncs is limited to 1 only";
+            let note = "; Services that wait share one write anyway";
+            problems.push(Problem::new(flag, value, reason, &["--concurrent-service-syncs=1"]).note(note));
+        }
+        let known = || CONTROLLERS.iter().flat_map(|(canonical, alias)| [*canonical, *alias]);
+        let is_known = |name: &str| name == "*" || known().any(|known| known == name);
+        let (mut unknown, mut meant) = (Vec::new(), Vec::new());
+        for entry in &flags.controllers {
+            let (sign, name) = entry.strip_prefix('-').map_or(("", entry.as_str()), |name| ("-", name));
+            if is_known(name) {
+                meant.push(entry.clone());
+            } else {
+                unknown.push(format!("{name:?}"));
+                meant.extend(nearest(name, known()).map(|name| format!("{sign}{name}")));
+            }
+        }
+        if !unknown.is_empty() {
+            let names: Vec<&str> = CONTROLLERS.iter().map(|(canonical, _)| *canonical).collect();
+            let unknown = unknown.join(", ");
+            let reason = format!("{unknown} is not in the list of known controllers: {}", names.join(", "));
+            let meant = if meant.is_empty() { "*".to_owned() } else { meant.join(",") };
+            let remedy = format!("--controllers={meant}");
+            problems.push(Problem::new("controllers", flags.controllers.join(","), reason, &[&remedy]));
+        }
+        let periods = [
+            ("node-monitor-period", flags.node_monitor_period, "--node-monitor-period=5s"),
+            (
+                "node-status-update-frequency",
+                flags.node_status_update_frequency,
+                "--node-status-update-frequency=5m",
+            ),
+        ];
+        for (flag, period, remedy) in periods {
+            if period.is_zero() {
+                problems.push(Problem::new(flag, "0", "would never rest", &[remedy]));
+            }
+        }
+    }
+
+    fn judge_election(&self, problems: &mut Vec<Problem>) {
+        let flags = &self.flags;
+        if !flags.leader_elect {
+            return;
+        }
+        let lock = &flags.leader_elect_resource_lock;
+        if lock != "leases" {
+            let reason = "resourceLock value must be \"leases\"";
+            let remedy = ["--leader-elect-resource-lock=leases"];
+            problems.push(Problem::new("leader-elect-resource-lock", lock, reason, &remedy));
+        }
+        if let Err(leader_election::Error::Config(reason)) = self.election("judged".to_owned()).validate() {
+            let remedy = [
+                "--leader-elect-lease-duration=15s",
+                "--leader-elect-renew-deadline=10s",
+                "--leader-elect-retry-period=2s",
+            ];
+            let duration = |duration: Duration| format!("{}s", duration.as_secs_f64());
+            let lease = duration(flags.leader_elect_lease_duration);
+            problems.push(
+                Problem::new("leader-elect-lease-duration", lease, reason, &remedy).note(", the defaults"),
+            );
+        }
+    }
+
+    fn judge_serving(&self, problems: &mut Vec<Problem>) {
+        let flags = &self.flags;
+        let (certificate, key) = (&flags.tls_cert_file, &flags.tls_private_key_file);
+        if certificate.is_empty() != key.is_empty() {
+            let (flag, value) =
+                if key.is_empty() { ("tls-cert-file", certificate) } else { ("tls-private-key-file", key) };
+            let reason = "--tls-cert-file and --tls-private-key-file must be given together";
+            let remedy = ["--tls-cert-file=", "--tls-private-key-file="];
+            let note = " for a certificate that is made at start, or name both files";
+            problems.push(Problem::new(flag, value, reason, &remedy).note(note));
+        }
+        let version = &flags.tls_min_version;
+        if !["", "VersionTLS10", "VersionTLS11", "VersionTLS12", "VersionTLS13"].contains(&version.as_str()) {
+            let reason = "is none of VersionTLS10, VersionTLS11, VersionTLS12, VersionTLS13";
+            problems.push(Problem::new(
+                "tls-min-version",
+                version,
+                reason,
+                &["--tls-min-version=VersionTLS12"],
+            ));
+        }
+        let format = &flags.log_format;
+        if !["text", "json"].contains(&format.as_str()) {
+            let reason = "is neither text nor json";
+            problems.push(Problem::new("log-format", format, reason, &["--log-format=text"]));
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! The command line, flag by flag. Whole command lines are in `tests/corpus/command-lines`.
+
+use super::*;
+
+fn read(arguments: &[&str]) -> Result<CommandLine, Instead> {
+    parse(std::iter::once("ccm").chain(arguments.iter().copied()).map(Into::into))
+}
+
+fn good(arguments: &[&str]) -> CommandLine {
+    read(arguments).unwrap_or_else(|instead| panic!("{arguments:?}: {instead:?}"))
+}
+
+fn help() -> String {
+    match read(&["--help"]) {
+        Err(Instead::Print(text)) => text,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn flags_are_taken_in_all_of_gos_spellings() {
+    let line =
+        good(&["--cloud-config", "a.json", "--cluster-name=x", "--leader-elect=false", "--v=4", "--dry-run"]);
+    assert_eq!(line.flags.cloud_config, "a.json");
+    assert_eq!(line.flags.cluster_name, "x");
+    assert!(!line.flags.leader_elect && line.flags.dry_run);
+    assert_eq!(line.flags.verbosity, 4);
+    assert_eq!(good(&["-v=2"]).flags.verbosity, 2);
+    assert_eq!(good(&["-v", "3"]).flags.verbosity, 3);
+    let twice = good(&["--cluster-name=a", "--cluster-name=b"]);
+    assert_eq!(twice.flags.cluster_name, "b", "the last one wins");
+}
+
+#[test]
+fn defaults_are_those_of_the_program_that_this_one_replaces() {
+    let flags = good(&[]).flags;
+    assert_eq!(flags.cluster_name, "kubernetes");
+    assert_eq!(flags.secure_port, 10258);
+    assert_eq!(flags.leader_elect_lease_duration, Duration::from_secs(15));
+    assert_eq!(flags.leader_elect_resource_name, "cloud-controller-manager");
+    assert_eq!(flags.node_status_update_frequency, Duration::from_secs(300));
+    assert!(flags.leader_elect && !flags.allocate_node_cidrs);
+}
+
+#[test]
+fn what_is_wrong_is_said_in_one_line() {
+    for (arguments, words) in [
+        (&["--no-such-flag"][..], "--no-such-flag: unknown flag; --help lists the flags"),
+        (&["--cluster-nam=x"], "--cluster-nam: unknown flag; did you mean --cluster-name?"),
+        (&["--cluster_name=x"], "did you mean --cluster-name?"),
+        (&["--authentication-kubeconfg", "x"], "did you mean --authentication-kubeconfig?"),
+        (&["--leader-elect-lease-duration=10"], "is no duration"),
+        (&["--leader-elect=maybe"], "neither true nor false"),
+        (&["--secure-port=70000"], "70000"),
+        (&["stray"], "stray"),
+        (&["-x"], "-x: unknown argument"),
+    ] {
+        let Err(Instead::Refuse(text)) = read(arguments) else { panic!("{arguments:?} was taken") };
+        assert!(text.contains(words) && !text.contains('\n'), "{text}");
+    }
+}
+
+/// NODE-137.
+#[test]
+fn node_137_values_that_cannot_be_are_refused_with_a_remedy_that_holds() {
+    for (arguments, words) in [
+        (&["--cloud-provider="][..], "--cloud-provider cannot be empty"),
+        (&["--cloud-provider=aws"], "--cloud-provider=aws: this program knows no cloud but azure"),
+        (&["--cloud-config="], "cannot be empty when --enable-dynamic-reloading is not set to true"),
+        (&["--cloud-config=", "--enable-dynamic-reloading"], "mount the Secret as that file"),
+        (&["--enable-dynamic-reloading"], "restart the program"),
+        (&["--cluster-name="], "--cluster-name="),
+        (&["--allocate-node-cidrs=true"], "--allocate-node-cidrs=true: "),
+        (&["--configure-cloud-routes=true"], "--configure-cloud-routes=true: this release writes no routes"),
+        (&["--configure-cloud-routes"], "--configure-cloud-routes=true: "),
+        (&["--cluster-cidr=10.0.0.0/8"], "the default with --cluster-cidr=10.0.0.0/8"),
+        (&["--concurrent-service-syncs=2"], "--concurrent-service-syncs is limited to 1 only"),
+        (&["--controllers=nonsense"], "known controllers"),
+        (&["--controllers=*,-cloud-nodes"], "(pass --controllers=*,-cloud-node)"),
+        (&["--node-monitor-period=0"], "--node-monitor-period=0: "),
+        (&["--leader-elect-resource-lock=endpoints"], "must be \"leases\""),
+        (&["--leader-elect-lease-duration=5s"], "must be longer than"),
+        (&["--leader-elect-retry-period=9s"], "must be longer than 1.2 times"),
+        (&["--leader-elect-retry-period=0"], "without a pause"),
+        (&["--tls-cert-file=x"], "given together"),
+        (&["--tls-private-key-file=x"], "given together"),
+        (&["--tls-min-version=1.3"], "--tls-min-version=1.3: is none of"),
+        (&["--log-format=xml"], "--log-format=xml: is neither text nor json"),
+    ] {
+        let mut all = vec!["--cloud-config=x"];
+        all.extend(arguments);
+        let problems = good(&all).problems();
+        let [problem] = &problems[..] else { panic!("{arguments:?}: {problems:?}") };
+        let text = problem.to_string();
+        assert!(text.contains(words) && text.contains(" (pass --"), "{text}");
+        let name = |argument: &str| argument.split('=').next().unwrap_or_default().to_owned();
+        all.retain(|argument| !problem.arguments.iter().any(|mended| name(mended) == name(argument)));
+        all.extend(problem.arguments.iter().map(String::as_str));
+        assert_eq!(good(&all).problems(), [], "after {:?}", problem.arguments);
+    }
+    assert_eq!(good(&["--cloud-config=x"]).problems(), [], "the defaults are fine");
+    let without = [
+        "--cloud-config=x",
+        "--controllers=*,-route,-node-ipam",
+        "--cluster-cidr=10.0.0.0/8",
+        "--allocate-node-cidrs",
+    ];
+    assert_eq!(good(&without).problems(), []);
+}
+
+#[test]
+fn help_tells_flags_with_effect_from_those_without() {
+    let help = help();
+    let (with, without) = help.split_once("Accepted without effect: ").unwrap();
+    for flag in ["--cloud-config ", "--controllers ", "--leader-elect[", "--secure-port ", "--dry-run["] {
+        assert!(with.contains(flag) && !without.contains(flag), "{flag}\n{help}");
+    }
+    for (_, flags) in ACCEPTED {
+        for (flag, _) in *flags {
+            assert!(
+                !with.contains(&format!("--{flag} ")) && without.contains(&format!("--{flag}")),
+                "{flag}"
+            );
+        }
+    }
+    assert!(!help.contains("The flags that have an effect"), "{help}");
+    let routes = help.split("--configure-cloud-routes").nth(1).unwrap();
+    let routes = routes.split("\n      --").next().unwrap();
+    assert!(routes.contains("refuses true") && !routes.contains("[default"), "{routes}");
+}
+
+#[test]
+fn every_security_flag_without_effect_has_a_reason_of_its_own() {
+    for (flag, words) in [
+        ("--client-ca-file=x", "bearer token"),
+        ("--requestheader-client-ca-file=x", "front proxies"),
+        ("--authorization-always-allow-paths=/healthz", "open to everybody"),
+        ("--authentication-kubeconfig=x", "asked of the Kubernetes API"),
+        ("--tls-cipher-suites=TLS_A", "cipher suites"),
+        ("--profiling", "no profiling endpoint"),
+    ] {
+        let line = good(&[flag]);
+        let [(_, reason)] = &line.without_effect[..] else { panic!("{flag}: {:?}", line.without_effect) };
+        assert!(reason.contains(words), "{flag}: {reason}");
+    }
+}
+
+#[test]
+fn the_first_entry_that_names_a_controller_decides() {
+    assert!(!good(&["--controllers=-service,service"]).enabled("service-lb-controller"));
+    assert!(!good(&["--controllers=cloud-node"]).enabled("service-lb-controller"));
+    assert!(good(&["--controllers=cloud-node"]).enabled("cloud-node-controller"));
+}

@@ -1,0 +1,169 @@
+//! A kubeconfig as a client's configuration.
+//!
+//! kube's own loader asks the process's environment for a proxy, compares `NO_PROXY` with the proxy instead of
+//! the API server, and ends on entries that it does not know. Here the environment comes as a value, and the
+//! rules are those of the calls to Azure.
+
+use anyhow::{Context as _, anyhow, bail};
+use arm::ProxySettings;
+use base64::Engine as _;
+use kube::Config;
+use kube::config::{Cluster, ExecAuthCluster, Kubeconfig};
+use rustls_pki_types::CertificateDer;
+use rustls_pki_types::pem::PemObject as _;
+
+/// The configuration of the current context, without a proxy but its own.
+///
+/// # Errors
+/// What is missing or unreadable, with its place in the file.
+pub fn config_of(file: Kubeconfig) -> anyhow::Result<Config> {
+    let name = file.current_context.filter(|name| !name.is_empty()).context("current-context is not set")?;
+    let context = file.contexts.into_iter().find(|context| context.name == name);
+    let context = context
+        .and_then(|context| context.context)
+        .with_context(|| format!("current-context is {name:?}, and there is no such context"))?;
+    let cluster = file.clusters.into_iter().find(|cluster| cluster.name == context.cluster);
+    let cluster = cluster.and_then(|cluster| cluster.cluster).with_context(|| {
+        format!("context {name:?} has the cluster {:?}, which is not there", context.cluster)
+    })?;
+    let server = cluster.server.as_deref().context("the cluster has no server")?;
+    let mut config = Config::new(server.parse().with_context(|| format!("server {server:?} is no URL"))?);
+    config.root_cert = certificate_authorities(&cluster)?;
+    config.accept_invalid_certs = cluster.insecure_skip_tls_verify.unwrap_or(false);
+    config.disable_compression = cluster.disable_compression.unwrap_or(false);
+    config.tls_server_name = cluster.tls_server_name.clone();
+    if let Some(proxy) = cluster.proxy_url.as_deref().filter(|proxy| !proxy.is_empty()) {
+        config.proxy_url = Some(proxy.parse().map_err(|_| anyhow!("proxy-url of the cluster is no URL"))?);
+    }
+    if let Some(user) = context.user.filter(|user| !user.is_empty()) {
+        let found = file.auth_infos.into_iter().find(|info| info.name == user);
+        config.auth_info = found
+            .and_then(|info| info.auth_info)
+            .with_context(|| format!("context {name:?} has the user {user:?}, who is not there"))?;
+    }
+    if let Some(exec) = &mut config.auth_info.exec
+        && exec.provide_cluster_info
+    {
+        exec.cluster = Some(ExecAuthCluster::try_from(&cluster)?);
+    }
+    Ok(config)
+}
+
+fn certificate_authorities(cluster: &Cluster) -> anyhow::Result<Option<Vec<Vec<u8>>>> {
+    let pem = match (&cluster.certificate_authority_data, &cluster.certificate_authority) {
+        (Some(data), _) if !data.is_empty() => base64::engine::general_purpose::STANDARD
+            .decode(data)
+            .context("certificate-authority-data is no base64")?,
+        (_, Some(path)) if !path.is_empty() => {
+            std::fs::read(path).with_context(|| format!("cannot read certificate-authority {path}"))?
+        }
+        _ => return Ok(None),
+    };
+    let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
+    let certificates =
+        certificates.map_err(|error| anyhow!("the certificate authority is no PEM: {error}"))?;
+    if certificates.is_empty() {
+        bail!("the certificate authority holds no certificate");
+    }
+    Ok(Some(certificates.into_iter().map(|certificate| certificate.to_vec()).collect()))
+}
+
+/// Gives the configuration the proxy that the environment asks for, unless it has one of its own.
+///
+/// # Errors
+/// The proxy speaks a protocol that we do not.
+pub fn apply_proxy(config: &mut Config, proxy: &ProxySettings) -> anyhow::Result<()> {
+    if config.proxy_url.is_none() {
+        config.proxy_url = proxy.url_for(&config.cluster_url)?;
+    }
+    match config.proxy_url.as_ref().map(|url| (url.scheme_str(), url.host())) {
+        None | Some((Some("http" | "https"), _)) => Ok(()),
+        Some((scheme, host)) => bail!(
+            "the proxy {}://{} cannot be used for the Kubernetes API: name one whose URL begins with http://, or put \
+             {} into NO_PROXY",
+            scheme.unwrap_or_default(),
+            host.unwrap_or_default(),
+            config.cluster_url.host().unwrap_or_default(),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = "
+apiVersion: v1
+kind: Config
+current-context: here
+contexts: [{name: here, context: {cluster: c, user: u}}]
+clusters: [{name: c, cluster: {server: 'https://kube.example:6443', tls-server-name: inside}}]
+users: [{name: u, user: {token: abc}}]
+";
+
+    fn read(text: &str) -> anyhow::Result<Config> {
+        config_of(Kubeconfig::from_yaml(text).unwrap())
+    }
+
+    fn proxied(text: &str, variables: &[(&str, &str)]) -> anyhow::Result<Option<String>> {
+        let mut config = read(text).unwrap();
+        let variable = |name: &str| {
+            variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+        };
+        apply_proxy(&mut config, &ProxySettings::from_environment(variable))?;
+        Ok(config.proxy_url.map(|url| url.to_string()))
+    }
+
+    #[test]
+    fn the_current_context_counts() {
+        let config = read(FILE).unwrap();
+        assert_eq!(config.cluster_url.to_string(), "https://kube.example:6443/");
+        assert_eq!(config.tls_server_name.as_deref(), Some("inside"));
+        assert!(config.auth_info.token.is_some());
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        for (from, to, words) in [
+            ("current-context: here", "current-context: ''", "current-context is not set"),
+            ("current-context: here", "current-context: there", "there is no such context"),
+            ("cluster: c,", "cluster: d,", "has the cluster \"d\", which is not there"),
+            ("user: u}}]", "user: w}}]", "has the user \"w\", who is not there"),
+            ("server: 'https://kube.example:6443', ", "", "the cluster has no server"),
+            ("tls-server-name: inside", "certificate-authority-data: '%'", "is no base64"),
+            ("tls-server-name: inside", "certificate-authority-data: YQ==", "holds no certificate"),
+            ("tls-server-name: inside", "certificate-authority: /nowhere/ca.crt", "/nowhere/ca.crt"),
+        ] {
+            let text = FILE.replace(from, to);
+            assert_ne!(text, FILE);
+            let error = format!("{:#}", read(&text).unwrap_err());
+            assert!(error.contains(words), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_api_is_reached_through_the_environments_proxy_unless_no_proxy_names_it() {
+        let proxy = ("HTTPS_PROXY", "http://user:pass@proxy.example:3128");
+        let through = Some("http://user:pass@proxy.example:3128/".to_owned());
+        assert_eq!(proxied(FILE, &[]).unwrap(), None);
+        assert_eq!(proxied(FILE, &[proxy]).unwrap(), through);
+        assert_eq!(
+            proxied(FILE, &[("https_proxy", "proxy.example:3128")]).unwrap(),
+            Some("http://proxy.example:3128/".to_owned())
+        );
+        for no_proxy in
+            ["kube.example", ".example", "*", "10.0.0.0/8, kube.example,", "localhost,.svc,kube.example"]
+        {
+            assert_eq!(proxied(FILE, &[proxy, ("NO_PROXY", no_proxy)]).unwrap(), None, "{no_proxy}");
+        }
+        for no_proxy in ["other.example", "proxy.example", "10.0.0.0/8,,", " , [::1]:x"] {
+            assert_eq!(proxied(FILE, &[proxy, ("NO_PROXY", no_proxy)]).unwrap(), through, "{no_proxy}");
+        }
+        let local = FILE.replace("kube.example", "127.0.0.1");
+        assert_eq!(proxied(&local, &[proxy]).unwrap(), None, "loopback is never proxied");
+        let own = FILE.replace("tls-server-name: inside", "proxy-url: 'http://own.example:8080'");
+        assert_eq!(proxied(&own, &[proxy]).unwrap(), Some("http://own.example:8080/".to_owned()));
+        let socks = proxied(FILE, &[("HTTPS_PROXY", "socks5://proxy.example:1080")]).unwrap_err().to_string();
+        assert!(socks.contains("socks5://proxy.example") && socks.contains("NO_PROXY"), "{socks}");
+    }
+}
