@@ -40,7 +40,11 @@ impl ClusterArguments {
     /// There is no kubeconfig, or it cannot be used.
     pub async fn connect(&self) -> anyhow::Result<Cluster> {
         let (named, file) = match &self.kubeconfig {
-            Some(path) => (format!("--kubeconfig {}", path.display()), Kubeconfig::read_from(path)),
+            Some(path) => {
+                let named = format!("--kubeconfig {}", path.display());
+                std::fs::metadata(path).with_context(|| named.clone())?;
+                (named, Kubeconfig::read_from(path))
+            }
             None => (
                 "no usable kubeconfig in $KUBECONFIG or ~/.kube/config: name one with --kubeconfig"
                     .to_owned(),

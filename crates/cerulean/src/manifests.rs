@@ -4,10 +4,30 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
+use kube::Client;
 use serde_json::Value;
 use simulated_cluster::manifests;
 
 use crate::screen::Screen;
+
+/// Where `kubectl apply` keeps the manifest that it applied last.
+pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// What only the API server writes.
+const OF_THE_SERVER: [&str; 9] = [
+    "creationTimestamp",
+    "deletionGracePeriodSeconds",
+    "deletionTimestamp",
+    "finalizers",
+    "generation",
+    "managedFields",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+];
+
+/// How many letters of a kind may be wrong for it to be taken for a misspelt `Service`.
+const MAX_MISSPELT: usize = 2;
 
 /// Which manifests to read.
 #[derive(Debug, Default, clap::Args)]
@@ -38,6 +58,57 @@ impl Manifest {
     /// Its kind.
     pub fn kind(&self) -> &str {
         self.text("/kind")
+    }
+}
+
+/// An object without what only the server says, so that what `kubectl get -o yaml` printed can be applied again.
+pub fn declared(object: &Value) -> Value {
+    let mut declared = object.clone();
+    if let Some(members) = declared.as_object_mut() {
+        members.remove("status");
+    }
+    if let Some(metadata) = declared.get_mut("metadata").and_then(Value::as_object_mut) {
+        for member in OF_THE_SERVER {
+            metadata.remove(member);
+        }
+    }
+    if let Some(annotations) = declared.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut) {
+        annotations.remove(LAST_APPLIED);
+    }
+    declared
+}
+
+/// Whether a manifest is a Service of Kubernetes' own, and not one of another group.
+///
+/// # Errors
+/// It is a misspelt one: the cluster has no such kind. Or the cluster did not say.
+pub async fn is_service(client: &Client, manifest: &Manifest) -> anyhow::Result<bool> {
+    let (api_version, kind) = (manifest.text("/apiVersion"), manifest.kind());
+    if (api_version, kind) == ("v1", "Service") {
+        return Ok(true);
+    }
+    if strsim::osa_distance(&kind.to_ascii_lowercase(), "service") <= MAX_MISSPELT
+        && !has_kind(client, manifest).await?
+    {
+        bail!(
+            "{}: no matches for kind \"{kind}\" in version \"{api_version}\"; did you mean kind Service in \
+             version v1?",
+            manifest.source
+        );
+    }
+    Ok(false)
+}
+
+/// Whether the cluster has a manifest's kind.
+///
+/// # Errors
+/// The cluster did not say.
+pub async fn has_kind(client: &Client, manifest: &Manifest) -> anyhow::Result<bool> {
+    match manifests::find_kind(client, manifest.text("/apiVersion"), manifest.kind()).await {
+        Ok(found) => Ok(found.is_some()),
+        Err(error) => {
+            bail!("cannot learn which kinds the cluster has: {}", manifests::describe_api_error(&error))
+        }
     }
 }
 

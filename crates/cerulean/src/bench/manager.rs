@@ -196,7 +196,7 @@ async fn wait_for(what: &str, condition: impl AsyncFn() -> anyhow::Result<bool>)
     let deadline = Instant::now() + PATIENCE;
     while !condition().await? {
         if Instant::now() > deadline {
-            bail!("waited {} s in vain for {what}", PATIENCE.as_secs());
+            bail!("gave up after {} s of waiting for {what}", PATIENCE.as_secs());
         }
         tokio::time::sleep(Duration::from_millis(2)).await;
     }

@@ -5,14 +5,16 @@ use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use azure_simulator::packet::{Protocol, Source, Verdict};
+use k8s::api::api::core::v1::Namespace;
 use k8s::{ObjectKey, Service};
+use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams};
-use serde_json::json;
+use serde_json::{Value, json};
 use simulated_cluster::manifests;
 
 use super::report;
 use super::stage::Stage;
-use crate::manifests::Manifest;
+use crate::manifests::{Manifest, declared, has_kind, is_service};
 use crate::screen::Tone;
 
 /// How long health probes may take to find pods: two rounds of five seconds.
@@ -31,8 +33,16 @@ pub struct Outcome {
 pub async fn apply(stage: &mut Stage, manifests: &[Manifest]) -> anyhow::Result<Vec<Outcome>> {
     stage.screen.heading("Applying manifests");
     let mut keys = Vec::new();
-    for Manifest { source, object } in manifests {
-        for applied in manifests::apply(&stage.cluster.client, std::slice::from_ref(object)).await? {
+    for manifest in manifests {
+        let source = &manifest.source;
+        let Some(object) = prepared(stage, manifest).await? else {
+            let (kind, name) = (manifest.kind(), manifest.text("/metadata/name"));
+            stage.screen.line(format_args!(
+                "  {source}: {kind} {name} skipped: the simulated Kubernetes has no such kind"
+            ));
+            continue;
+        };
+        for applied in manifests::apply(&stage.cluster.client, &[object]).await? {
             let kind = applied.types.as_ref().map(|types| types.kind.as_str()).unwrap_or_default();
             let key = ObjectKey::of(&applied.metadata);
             stage.screen.line(format_args!("  {source}: {kind} {key}"));
@@ -61,6 +71,31 @@ pub async fn apply(stage: &mut Stage, manifests: &[Manifest]) -> anyhow::Result<
     report::security_rules(stage, &topology);
     report::writes(stage, "Changes in Azure");
     Ok(outcomes)
+}
+
+/// The object as this cluster can take it, though it was written for or printed by another one: without what the
+/// other API server said and chose, in a namespace that is there. `None` for a kind that is not simulated.
+async fn prepared(stage: &Stage, manifest: &Manifest) -> anyhow::Result<Option<Value>> {
+    let client = &stage.cluster.client;
+    let is_service = is_service(client, manifest).await?;
+    if !is_service && !has_kind(client, manifest).await? {
+        return Ok(None);
+    }
+    let mut object = declared(&manifest.object);
+    if is_service
+        && let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut)
+        && spec.get("clusterIP").is_some_and(|address| address != "None")
+    {
+        spec.remove("clusterIP");
+        spec.remove("clusterIPs");
+    }
+    let name = manifest.text("/metadata/namespace");
+    let namespaces: Api<Namespace> = Api::all(client.clone());
+    if !name.is_empty() && namespaces.get_opt(name).await?.is_none() {
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        manifests::apply(client, &[namespace]).await?;
+    }
+    Ok(Some(object))
 }
 
 /// What became of a Service so far; `None` while that is open.

@@ -8,43 +8,12 @@
 
 use serde_json::{Map, Value};
 
-/// Where `kubectl apply` keeps the manifest that it applied last.
-const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
-
-/// What only the API server writes.
-const OF_THE_SERVER: [&str; 9] = [
-    "creationTimestamp",
-    "deletionGracePeriodSeconds",
-    "deletionTimestamp",
-    "finalizers",
-    "generation",
-    "managedFields",
-    "resourceVersion",
-    "selfLink",
-    "uid",
-];
+use crate::manifests::{LAST_APPLIED, declared};
 
 /// The object as it will be once the manifest is applied, before the API server fills in the rest.
 pub fn apply(live: &Value, manifest: &Value) -> Value {
     let previous = previous(live).map(|previous| declared(&previous));
     merge(live, &declared(manifest), previous.as_ref(), Entries { undeclared_stay: previous.is_some() }, "")
-}
-
-/// A manifest without what only the server says; what `kubectl get -o yaml` printed can be applied again.
-pub fn declared(manifest: &Value) -> Value {
-    let mut declared = manifest.clone();
-    if let Some(members) = declared.as_object_mut() {
-        members.remove("status");
-    }
-    if let Some(metadata) = declared.get_mut("metadata").and_then(Value::as_object_mut) {
-        for member in OF_THE_SERVER {
-            metadata.remove(member);
-        }
-    }
-    if let Some(annotations) = declared.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut) {
-        annotations.remove(LAST_APPLIED);
-    }
-    declared
 }
 
 /// The JSON merge patch that leads from one value to the other; `None` where they are the same.

@@ -10,11 +10,10 @@ use k8s::api::api::core::v1::{Namespace, Service as FullService};
 use kube::Api;
 use kube::api::{ApiResource, DynamicObject, Patch, PatchParams, PostParams};
 use serde_json::Value;
-use simulated_cluster::manifests::find_kind;
 
 use super::merge;
 use crate::kubernetes::Cluster;
-use crate::manifests::Manifest;
+use crate::manifests::{Manifest, declared, is_service};
 
 /// The name under which dry runs are made; the one that `kubectl apply` has.
 const FIELD_MANAGER: &str = "kubectl-client-side-apply";
@@ -40,7 +39,7 @@ pub async fn preview(
     let mut preview = Preview::default();
     let (mut new, mut seen) = (Vec::new(), BTreeSet::new());
     for manifest in manifests {
-        if !is_service(cluster, manifest).await? {
+        if !is_service(&cluster.client, manifest).await? {
             continue;
         }
         let mut object = manifest.object.clone();
@@ -51,7 +50,7 @@ pub async fn preview(
         if !seen.insert(key.clone()) {
             bail!("{}: Service {key} stands in the manifests twice", manifest.source);
         }
-        let unknown = unknown_members(&merge::declared(&object))
+        let unknown = unknown_members(&declared(&object))
             .with_context(|| format!("{}: Service {key} is malformed", manifest.source))?;
         if !unknown.is_empty() {
             preview.notes.push(format!(
@@ -147,7 +146,7 @@ async fn created(
     manifest: &Value,
     manifests: &[Manifest],
 ) -> anyhow::Result<Value> {
-    let mut object = merge::declared(manifest);
+    let mut object = declared(manifest);
     let metadata = &mut object["metadata"];
     let exists = Api::<Namespace>::all(cluster.client.clone()).get_opt(namespace).await;
     let exists = exists
@@ -209,26 +208,6 @@ fn namespace_of<'a>(
         Some(asked) => Ok(asked),
         None if own.is_empty() => Ok(context),
         None => Ok(own),
-    }
-}
-
-/// Whether an object is a Service of Kubernetes' own, and not one of another group.
-async fn is_service(cluster: &Cluster, manifest: &Manifest) -> anyhow::Result<bool> {
-    let (api_version, kind) = (manifest.text("/apiVersion"), manifest.kind());
-    if (api_version, kind) == ("v1", "Service") {
-        return Ok(true);
-    }
-    if strsim::osa_distance(&kind.to_ascii_lowercase(), "service") > 2 {
-        return Ok(false);
-    }
-    match find_kind(&cluster.client, api_version, kind).await {
-        Ok(Some(_)) => Ok(false),
-        Ok(None) => bail!(
-            "{}: no matches for kind \"{kind}\" in version \"{api_version}\"; did you mean kind Service in \
-             version v1?",
-            manifest.source
-        ),
-        Err(error) => Err(cluster.failed("cannot learn which kinds the cluster has", &error)),
     }
 }
 
