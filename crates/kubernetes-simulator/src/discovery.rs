@@ -133,12 +133,17 @@ fn resources(registry: &Registry, group: &str, version: &str) -> Value {
 }
 
 fn resource(kind: &Kind) -> Value {
+    let verbs: &[&str] = if kind.is_review() {
+        &["create"]
+    } else {
+        &["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
+    };
     let mut row = json!({
         "name": kind.plural,
         "singularName": kind.singular,
         "namespaced": kind.namespaced,
         "kind": kind.kind,
-        "verbs": ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"],
+        "verbs": verbs,
     });
     if let Some(members) = row.as_object_mut() {
         if !kind.short_names.is_empty() {

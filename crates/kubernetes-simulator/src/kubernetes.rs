@@ -13,6 +13,7 @@ use tokio::time::Instant;
 
 use crate::fault::{Fault, Faults};
 use crate::object::{Object, metadata, string_at};
+use crate::own_service;
 use crate::patch::PatchType;
 use crate::registry::Kind;
 use crate::selector::Selection;
@@ -112,7 +113,8 @@ impl fmt::Debug for Kubernetes {
 const DIRECT: &str = "kubernetes-simulator";
 
 impl Kubernetes {
-    /// A server with the namespaces that every cluster has, and nothing else.
+    /// A server with what every cluster has, and nothing else: namespaces, and the Service
+    /// `default/kubernetes`, which has endpoints once the server listens ([`Kubernetes::serve_https`]).
     #[must_use]
     pub fn new(options: Options) -> Self {
         let state = State::new(options.seed, options.event_window);
@@ -132,6 +134,9 @@ impl Kubernetes {
             if let Err(error) = this.create(namespace) {
                 tracing::error!(%error, name, "a namespace of every cluster could not be created");
             }
+        }
+        if let Err(error) = this.create(own_service::service()) {
+            tracing::error!(%error, "the server's own Service could not be created");
         }
         this
     }

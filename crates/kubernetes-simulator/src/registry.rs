@@ -62,6 +62,10 @@ pub struct Kind {
     pub fields: Vec<String>,
     /// Whether a CustomResourceDefinition brought it.
     pub custom: bool,
+    /// The schema that it brought (`openAPIV3Schema`).
+    pub(crate) schema: Option<Value>,
+    /// Whether objects of this kind are questions: they are answered and never stored.
+    pub(crate) review: bool,
     pub(crate) conversion: Conversion,
     /// Key of the shelf in the store: the same for all versions of a kind.
     pub(crate) shelf: Arc<str>,
@@ -86,6 +90,8 @@ impl Kind {
             create_on_update: false,
             fields: Vec::new(),
             custom: false,
+            schema: None,
+            review: false,
             conversion: Conversion::None,
             shelf: shelf.into(),
         }
@@ -129,6 +135,17 @@ impl Kind {
     fn fields(mut self, paths: &[&str]) -> Self {
         self.fields = paths.iter().map(|path| (*path).to_owned()).collect();
         self
+    }
+
+    fn review(mut self) -> Self {
+        self.review = true;
+        self
+    }
+
+    /// Whether objects of this kind are questions, which are answered and never stored.
+    #[must_use]
+    pub fn is_review(&self) -> bool {
+        self.review
     }
 
     fn stored_as(mut self, shelf: &str, conversion: Conversion) -> Self {
@@ -272,6 +289,13 @@ fn builtin() -> Vec<Kind> {
             .status(Subresource)
             .generation()
             .version_required(),
+        cluster("authentication.k8s.io", "v1", "tokenreviews", "TokenReview").review(),
+        cluster("authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview").review(),
+        cluster("authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview").review(),
+        cluster("authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview").review(),
+        cluster("authorization.k8s.io", "v1", "selfsubjectrulesreviews", "SelfSubjectRulesReview").review(),
+        namespaced("authorization.k8s.io", "v1", "localsubjectaccessreviews", "LocalSubjectAccessReview")
+            .review(),
     ]
 }
 
@@ -370,6 +394,7 @@ impl Registry {
             kind.generation = true;
             kind.unconditional_update = false;
             kind.custom = true;
+            kind.schema = version.pointer("/schema/openAPIV3Schema").cloned();
             kind.fields = list_at(version, &["selectableFields"])
                 .iter()
                 .filter_map(|field| string_at(field, &["jsonPath"]))

@@ -12,6 +12,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
 use crate::kubernetes::Kubernetes;
+use crate::own_service;
 use crate::tls::TlsError;
 
 /// Why the server could not start.
@@ -58,6 +59,10 @@ impl Kubernetes {
         let failed = |source| ServeError::Listen { address, source };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let bound = listener.local_addr().map_err(failed)?;
+        // A further listener is one more way to the same server: the first one stays its address.
+        if let Err(error) = self.create(own_service::slice(bound)) {
+            tracing::debug!(%error, "the server's own Service has endpoints already");
+        }
         tokio::spawn(accept(listener, acceptor, self.clone(), shutdown));
         Ok(bound)
     }

@@ -1,4 +1,5 @@
-//! Kinds with few rules: Lease, EndpointSlice, Event, Namespace, Secret, ConfigMap, Pod.
+//! Kinds with few rules: Lease, EndpointSlice, Event, Namespace, Secret, ConfigMap, Pod,
+//! CustomResourceDefinition.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -89,8 +90,19 @@ pub(super) fn validate(kind: &str, object: &Value) -> Result<(), Invalid> {
         "Event" => event(object),
         "Secret" | "ConfigMap" => data(object),
         "Pod" => pod(object),
+        "CustomResourceDefinition" => definition(object),
         _ => Ok(()),
     }
+}
+
+fn definition(object: &Value) -> Result<(), Invalid> {
+    for (index, version) in list_at(object, "/spec/versions").iter().enumerate() {
+        if version.pointer("/schema/openAPIV3Schema").is_none() {
+            let field = format!("spec.versions[{index}].schema.openAPIV3Schema");
+            return Err(Invalid::required(field, "schemas are required"));
+        }
+    }
+    Ok(())
 }
 
 pub(super) fn validate_update(kind: &str, old: &Value, object: &Value) -> Result<(), Invalid> {

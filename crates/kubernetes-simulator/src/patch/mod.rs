@@ -10,6 +10,7 @@ mod schema;
 mod strategic;
 
 pub use managed_fields::track_update;
+pub(crate) use schema::{List as ListRule, join, list as list_rule};
 
 use serde_json::Value;
 

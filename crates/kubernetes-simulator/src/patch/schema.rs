@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// How one list merges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum List {
+pub(crate) enum List {
     /// The new list replaces the old one.
     Atomic,
     /// Values of which each is there once.
@@ -49,7 +49,7 @@ const CONDITIONS: &[(&str, List)] = &[("status.conditions", Keyed(&["type"]))];
 const WORKLOADS: &[&str] = &["Deployment", "DaemonSet", "StatefulSet", "ReplicaSet", "Job"];
 
 /// The rule of the list at `path`: member names joined by dots, list items left out.
-pub(super) fn list(kind: &str, path: &str) -> List {
+pub(crate) fn list(kind: &str, path: &str) -> List {
     let (kind, path) = template(kind, path);
     if path.starts_with("metadata.") {
         return find(META, path);
@@ -101,6 +101,6 @@ fn find(table: &[(&str, List)], path: &str) -> List {
 }
 
 /// `path` with one more member.
-pub(super) fn join(path: &str, member: &str) -> String {
+pub(crate) fn join(path: &str, member: &str) -> String {
     if path.is_empty() { member.to_owned() } else { format!("{path}.{member}") }
 }

@@ -16,6 +16,7 @@ use super::{answer, body};
 use crate::kubernetes::Kubernetes;
 use crate::object::{Object, string_at, to_bytes};
 use crate::registry::Kind;
+use crate::review;
 use crate::selector::{FieldSelector, LabelSelector, Selection};
 use crate::status::{self, ApiError};
 use crate::verbs::namespace;
@@ -54,6 +55,14 @@ pub(super) async fn serve(
         }
     }
     let (parts, request_body) = request.into_parts();
+    if kind.is_review() {
+        if verb != "create" {
+            return Err(ApiError::method_not_allowed());
+        }
+        let question = body::question(&parts.headers, &body::read(request_body).await?)?;
+        let answer = review::answer(&kind, question, &kubernetes.shared.options.tokens);
+        return Ok(answer::bytes(StatusCode::CREATED, answer::JSON, to_bytes(&answer)));
+    }
     let representation =
         Representation::negotiate(representation::accept(&parts.headers), query.include_object.as_deref())?;
     let manager = query.field_manager.clone().unwrap_or_else(|| user_agent(&parts.headers));

@@ -211,3 +211,38 @@ pub async fn what_is_not_there(caller: Caller) {
     assert_eq!(empty["items"], json!([]), "a list of nothing, whether the namespace is there or not");
     assert_eq!(caller.get("/apis/nobody.example/v1/things").await.code, 404);
 }
+
+pub async fn a_definition_has_a_schema_for_each_version(caller: Caller) {
+    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    let definition = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "gadgets.example.com"},
+        "spec": {"group": "example.com", "scope": "Namespaced",
+            "names": {"plural": "gadgets", "singular": "gadget", "kind": "Gadget", "listKind": "GadgetList"},
+            "versions": [{"name": "v1", "served": true, "storage": true}]},
+    });
+    let refused = caller.post(definitions, &definition).await;
+    assert_eq!(
+        refused.refused(422, "Invalid"),
+        "CustomResourceDefinition.apiextensions.k8s.io \"gadgets.example.com\" is invalid: \
+         spec.versions[0].schema.openAPIV3Schema: Required value: schemas are required"
+    );
+}
+
+/// Every cluster's API is a Service in it, at the first cluster address.
+pub async fn the_server_is_a_service(caller: Caller) {
+    let service = caller.get("/api/v1/namespaces/default/services/kubernetes").await.ok(200);
+    assert_eq!(service["metadata"]["labels"], json!({"component": "apiserver", "provider": "kubernetes"}));
+    assert_eq!(service["spec"]["clusterIP"], "10.0.0.1");
+    let port = &service["spec"]["ports"][0];
+    assert_eq!((&port["name"], &port["port"]), (&json!("https"), &json!(443)));
+}
+
+pub async fn everything_is_allowed_to_administrators(caller: Caller) {
+    let reviews = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+    let review = json!({"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
+        "spec": {"resourceAttributes": {"verb": "delete", "resource": "nodes"}}});
+    let answer = caller.post(reviews, &review).await.ok(201);
+    assert_eq!((&answer["status"]["allowed"], &answer["spec"]), (&json!(true), &review["spec"]));
+    assert_eq!(caller.get(reviews).await.code, 405);
+}

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::*;
 
-fn definition() -> serde_json::Value {
+pub fn definition() -> serde_json::Value {
     json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": { "name": "widgets.example.com" },
@@ -14,7 +14,8 @@ fn definition() -> serde_json::Value {
             "versions": [
                 { "name": "v1", "served": true, "storage": true, "subresources": { "status": {} },
                   "schema": { "openAPIV3Schema": { "type": "object", "x-kubernetes-preserve-unknown-fields": true } } },
-                { "name": "v1beta1", "served": true, "storage": false },
+                { "name": "v1beta1", "served": true, "storage": false,
+                  "schema": { "openAPIV3Schema": { "type": "object", "x-kubernetes-preserve-unknown-fields": true } } },
             ],
         },
     })

@@ -77,3 +77,60 @@ async fn what_is_not_served_is_not_found() {
     let (code, _) = raw::send(&kubernetes, http::Method::PUT, "/api/v1/nodes", &[], "").await;
     assert_eq!(code, 405);
 }
+
+/// What `kubectl explain` reads: from a kind's path to its identity, and from there to what its members mean.
+#[tokio::test(start_paused = true)]
+async fn openapi_explains_the_members_of_kinds() {
+    let kubernetes = kubernetes();
+    let (_, index) = raw::get(&kubernetes, "/openapi/v3", "").await;
+    let url = index["paths"]["api/v1"]["serverRelativeURL"].as_str().unwrap();
+    let (_, document) = raw::get(&kubernetes, url, "").await;
+    let identity = &document["paths"]["/api/v1/namespaces/{namespace}/services"]["get"]["x-kubernetes-group-version-kind"];
+    assert_eq!(identity["kind"], "Service");
+    let schemas = document["components"]["schemas"].as_object().unwrap();
+    let service = schemas.values().find(|schema| schema["x-kubernetes-group-version-kind"][0] == *identity);
+    let spec = service.unwrap()["properties"]["spec"]["allOf"][0]["$ref"].as_str().unwrap();
+    let spec = &schemas[spec.rsplit('/').next().unwrap()];
+    assert!(spec["properties"]["clusterIP"]["description"].as_str().unwrap().starts_with("clusterIP is"));
+    // Clients keep documents by their hash: it changes once a definition adds a kind.
+    let hash = index["paths"]["apis/apps/v1"].clone();
+    kubernetes.create(custom::definition()).unwrap();
+    let (_, index) = raw::get(&kubernetes, "/openapi/v3", "").await;
+    assert_eq!(index["paths"]["apis/apps/v1"], hash);
+    let url = index["paths"]["apis/example.com/v1"]["serverRelativeURL"].as_str().unwrap();
+    let (_, document) = raw::get(&kubernetes, url, "").await;
+    assert_eq!(
+        document["components"]["schemas"]["com.example.v1.Widget"]["x-kubernetes-preserve-unknown-fields"],
+        true
+    );
+}
+
+/// What `kubectl auth can-i` and `kubectl auth whoami` ask, and programs that let the server judge tokens.
+#[tokio::test(start_paused = true)]
+async fn questions_are_answered_and_not_stored() {
+    let options = Options { tokens: vec![Token::new("open-sesame")], ..Options::default() };
+    let kubernetes = Kubernetes::new(options);
+    let ask = async |group: &str, plural: &str, body: serde_json::Value| {
+        let path = format!("/apis/{group}/v1/{plural}");
+        let headers = [("authorization", "Bearer open-sesame"), ("content-type", "application/json")];
+        let (code, bytes) =
+            raw::send(&kubernetes, http::Method::POST, &path, &headers, &body.to_string()).await;
+        (code, serde_json::from_slice::<serde_json::Value>(&bytes).unwrap())
+    };
+    let spec = serde_json::json!({"resourceAttributes": {"verb": "create", "resource": "services"}});
+    let (code, review) =
+        ask("authorization.k8s.io", "selfsubjectaccessreviews", serde_json::json!({"spec": spec})).await;
+    assert_eq!((code, &review["status"]["allowed"], &review["spec"]), (201, &true.into(), &spec));
+    let (_, rules) = ask("authorization.k8s.io", "selfsubjectrulesreviews", serde_json::json!({})).await;
+    assert_eq!(rules["status"]["resourceRules"][0]["verbs"][0], "*");
+    for (token, authenticated) in
+        [("open-sesame", serde_json::json!(true)), ("wrong", serde_json::Value::Null)]
+    {
+        let question = serde_json::json!({"spec": {"token": token}});
+        let (_, review) = ask("authentication.k8s.io", "tokenreviews", question).await;
+        assert_eq!(review["status"]["authenticated"], authenticated, "{token}");
+    }
+    let headers = [("authorization", "Bearer open-sesame")];
+    let path = "/apis/authentication.k8s.io/v1/tokenreviews";
+    assert_eq!(raw::send(&kubernetes, http::Method::GET, path, &headers, "").await.0, 405);
+}

@@ -1,0 +1,142 @@
+//! OpenAPI documents: which kinds there are, what their members mean, and which of their requests take which
+//! parameters. kubectl reads them before it applies, explains and, in older releases, validates.
+
+mod protobuf;
+mod schemas;
+
+use serde_json::{Map, Value, json};
+
+use crate::object::to_bytes;
+use crate::registry::{Kind, Registry};
+
+pub(crate) use protobuf::{MEDIA_TYPE as PROTOBUF, v2_protobuf};
+
+const TITLE: &str = "Kubernetes";
+const VERSION: &str = "v1.33.0";
+const GVK: &str = "x-kubernetes-group-version-kind";
+
+/// Query parameters of a patch.
+const PARAMETERS: &[(&str, &str)] =
+    &[("dryRun", "string"), ("fieldManager", "string"), ("fieldValidation", "string"), ("force", "boolean")];
+
+/// Where the schemas are in a version 3 document, and in a version 2 document.
+const SCHEMAS_V3: &str = "#/components/schemas/";
+const SCHEMAS_V2: &str = "#/definitions/";
+
+/// The path of all objects of a kind in one namespace, as a template.
+fn path_of(kind: &Kind) -> String {
+    let root = if kind.group.is_empty() { "/api".to_owned() } else { format!("/apis/{}", kind.group) };
+    let namespace = if kind.namespaced { "/namespaces/{namespace}" } else { "" };
+    format!("{root}/{}{namespace}/{}", kind.version, kind.plural)
+}
+
+fn identity(kind: &Kind) -> Value {
+    json!({ "group": kind.group, "version": kind.version, "kind": kind.kind })
+}
+
+fn operation(kind: &Kind, parameters: &[Value]) -> Value {
+    json!({ "parameters": parameters, "responses": { "200": { "description": "OK" } }, GVK: identity(kind) })
+}
+
+/// The paths of some kinds; those that only answer questions have nothing to get or patch.
+fn paths<'a>(kinds: impl Iterator<Item = &'a Kind>, parameters: &[Value]) -> Map<String, Value> {
+    let mut paths = Map::new();
+    for kind in kinds {
+        let path = path_of(kind);
+        if kind.is_review() {
+            paths.insert(path, json!({ "post": operation(kind, &[]) }));
+            continue;
+        }
+        paths.insert(
+            format!("{path}/{{name}}"),
+            json!({
+            "get": operation(kind, &[]), "patch": operation(kind, parameters)}),
+        );
+        paths.insert(path, json!({ "get": operation(kind, &[]) }));
+    }
+    paths
+}
+
+/// The version 2 document as JSON.
+pub(crate) fn v2(registry: &Registry) -> Value {
+    let parameters: Vec<Value> =
+        PARAMETERS.iter().map(|(name, kind)| json!({ "name": name, "in": "query", "type": kind })).collect();
+    let paths = paths(registry.kinds().iter().map(AsRef::as_ref), &parameters);
+    let mut definitions = Map::new();
+    for kind in registry.kinds() {
+        definitions.extend(schemas::of(kind));
+    }
+    for schema in definitions.values_mut() {
+        schemas::to_v2(schema);
+    }
+    let info = json!({ "title": TITLE, "version": VERSION });
+    json!({ "swagger": "2.0", "info": info, "paths": paths, "definitions": definitions })
+}
+
+/// Which version 3 documents there are.
+pub(crate) fn v3_index(registry: &Registry) -> Value {
+    let mut paths = Map::new();
+    for kind in registry.kinds() {
+        let path = if kind.group.is_empty() {
+            format!("api/{}", kind.version)
+        } else {
+            format!("apis/{}/{}", kind.group, kind.version)
+        };
+        if paths.contains_key(&path) {
+            continue;
+        }
+        // Clients keep a document by its hash: it changes with what the document says. Only kinds come
+        // and go; the schemas of those that are built in stay.
+        let kinds = registry.kinds().iter().filter(|other| other.api_version() == kind.api_version());
+        let said: Vec<Value> =
+            kinds.map(|kind| json!([identity(kind), path_of(kind), kind.schema])).collect();
+        let hash = fnv(&to_bytes(&json!([VERSION, said])));
+        let url = format!("/openapi/v3/{path}?hash={hash:016X}");
+        paths.insert(path, json!({ "serverRelativeURL": url }));
+    }
+    json!({ "paths": paths })
+}
+
+/// The version 3 document of a group's version.
+pub(crate) fn v3(registry: &Registry, group: &str, version: &str) -> Option<Value> {
+    if !registry.serves(group, version) {
+        return None;
+    }
+    let parameters: Vec<Value> = PARAMETERS
+        .iter()
+        .map(|(name, kind)| json!({ "name": name, "in": "query", "schema": { "type": kind, "uniqueItems": true } }))
+        .collect();
+    let kinds = || {
+        registry
+            .kinds()
+            .iter()
+            .map(AsRef::as_ref)
+            .filter(|kind: &&Kind| kind.group == group && kind.version == version)
+    };
+    let mut schemas = Map::new();
+    for kind in kinds() {
+        schemas.extend(schemas::of(kind));
+    }
+    let info = json!({ "title": TITLE, "version": VERSION });
+    let paths = paths(kinds(), &parameters);
+    Some(json!({ "openapi": "3.0.0", "info": info, "paths": paths, "components": { "schemas": schemas } }))
+}
+
+/// FNV-1a, 64 bits.
+fn fnv(bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documents_of_versions_that_are_not_served_do_not_exist() {
+        let registry = Registry::default();
+        assert!(v3(&registry, "apps", "v1").is_some());
+        assert!(v3(&registry, "apps", "v9").is_none());
+    }
+}

@@ -1,0 +1,244 @@
+//! What the members of objects mean: for the kinds of every cluster from the types of the house's Kubernetes
+//! version, for custom ones from their definitions.
+
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use k8s_openapi::api::{
+    apps::v1 as apps, authentication::v1 as authentication, authorization::v1 as authorization,
+    coordination::v1 as coordination, core::v1 as core, discovery::v1 as discovery, events::v1 as events,
+};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1 as apiextensions;
+use schemars::generate::{SchemaGenerator, SchemaSettings};
+use serde_json::{Map, Value, json};
+
+use super::{GVK, SCHEMAS_V2, SCHEMAS_V3, identity};
+use crate::patch::{ListRule, join, list_rule};
+use crate::registry::Kind;
+
+/// All schemas of the built-in kinds, by name.
+static BUILTIN: LazyLock<Map<String, Value>> = LazyLock::new(|| {
+    let mut generator = SchemaGenerator::new(SchemaSettings::openapi3());
+    macro_rules! add {
+        ($($of:ty),* $(,)?) => { $(generator.subschema_for::<$of>();)* };
+    }
+    add!(
+        core::Namespace,
+        core::Node,
+        core::PersistentVolume,
+        core::PersistentVolumeClaim,
+        core::Service,
+        core::Pod,
+        core::Secret,
+        core::ConfigMap,
+        core::ServiceAccount,
+        core::Endpoints,
+        core::Event,
+        events::Event,
+        coordination::Lease,
+        discovery::EndpointSlice,
+        apps::Deployment,
+        apps::ReplicaSet,
+        apps::DaemonSet,
+        apiextensions::CustomResourceDefinition,
+        authentication::TokenReview,
+        authentication::SelfSubjectReview,
+        authorization::SubjectAccessReview,
+        authorization::LocalSubjectAccessReview,
+        authorization::SelfSubjectAccessReview,
+        authorization::SelfSubjectRulesReview,
+    );
+    let mut schemas = generator.take_definitions(true);
+    // The types ask for metadata; the API asks for a name, wherever it comes from.
+    for schema in schemas.values_mut() {
+        if let Some(required) = schema.get_mut("required").and_then(Value::as_array_mut) {
+            required.retain(|member| member != "metadata");
+        }
+    }
+    schemas
+});
+
+/// The name of a kind's schema: that of its Go type for built-in ones, as in real documents.
+fn name_of(kind: &Kind) -> String {
+    let (group, version, name) = (kind.group.as_str(), &kind.version, &kind.kind);
+    if kind.custom {
+        let reversed: Vec<&str> = group.rsplit('.').collect();
+        return format!("{}.{version}.{name}", reversed.join("."));
+    }
+    if group == "apiextensions.k8s.io" {
+        return format!("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.{version}.{name}");
+    }
+    let package = group.split('.').next().filter(|first| !first.is_empty()).unwrap_or("core");
+    format!("io.k8s.api.{package}.{version}.{name}")
+}
+
+/// The schema of a kind and all that it refers to, for a version 3 document.
+pub(super) fn of(kind: &Kind) -> Map<String, Value> {
+    let root = name_of(kind);
+    let mut schemas = Map::new();
+    if kind.custom {
+        let mut schema = kind.schema.clone().unwrap_or_else(|| json!({ "type": "object" }));
+        schema["properties"]["apiVersion"] = json!({ "type": "string" });
+        schema["properties"]["kind"] = json!({ "type": "string" });
+        let metadata = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
+        schema["properties"]["metadata"] =
+            json!({ "allOf": [{ "$ref": format!("{SCHEMAS_V3}{metadata}") }] });
+        schemas.insert(root.clone(), schema);
+        collect(metadata, &mut schemas);
+    } else {
+        collect(&root, &mut schemas);
+    }
+    if let Some(schema) = schemas.get_mut(&root) {
+        schema[GVK] = json!([identity(kind)]);
+    }
+    let mut rules = Vec::new();
+    find_lists(&kind.kind, &schemas, &root, "", &mut BTreeSet::new(), &mut rules);
+    for (definition, member, rule) in rules {
+        if let Some(list) = schemas.get_mut(&definition).and_then(|schema| schema.pointer_mut(&member)) {
+            annotate(list, rule);
+        }
+    }
+    schemas
+}
+
+/// Takes a built-in schema and everything that it refers to.
+fn collect(name: &str, schemas: &mut Map<String, Value>) {
+    let Some(schema) = BUILTIN.get(name).filter(|_| !schemas.contains_key(name)) else { return };
+    schemas.insert(name.to_owned(), schema.clone());
+    let mut references = Vec::new();
+    find_references(schema, &mut references);
+    for name in references {
+        collect(name, schemas);
+    }
+}
+
+fn find_references<'a>(schema: &'a Value, found: &mut Vec<&'a str>) {
+    match schema {
+        Value::Object(members) => {
+            let name = members.get("$ref").and_then(Value::as_str);
+            found.extend(name.and_then(|name| name.strip_prefix(SCHEMAS_V3)));
+            members.values().for_each(|member| find_references(member, found));
+        }
+        Value::Array(items) => items.iter().for_each(|item| find_references(item, found)),
+        _ => {}
+    }
+}
+
+/// The schema that another one refers to, where it does.
+fn reference(schema: &Value) -> Option<&str> {
+    let plain = schema.get("$ref").or_else(|| schema.pointer("/allOf/0/$ref"));
+    plain?.as_str()?.strip_prefix(SCHEMAS_V3)
+}
+
+/// Finds the lists of a kind that merge: the name of the definition, the pointer to the list's schema in it, and
+/// the rule. `seen` holds what was looked at, so that a schema that contains itself comes to an end.
+fn find_lists(
+    kind: &str,
+    schemas: &Map<String, Value>,
+    definition: &str,
+    path: &str,
+    seen: &mut BTreeSet<String>,
+    rules: &mut Vec<(String, String, ListRule)>,
+) {
+    let Some(schema) = schemas.get(definition) else { return };
+    if !seen.insert(definition.to_owned()) {
+        return;
+    }
+    for (name, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
+        let path = join(path, name);
+        let element = property.get("items");
+        if element.is_some() {
+            let rule = list_rule(kind, &path);
+            if rule != ListRule::Atomic {
+                rules.push((definition.to_owned(), format!("/properties/{name}"), rule));
+            }
+        }
+        if let Some(next) = reference(element.unwrap_or(property)) {
+            find_lists(kind, schemas, next, &path, seen, rules);
+        }
+    }
+    seen.remove(definition);
+}
+
+/// Says how a list merges, for strategic merge patches and for server-side apply.
+fn annotate(list: &mut Value, rule: ListRule) {
+    match rule {
+        ListRule::Atomic => {}
+        ListRule::Set => {
+            list["x-kubernetes-list-type"] = "set".into();
+            list["x-kubernetes-patch-strategy"] = "merge".into();
+        }
+        ListRule::Keyed(keys) => {
+            list["x-kubernetes-list-type"] = "map".into();
+            list["x-kubernetes-list-map-keys"] = json!(keys);
+            list["x-kubernetes-patch-strategy"] = "merge".into();
+            list["x-kubernetes-patch-merge-key"] = json!(keys.first());
+        }
+    }
+}
+
+/// Rewrites a schema of a version 3 document as a version 2 document has it.
+pub(super) fn to_v2(schema: &mut Value) {
+    if let Some(name) = reference(schema) {
+        let reference = format!("{SCHEMAS_V2}{name}");
+        if let Some(members) = schema.as_object_mut() {
+            members.remove("allOf");
+            members.insert("$ref".to_owned(), reference.into());
+        }
+    }
+    if schema.get("x-kubernetes-int-or-string").is_some() {
+        schema["type"] = "string".into();
+        schema["format"] = "int-or-string".into();
+    }
+    match schema {
+        Value::Object(members) => members.values_mut().for_each(to_v2),
+        Value::Array(items) => items.iter_mut().for_each(to_v2),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::Registry;
+
+    #[test]
+    fn every_built_in_kind_has_a_schema_and_all_references_resolve() {
+        for kind in Registry::default().kinds() {
+            let schemas = of(kind);
+            let root = &schemas[&name_of(kind)];
+            assert_eq!(root[GVK][0]["kind"], kind.kind.as_str());
+            assert!(root["properties"]["metadata"].is_object() || kind.is_review(), "{}", kind.kind);
+            let mut references = Vec::new();
+            schemas.values().for_each(|schema| find_references(schema, &mut references));
+            for name in references {
+                assert!(schemas.contains_key(name), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn lists_say_how_they_merge() {
+        let registry = Registry::default();
+        let service = registry.by_name("Service").unwrap();
+        let ports = &of(&service)["io.k8s.api.core.v1.ServiceSpec"]["properties"]["ports"];
+        assert_eq!(ports["x-kubernetes-patch-merge-key"], "port");
+        assert_eq!(ports["x-kubernetes-list-map-keys"], json!(["port", "protocol"]));
+        let deployment = registry.by_name("Deployment").unwrap();
+        let containers = &of(&deployment)["io.k8s.api.core.v1.PodSpec"]["properties"]["containers"];
+        assert_eq!(containers["x-kubernetes-patch-merge-key"], "name");
+    }
+
+    #[test]
+    fn version_two_has_other_references_and_another_int_or_string() {
+        let mut schema = json!({ "properties": {
+            "spec": { "description": "it", "allOf": [{ "$ref": "#/components/schemas/a.Spec" }] },
+            "port": { "x-kubernetes-int-or-string": true } } });
+        to_v2(&mut schema);
+        assert_eq!(
+            schema["properties"]["spec"],
+            json!({ "description": "it", "$ref": "#/definitions/a.Spec" })
+        );
+        assert_eq!(schema["properties"]["port"]["format"], "int-or-string");
+    }
+}
