@@ -57,8 +57,10 @@ pub async fn run(
     );
     print::line("  ok  SIGTERM: the controller manager stopped in good order");
 
+    // Counted while nobody runs: the first thing that the next one does counts.
+    let before = world.call_counts().await?;
     let mut manager = manager::start(binaries, directory, &world.cluster, "manager-2")?;
-    let second = world.restart_until_nothing_is_left(&mut manager).await;
+    let second = world.restart_until_nothing_is_left(before, &mut manager).await;
     second.map_err(|problem| with_words(problem, &[&manager, &world.cluster.program]))
 }
 
@@ -126,8 +128,17 @@ impl World<'_> {
         .await
     }
 
-    async fn restart_until_nothing_is_left(&self, manager: &mut Program) -> anyhow::Result<()> {
-        let (writes, reads) = (self.calls(&["writes", "deletes"]).await?, self.calls(&["reads"]).await?);
+    /// How many writes and deletions, and how many reads, there were so far.
+    async fn call_counts(&self) -> anyhow::Result<(u64, u64)> {
+        Ok((self.calls(&["writes", "deletes"]).await?, self.calls(&["reads"]).await?))
+    }
+
+    /// `before` are the counts when nobody ran.
+    async fn restart_until_nothing_is_left(
+        &self,
+        (writes, reads): (u64, u64),
+        manager: &mut Program,
+    ) -> anyhow::Result<()> {
         self.until("the restarted manager has looked at Azure", manager, async || {
             // Load balancers, addresses, security group, scale sets and instances: five lists at least.
             Ok((self.calls(&["reads"]).await? >= reads + 5).then_some(()))
@@ -150,7 +161,13 @@ impl World<'_> {
             .then_some(()))
         })
         .await?;
-        let left = self.cluster.get("/_cerulean/state").await?["resources"].to_string();
+        let state = self.cluster.get("/_cerulean/state").await?;
+        let resources = state["resources"].as_array().context("the saved state has no list `resources`")?;
+        let left = serde_json::to_string(resources)?;
+        ensure!(
+            left.contains("/networkSecurityGroups/"),
+            "the saved state does not even have the security group of the beginning"
+        );
         for leftover in ["k8s-azure-lb_", "/loadBalancers/", "/publicIPAddresses/"] {
             ensure!(!left.contains(leftover), "something is left behind in Azure: {leftover}...");
         }
