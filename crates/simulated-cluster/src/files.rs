@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use azure_simulator::serve;
+use kubernetes_simulator::Token;
 
 /// Why the cluster could not be served.
 #[derive(Debug, thiserror::Error)]
@@ -48,6 +49,21 @@ pub(crate) fn write(path: &Path, text: &str, reader: Reader) -> Result<(), HostE
         std::fs::OpenOptions::new().create_new(true).write(true).mode(mode).open(&partial).map_err(failed)?;
     file.write_all(text.as_bytes()).map_err(failed)?;
     std::fs::rename(&partial, path).map_err(failed)
+}
+
+/// The secret that a file holds; made and kept there if there is none.
+pub(crate) fn kept_secret(path: &Path) -> Result<Token, HostError> {
+    match std::fs::read_to_string(path) {
+        Ok(text) if !text.trim().is_empty() => Ok(Token::new(text.trim())),
+        Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+            Err(HostError::File { path: path.to_path_buf(), source })
+        }
+        _ => {
+            let secret = Token::generate();
+            write(path, secret.reveal(), Reader::Owner)?;
+            Ok(secret)
+        }
+    }
 }
 
 /// Removes a file if it is there.

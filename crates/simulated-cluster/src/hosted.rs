@@ -38,7 +38,8 @@ pub struct Ports {
     pub kubernetes: u16,
 }
 
-/// What programs show to be let in; drawn where absent.
+/// What programs show to be let in. What is not given is made at the first start and kept in the directory, so
+/// that a kubeconfig and an azure.json stay good over restarts.
 #[derive(Debug, Clone, Default)]
 pub struct Credentials {
     /// The secret in azure.json.

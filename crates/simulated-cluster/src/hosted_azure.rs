@@ -25,7 +25,7 @@ pub struct HostedAzureOptions {
     pub client_id: String,
     /// That application's object id.
     pub object_id: String,
-    /// What the application signs in with; drawn where absent.
+    /// What the application signs in with; made at the first start and kept in the directory if none is given.
     pub client_secret: Option<Token>,
     /// Where files go; the certificate authority is kept there over restarts.
     pub directory: PathBuf,

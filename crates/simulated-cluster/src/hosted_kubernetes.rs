@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use kubernetes_simulator::{Kubernetes, Token};
 use tokio_util::sync::CancellationToken;
 
-use crate::files::{HostError, Reader, certificates, write};
+use crate::files::{HostError, Reader, certificates, kept_secret, write};
 
 /// How Kubernetes is served.
 #[derive(Debug, Clone)]
@@ -17,7 +17,7 @@ pub struct HostedKubernetesOptions {
     pub directory: PathBuf,
     /// The port; 0 for any.
     pub port: u16,
-    /// The bearer token that clients show; drawn where absent.
+    /// The bearer token that clients show; made at the first start and kept in the directory if none is given.
     pub token: Option<Token>,
     /// What the time is at the start.
     pub now: jiff::Timestamp,
@@ -46,13 +46,18 @@ impl HostedKubernetes {
         stop: &CancellationToken,
     ) -> Result<Self, HostError> {
         let HostedKubernetesOptions { seed, directory, port, token, now } = options;
-        std::fs::create_dir_all(&directory)
-            .map_err(|source| HostError::File { path: directory.clone(), source })?;
+        let authority = directory.join("authority-kubernetes");
+        std::fs::create_dir_all(&authority)
+            .map_err(|source| HostError::File { path: authority.clone(), source })?;
+        let token = match token {
+            Some(token) => token,
+            None => kept_secret(&authority.join("token"))?,
+        };
         let kubernetes = Kubernetes::new(kubernetes_simulator::Options {
             seed,
             start: now,
-            tokens: vec![token.unwrap_or_else(Token::generate)],
-            authority_dir: Some(directory.join("authority-kubernetes")),
+            tokens: vec![token],
+            authority_dir: Some(authority),
             ..kubernetes_simulator::Options::default()
         });
         let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);

@@ -12,7 +12,7 @@ use azure_simulator::{Azure, Options};
 use kubernetes_simulator::Token;
 use tokio_util::sync::CancellationToken;
 
-use crate::files::{HostError, certificates, listen};
+use crate::files::{HostError, certificates, kept_secret, listen};
 
 /// The names that certificates are for.
 const NAMES: [&str; 2] = ["localhost", "127.0.0.1"];
@@ -21,7 +21,7 @@ const NAMES: [&str; 2] = ["localhost", "127.0.0.1"];
 pub(crate) struct Applicant<'a> {
     pub(crate) client_id: &'a str,
     pub(crate) object_id: &'a str,
-    /// What it shows; drawn where absent.
+    /// What it shows; the one that is kept in the directory if none is given.
     pub(crate) secret: Option<Token>,
 }
 
@@ -50,7 +50,11 @@ impl SignIn {
             .map_err(|source| HostError::File { path: directory.to_owned(), source })?;
         let authority =
             CertificateAuthority::load_or_generate(&directory.join("authority")).map_err(certificates)?;
-        let secret = applicant.secret.unwrap_or_else(Token::generate).reveal().to_owned();
+        let secret = match applicant.secret {
+            Some(secret) => secret,
+            None => kept_secret(&directory.join("authority").join("client-secret"))?,
+        };
+        let secret = secret.reveal().to_owned();
         // One clock for both: tokens must be valid by the clock of who checks them.
         let clock: Arc<OnceLock<Clock>> = Arc::default();
         let (joined, start) = (clock.clone(), azure.start);

@@ -106,3 +106,30 @@ async fn files_say_where_everything_is_and_only_the_owner_reads_secrets() {
     }
     stop.cancel();
 }
+
+/// A kubeconfig that somebody has copied stays good: token, certificate authority and, where it is fixed, port.
+#[tokio::test]
+async fn a_kubeconfig_stays_good_over_restarts() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut kubeconfigs = Vec::new();
+    let mut azure_jsons = Vec::new();
+    let mut port = 0;
+    for _ in 0..2 {
+        let stop = CancellationToken::new();
+        let ports = Ports { kubernetes: port, ..Ports::default() };
+        let cluster =
+            HostedCluster::start(HostedOptions { ports, ..options(directory.path()) }, &stop).await.unwrap();
+        let text = std::fs::read_to_string(&cluster.files.kubeconfig).unwrap();
+        let server = text.lines().find(|line| line.contains("server:")).unwrap();
+        port = server.trim_end_matches('"').rsplit(':').next().unwrap().parse().unwrap();
+        kubeconfigs.push(text);
+        let azure: Value =
+            serde_json::from_str(&std::fs::read_to_string(&cluster.files.azure_json).unwrap()).unwrap();
+        azure_jsons.push(azure["aadClientSecret"].clone());
+        stop.cancel();
+        // The port is free again once the listener is gone.
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    assert_eq!(kubeconfigs[0], kubeconfigs[1]);
+    assert_eq!(azure_jsons[0], azure_jsons[1]);
+}
