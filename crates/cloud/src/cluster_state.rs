@@ -56,6 +56,7 @@ struct Inner {
     nodes: BTreeMap<String, Stamped<Node>>,
     services_synced: bool,
     nodes_synced: bool,
+    nodes_changed: Option<LogicalTime>,
 }
 
 impl ClusterState {
@@ -71,12 +72,20 @@ impl ClusterState {
 
     /// Takes over a Node as it is now, and stamps it with this moment.
     pub fn apply_node(&self, node: Arc<Node>) {
-        self.0.write().nodes.insert(node.name().to_owned(), Stamped::now(node));
+        let mut inner = self.0.write();
+        let node = Stamped::now(node);
+        inner.nodes_changed = Some(node.stamp);
+        inner.nodes.insert(node.name().to_owned(), node);
     }
 
     /// Forgets a Node that is gone.
     pub fn remove_node(&self, name: &str) {
         self.0.write().nodes.remove(name);
+    }
+
+    /// When the latest event of a Node was processed; the beginning if there was none.
+    pub fn nodes_changed(&self) -> LogicalTime {
+        self.0.read().nodes_changed.unwrap_or(LogicalTime::BEGINNING)
     }
 
     /// Says that every Service that exists has been applied (once, after the first whole list).

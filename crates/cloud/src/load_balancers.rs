@@ -1,6 +1,7 @@
 //! What the service controller asks of a cloud.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use k8s::{Notice, Service};
@@ -45,6 +46,10 @@ pub trait LoadBalancers: Send + Sync + 'static {
     ///
     /// If a machine or a Service's rules could not be changed; the others are.
     async fn update_nodes(&self) -> Result<(), ServiceError>;
+
+    /// When to call [`Self::update_nodes`] again although no Node changes: machines that should get traffic and
+    /// could not yet, because they do not run. Absent if there are none.
+    fn look_at_nodes_after(&self) -> Option<Duration>;
 
     /// Forgets what was observed of shared resources, because another program wrote them. What is read
     /// afterwards is fresh.

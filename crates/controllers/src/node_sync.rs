@@ -2,6 +2,7 @@
 //! however many Services and node events there are (`spec/nodes.md` 2.4).
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use cloud::{ClusterState, LoadBalancers, ServiceError};
 use parking_lot::Mutex;
@@ -14,6 +15,11 @@ use crate::service::ServiceController;
 
 /// Node names that an event lists at most.
 const NAMES_IN_EVENT: usize = 20;
+
+/// How often this asks whether machines wait for a place, while none does. Asking costs no call.
+const IDLE_INTERVAL: Duration = Duration::from_secs(60);
+/// The shortest time between two looks at machines that wait.
+const MIN_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Brings load balancers to the set of nodes.
 pub(crate) struct NodeSync {
@@ -46,12 +52,12 @@ impl NodeSync {
     pub async fn reconcile(&self) -> Next {
         let nodes = NodeSet::of(&self.state.nodes());
         if self.synced.lock().as_ref() == Some(&nodes) {
-            return Next::Done;
+            return self.look_at_waiting_nodes().await;
         }
         let served = self.services.served();
         if served.is_empty() {
             *self.synced.lock() = Some(nodes);
-            return Next::Done;
+            return Next::After(IDLE_INTERVAL);
         }
         let start = Instant::now();
         let outcome = self.update().await;
@@ -69,7 +75,7 @@ impl NodeSync {
                     }
                 }
                 *self.synced.lock() = Some(nodes);
-                Next::Done
+                Next::After(MIN_INTERVAL)
             }
             Err(error) => {
                 tracing::warn!(%error, nodes = nodes.len(), "load balancers not brought to the new nodes");
@@ -84,6 +90,16 @@ impl NodeSync {
                 }
             }
         }
+    }
+
+    /// The nodes are the same; machines among them that did not run may have started.
+    async fn look_at_waiting_nodes(&self) -> Next {
+        if self.cloud.look_at_nodes_after().is_some_and(|wait| wait.is_zero())
+            && let Err(error) = self.update().await
+        {
+            tracing::warn!(%error, "machines that wait for a place behind load balancers could not be looked at");
+        }
+        Next::After(self.cloud.look_at_nodes_after().unwrap_or(IDLE_INTERVAL).max(MIN_INTERVAL))
     }
 
     async fn update(&self) -> Result<(), ServiceError> {

@@ -410,6 +410,7 @@ impl<'a> Tasks<'a> {
                 () = all_known => {}
             }
             sync.start_with_current();
+            node_set.add(());
             let services = services.work(parallelism, stop.clone(), drain, move |key| {
                 let controller = Arc::clone(&controller);
                 async move { controller.reconcile(key).await }

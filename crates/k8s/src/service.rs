@@ -129,6 +129,24 @@ impl Service {
         self.spec.kind == "LoadBalancer" && self.spec.load_balancer_class.is_none()
     }
 
+    /// Whether a load balancer has to be made or kept up for it: it wants one and is not being deleted.
+    pub fn is_to_be_served(&self) -> bool {
+        self.wants_load_balancer() && !crate::is_deleting(&self.metadata)
+    }
+
+    /// Whether what was made for it has to go: it is not to be served, and it carries our finalizer or is a load
+    /// balancer on its way out.
+    pub fn is_to_be_cleaned_up(&self) -> bool {
+        let finalized = || {
+            self.metadata
+                .finalizers
+                .iter()
+                .flatten()
+                .any(|name| name == crate::names::LOAD_BALANCER_FINALIZER)
+        };
+        !self.is_to_be_served() && (self.wants_load_balancer() || finalized())
+    }
+
     /// Whether traffic stays on the node that it arrives at.
     pub fn is_local(&self) -> bool {
         self.spec.external_traffic_policy == "Local"

@@ -1,12 +1,14 @@
 //! Backend pools: which nodes belong in them, and which pools scale sets have to join or leave (6.1 to
 //! 6.3, 6.8).
 
+use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use azure_types::{LoadBalancer, ResourceId};
 use k8s::{Node, names};
 
-use crate::cluster::{Cluster, Family, Flavor};
+use crate::cluster::{Balancer, Cluster, Family};
 
 /// What has to become of the membership in one pool.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,14 +49,27 @@ pub fn eligible_nodes(cluster: &Cluster, nodes: &[Arc<Node>]) -> Vec<Arc<Node>> 
     nodes.iter().filter(|node| is_eligible(cluster, node)).cloned().collect()
 }
 
+/// The addresses of the nodes in pools, of the given families: where traffic arrives if nodes do not see the
+/// frontend's address.
+pub fn node_addresses(cluster: &Cluster, nodes: &[Arc<Node>], families: &[Family]) -> Vec<IpAddr> {
+    let nodes = nodes.iter().filter(|node| is_eligible(cluster, node));
+    let addresses: BTreeSet<IpAddr> = nodes
+        .flat_map(|node| &node.status.addresses)
+        .filter(|address| address.kind == "InternalIP")
+        .filter_map(|address| address.address.parse().ok())
+        .filter(|address| families.contains(&Family::of(*address)))
+        .collect();
+    addresses.into_iter().collect()
+}
+
 /// The cluster's pools of a load balancer, with their families.
-fn pools(cluster: &Cluster, flavor: Flavor, load_balancer: &LoadBalancer) -> Vec<(Family, ResourceId)> {
+fn pools(cluster: &Cluster, balancer: &Balancer, load_balancer: &LoadBalancer) -> Vec<(Family, ResourceId)> {
     let present = load_balancer.properties.iter().flat_map(|p| p.backend_address_pools.iter().flatten());
     let names: Vec<&str> = present.filter_map(|pool| pool.name.as_deref()).collect();
     Family::BOTH
         .into_iter()
         .filter(|family| names.iter().any(|name| name.eq_ignore_ascii_case(&cluster.pool_name(*family))))
-        .map(|family| (family, cluster.pool_id(flavor, family)))
+        .map(|family| (family, cluster.pool_id(balancer, family)))
         .collect()
 }
 
@@ -62,14 +77,14 @@ fn pools(cluster: &Cluster, flavor: Flavor, load_balancer: &LoadBalancer) -> Vec
 /// out, unless they were created just now: `before` is the load balancer before it was written.
 pub fn pools_to_fill(
     cluster: &Cluster,
-    flavor: Flavor,
+    balancer: &Balancer,
     before: Option<&LoadBalancer>,
     after: &LoadBalancer,
 ) -> Vec<PoolMembership> {
-    let old = before.map(|before| pools(cluster, flavor, before)).unwrap_or_default();
-    pools(cluster, flavor, after)
+    let old = before.map(|before| pools(cluster, balancer, before)).unwrap_or_default();
+    pools(cluster, balancer, after)
         .into_iter()
-        .filter(|pool| !cluster.has_preconfigured_pools(flavor) || !old.contains(pool))
+        .filter(|pool| !cluster.has_preconfigured_pools(balancer) || !old.contains(pool))
         .map(|(family, pool)| PoolMembership { pool, family, member: true })
         .collect()
 }
@@ -77,10 +92,10 @@ pub fn pools_to_fill(
 /// The pools that everybody has to leave before the load balancer can be deleted.
 pub fn pools_to_empty(
     cluster: &Cluster,
-    flavor: Flavor,
+    balancer: &Balancer,
     load_balancer: &LoadBalancer,
 ) -> Vec<PoolMembership> {
-    pools(cluster, flavor, load_balancer)
+    pools(cluster, balancer, load_balancer)
         .into_iter()
         .map(|(family, pool)| PoolMembership { pool, family, member: false })
         .collect()

@@ -19,13 +19,22 @@ pub struct Cluster {
     pub region_zones: Vec<String>,
 }
 
-/// Which of the two load balancers of a cluster: `<cluster>` or `<cluster>-internal`.
+/// Where a load balancer's addresses come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Flavor {
-    /// The one with public addresses.
+    /// Public addresses.
     External,
-    /// The one with addresses of the virtual network.
+    /// Addresses of the virtual network.
     Internal,
+}
+
+/// One load balancer of the cluster. Ids, writers and plans go by it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Balancer {
+    /// The name of the Azure resource, such as `kubernetes` or `kubernetes-internal`.
+    pub name: String,
+    /// Where its addresses come from.
+    pub flavor: Flavor,
 }
 
 /// An address family.
@@ -38,20 +47,18 @@ pub enum Family {
 }
 
 impl Flavor {
-    /// Both load balancers.
+    /// Both of them.
     pub const BOTH: [Self; 2] = [Self::External, Self::Internal];
 
-    /// Whether this is the internal load balancer.
+    /// Whether the addresses are those of the virtual network.
     pub fn is_internal(self) -> bool {
         self == Self::Internal
     }
+}
 
-    /// The other one.
-    pub fn other(self) -> Self {
-        match self {
-            Self::External => Self::Internal,
-            Self::Internal => Self::External,
-        }
+impl std::fmt::Display for Balancer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.name)
     }
 }
 
@@ -80,34 +87,40 @@ impl std::fmt::Display for Family {
 }
 
 impl Cluster {
-    /// The name of a load balancer: `loadBalancerName` or else the cluster's name, the internal one with
-    /// `-internal` behind it (3.1).
-    pub fn load_balancer_name(&self, flavor: Flavor) -> String {
+    /// The load balancer on which a Service of this flavour has its place: `loadBalancerName` or else the
+    /// cluster's name, the internal one with `-internal` behind it (3.1).
+    pub fn placement(&self, flavor: Flavor) -> Balancer {
         let configured = &self.config.load_balancer_name;
         let base = if configured.is_empty() { &self.name } else { configured };
-        match flavor {
+        let name = match flavor {
             Flavor::External => base.clone(),
             Flavor::Internal => format!("{base}-internal"),
-        }
+        };
+        Balancer { name, flavor }
+    }
+
+    /// All load balancers on which Services of the cluster may have a place.
+    pub fn balancers(&self) -> Vec<Balancer> {
+        Flavor::BOTH.into_iter().map(|flavor| self.placement(flavor)).collect()
     }
 
     /// The id of a load balancer.
-    pub fn load_balancer_id(&self, flavor: Flavor) -> ResourceId {
+    pub fn load_balancer_id(&self, balancer: &Balancer) -> ResourceId {
         self.network_group(self.config.load_balancer_resource_group()).resource(
             NETWORK,
             "loadBalancers",
-            &self.load_balancer_name(flavor),
+            &balancer.name,
         )
     }
 
     /// The id of a frontend.
-    pub fn frontend_id(&self, flavor: Flavor, name: &str) -> ResourceId {
-        self.load_balancer_id(flavor).child("frontendIPConfigurations", name)
+    pub fn frontend_id(&self, balancer: &Balancer, name: &str) -> ResourceId {
+        self.load_balancer_id(balancer).child("frontendIPConfigurations", name)
     }
 
     /// The id of a probe.
-    pub fn probe_id(&self, flavor: Flavor, name: &str) -> ResourceId {
-        self.load_balancer_id(flavor).child("probes", name)
+    pub fn probe_id(&self, balancer: &Balancer, name: &str) -> ResourceId {
+        self.load_balancer_id(balancer).child("probes", name)
     }
 
     /// The name of the pool that holds the cluster's nodes: always made of the cluster's name (3.1).
@@ -119,8 +132,8 @@ impl Cluster {
     }
 
     /// The id of the pool that holds the cluster's nodes.
-    pub fn pool_id(&self, flavor: Flavor, family: Family) -> ResourceId {
-        self.load_balancer_id(flavor).child("backendAddressPools", &self.pool_name(family))
+    pub fn pool_id(&self, balancer: &Balancer, family: Family) -> ResourceId {
+        self.load_balancer_id(balancer).child("backendAddressPools", &self.pool_name(family))
     }
 
     /// The id of a public IP in a resource group.
@@ -153,7 +166,7 @@ impl Cluster {
     }
 
     /// Whether somebody else fills the pools of this load balancer (6.8).
-    pub fn has_preconfigured_pools(&self, flavor: Flavor) -> bool {
-        self.config.pre_configured_backend_pool_load_balancer_types.covers(flavor.is_internal())
+    pub fn has_preconfigured_pools(&self, balancer: &Balancer) -> bool {
+        self.config.pre_configured_backend_pool_load_balancer_types.covers(balancer.flavor.is_internal())
     }
 }

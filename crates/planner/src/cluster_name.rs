@@ -7,10 +7,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use azure_types::LoadBalancer;
+use azure_types::{LoadBalancer, ResourceId};
 use k8s::{ObjectKey, Service};
 
-use crate::cluster::{Cluster, Flavor};
+use crate::cluster::Cluster;
 use crate::names::{base_name, is_frontend_of};
 
 /// Load balancers that serve this cluster's Services and are not named after it.
@@ -50,7 +50,7 @@ pub fn other_name(
     services: &[Arc<Service>],
     load_balancers: &[LoadBalancer],
 ) -> Option<OtherName> {
-    let own = Flavor::BOTH.map(|flavor| cluster.load_balancer_id(flavor));
+    let own: Vec<ResourceId> = cluster.balancers().iter().map(|one| cluster.load_balancer_id(one)).collect();
     let (mut found, mut keys) = (Vec::new(), Vec::new());
     for load_balancer in load_balancers {
         let Some(id) = load_balancer.id.as_ref().filter(|id| !own.contains(id)) else { continue };

@@ -1,17 +1,17 @@
 //! Frontends: which belong to a Service, and the documents (4.1 to 4.5).
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use azure_types::{
     FrontendIpConfiguration, FrontendIpConfigurationProperties, LoadBalancer, LoadBalancerProperties,
-    PublicIpAddress, ResourceId, SubResource, Subnet, Word,
+    ResourceId, SubResource, Subnet, Word,
 };
 use ipnet::IpNet;
 
-use crate::cluster::{Cluster, Family, Flavor};
+use crate::cluster::{Balancer, Cluster, Family, Flavor};
 use crate::intent::ServiceRemoval;
 use crate::names;
-use crate::public_ip::find_pinned;
 
 /// A frontend that a Service uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,7 +56,7 @@ pub(crate) fn family_of(frontend: &FrontendIpConfiguration) -> Family {
 pub(crate) fn is_joined(
     owner: &ServiceRemoval,
     frontend: &FrontendIpConfiguration,
-    public_ips: &[PublicIpAddress],
+    public_ips: &BTreeMap<Family, ResourceId>,
 ) -> Option<Family> {
     if let Some(private) = private_address_of(frontend) {
         let family = Family::of(private);
@@ -64,18 +64,19 @@ pub(crate) fn is_joined(
             owner.flavor == Flavor::Internal && owner.requested_addresses.get(&family) == Some(&private);
         return asked.then_some(family);
     }
-    let public_ip = public_ip_of(frontend).filter(|_| owner.flavor == Flavor::External)?;
-    Family::BOTH.into_iter().find(|family| {
-        find_pinned(owner, *family, public_ips).is_some_and(|pinned| pinned.id.as_ref() == Some(public_ip))
-    })
+    let shares = owner.flavor == Flavor::External && owner.is_pinned();
+    let public_ip = public_ip_of(frontend).filter(|_| shares)?;
+    public_ips.iter().find(|(_, id)| *id == public_ip).map(|(family, _)| *family)
 }
 
-/// The frontends of a load balancer that a Service uses, in the load balancer's order.
+/// The frontends of a load balancer that a Service uses, in the load balancer's order. `public_ips` are those
+/// that the Service claims ([`crate::public_ip::claimed`]).
 pub fn frontends_of(
     cluster: &Cluster,
+    balancer: &Balancer,
     load_balancer: &LoadBalancer,
     owner: &ServiceRemoval,
-    public_ips: &[PublicIpAddress],
+    public_ips: &BTreeMap<Family, ResourceId>,
 ) -> Vec<OwnedFrontend> {
     let frontends = load_balancer.properties.as_ref().and_then(|p| p.frontend_ip_configurations.as_ref());
     let mut owned = Vec::new();
@@ -90,10 +91,7 @@ pub fn frontends_of(
         } else {
             is_joined(owner, frontend, public_ips)
         };
-        let id = frontend.id.clone().unwrap_or_else(|| match &load_balancer.id {
-            Some(parent) => parent.child("frontendIPConfigurations", name),
-            None => cluster.frontend_id(owner.flavor, name),
-        });
+        let id = frontend.id.clone().unwrap_or_else(|| cluster.frontend_id(balancer, name));
         if let Some(family) = family {
             owned.push(OwnedFrontend {
                 name: name.to_owned(),

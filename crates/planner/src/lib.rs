@@ -17,6 +17,7 @@ pub mod backend_pool;
 mod cluster;
 pub mod cluster_name;
 mod cluster_plan;
+mod expected;
 mod frontend;
 pub mod instance;
 mod intent;
@@ -25,25 +26,28 @@ mod names;
 mod plan;
 mod plan_json;
 mod plan_text;
+mod preview;
 mod probe;
 pub mod public_ip;
 mod refusal;
 mod rule;
 pub mod scale_set;
 pub mod security_group;
+pub mod sequence;
 mod tags;
+pub mod unserved;
 mod zone;
 
 #[cfg(test)]
 mod tests;
 
 pub use access::Access;
-pub use cluster::{Cluster, Family, Flavor};
+pub use cluster::{Balancer, Cluster, Family, Flavor};
 pub use cluster_plan::{ClusterPlan, Observed, plan_cluster};
 pub use frontend::OwnedFrontend;
 pub use intent::{PortIntent, ServiceIntent, ServiceRemoval, Transport};
 pub use names::base_name;
-pub use plan::{Action, Document, Notice, Plan, Step};
+pub use plan::{Action, Document, Notice, Plan, Purpose, Step};
 pub use plan_json::PLAN_FORMAT_VERSION;
 pub use plan_text::describe_resource;
 pub use probe::ProbeSpec;

@@ -36,6 +36,19 @@ pub enum Document {
     ScaleSetInstance(Box<ScaleSetInstance>),
 }
 
+/// Why a step is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Purpose {
+    /// Something differs from what is wanted.
+    #[default]
+    Change,
+    /// Nothing differs; Azure did not finish the last write, and the same document is written again.
+    Repair,
+    /// Azure accepted a change and refused it later: the document is written as it was before.
+    Restore,
+}
+
 /// One call to Azure.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
@@ -49,6 +62,8 @@ pub struct Step {
     pub document: Option<Document>,
     /// What changes and why, in plain words, one line each.
     pub changes: Vec<String>,
+    /// Why it is taken.
+    pub purpose: Purpose,
     /// The Services that it is done for, in order and once each; empty for what all share.
     pub on_behalf_of: Vec<ObjectKey>,
 }
@@ -65,7 +80,16 @@ impl Step {
     /// address, machines leave a pool) changes the version, and Azure itself keeps what is in use.
     pub(crate) fn delete(target: ResourceId, changes: Vec<String>, key: &ObjectKey) -> Self {
         let on_behalf_of = vec![key.clone()];
-        Self { action: Action::Delete, target, if_match: None, document: None, changes, on_behalf_of }
+        let purpose = Purpose::Change;
+        Self {
+            action: Action::Delete,
+            target,
+            if_match: None,
+            document: None,
+            changes,
+            purpose,
+            on_behalf_of,
+        }
     }
 }
 

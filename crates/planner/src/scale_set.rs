@@ -14,19 +14,24 @@ use crate::backend_pool::is_eligible;
 pub use crate::backend_pool::{PoolMembership, eligible_nodes};
 use crate::cluster::{Cluster, Family};
 use crate::instance::{self, ProviderId};
-use crate::plan::{Action, Document, Step};
+use crate::plan::{Action, Document, Purpose, Step};
 
 /// The image of Windows Server 2019, whose machines cannot have IPv6 members.
 const WINDOWS_2019_IMAGE: &str = "windows-2019-containerd";
 /// The version of Windows Server 2019.
 const WINDOWS_2019_VERSION: &str = "17763.";
 
+/// Whether the machines of a scale set are standalone ones, whose interfaces are resources of their own.
+pub fn is_flexible(scale_set: &ScaleSet) -> bool {
+    let mode = scale_set.properties.as_ref().and_then(|p| p.orchestration_mode.as_ref());
+    mode.is_some_and(|mode| mode.is("Flexible"))
+}
+
 /// Whether this is a uniform scale set that nobody is deleting.
 fn is_usable(scale_set: &ScaleSet) -> bool {
     let Some(properties) = &scale_set.properties else { return false };
-    let flexible = properties.orchestration_mode.as_ref().is_some_and(|mode| mode.is("Flexible"));
     let deleting = properties.provisioning_state.as_ref().is_some_and(|state| state.is("Deleting"));
-    !flexible && !deleting
+    !is_flexible(scale_set) && !deleting
 }
 
 fn is_windows_2019(scale_set: &ScaleSet) -> bool {
@@ -73,6 +78,36 @@ fn address_of(
 fn balancer_of(pool: &ResourceId) -> String {
     let name = pool.parent().map(|parent| parent.name().to_ascii_lowercase()).unwrap_or_default();
     name.strip_suffix("-internal").map(str::to_owned).unwrap_or(name)
+}
+
+/// Where a machine stands with regard to a pool.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// It is a member.
+    Member,
+    /// It is not, and nothing keeps it from being one.
+    Free,
+    /// It has no address of the pool's family.
+    NoAddress,
+    /// It is a member of the pools of another load balancer, of this name.
+    Elsewhere(String),
+}
+
+/// Where a machine stands with regard to a pool.
+pub(crate) fn place_of(machine: &ScaleSetInstance, membership: &PoolMembership) -> Place {
+    let interfaces = machine.properties.as_ref().and_then(|p| p.network_profile_configuration.clone());
+    let mut list = interfaces.and_then(|i| i.network_interface_configurations).unwrap_or_default();
+    let address = primary_interface(&mut list).and_then(|interface| address_of(interface, membership.family));
+    let Some(address) = address else { return Place::NoAddress };
+    let properties = address.properties.as_ref();
+    let pools = properties.and_then(|p| p.load_balancer_backend_address_pools.as_deref()).unwrap_or_default();
+    if pools.iter().any(|pool| pool.id.as_ref() == Some(&membership.pool)) {
+        return Place::Member;
+    }
+    let balancer = balancer_of(&membership.pool);
+    let other = pools.iter().filter_map(|pool| pool.id.as_ref()).find(|id| balancer_of(id) != balancer);
+    let name = other.and_then(|id| id.parent()).map(|parent| parent.name().to_owned());
+    name.map_or(Place::Free, Place::Elsewhere)
 }
 
 /// What a machine should do about a pool.
@@ -235,6 +270,7 @@ pub fn plan_model(
         if_match: observed.etag.clone(),
         document: Some(Document::ScaleSet(Box::new(document))),
         changes: changes.into_iter().map(|change| format!("new instances: {change}")).collect(),
+        purpose: Purpose::Change,
         on_behalf_of: Vec::new(),
     })
 }
@@ -308,6 +344,7 @@ pub fn plan_instances(
                     None => change,
                 })
                 .collect(),
+            purpose: Purpose::Change,
             on_behalf_of: Vec::new(),
         });
     }

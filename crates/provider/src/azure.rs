@@ -21,36 +21,57 @@ const ABOUT_US: &[&str] = &[
     "InvalidAuthenticationTokenTenant",
 ];
 
-/// Codes of refusals that may pass although nobody changes what was asked: something else has to be given up
-/// or created first.
-const FOR_NOW: &[&str] = &["InvalidResourceReference", "SubnetIsFull", "PublicIPAddressInUse"];
+/// Codes of refusals of a value that the Service's owner chose: the same value gets the same answer. Every
+/// other refusal may pass without a change of the Service, because something else is given up or made first
+/// (a DNS label, an address, a place), so it is tried again, more and more slowly.
+const TERMINAL: &[&str] = &[
+    "DomainNameLabelReserved",
+    "InvalidDomainNameLabel",
+    "InvalidIPAddressFormat",
+    "InvalidIpTagType",
+    "InvalidParameter",
+    "InvalidPropertyValue",
+    "InvalidRequestContent",
+    "InvalidRequestFormat",
+    "InvalidResourceName",
+    "InvalidTagNameCharacters",
+    "InvalidTagNameLength",
+    "InvalidTagValueLength",
+    "LinkedInvalidPropertyId",
+    "LoadBalancingRuleWithAllProtocolNotSupported",
+    "PrivateIPAddressNotInSubnet",
+    "ProbeRequestPathRequired",
+    "SecurityRuleInvalidAddressPrefix",
+    "SecurityRuleInvalidPortRange",
+];
 
 /// What an error of the client means.
-pub(crate) fn failure(error: &arm::Error) -> Failure {
-    let kind = if error.is_not_found() {
-        Kind::Missing
+fn kind_of(error: &arm::Error) -> Kind {
+    let has_one_of = |codes: &[&str]| codes.iter().any(|code| error.has_code(code));
+    if error.is_not_found() {
+        Kind::NotFound
     } else if error.is_precondition_failed() || error.is_superseded() {
-        Kind::Changed
-    } else if error.is_authentication()
-        || error.status() == Some(403)
-        || ABOUT_US.iter().any(|code| error.has_code(code))
-    {
-        Kind::Denied
+        Kind::Aborted
+    } else if error.is_authentication() || error.status() == Some(403) || has_one_of(ABOUT_US) {
+        Kind::PermissionDenied
     } else if error.is_throttled() || error.is_conflict_in_progress() {
-        Kind::Busy
+        Kind::Unavailable
     } else if error.is_transient() {
-        if error.service().is_some() { Kind::Busy } else { Kind::Unanswered }
-    } else if error.is_limit() || FOR_NOW.iter().any(|code| error.has_code(code)) {
-        Kind::Limited
+        if error.service().is_some() { Kind::Unavailable } else { Kind::Unknown }
     } else if error.is_refusal() {
-        Kind::Refused
+        if has_one_of(TERMINAL) { Kind::InvalidArgument } else { Kind::FailedPrecondition }
     } else {
         match error {
-            arm::Error::Malformed { .. } => Kind::Unanswered,
-            _ => Kind::Denied,
+            arm::Error::Malformed { .. } => Kind::Unknown,
+            _ => Kind::PermissionDenied,
         }
-    };
-    Failure { kind, message: error.to_string(), after: error.retry_after() }
+    }
+}
+
+/// A call that failed, in the terms that writers decide by.
+pub(crate) fn failure(error: arm::Error) -> Failure {
+    let (kind, message, after) = (kind_of(&error), error.to_string(), error.retry_after());
+    Failure { kind, message, after, cause: Some(Box::new(error)) }
 }
 
 /// The client with the words of this crate. Cheap to clone.
@@ -81,7 +102,7 @@ impl Azure {
         query: &[(&str, &str)],
         class: Class,
     ) -> Result<Vec<T>, Failure> {
-        self.client.list(listing, version, query, class).await.map_err(|error| failure(&error))
+        self.client.list(listing, version, query, class).await.map_err(failure)
     }
 
     /// Reads one resource; `None` where Azure says that it is not there. `class` is that of the most urgent
@@ -92,7 +113,7 @@ impl Azure {
         version: ApiVersion,
         class: Class,
     ) -> Result<Option<T>, Failure> {
-        self.client.get_optional(id, version, class).await.map_err(|error| failure(&error))
+        self.client.get_optional(id, version, class).await.map_err(failure)
     }
 
     /// Carries out a step that writes a document, waits for the end, and gives the document as it is then.
@@ -139,12 +160,13 @@ impl Azure {
 
     /// How an operation ended, waiting for it.
     pub(crate) async fn outcome(&self, operation: &Operation) -> Result<(), Failure> {
-        self.client.wait(operation).await.map_err(|error| failure(&error))
+        self.client.wait(operation).await.map_err(failure)
     }
 }
 
 fn required(step: &Step) -> Result<&Document, Failure> {
-    let missing = || Failure::new(Kind::Denied, format!("the plan for {} holds no document", step.target));
+    let missing =
+        || Failure::new(Kind::PermissionDenied, format!("the plan for {} holds no document", step.target));
     step.document.as_ref().ok_or_else(missing)
 }
 
@@ -184,7 +206,7 @@ fn finished<T>(step: &Step, started: Instant, result: Result<T, arm::Error>) -> 
         Err(error) => {
             warn!(action, resource = %step.target, owners = owners(step), milliseconds, changes, %error,
                 request_id = error.request_id(), "a write to Azure failed");
-            Err(failure(&error))
+            Err(failure(error))
         }
     }
 }

@@ -233,7 +233,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_failed_request_is_an_error_for_all_who_waited_and_never_an_empty_list() {
         let (world, list) = collection(&["a"]);
-        *world.names.lock() = Err(Failure::new(Kind::Busy, "503"));
+        *world.names.lock() = Err(Failure::new(Kind::Unavailable, "503"));
         let questions = (0..20).map(|_| async { list.one("a", LogicalTime::now()).await });
         assert!(futures::future::join_all(questions).await.into_iter().all(|answer| answer.is_err()));
         assert_eq!(world.reads.load(Ordering::Relaxed), 1);

@@ -2,28 +2,31 @@
 
 use std::time::Duration;
 
+use planner::sequence::Stop;
+
 use crate::{Notice, ServiceError};
 
 /// Longest text that goes to a user: events hold 1024 bytes.
 const LONGEST: usize = 1024;
 
-/// What a failed call means for the one who made it.
+/// What a failed call means for the one who made it. The names are gRPC's canonical ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Azure says that the resource (or its group) is not there.
-    Missing,
+    NotFound,
     /// Somebody else changed the resource, or another operation superseded ours: read and plan again.
-    Changed,
+    Aborted,
     /// Azure is busy, throttles or has a fault: the same request may work later.
-    Busy,
-    /// Azure refuses what was asked; asking again gives the same answer.
-    Refused,
-    /// Azure refuses what was asked, but not for good: a limit is reached, or what it refers to is missing.
-    Limited,
+    Unavailable,
+    /// Azure refuses a value that the Service's owner chose; asking again gives the same answer.
+    InvalidArgument,
+    /// Azure refuses what was asked, but not for good: something else has to happen first, such as somebody
+    /// giving up a name, an address or a place.
+    FailedPrecondition,
     /// Azure refuses us, whatever is asked: permissions, policies, locks, registration.
-    Denied,
+    PermissionDenied,
     /// Nobody knows whether the request was carried out: no answer came, or an unreadable one.
-    Unanswered,
+    Unknown,
 }
 
 /// A call that failed.
@@ -35,17 +38,29 @@ pub(crate) struct Failure {
     pub(crate) message: String,
     /// How long Azure asks to wait.
     pub(crate) after: Option<Duration>,
+    /// The client's error, where a call failed.
+    pub(crate) cause: Option<Box<arm::Error>>,
 }
 
 impl Failure {
     /// A failure without a time to wait.
     pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), after: None }
+        Self { kind, message: message.into(), after: None, cause: None }
     }
 
     /// Whether Azure said that the resource is not there.
-    pub(crate) fn is_missing(&self) -> bool {
-        self.kind == Kind::Missing
+    pub(crate) fn is_not_found(&self) -> bool {
+        self.kind == Kind::NotFound
+    }
+
+    /// Whether Azure gave this code, itself or in a detail.
+    pub(crate) fn has_code(&self, code: &str) -> bool {
+        self.cause.as_ref().is_some_and(|cause| cause.has_code(code))
+    }
+
+    /// Everything in which Azure may have named what it refuses.
+    pub(crate) fn full_text(&self) -> String {
+        self.cause.as_ref().map_or_else(|| self.message.clone(), |cause| cause.full_text())
     }
 
     /// The same failure with a word on what was being done.
@@ -54,10 +69,19 @@ impl Failure {
         self
     }
 
+    /// The same failure as nobody's in particular: no answer is terminal because of it.
+    pub(crate) fn not_attributable(self) -> Self {
+        let kind = match self.kind {
+            Kind::InvalidArgument | Kind::FailedPrecondition => Kind::PermissionDenied,
+            kind => kind,
+        };
+        Self { kind, ..self }
+    }
+
     /// What the owner of a Service is told: terminal only where the Service itself was refused.
     pub(crate) fn into_service_error(self, notices: Vec<Notice>) -> ServiceError {
         match self.kind {
-            Kind::Refused => refused(self.message, notices),
+            Kind::InvalidArgument => refused(self.message, notices),
             _ => ServiceError::Retry { message: short(self.message), after: self.after, notices },
         }
     }
@@ -76,13 +100,27 @@ pub(crate) fn retry(message: impl Into<String>, after: Option<Duration>) -> Serv
     ServiceError::Retry { message: short(message.into()), after, notices: Vec::new() }
 }
 
+impl From<Failure> for ServiceError {
+    fn from(failure: Failure) -> Self {
+        failure.into_service_error(Vec::new())
+    }
+}
+
 /// A refusal of the planner's.
-pub(crate) fn of_refusal(refusal: planner::Refusal, notices: Vec<Notice>) -> ServiceError {
+pub(crate) fn of_refusal(refusal: planner::Refusal) -> ServiceError {
     let message = short(refusal.to_string());
     if refusal.is_terminal() {
-        return ServiceError::Refused { message, notices };
+        return ServiceError::Refused { message, notices: Vec::new() };
     }
-    ServiceError::Retry { message, after: None, notices }
+    ServiceError::Retry { message, after: None, notices: Vec::new() }
+}
+
+/// Why a Service's sequence cannot go on.
+pub(crate) fn of_stop(stop: Stop) -> ServiceError {
+    match stop {
+        Stop::Refused(refusal) => of_refusal(refusal),
+        Stop::NotYet(what) => retry(what, None),
+    }
 }
 
 /// The same error with more to tell.

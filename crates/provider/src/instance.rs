@@ -114,7 +114,7 @@ impl Inner {
         let instances = self.observed.instances(&name.scale_set);
         let document = match instances.one(&name.instance_id, newer_than).await {
             Ok(document) => document,
-            Err(failure) if failure.is_missing() => None,
+            Err(failure) if failure.is_not_found() => None,
             Err(failure) => return Err(failure),
         };
         Ok(document.filter(|document| !instance::is_being_deleted(document)))
@@ -156,7 +156,7 @@ impl Inner {
             interfaces = self.interfaces(name, newer_than).await?;
         }
         let facts = instance::describe(&self.cluster, node.name(), document, &interfaces)
-            .map_err(|error| Failure::new(crate::failure::Kind::Busy, error.to_string()))?;
+            .map_err(|error| Failure::new(crate::failure::Kind::Unavailable, error.to_string()))?;
         Ok(Instance {
             provider_id: facts.provider_id,
             instance_type: facts.instance_type,

@@ -1,44 +1,51 @@
-//! One of the two load balancers as a shared resource (`spec/load-balancer.md` 2.7, 3.4, 3.6).
+//! A load balancer as a shared resource (`spec/load-balancer.md` 2.7, 3.4, 3.6).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arm::ApiVersion;
 use async_trait::async_trait;
-use azure_types::{LoadBalancer, PublicIpAddress, ResourceId};
+use azure_types::{LoadBalancer, ResourceId};
 use cloud::LogicalTime;
 use k8s::ObjectKey;
+use planner::backend_pool::PoolMembership;
 use planner::load_balancer::{self as plans, LoadBalancerIntent};
-use planner::{Action, Cluster, Document, Flavor, Step, backend_pool};
+use planner::{Action, Balancer, Cluster, Flavor, Purpose, Step};
 use tracing::info;
 
-use crate::Notice;
 use crate::azure::Azure;
 use crate::failure::{self, Failure, Kind};
 use crate::fingerprint;
 use crate::membership::Membership;
-use crate::observed::{Observed, State};
+use crate::observed::Observed;
 use crate::public_ip::PublicIps;
 use crate::writer::{Planned, Resource};
+use crate::{ClusterState, Notice};
 
-/// One of the two load balancers.
+/// One load balancer of the cluster.
 pub(crate) struct SharedLoadBalancer {
     pub(crate) cluster: Arc<Cluster>,
-    pub(crate) flavor: Flavor,
+    pub(crate) balancer: Balancer,
     pub(crate) azure: Azure,
     pub(crate) observed: Arc<Observed>,
     pub(crate) public_ips: Arc<PublicIps>,
     pub(crate) membership: Arc<Membership>,
+    pub(crate) state: ClusterState,
 }
 
-/// A load balancer and the public IPs that its plan depends on.
+/// A load balancer before and after a write.
 pub(crate) struct Seen {
     /// `None` where there is none.
     pub(crate) load_balancer: Option<Arc<LoadBalancer>>,
     /// As it was before our write; the same where nothing was written.
     pub(crate) before: Option<Arc<LoadBalancer>>,
-    /// The public IPs of the cluster's group: frontends are found by them.
-    pub(crate) public_ips: Vec<PublicIpAddress>,
+}
+
+/// One write, and what has to happen before it.
+pub(crate) struct Work {
+    step: Step,
+    /// The pools that machines leave first, because the load balancer is deleted.
+    empty_first: Vec<PoolMembership>,
 }
 
 fn frontends(load_balancer: Option<&LoadBalancer>) -> BTreeSet<(String, Option<ResourceId>)> {
@@ -57,12 +64,6 @@ fn frontends(load_balancer: Option<&LoadBalancer>) -> BTreeSet<(String, Option<R
         .collect()
 }
 
-/// Whether the latest operation on it failed: writing it again repairs it.
-fn is_failed(load_balancer: &LoadBalancer) -> bool {
-    let state = load_balancer.properties.as_ref().and_then(|p| p.provisioning_state.as_ref());
-    State::of(state) == State::Failed
-}
-
 /// The resource ids of a kind in a text of Azure's, without regard to case.
 fn ids_in(text: &str, kind: &str) -> Vec<ResourceId> {
     let stops =
@@ -78,26 +79,19 @@ fn ids_in(text: &str, kind: &str) -> Vec<ResourceId> {
         .collect()
 }
 
-/// Why a load balancer is written as it is.
-const REPAIR: &str = "repair: the last operation on it failed";
-/// Why a load balancer is written as it was.
-const RESTORE: &str = "restored: Azure accepted a change and then refused it";
+fn warning(service: &ObjectKey, reason: &'static str, failure: &Failure) -> Notice {
+    let message = failure::short(failure.message.clone());
+    Notice { service: service.clone(), warning: true, reason, message }
+}
+
+/// What to tell the owner of a Service if load balancers could not be read.
+pub(crate) fn not_listed(service: &ObjectKey, failure: &Failure) -> Notice {
+    warning(service, "ListLoadBalancers", failure)
+}
 
 impl SharedLoadBalancer {
-    /// Writes a document without a change of ours.
-    fn rewrite(&self, document: &LoadBalancer, if_match: Option<String>, why: &str) -> Step {
-        Step {
-            action: Action::Update,
-            target: self.id(),
-            if_match,
-            document: Some(Document::LoadBalancer(Box::new(document.clone()))),
-            changes: vec![why.to_owned()],
-            on_behalf_of: Vec::new(),
-        }
-    }
-
     fn id(&self) -> ResourceId {
-        self.cluster.load_balancer_id(self.flavor)
+        self.cluster.load_balancer_id(&self.balancer)
     }
 
     async fn put(&self, seen: &Seen, step: &Step) -> Result<Seen, Failure> {
@@ -113,71 +107,63 @@ impl SharedLoadBalancer {
             }
         };
         let changed = frontends(seen.load_balancer.as_deref()) != frontends(Some(&document));
-        if changed && self.flavor == Flavor::External {
+        if changed && self.balancer.flavor == Flavor::External {
             // Each public IP that gained or lost a frontend has a new version now.
             self.observed.distrust_public_ips();
         }
         let load_balancer = Some(self.observed.load_balancers().store(document));
-        Ok(Seen { load_balancer, before: seen.load_balancer.clone(), public_ips: seen.public_ips.clone() })
+        Ok(Seen { load_balancer, before: seen.load_balancer.clone() })
     }
 
     /// A public IP that is not ready makes Azure refuse the whole load balancer: it is repaired or waited
     /// for, and the load balancer written again (3.6).
     async fn after_refusal(&self, failure: Failure) -> Failure {
-        if !failure.message.to_ascii_lowercase().contains("referencedresourcenotprovisioned") {
+        if !failure.has_code("ReferencedResourceNotProvisioned") {
             return failure;
         }
-        for id in ids_in(&failure.message, "publicIPAddresses") {
+        for id in ids_in(&failure.full_text(), "publicIPAddresses") {
             info!(public_ip = %id, "a public IP that the load balancer refers to is not ready");
             if let Err(error) = self.public_ips.repair(&id).await {
                 return error.while_doing(&failure.message);
             }
         }
-        Failure { kind: Kind::Busy, ..failure }
+        Failure { kind: Kind::Unavailable, ..failure }
     }
 
-    async fn delete(&self, seen: &Seen, step: &Step) -> Result<Seen, Failure> {
+    async fn delete(&self, seen: &Seen, work: &Work) -> Result<Seen, Failure> {
         let id = self.id();
+        // Whatever becomes of the deletion: its pools are not what they were.
+        self.membership.forget(&id);
+        self.membership.leave(&work.empty_first).await?;
         if let Some(document) = seen.load_balancer.as_deref() {
-            let pools = backend_pool::pools_to_empty(&self.cluster, self.flavor, document);
-            self.membership.leave(&pools).await?;
             // Emptying pools takes its time, and a deletion has no If-Match: look once more.
             let fresh = self.observed.settled_load_balancer(&id, LogicalTime::now()).await?;
             if !frontends(fresh.as_deref()).is_subset(&frontends(Some(document))) {
                 return Err(Failure::new(
-                    Kind::Changed,
+                    Kind::Aborted,
                     format!("{id} got new frontends while it was emptied"),
                 ));
             }
         }
-        self.membership.forget(&id);
-        let mut result = self.azure.delete(step, ApiVersion::NETWORK).await;
+        let mut result = self.azure.delete(&work.step, ApiVersion::NETWORK).await;
         if let Err(failure) = &result
-            && failure.message.contains("LoadBalancerInUseByVirtualMachineScaleSet")
+            && failure.has_code("LoadBalancerInUseByVirtualMachineScaleSet")
         {
-            self.clean_scale_sets(&failure.message, seen).await?;
-            result = self.azure.delete(step, ApiVersion::NETWORK).await;
+            self.clean_scale_sets(&failure.full_text(), &work.empty_first).await?;
+            result = self.azure.delete(&work.step, ApiVersion::NETWORK).await;
         }
         self.observed.distrust_public_ips();
         if let Err(failure) = result {
             self.observed.load_balancers().distrust();
-            // The deletion is nobody's wish in particular: it is tried again, not held against a Service.
-            let kind = if failure.kind == Kind::Refused { Kind::Denied } else { failure.kind };
-            return Err(Failure { kind, ..failure });
+            return Err(failure.not_attributable());
         }
         self.observed.load_balancers().remove(id.name());
-        Ok(Seen {
-            load_balancer: None,
-            before: seen.load_balancer.clone(),
-            public_ips: seen.public_ips.clone(),
-        })
+        Ok(Seen { load_balancer: None, before: seen.load_balancer.clone() })
     }
 
     /// Takes the scale sets that Azure names out of the load balancer's pools (3.4).
-    async fn clean_scale_sets(&self, message: &str, seen: &Seen) -> Result<(), Failure> {
+    async fn clean_scale_sets(&self, message: &str, pools: &[PoolMembership]) -> Result<(), Failure> {
         let own = &self.cluster.config.resource_group;
-        let Some(document) = seen.load_balancer.as_deref() else { return Ok(()) };
-        let pools = backend_pool::pools_to_empty(&self.cluster, self.flavor, document);
         for scale_set in ids_in(message, "virtualMachineScaleSets") {
             let group = scale_set.group_name().unwrap_or_default();
             if !group.eq_ignore_ascii_case(own) {
@@ -187,9 +173,9 @@ impl SharedLoadBalancer {
                     scale_set.name(),
                     self.id().name(),
                 );
-                return Err(Failure::new(Kind::Denied, message));
+                return Err(Failure::new(Kind::PermissionDenied, message));
             }
-            self.membership.leave_one(&scale_set, &pools).await?;
+            self.membership.leave_one(&scale_set, pools).await?;
         }
         Ok(())
     }
@@ -200,28 +186,26 @@ impl Resource for SharedLoadBalancer {
     type Key = ObjectKey;
     type Intent = LoadBalancerIntent;
     type Observed = Seen;
-    type Work = Step;
+    type Work = Work;
 
     fn name(&self) -> String {
-        format!("load balancer {}", self.cluster.load_balancer_name(self.flavor))
+        format!("load balancer {}", self.balancer)
     }
 
     async fn observe(&self, newer_than: LogicalTime) -> Result<Seen, Failure> {
         let load_balancer = self.observed.settled_load_balancer(&self.id(), newer_than).await?;
-        let public_ips = self.public_ips.known(self.observed.started).await?;
-        Ok(Seen { before: load_balancer.clone(), load_balancer, public_ips })
+        Ok(Seen { before: load_balancer.clone(), load_balancer })
     }
 
     fn plan(&self, seen: &Seen, batch: &[(ObjectKey, LoadBalancerIntent)]) -> Planned<Self> {
         let intents: Vec<LoadBalancerIntent> = batch.iter().map(|(_, intent)| intent.clone()).collect();
         let observed = seen.load_balancer.as_deref();
-        let plan = plans::plan(&self.cluster, self.flavor, observed, &intents, &seen.public_ips);
-        let work = plan.step.or_else(|| {
-            let failed = observed.filter(|document| is_failed(document))?;
-            Some(self.rewrite(failed, failed.etag.clone(), REPAIR))
-        });
-        let refused =
-            plan.refused.into_iter().map(|(key, refusal)| (key, failure::of_refusal(refusal, Vec::new())));
+        // Only if all Services are known, one that is not among them is gone.
+        let known = self.state.services_synced().then(|| plans::known_services(&self.state.services()));
+        let plan = plans::plan(&self.cluster, &self.balancer, observed, &intents, known.as_ref());
+        let empty_first = plan.empty_first;
+        let work = plan.step.map(|step| Work { step, empty_first });
+        let refused = plan.refused.into_iter().map(|(key, refusal)| (key, failure::of_refusal(refusal)));
         Planned {
             work,
             refused: refused.collect(),
@@ -229,15 +213,15 @@ impl Resource for SharedLoadBalancer {
         }
     }
 
-    async fn write(&self, seen: &Seen, step: &Step) -> Result<Seen, Failure> {
-        match step.action {
-            Action::Create | Action::Update => self.put(seen, step).await,
-            Action::Delete => self.delete(seen, step).await,
+    async fn write(&self, seen: &Seen, work: &Work) -> Result<Seen, Failure> {
+        match work.step.action {
+            Action::Create | Action::Update => self.put(seen, &work.step).await,
+            Action::Delete => self.delete(seen, work).await,
         }
     }
 
-    fn fingerprint(&self, step: &Step) -> u64 {
-        fingerprint::of([step])
+    fn fingerprint(&self, work: &Work) -> u64 {
+        fingerprint::of([&work.step])
     }
 
     fn blame(&self, message: &str, batch: &[(ObjectKey, LoadBalancerIntent)]) -> Vec<ObjectKey> {
@@ -247,41 +231,35 @@ impl Resource for SharedLoadBalancer {
 
     async fn restore(&self, before: &Seen) -> Result<(), Failure> {
         let now = self.observed.settled_load_balancer(&self.id(), LogicalTime::now()).await?;
-        let Some(now) = now.filter(|now| is_failed(now)) else { return Ok(()) };
-        match before.load_balancer.as_deref() {
-            // Refused before anything was done.
-            Some(before) if before.etag == now.etag => Ok(()),
-            Some(before) => {
-                let step = self.rewrite(before, now.etag.clone(), RESTORE);
-                let document: LoadBalancer = self.azure.put(&step, ApiVersion::NETWORK).await?;
-                self.observed.load_balancers().store(document);
-                Ok(())
-            }
-            None => {
-                let step = Step {
-                    action: Action::Delete,
-                    document: None,
-                    ..self.rewrite(&now, now.etag.clone(), RESTORE)
-                };
-                self.azure.delete(&step, ApiVersion::NETWORK).await?;
-                self.observed.load_balancers().remove(self.id().name());
-                Ok(())
-            }
+        let before = before.load_balancer.as_deref();
+        let step = now.and_then(|now| plans::restore(&self.cluster, &self.balancer, before, &now));
+        let Some(step) = step else { return Ok(()) };
+        if step.action == Action::Delete {
+            self.azure.delete(&step, ApiVersion::NETWORK).await?;
+            self.observed.load_balancers().remove(self.id().name());
+        } else {
+            let document: LoadBalancer = self.azure.put(&step, ApiVersion::NETWORK).await?;
+            self.observed.load_balancers().store(document);
         }
+        Ok(())
     }
 
-    fn is_repair(&self, step: &Step) -> bool {
-        step.changes.iter().all(|change| change == REPAIR)
+    fn is_repair(&self, work: &Work) -> bool {
+        work.step.purpose == Purpose::Repair
     }
 
-    fn complaint(&self, key: &ObjectKey, step: Option<&Step>, failure: &Failure) -> Option<Notice> {
-        let reason = match step {
-            None => "ListLoadBalancers",
-            Some(step) if step.action == Action::Delete => "DeleteLoadBalancer",
-            Some(_) => return None,
-        };
-        let message = failure::short(failure.message.clone());
-        Some(Notice { service: key.clone(), warning: true, reason, message })
+    fn concerned(&self, work: &Work, _batch: &[(ObjectKey, LoadBalancerIntent)]) -> Vec<ObjectKey> {
+        work.step.on_behalf_of.clone()
+    }
+
+    fn complaint(&self, key: &ObjectKey, work: Option<&Work>, failure: &Failure) -> Option<Notice> {
+        match work {
+            None => Some(not_listed(key, failure)),
+            Some(work) if work.step.action == Action::Delete => {
+                Some(warning(key, "DeleteLoadBalancer", failure))
+            }
+            Some(_) => None,
+        }
     }
 }
 

@@ -134,11 +134,6 @@ impl Observed {
         })
     }
 
-    /// The public IPs of every resource group that a Service named so far.
-    pub(crate) fn all_public_ips(&self) -> Vec<Arc<Collection<PublicIpAddress>>> {
-        self.public_ips.lock().values().cloned().collect()
-    }
-
     /// Public IPs may have changed because a load balancer did.
     pub(crate) fn distrust_public_ips(&self) {
         for known in self.public_ips.lock().values() {
@@ -194,7 +189,7 @@ impl Observed {
     /// One instance of a scale set, asked for by itself; `None` if Azure says that it is not there.
     pub(crate) async fn instance(&self, id: &ResourceId) -> Result<Option<ScaleSetInstance>, Failure> {
         match self.azure.get(id, ApiVersion::COMPUTE, Class::Repair).await {
-            Err(failure) if failure.is_missing() || failure.message.contains(NO_SUCH_INSTANCE) => Ok(None),
+            Err(failure) if failure.is_not_found() || failure.message.contains(NO_SUCH_INSTANCE) => Ok(None),
             other => other,
         }
     }
@@ -267,7 +262,7 @@ impl Observed {
                 "security group {id} does not exist: create it, or correct securityGroupName and \
                  securityGroupResourceGroup in the cloud configuration"
             );
-            Failure::new(Kind::Missing, message)
+            Failure::new(Kind::NotFound, message)
         };
         let known = self.security_group.as_ref().ok_or_else(absent)?;
         let mut document = known.one(id.name(), newer_than).await?.ok_or_else(absent)?;
@@ -290,7 +285,7 @@ impl Observed {
 
 fn still_running(id: &ResourceId) -> Failure {
     Failure::new(
-        Kind::Busy,
+        Kind::Unavailable,
         format!("{id}: another operation has been running on it for a quarter of an hour"),
     )
 }
@@ -322,7 +317,7 @@ where
         let (azure, listing) = (azure.clone(), listing.clone());
         Box::pin(async move {
             match azure.list(&listing, version, query, class).await {
-                Err(failure) if failure.is_missing() && missing_is_empty => Ok(Vec::new()),
+                Err(failure) if failure.is_not_found() && missing_is_empty => Ok(Vec::new()),
                 other => other,
             }
         })

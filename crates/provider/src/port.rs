@@ -1,6 +1,7 @@
 //! The provider as the controllers see it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use cloud::{
@@ -26,6 +27,10 @@ impl LoadBalancers for Provider {
 
     async fn update_nodes(&self) -> Result<(), ServiceError> {
         Self::update_nodes(self).await
+    }
+
+    fn look_at_nodes_after(&self) -> Option<Duration> {
+        self.0.membership.look_again_after()
     }
 
     fn forget_observed(&self) {

@@ -1,6 +1,6 @@
 //! The provider: one handle on everything that knows and changes Azure.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -10,7 +10,8 @@ use azure_types::{ScaleSet, ScaleSetInstance};
 use cloud::LogicalTime;
 use k8s::{ObjectKey, Service};
 use parking_lot::Mutex;
-use planner::{Cluster, ClusterPlan, Flavor, ServiceIntent, ServiceRemoval, backend_pool};
+use planner::load_balancer::Occupancy;
+use planner::{Balancer, Cluster, ClusterPlan, ServiceIntent, ServiceRemoval, backend_pool};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::azure::Azure;
@@ -70,11 +71,12 @@ pub(crate) struct Inner {
     azure: Azure,
     pace: Pace,
     stop: CancellationToken,
-    external: OnceLock<Writer<SharedLoadBalancer>>,
-    internal: OnceLock<Writer<SharedLoadBalancer>>,
+    load_balancers: Mutex<HashMap<Balancer, Writer<SharedLoadBalancer>>>,
     security_group: OnceLock<Writer<SharedSecurityGroup>>,
-    /// The Services that were looked at since this process started.
-    seen: Mutex<HashSet<ObjectKey>>,
+    /// Who has a place on which load balancer, or was promised one.
+    pub(crate) occupancy: Mutex<HashMap<Balancer, Occupancy>>,
+    /// The latest event for which each Service was ensured.
+    ensured_for: Mutex<HashMap<ObjectKey, LogicalTime>>,
     _guard: DropGuard,
 }
 
@@ -85,23 +87,23 @@ impl fmt::Debug for Provider {
 }
 
 impl Inner {
-    pub(crate) fn load_balancer(&self, flavor: Flavor) -> Writer<SharedLoadBalancer> {
-        let cell = match flavor {
-            Flavor::External => &self.external,
-            Flavor::Internal => &self.internal,
+    pub(crate) fn load_balancer(&self, balancer: &Balancer) -> Writer<SharedLoadBalancer> {
+        let mut writers = self.load_balancers.lock();
+        if let Some(writer) = writers.get(balancer) {
+            return writer.clone();
+        }
+        let resource = SharedLoadBalancer {
+            cluster: Arc::clone(&self.cluster),
+            balancer: balancer.clone(),
+            azure: self.azure.clone(),
+            observed: Arc::clone(&self.observed),
+            public_ips: Arc::clone(&self.public_ips),
+            membership: Arc::clone(&self.membership),
+            state: self.state.clone(),
         };
-        let start = || {
-            let resource = SharedLoadBalancer {
-                cluster: Arc::clone(&self.cluster),
-                flavor,
-                azure: self.azure.clone(),
-                observed: Arc::clone(&self.observed),
-                public_ips: Arc::clone(&self.public_ips),
-                membership: Arc::clone(&self.membership),
-            };
-            Writer::start(resource, self.pace, self.stop.clone())
-        };
-        cell.get_or_init(start).clone()
+        let writer = Writer::start(resource, self.pace, self.stop.clone());
+        writers.insert(balancer.clone(), writer.clone());
+        writer
     }
 
     pub(crate) fn security_group(&self) -> Result<Writer<SharedSecurityGroup>, ServiceError> {
@@ -125,42 +127,39 @@ impl Inner {
         Ok(self.security_group.get_or_init(start).clone())
     }
 
-    /// Since when a Service must be judged. The first look of this process takes what was read since it
-    /// started; whoever comes again asks what has become of it, and gets what is read from now on.
-    pub(crate) fn look_again(&self, key: &ObjectKey) -> LogicalTime {
-        if self.seen.lock().insert(key.clone()) { self.observed.started } else { LogicalTime::now() }
+    /// By readings newer than what a Service must be judged: than the event that asked for it, and if that event
+    /// was answered before, than this moment. Whoever comes again asks what has become of it.
+    pub(crate) fn required_freshness(&self, key: &ObjectKey, event: LogicalTime) -> LogicalTime {
+        let event = event.max(self.observed.started);
+        let last = self.ensured_for.lock().insert(key.clone(), event);
+        if last.is_some_and(|last| last >= event) { LogicalTime::now() } else { event }
     }
 
     /// A Service is gone.
     pub(crate) fn forget(&self, key: &ObjectKey) {
-        self.seen.lock().remove(key);
+        self.ensured_for.lock().remove(key);
     }
 
-    async fn update_nodes(&self) -> Result<(), Failure> {
+    async fn update_nodes(&self) -> Result<(), ServiceError> {
         let newer_than = LogicalTime::now();
         let mut pools = Vec::new();
-        for flavor in Flavor::BOTH {
-            let name = self.cluster.load_balancer_name(flavor);
+        for balancer in self.cluster.balancers() {
             // What nodes are in is their own matter; of the load balancer only the pools' names count.
-            let known = self.observed.load_balancers().one(&name, self.observed.started).await?;
+            let known = self.observed.load_balancers().one(&balancer.name, self.observed.started).await?;
             if let Some(document) = known {
-                pools.extend(backend_pool::pools_to_fill(&self.cluster, flavor, Some(&document), &document));
+                let document = Some(&*document);
+                let pools_of = |lb| backend_pool::pools_to_fill(&self.cluster, &balancer, document, lb);
+                pools.extend(document.into_iter().flat_map(pools_of));
             }
         }
-        self.membership.join(&pools, newer_than).await.map_err(|error| match error {
-            ServiceError::Refused { message, .. } => Failure::new(failure::Kind::Denied, message),
-            ServiceError::Retry { message, after, .. } => {
-                Failure { kind: failure::Kind::Busy, message, after }
-            }
-        })
+        self.membership.join(&pools, newer_than).await
     }
 
     /// The Services whose security rules name nodes.
     fn services_at_nodes(&self) -> Vec<Arc<Service>> {
         let mut services = self.state.services();
         services.retain(|service| {
-            service.wants_load_balancer()
-                && !k8s::is_deleting(&service.metadata)
+            service.is_to_be_served()
                 && ServiceIntent::from_service(&self.cluster, service).is_ok_and(|intent| !intent.floating_ip)
         });
         services
@@ -201,7 +200,7 @@ impl Inner {
             let Some(id) = &set.id else { continue };
             let instances = match self.observed.instances(id).all(newer_than).await {
                 Ok(instances) => instances,
-                Err(failure) if failure.is_missing() => continue,
+                Err(failure) if failure.is_not_found() => continue,
                 Err(failure) => return Err(failure),
             };
             let instances: Vec<ScaleSetInstance> = instances.iter().map(|one| (**one).clone()).collect();
@@ -248,10 +247,10 @@ impl Provider {
             pace,
             _guard: stop.clone().drop_guard(),
             stop,
-            external: OnceLock::new(),
-            internal: OnceLock::new(),
+            load_balancers: Mutex::default(),
             security_group: OnceLock::new(),
-            seen: Mutex::default(),
+            occupancy: Mutex::default(),
+            ensured_for: Mutex::default(),
         }))
     }
 
@@ -303,7 +302,7 @@ impl Provider {
     ///
     /// Where a machine could not be changed, or a Service's rules could not; the others are.
     pub async fn update_nodes(&self) -> Result<(), ServiceError> {
-        let members = self.0.update_nodes().await.map_err(|failure| failure.into_service_error(Vec::new()));
+        let members = self.0.update_nodes().await;
         let at_nodes = self.0.services_at_nodes();
         let rules = futures::future::join_all(
             at_nodes.iter().map(|service| self.0.ensure(service, LogicalTime::BEGINNING)),

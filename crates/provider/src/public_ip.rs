@@ -1,10 +1,9 @@
-//! Public IPs: written in parallel, looked after together (`spec/load-balancer.md` 4.8 to 4.11).
+//! Public IPs: written in parallel, polled together (`spec/load-balancer.md` 4.8 to 4.11).
 //!
-//! Nobody polls the operation of a single public IP. Everybody who waits looks at the same list at the same
+//! Nobody polls the operation of a single public IP. Everybody who waits reads the same list at the same
 //! moments: one request tells all states and addresses.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::net::IpAddr;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,28 +11,33 @@ use arm::{ApiVersion, Operation};
 use azure_types::{PublicIpAddress, ResourceId};
 use cloud::LogicalTime;
 use futures::future::join_all;
-use planner::public_ip as plans;
-use planner::{Action, Cluster, Document, Family, ServiceIntent, ServiceRemoval, Step};
+use parking_lot::Mutex;
+use planner::public_ip::{self as plans, Owners};
+use planner::sequence::Sequence;
+use planner::{Action, Cluster, Purpose, ServiceRemoval, Step};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, sleep_until};
-use tracing::info;
+use tracing::{info, warn};
 
 use crate::azure::Azure;
 use crate::collection::Collection;
 use crate::failure::{self, Failure, Kind};
+use crate::fingerprint;
 use crate::observed::{Observed, State};
+use crate::repeats::{Repeats, Verdict};
 use crate::{Notice, ServiceError};
 
-/// How often one Service's public IPs are planned again because somebody else changed them.
-const MOST_CHANGES: u32 = 10;
-/// How often they are tried again because Azure was busy.
-const MOST_BUSY: u32 = 8;
-/// How often a failed public IP is written again to repair it.
-const MOST_REPAIRS: u32 = 2;
-/// How long a public IP may take: far more than Azure ever needs.
-const LONGEST: Duration = Duration::from_secs(15 * 60);
+/// How often one Service's public IPs are planned again because somebody else changed them. Ten lost races in a
+/// row mean that something else writes all the time: the Service backs off.
+const MAX_CONFLICTS: u32 = 10;
+/// How often they are tried again because Azure was busy: with doubled waits some four minutes.
+const MAX_BUSY: u32 = 8;
+/// How often a failed public IP is written again to repair it, before its Service backs off.
+const MAX_REPAIRS: u32 = 2;
+/// How long a public IP may take: far more than Azure ever needs. The Service backs off after that.
+const READY_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 /// The longest wait between two tries where Azure does not say how long.
-const LONGEST_WAIT: Duration = Duration::from_secs(60);
+const MAX_WAIT: Duration = Duration::from_secs(60);
 
 /// The public IPs of the cluster.
 pub(crate) struct PublicIps {
@@ -41,51 +45,15 @@ pub(crate) struct PublicIps {
     azure: Azure,
     observed: Arc<Observed>,
     permits: Semaphore,
-    look: Duration,
+    poll_interval: Duration,
     busy: Duration,
     origin: Instant,
-}
-
-/// The public IPs of one Service, ready to be referred to.
-#[derive(Debug, Default)]
-pub(crate) struct Secured {
-    /// The public IP of each family.
-    pub(crate) ids: BTreeMap<Family, ResourceId>,
-    /// The addresses; absent where Azure allocates one only when it is used.
-    pub(crate) addresses: BTreeMap<Family, Option<IpAddr>>,
-    /// Whether something has to be given up once nothing refers to it.
-    pub(crate) release: bool,
-    /// Whether a public IP can only be created after the release.
-    pub(crate) again: bool,
-    /// What to tell the Service's owner.
-    pub(crate) notices: Vec<Notice>,
-}
-
-/// How often something was tried in vain.
-#[derive(Default)]
-struct Tries {
-    changes: u32,
-    busy: u32,
+    /// The latest writes, to notice those that are of no use.
+    repeats: Mutex<HashMap<ResourceId, Repeats>>,
 }
 
 fn state(public_ip: &PublicIpAddress) -> State {
     State::of(public_ip.properties.as_ref().and_then(|p| p.provisioning_state.as_ref()))
-}
-
-/// Whether a public IP may matter to a Service: by tag, by name or by address. Planning for one of hundreds
-/// of Services should not copy the public IPs of all of them.
-fn concerns(owner: &ServiceRemoval, key: &str, public_ip: &PublicIpAddress) -> bool {
-    let name = public_ip.name.as_deref().unwrap_or_default().to_ascii_lowercase();
-    let by_name = owner.base_name.as_deref().is_some_and(|base| name.contains(&base.to_ascii_lowercase()))
-        || owner.public_ip_names.values().any(|wanted| wanted.eq_ignore_ascii_case(&name));
-    let by_tag =
-        || public_ip.tags.iter().flatten().any(|(_, value)| value.to_ascii_lowercase().contains(key));
-    let by_address = || {
-        let text = public_ip.properties.as_ref().and_then(|p| p.ip_address.as_deref());
-        let address = text.and_then(|text| text.parse::<IpAddr>().ok());
-        address.is_some_and(|address| owner.requested_addresses.values().any(|wanted| *wanted == address))
-    };
-    by_name || by_tag() || by_address()
 }
 
 fn warning(owner: &ServiceRemoval, reason: &'static str, message: &str) -> Notice {
@@ -98,12 +66,13 @@ impl PublicIps {
         azure: Azure,
         observed: Arc<Observed>,
         parallelism: usize,
-        look: Duration,
+        poll_interval: Duration,
         busy: Duration,
     ) -> Self {
         let permits = Semaphore::new(parallelism.max(1));
-        let look = look.max(Duration::from_millis(1));
-        Self { cluster, azure, observed, permits, look, busy, origin: Instant::now() }
+        let poll_interval = poll_interval.max(Duration::from_millis(1));
+        let (origin, repeats) = (Instant::now(), Mutex::default());
+        Self { cluster, azure, observed, permits, poll_interval, busy, origin, repeats }
     }
 
     /// The resource groups that a Service's public IPs may be in: its own, and the cluster's (4.8).
@@ -123,29 +92,19 @@ impl PublicIps {
         owner: &ServiceRemoval,
         newer_than: LogicalTime,
     ) -> Result<Vec<PublicIpAddress>, Failure> {
-        let key = owner.key.to_string().to_ascii_lowercase();
+        let owners = Owners::new(&self.cluster, std::iter::once(owner));
         let mut found = Vec::new();
         for group in self.groups(owner) {
             let all = self.observed.public_ips(&group).all(newer_than).await?;
-            found.extend(
-                all.iter().filter(|ip| concerns(owner, &key, ip)).map(|ip| PublicIpAddress::clone(ip)),
-            );
+            let mine = all.iter().filter(|public_ip| !owners.concerned(public_ip).is_empty());
+            found.extend(mine.map(|public_ip| PublicIpAddress::clone(public_ip)));
         }
         Ok(found)
     }
 
-    /// All public IPs of the resource groups in use.
-    pub(crate) async fn known(&self, newer_than: LogicalTime) -> Result<Vec<PublicIpAddress>, Failure> {
-        let mut found = Vec::new();
-        for known in self.observed.all_public_ips() {
-            found.extend(known.all(newer_than).await?.iter().map(|ip| PublicIpAddress::clone(ip)));
-        }
-        Ok(found)
-    }
-
-    /// The next of the moments at which everybody looks.
-    async fn tick(&self) {
-        let step = self.look.as_nanos().max(1);
+    /// The next of the moments at which everybody reads the list.
+    async fn next_poll(&self) {
+        let step = self.poll_interval.as_nanos().max(1);
         let passed = self.origin.elapsed().as_nanos();
         let next = step - passed % step;
         sleep_until(Instant::now() + Duration::from_nanos(u64::try_from(next).unwrap_or(u64::MAX))).await;
@@ -174,6 +133,7 @@ impl PublicIps {
 
     async fn delete(&self, step: &Step) -> Result<(), Failure> {
         let Some(known) = self.collection(&step.target) else { return Ok(()) };
+        self.repeats.lock().remove(&step.target);
         let begun = {
             let _permit = self.permits.acquire().await;
             self.azure.begin_delete(step, ApiVersion::NETWORK).await
@@ -190,8 +150,8 @@ impl PublicIps {
             return Ok(());
         };
         let begin = Instant::now();
-        while begin.elapsed() < LONGEST {
-            self.tick().await;
+        while begin.elapsed() < READY_TIMEOUT {
+            self.next_poll().await;
             match known.one(step.target.name(), LogicalTime::now()).await {
                 Ok(None) => return Ok(()),
                 // It stands again: the operation tells why.
@@ -199,12 +159,12 @@ impl PublicIps {
                     self.azure.outcome(&operation).await?;
                 }
                 Ok(Some(_)) => {}
-                Err(failure) if failure.kind == Kind::Busy => {}
+                Err(failure) if failure.kind == Kind::Unavailable => {}
                 Err(failure) => return Err(failure),
             }
         }
         let message = format!("{} is still being deleted after a quarter of an hour", step.target);
-        Err(Failure::new(Kind::Busy, message))
+        Err(Failure::new(Kind::Unavailable, message))
     }
 
     /// Waits until no operation runs on these public IPs.
@@ -214,179 +174,17 @@ impl PublicIps {
         let mut current = waiting.next();
         while let Some(id) = current {
             let Some(known) = self.collection(id) else { return Ok(()) };
-            self.tick().await;
+            self.next_poll().await;
             let document = known.one(id.name(), LogicalTime::now()).await?;
             if !document.is_some_and(|document| state(&document) == State::Running) {
                 current = waiting.next();
-            } else if begin.elapsed() > LONGEST {
+            } else if begin.elapsed() > READY_TIMEOUT {
                 let message =
                     format!("public IP {} is still not ready after a quarter of an hour", id.name());
-                return Err(Failure::new(Kind::Denied, message));
+                return Err(Failure::new(Kind::PermissionDenied, message));
             }
         }
         Ok(())
-    }
-
-    /// Whether it makes sense to go on after a failure; waits as long as Azure asks.
-    async fn survives(&self, failure: &Failure, tries: &mut Tries) -> bool {
-        match failure.kind {
-            Kind::Changed | Kind::Unanswered => {
-                tries.changes += 1;
-                tries.changes <= MOST_CHANGES
-            }
-            Kind::Busy => {
-                tries.busy += 1;
-                if tries.busy > MOST_BUSY {
-                    return false;
-                }
-                let doubled = self.busy.saturating_mul(1 << tries.busy.min(10)) / 2;
-                sleep(failure.after.unwrap_or(doubled.min(LONGEST_WAIT))).await;
-                true
-            }
-            Kind::Missing | Kind::Refused | Kind::Limited | Kind::Denied => false,
-        }
-    }
-
-    /// Brings a Service's public IPs to what it wants and waits until they may be referred to.
-    pub(crate) async fn secure(
-        &self,
-        intent: &ServiceIntent,
-        newer_than: LogicalTime,
-    ) -> Result<Secured, ServiceError> {
-        const REASON: &str = "CreateOrUpdatePublicIPAddress";
-        let owner = intent.removal();
-        let mut newer_than = newer_than;
-        let mut tries = Tries::default();
-        let mut operations: HashMap<ResourceId, Operation> = HashMap::new();
-        let mut repairs: HashMap<ResourceId, u32> = HashMap::new();
-        loop {
-            let observed = match self.concerning(owner, newer_than).await {
-                Ok(observed) => observed,
-                Err(failure) if self.survives(&failure, &mut tries).await => continue,
-                Err(failure) => return Err(failure.into_service_error(Vec::new())),
-            };
-            newer_than = LogicalTime::BEGINNING;
-            let plan = plans::plan(&self.cluster, intent, &observed)
-                .map_err(|refusal| failure::of_refusal(refusal, Vec::new()))?;
-            let mut steps = plan.ensure.clone();
-            let mut running = Vec::new();
-            if steps.is_empty() {
-                for id in plan.use_ids.values() {
-                    let Some(document) = observed.iter().find(|document| document.id.as_ref() == Some(id))
-                    else {
-                        continue;
-                    };
-                    match state(document) {
-                        State::Succeeded => {}
-                        State::Running => running.push(id.clone()),
-                        State::Failed => {
-                            if let Some(operation) = operations.remove(id)
-                                && let Err(failure) = self.azure.outcome(&operation).await
-                                && matches!(failure.kind, Kind::Refused | Kind::Limited | Kind::Denied)
-                            {
-                                let notice = warning(owner, REASON, &failure.message);
-                                return Err(failure.into_service_error(vec![notice]));
-                            }
-                            let count = repairs.entry(id.clone()).or_default();
-                            *count += 1;
-                            if *count > MOST_REPAIRS {
-                                let message = format!("public IP {} is in a failed state", id.name());
-                                return Err(failure::retry(message, None));
-                            }
-                            steps.push(repair_step(id, document, owner));
-                        }
-                    }
-                }
-            }
-            if !steps.is_empty() {
-                let results = join_all(steps.iter().map(|step| self.write(step))).await;
-                let mut problem: Option<Failure> = None;
-                for (step, result) in steps.iter().zip(results) {
-                    match result {
-                        Ok(Some(operation)) => drop(operations.insert(step.target.clone(), operation)),
-                        Ok(None) => {}
-                        Err(failure) => problem = Some(failure),
-                    }
-                }
-                if let Some(failure) = problem
-                    && !self.survives(&failure, &mut tries).await
-                {
-                    let notice = warning(owner, REASON, &failure.message);
-                    return Err(failure.into_service_error(vec![notice]));
-                }
-                continue;
-            }
-            if running.is_empty() {
-                return Ok(Secured {
-                    ids: plan.use_ids,
-                    addresses: plan.addresses,
-                    release: !plan.release.is_empty(),
-                    again: plan.again,
-                    notices: plan.notices,
-                });
-            }
-            match self.settled(&running).await {
-                Ok(()) => {}
-                Err(failure) if self.survives(&failure, &mut tries).await => {}
-                Err(failure) => return Err(failure.into_service_error(Vec::new())),
-            }
-        }
-    }
-
-    /// Gives up what a Service no longer uses (or, with `intent` absent, everything that it has).
-    pub(crate) async fn release(
-        &self,
-        owner: &ServiceRemoval,
-        intent: Option<&ServiceIntent>,
-        newer_than: LogicalTime,
-    ) -> Result<Vec<Notice>, ServiceError> {
-        const REASON: &str = "DeletePublicIPAddress";
-        let mut newer_than = newer_than;
-        let mut tries = Tries::default();
-        let mut kept: BTreeSet<ResourceId> = BTreeSet::new();
-        let mut notices = Vec::new();
-        loop {
-            let observed = match self.concerning(owner, newer_than).await {
-                Ok(observed) => observed,
-                Err(failure) if self.survives(&failure, &mut tries).await => continue,
-                Err(failure) => return Err(failure.into_service_error(notices)),
-            };
-            newer_than = LogicalTime::BEGINNING;
-            let plan = match intent {
-                Some(intent) => plans::plan(&self.cluster, intent, &observed)
-                    .map_err(|refusal| failure::of_refusal(refusal, Vec::new()))?,
-                None => plans::plan_removal(&self.cluster, owner, &observed),
-            };
-            let steps: Vec<Step> =
-                plan.release.into_iter().filter(|step| !kept.contains(&step.target)).collect();
-            if steps.is_empty() {
-                return Ok(notices);
-            }
-            let work = steps.iter().map(|step| async move {
-                match step.action {
-                    Action::Delete => self.delete(step).await,
-                    Action::Create | Action::Update => self.write(step).await.map(drop),
-                }
-            });
-            let results = join_all(work).await;
-            for (step, result) in steps.iter().zip(results) {
-                let Err(failure) = result else { continue };
-                if failure.message.contains("PublicIPAddressCannotBeDeleted") {
-                    // Something else refers to it: the Service may go all the same (4.11).
-                    info!(public_ip = %step.target, "kept, because something else refers to it");
-                    notices.push(warning(owner, REASON, &failure.message));
-                    kept.insert(step.target.clone());
-                } else if !self.survives(&failure, &mut tries).await {
-                    notices.push(warning(owner, REASON, &failure.message));
-                    return Err(match failure.kind {
-                        // A deletion that is refused now may be possible later without the Service changing.
-                        Kind::Refused => Failure { kind: Kind::Denied, ..failure },
-                        _ => failure,
-                    }
-                    .into_service_error(notices));
-                }
-            }
-        }
     }
 
     /// Writes a public IP as it is, so that Azure finishes what it failed to do, and waits until it is ready
@@ -395,37 +193,180 @@ impl PublicIps {
         let Some(known) = self.collection(id) else { return Ok(()) };
         let begin = Instant::now();
         let mut written = false;
-        while begin.elapsed() < LONGEST {
+        while begin.elapsed() < READY_TIMEOUT {
             let Some(document) = known.one(id.name(), LogicalTime::now()).await? else { return Ok(()) };
             match state(&document) {
-                State::Running => self.tick().await,
+                State::Running => self.next_poll().await,
                 State::Succeeded if written => return Ok(()),
                 State::Failed if written => break,
-                State::Succeeded | State::Failed => {
-                    let step = Step { on_behalf_of: Vec::new(), ..repair_of(id, &document) };
-                    match self.write(&step).await {
-                        Ok(_) => written = true,
-                        Err(failure) if failure.kind == Kind::Changed => {}
-                        Err(failure) => return Err(failure),
-                    }
-                }
+                State::Succeeded | State::Failed => match self.write(&plans::repair(id, &document)).await {
+                    Ok(_) => written = true,
+                    Err(failure) if failure.kind == Kind::Aborted => {}
+                    Err(failure) => return Err(failure),
+                },
             }
         }
-        Err(Failure::new(Kind::Busy, format!("public IP {} does not become ready", id.name())))
+        Err(Failure::new(Kind::Unavailable, format!("public IP {} does not become ready", id.name())))
+    }
+
+    /// Begins work on the public IPs of one Service.
+    pub(crate) fn attempt(&self) -> Attempt<'_> {
+        Attempt {
+            public_ips: self,
+            conflicts: 0,
+            busy: 0,
+            operations: HashMap::new(),
+            repairs: HashMap::new(),
+        }
     }
 }
 
-fn repair_of(id: &ResourceId, document: &PublicIpAddress) -> Step {
-    Step {
-        action: Action::Update,
-        target: id.clone(),
-        if_match: document.etag.clone(),
-        document: Some(Document::PublicIp(Box::new(document.clone()))),
-        changes: vec!["repair: written as it is, because Azure did not finish it".to_owned()],
-        on_behalf_of: Vec::new(),
-    }
+/// The work on one Service's public IPs, with what was tried in vain so far.
+pub(crate) struct Attempt<'a> {
+    public_ips: &'a PublicIps,
+    conflicts: u32,
+    busy: u32,
+    operations: HashMap<ResourceId, Operation>,
+    repairs: HashMap<ResourceId, u32>,
 }
 
-fn repair_step(id: &ResourceId, document: &PublicIpAddress, owner: &ServiceRemoval) -> Step {
-    Step { on_behalf_of: vec![owner.key.clone()], ..repair_of(id, document) }
+impl Attempt<'_> {
+    /// Whether it makes sense to try again after a failure; waits as long as Azure asks.
+    pub(crate) async fn should_retry(&mut self, failure: &Failure) -> bool {
+        match failure.kind {
+            Kind::Aborted | Kind::Unknown => {
+                self.conflicts += 1;
+                self.conflicts <= MAX_CONFLICTS
+            }
+            Kind::Unavailable => {
+                self.busy += 1;
+                if self.busy > MAX_BUSY {
+                    return false;
+                }
+                let doubled = self.public_ips.busy.saturating_mul(1 << self.busy.min(10)) / 2;
+                sleep(failure.after.unwrap_or(doubled.min(MAX_WAIT))).await;
+                true
+            }
+            Kind::NotFound | Kind::InvalidArgument | Kind::FailedPrecondition | Kind::PermissionDenied => {
+                false
+            }
+        }
+    }
+
+    /// Writes public IPs side by side. A lost race is no failure: what is there then is planned again.
+    pub(crate) async fn write(
+        &mut self,
+        steps: &[Step],
+        sequence: &mut Sequence,
+        notices: &mut Vec<Notice>,
+    ) -> Result<(), ServiceError> {
+        const REASON: &str = "CreateOrUpdatePublicIPAddress";
+        let owner = Arc::clone(sequence.owner());
+        let mut now = Vec::new();
+        for step in steps {
+            if step.purpose == Purpose::Repair {
+                self.repair(step, &owner).await?;
+            } else if let Some(notice) = self.is_of_no_use(step, &owner) {
+                sequence.accept(step.target.clone());
+                notices.push(notice);
+                continue;
+            }
+            now.push(step);
+        }
+        let results = join_all(now.iter().map(|step| self.public_ips.write(step))).await;
+        let mut problem: Option<Failure> = None;
+        for (step, result) in now.iter().zip(results) {
+            match result {
+                Ok(operation) => {
+                    if step.purpose == Purpose::Change {
+                        let mut repeats = self.public_ips.repeats.lock();
+                        let repeats = repeats.entry(step.target.clone()).or_default();
+                        repeats.written(fingerprint::of([*step]), Instant::now());
+                    }
+                    self.operations.extend(operation.map(|operation| (step.target.clone(), operation)));
+                }
+                Err(failure) => problem = Some(failure),
+            }
+        }
+        match problem {
+            Some(failure) if !self.should_retry(&failure).await => {
+                notices.push(warning(&owner, REASON, &failure.message));
+                Err(failure.into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Before a failed public IP is written again: if our own write failed, its operation says why.
+    async fn repair(&mut self, step: &Step, owner: &ServiceRemoval) -> Result<(), ServiceError> {
+        let refused = [Kind::InvalidArgument, Kind::FailedPrecondition, Kind::PermissionDenied];
+        if let Some(operation) = self.operations.remove(&step.target)
+            && let Err(failure) = self.public_ips.azure.outcome(&operation).await
+            && refused.contains(&failure.kind)
+        {
+            let notice = warning(owner, "CreateOrUpdatePublicIPAddress", &failure.message);
+            return Err(failure.into_service_error(vec![notice]));
+        }
+        let count = self.repairs.entry(step.target.clone()).or_default();
+        *count += 1;
+        if *count > MAX_REPAIRS {
+            let message = format!("public IP {} is in a failed state", step.target.name());
+            return Err(failure::retry(message, None));
+        }
+        Ok(())
+    }
+
+    /// Whether the same write was made before and did not last; what to tell the owner then.
+    fn is_of_no_use(&self, step: &Step, owner: &ServiceRemoval) -> Option<Notice> {
+        let mut repeats = self.public_ips.repeats.lock();
+        let repeats = repeats.get_mut(&step.target)?;
+        let Verdict::Wait(wait) = repeats.judge(fingerprint::of([step]), Instant::now()) else { return None };
+        let name = step.target.name();
+        warn!(public_ip = %step.target, wait_seconds = wait.as_secs(), "the same difference after it was written");
+        let message = format!(
+            "public IP {name} does not keep what is written to it ({}): it is used as it is. Look for another \
+             program (or a policy) that changes it",
+            step.changes.join("; ")
+        );
+        Some(warning(owner, "CreateOrUpdatePublicIPAddress", &message))
+    }
+
+    /// Waits until no operation runs on these public IPs.
+    pub(crate) async fn settle(&mut self, ids: &[ResourceId]) -> Result<(), ServiceError> {
+        match self.public_ips.settled(ids).await {
+            Err(failure) if !self.should_retry(&failure).await => Err(failure.into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Gives up public IPs side by side. One to which something else refers stays: the Service may go without.
+    pub(crate) async fn release(
+        &mut self,
+        steps: &[Step],
+        sequence: &mut Sequence,
+        notices: &mut Vec<Notice>,
+    ) -> Result<(), ServiceError> {
+        const REASON: &str = "DeletePublicIPAddress";
+        let owner = Arc::clone(sequence.owner());
+        let public_ips = self.public_ips;
+        let work = steps.iter().map(|step| async move {
+            match step.action {
+                Action::Delete => public_ips.delete(step).await,
+                Action::Create | Action::Update => public_ips.write(step).await.map(drop),
+            }
+        });
+        for (step, result) in steps.iter().zip(join_all(work).await) {
+            let Err(failure) = result else { continue };
+            if failure.has_code("PublicIPAddressCannotBeDeleted") {
+                info!(public_ip = %step.target, "kept, because something else refers to it");
+                notices.push(warning(&owner, REASON, &failure.message));
+                sequence.keep(step.target.clone());
+            } else if !self.should_retry(&failure).await {
+                notices.push(warning(&owner, REASON, &failure.message));
+                // A deletion that is refused now may be possible later without the Service changing.
+                return Err(failure.not_attributable().into());
+            }
+        }
+        Ok(())
+    }
 }

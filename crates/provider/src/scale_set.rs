@@ -40,12 +40,13 @@ pub(crate) struct Work {
 }
 
 /// Texts of refusals that mean that the instance is going away: it needs nothing any more.
-const GOING: &[&str] =
+const DELETION_TEXTS: &[&str] =
     &["not an active Virtual Machine Scale Set VM instanceId", "is marked for deletion", "is being deleted"];
 
 /// Whether the machine (or the set) that was written is as good as gone.
-fn is_going(failure: &Failure) -> bool {
-    failure.is_missing() || GOING.iter().any(|text| failure.message.contains(text))
+fn is_being_deleted(failure: &Failure) -> bool {
+    let text_of = failure.full_text();
+    failure.is_not_found() || DELETION_TEXTS.iter().any(|text| text_of.contains(text))
 }
 
 impl SharedScaleSet {
@@ -74,7 +75,7 @@ impl SharedScaleSet {
         } else if let Some(document) = begun.document {
             return Ok(document);
         }
-        let gone = || Failure::new(Kind::Missing, format!("{} is gone", step.target));
+        let gone = || Failure::new(Kind::NotFound, format!("{} is gone", step.target));
         self.azure.get(&step.target, ApiVersion::COMPUTE, azure::class(step)).await?.ok_or_else(gone)
     }
 }
@@ -101,7 +102,7 @@ impl Resource for SharedScaleSet {
                 let instances = instances.iter().map(|instance| ScaleSetInstance::clone(instance)).collect();
                 Ok(Seen { found: Some((set, instances)) })
             }
-            Err(failure) if failure.is_missing() => Ok(Seen { found: None }),
+            Err(failure) if failure.is_not_found() => Ok(Seen { found: None }),
             Err(failure) => Err(failure),
         }
     }
@@ -137,12 +138,14 @@ impl Resource for SharedScaleSet {
                         None => Arc::new(document),
                     };
                 }
-                Err(failure) if is_going(&failure) => info!(scale_set = %self.id, "the scale set is going"),
+                Err(failure) if is_being_deleted(&failure) => {
+                    info!(scale_set = %self.id, "the scale set is going")
+                }
                 Err(failure) => {
                     if let Some(known) = &known_sets {
                         known.distrust();
                     }
-                    return Err(nobodys(failure));
+                    return Err(failure.not_attributable());
                 }
             }
         }
@@ -167,7 +170,7 @@ impl Resource for SharedScaleSet {
                     }
                     *old = ScaleSetInstance::clone(&known.store(document));
                 }
-                Err(failure) if is_going(&failure) => {
+                Err(failure) if is_being_deleted(&failure) => {
                     info!(scale_set = %self.id, reason = %failure.message, "an instance is going");
                     known.distrust();
                     after.retain(|old| old.id.as_ref() != Some(&step.target));
@@ -175,8 +178,8 @@ impl Resource for SharedScaleSet {
                 Err(failure) => {
                     known.distrust();
                     // A lost race is settled by reading again; everything else is told.
-                    if problem.as_ref().is_none_or(|first| first.kind == Kind::Changed) {
-                        problem = Some(nobodys(failure));
+                    if problem.as_ref().is_none_or(|first| first.kind == Kind::Aborted) {
+                        problem = Some(failure.not_attributable());
                     }
                 }
             }
@@ -191,16 +194,11 @@ impl Resource for SharedScaleSet {
         fingerprint::of(work.model.iter().chain(&work.instances))
     }
 
+    fn concerned(&self, _work: &Work, batch: &[(String, PoolMembership)]) -> Vec<String> {
+        batch.iter().map(|(pool, _)| pool.clone()).collect()
+    }
+
     fn blame(&self, _message: &str, _batch: &[(String, PoolMembership)]) -> Vec<String> {
         Vec::new()
     }
-}
-
-/// A machine that Azure refuses to change is no Service's fault: no answer is terminal because of it.
-fn nobodys(failure: Failure) -> Failure {
-    let kind = match failure.kind {
-        Kind::Refused | Kind::Limited => Kind::Denied,
-        kind => kind,
-    };
-    Failure { kind, ..failure }
 }

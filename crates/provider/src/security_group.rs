@@ -11,13 +11,13 @@ use cloud::LogicalTime;
 use k8s::{ObjectKey, Service};
 use parking_lot::Mutex;
 use planner::security_group::{self as plans, AccessIntent, Everybody};
-use planner::{Action, Cluster, Document, Step};
+use planner::{Cluster, Purpose, Step};
 
 use crate::ClusterState;
 use crate::azure::Azure;
 use crate::failure::{self, Failure};
 use crate::fingerprint;
-use crate::observed::{Observed, State};
+use crate::observed::Observed;
 use crate::writer::{Planned, Resource};
 
 /// Addresses that were programmed and may not stand in a Service's status yet (SE-05).
@@ -63,22 +63,20 @@ pub(crate) struct SharedSecurityGroup {
     pub(crate) recently: Arc<RecentlyProgrammed>,
 }
 
-/// Why a security group is written as it is.
-const REPAIR: &str = "repair: the last operation on it failed";
-/// Why a security group is written as it was.
-const RESTORE: &str = "restored: Azure accepted a change and then refused it";
-
 impl SharedSecurityGroup {
-    /// Writes a document without a change of ours.
-    fn rewrite(&self, document: &SecurityGroup, if_match: Option<String>, why: &str) -> Step {
-        Step {
-            action: Action::Update,
-            target: self.id.clone(),
-            if_match,
-            document: Some(Document::SecurityGroup(Box::new(document.clone()))),
-            changes: vec![why.to_owned()],
-            on_behalf_of: Vec::new(),
-        }
+    /// The group as read after `newer_than`, with no operation running on it.
+    pub(crate) async fn observed_group(
+        &self,
+        newer_than: LogicalTime,
+    ) -> Result<Arc<SecurityGroup>, Failure> {
+        self.observed.settled_security_group(&self.id, newer_than).await
+    }
+
+    /// Whose addresses are alive.
+    pub(crate) fn everybody(&self) -> Everybody {
+        let known = self.state.services_synced() && self.state.nodes_synced();
+        let (services, nodes) = (self.state.services(), self.state.nodes());
+        Everybody::new(&self.cluster, &services, &nodes, &self.recently.unpublished(&services), known)
     }
 
     fn intents(batch: &[(ObjectKey, AccessIntent)]) -> Vec<AccessIntent> {
@@ -98,23 +96,14 @@ impl Resource for SharedSecurityGroup {
     }
 
     async fn observe(&self, newer_than: LogicalTime) -> Result<Arc<SecurityGroup>, Failure> {
-        self.observed.settled_security_group(&self.id, newer_than).await
+        self.observed_group(newer_than).await
     }
 
     fn plan(&self, observed: &Arc<SecurityGroup>, batch: &[(ObjectKey, AccessIntent)]) -> Planned<Self> {
-        let known = self.state.services_synced() && self.state.nodes_synced();
-        let (services, nodes) = (self.state.services(), self.state.nodes());
-        let everybody =
-            Everybody::new(&self.cluster, &services, &nodes, &self.recently.unpublished(&services), known);
-        let plan = plans::plan(&self.cluster, observed, &Self::intents(batch), &everybody);
-        let work = plan.step.or_else(|| {
-            let state = observed.properties.as_ref().and_then(|p| p.provisioning_state.as_ref());
-            (State::of(state) == State::Failed).then(|| self.rewrite(observed, observed.etag.clone(), REPAIR))
-        });
-        let refused =
-            plan.refused.into_iter().map(|(key, refusal)| (key, failure::of_refusal(refusal, Vec::new())));
+        let plan = plans::plan(&self.cluster, observed, &Self::intents(batch), &self.everybody());
+        let refused = plan.refused.into_iter().map(|(key, refusal)| (key, failure::of_refusal(refusal)));
         Planned {
-            work,
+            work: plan.step,
             refused: refused.collect(),
             notices: plan.notices.into_iter().map(|notice| (notice.service.clone(), notice)).collect(),
         }
@@ -151,11 +140,7 @@ impl Resource for SharedSecurityGroup {
 
     async fn restore(&self, before: &Arc<SecurityGroup>) -> Result<(), Failure> {
         let now = self.observed.settled_security_group(&self.id, LogicalTime::now()).await?;
-        let state = now.properties.as_ref().and_then(|p| p.provisioning_state.as_ref());
-        if State::of(state) != State::Failed || now.etag == before.etag {
-            return Ok(());
-        }
-        let step = self.rewrite(before, now.etag.clone(), RESTORE);
+        let Some(step) = plans::restore(before, &now) else { return Ok(()) };
         let document: SecurityGroup = self.azure.put(&step, ApiVersion::NETWORK).await?;
         if let Some(known) = self.observed.security_group() {
             known.store(document);
@@ -164,6 +149,10 @@ impl Resource for SharedSecurityGroup {
     }
 
     fn is_repair(&self, step: &Step) -> bool {
-        step.changes.iter().all(|change| change == REPAIR)
+        step.purpose == Purpose::Repair
+    }
+
+    fn concerned(&self, step: &Step, _batch: &[(ObjectKey, AccessIntent)]) -> Vec<ObjectKey> {
+        step.on_behalf_of.clone()
     }
 }

@@ -48,6 +48,9 @@ pub(crate) trait Resource: Send + Sync + 'static {
     /// What a write would write, without what Azure changes by itself: equal for equal writes.
     fn fingerprint(&self, work: &Self::Work) -> u64;
 
+    /// Those of a batch for whom a write is made. Whoever is not among them has what it wants already.
+    fn concerned(&self, work: &Self::Work, batch: &[(Self::Key, Self::Intent)]) -> Vec<Self::Key>;
+
     /// Whose intents Azure's text names; empty where that is unclear.
     fn blame(&self, message: &str, batch: &[(Self::Key, Self::Intent)]) -> Vec<Self::Key>;
 
@@ -87,13 +90,13 @@ pub(crate) struct Pace {
 }
 
 /// How often a batch is written again because somebody else changed the resource.
-const MOST_CHANGES: u32 = 10;
+const MAX_CONFLICTS: u32 = 10;
 /// How often a batch is written again because Azure was busy; with doubled waits some four minutes.
-const MOST_BUSY: u32 = 8;
+const MAX_BUSY: u32 = 8;
 /// How often a batch is planned and written on because the first write did not get all the way.
-const MOST_ROUNDS: u32 = 5;
+const MAX_ROUNDS: u32 = 5;
 /// The longest wait between two tries where Azure does not say how long.
-const LONGEST_WAIT: Duration = Duration::from_secs(60);
+const MAX_WAIT: Duration = Duration::from_secs(60);
 
 /// What the owner of an intent gets when the resource is as it wants.
 pub(crate) struct Acknowledged<R: Resource> {
@@ -142,7 +145,7 @@ struct Inner<R: Resource> {
     resource: R,
     pace: Pace,
     queue: Mutex<Queue<R>>,
-    moved: Notify,
+    wake: Notify,
     repeats: Mutex<Repeats>,
 }
 
@@ -161,7 +164,7 @@ pub(crate) struct Announcement<R: Resource>(Arc<Inner<R>>);
 impl<R: Resource> Drop for Announcement<R> {
     fn drop(&mut self) {
         self.0.queue.lock().announced -= 1;
-        self.0.moved.notify_one();
+        self.0.wake.notify_one();
     }
 }
 
@@ -173,7 +176,7 @@ impl<R: Resource> Writer<R> {
             resource,
             pace,
             queue: Mutex::new(queue),
-            moved: Notify::new(),
+            wake: Notify::new(),
             repeats: Mutex::default(),
         });
         let task = Arc::clone(&inner);
@@ -184,6 +187,11 @@ impl<R: Resource> Writer<R> {
             queue.waiting.clear();
         });
         Self(inner)
+    }
+
+    /// The resource.
+    pub(crate) fn resource(&self) -> &R {
+        &self.0.resource
     }
 
     /// Says that an intent will come.
@@ -209,7 +217,7 @@ impl<R: Resource> Writer<R> {
             put(&mut queue.waiting, key, Entry { intent, newer_than, waiters: vec![sender] });
         }
         drop(announcement);
-        self.0.moved.notify_one();
+        self.0.wake.notify_one();
         receiver.await.unwrap_or_else(|_closed| Err(failure::retry("the program is stopping", None)))
     }
 }
@@ -235,7 +243,7 @@ struct Group<R: Resource> {
 }
 
 impl<R: Resource> Group<R> {
-    fn part(entries: BTreeMap<R::Key, Entry<R>>) -> Self {
+    fn closed(entries: BTreeMap<R::Key, Entry<R>>) -> Self {
         Self { entries, newer_than: LogicalTime::now(), open: false, changes: 0, busy: 0, rounds: 0 }
     }
 
@@ -272,11 +280,11 @@ impl<R: Resource> Inner<R> {
     /// Waits for an intent, then for what was announced, but not too long.
     async fn gather(&self) -> BTreeMap<R::Key, Entry<R>> {
         while self.queue.lock().waiting.is_empty() {
-            self.moved.notified().await;
+            self.wake.notified().await;
         }
         let deadline = Instant::now() + self.pace.linger;
         while self.queue.lock().announced > 0 {
-            if timeout_at(deadline, self.moved.notified()).await.is_err() {
+            if timeout_at(deadline, self.wake.notified()).await.is_err() {
                 break;
             }
         }
@@ -303,7 +311,7 @@ impl<R: Resource> Inner<R> {
         self.absorb(&mut group);
         let observed = match self.resource.observe(group.newer_than).await {
             Ok(observed) => Arc::new(observed),
-            Err(failure) => return self.again(group, None, failure).await,
+            Err(failure) => return self.retry_or_fail(group, None, failure).await,
         };
         let planned = self.resource.plan(&observed, &group.batch());
         let mut notices: BTreeMap<R::Key, Vec<Notice>> = BTreeMap::new();
@@ -319,60 +327,70 @@ impl<R: Resource> Inner<R> {
         if group.entries.is_empty() {
             return Vec::new();
         }
-        let acknowledge = |group: Group<R>, observed: &Arc<R::Observed>| {
-            group.answer_all(|key| {
-                let notices = notices.get(key).cloned().unwrap_or_default();
-                Ok(Acknowledged { observed: Arc::clone(observed), notices })
-            });
+        let acknowledged = |key: &R::Key, observed: &Arc<R::Observed>| {
+            let notices = notices.get(key).cloned().unwrap_or_default();
+            Ok(Acknowledged { observed: Arc::clone(observed), notices })
         };
         let Some(work) = planned.work else {
             debug!(resource = %self.resource.name(), intents = group.entries.len(), "nothing to write");
-            acknowledge(group, &observed);
+            group.answer_all(|key| acknowledged(key, &observed));
             return Vec::new();
         };
-        let print = self.resource.fingerprint(&work);
-        let verdict = self.repeats.lock().judge(print, Instant::now());
+        let fingerprint = self.resource.fingerprint(&work);
+        let verdict = self.repeats.lock().judge(fingerprint, Instant::now());
         if let Verdict::Wait(wait) = verdict {
-            self.stop_repeating(group, wait);
+            self.stop_repeating(group, &work, wait, |key| acknowledged(key, &observed));
             return Vec::new();
         }
         match self.resource.write(&observed, &work).await {
             Ok(after) => {
                 let after = Arc::new(after);
-                self.repeats.lock().written(print, Instant::now());
+                self.repeats.lock().written(fingerprint, Instant::now());
                 let Some(rest) = self.resource.plan(&after, &group.batch()).work else {
-                    acknowledge(group, &after);
+                    group.answer_all(|key| acknowledged(key, &after));
                     return Vec::new();
                 };
-                if self.resource.fingerprint(&rest) == print {
-                    let wait = self.repeats.lock().stuck(print, Instant::now());
-                    self.stop_repeating(group, wait);
+                if self.resource.fingerprint(&rest) == fingerprint {
+                    let wait = self.repeats.lock().stuck(fingerprint, Instant::now());
+                    self.stop_repeating(group, &rest, wait, |key| acknowledged(key, &after));
                     return Vec::new();
                 }
                 group.rounds += 1;
                 group.newer_than = LogicalTime::BEGINNING;
-                if group.rounds > MOST_ROUNDS {
+                if group.rounds > MAX_ROUNDS {
                     let message = format!("{} needs more writes than it should", self.resource.name());
                     group.answer_all(|_| Err(failure::retry(message.clone(), None)));
                     return Vec::new();
                 }
                 vec![group]
             }
-            Err(failure) if matches!(failure.kind, Kind::Refused | Kind::Limited) => {
+            Err(failure) if matches!(failure.kind, Kind::InvalidArgument | Kind::FailedPrecondition) => {
                 if let Err(problem) = self.resource.restore(&observed).await {
                     warn!(resource = %self.resource.name(), error = %problem.message, "not restored");
                 }
-                self.isolate(group, &work, failure).await
+                self.bisect(group, &work, failure).await
             }
-            Err(failure) => self.again(group, Some(&work), failure).await,
+            Err(failure) => self.retry_or_fail(group, Some(&work), failure).await,
         }
     }
 
-    /// The same difference was found again after it had been written: says so and backs off (rule 6).
-    fn stop_repeating(&self, group: Group<R>, wait: Duration) {
+    /// The same difference was found again after it had been written: whoever is concerned by it is told and
+    /// backs off (rule 6); the others have what they want.
+    fn stop_repeating(
+        &self,
+        group: Group<R>,
+        work: &R::Work,
+        wait: Duration,
+        acknowledged: impl Fn(&R::Key) -> Answer<R>,
+    ) {
         let name = self.resource.name();
-        warn!(resource = %name, wait_seconds = wait.as_secs(), "the same difference again after it was written");
-        group.answer_all(|_| {
+        let concerned = self.resource.concerned(work, &group.batch());
+        warn!(resource = %name, wait_seconds = wait.as_secs(), owners = concerned.len(),
+            "the same difference again after it was written");
+        group.answer_all(|key| {
+            if !concerned.contains(key) {
+                return acknowledged(key);
+            }
             let message = format!(
                 "{name} does not keep what is written to it: the same difference was found again right after a \
                  successful write. Look for another program (or a policy) that changes it; next try in {} s",
@@ -383,26 +401,33 @@ impl<R: Resource> Inner<R> {
     }
 
     /// A failure that has nothing to do with one owner: waits and tries again, or gives up for now.
-    async fn again(&self, mut group: Group<R>, work: Option<&R::Work>, failure: Failure) -> Vec<Group<R>> {
+    async fn retry_or_fail(
+        &self,
+        mut group: Group<R>,
+        work: Option<&R::Work>,
+        failure: Failure,
+    ) -> Vec<Group<R>> {
         let name = self.resource.name();
         group.newer_than = LogicalTime::now();
         let wait = match failure.kind {
-            Kind::Changed => {
+            Kind::Aborted => {
                 group.changes += 1;
-                (group.changes <= MOST_CHANGES).then_some(Duration::ZERO)
+                (group.changes <= MAX_CONFLICTS).then_some(Duration::ZERO)
             }
-            Kind::Busy | Kind::Unanswered => {
+            Kind::Unavailable | Kind::Unknown => {
                 group.busy += 1;
                 let doubled = self.pace.busy.saturating_mul(1 << group.busy.min(10)) / 2;
-                (group.busy <= MOST_BUSY).then(|| failure.after.unwrap_or(doubled.min(LONGEST_WAIT)))
+                (group.busy <= MAX_BUSY).then(|| failure.after.unwrap_or(doubled.min(MAX_WAIT)))
             }
-            Kind::Missing | Kind::Refused | Kind::Limited | Kind::Denied => None,
+            Kind::NotFound | Kind::InvalidArgument | Kind::FailedPrecondition | Kind::PermissionDenied => {
+                None
+            }
         };
         let Some(wait) = wait else {
             warn!(resource = %name, error = %failure.message, "not written");
             let error = match failure.kind {
                 // Nobody's intent in particular was refused, so nobody's is terminal.
-                Kind::Refused => Failure { kind: Kind::Denied, ..failure },
+                Kind::InvalidArgument => failure.not_attributable(),
                 _ => failure,
             };
             group.answer_all(|key| {
@@ -420,7 +445,7 @@ impl<R: Resource> Inner<R> {
 
     /// Azure refused the write: whoever it names fails with its words, the rest is written again. Where that
     /// is unclear the group is halved until the culprit stands alone.
-    async fn isolate(&self, mut group: Group<R>, work: &R::Work, failure: Failure) -> Vec<Group<R>> {
+    async fn bisect(&self, mut group: Group<R>, work: &R::Work, failure: Failure) -> Vec<Group<R>> {
         let name = self.resource.name();
         let refuse = |key: &R::Key, entry: Entry<R>| {
             warn!(resource = %name, owner = %key, error = %failure.message, "refused");
@@ -432,7 +457,7 @@ impl<R: Resource> Inner<R> {
             }
             return Vec::new();
         }
-        let mut named: Vec<R::Key> = self.resource.blame(&failure.message, &group.batch());
+        let mut named: Vec<R::Key> = self.resource.blame(&failure.full_text(), &group.batch());
         named.retain(|key| group.entries.contains_key(key));
         named.sort();
         named.dedup();
@@ -440,13 +465,13 @@ impl<R: Resource> Inner<R> {
             "refused: looking for the culprit");
         if named.is_empty() && self.resource.is_repair(work) {
             // Somebody else's part is in the way, of which nobody here knows anything.
-            return self.again(group, Some(work), failure).await;
+            return self.retry_or_fail(group, Some(work), failure).await;
         }
         if named.is_empty() || (named.len() == group.entries.len() && named.len() > 1) {
             let half = group.entries.len() / 2;
             let Some(middle) = group.entries.keys().nth(half).cloned() else { return Vec::new() };
             let upper = group.entries.split_off(&middle);
-            return vec![Group::part(upper), Group::part(group.entries)];
+            return vec![Group::closed(upper), Group::closed(group.entries)];
         }
         if let [culprit] = named.as_slice() {
             if let Some(entry) = group.take(culprit) {
@@ -459,7 +484,7 @@ impl<R: Resource> Inner<R> {
         let mut parts = Vec::new();
         for key in named.iter().rev() {
             if let Some(entry) = group.take(key) {
-                parts.push(Group::part(BTreeMap::from([(key.clone(), entry)])));
+                parts.push(Group::closed(BTreeMap::from([(key.clone(), entry)])));
             }
         }
         group.newer_than = LogicalTime::now();

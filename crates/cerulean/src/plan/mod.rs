@@ -149,6 +149,7 @@ mod tests {
             if_match: None,
             document: None,
             changes: Vec::new(),
+            purpose: Default::default(),
             on_behalf_of: Vec::new(),
         };
         let plan = |steps: &[Step], refused: &[&str]| ClusterPlan {

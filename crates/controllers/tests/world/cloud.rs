@@ -241,6 +241,10 @@ impl LoadBalancers for TestCloud {
         inner.update_failures.pop_front().map_or(Ok(()), Err)
     }
 
+    fn look_at_nodes_after(&self) -> Option<Duration> {
+        None
+    }
+
     fn forget_observed(&self) {
         self.called(Call::Forget);
     }

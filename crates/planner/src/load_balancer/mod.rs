@@ -4,24 +4,29 @@
 //! left exactly as it is and the rest is planned again without it.
 
 mod conflict;
+mod leftover;
+mod limits;
+mod occupancy;
 mod placing;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use azure_types::{
     BackendAddressPool, FrontendIpConfiguration, LoadBalancer, LoadBalancerProperties, LoadBalancingRule,
-    Probe, PublicIpAddress, ResourceId, Sku, Subnet,
+    Probe, ResourceId, Sku, Subnet,
 };
-use k8s::ObjectKey;
+use k8s::{ObjectKey, Service};
 
-use crate::cluster::{Cluster, Family, Flavor};
+use crate::backend_pool::{self, PoolMembership};
+use crate::cluster::{Balancer, Cluster, Family};
 use crate::frontend;
 pub use crate::frontend::{OwnedFrontend, frontends_of};
 use crate::intent::{ServiceIntent, ServiceRemoval};
-use crate::plan::{Action, Document, Notice, Refusal, Step};
+pub use crate::load_balancer::occupancy::Occupancy;
+use crate::plan::{Action, Document, Notice, Purpose, Step};
 use crate::probe;
+use crate::refusal::Refusal;
 use crate::rule::{Desired, Joined};
 use crate::{tags, zone};
 
@@ -29,33 +34,41 @@ use crate::{tags, zone};
 #[derive(Debug, Clone)]
 #[allow(clippy::large_enum_variant, reason = "nearly all intents of a batch are of the larger kind")]
 pub enum LoadBalancerIntent {
-    /// The Service has its place there. On the load balancer of the other flavour this means that
-    /// whatever it left behind there goes.
+    /// The Service has its place there.
     Present {
         /// The Service.
         service: Arc<ServiceIntent>,
-        /// The public IP of each family's frontend; a family without one gets no frontend. Empty for
+        /// The public IP that each family's frontend uses; a family without one gets no frontend. Empty for
         /// internal Services.
         public_ips: BTreeMap<Family, ResourceId>,
         /// The observed subnet of an internal Service's frontends; `None` where there is no such subnet.
         subnet: Option<Subnet>,
-        /// Addresses that the Service had before, best first: a new internal frontend takes the first that
-        /// fits.
-        former_addresses: Vec<IpAddr>,
     },
     /// Nothing of the Service may stay.
     Absent {
         /// The Service.
         service: Arc<ServiceRemoval>,
+        /// The public IPs that it names or asks for by address ([`crate::public_ip::claimed`]): by them the
+        /// frontends are found that it shares.
+        public_ips: BTreeMap<Family, ResourceId>,
     },
+}
+
+/// The Services of the cluster, by [`ServiceRemoval::base_name`].
+pub type KnownServices = BTreeSet<String>;
+
+/// The Services that may have parts of load balancers named after them.
+pub fn known_services(services: &[Arc<Service>]) -> KnownServices {
+    services.iter().filter_map(|service| crate::names::base_name(service.uid())).collect()
 }
 
 /// The plan of one load balancer.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LoadBalancerPlan {
-    /// The one write, if anything differs. Where it deletes, scale sets must leave the pools first (see
-    /// [`crate::backend_pool::pools_to_empty`]).
+    /// The one write, if anything differs.
     pub step: Option<Step>,
+    /// The pools that machines have to leave before the step, because it deletes the load balancer.
+    pub empty_first: Vec<PoolMembership>,
     /// The Services that cannot be served, in order of their keys; they are left as they are.
     pub refused: Vec<(ObjectKey, Refusal)>,
     /// What to tell Services' owners.
@@ -67,14 +80,20 @@ impl LoadBalancerIntent {
     pub fn key(&self) -> &ObjectKey {
         match self {
             Self::Present { service, .. } => &service.key,
-            Self::Absent { service } => &service.key,
+            Self::Absent { service, .. } => &service.key,
         }
     }
 
     fn owner(&self) -> &ServiceRemoval {
         match self {
             Self::Present { service, .. } => service.removal(),
-            Self::Absent { service } => service,
+            Self::Absent { service, .. } => service,
+        }
+    }
+
+    fn public_ips(&self) -> &BTreeMap<Family, ResourceId> {
+        match self {
+            Self::Present { public_ips, .. } | Self::Absent { public_ips, .. } => public_ips,
         }
     }
 }
@@ -84,25 +103,23 @@ impl LoadBalancerIntent {
 pub fn blame(error_text: &str, batch: &[LoadBalancerIntent]) -> Vec<ObjectKey> {
     let text = error_text.to_lowercase();
     let named = |intent: &&LoadBalancerIntent| {
-        let by_id = match intent {
-            LoadBalancerIntent::Present { public_ips, .. } => public_ips.values().any(|id| {
-                crate::intent::names_word(&text, &format!("publicipaddresses/{}", id.name().to_lowercase()))
-            }),
-            LoadBalancerIntent::Absent { .. } => false,
-        };
+        let by_id = intent.public_ips().values().any(|id| {
+            crate::intent::names_word(&text, &format!("publicipaddresses/{}", id.name().to_lowercase()))
+        });
         by_id || intent.owner().is_named_in(&text)
     };
     crate::plan::ordered(batch.iter().filter(named).map(|intent| intent.key().clone()))
 }
 
 /// Plans one load balancer for a batch of Services. The order of the batch does not matter; of several
-/// intents of one Service the first counts. `observed_public_ips` are those of all groups in use.
+/// intents of one Service the first counts. `services` are all Services of the cluster, absent while they are
+/// not known: only with them a frontend counts as left behind by a Service that is gone.
 pub fn plan(
     cluster: &Cluster,
-    flavor: Flavor,
+    balancer: &Balancer,
     observed: Option<&LoadBalancer>,
     batch: &[LoadBalancerIntent],
-    observed_public_ips: &[PublicIpAddress],
+    services: Option<&KnownServices>,
 ) -> LoadBalancerPlan {
     let mut members: BTreeMap<&ObjectKey, &LoadBalancerIntent> = BTreeMap::new();
     for intent in batch {
@@ -110,15 +127,72 @@ pub fn plan(
     }
     let mut refused = BTreeMap::new();
     loop {
-        let mut draft = Draft::new(cluster, flavor, observed, observed_public_ips);
-        draft.take(&members);
+        let mut draft = Draft::new(cluster, balancer, observed);
+        draft.apply_batch(&members, services);
         if draft.refused.is_empty() {
-            let (step, notices) = draft.finish();
-            return LoadBalancerPlan { step, refused: refused.into_iter().collect(), notices };
+            return draft.finish(observed, refused.into_iter().collect());
         }
         members.retain(|key, _| !draft.refused.contains_key(*key));
         refused.append(&mut draft.refused);
     }
+}
+
+/// Whether a load balancer holds anything of a Service's.
+pub fn holds(
+    cluster: &Cluster,
+    balancer: &Balancer,
+    observed: &LoadBalancer,
+    owner: &Arc<ServiceRemoval>,
+    public_ips: &BTreeMap<Family, ResourceId>,
+) -> bool {
+    if !is_named_after(observed, owner) && !owner.is_pinned() {
+        return false;
+    }
+    let absent = [LoadBalancerIntent::Absent { service: Arc::clone(owner), public_ips: public_ips.clone() }];
+    let step = plan(cluster, balancer, Some(observed), &absent, None).step;
+    step.is_some_and(|step| step.on_behalf_of.contains(&owner.key))
+}
+
+/// Whether any part of the load balancer is named after the Service: a quick test before planning.
+fn is_named_after(load_balancer: &LoadBalancer, owner: &ServiceRemoval) -> bool {
+    let (Some(properties), Some(base)) = (&load_balancer.properties, owner.base_name.as_deref()) else {
+        return false;
+    };
+    let frontends = properties.frontend_ip_configurations.iter().flatten().map(|part| &part.name);
+    let rules = properties.load_balancing_rules.iter().flatten().map(|part| &part.name);
+    let probes = properties.probes.iter().flatten().map(|part| &part.name);
+    let mut names = frontends.chain(rules).chain(probes).flatten();
+    names.any(|name| name.get(..base.len()).is_some_and(|start| start.eq_ignore_ascii_case(base)))
+}
+
+/// The write that takes a refused change back: `before` is the load balancer as it was planned against, `now`
+/// as Azure left it. Azure accepts some changes and refuses them later, with the document half changed.
+/// Absent where nothing was changed.
+pub fn restore(
+    cluster: &Cluster,
+    balancer: &Balancer,
+    before: Option<&LoadBalancer>,
+    now: &LoadBalancer,
+) -> Option<Step> {
+    if !is_failed(now) || before.is_some_and(|before| before.etag == now.etag) {
+        return None;
+    }
+    let action = if before.is_some() { Action::Update } else { Action::Delete };
+    Some(Step {
+        action,
+        target: cluster.load_balancer_id(balancer),
+        if_match: now.etag.clone(),
+        document: before.map(|before| Document::LoadBalancer(Box::new(before.clone()))),
+        changes: vec!["restored: Azure accepted a change and then refused it".to_owned()],
+        purpose: Purpose::Restore,
+        on_behalf_of: Vec::new(),
+    })
+}
+
+/// Whether the latest operation on it failed: writing it again repairs it.
+fn is_failed(load_balancer: &LoadBalancer) -> bool {
+    let state = load_balancer.properties.as_ref().and_then(|p| p.provisioning_state.as_ref());
+    state.is_some_and(|state| state.is("Failed") || state.is("Canceled"))
 }
 
 /// A Service that has its place here, and what it has been given so far.
@@ -140,10 +214,9 @@ struct KeptNames {
 
 struct Draft<'a> {
     cluster: &'a Cluster,
-    flavor: Flavor,
+    balancer: &'a Balancer,
     exists: bool,
     document: LoadBalancer,
-    public_ips: &'a [PublicIpAddress],
     changes: Vec<String>,
     for_keys: BTreeSet<ObjectKey>,
     refused: BTreeMap<ObjectKey, Refusal>,
@@ -160,14 +233,9 @@ fn text(name: &Option<String>) -> &str {
 }
 
 impl<'a> Draft<'a> {
-    fn new(
-        cluster: &'a Cluster,
-        flavor: Flavor,
-        observed: Option<&LoadBalancer>,
-        public_ips: &'a [PublicIpAddress],
-    ) -> Self {
+    fn new(cluster: &'a Cluster, balancer: &'a Balancer, observed: Option<&LoadBalancer>) -> Self {
         let document = observed.cloned().unwrap_or_else(|| LoadBalancer {
-            name: Some(cluster.load_balancer_name(flavor)),
+            name: Some(balancer.name.clone()),
             location: Some(cluster.config.location.clone()),
             extended_location: zone::edge(cluster),
             sku: Some(Sku { name: Some("Standard".to_owned()), ..Default::default() }),
@@ -176,10 +244,9 @@ impl<'a> Draft<'a> {
         });
         Self {
             cluster,
-            flavor,
+            balancer,
             exists: observed.is_some(),
             document,
-            public_ips,
             changes: Vec::new(),
             for_keys: BTreeSet::new(),
             refused: BTreeMap::new(),
@@ -205,7 +272,7 @@ impl<'a> Draft<'a> {
     }
 
     fn frontend_id(&self, name: &str) -> ResourceId {
-        self.cluster.frontend_id(self.flavor, name)
+        self.cluster.frontend_id(self.balancer, name)
     }
 
     fn note(&mut self, key: &ObjectKey, changes: impl IntoIterator<Item = String>) {
@@ -221,34 +288,48 @@ impl<'a> Draft<'a> {
     }
 
     /// Works through all Services; stops where some are refused, because their share has to be undone.
-    fn take(&mut self, members: &BTreeMap<&'a ObjectKey, &'a LoadBalancerIntent>) {
-        let flavor = self.flavor;
-        let (present, absent): (Vec<&LoadBalancerIntent>, Vec<&LoadBalancerIntent>) =
-            members.values().copied().partition(|intent| {
-                matches!(intent, LoadBalancerIntent::Present { service, .. } if service.flavor == flavor)
-            });
+    fn apply_batch(
+        &mut self,
+        members: &BTreeMap<&'a ObjectKey, &'a LoadBalancerIntent>,
+        services: Option<&KnownServices>,
+    ) {
+        let (present, absent): (Vec<&LoadBalancerIntent>, Vec<&LoadBalancerIntent>) = members
+            .values()
+            .copied()
+            .partition(|intent| matches!(intent, LoadBalancerIntent::Present { .. }));
+        let used = leftover::frontends_in_use(self.document.properties.as_ref(), members.values().copied());
         self.has_present = !present.is_empty();
         // All rules go before any frontend is looked at: what two leaving Services share can then go too.
         for intent in &absent {
             self.remove_rules(intent.owner(), &KeptNames::default());
         }
         for intent in &absent {
-            self.remove_frontends(intent.owner());
+            self.remove_frontends(intent);
         }
 
-        // Those who ask for certain addresses come last, so that they find the frontends of the others.
-        let (pinned, free): (Vec<&LoadBalancerIntent>, Vec<&LoadBalancerIntent>) =
-            present.into_iter().partition(|intent| intent.owner().is_pinned());
+        // Whoever is here already keeps its place when places run out. Those who ask for certain addresses
+        // come last, so that they find the frontends of the others.
+        let mut present: Vec<(bool, bool, &LoadBalancerIntent)> = present
+            .into_iter()
+            .map(|intent| (intent.owner().is_pinned(), !self.has_frontend(intent.owner()), intent))
+            .collect();
+        present.sort_by_key(|(pinned, newcomer, _)| (*pinned, *newcomer));
         let mut placed = Vec::new();
-        for intent in free.into_iter().chain(pinned) {
-            if let LoadBalancerIntent::Present { service, public_ips, subnet, former_addresses } = intent {
-                match self.place(service, public_ips, subnet.as_ref(), former_addresses) {
-                    Ok(service) => placed.push(service),
-                    Err(refusal) => self.refuse(&service.key, refusal),
+        for (_, newcomer, intent) in present {
+            if let LoadBalancerIntent::Present { service, public_ips, subnet } = intent {
+                let before = self.frontends().len();
+                let place = self.place(service, public_ips, subnet.as_ref());
+                match place.and_then(|place| limits::check_frontends(self, before).map(|()| place)) {
+                    Ok(place) => placed.push((newcomer, place)),
+                    Err(refusal) => {
+                        self.frontends().truncate(before);
+                        self.refuse(&service.key, refusal);
+                    }
                 }
             }
         }
-        placed.sort_by(|a, b| a.service.key.cmp(&b.service.key));
+        placed.sort_by(|(a_new, a), (b_new, b)| (a_new, &a.service.key).cmp(&(b_new, &b.service.key)));
+        let placed: Vec<Placed<'_>> = placed.into_iter().map(|(_, place)| place).collect();
         for service in &placed {
             let mut kept = KeptNames::default();
             for (_, desired, _) in &service.families {
@@ -258,7 +339,9 @@ impl<'a> Draft<'a> {
             self.remove_rules(service.service.removal(), &kept);
         }
         for service in &placed {
-            if let Err(refusal) = self.write_rules(service) {
+            let before = self.rules().len();
+            if let Err(refusal) = self.write_rules(service).and_then(|()| limits::check_rules(self, before)) {
+                self.rules().truncate(before);
                 self.refuse(&service.service.key, refusal);
             }
         }
@@ -269,6 +352,9 @@ impl<'a> Draft<'a> {
         }
         if !members.is_empty() {
             self.drop_unused_shared_probe();
+        }
+        if let Some(services) = services {
+            self.remove_leftovers(&used, services);
         }
         if self.has_present {
             let config = &self.cluster.config;
@@ -304,9 +390,19 @@ impl<'a> Draft<'a> {
         self.note(&owner.key, changes);
     }
 
+    /// Whether a Service has a frontend of its own here.
+    fn has_frontend(&mut self, owner: &ServiceRemoval) -> bool {
+        let Some(base) = owner.base_name.as_deref() else { return false };
+        self.frontends()
+            .iter()
+            .any(|frontend| crate::names::is_frontend_of(frontend::name_of(frontend), base))
+    }
+
     /// Removes the frontends that a leaving Service uses and nobody else does.
-    fn remove_frontends(&mut self, owner: &ServiceRemoval) {
-        for owned in frontends_of(self.cluster, &self.document, owner, self.public_ips) {
+    fn remove_frontends(&mut self, intent: &LoadBalancerIntent) {
+        let owner = intent.owner();
+        let owned = frontends_of(self.cluster, self.balancer, &self.document, owner, intent.public_ips());
+        for owned in owned {
             self.remove_frontend(owner, &owned.name);
         }
     }
@@ -316,7 +412,7 @@ impl<'a> Draft<'a> {
         let id = self.frontend_id(name);
         let reference = frontend::foreign_reference(self.properties(), &id, |rule| owner.owns_rule(rule));
         if let Some(reference) = &reference {
-            let load_balancer = self.cluster.load_balancer_name(self.flavor);
+            let load_balancer = &self.balancer.name;
             self.notices.push(Notice {
                 service: owner.key.clone(),
                 warning: true,
@@ -339,7 +435,7 @@ impl<'a> Draft<'a> {
             let frontend = self.frontend_id(frontend_name);
             conflict::check(service, desired, &frontend, self.properties())?;
             self.ensure_pool(&service.key, *family);
-            let pool = self.cluster.pool_id(self.flavor, *family);
+            let pool = self.cluster.pool_id(self.balancer, *family);
             for (name, spec) in &desired.probes {
                 let probes = self.probes();
                 let changes = match probes.iter_mut().find(|probe| is_named(&probe.name, name)) {
@@ -357,7 +453,7 @@ impl<'a> Draft<'a> {
                 self.note(&service.key, changes);
             }
             for spec in &desired.rules {
-                let probe = spec.probe.as_deref().map(|name| self.cluster.probe_id(self.flavor, name));
+                let probe = spec.probe.as_deref().map(|name| self.cluster.probe_id(self.balancer, name));
                 let joined = Joined { frontend: &frontend, pool: &pool, probe: probe.as_ref() };
                 let rules = self.rules();
                 let changes = match rules.iter_mut().find(|rule| is_named(&rule.name, &spec.name)) {
@@ -409,7 +505,7 @@ impl<'a> Draft<'a> {
     fn is_needed(&mut self) -> bool {
         let names: BTreeSet<String> =
             Family::BOTH.iter().map(|family| self.cluster.pool_name(*family).to_lowercase()).collect();
-        let preconfigured = self.cluster.has_preconfigured_pools(self.flavor);
+        let preconfigured = self.cluster.has_preconfigured_pools(self.balancer);
         let has_present = self.has_present;
         let properties = self.properties();
         let foreign_pool = properties
@@ -424,12 +520,20 @@ impl<'a> Draft<'a> {
             || properties.probes.as_ref().is_some_and(|list| !list.is_empty())
     }
 
-    fn finish(mut self) -> (Option<Step>, Vec<Notice>) {
-        if self.changes.is_empty() {
-            return (None, self.notices);
+    fn finish(
+        mut self,
+        observed: Option<&LoadBalancer>,
+        refused: Vec<(ObjectKey, Refusal)>,
+    ) -> LoadBalancerPlan {
+        let repairs = self.changes.is_empty() && observed.is_some_and(is_failed);
+        if self.changes.is_empty() && !repairs {
+            return LoadBalancerPlan { refused, notices: self.notices, ..LoadBalancerPlan::default() };
+        }
+        if repairs {
+            self.changes.push("written again as it is: the last operation on it failed".to_owned());
         }
         let needed = self.is_needed();
-        let id = self.document.id.clone().unwrap_or_else(|| self.cluster.load_balancer_id(self.flavor));
+        let id = self.document.id.clone().unwrap_or_else(|| self.cluster.load_balancer_id(self.balancer));
         for frontend in self.frontends() {
             if let Some(subnet) = frontend.properties.as_mut().and_then(|p| p.subnet.as_mut()) {
                 *subnet = frontend::reduced(subnet);
@@ -441,15 +545,19 @@ impl<'a> Draft<'a> {
             if_match: self.document.etag.clone(),
             document: None,
             changes: self.changes,
+            purpose: if repairs { Purpose::Repair } else { Purpose::Change },
             on_behalf_of: self.for_keys.into_iter().collect(),
         };
+        let mut empty_first = Vec::new();
         if self.exists && !needed {
             step.action = Action::Delete;
             step.if_match = None;
             step.changes.push("the last frontend is gone".to_owned());
+            let pools = observed.map(|lb| backend_pool::pools_to_empty(self.cluster, self.balancer, lb));
+            empty_first = pools.unwrap_or_default();
         } else {
             step.document = Some(Document::LoadBalancer(Box::new(self.document)));
         }
-        (Some(step), self.notices)
+        LoadBalancerPlan { step: Some(step), empty_first, refused, notices: self.notices }
     }
 }

@@ -20,10 +20,9 @@ impl<'a> Draft<'a> {
         service: &'a ServiceIntent,
         public_ips: &BTreeMap<Family, ResourceId>,
         subnet: Option<&Subnet>,
-        former: &[IpAddr],
     ) -> Result<Placed<'a>, Refusal> {
         let owner = service.removal();
-        let internal = self.flavor.is_internal();
+        let internal = self.balancer.flavor.is_internal();
         if internal && subnet.is_none() {
             return Err(Refusal::SubnetNotFound {
                 network: self.cluster.config.vnet_name.clone(),
@@ -55,7 +54,7 @@ impl<'a> Draft<'a> {
             } else if let Some(joined) = self.joined(service, &source) {
                 joined
             } else if own.iter().any(|(name, ..)| name.eq_ignore_ascii_case(&expected)) {
-                self.redirect(service, family, &expected, source, former);
+                self.redirect(service, family, &expected, source);
                 expected
             } else {
                 let replaced = own.iter().find(|(name, of, _)| *of == family && !used.contains(name));
@@ -64,7 +63,7 @@ impl<'a> Draft<'a> {
                     (true, Some((_, _, zones))) => zones.clone(),
                     (true, None) => zone::of_new_address(self.cluster),
                 };
-                self.create(service, family, &expected, source, former, zones);
+                self.create(service, family, &expected, source, zones);
                 expected
             };
             families.push((family, rule::desired(self.cluster, service, family), name.clone()));
@@ -106,7 +105,7 @@ impl<'a> Draft<'a> {
         found.map(|frontend| frontend::name_of(frontend).to_owned())
     }
 
-    /// The address of a new internal frontend: the one asked for, else the first former one that lies in
+    /// The address of a new internal frontend: the one asked for, else the first published one that lies in
     /// the subnet and that no other frontend holds.
     fn choose_address(
         &mut self,
@@ -114,7 +113,6 @@ impl<'a> Draft<'a> {
         family: Family,
         subnet: &Subnet,
         requested: Option<IpAddr>,
-        former: &[IpAddr],
     ) -> Option<IpAddr> {
         if requested.is_some() {
             return requested;
@@ -125,9 +123,9 @@ impl<'a> Draft<'a> {
             .filter(|frontend| !names::is_frontend_of(frontend::name_of(frontend), &service.base_name))
             .filter_map(frontend::private_address_of)
             .collect();
-        former
+        let published = &service.removal().published_addresses;
+        published
             .iter()
-            .chain(&service.removal().published_addresses)
             .find(|address| {
                 Family::of(**address) == family
                     && frontend::contains(subnet, **address)
@@ -142,34 +140,27 @@ impl<'a> Draft<'a> {
         family: Family,
         name: &str,
         source: Source<'_>,
-        former: &[IpAddr],
         zones: Option<Vec<String>>,
     ) {
         let source = match source {
             Source::Subnet(subnet, requested) => {
-                Source::Subnet(subnet, self.choose_address(service, family, subnet, requested, former))
+                Source::Subnet(subnet, self.choose_address(service, family, subnet, requested))
             }
             public => public,
         };
         let frontend = frontend::document(self.frontend_id(name), family, &source, zones);
         self.frontends().push(frontend);
-        self.note(&service.key, [format!("frontend {name} added for {} ({})", service.key, told(&source))]);
+        self.note(
+            &service.key,
+            [format!("frontend {name} added for {} ({})", service.key, describe(&source))],
+        );
     }
 
     /// Points the Service's own frontend at what is wanted now, where that is something else (4.4).
-    fn redirect(
-        &mut self,
-        service: &ServiceIntent,
-        family: Family,
-        name: &str,
-        source: Source<'_>,
-        former: &[IpAddr],
-    ) {
+    fn redirect(&mut self, service: &ServiceIntent, family: Family, name: &str, source: Source<'_>) {
         let subnet_named = service.subnet.is_some();
         let chosen = match &source {
-            Source::Subnet(subnet, requested) => {
-                self.choose_address(service, family, subnet, *requested, former)
-            }
+            Source::Subnet(subnet, requested) => self.choose_address(service, family, subnet, *requested),
             Source::PublicIp(_) => None,
         };
         let Some(frontend) = self.frontends().iter_mut().find(|frontend| is_named(&frontend.name, name))
@@ -191,7 +182,7 @@ impl<'a> Draft<'a> {
                 let moves = subnet_named && current.is_some() && current != subnet.id.as_ref();
                 if moves {
                     frontend::set_private(properties, subnet, chosen);
-                    format!("frontend {name}: moved to {}", told(&Source::Subnet(subnet, chosen)))
+                    format!("frontend {name}: moved to {}", describe(&Source::Subnet(subnet, chosen)))
                 } else if let Some(requested) = requested {
                     let old = properties.private_ip_address.clone().unwrap_or_else(|| "none".to_owned());
                     let subnet = properties.subnet.clone().unwrap_or_else(|| (*subnet).clone());
@@ -228,7 +219,7 @@ impl<'a> Draft<'a> {
     }
 }
 
-fn told(source: &Source<'_>) -> String {
+fn describe(source: &Source<'_>) -> String {
     match source {
         Source::PublicIp(id) => format!("public IP {}", id.name()),
         Source::Subnet(subnet, address) => {

@@ -6,6 +6,7 @@
 
 mod clean;
 mod limits;
+mod repair;
 mod retain;
 mod rule;
 #[cfg(test)]
@@ -20,12 +21,13 @@ use k8s::ObjectKey;
 
 pub use clean::Everybody;
 use clean::Ports;
+pub use repair::restore;
 use rule::{Allow, normal};
 pub(crate) use rule::{MAX_PRIORITY, MIN_PRIORITY};
 
 use crate::cluster::{Cluster, Family};
 use crate::intent::{ServiceIntent, ServiceRemoval};
-use crate::plan::{Action, Document, Notice, Refusal, Step};
+use crate::plan::{Action, Document, Notice, Purpose, Refusal, Step};
 use crate::tags;
 
 /// What one Service wants of the security group.
@@ -134,23 +136,6 @@ fn ports(service: &ServiceIntent) -> Ports {
     ports
 }
 
-/// The rules that a Service gets, for people: what is allowed from where, without destinations.
-pub(crate) fn told(service: &Arc<ServiceIntent>) -> Vec<String> {
-    let any = |family: &Family| match family {
-        Family::V4 => IpAddr::from([0, 0, 0, 0]),
-        Family::V6 => IpAddr::from([0_u16; 8]),
-    };
-    let addresses: Vec<IpAddr> = service.families.iter().map(any).collect();
-    let node_addresses = addresses.clone();
-    let intent = AccessIntent::Present { service: service.clone(), addresses, node_addresses };
-    intent
-        .wanted()
-        .allows
-        .iter()
-        .map(|(allow, _)| format!("{} over {}", allow.told(), allow.family))
-        .collect()
-}
-
 /// The Services whose parts Azure's error text names: by the name of a rule or by address. Empty where it
 /// names none of the batch.
 pub fn blame(error_text: &str, batch: &[AccessIntent]) -> Vec<ObjectKey> {
@@ -205,6 +190,7 @@ pub fn plan(
         match draft.take(&members) {
             Ok(()) => {
                 let step = if has_rules { draft.finish(cluster, observed, &members) } else { None };
+                let step = step.or_else(|| repair::repair(observed));
                 return SecurityGroupPlan { step, refused: refused.into_iter().collect(), notices };
             }
             Err(refused_one) => {
@@ -480,6 +466,7 @@ impl<'a> Draft<'a> {
             if_match: observed.etag.clone(),
             document: Some(Document::SecurityGroup(Box::new(document))),
             changes,
+            purpose: Purpose::Change,
             on_behalf_of: keys.into_iter().collect(),
         })
     }

@@ -39,12 +39,6 @@ impl Allow {
         let hash: String = Md5::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
         format!("{MANAGED_PREFIX}_allow_{}_{hash}", self.family)
     }
-
-    /// What it allows, for people.
-    pub fn told(&self) -> String {
-        let sources: Vec<&str> = self.sources.iter().map(String::as_str).collect();
-        format!("{} {} from {}", self.protocol, port_list(&self.ports).join(","), sources.join(","))
-    }
 }
 
 /// Ports as text, sorted as text, as they stand in hashes and documents.

@@ -61,8 +61,14 @@ impl Azure {
     }
 
     pub fn apply(&mut self, plan: &Plan) {
+        let mut written = BTreeSet::new();
         for step in &plan.steps {
-            self.take(step);
+            let mut step = step.clone();
+            // What a plan writes twice has the version of the first write then.
+            if !written.insert(step.target.clone()) && step.action == Action::Update {
+                step.if_match = self.etag_of(&step.target).flatten();
+            }
+            self.take(&step);
         }
     }
 
@@ -318,7 +324,7 @@ impl Azure {
 
     /// The load balancer with public addresses (or the internal one).
     pub fn load_balancer(&self, flavor: crate::Flavor) -> Option<&LoadBalancer> {
-        let id = self.cluster.load_balancer_id(flavor);
+        let id = self.cluster.load_balancer_id(&self.cluster.placement(flavor));
         self.observed.load_balancers.iter().find(|lb| lb.id.as_ref() == Some(&id))
     }
 }

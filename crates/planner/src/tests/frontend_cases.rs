@@ -46,11 +46,11 @@ fn with(azure: &mut Azure, change: impl FnOnce(&mut Value)) {
 #[test]
 fn lb_012_lb_013_lb_018_names_of_load_balancers() {
     let plain = cluster();
-    assert_eq!(plain.load_balancer_name(Flavor::External), "testCluster");
-    assert_eq!(plain.load_balancer_name(Flavor::Internal), "testCluster-internal");
+    assert_eq!(plain.placement(Flavor::External).name, "testCluster");
+    assert_eq!(plain.placement(Flavor::Internal).name, "testCluster-internal");
     let custom = cluster_with(json!({"loadBalancerName": "custom"}));
-    assert_eq!(custom.load_balancer_name(Flavor::External), "custom");
-    assert_eq!(custom.load_balancer_name(Flavor::Internal), "custom-internal");
+    assert_eq!(custom.placement(Flavor::External).name, "custom");
+    assert_eq!(custom.placement(Flavor::Internal).name, "custom-internal");
     assert_eq!(custom.pool_name(crate::Family::V6), "testCluster-IPv6", "pools keep the cluster's name");
     // The mode annotation of Basic load balancers changes nothing.
     let mode = web().annotate("azure-load-balancer-mode", "__auto__");
@@ -223,7 +223,7 @@ fn lb_071_lb_072_the_public_ip_changes_in_place() {
 /// LB-073, LB-074, LB-075.
 #[test]
 fn lb_073_lb_074_lb_075_frontends_that_others_use_stay() {
-    let id = cluster().frontend_id(Flavor::External, "atest1");
+    let id = cluster().frontend_id(&cluster().placement(Flavor::External), "atest1");
     let one = json!({"id": id});
     for (kind, properties) in [
         (
@@ -392,7 +392,9 @@ fn lb_332_addresses_for_the_status() {
     let azure = after(&service);
     let lb = azure.load_balancer(Flavor::External).unwrap();
     let removal = ServiceRemoval::of(&azure.cluster, &service.0);
-    let owned = crate::load_balancer::frontends_of(&azure.cluster, lb, &removal, &azure.observed.public_ips);
+    let balancer = azure.cluster.placement(Flavor::External);
+    let owned =
+        crate::load_balancer::frontends_of(&azure.cluster, &balancer, lb, &removal, &Default::default());
     assert_eq!(owned.iter().map(|f| f.family).collect::<Vec<_>>(), crate::Family::BOTH);
     let intent = service.intent(&azure.cluster);
     let additional: Vec<String> = intent.additional_addresses().iter().map(IpAddr::to_string).collect();
@@ -418,7 +420,6 @@ fn intent_of(service: &Svc) -> LoadBalancerIntent {
         )]
         .into(),
         subnet: None,
-        former_addresses: Vec::new(),
     }
 }
 
@@ -436,22 +437,18 @@ fn blame_finds_the_services_that_an_error_names() {
 #[test]
 fn one_refused_service_does_not_stop_the_batch() {
     let cluster = cluster();
-    let batch = [
-        intent_of(&svc("a1").tcp(80)),
-        LoadBalancerIntent::Present {
-            service: svc("b1").tcp(80).internal().intent(&cluster),
-            public_ips: Default::default(),
-            subnet: None,
-            former_addresses: Vec::new(),
-        },
-    ];
-    let LoadBalancerPlan { step, refused, .. } = plan(&cluster, Flavor::External, None, &batch, &[]);
-    assert_eq!((step.unwrap().on_behalf_of.len(), refused.len()), (1, 0), "nothing of b1 is here");
-    let LoadBalancerPlan { step, refused, .. } = plan(&cluster, Flavor::Internal, None, &batch, &[]);
-    assert_eq!((step, refused.len()), (None, 1));
+    let inside = |name: &str, subnet: Option<Subnet>| LoadBalancerIntent::Present {
+        service: svc(name).tcp(80).internal().intent(&cluster),
+        public_ips: Default::default(),
+        subnet,
+    };
+    let batch = [inside("a1", Some(subnet(&cluster, "subnet", &["10.0.0.0/24"]))), inside("b1", None)];
+    let internal = cluster.placement(Flavor::Internal);
+    let LoadBalancerPlan { step, refused, .. } = plan(&cluster, &internal, None, &batch, None);
+    assert_eq!((step.unwrap().on_behalf_of.len(), refused.len()), (1, 1), "b1 has no subnet");
 }
 
-/// A public IP that has to be made anew is let go by the load balancer first; three plans later all is well.
+/// A public IP that has to be made anew is let go by the load balancer first; then all is made again.
 ///
 /// LB-123.
 #[test]
@@ -461,8 +458,14 @@ fn lb_123_an_address_in_use_is_let_go_before_it_is_deleted() {
     let first = azure.plan(&[tagged.arc()], &[]);
     let told: Vec<String> =
         first.plan.steps.iter().map(|step| format!("{:?} {}", step.action, step.target.name())).collect();
-    assert_eq!(told.first().unwrap(), "Update testCluster");
-    assert_eq!(told.last().unwrap(), "Delete testCluster-atest1");
+    let expected = [
+        "Update testCluster",
+        "Delete testCluster-atest1",
+        "Create testCluster-atest1",
+        "Update testCluster",
+        "Update nsg",
+    ];
+    assert_eq!(told, expected);
     azure.converge(&[tagged.arc()], &[]);
     let lb = azure.load_balancer(Flavor::External).unwrap();
     assert_eq!((frontend_names(lb), rule_names(lb)), (vec!["atest1"], vec!["atest1-TCP-80"]));
@@ -474,7 +477,7 @@ fn lb_123_an_address_in_use_is_let_go_before_it_is_deleted() {
 #[test]
 fn a_dual_stack_frontend_that_others_use_stays_beside_the_new_one() {
     let mut azure = after(&web().dual());
-    let id = cluster().frontend_id(Flavor::External, "atest1-IPv6");
+    let id = cluster().frontend_id(&cluster().placement(Flavor::External), "atest1-IPv6");
     with(&mut azure, |lb| {
         lb["properties"]["outboundRules"] =
             json!([{"name": "theirs", "properties": {"frontendIPConfigurations": [{"id": id}]}}]);

@@ -1,6 +1,7 @@
 //! Tests over several parts, and the fixtures that all tests share: the conventions at the head of
 //! `spec/load-balancer-cases.md`.
 
+mod alone;
 mod azure;
 mod frontend_cases;
 mod instance_cases;

@@ -31,8 +31,8 @@ fn a_first_plan_reads_like_this() {
           node alpha000000 joins backend pool testCluster of load balancer testCluster
 
       ~ security group nsg (resource group rg)
-          allow Tcp 80 from Internet over IPv4 to (known after apply) for shop/web
-          allow Udp 53 from Internet over IPv4 to (known after apply) for shop/web
+          rule k8s-azure-lb_allow_IPv4_d39272f7f57ed937951650d93992ad77 added: Allow Tcp 80 from Internet to (known after apply) (priority 500)
+          rule k8s-azure-lb_allow_IPv4_eacf5e21d4ad7b5345009ad51af9d388 added: Allow Udp 53 from Internet to (known after apply) (priority 501)
           for shop/web
 
     Plan: 2 to create, 3 to change, 0 to delete.

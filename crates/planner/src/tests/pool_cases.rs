@@ -10,7 +10,7 @@ use crate::scale_set::{PoolMembership, plan_instances, plan_model, write_paralle
 use crate::{Family, Flavor};
 
 fn join(flavor: Flavor, family: Family) -> PoolMembership {
-    PoolMembership { pool: cluster().pool_id(flavor, family), family, member: true }
+    PoolMembership { pool: cluster().pool_id(&cluster().placement(flavor), family), family, member: true }
 }
 
 fn v4() -> [PoolMembership; 1] {
@@ -63,7 +63,7 @@ fn lb_180_a_new_load_balancer_has_the_pools_of_its_families() {
 #[test]
 fn lb_182_lb_183_a_pool_is_not_emptied_by_exclusions() {
     let (set, mut machines) = scale_set("alpha", 2);
-    let pool = cluster().pool_id(Flavor::External, Family::V4);
+    let pool = cluster().pool_id(&cluster().placement(Flavor::External), Family::V4);
     machines.iter_mut().for_each(|machine| put_in(machine, &[&pool]));
     let out = |number| labelled(node("alpha", number), LABEL_EXCLUDE_FROM_LOAD_BALANCERS, "true");
     let all = nodes([out(0), out(1)]);
@@ -130,7 +130,7 @@ fn lb_194_lb_195_lb_196_preconfigured_pools_are_left_alone_unless_they_were_miss
     let step = again.plan.steps.iter().find(|step| step.target.name() == "testCluster").unwrap();
     let lb = load_balancer_of(step);
     assert_eq!(lb.properties.as_ref().unwrap().backend_address_pools.as_ref().unwrap().len(), 2);
-    assert_eq!(pools_to_fill(&azure.cluster, Flavor::External, Some(lb), lb), []);
+    assert_eq!(pools_to_fill(&azure.cluster, &azure.cluster.placement(Flavor::External), Some(lb), lb), []);
 }
 
 /// LB-197, LB-200.
@@ -206,7 +206,7 @@ fn writes_of_machines_hold_their_interfaces_and_nothing_else() {
     let nodes = nodes([node("alpha", 1)]);
     let steps = plan_instances(&cluster(), &set, &machines, &v4(), &nodes);
     assert_eq!(targets(&steps), ["1"], "a machine without a node is left as it is");
-    let pool = cluster().pool_id(Flavor::External, Family::V4);
+    let pool = cluster().pool_id(&cluster().placement(Flavor::External), Family::V4);
     let sent = serde_json::to_value(&steps[0].document).unwrap();
     let expected = json!({"location": "westus", "etag": "i0", "properties": {
         "networkProfileConfiguration": interfaces(&[&pool], &[])}});
@@ -248,7 +248,7 @@ fn membership_stands_on_the_primary_interface_and_address() {
 #[test]
 fn machines_that_are_off_leave_a_pool_that_goes() {
     let (set, mut machines) = scale_set("alpha", 1);
-    let pool = cluster().pool_id(Flavor::External, Family::V4);
+    let pool = cluster().pool_id(&cluster().placement(Flavor::External), Family::V4);
     put_in(&mut machines[0], &[&pool]);
     set_power(&mut machines[0], "deallocated");
     let leave = [PoolMembership { pool, family: Family::V4, member: false }];

@@ -1,21 +1,16 @@
 //! What must hold for every planner (`design.md` section 2), over random Services, nodes and foreign
 //! resources.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use k8s::{Node, ObjectKey, Service};
+use k8s::{Node, Service};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use super::alone::Alone;
 use super::*;
-use crate::backend_pool::{pools_to_empty, pools_to_fill};
-use crate::load_balancer::{self, LoadBalancerIntent, frontends_of};
-use crate::security_group::{self, AccessIntent, Everybody};
-use crate::{
-    Action, Flavor, ServiceRemoval, frontend, plan_cluster, public_ip as addresses, scale_set as sets,
-};
+use crate::{Action, Flavor, Purpose, frontend, plan_cluster, public_ip as addresses};
 
 /// What is random about one Service.
 #[derive(Debug, Clone)]
@@ -122,7 +117,7 @@ fn some_nodes() -> impl Strategy<Value = Vec<Arc<Node>>> {
 /// Azure with things in it that are none of our business, and public IPs that users brought along.
 fn world() -> Azure {
     let mut azure = Azure::new();
-    let lb = azure.cluster.load_balancer_id(Flavor::External);
+    let lb = azure.cluster.load_balancer_id(&azure.cluster.placement(Flavor::External));
     let frontend = lb.child("frontendIPConfigurations", "theirs");
     let egress = public_ip(&azure.cluster, "egress", Some("20.1.0.1"), json!({}));
     let theirs = json!({
@@ -170,6 +165,7 @@ fn world() -> Azure {
         if_match: lb.etag.clone(),
         document: Some(Document::LoadBalancer(Box::new(lb))),
         changes: Vec::new(),
+        purpose: Purpose::Change,
         on_behalf_of: Vec::new(),
     };
     azure.take(&step);
@@ -239,7 +235,9 @@ fn ours(azure: &Azure) -> Vec<String> {
 fn served(azure: &Azure, service: &Svc) -> Result<(), String> {
     let intent = service.intent(&azure.cluster);
     let lb = azure.load_balancer(intent.flavor).ok_or("no load balancer")?;
-    let frontends = frontend::frontends_of(&azure.cluster, lb, intent.removal(), &azure.observed.public_ips);
+    let balancer = azure.cluster.placement(intent.flavor);
+    let claimed = addresses::claimed(&azure.cluster, intent.removal(), &azure.observed.public_ips);
+    let frontends = frontend::frontends_of(&azure.cluster, &balancer, lb, intent.removal(), &claimed);
     for family in &intent.families {
         let found: Vec<_> = frontends.iter().filter(|frontend| frontend.family == *family).collect();
         let [frontend] = found.as_slice() else { return Err(format!("{family}: {frontends:?}")) };
@@ -261,135 +259,6 @@ fn served(azure: &Azure, service: &Svc) -> Result<(), String> {
 
 fn arcs(services: &[Svc]) -> Vec<Arc<Service>> {
     services.iter().map(Svc::arc).collect()
-}
-
-/// A cluster whose Services are reconciled one at a time, as a controller does it.
-struct Alone {
-    azure: Azure,
-    all: Vec<Arc<Service>>,
-    nodes: Vec<Arc<Node>>,
-    programmed: BTreeMap<ObjectKey, Vec<IpAddr>>,
-    refused: BTreeSet<ObjectKey>,
-    writes: usize,
-}
-
-impl Alone {
-    fn take(&mut self, steps: &[Step]) {
-        self.writes += steps.len();
-        steps.iter().for_each(|step| self.azure.take(step));
-    }
-
-    fn members(&mut self, memberships: &[crate::backend_pool::PoolMembership]) {
-        for (set, instances) in self.azure.observed.scale_sets.clone() {
-            let model = sets::plan_model(&self.azure.cluster, &set, memberships, &self.nodes);
-            self.take(model.as_slice());
-            let steps = sets::plan_instances(&self.azure.cluster, &set, &instances, memberships, &self.nodes);
-            self.take(&steps);
-        }
-    }
-
-    fn addresses_of(&self, owner: &ServiceRemoval, flavor: Flavor) -> Vec<IpAddr> {
-        let observed = &self.azure.observed;
-        let Some(lb) = self.azure.load_balancer(flavor) else { return Vec::new() };
-        frontends_of(&self.azure.cluster, lb, owner, &observed.public_ips)
-            .iter()
-            .filter_map(|frontend| match &frontend.public_ip {
-                Some(id) => observed
-                    .public_ips
-                    .iter()
-                    .find(|ip| ip.id.as_ref() == Some(id))
-                    .and_then(addresses::address_of),
-                None => frontend.private_address,
-            })
-            .collect()
-    }
-
-    fn reconcile(&mut self, service: &Arc<Service>) {
-        let cluster = self.azure.cluster.clone();
-        let removal = Arc::new(ServiceRemoval::of(&cluster, service));
-        let key = service.key();
-        let leaves = k8s::is_deleting(&service.metadata);
-        let intent =
-            if leaves { None } else { ServiceIntent::from_service(&cluster, service).ok().map(Arc::new) };
-        let mut before = self.addresses_of(&removal, Flavor::External);
-        before.extend(self.addresses_of(&removal, Flavor::Internal));
-        let wanted = match &intent {
-            None => LoadBalancerIntent::Absent { service: removal.clone() },
-            Some(intent) => {
-                let Ok(planned) = addresses::plan(&cluster, intent, &self.azure.observed.public_ips) else {
-                    self.refused.insert(key);
-                    return;
-                };
-                self.take(&planned.ensure);
-                let id = cluster.subnet_id(intent.subnet_name(&cluster));
-                LoadBalancerIntent::Present {
-                    service: intent.clone(),
-                    public_ips: planned.use_ids,
-                    subnet: self.azure.observed.subnets.iter().find(|s| s.id.as_ref() == Some(&id)).cloned(),
-                    former_addresses: Vec::new(),
-                }
-            }
-        };
-        for flavor in Flavor::BOTH {
-            let observed = self.azure.load_balancer(flavor).cloned();
-            let batch = [wanted.clone()];
-            let public_ips = self.azure.observed.public_ips.clone();
-            let planned = load_balancer::plan(&cluster, flavor, observed.as_ref(), &batch, &public_ips);
-            if !planned.refused.is_empty() {
-                self.refused.insert(key);
-                return;
-            }
-            if let (Some(step), Some(lb)) = (&planned.step, &observed)
-                && step.action == Action::Delete
-            {
-                self.members(&pools_to_empty(&cluster, flavor, lb));
-            }
-            self.take(planned.step.as_slice());
-            if let Some(lb) = self.azure.load_balancer(flavor).cloned() {
-                self.members(&pools_to_fill(&cluster, flavor, observed.as_ref(), &lb));
-            }
-        }
-        let access = match &intent {
-            None => {
-                self.programmed.remove(&key);
-                AccessIntent::Absent { service: removal.clone(), addresses: before }
-            }
-            Some(intent) => {
-                let addresses = self.addresses_of(&removal, intent.flavor);
-                self.programmed.insert(key.clone(), addresses.clone());
-                let eligible = sets::eligible_nodes(&cluster, &self.nodes);
-                let all = Everybody::new(&cluster, &[], &eligible, &[], true).node_addresses;
-                let fits = |ip: &IpAddr| intent.families.contains(&crate::Family::of(*ip));
-                let node_addresses = all.into_iter().filter(fits).collect();
-                AccessIntent::Present { service: intent.clone(), addresses, node_addresses }
-            }
-        };
-        let programmed: Vec<(ObjectKey, IpAddr)> = self
-            .programmed
-            .iter()
-            .flat_map(|(key, list)| list.iter().map(|address| (key.clone(), *address)))
-            .collect();
-        let everybody = Everybody::new(&cluster, &self.all, &self.nodes, &programmed, true);
-        let group = self.azure.observed.security_group.clone().unwrap();
-        let planned = security_group::plan(&cluster, &group, &[access], &everybody);
-        self.take(planned.step.as_slice());
-        let release = match &intent {
-            None => addresses::plan_removal(&cluster, &removal, &self.azure.observed.public_ips).release,
-            Some(intent) => {
-                addresses::plan(&cluster, intent, &self.azure.observed.public_ips).unwrap().release
-            }
-        };
-        self.take(&release);
-    }
-
-    /// Reconciles every Service once; how much was written.
-    fn round(&mut self) -> usize {
-        self.writes = 0;
-        for service in self.all.clone() {
-            self.reconcile(&service);
-        }
-        self.writes
-    }
 }
 
 proptest! {
@@ -437,9 +306,7 @@ proptest! {
         }
         let wanted = arcs(&wanted);
         let planned = azure.plan(&wanted, &nodes);
-        for step in planned.plan.steps.iter().take(cut) {
-            azure.take(step);
-        }
+        azure.apply(&crate::Plan { steps: planned.plan.steps.into_iter().take(cut).collect() });
         azure.converge(&wanted, &nodes);
         prop_assert_eq!(&foreign(&azure), &before);
 
@@ -501,14 +368,7 @@ proptest! {
                 if choice.deny { service.annotate("azure-pip-name", "shared") } else { service }
             })
             .collect();
-        let mut alone = Alone {
-            azure,
-            all: arcs(&services),
-            nodes,
-            programmed: BTreeMap::new(),
-            refused: BTreeSet::new(),
-            writes: 0,
-        };
+        let mut alone = Alone::new(azure, arcs(&services), nodes);
         let mut quiet = false;
         for _ in 0..4 {
             quiet = alone.round() == 0;

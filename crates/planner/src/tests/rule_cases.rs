@@ -336,8 +336,10 @@ fn with_foreign(azure: &mut Azure, kind: &str, member: Value) {
 /// LB-162, LB-163, LB-164.
 #[test]
 fn lb_162_lb_163_lb_164_ports_that_others_took_on_the_frontend_are_refused() {
-    let frontend = json!({"id": cluster().frontend_id(crate::Flavor::External, "atest1")});
-    let other = json!({"id": cluster().frontend_id(crate::Flavor::External, "elsewhere")});
+    let frontend =
+        json!({"id": cluster().frontend_id(&cluster().placement(crate::Flavor::External), "atest1")});
+    let other =
+        json!({"id": cluster().frontend_id(&cluster().placement(crate::Flavor::External), "elsewhere")});
     let rule = |frontend: &Value, protocol: &str, port: i32| {
         json!({"name": "theirs", "properties": {
             "frontendIPConfiguration": frontend, "protocol": protocol, "frontendPort": port}})

@@ -117,7 +117,7 @@ impl Resource for Shelf {
             return Err(failure);
         }
         if observed.etag != shelf.document.etag {
-            return Err(Failure::new(Kind::Changed, "PreconditionFailed"));
+            return Err(Failure::new(Kind::Aborted, "PreconditionFailed"));
         }
         if let Some(bad) = shelf.bad.iter().find(|bad| items.contains_key(*bad)) {
             let message = if shelf.names_culprits {
@@ -125,13 +125,19 @@ impl Resource for Shelf {
             } else {
                 "BadRequest: something is wrong".to_owned()
             };
-            return Err(Failure::new(Kind::Refused, message));
+            return Err(Failure::new(Kind::InvalidArgument, message));
         }
         shelf.document.etag += 1;
         if !shelf.forgetful {
             shelf.document.items = items.clone();
         }
         Ok(shelf.document.clone())
+    }
+
+    fn concerned(&self, work: &Items, batch: &[(String, Option<u32>)]) -> Vec<String> {
+        let now = self.items();
+        let differs = |key: &String| now.get(key) != work.get(key);
+        batch.iter().map(|(key, _)| key.clone()).filter(differs).collect()
     }
 
     fn fingerprint(&self, work: &Items) -> u64 {
@@ -241,14 +247,15 @@ async fn races_without_end_are_given_up_for_now() {
     let writer = start(&shelf);
     let error = submit(&writer, "a", 1).await.unwrap_err();
     assert!(matches!(error, ServiceError::Retry { .. }));
-    assert_eq!(shelf.attempts(), MOST_CHANGES as usize + 1);
+    assert_eq!(shelf.attempts(), MAX_CONFLICTS as usize + 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_busy_azure_is_waited_for_as_it_says() {
     let shelf = Shelf::new();
-    let throttled = Failure { after: Some(Duration::from_secs(17)), ..Failure::new(Kind::Busy, "429") };
-    shelf.0.lock().failures = vec![Failure::new(Kind::Busy, "503"), throttled];
+    let throttled =
+        Failure { after: Some(Duration::from_secs(17)), ..Failure::new(Kind::Unavailable, "429") };
+    shelf.0.lock().failures = vec![Failure::new(Kind::Unavailable, "503"), throttled];
     let writer = start(&shelf);
     let begin = Instant::now();
     let first = submit(&writer, "a", 1);
@@ -267,7 +274,7 @@ async fn a_busy_azure_is_waited_for_as_it_says() {
 #[tokio::test(start_paused = true)]
 async fn a_refusal_of_us_is_nobodys_fault() {
     let shelf = Shelf::new();
-    shelf.0.lock().failures = vec![Failure::new(Kind::Denied, "AuthorizationFailed: no role")];
+    shelf.0.lock().failures = vec![Failure::new(Kind::PermissionDenied, "AuthorizationFailed: no role")];
     let writer = start(&shelf);
     let answers = futures::future::join_all(["a", "b"].map(|key| submit(&writer, key, 1))).await;
     for answer in answers {

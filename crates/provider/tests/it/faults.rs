@@ -117,15 +117,21 @@ async fn an_operation_that_is_superseded_is_planned_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refused_public_ip_is_told_in_azures_words() {
-    let world = World::new();
-    let program = world.start();
-    let fault = fail(400, "DnsRecordInUse", "DNS record x is already used by another public IP.");
-    world.azure.inject(Fault::new(fault).on_method("PUT").on_type(PUBLIC_IPS));
-    let error = world.serve(&program, service("web", &[80])).await.unwrap_err();
-    let ServiceError::Refused { message, notices } = error else { panic!("{error:?}") };
-    assert!(message.contains("DnsRecordInUse") && message.contains("already used"), "{message}");
-    assert_eq!(notices[0].reason, "CreateOrUpdatePublicIPAddress");
+async fn a_refused_public_ip_is_told_in_azures_words_and_only_bad_values_are_refused_for_good() {
+    for (code, terminal) in
+        [("DnsRecordInUse", false), ("NobodyKnowsThis", false), ("InvalidDomainNameLabel", true)]
+    {
+        let world = World::new();
+        let program = world.start();
+        let fault = fail(400, code, "DNS label x is not to be had.");
+        world.azure.inject(Fault::new(fault).on_method("PUT").on_type(PUBLIC_IPS));
+        let error = world.serve(&program, service("web", &[80])).await.unwrap_err();
+        assert_eq!(matches!(error, ServiceError::Refused { .. }), terminal, "{error:?}");
+        let (ServiceError::Refused { message, notices } | ServiceError::Retry { message, notices, .. }) =
+            error;
+        assert!(message.contains(code) && message.contains("not to be had"), "{message}");
+        assert_eq!(notices[0].reason, "CreateOrUpdatePublicIPAddress");
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -189,7 +195,7 @@ async fn a_change_that_azure_accepts_and_then_refuses_is_taken_back() {
     let (bad, good) = futures::join!(world.ensure(&program, &bad), world.ensure(&program, &good));
     good.unwrap();
     assert!(
-        matches!(&bad, Err(ServiceError::Refused { message, .. }) if message.contains("not welcome")),
+        matches!(&bad, Err(ServiceError::Retry { message, .. }) if message.contains("not welcome")),
         "{bad:?}"
     );
     let balancer = world.load_balancer("kube").unwrap();
@@ -205,7 +211,7 @@ async fn a_first_service_that_is_refused_later_leaves_no_load_balancer() {
     let action = FaultAction::FailOperation { code: "NotWelcome".into(), message: "No.".into() };
     world.azure.inject(Fault::new(action).on_method("PUT").on_type(LOAD_BALANCERS).times(1));
     let error = world.serve(&program, service("bad", &[80])).await.unwrap_err();
-    assert!(matches!(error, ServiceError::Refused { .. }), "{error:?}");
+    assert!(matches!(error, ServiceError::Retry { .. }), "a refusal that nobody knows may pass: {error:?}");
     assert!(world.documents(LOAD_BALANCERS).is_empty());
 }
 
@@ -214,15 +220,17 @@ async fn a_first_service_that_is_refused_later_leaves_no_load_balancer() {
 async fn lb_023_load_balancers_that_cannot_be_listed_are_an_error_with_an_event() {
     let world = World::new();
     let program = world.start();
+    world.serve(&program, service("web", &[80])).await.unwrap();
+    let restarted = world.start();
     let fault = fail(500, "InternalServerError", "oops");
     world.azure.inject(Fault::new(fault).on_method("GET").on_type(LOAD_BALANCERS));
-    let error = world.serve(&program, service("web", &[80])).await.unwrap_err();
+    let error = world.serve(&restarted, service("api", &[80])).await.unwrap_err();
     let ServiceError::Retry { notices, .. } = error else { panic!("{error:?}") };
     assert_eq!((notices[0].reason, notices[0].warning), ("ListLoadBalancers", true));
-    assert!(world.documents(LOAD_BALANCERS).is_empty());
+    assert_eq!(world.documents(PUBLIC_IPS).len(), 1, "no address is bought for what cannot be seen");
     let web = world.stored(&service("web", &[80]));
-    program.provider.exists(&web).await.unwrap_err();
-    program.provider.delete(&web).await.unwrap_err();
+    restarted.provider.exists(&web).await.unwrap_err();
+    restarted.provider.delete(&web).await.unwrap_err();
     assert_eq!(world.documents(PUBLIC_IPS).len(), 1, "what cannot be seen is not concluded from");
 }
 

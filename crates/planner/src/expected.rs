@@ -1,0 +1,228 @@
+//! Azure as a preview expects it: as it was observed, with the steps so far applied.
+//!
+//! Addresses that Azure has yet to choose are stand-ins from ranges that nobody can have (0.0.0.0/8 and 100::/64),
+//! so that everything that follows is planned as it will be; texts for people name none of them.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
+
+use azure_types::{
+    LoadBalancer, PublicIpAddress, ResourceId, ScaleSet, ScaleSetInstance, SecurityGroup, Subnet,
+};
+use k8s::ObjectKey;
+use serde_json::Value;
+
+use crate::cluster::{Balancer, Cluster, Family};
+use crate::cluster_plan::Observed;
+use crate::frontend;
+use crate::intent::{ServiceRemoval, replace_word};
+use crate::plan::{Action, Document, Step};
+use crate::public_ip;
+
+/// What stands in texts for values that Azure has yet to choose.
+const KNOWN_AFTER_APPLY: &str = "(known after apply)";
+
+/// Azure as it will be.
+pub(crate) struct Expected {
+    balancers: BTreeMap<ResourceId, Balancer>,
+    load_balancers: Vec<(Balancer, Arc<LoadBalancer>)>,
+    public_ips: BTreeMap<ResourceId, PublicIpAddress>,
+    /// The public IPs that concern each Service.
+    concerned: BTreeMap<ObjectKey, BTreeSet<ResourceId>>,
+    owners: public_ip::Owners,
+    security_group: Option<SecurityGroup>,
+    scale_sets: Vec<(ScaleSet, Vec<ScaleSetInstance>)>,
+    subnets: Vec<Subnet>,
+    stand_ins: Vec<String>,
+}
+
+impl Expected {
+    pub(crate) fn new<'a>(
+        cluster: &Cluster,
+        observed: &Observed,
+        owners: impl Iterator<Item = &'a Arc<ServiceRemoval>>,
+    ) -> Self {
+        let balancers: BTreeMap<ResourceId, Balancer> =
+            cluster.balancers().into_iter().map(|one| (cluster.load_balancer_id(&one), one)).collect();
+        let load_balancers = observed.load_balancers.iter().filter_map(|document| {
+            let balancer = balancers.get(document.id.as_ref()?)?;
+            Some((balancer.clone(), Arc::new(document.clone())))
+        });
+        let mut scale_sets = observed.scale_sets.clone();
+        scale_sets.sort_by(|(a, _), (b, _)| a.id.cmp(&b.id));
+        let mut expected = Self {
+            load_balancers: load_balancers.collect(),
+            balancers,
+            public_ips: BTreeMap::new(),
+            concerned: BTreeMap::new(),
+            owners: public_ip::Owners::new(cluster, owners.map(Arc::as_ref)),
+            security_group: observed.security_group.clone(),
+            scale_sets,
+            subnets: observed.subnets.clone(),
+            stand_ins: Vec::new(),
+        };
+        for public_ip in &observed.public_ips {
+            if let Some(id) = public_ip.id.clone() {
+                expected.put_public_ip(id, public_ip.clone());
+            }
+        }
+        expected
+    }
+
+    pub(crate) fn load_balancers(&self) -> &[(Balancer, Arc<LoadBalancer>)] {
+        &self.load_balancers
+    }
+
+    pub(crate) fn load_balancer(&self, balancer: &Balancer) -> Option<Arc<LoadBalancer>> {
+        let found = self.load_balancers.iter().find(|(one, _)| one == balancer);
+        found.map(|(_, document)| Arc::clone(document))
+    }
+
+    pub(crate) fn public_ips_of(&self, key: &ObjectKey) -> Vec<PublicIpAddress> {
+        let ids = self.concerned.get(key).into_iter().flatten();
+        ids.filter_map(|id| self.public_ips.get(id)).cloned().collect()
+    }
+
+    pub(crate) fn security_group(&self) -> Option<&SecurityGroup> {
+        self.security_group.as_ref()
+    }
+
+    /// The scale sets in order of their ids, each with its instances.
+    pub(crate) fn scale_sets(&self) -> &[(ScaleSet, Vec<ScaleSetInstance>)] {
+        &self.scale_sets
+    }
+
+    pub(crate) fn subnet(&self, id: &ResourceId) -> Option<&Subnet> {
+        self.subnets.iter().find(|subnet| subnet.id.as_ref() == Some(id))
+    }
+
+    /// The operations that run on these public IPs have ended.
+    pub(crate) fn settle(&mut self, ids: &[ResourceId]) {
+        for id in ids {
+            if let Some(properties) = self.public_ips.get_mut(id).and_then(|ip| ip.properties.as_mut()) {
+                properties.provisioning_state = None;
+            }
+        }
+    }
+
+    /// A text for people: values that Azure has yet to choose are named as such.
+    pub(crate) fn describe_unknown(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        for stand_in in &self.stand_ins {
+            if text.contains(stand_in.as_str()) {
+                text = replace_word(&text, stand_in, KNOWN_AFTER_APPLY);
+            }
+        }
+        text
+    }
+
+    /// Whether a step writes a value that Azure has yet to choose.
+    pub(crate) fn has_unknown(&self, step: &Step) -> bool {
+        fn holds(value: &Value, stand_ins: &HashSet<&str>) -> bool {
+            match value {
+                Value::String(text) => stand_ins.contains(text.as_str()),
+                Value::Array(items) => items.iter().any(|item| holds(item, stand_ins)),
+                Value::Object(members) => members.values().any(|member| holds(member, stand_ins)),
+                _ => false,
+            }
+        }
+        if self.stand_ins.is_empty() {
+            return false;
+        }
+        let stand_ins: HashSet<&str> = self.stand_ins.iter().map(String::as_str).collect();
+        let document = step.document.as_ref().and_then(|document| serde_json::to_value(document).ok());
+        document.is_some_and(|document| holds(&document, &stand_ins))
+    }
+
+    /// Azure after a step.
+    pub(crate) fn apply(&mut self, step: &Step) {
+        let id = &step.target;
+        match &step.document {
+            None if step.action == Action::Delete => self.delete(id),
+            None => {}
+            Some(Document::PublicIp(document)) => {
+                let mut document = PublicIpAddress::clone(document);
+                document.id = Some(id.clone());
+                document.etag = None;
+                let properties = document.properties.get_or_insert_default();
+                properties.provisioning_state = None;
+                if properties.ip_address.is_none() {
+                    let word = properties.public_ip_address_version.as_ref();
+                    let family =
+                        if word.is_some_and(|word| word.is("IPv6")) { Family::V6 } else { Family::V4 };
+                    properties.ip_address = Some(self.stand_in(family).to_string());
+                }
+                self.put_public_ip(id.clone(), document);
+            }
+            Some(Document::LoadBalancer(document)) => {
+                self.put_load_balancer(id, LoadBalancer::clone(document))
+            }
+            Some(Document::SecurityGroup(document)) => {
+                let mut document = SecurityGroup::clone(document);
+                document.etag = None;
+                if let Some(properties) = &mut document.properties {
+                    properties.provisioning_state = None;
+                }
+                self.security_group = Some(document);
+            }
+            Some(Document::ScaleSet(part)) => {
+                let profile = part.properties.as_ref().and_then(|p| p.virtual_machine_profile.clone());
+                let set = self.scale_sets.iter_mut().find(|(set, _)| set.id.as_ref() == Some(id));
+                let properties = set.and_then(|(set, _)| set.properties.as_mut());
+                let own = properties.and_then(|p| p.virtual_machine_profile.as_mut());
+                if let (Some(own), Some(profile)) = (own, profile) {
+                    own.network_profile = profile.network_profile;
+                }
+            }
+            Some(Document::ScaleSetInstance(part)) => {
+                let profile = part.properties.as_ref().and_then(|p| p.network_profile_configuration.clone());
+                let instances = self.scale_sets.iter_mut().flat_map(|(_, instances)| instances);
+                let instance = instances.into_iter().find(|instance| instance.id.as_ref() == Some(id));
+                if let Some(properties) = instance.and_then(|instance| instance.properties.as_mut()) {
+                    properties.network_profile_configuration = profile;
+                }
+            }
+        }
+    }
+
+    fn delete(&mut self, id: &ResourceId) {
+        let balancers = &self.balancers;
+        self.load_balancers.retain(|(balancer, _)| balancers.get(id) != Some(balancer));
+        self.public_ips.remove(id);
+    }
+
+    fn put_public_ip(&mut self, id: ResourceId, document: PublicIpAddress) {
+        for key in self.owners.concerned(&document) {
+            self.concerned.entry(key).or_default().insert(id.clone());
+        }
+        self.public_ips.insert(id, document);
+    }
+
+    fn put_load_balancer(&mut self, id: &ResourceId, mut document: LoadBalancer) {
+        let Some(balancer) = self.balancers.get(id).cloned() else { return };
+        document.id = Some(id.clone());
+        document.etag = None;
+        let properties = document.properties.get_or_insert_default();
+        properties.provisioning_state = None;
+        for frontend in properties.frontend_ip_configurations.iter_mut().flatten() {
+            let family = frontend::family_of(frontend);
+            let Some(properties) = frontend.properties.as_mut() else { continue };
+            if properties.subnet.is_some() && properties.private_ip_address.is_none() {
+                properties.private_ip_address = Some(self.stand_in(family).to_string());
+            }
+        }
+        self.load_balancers.retain(|(one, _)| *one != balancer);
+        self.load_balancers.push((balancer, Arc::new(document)));
+    }
+
+    fn stand_in(&mut self, family: Family) -> IpAddr {
+        let number = u32::try_from(self.stand_ins.len() + 1).unwrap_or(u32::MAX);
+        let address = match family {
+            Family::V4 => IpAddr::V4(Ipv4Addr::from_bits(number & 0x00ff_ffff)),
+            Family::V6 => IpAddr::V6(Ipv6Addr::from_bits((0x0100 << 112) | u128::from(number))),
+        };
+        self.stand_ins.push(address.to_string());
+        address
+    }
+}

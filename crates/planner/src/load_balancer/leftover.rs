@@ -1,0 +1,57 @@
+//! Frontends that outlive the Service they are named after: others shared them, and the last of those leaves.
+
+use std::collections::BTreeMap;
+
+use azure_types::{LoadBalancerProperties, ResourceId};
+use k8s::ObjectKey;
+
+use super::{Draft, KnownServices, LoadBalancerIntent, text};
+use crate::frontend;
+
+/// The frontends that the rules of a batch's Services use, and one of those Services for each.
+pub(super) fn frontends_in_use<'a>(
+    properties: Option<&LoadBalancerProperties>,
+    batch: impl Iterator<Item = &'a LoadBalancerIntent>,
+) -> BTreeMap<ResourceId, ObjectKey> {
+    let bases: BTreeMap<String, &ObjectKey> = batch
+        .filter_map(|intent| Some((intent.owner().base_name.as_deref()?.to_ascii_lowercase(), intent.key())))
+        .collect();
+    let rules = properties.into_iter().flat_map(|p| p.load_balancing_rules.iter().flatten());
+    rules
+        .filter_map(|rule| {
+            let base = text(&rule.name).split('-').next()?.to_ascii_lowercase();
+            let frontend = rule.properties.as_ref()?.frontend_ip_configuration.as_ref()?.id.clone()?;
+            Some((frontend, (*bases.get(&base)?).clone()))
+        })
+        .collect()
+}
+
+/// The base name that a frontend's name begins with, where it was made from the UID of a Service: `a` and the
+/// first 31 hexadecimal digits.
+fn base_of(name: &str) -> Option<&str> {
+    let base = name.split('-').next()?;
+    let digits = base.strip_prefix('a')?;
+    let of_uid = digits.len() == 31 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    of_uid.then_some(base)
+}
+
+impl Draft<'_> {
+    /// Removes the frontends among `used` to which nothing refers any more and that are named after a Service
+    /// that does not exist.
+    pub(super) fn remove_leftovers(
+        &mut self,
+        used: &BTreeMap<ResourceId, ObjectKey>,
+        services: &KnownServices,
+    ) {
+        for (id, key) in used {
+            let gone = base_of(id.name()).is_some_and(|base| !services.contains(base));
+            if gone && frontend::foreign_reference(self.properties(), id, |_| false).is_none() {
+                let before = self.frontends().len();
+                self.frontends().retain(|frontend| !super::is_named(&frontend.name, id.name()));
+                if self.frontends().len() < before {
+                    self.note(key, [format!("frontend {} removed: its Service is gone", id.name())]);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Who has a place on a load balancer, and who was promised one: asked before an address is bought.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use azure_types::LoadBalancer;
+use k8s::ObjectKey;
+
+use super::limits::{MAX_FRONTENDS, MAX_RULES, full};
+use super::text;
+use crate::cluster::Balancer;
+use crate::intent::ServiceIntent;
+use crate::refusal::Refusal;
+
+/// The places of one load balancer. Hundreds of Services may be on their way to it at once; each asks here
+/// before its public IP is written, so that nobody pays for an address that no frontend can use.
+#[derive(Debug, Default)]
+pub struct Occupancy {
+    /// The version of the document that was counted.
+    version: Option<String>,
+    frontends: usize,
+    rules: usize,
+    /// The base names of Services that have a frontend in it.
+    holders: BTreeSet<String>,
+    /// Who was promised a place and is not in the document yet.
+    promised: BTreeMap<ObjectKey, Need>,
+}
+
+#[derive(Debug)]
+struct Need {
+    base_name: String,
+    frontends: usize,
+    rules: usize,
+}
+
+impl Need {
+    fn of(intent: &ServiceIntent) -> Self {
+        let families = intent.families.len();
+        let rules =
+            if intent.ha_ports { 1 } else { intent.ports.iter().filter(|port| port.has_rule).count() };
+        // Whoever names an address may join a frontend that is there.
+        let frontends = if intent.removal().is_pinned() { 0 } else { families };
+        Self { base_name: intent.base_name.clone(), frontends, rules: rules * families }
+    }
+}
+
+impl Occupancy {
+    /// Promises a place to a Service, unless it has one.
+    ///
+    /// # Errors
+    ///
+    /// Where Azure's limit would be passed, counting those who were promised a place before.
+    pub fn reserve(
+        &mut self,
+        balancer: &Balancer,
+        observed: Option<&LoadBalancer>,
+        intent: &ServiceIntent,
+    ) -> Result<(), Refusal> {
+        self.count(observed);
+        if self.holders.contains(&intent.base_name) || self.promised.contains_key(&intent.key) {
+            return Ok(());
+        }
+        let need = Need::of(intent);
+        let promised = self.promised.values();
+        let (frontends, rules) = promised.fold((self.frontends, self.rules), |(frontends, rules), need| {
+            (frontends + need.frontends, rules + need.rules)
+        });
+        if frontends + need.frontends > MAX_FRONTENDS {
+            return Err(full(&balancer.name, "frontends", MAX_FRONTENDS));
+        }
+        if rules + need.rules > MAX_RULES {
+            return Err(full(&balancer.name, "rules", MAX_RULES));
+        }
+        self.promised.insert(intent.key.clone(), need);
+        Ok(())
+    }
+
+    /// Takes a promise back.
+    pub fn release(&mut self, key: &ObjectKey) {
+        self.promised.remove(key);
+    }
+
+    fn count(&mut self, observed: Option<&LoadBalancer>) {
+        let version = observed.and_then(|document| document.etag.clone());
+        if version.is_some() && version == self.version {
+            return;
+        }
+        let properties = observed.and_then(|document| document.properties.as_ref());
+        let frontends = properties.and_then(|p| p.frontend_ip_configurations.as_deref()).unwrap_or_default();
+        let rules = properties.and_then(|p| p.load_balancing_rules.as_ref()).map_or(0, Vec::len);
+        let nat_rules = properties.and_then(|p| p.inbound_nat_rules.as_ref()).map_or(0, Vec::len);
+        self.version = version;
+        self.frontends = frontends.len();
+        self.rules = rules + nat_rules;
+        let bases = frontends.iter().filter_map(|frontend| text(&frontend.name).split('-').next());
+        self.holders = bases.map(str::to_owned).collect();
+        let holders = &self.holders;
+        self.promised.retain(|_, need| !holders.contains(&need.base_name));
+    }
+}

@@ -1,0 +1,253 @@
+//! The preview: every Service's [`Sequence`] driven against Azure as it was observed and as the steps change it.
+//!
+//! Services that are equally far share one write of each shared resource, as they do when the provider drives them.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use k8s::{Node, ObjectKey, Service};
+
+use crate::backend_pool::{self, PoolMembership};
+use crate::cluster::{Balancer, Cluster};
+use crate::cluster_plan::{ClusterPlan, Observed};
+use crate::expected::Expected;
+use crate::intent::{ServiceIntent, ServiceRemoval};
+use crate::load_balancer::{self, KnownServices, LoadBalancerIntent, Occupancy};
+use crate::plan::{Action, Notice, Plan, Step};
+use crate::refusal::Refusal;
+use crate::scale_set;
+use crate::security_group::{self, AccessIntent, Everybody};
+use crate::sequence::{Intent, Seen, Sequence, Stage, Stop, Task};
+
+/// Far more rounds than any Service needs: a public IP may be created again some times, and that is all.
+const MAX_ROUNDS: usize = 64;
+
+/// A preview under way.
+pub(crate) struct Preview<'a> {
+    cluster: &'a Cluster,
+    services: &'a [Arc<Service>],
+    nodes: &'a [Arc<Node>],
+    known_services: KnownServices,
+    /// Azure as it will be after the steps so far.
+    expected: Expected,
+    sequences: Vec<Sequence>,
+    occupancy: HashMap<Balancer, Occupancy>,
+    /// Addresses to which the security group was opened.
+    opened: Vec<(ObjectKey, IpAddr)>,
+    steps: Vec<Step>,
+    refused: BTreeMap<ObjectKey, Refusal>,
+    notices: Vec<Notice>,
+}
+
+impl<'a> Preview<'a> {
+    pub(crate) fn new(
+        cluster: &'a Cluster,
+        services: &'a [Arc<Service>],
+        nodes: &'a [Arc<Node>],
+        observed: &Observed,
+    ) -> Self {
+        let mut refused = BTreeMap::new();
+        let mut sequences = Vec::new();
+        for service in services {
+            if service.is_to_be_served() {
+                match ServiceIntent::from_service(cluster, service) {
+                    Ok(intent) => {
+                        sequences.push(Sequence::ensure(Arc::new(intent)));
+                    }
+                    Err(refusal) => drop(refused.insert(service.key(), refusal)),
+                }
+            } else if service.is_to_be_cleaned_up() {
+                sequences.push(Sequence::remove(Arc::new(ServiceRemoval::of(cluster, service))));
+            }
+        }
+        sequences.sort_by(|a, b| a.key().cmp(b.key()));
+        let expected = Expected::new(cluster, observed, sequences.iter().map(Sequence::owner));
+        // Whoever has an address keeps its security rules, although its status may not show the address yet.
+        let served = sequences.iter().filter(|sequence| sequence.intent().is_some());
+        let opened = served.flat_map(|sequence| {
+            let public_ips = expected.public_ips_of(sequence.key());
+            let addresses = sequence.observed_addresses(cluster, expected.load_balancers(), &public_ips);
+            addresses.into_iter().map(|address| (sequence.key().clone(), address))
+        });
+        let opened = opened.collect();
+        Self {
+            cluster,
+            services,
+            nodes,
+            known_services: load_balancer::known_services(services),
+            expected,
+            sequences,
+            occupancy: HashMap::new(),
+            opened,
+            steps: Vec::new(),
+            refused,
+            notices: Vec::new(),
+        }
+    }
+
+    pub(crate) fn run(mut self) -> ClusterPlan {
+        for _ in 0..MAX_ROUNDS {
+            let tasks = self.next_tasks();
+            let Some(stage) = tasks.iter().map(|(_, stage, _)| *stage).min() else { break };
+            let now = tasks.into_iter().filter(|(_, of, _)| *of == stage);
+            self.perform(now.map(|(key, _, task)| (key, task)).collect());
+            let refused = &self.refused;
+            self.sequences.retain(|sequence| !refused.contains_key(sequence.key()));
+        }
+        let refused: Vec<(ObjectKey, Refusal)> = self.refused.into_iter().collect();
+        let mut steps = self.steps;
+        for step in &mut steps {
+            for change in &mut step.changes {
+                *change = self.expected.describe_unknown(change);
+            }
+            if self.expected.has_unknown(step) {
+                step.document = None;
+            }
+        }
+        ClusterPlan { plan: Plan { steps }, refused, notices: self.notices, warnings: Vec::new() }
+    }
+
+    /// What is next for each Service that is not done.
+    fn next_tasks(&mut self) -> Vec<(ObjectKey, Stage, Task)> {
+        let mut tasks = Vec::new();
+        let mut open = Vec::new();
+        for mut sequence in std::mem::take(&mut self.sequences) {
+            let public_ips = self.expected.public_ips_of(sequence.key());
+            let subnet = sequence.intent().map(|i| self.cluster.subnet_id(i.subnet_name(self.cluster)));
+            let seen = Seen {
+                public_ips: &public_ips,
+                load_balancers: self.expected.load_balancers(),
+                subnet: subnet.as_ref().and_then(|id| self.expected.subnet(id)),
+                nodes: self.nodes,
+            };
+            let destination = sequence.destination(self.cluster);
+            let mut none = Occupancy::default();
+            let occupancy = match destination {
+                Some(balancer) => self.occupancy.entry(balancer).or_default(),
+                None => &mut none,
+            };
+            match sequence.next(self.cluster, &seen, occupancy) {
+                Ok(Task::Finish(_)) => {}
+                Ok(task) => {
+                    tasks.push((sequence.key().clone(), sequence.stage(), task));
+                    open.push(sequence);
+                }
+                Err(Stop::Refused(refusal)) => drop(self.refused.insert(sequence.key().clone(), refusal)),
+                Err(Stop::NotYet(_)) => {
+                    let key = sequence.key().clone();
+                    self.refused.insert(key.clone(), Refusal::NoAddressYet { service: key });
+                }
+            }
+        }
+        self.sequences = open;
+        tasks
+    }
+
+    fn perform(&mut self, tasks: Vec<(ObjectKey, Task)>) {
+        let mut balancing: BTreeMap<Balancer, Vec<LoadBalancerIntent>> = BTreeMap::new();
+        let mut access = Vec::new();
+        let mut submitted = BTreeSet::new();
+        for (key, task) in tasks {
+            match task {
+                Task::WritePublicIps(steps) | Task::ReleasePublicIps(steps) => {
+                    steps.into_iter().for_each(|step| self.take(step));
+                }
+                // Whatever runs on it now will have ended.
+                Task::AwaitPublicIps(ids) => self.expected.settle(&ids),
+                Task::Submit(intents) => {
+                    submitted.insert(key);
+                    for intent in intents {
+                        match intent {
+                            Intent::LoadBalancer(balancer, intent) => {
+                                balancing.entry(balancer).or_default().push(intent);
+                            }
+                            Intent::SecurityGroup(intent) => access.push(intent),
+                        }
+                    }
+                }
+                Task::Finish(_) => {}
+            }
+        }
+        self.balance(balancing);
+        let refused = &self.refused;
+        access.retain(|intent| !refused.contains_key(intent.key()));
+        if !access.is_empty() {
+            self.give_access(&access);
+        }
+        for sequence in &mut self.sequences {
+            if submitted.contains(sequence.key()) {
+                sequence.submitted();
+            }
+        }
+    }
+
+    fn take(&mut self, step: Step) {
+        self.expected.apply(&step);
+        self.steps.push(step);
+    }
+
+    /// All load balancers, then the members of their pools, then those that are deleted.
+    fn balance(&mut self, batches: BTreeMap<Balancer, Vec<LoadBalancerIntent>>) {
+        let mut memberships = Vec::new();
+        let mut deletions = Vec::new();
+        for (balancer, batch) in batches {
+            let before = self.expected.load_balancer(&balancer);
+            let services = Some(&self.known_services);
+            let planned = load_balancer::plan(self.cluster, &balancer, before.as_deref(), &batch, services);
+            self.refused.extend(planned.refused);
+            self.notices.extend(planned.notices);
+            memberships.extend(planned.empty_first);
+            match planned.step {
+                Some(step) if step.action == Action::Delete => deletions.push(step),
+                step => {
+                    step.into_iter().for_each(|step| self.take(step));
+                    let after = self.expected.load_balancer(&balancer);
+                    let fill = after.map(|after| {
+                        backend_pool::pools_to_fill(self.cluster, &balancer, before.as_deref(), &after)
+                    });
+                    memberships.extend(fill.unwrap_or_default());
+                }
+            }
+        }
+        self.change_members(&memberships);
+        deletions.into_iter().for_each(|step| self.take(step));
+    }
+
+    fn change_members(&mut self, memberships: &[PoolMembership]) {
+        if memberships.is_empty() {
+            return;
+        }
+        let mut steps = Vec::new();
+        for (set, instances) in self.expected.scale_sets() {
+            steps.extend(scale_set::plan_model(self.cluster, set, memberships, self.nodes));
+            steps.extend(scale_set::plan_instances(self.cluster, set, instances, memberships, self.nodes));
+        }
+        steps.into_iter().for_each(|step| self.take(step));
+    }
+
+    fn give_access(&mut self, batch: &[AccessIntent]) {
+        for intent in batch {
+            if let AccessIntent::Present { service, addresses, .. } = intent {
+                self.opened.extend(addresses.iter().map(|address| (service.key.clone(), *address)));
+            }
+        }
+        let Some(observed) = self.expected.security_group() else {
+            let name = self.cluster.config.security_group_name.clone();
+            let refusal = if name.is_empty() {
+                Refusal::SecurityGroupNotConfigured
+            } else {
+                Refusal::SecurityGroupNotFound { name }
+            };
+            for intent in batch.iter().filter(|intent| matches!(intent, AccessIntent::Present { .. })) {
+                self.refused.insert(intent.key().clone(), refusal.clone());
+            }
+            return;
+        };
+        let everybody = Everybody::new(self.cluster, self.services, self.nodes, &self.opened, true);
+        let planned = security_group::plan(self.cluster, observed, batch, &everybody);
+        self.refused.extend(planned.refused);
+        self.notices.extend(planned.notices);
+        planned.step.into_iter().for_each(|step| self.take(step));
+    }
+}

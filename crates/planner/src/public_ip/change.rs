@@ -1,0 +1,278 @@
+//! What becomes of a public IP that is there: kept as it is, changed, repaired, or deleted and created again
+//! (4.9).
+
+use std::collections::BTreeSet;
+
+use azure_types::{IpTag, PublicIpAddress, PublicIpAddressProperties, ResourceId, Word};
+use k8s::ObjectKey;
+
+use super::ownership::{CLUSTER_TAGS, DNS_TAGS, Ownership, SERVICE_TAGS, lists, ownership, services, tag};
+use super::{desired_tags, name_of, version_of};
+use crate::cluster::{Cluster, Family};
+use crate::intent::ServiceIntent;
+use crate::plan::{Action, Document, Purpose, Step};
+use crate::refusal::Refusal;
+use crate::tags;
+
+/// What Azure takes as a tag's value, in characters.
+const MAX_TAG_VALUE: usize = 256;
+
+/// What becomes of the public IP that a family should use.
+pub(super) enum Outcome {
+    /// It stays, with a write where something differs.
+    Keep(Option<Box<Step>>),
+    /// It has to be deleted and created again.
+    Replace(String),
+}
+
+pub(super) fn update(
+    cluster: &Cluster,
+    intent: &ServiceIntent,
+    family: Family,
+    existing: &PublicIpAddress,
+) -> Result<Outcome, Refusal> {
+    let key = intent.key.to_string();
+    let name = name_of(existing);
+    let ours = ownership(cluster, intent.removal(), existing);
+    let of_cluster = tag(existing.tags.as_ref(), CLUSTER_TAGS);
+    if ours.managed && !of_cluster.is_empty() && !of_cluster.eq_ignore_ascii_case(&cluster.name) {
+        return Err(Refusal::PublicIpOfOtherCluster {
+            name: name.to_owned(),
+            cluster: of_cluster.to_owned(),
+            tag: CLUSTER_TAGS[0],
+        });
+    }
+    if let Some(reason) = must_be_replaced(cluster, intent, family, existing, ours)? {
+        return Ok(Outcome::Replace(reason));
+    }
+    let service_tag = tag(existing.tags.as_ref(), SERVICE_TAGS);
+    let mut change = Change { document: existing.clone(), changes: Vec::new(), ours };
+    if ours.owned && ours.managed && !lists(service_tag, &intent.key) {
+        change.changes.push(format!("{key} uses it too"));
+    }
+    let users = with_user(name, service_tag, &intent.key)?;
+    change.normalise(family, version_of(existing));
+    if let Some(ip_tags) = differing_ip_tags(intent, existing, ours) {
+        change.set_ip_tags(ip_tags, cluster);
+    }
+    let dns_owner = change.set_dns_label(intent, existing)?;
+    if ours.owned && ours.managed {
+        let desired = desired_tags(cluster, intent, &users, &dns_owner);
+        change.changes.extend(tags::reconcile(
+            &mut change.document.tags,
+            &desired,
+            &cluster.config.system_tags,
+        ));
+    }
+    Ok(Outcome::Keep(change.into_step(cluster, intent, existing).map(Box::new)))
+}
+
+/// Why a public IP cannot be changed into what is wanted, where it may be deleted and created again.
+fn must_be_replaced(
+    cluster: &Cluster,
+    intent: &ServiceIntent,
+    family: Family,
+    existing: &PublicIpAddress,
+    ours: Ownership,
+) -> Result<Option<String>, Refusal> {
+    let key = intent.key.to_string();
+    let sole =
+        services(tag(existing.tags.as_ref(), SERVICE_TAGS)).all(|user| user.eq_ignore_ascii_case(&key));
+    let replaceable = ours.owned && ours.managed && sole;
+    let version = version_of(existing);
+    if let Some(found) = version.filter(|version| *version != family) {
+        if replaceable && !intent.removal().is_pinned() {
+            return Ok(Some(format!("will be created again as {family}")));
+        }
+        return Err(Refusal::PublicIpOfOtherFamily {
+            name: name_of(existing).to_owned(),
+            found,
+            wanted: family,
+            service: intent.key.clone(),
+        });
+    }
+    let mutable = cluster.config.enable_ip_tag_mutation_for_existing_public_ip;
+    let retagged = differing_ip_tags(intent, existing, ours).is_some() && !mutable && replaceable;
+    Ok(retagged.then(|| "will be created again with the requested IP tags".to_owned()))
+}
+
+/// The IP tags that are wanted, where they differ from those of a public IP that a cluster manages.
+fn differing_ip_tags<'a>(
+    intent: &'a ServiceIntent,
+    existing: &PublicIpAddress,
+    ours: Ownership,
+) -> Option<&'a Vec<IpTag>> {
+    intent.public_ip.ip_tags.as_ref().filter(|wanted| ours.managed && !same_ip_tags(existing, wanted))
+}
+
+/// The value of the tag that lists the users of a public IP, with this Service among them.
+fn with_user(name: &str, service_tag: &str, key: &ObjectKey) -> Result<String, Refusal> {
+    let users = if lists(service_tag, key) {
+        service_tag.to_owned()
+    } else if service_tag.trim().is_empty() {
+        key.to_string()
+    } else {
+        format!("{service_tag},{key}")
+    };
+    if users.chars().count() > MAX_TAG_VALUE {
+        return Err(Refusal::PublicIpSharedByTooMany {
+            name: name.to_owned(),
+            tag: SERVICE_TAGS[0],
+            limit: MAX_TAG_VALUE,
+        });
+    }
+    Ok(users)
+}
+
+/// A public IP on its way to what a Service wants.
+struct Change {
+    document: PublicIpAddress,
+    changes: Vec<String>,
+    ours: Ownership,
+}
+
+impl Change {
+    fn properties(&mut self) -> &mut PublicIpAddressProperties {
+        self.document.properties.get_or_insert_default()
+    }
+
+    /// Standard load balancers take standard, static addresses of the family of their frontend (4.9).
+    fn normalise(&mut self, family: Family, version: Option<Family>) {
+        let Self { document, changes, .. } = self;
+        let sku = document.sku.get_or_insert_default();
+        let properties = document.properties.get_or_insert_default();
+        let basic =
+            !sku.name.as_deref().is_some_and(|name| name.to_ascii_lowercase().starts_with("standard"));
+        if basic {
+            changes.push(format!("SKU {} → Standard", sku.name.as_deref().unwrap_or("none")));
+            sku.name = Some("Standard".to_owned());
+        }
+        if version.is_none() {
+            set_word(&mut properties.public_ip_address_version, family.as_str(), "version", changes);
+        }
+        if basic || version.is_none() || family == Family::V6 {
+            set_word(&mut properties.public_ip_allocation_method, "Static", "allocation", changes);
+        }
+    }
+
+    fn set_ip_tags(&mut self, wanted: &[IpTag], cluster: &Cluster) {
+        if cluster.config.enable_ip_tag_mutation_for_existing_public_ip {
+            self.changes.push("IP tags changed".to_owned());
+            self.properties().ip_tags = Some(wanted.to_vec());
+        }
+    }
+
+    /// Sets or removes the DNS label; gives the Service that the label belongs to afterwards.
+    fn set_dns_label(
+        &mut self,
+        intent: &ServiceIntent,
+        existing: &PublicIpAddress,
+    ) -> Result<String, Refusal> {
+        let key = intent.key.to_string();
+        let owner = tag(existing.tags.as_ref(), DNS_TAGS).trim().to_owned();
+        let Some(label) = &intent.public_ip.dns_label else { return Ok(owner) };
+        let claimed = !owner.is_empty() && !owner.eq_ignore_ascii_case(&key);
+        if label.is_empty() {
+            return Ok(if claimed { owner } else { self.remove_dns_label(owner) });
+        }
+        if claimed {
+            return Err(Refusal::DnsLabelClaimed {
+                label: label.clone(),
+                public_ip: name_of(existing).to_owned(),
+                owner,
+            });
+        }
+        let current = self.dns_label();
+        if !current.as_deref().is_some_and(|current| current.eq_ignore_ascii_case(label)) {
+            self.changes.push(format!("DNS label {} → {label}", current.as_deref().unwrap_or("none")));
+            self.properties().dns_settings.get_or_insert_default().domain_name_label = Some(label.clone());
+        }
+        Ok(if self.ours.managed { key } else { owner })
+    }
+
+    fn dns_label(&mut self) -> Option<String> {
+        self.properties().dns_settings.as_ref()?.domain_name_label.clone()
+    }
+
+    fn remove_dns_label(&mut self, owner: String) -> String {
+        if let Some(current) = self.dns_label() {
+            self.changes.push(format!("DNS label {current} removed"));
+            self.properties().dns_settings = None;
+        }
+        if !self.ours.managed || owner.is_empty() {
+            return owner;
+        }
+        self.changes.push(format!("tag {} removed", DNS_TAGS[0]));
+        let tags = self.document.tags.get_or_insert_default();
+        tags.retain(|name, _| !DNS_TAGS.iter().any(|tag| tag.eq_ignore_ascii_case(name)));
+        String::new()
+    }
+
+    /// The write; where nothing differs, one that repairs what Azure did not finish.
+    fn into_step(
+        self,
+        cluster: &Cluster,
+        intent: &ServiceIntent,
+        existing: &PublicIpAddress,
+    ) -> Option<Step> {
+        let id = existing.id.clone();
+        let group = &intent.removal().public_ip_group;
+        let target = id.unwrap_or_else(|| cluster.public_ip_id(group, name_of(existing)));
+        let on_behalf_of = vec![intent.key.clone()];
+        if self.changes.is_empty() {
+            return is_failed(existing).then(|| Step { on_behalf_of, ..repair(&target, existing) });
+        }
+        Some(Step {
+            action: Action::Update,
+            target,
+            if_match: existing.etag.clone(),
+            document: Some(Document::PublicIp(Box::new(self.document))),
+            changes: self.changes,
+            purpose: Purpose::Change,
+            on_behalf_of,
+        })
+    }
+}
+
+fn provisioning_state(public_ip: &PublicIpAddress) -> Option<&Word> {
+    public_ip.properties.as_ref()?.provisioning_state.as_ref()
+}
+
+pub(super) fn is_running(public_ip: &PublicIpAddress) -> bool {
+    let ended = |state: &Word| ["Succeeded", "Failed", "Canceled"].iter().any(|word| state.is(word));
+    provisioning_state(public_ip).is_some_and(|state| !ended(state))
+}
+
+fn is_failed(public_ip: &PublicIpAddress) -> bool {
+    provisioning_state(public_ip).is_some_and(|state| state.is("Failed") || state.is("Canceled"))
+}
+
+/// A write of a public IP as it is, so that Azure finishes what it did not (3.6).
+pub fn repair(target: &ResourceId, existing: &PublicIpAddress) -> Step {
+    Step {
+        action: Action::Update,
+        target: target.clone(),
+        if_match: existing.etag.clone(),
+        document: Some(Document::PublicIp(Box::new(existing.clone()))),
+        changes: vec!["written again as it is: Azure did not finish the last write".to_owned()],
+        purpose: Purpose::Repair,
+        on_behalf_of: Vec::new(),
+    }
+}
+
+fn set_word(member: &mut Option<Word>, value: &str, what: &str, changes: &mut Vec<String>) {
+    if !member.as_ref().is_some_and(|word| word.is(value)) {
+        let old = member.as_ref().map_or("none", Word::as_str);
+        changes.push(format!("{what} {old} → {value}"));
+        *member = Some(Word::from(value));
+    }
+}
+
+fn same_ip_tags(public_ip: &PublicIpAddress, wanted: &[IpTag]) -> bool {
+    let set = |tags: &[IpTag]| -> BTreeSet<(String, String)> {
+        let text = |value: &Option<String>| value.clone().unwrap_or_default();
+        tags.iter().map(|tag| (text(&tag.ip_tag_type), text(&tag.tag))).collect()
+    };
+    let current = public_ip.properties.as_ref().and_then(|p| p.ip_tags.as_deref()).unwrap_or_default();
+    set(current) == set(wanted)
+}

@@ -1,0 +1,259 @@
+//! Public IPs: whose they are, and what one Service needs of them (4.6 to 4.11).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use azure_types::{
+    PublicIpAddress, PublicIpAddressProperties, PublicIpDnsSettings, ResourceId, Sku, SubResource, Tags, Word,
+};
+
+mod change;
+mod claim;
+mod ownership;
+
+pub use change::repair;
+use change::{Outcome, is_running, update};
+use claim::{Claim, claim, find_by_address};
+pub use claim::{Owners, claimed};
+use ownership::{CLUSTER_TAGS, DNS_TAGS, SERVICE_TAGS, lists, ownership, services, set_tag, tag};
+
+use crate::cluster::{Cluster, Family, Flavor};
+use crate::intent::{ServiceIntent, ServiceRemoval};
+use crate::plan::{Action, Document, Purpose, Step};
+use crate::refusal::Refusal;
+use crate::zone;
+
+/// What one Service needs of its public IPs.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PublicIpPlan {
+    /// What to write before the load balancer; independent of each other.
+    pub ensure: Vec<Step>,
+    /// The public IP that each family's frontend uses. A family is missing where the Service has none, and
+    /// where the address has to be given up first (see `recreates`).
+    pub use_ids: BTreeMap<Family, ResourceId>,
+    /// Those of them on which an operation runs: they may not be referred to before it ends.
+    pub running: Vec<ResourceId>,
+    /// What to give up after the load balancer and the security group no longer use it. Letting go changes
+    /// a public IP's version: for updates, plan again with what is observed then.
+    pub release: Vec<Step>,
+    /// A public IP has to be deleted and created again under its name: after `release`, plan again.
+    pub recreates: bool,
+}
+
+fn name_of(public_ip: &PublicIpAddress) -> &str {
+    public_ip.name.as_deref().or_else(|| public_ip.id.as_ref().map(ResourceId::name)).unwrap_or_default()
+}
+
+pub(crate) fn address_of(public_ip: &PublicIpAddress) -> Option<IpAddr> {
+    public_ip.properties.as_ref()?.ip_address.as_deref()?.parse().ok()
+}
+
+/// The family of a public IP; `None` where its document does not say.
+fn version_of(public_ip: &PublicIpAddress) -> Option<Family> {
+    let word = public_ip.properties.as_ref()?.public_ip_address_version.as_ref()?;
+    Some(if word.is("IPv6") { Family::V6 } else { Family::V4 })
+}
+
+fn is_in_group(public_ip: &PublicIpAddress, group: &str) -> bool {
+    let of = public_ip.id.as_ref().and_then(ResourceId::group_name);
+    of.is_some_and(|name| name.eq_ignore_ascii_case(group))
+}
+
+/// The public IP that a family should use.
+struct Target<'a> {
+    id: ResourceId,
+    existing: Option<&'a PublicIpAddress>,
+}
+
+fn target<'a>(
+    cluster: &Cluster,
+    intent: &ServiceIntent,
+    family: Family,
+    observed: &'a [PublicIpAddress],
+) -> Result<Target<'a>, Refusal> {
+    let owner = intent.removal();
+    let group = &owner.public_ip_group;
+    let named = |name: &str| {
+        let existing = observed
+            .iter()
+            .find(|public_ip| is_in_group(public_ip, group) && name_of(public_ip).eq_ignore_ascii_case(name));
+        let id = existing.and_then(|public_ip| public_ip.id.clone());
+        Target { id: id.unwrap_or_else(|| cluster.public_ip_id(group, name)), existing }
+    };
+    let prefix = intent.public_ip.prefixes.get(&family);
+    match claim(owner, family) {
+        Claim::Named(name) => {
+            let target = named(name);
+            match target.existing {
+                Some(_) => Ok(target),
+                None => Err(Refusal::PublicIpNotFound {
+                    name: name.to_owned(),
+                    group: group.clone(),
+                    service: owner.key.clone(),
+                }),
+            }
+        }
+        Claim::Address(address) if prefix.is_none() => match find_by_address(owner, address, observed) {
+            Some(existing) => {
+                let id =
+                    existing.id.clone().unwrap_or_else(|| cluster.public_ip_id(group, name_of(existing)));
+                Ok(Target { id, existing: Some(existing) })
+            }
+            None => Err(Refusal::AddressNotFound { address, group: group.clone() }),
+        },
+        Claim::Address(_) | Claim::Generated => {
+            Ok(named(&intent.naming().public_ip(&cluster.name, prefix.map(ResourceId::name), family)))
+        }
+    }
+}
+
+/// Plans the public IPs of one Service. `observed` holds all public IPs of the Service's group for public
+/// IPs and, if it is another, of the cluster's group.
+///
+/// # Errors
+///
+/// Named or requested public IPs that do not exist or belong to others, and DNS labels that others claim.
+pub fn plan(
+    cluster: &Cluster,
+    intent: &ServiceIntent,
+    observed: &[PublicIpAddress],
+) -> Result<PublicIpPlan, Refusal> {
+    let mut plan = PublicIpPlan::default();
+    let mut targets = BTreeSet::new();
+    let families: &[Family] = if intent.flavor == Flavor::External { &intent.families } else { &[] };
+    for family in families {
+        let target = target(cluster, intent, *family, observed)?;
+        if !targets.insert(target.id.clone()) {
+            return Err(Refusal::OnePublicIpForBothFamilies { name: target.id.name().to_owned() });
+        }
+        let Some(existing) = target.existing else {
+            plan.ensure.push(create(cluster, intent, *family, &target.id));
+            plan.use_ids.insert(*family, target.id);
+            continue;
+        };
+        match update(cluster, intent, *family, existing)? {
+            Outcome::Replace(reason) => {
+                plan.recreates = true;
+                plan.release.push(Step::delete(target.id, vec![reason], &intent.key));
+            }
+            Outcome::Keep(step) => {
+                if is_running(existing) {
+                    plan.running.push(target.id.clone());
+                }
+                plan.ensure.extend(step.map(|step| *step));
+                plan.use_ids.insert(*family, target.id);
+            }
+        }
+    }
+    release(cluster, intent.removal(), observed, &targets, &mut plan.release);
+    Ok(plan)
+}
+
+/// Plans the release of everything that a Service has; `observed` as for [`plan`].
+pub fn plan_removal(
+    cluster: &Cluster,
+    removal: &ServiceRemoval,
+    observed: &[PublicIpAddress],
+) -> PublicIpPlan {
+    let mut plan = PublicIpPlan::default();
+    release(cluster, removal, observed, &BTreeSet::new(), &mut plan.release);
+    plan
+}
+
+/// Gives up what the Service has and does not use: shared ones lose its name, its own are deleted.
+fn release(
+    cluster: &Cluster,
+    owner: &ServiceRemoval,
+    observed: &[PublicIpAddress],
+    in_use: &BTreeSet<ResourceId>,
+    steps: &mut Vec<Step>,
+) {
+    let mut public_ips: BTreeMap<&ResourceId, &PublicIpAddress> =
+        observed.iter().filter_map(|public_ip| Some((public_ip.id.as_ref()?, public_ip))).collect();
+    public_ips.retain(|id, _| !in_use.contains(*id));
+    for (id, public_ip) in public_ips {
+        let ours = ownership(cluster, owner, public_ip);
+        let service_tag = tag(public_ip.tags.as_ref(), SERVICE_TAGS);
+        if !ours.owned || !ours.managed || !lists(service_tag, &owner.key) {
+            continue;
+        }
+        let key = owner.key.to_string();
+        let others: Vec<&str> =
+            services(service_tag).filter(|listed| !listed.eq_ignore_ascii_case(&key)).collect();
+        if others.is_empty() {
+            let reason = format!("{key} no longer uses it, and no other Service does");
+            steps.push(Step::delete(id.clone(), vec![reason], &owner.key));
+            continue;
+        }
+        let mut document = public_ip.clone();
+        let all = document.tags.get_or_insert_default();
+        all.retain(|name, value| {
+            let dns = DNS_TAGS.iter().any(|tag| tag.eq_ignore_ascii_case(name));
+            !(dns && value.trim().eq_ignore_ascii_case(&key))
+        });
+        set_tag(all, SERVICE_TAGS[0], others.join(","));
+        steps.push(Step {
+            action: Action::Update,
+            target: id.clone(),
+            if_match: public_ip.etag.clone(),
+            document: Some(Document::PublicIp(Box::new(document))),
+            changes: vec![format!("{key} no longer uses it; {} still does", others.join(", "))],
+            purpose: Purpose::Change,
+            on_behalf_of: vec![owner.key.clone()],
+        });
+    }
+}
+
+/// The resource tags of a managed public IP (12.3).
+fn desired_tags(cluster: &Cluster, intent: &ServiceIntent, service_tag: &str, dns_owner: &str) -> Tags {
+    let mut desired = cluster.config.tags.clone();
+    cloud_config::merge_tags(&mut desired, &intent.public_ip.tags);
+    set_tag(&mut desired, CLUSTER_TAGS[0], cluster.name.clone());
+    set_tag(&mut desired, SERVICE_TAGS[0], service_tag.to_owned());
+    if !dns_owner.is_empty() {
+        set_tag(&mut desired, DNS_TAGS[0], dns_owner.to_owned());
+    }
+    desired
+}
+
+fn create(cluster: &Cluster, intent: &ServiceIntent, family: Family, id: &ResourceId) -> Step {
+    let wanted = &intent.public_ip;
+    let label = wanted.dns_label.as_deref().filter(|label| !label.is_empty());
+    let key = intent.key.to_string();
+    let zones = zone::of_new_address(cluster);
+    let place = match &zones {
+        Some(zones) => format!(" in zones {}", zones.join(", ")),
+        None => String::new(),
+    };
+    let mut changes = vec![format!("static {family} address{place}")];
+    changes.extend(label.map(|label| format!("DNS label {label}")));
+    let document = PublicIpAddress {
+        name: Some(id.name().to_owned()),
+        location: Some(cluster.config.location.clone()),
+        extended_location: zone::edge(cluster),
+        sku: Some(Sku { name: Some("Standard".to_owned()), ..Default::default() }),
+        zones,
+        tags: Some(desired_tags(cluster, intent, &key, if label.is_some() { &key } else { "" })),
+        properties: Some(PublicIpAddressProperties {
+            public_ip_allocation_method: Some(Word::from("Static")),
+            public_ip_address_version: Some(Word::from(family.as_str())),
+            public_ip_prefix: wanted.prefixes.get(&family).cloned().map(SubResource::to),
+            ip_tags: wanted.ip_tags.clone().filter(|tags| !tags.is_empty()),
+            dns_settings: label.map(|label| PublicIpDnsSettings {
+                domain_name_label: Some(label.to_owned()),
+                ..Default::default()
+            }),
+            ..Default::default()
+        }),
+        ..Default::default()
+    };
+    Step {
+        action: Action::Create,
+        target: id.clone(),
+        if_match: None,
+        document: Some(Document::PublicIp(Box::new(document))),
+        changes,
+        purpose: Purpose::Change,
+        on_behalf_of: vec![intent.key.clone()],
+    }
+}

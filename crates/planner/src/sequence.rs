@@ -1,0 +1,425 @@
+//! What has to happen for one Service, and in which order: decided here and nowhere else.
+//!
+//! A [`Sequence`] is a value that says what is next, given what Azure holds now. The preview drives it with what
+//! is known ([`crate::plan_cluster`]); the provider drives it with what Azure answers. Both do the same things in
+//! the same order:
+//!
+//! ```text
+//!  a Service that wants a load balancer        a Service that leaves
+//!    1 place promised, public IPs written        1 its parts of every load balancer that holds any,
+//!    2 leaves load balancers of other kinds        beside its security rules
+//!    3 load balancer and members of pools,       2 public IPs given up
+//!      beside the security rules where
+//!      the addresses are known
+//!    4 security rules, where they were not
+//!    5 public IPs given up that it does not use
+//! ```
+//!
+//! Nothing refers to what is not there yet, and nothing is given up while something refers to it. Every step is
+//! judged by what is observed, so a sequence that was cut short anywhere is begun again and goes on.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use azure_types::{LoadBalancer, PublicIpAddress, ResourceId, Subnet};
+use k8s::{Node, ObjectKey};
+
+use crate::backend_pool;
+use crate::cluster::{Balancer, Cluster, Family};
+use crate::intent::{ServiceIntent, ServiceRemoval};
+use crate::load_balancer::{self, LoadBalancerIntent, Occupancy, frontends_of};
+use crate::plan::{Action, Step};
+use crate::public_ip;
+use crate::refusal::Refusal;
+use crate::security_group::AccessIntent;
+
+/// How often a Service may have a public IP deleted and created again on its way: once a family, and once more.
+const MAX_RECREATIONS: u32 = 3;
+
+/// What Azure and the cluster hold, as far as one Service is concerned.
+#[derive(Debug, Clone, Copy)]
+pub struct Seen<'a> {
+    /// The public IPs that [`public_ip::concerns`] the Service, of its group and of the cluster's.
+    pub public_ips: &'a [PublicIpAddress],
+    /// The cluster's load balancers that exist.
+    pub load_balancers: &'a [(Balancer, Arc<LoadBalancer>)],
+    /// The subnet of an internal Service's frontends; absent where it does not exist.
+    pub subnet: Option<&'a Subnet>,
+    /// All nodes of the cluster.
+    pub nodes: &'a [Arc<Node>],
+}
+
+/// What is next.
+#[derive(Debug)]
+pub enum Task {
+    /// Write these public IPs, side by side, and wait until they may be referred to.
+    WritePublicIps(Vec<Step>),
+    /// Wait until no operation runs on these public IPs.
+    AwaitPublicIps(Vec<ResourceId>),
+    /// Bring shared resources to these intents, side by side; then say [`Sequence::submitted`].
+    Submit(Vec<Intent>),
+    /// Give up these public IPs, side by side.
+    ReleasePublicIps(Vec<Step>),
+    /// Nothing: all is as the Service wants it. These are the addresses for its status.
+    Finish(Vec<IpAddr>),
+}
+
+/// What a Service wants of a shared resource.
+#[derive(Debug, Clone)]
+#[allow(clippy::large_enum_variant, reason = "as the intents inside")]
+pub enum Intent {
+    /// Of a load balancer. Where the Service is present there, the eligible nodes join its pools afterwards.
+    LoadBalancer(Balancer, LoadBalancerIntent),
+    /// Of the security group.
+    SecurityGroup(AccessIntent),
+}
+
+/// Why a sequence cannot go on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stop {
+    /// The Service cannot be served.
+    Refused(Refusal),
+    /// Azure does not show yet what it will: what is missing, in words.
+    NotYet(String),
+}
+
+impl From<Refusal> for Stop {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+/// What becomes of the Service.
+#[derive(Debug, Clone)]
+enum Goal {
+    Present(Arc<ServiceIntent>),
+    Absent,
+}
+
+/// How far a Service has come. Later stages are greater.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stage {
+    /// Public IPs are brought to what it wants.
+    Addresses,
+    /// It leaves load balancers on which it has no place.
+    Leaving,
+    /// Its load balancer; where the addresses are known, the security group beside it.
+    Balancing,
+    /// The security group.
+    Access,
+    /// Public IPs that it does not use are given up.
+    Releasing,
+}
+
+/// One Service on its way.
+#[derive(Debug, Clone)]
+pub struct Sequence {
+    removal: Arc<ServiceRemoval>,
+    goal: Goal,
+    stage: Stage,
+    /// The public IP of each family, once they are ready.
+    public_ips: BTreeMap<Family, ResourceId>,
+    /// Whether the security group is asked for beside the load balancer.
+    access_beside: bool,
+    /// Whether a public IP can only be created after another was deleted.
+    recreates: bool,
+    recreations: u32,
+    /// Whether public IPs are to be given up at the end.
+    releases: bool,
+    /// Public IPs that could not be given up, because something else refers to them.
+    kept: BTreeSet<ResourceId>,
+    /// Public IPs that are used as they are, because they do not keep what is written to them.
+    accepted: BTreeSet<ResourceId>,
+}
+
+impl Sequence {
+    /// Brings a Service to what it wants.
+    pub fn ensure(intent: Arc<ServiceIntent>) -> Self {
+        let removal = Arc::new(intent.removal().clone());
+        Self::new(removal, Goal::Present(intent), Stage::Addresses)
+    }
+
+    /// Removes everything that a Service has.
+    pub fn remove(removal: Arc<ServiceRemoval>) -> Self {
+        Self::new(removal, Goal::Absent, Stage::Balancing)
+    }
+
+    fn new(removal: Arc<ServiceRemoval>, goal: Goal, stage: Stage) -> Self {
+        Self {
+            removal,
+            goal,
+            stage,
+            public_ips: BTreeMap::new(),
+            access_beside: false,
+            recreates: false,
+            recreations: 0,
+            releases: false,
+            kept: BTreeSet::new(),
+            accepted: BTreeSet::new(),
+        }
+    }
+
+    /// The Service.
+    pub fn key(&self) -> &ObjectKey {
+        &self.removal.key
+    }
+
+    /// What it owns, and how that is found.
+    pub fn owner(&self) -> &Arc<ServiceRemoval> {
+        &self.removal
+    }
+
+    /// What it wants; absent where it leaves.
+    pub fn intent(&self) -> Option<&Arc<ServiceIntent>> {
+        match &self.goal {
+            Goal::Present(intent) => Some(intent),
+            Goal::Absent => None,
+        }
+    }
+
+    /// How far it has come.
+    pub fn stage(&self) -> Stage {
+        self.stage
+    }
+
+    /// The load balancers at which it will arrive, as far as this is known before anything was read.
+    pub fn destination(&self, cluster: &Cluster) -> Option<Balancer> {
+        self.intent().map(|intent| cluster.placement(intent.flavor))
+    }
+
+    /// What is next. `occupancy` is that of [`Self::destination`]; it is asked once, before addresses are bought.
+    ///
+    /// # Errors
+    ///
+    /// Where the Service cannot be served, or not yet.
+    pub fn next(
+        &mut self,
+        cluster: &Cluster,
+        seen: &Seen<'_>,
+        occupancy: &mut Occupancy,
+    ) -> Result<Task, Stop> {
+        match self.goal.clone() {
+            Goal::Present(intent) => self.next_present(cluster, seen, occupancy, &intent),
+            Goal::Absent => Ok(self.next_absent(cluster, seen)),
+        }
+    }
+
+    /// What the latest [`Task::Submit`] asked for is so.
+    pub fn submitted(&mut self) {
+        self.stage = match (self.stage, self.intent().is_some()) {
+            (Stage::Addresses | Stage::Leaving, _) => Stage::Balancing,
+            (Stage::Balancing, true) if !self.access_beside => Stage::Access,
+            (Stage::Balancing | Stage::Access | Stage::Releasing, _) => Stage::Releasing,
+        };
+    }
+
+    /// A public IP cannot be given up, because something else refers to it: the Service goes on without that.
+    pub fn keep(&mut self, public_ip: ResourceId) {
+        self.kept.insert(public_ip);
+    }
+
+    /// A public IP does not keep what is written to it: the Service uses it as it is.
+    pub fn accept(&mut self, public_ip: ResourceId) {
+        self.accepted.insert(public_ip);
+    }
+
+    /// Whether what is next depends on public IPs as they are now; otherwise those seen before will do.
+    pub fn needs_public_ips(&self) -> bool {
+        match (self.stage, self.intent().is_some()) {
+            (Stage::Addresses, _) | (_, false) => true,
+            (Stage::Releasing, true) => self.releases,
+            (Stage::Leaving | Stage::Balancing | Stage::Access, true) => false,
+        }
+    }
+
+    fn next_present(
+        &mut self,
+        cluster: &Cluster,
+        seen: &Seen<'_>,
+        occupancy: &mut Occupancy,
+        intent: &Arc<ServiceIntent>,
+    ) -> Result<Task, Stop> {
+        let balancer = cluster.placement(intent.flavor);
+        if self.stage == Stage::Addresses {
+            let mut plan = public_ip::plan(cluster, intent, seen.public_ips)?;
+            plan.ensure.retain(|step| step.action == Action::Create || !self.accepted.contains(&step.target));
+            if !plan.ensure.is_empty() {
+                let document = seen.load_balancers.iter().find(|(one, _)| *one == balancer);
+                occupancy.reserve(&balancer, document.map(|(_, document)| &**document), intent)?;
+                return Ok(Task::WritePublicIps(plan.ensure));
+            }
+            if !plan.running.is_empty() {
+                return Ok(Task::AwaitPublicIps(plan.running));
+            }
+            self.public_ips = plan.use_ids;
+            self.recreates = plan.recreates;
+            self.releases = !plan.release.is_empty();
+            self.stage = Stage::Leaving;
+        }
+        if self.stage == Stage::Leaving {
+            let elsewhere: Vec<Intent> = self.holders(cluster, seen, |one| *one != balancer);
+            if !elsewhere.is_empty() {
+                return Ok(Task::Submit(elsewhere));
+            }
+            self.stage = Stage::Balancing;
+        }
+        if self.stage == Stage::Balancing {
+            return Ok(Task::Submit(self.place(cluster, seen, &balancer, intent)));
+        }
+        let waits_for_release = self.recreates && self.public_ips.is_empty();
+        if self.stage == Stage::Access {
+            if !waits_for_release {
+                let addresses = self.frontend_addresses(cluster, seen, &balancer)?;
+                return Ok(Task::Submit(vec![access(cluster, seen, intent, addresses)]));
+            }
+            self.stage = Stage::Releasing;
+        }
+        if self.releases {
+            let plan = public_ip::plan(cluster, intent, seen.public_ips)?;
+            if let Some(task) = self.release(plan.release) {
+                return Ok(task);
+            }
+            self.releases = false;
+        }
+        if self.recreates {
+            self.recreations += 1;
+            if self.recreations > MAX_RECREATIONS {
+                return Err(Stop::NotYet(format!(
+                    "{}: a public IP was created again several times",
+                    intent.key
+                )));
+            }
+            self.stage = Stage::Addresses;
+            return self.next_present(cluster, seen, occupancy, intent);
+        }
+        let mut addresses = self.frontend_addresses(cluster, seen, &balancer)?;
+        for address in intent.additional_addresses() {
+            if !addresses.contains(address) {
+                addresses.push(*address);
+            }
+        }
+        Ok(Task::Finish(addresses))
+    }
+
+    /// The load balancer, and beside it the security group where all addresses are known.
+    fn place(
+        &mut self,
+        cluster: &Cluster,
+        seen: &Seen<'_>,
+        balancer: &Balancer,
+        intent: &Arc<ServiceIntent>,
+    ) -> Vec<Intent> {
+        let placed = LoadBalancerIntent::Present {
+            service: Arc::clone(intent),
+            public_ips: self.public_ips.clone(),
+            subnet: seen.subnet.cloned(),
+        };
+        let mut intents = vec![Intent::LoadBalancer(balancer.clone(), placed)];
+        let known: Option<Vec<IpAddr>> =
+            self.public_ips.values().map(|id| address_of(seen.public_ips, id)).collect();
+        let known = known.filter(|addresses| !addresses.is_empty());
+        self.access_beside = known.is_some();
+        if let Some(addresses) = known {
+            intents.push(access(cluster, seen, intent, addresses));
+        }
+        intents
+    }
+
+    fn next_absent(&mut self, cluster: &Cluster, seen: &Seen<'_>) -> Task {
+        let release = public_ip::plan_removal(cluster, &self.removal, seen.public_ips).release;
+        if self.stage < Stage::Releasing {
+            let mut intents = self.holders(cluster, seen, |_| true);
+            let addresses = self.addresses_to_leave(cluster, seen, &release);
+            intents.push(Intent::SecurityGroup(AccessIntent::Absent {
+                service: Arc::clone(&self.removal),
+                addresses,
+            }));
+            return Task::Submit(intents);
+        }
+        self.release(release).unwrap_or(Task::Finish(Vec::new()))
+    }
+
+    fn release(&self, steps: Vec<Step>) -> Option<Task> {
+        let steps: Vec<Step> = steps.into_iter().filter(|step| !self.kept.contains(&step.target)).collect();
+        (!steps.is_empty()).then_some(Task::ReleasePublicIps(steps))
+    }
+
+    /// What takes the Service off the load balancers that hold anything of it.
+    fn holders(&self, cluster: &Cluster, seen: &Seen<'_>, which: impl Fn(&Balancer) -> bool) -> Vec<Intent> {
+        let public_ips = public_ip::claimed(cluster, &self.removal, seen.public_ips);
+        let holds = |(balancer, document): &&(Balancer, Arc<LoadBalancer>)| {
+            which(balancer) && load_balancer::holds(cluster, balancer, document, &self.removal, &public_ips)
+        };
+        let absent = || LoadBalancerIntent::Absent {
+            service: Arc::clone(&self.removal),
+            public_ips: public_ips.clone(),
+        };
+        let found = seen.load_balancers.iter().filter(holds);
+        found.map(|(balancer, _)| Intent::LoadBalancer(balancer.clone(), absent())).collect()
+    }
+
+    /// The addresses of its frontends in the load balancer's order. One that is not known yet is no address: the
+    /// Service has to be looked at again (SE-24).
+    fn frontend_addresses(
+        &self,
+        cluster: &Cluster,
+        seen: &Seen<'_>,
+        balancer: &Balancer,
+    ) -> Result<Vec<IpAddr>, Stop> {
+        let wait = |what: &str| Stop::NotYet(format!("{} has {what} yet", self.removal.key));
+        let document = seen.load_balancers.iter().find(|(one, _)| one == balancer);
+        let (_, document) = document.ok_or_else(|| wait("no load balancer"))?;
+        let mut addresses = Vec::new();
+        for frontend in frontends_of(cluster, balancer, document, &self.removal, &self.public_ips) {
+            let public = || address_of(seen.public_ips, frontend.public_ip.as_ref()?);
+            let address = frontend.private_address.or_else(public);
+            let address = address.ok_or_else(|| match &frontend.public_ip {
+                Some(id) => Stop::NotYet(format!("public IP {} has no address yet", id.name())),
+                None => wait("a frontend without an address"),
+            })?;
+            if !addresses.contains(&address) {
+                addresses.push(address);
+            }
+        }
+        if addresses.is_empty() { Err(wait("no frontend")) } else { Ok(addresses) }
+    }
+
+    /// The addresses that a leaving Service has or had, as far as anything tells them.
+    fn addresses_to_leave(&self, cluster: &Cluster, seen: &Seen<'_>, release: &[Step]) -> Vec<IpAddr> {
+        let mut addresses = self.observed_addresses(cluster, seen.load_balancers, seen.public_ips);
+        addresses.extend(&self.removal.published_addresses);
+        // Its own public IPs, although no frontend refers to them any more: it was cut short before.
+        addresses.extend(release.iter().filter_map(|step| address_of(seen.public_ips, &step.target)));
+        addresses.into_iter().collect()
+    }
+
+    /// The addresses of the Service's frontends on all load balancers.
+    pub(crate) fn observed_addresses(
+        &self,
+        cluster: &Cluster,
+        load_balancers: &[(Balancer, Arc<LoadBalancer>)],
+        public_ips: &[PublicIpAddress],
+    ) -> BTreeSet<IpAddr> {
+        let claimed = public_ip::claimed(cluster, &self.removal, public_ips);
+        let owned = load_balancers.iter().flat_map(|(balancer, document)| {
+            frontends_of(cluster, balancer, document, &self.removal, &claimed)
+        });
+        owned
+            .filter_map(|frontend| {
+                let public = || address_of(public_ips, frontend.public_ip.as_ref()?);
+                frontend.private_address.or_else(public)
+            })
+            .collect()
+    }
+}
+
+fn address_of(public_ips: &[PublicIpAddress], id: &ResourceId) -> Option<IpAddr> {
+    public_ips.iter().find(|public_ip| public_ip.id.as_ref() == Some(id)).and_then(public_ip::address_of)
+}
+
+fn access(cluster: &Cluster, seen: &Seen<'_>, intent: &Arc<ServiceIntent>, addresses: Vec<IpAddr>) -> Intent {
+    // Where floating IP is off, packets arrive with a node's address as destination.
+    let node_addresses = backend_pool::node_addresses(cluster, seen.nodes, &intent.families);
+    Intent::SecurityGroup(AccessIntent::Present { service: Arc::clone(intent), addresses, node_addresses })
+}

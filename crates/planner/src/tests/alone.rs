@@ -1,0 +1,169 @@
+//! A cluster whose Services are reconciled one at a time, as a controller does it: each Service's sequence is
+//! driven with what Azure answers.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use azure_types::PublicIpAddress;
+use k8s::{Node, ObjectKey, Service};
+
+use super::Azure;
+use crate::backend_pool::{self, PoolMembership};
+use crate::load_balancer::{self, Occupancy};
+use crate::public_ip::Owners;
+use crate::security_group::{self, AccessIntent, Everybody};
+use crate::sequence::{Intent, Seen, Sequence, Task};
+use crate::{Action, ServiceIntent, ServiceRemoval, Step, scale_set};
+
+/// Azure, a cluster, and what its controller remembers.
+pub(crate) struct Alone {
+    pub azure: Azure,
+    pub all: Vec<Arc<Service>>,
+    pub nodes: Vec<Arc<Node>>,
+    pub programmed: BTreeMap<ObjectKey, Vec<IpAddr>>,
+    pub refused: BTreeSet<ObjectKey>,
+    pub writes: usize,
+    pub occupancy: Occupancy,
+}
+
+impl Alone {
+    pub fn new(azure: Azure, all: Vec<Arc<Service>>, nodes: Vec<Arc<Node>>) -> Self {
+        Self {
+            azure,
+            all,
+            nodes,
+            programmed: BTreeMap::new(),
+            refused: BTreeSet::new(),
+            writes: 0,
+            occupancy: Occupancy::default(),
+        }
+    }
+
+    fn take(&mut self, steps: &[Step]) {
+        self.writes += steps.len();
+        steps.iter().for_each(|step| self.azure.take(step));
+    }
+
+    fn members(&mut self, memberships: &[PoolMembership]) {
+        for (set, instances) in self.azure.observed.scale_sets.clone() {
+            let model = scale_set::plan_model(&self.azure.cluster, &set, memberships, &self.nodes);
+            self.take(model.as_slice());
+            let steps =
+                scale_set::plan_instances(&self.azure.cluster, &set, &instances, memberships, &self.nodes);
+            self.take(&steps);
+        }
+    }
+
+    fn public_ips(&self, owner: &ServiceRemoval) -> Vec<PublicIpAddress> {
+        let owners = Owners::new(&self.azure.cluster, std::iter::once(owner));
+        let all = self.azure.observed.public_ips.iter();
+        all.filter(|public_ip| !owners.concerned(public_ip).is_empty()).cloned().collect()
+    }
+
+    fn next(&mut self, sequence: &mut Sequence) -> Option<Task> {
+        let observed = &self.azure.observed;
+        let cluster = &self.azure.cluster;
+        let load_balancers: Vec<_> = cluster
+            .balancers()
+            .into_iter()
+            .filter_map(|one| {
+                let id = cluster.load_balancer_id(&one);
+                let found = observed.load_balancers.iter().find(|lb| lb.id.as_ref() == Some(&id))?;
+                Some((one, Arc::new(found.clone())))
+            })
+            .collect();
+        let subnet = sequence.intent().map(|intent| cluster.subnet_id(intent.subnet_name(cluster)));
+        let seen = Seen {
+            public_ips: &self.public_ips(sequence.owner()),
+            load_balancers: &load_balancers,
+            subnet: observed.subnets.iter().find(|found| found.id == subnet),
+            nodes: &self.nodes,
+        };
+        sequence.next(cluster, &seen, &mut self.occupancy).ok()
+    }
+
+    pub fn reconcile(&mut self, service: &Arc<Service>) {
+        let cluster = &self.azure.cluster;
+        let mut sequence = if service.is_to_be_served() {
+            match ServiceIntent::from_service(cluster, service) {
+                Ok(intent) => Sequence::ensure(Arc::new(intent)),
+                Err(_) => {
+                    self.refused.insert(service.key());
+                    return;
+                }
+            }
+        } else {
+            Sequence::remove(Arc::new(ServiceRemoval::of(cluster, service)))
+        };
+        for _ in 0..30 {
+            let Some(task) = self.next(&mut sequence) else {
+                self.refused.insert(service.key());
+                return;
+            };
+            match task {
+                Task::WritePublicIps(steps) | Task::ReleasePublicIps(steps) => self.take(&steps),
+                Task::AwaitPublicIps(ids) => panic!("nothing runs on {ids:?}"),
+                Task::Submit(intents) => {
+                    if !intents.into_iter().all(|intent| self.submit(intent)) {
+                        self.refused.insert(service.key());
+                        return;
+                    }
+                    sequence.submitted();
+                }
+                Task::Finish(_) => return,
+            }
+        }
+        panic!("{} does not come to an end: {sequence:?}", service.key());
+    }
+
+    /// Whether a shared resource could be brought to an intent.
+    fn submit(&mut self, intent: Intent) -> bool {
+        let cluster = self.azure.cluster.clone();
+        match intent {
+            Intent::LoadBalancer(balancer, intent) => {
+                let before = self.azure.load_balancer(balancer.flavor).cloned();
+                let known = load_balancer::known_services(&self.all);
+                let batch = [intent];
+                let planned = load_balancer::plan(&cluster, &balancer, before.as_ref(), &batch, Some(&known));
+                if !planned.refused.is_empty() {
+                    return false;
+                }
+                if planned.step.as_ref().is_some_and(|step| step.action == Action::Delete) {
+                    self.members(&planned.empty_first);
+                }
+                self.take(planned.step.as_slice());
+                if let Some(after) = self.azure.load_balancer(balancer.flavor).cloned() {
+                    self.members(&backend_pool::pools_to_fill(&cluster, &balancer, before.as_ref(), &after));
+                }
+            }
+            Intent::SecurityGroup(intent) => {
+                match &intent {
+                    AccessIntent::Present { service, addresses, .. } => {
+                        drop(self.programmed.insert(service.key.clone(), addresses.clone()));
+                    }
+                    AccessIntent::Absent { service, .. } => drop(self.programmed.remove(&service.key)),
+                }
+                let programmed: Vec<(ObjectKey, IpAddr)> = self
+                    .programmed
+                    .iter()
+                    .flat_map(|(key, list)| list.iter().map(|address| (key.clone(), *address)))
+                    .collect();
+                let everybody = Everybody::new(&cluster, &self.all, &self.nodes, &programmed, true);
+                let group = self.azure.observed.security_group.clone().unwrap();
+                let planned = security_group::plan(&cluster, &group, &[intent], &everybody);
+                self.take(planned.step.as_slice());
+            }
+        }
+        true
+    }
+
+    /// Reconciles every Service once; how much was written.
+    pub fn round(&mut self) -> usize {
+        self.writes = 0;
+        for service in self.all.clone() {
+            self.reconcile(&service);
+        }
+        self.writes
+    }
+}
