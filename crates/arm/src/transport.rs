@@ -10,7 +10,6 @@ use http::{HeaderValue, Uri};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use rustls::{ClientConfig, RootCertStore};
 use rustls_pki_types::CertificateDer;
@@ -52,6 +51,12 @@ impl TransportError {
                 reason.push_str(&text);
             }
             source = cause.source();
+        }
+        if reason.contains("UnknownIssuer") {
+            reason.push_str(
+                " (its certificate comes from an authority that is not trusted here: add the authority to the \
+                 system's CA bundle, or name a PEM bundle that holds it with SSL_CERT_FILE)",
+            );
         }
         Self { reason }
     }
@@ -113,43 +118,13 @@ impl Transport {
     /// A transport over the network: TLS 1.2 or later, HTTP/2 where the server offers it.
     pub fn connect(options: TransportOptions) -> Result<Self, Error> {
         let configuration = |reason: String| Error::Configuration { reason };
-        let mut roots = RootCertStore::empty();
-        if options.system_roots {
-            let found = rustls_native_certs::load_native_certs();
-            roots.add_parsable_certificates(found.certs);
-        }
-        for pem in &options.extra_roots {
-            for certificate in CertificateDer::pem_slice_iter(pem.as_bytes()) {
-                let certificate = certificate.map_err(|error| {
-                    configuration(format!("an extra certificate authority is no PEM: {error}"))
-                })?;
-                roots.add(certificate).map_err(|error| {
-                    configuration(format!("an extra certificate authority is unusable: {error}"))
-                })?;
-            }
-        }
-        if roots.is_empty() {
-            return Err(configuration(
-                "no certificate authorities found: install the system's CA bundle or set SSL_CERT_FILE"
-                    .into(),
-            ));
-        }
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let tls = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .map_err(|error| configuration(format!("TLS cannot be set up: {error}")))?
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        let mut direct = HttpConnector::new();
-        direct.enforce_http(false);
-        direct.set_nodelay(true);
-        direct.set_connect_timeout(Some(Duration::from_secs(30)));
-        direct.set_keepalive(Some(Duration::from_secs(30)));
+        let tls = tls_config(&options)?;
+        let to_proxy = options.proxy.needs_tls().then(|| tls.clone());
         let connector = hyper_rustls::HttpsConnectorBuilder::new()
             .with_tls_config(tls)
             .https_or_http()
             .enable_all_versions()
-            .wrap_connector(ProxyConnector { direct, matcher: options.proxy.matcher() });
+            .wrap_connector(ProxyConnector::new(options.proxy, to_proxy));
         let client = Client::builder(TokioExecutor::new())
             .timer(TokioTimer::new())
             .pool_timer(TokioTimer::new())
@@ -216,6 +191,39 @@ impl Transport {
         }
         Ok(())
     }
+}
+
+/// TLS 1.2 or later, with the system's authorities and those that the options name.
+fn tls_config(options: &TransportOptions) -> Result<ClientConfig, Error> {
+    let configuration = |reason: String| Error::Configuration { reason };
+    let mut roots = RootCertStore::empty();
+    let mut unread = String::new();
+    if options.system_roots {
+        let found = rustls_native_certs::load_native_certs();
+        roots.add_parsable_certificates(found.certs);
+        unread = found.errors.iter().map(|error| format!(" ({error})")).collect();
+    }
+    for pem in &options.extra_roots {
+        for certificate in CertificateDer::pem_slice_iter(pem.as_bytes()) {
+            let certificate = certificate.map_err(|error| {
+                configuration(format!("an extra certificate authority is no PEM: {error}"))
+            })?;
+            roots.add(certificate).map_err(|error| {
+                configuration(format!("an extra certificate authority is unusable: {error}"))
+            })?;
+        }
+    }
+    if roots.is_empty() {
+        return Err(configuration(format!(
+            "no certificate authorities found{unread}: install the system's CA bundle or set SSL_CERT_FILE"
+        )));
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    Ok(ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| configuration(format!("TLS cannot be set up: {error}")))?
+        .with_root_certificates(roots)
+        .with_no_client_auth())
 }
 
 struct Network(Client<HttpsConnector<ProxyConnector>, Full<Bytes>>);

@@ -3,6 +3,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arm::{
     ApiVersion, Class, Client, Cloud, Credential, ProxySettings, RetryPolicy, Transport, TransportOptions,
@@ -15,15 +16,19 @@ use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use rustls::ServerConfig;
 use rustls_pki_types::PrivatePkcs8KeyDer;
 use serde_json::Value;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
-/// A TLS server for `names`; gives its address and the PEM of the authority that vouches for it.
-async fn server(names: &[&str]) -> (SocketAddr, String) {
+/// TLS for `names`, and the PEM of the authority that vouches for it.
+fn acceptor(names: &[&str]) -> (TlsAcceptor, String) {
     let ca_key = KeyPair::generate().unwrap();
     let mut ca = CertificateParams::new(Vec::new()).unwrap();
     ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    // Each has its own name, as authorities have.
+    static NUMBER: AtomicUsize = AtomicUsize::new(0);
+    let name = format!("authority {}", NUMBER.fetch_add(1, Ordering::Relaxed));
+    ca.distinguished_name.push(rcgen::DnType::CommonName, name);
     let authority = ca.self_signed(&ca_key).unwrap().pem();
     let issuer = Issuer::new(ca, ca_key);
     let key = KeyPair::generate().unwrap();
@@ -36,7 +41,12 @@ async fn server(names: &[&str]) -> (SocketAddr, String) {
         .with_single_cert(vec![leaf.der().clone()], PrivatePkcs8KeyDer::from(key.serialize_der()).into())
         .unwrap();
     tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    let acceptor = TlsAcceptor::from(Arc::new(tls));
+    (TlsAcceptor::from(Arc::new(tls)), authority)
+}
+
+/// A TLS server for `names`; gives its address and the PEM of the authority that vouches for it.
+async fn server(names: &[&str]) -> (SocketAddr, String) {
+    let (acceptor, authority) = acceptor(names);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let router = Router::new().fallback(|request: axum::extract::Request| async move {
@@ -89,6 +99,7 @@ async fn a_private_authority_is_trusted_when_named_and_only_then() {
     let error = ask(&client(&endpoint, options(&stranger))).await.unwrap_err();
     let text = error.to_string();
     assert!(error.is_transient() && text.contains("certificate") && !text.contains('\n'), "{text}");
+    assert!(text.contains("SSL_CERT_FILE"), "the remedy: {text}");
 
     let error = Transport::connect(options("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----"))
         .unwrap_err();
@@ -110,45 +121,159 @@ async fn nobody_at_the_address_is_one_line() {
     assert!(text.to_lowercase().contains("connection refused") && !text.contains('\n'), "{text}");
 }
 
-/// A proxy that notes what it is asked for and leads every tunnel to one address.
-async fn proxy(to: SocketAddr) -> (SocketAddr, Arc<parking_lot::Mutex<Vec<String>>>) {
+/// What a proxy was asked for: the heads of requests.
+type Asked = Arc<parking_lot::Mutex<Vec<String>>>;
+
+/// A proxy that notes what it is asked for and leads every tunnel to one address; with another answer than
+/// `200` it leads nowhere. With `tls` it is spoken to over TLS.
+async fn proxy(to: SocketAddr, answer: &'static str, tls: Option<TlsAcceptor>) -> (SocketAddr, Asked) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let asked: Arc<parking_lot::Mutex<Vec<String>>> = Arc::default();
+    let asked = Asked::default();
     let seen = Arc::clone(&asked);
     tokio::spawn(async move {
         loop {
-            let (mut stream, _) = listener.accept().await.unwrap();
-            let seen = Arc::clone(&seen);
+            let (stream, _) = listener.accept().await.unwrap();
+            let (seen, tls) = (Arc::clone(&seen), tls.clone());
             tokio::spawn(async move {
-                let mut head = Vec::new();
-                while !head.ends_with(b"\r\n\r\n") {
-                    head.push(stream.read_u8().await.unwrap());
+                match tls {
+                    Some(tls) => tunnel(tls.accept(stream).await.unwrap(), to, answer, &seen).await,
+                    None => tunnel(stream, to, answer, &seen).await,
                 }
-                seen.lock().push(String::from_utf8(head).unwrap());
-                stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await.unwrap();
-                let mut target = TcpStream::connect(to).await.unwrap();
-                let _ = tokio::io::copy_bidirectional(&mut stream, &mut target).await;
             });
         }
     });
     (address, asked)
 }
 
+async fn tunnel(
+    mut stream: impl AsyncRead + AsyncWrite + Unpin,
+    to: SocketAddr,
+    answer: &str,
+    seen: &parking_lot::Mutex<Vec<String>>,
+) {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(stream.read_u8().await.unwrap());
+    }
+    seen.lock().push(String::from_utf8(head).unwrap());
+    stream.write_all(format!("HTTP/1.1 {answer}\r\n\r\n").as_bytes()).await.unwrap();
+    if answer.starts_with("200") {
+        let mut target = TcpStream::connect(to).await.unwrap();
+        let _ = tokio::io::copy_bidirectional(&mut stream, &mut target).await;
+    }
+}
+
+fn proxied(variables: &[(&str, &str)], authority: &str) -> TransportOptions {
+    let find =
+        |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
+    TransportOptions { proxy: ProxySettings::from_environment(find).unwrap(), ..options(authority) }
+}
+
 #[tokio::test]
-async fn https_goes_through_the_proxy_and_loopback_does_not() {
+async fn https_goes_through_the_proxy_and_exceptions_do_not() {
     let (address, authority) = server(&["management.azure.com", "127.0.0.1"]).await;
-    let (proxy, asked) = proxy(address).await;
-    let settings = ProxySettings { https: format!("http://user:word@{proxy}"), no_proxy: String::new() };
-    let through = TransportOptions { proxy: settings, ..options(&authority) };
-    ask(&client("https://management.azure.com", through.clone())).await.unwrap();
+    let (proxy, asked) = proxy(address, "200 OK", None).await;
+    let url = format!("http://user:w%40rd@{proxy}");
+    ask(&client("https://management.azure.com", proxied(&[("https_proxy", &url)], &authority)))
+        .await
+        .unwrap();
     {
         let asked = asked.lock();
         assert!(asked[0].starts_with("CONNECT management.azure.com:443 "), "{asked:?}");
-        assert!(asked[0].to_lowercase().contains("proxy-authorization: basic "), "{asked:?}");
+        // user:w@rd
+        assert!(asked[0].contains("Proxy-Authorization: Basic dXNlcjp3QHJk\r\n"), "{asked:?}");
     }
+    let through = proxied(&[("HTTPS_PROXY", &url)], &authority);
     ask(&client(&format!("https://{address}"), through)).await.unwrap();
+    assert_eq!(asked.lock().len(), 1, "this machine is reached directly");
+    let excepted = proxied(&[("HTTPS_PROXY", &url), ("NO_PROXY", ".azure.com")], &authority);
+    // Nobody is there without the proxy; what counts is who is asked.
+    ask(&client("https://nowhere.azure.com:1", excepted)).await.unwrap_err();
     assert_eq!(asked.lock().len(), 1);
+}
+
+#[tokio::test]
+async fn the_way_to_a_proxy_may_need_tls_itself() {
+    let (address, authority) = server(&["management.azure.com"]).await;
+    let (acceptor, of_proxy) = acceptor(&["127.0.0.1"]);
+    let (proxy, asked) = proxy(address, "200 Connection established", Some(acceptor)).await;
+    let url = format!("https://{proxy}");
+    let mut through = proxied(&[("HTTPS_PROXY", &url)], &authority);
+    let endpoint = "https://management.azure.com";
+    let stranger = ask(&client(endpoint, through.clone())).await.unwrap_err().to_string();
+    assert!(stranger.contains(&url) && stranger.contains("SSL_CERT_FILE"), "{stranger}");
+    through.extra_roots.push(of_proxy);
+    assert_eq!(ask(&client(endpoint, through)).await.unwrap()["version"], "HTTP/2.0");
+    assert_eq!(asked.lock().len(), 1);
+}
+
+/// A proxy that is down or says no is named, with its variable and without its password.
+#[tokio::test]
+async fn a_proxy_that_does_not_lead_on_is_named() {
+    let (address, authority) = server(&["management.azure.com"]).await;
+    let (refusing, _) = proxy(address, "407 Proxy Authentication Required", None).await;
+    let (closed, _) = proxy(address, "403 Forbidden", None).await;
+    let down = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let nobody = down.local_addr().unwrap();
+    drop(down);
+    let refuses = "refuses to connect to";
+    for (proxy, verb, words) in [
+        (refusing, refuses, "proxy authorization required"),
+        (closed, refuses, "unsuccessful"),
+        (nobody, "does not lead to", "Connection refused"),
+    ] {
+        let url = format!("http://user:hunter2@{proxy}");
+        let through = proxied(&[("HTTPS_PROXY", &url)], &authority);
+        let error = ask(&client("https://management.azure.com", through.clone())).await.unwrap_err();
+        let text = error.to_string();
+        let named = format!("the proxy http://{proxy} of HTTPS_PROXY {verb} management.azure.com: ");
+        assert!(text.contains(&named) && text.contains(words), "{text}");
+        assert!(!format!("{text} {error:?} {through:?}").contains("hunter2"), "{error:?}");
+        assert!(error.is_transient());
+    }
+}
+
+/// Tokens of Entra go through the proxy like everything else; those of the metadata service never do.
+#[tokio::test]
+async fn tokens_of_entra_go_through_the_proxy_and_those_of_the_metadata_service_do_not() {
+    let (address, authority) = server(&["login.microsoftonline.com"]).await;
+    let (proxy, asked) = proxy(address, "200 OK", None).await;
+    let url = format!("http://{proxy}");
+    let through = proxied(&[("HTTPS_PROXY", &url), ("HTTP_PROXY", &url)], &authority);
+    let check = async |config: &str, options: TransportOptions| {
+        let config = cloud_config::CloudConfig::parse(config).unwrap();
+        let cloud = Cloud::built_in(&config.endpoints()).unwrap();
+        let transport = Transport::connect(options).unwrap();
+        let credential = Credential::from_config(&config, &cloud, &transport, arm::Clock::system()).unwrap();
+        Client::builder(cloud, transport, credential).build().check_credential().await
+    };
+    let text = check("{tenantId: t, aadClientId: c, aadClientSecret: s}", through.clone()).await.unwrap_err();
+    assert!(text.to_string().contains("login.microsoftonline.com answered without a token"), "{text}");
+    assert!(asked.lock()[0].starts_with("CONNECT login.microsoftonline.com:443 "));
+
+    let router = Router::new().fallback(|| async {
+        axum::Json(serde_json::json!({"access_token": "t", "expires_on": "4102444800"}))
+    });
+    let metadata = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let direct = TransportOptions {
+        // The address of the metadata service leads nowhere from here.
+        redirects: vec![("169.254.169.254".to_owned(), format!("http://{}", metadata.local_addr().unwrap()))],
+        ..through
+    };
+    tokio::spawn(async move { axum_serve(metadata, router).await });
+    check("{useManagedIdentityExtension: true}", direct).await.unwrap();
+    assert_eq!(asked.lock().len(), 1);
+}
+
+async fn axum_serve(listener: TcpListener, router: Router) {
+    loop {
+        let (stream, _) = listener.accept().await.unwrap();
+        let service = TowerToHyperService::new(router.clone());
+        let _ = hyper_util::server::conn::auto::Builder::new(TokioExecutor::new())
+            .serve_connection(TokioIo::new(stream), service)
+            .await;
+    }
 }
 
 #[tokio::test]

@@ -4,8 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
-use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Client, Config};
+use cloud_controller_manager::kubeconfig;
+use cloud_controller_manager::surroundings::Surroundings;
+use kube::Client;
+use kube::config::Kubeconfig;
 use simulated_cluster::manifests::describe_api_error;
 
 /// How long the API server may take to accept a connection.
@@ -51,9 +53,12 @@ impl ClusterArguments {
                 Kubeconfig::read(),
             ),
         };
-        let file = file.with_context(|| named.clone())?;
-        let options = KubeConfigOptions { context: self.context.clone(), ..KubeConfigOptions::default() };
-        let mut config = Config::from_custom_kubeconfig(file, &options).await.context(named)?;
+        let mut file = file.with_context(|| named.clone())?;
+        if let Some(context) = &self.context {
+            file.current_context = Some(context.clone());
+        }
+        let mut config = kubeconfig::config_of(file).context(named)?;
+        kubeconfig::apply_proxy(&mut config, &Surroundings::of_this_process().proxy()?)?;
         config.connect_timeout = Some(CONNECT_TIMEOUT);
         config.read_timeout = Some(READ_TIMEOUT);
         let (address, namespace) = (config.cluster_url.to_string(), config.default_namespace.clone());

@@ -24,7 +24,7 @@ pub async fn connect(
     let transport = Transport::connect(TransportOptions {
         extra_roots: surroundings.extra_roots.clone(),
         redirects: surroundings.redirects.clone(),
-        proxy: surroundings.proxy(),
+        proxy: surroundings.proxy()?,
         ..TransportOptions::default()
     })?;
     let (cloud, warnings) = Cloud::resolve(config, &transport).await?;

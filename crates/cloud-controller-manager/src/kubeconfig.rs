@@ -28,6 +28,9 @@ pub fn config_of(file: Kubeconfig) -> anyhow::Result<Config> {
     })?;
     let server = cluster.server.as_deref().context("the cluster has no server")?;
     let mut config = Config::new(server.parse().with_context(|| format!("server {server:?} is no URL"))?);
+    if let Some(namespace) = context.namespace.filter(|namespace| !namespace.is_empty()) {
+        config.default_namespace = namespace;
+    }
     config.root_cert = certificate_authorities(&cluster)?;
     config.accept_invalid_certs = cluster.insecure_skip_tls_verify.unwrap_or(false);
     config.disable_compression = cluster.disable_compression.unwrap_or(false);
@@ -74,7 +77,7 @@ fn certificate_authorities(cluster: &Cluster) -> anyhow::Result<Option<Vec<Vec<u
 /// The proxy speaks a protocol that we do not.
 pub fn apply_proxy(config: &mut Config, proxy: &ProxySettings) -> anyhow::Result<()> {
     if config.proxy_url.is_none() {
-        config.proxy_url = proxy.url_for(&config.cluster_url)?;
+        config.proxy_url = proxy.url_for(&config.cluster_url).cloned();
     }
     match config.proxy_url.as_ref().map(|url| (url.scheme_str(), url.host())) {
         None | Some((Some("http" | "https"), _)) => Ok(()),
@@ -110,7 +113,7 @@ users: [{name: u, user: {token: abc}}]
         let variable = |name: &str| {
             variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
         };
-        apply_proxy(&mut config, &ProxySettings::from_environment(variable))?;
+        apply_proxy(&mut config, &ProxySettings::from_environment(variable)?)?;
         Ok(config.proxy_url.map(|url| url.to_string()))
     }
 
@@ -164,6 +167,9 @@ users: [{name: u, user: {token: abc}}]
         let own = FILE.replace("tls-server-name: inside", "proxy-url: 'http://own.example:8080'");
         assert_eq!(proxied(&own, &[proxy]).unwrap(), Some("http://own.example:8080/".to_owned()));
         let socks = proxied(FILE, &[("HTTPS_PROXY", "socks5://proxy.example:1080")]).unwrap_err().to_string();
-        assert!(socks.contains("socks5://proxy.example") && socks.contains("NO_PROXY"), "{socks}");
+        assert!(socks.starts_with("HTTPS_PROXY: socks5 proxies are not supported"), "{socks}");
+        let own = FILE.replace("tls-server-name: inside", "proxy-url: 'socks5://own.example:1080'");
+        let socks = proxied(&own, &[]).unwrap_err().to_string();
+        assert!(socks.contains("socks5://own.example"), "{socks}");
     }
 }

@@ -5,7 +5,7 @@
 pub mod azure;
 pub mod flags;
 pub mod go_values;
-mod kubeconfig;
+pub mod kubeconfig;
 pub mod kubernetes;
 mod observe;
 pub mod run;

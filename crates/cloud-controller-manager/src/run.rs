@@ -110,7 +110,7 @@ async fn connect(
     config: CloudConfig,
     surroundings: &Surroundings,
 ) -> anyhow::Result<Started> {
-    let client = kubernetes::connect(&line.flags, &surroundings.proxy()).await?;
+    let client = kubernetes::connect(&line.flags, &surroundings.proxy()?).await?;
     let meter = Arc::new(Meter(Metrics::default()));
     let azure = azure::connect(&config, surroundings, meter.clone()).await?;
     let cluster = Cluster { config, name: line.flags.cluster_name.clone(), region_zones: Vec::new() };

@@ -36,7 +36,10 @@ impl Surroundings {
     }
 
     /// The proxy of the environment.
-    pub fn proxy(&self) -> ProxySettings {
+    ///
+    /// # Errors
+    /// `HTTPS_PROXY` names none that can be used; the text does not hold its password.
+    pub fn proxy(&self) -> Result<ProxySettings, arm::Error> {
         ProxySettings::from_environment(|name| self.variable(name))
     }
 

@@ -17,6 +17,8 @@ mod kubelets;
 mod objects;
 #[path = "agreement/patches.rs"]
 mod patches;
+#[path = "agreement/real.rs"]
+mod real;
 #[path = "agreement/sequences.rs"]
 mod sequences;
 #[path = "agreement/services.rs"]
@@ -111,11 +113,10 @@ fn kube_apiserver() {
         println!("skipped: KUBEBUILDER_ASSETS names no folder with etcd and kube-apiserver");
         return;
     };
-    let directory = tempfile::tempdir().unwrap();
+    let server = real::Server::start(assets.as_ref());
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let (count, failures) = runtime.block_on(async {
-        let server = real_kubernetes::RealKubernetes::start(assets.as_ref(), directory.path()).await.unwrap();
-        let client = server.client().await.unwrap();
+        let client = server.client().await;
         let mut running = start_all(&client).await;
         for seed in 1..=4 {
             let kubernetes = Kubernetes::new(Options::default());
@@ -133,5 +134,6 @@ fn kube_apiserver() {
             .collect();
         (running.len(), failures)
     });
+    drop(server);
     assert!(failures.is_empty(), "{} of {count} behaviours differ: {failures:#?}", failures.len());
 }

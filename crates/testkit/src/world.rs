@@ -5,7 +5,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use arm::{Cloud, Credential};
+use arm::{Cloud, Credential, Transport};
 use azure_simulator::Azure;
 use azure_types::ResourceId;
 use kube::Client;
@@ -140,7 +140,7 @@ impl World {
         stop: &CancellationToken,
     ) -> Provider {
         let cloud = Cloud::built_in(&cloud_config::PUBLIC).expect("the public cloud is known");
-        let transport = switch.transport(azure);
+        let transport = Transport::in_process(switch.wire(azure.router()));
         let since_1970 = Duration::try_from(self.kubernetes.now().as_duration()).expect("it is after 1970");
         let clock = arm::Clock::following_tokio(since_1970);
         let cluster = self.cluster();

@@ -40,7 +40,7 @@ impl Cluster {
         command.args(["simulate", "cluster", "--nodes", "3", "--latency", "quick", "--node-grace", "3s"]);
         command.arg("--directory").arg(&files);
         if let Some(real) = real {
-            command.arg("--kubeconfig").arg(real.kubeconfig());
+            command.arg("--kubeconfig").arg(&real.kubeconfig);
         }
         let mut program = Program::start("simulate-cluster", directory, &mut command)?;
         // The last file that it writes: once it is there, everything listens.
@@ -62,7 +62,10 @@ impl Cluster {
         let control =
             endpoints["control"].as_str().context("endpoints.json names no control API")?.to_owned();
         let kubeconfig = Kubeconfig::read_from(files.join("kubeconfig"))?;
-        let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
+        let mut config =
+            kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
+        // It runs on this machine, whatever proxy the environment names.
+        config.proxy_url = None;
         let kubernetes = kube::Client::try_from(config)?;
         let http = Client::builder(TokioExecutor::new()).build_http();
         Ok(Self { files, kubernetes, program, control, http })

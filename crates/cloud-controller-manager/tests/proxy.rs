@@ -1,0 +1,116 @@
+//! The Kubernetes API behind a proxy, over real sockets.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use arm::ProxySettings;
+use cloud_controller_manager::{flags, in_one_line, kubernetes};
+use kubernetes_simulator::Kubernetes;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::sync::CancellationToken;
+
+/// A proxy that notes what it is asked for and leads every tunnel to one address.
+async fn proxy(to: SocketAddr) -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let asked: Arc<Mutex<Vec<String>>> = Arc::default();
+    let seen = Arc::clone(&asked);
+    tokio::spawn(async move {
+        loop {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let seen = Arc::clone(&seen);
+            tokio::spawn(async move {
+                let mut head = Vec::new();
+                while !head.ends_with(b"\r\n\r\n") {
+                    head.push(stream.read_u8().await.unwrap());
+                }
+                seen.lock().unwrap().push(String::from_utf8(head).unwrap());
+                stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await.unwrap();
+                let mut target = TcpStream::connect(to).await.unwrap();
+                let _ = tokio::io::copy_bidirectional(&mut stream, &mut target).await;
+            });
+        }
+    });
+    (address, asked)
+}
+
+struct World {
+    proxy: SocketAddr,
+    asked: Arc<Mutex<Vec<String>>>,
+    files: tempfile::TempDir,
+    kubeconfig: String,
+    stop: CancellationToken,
+}
+
+impl World {
+    /// An API server that is at `kubernetes.example` for those who ask the proxy, and nowhere for others.
+    async fn new() -> Self {
+        arm::install_crypto_provider();
+        let kubernetes = Kubernetes::new(kubernetes_simulator::Options::default());
+        let stop = CancellationToken::new();
+        let address = kubernetes.serve_https(([127, 0, 0, 1], 0).into(), stop.clone()).await.unwrap();
+        let (proxy, asked) = proxy(address).await;
+        let kubeconfig = kubernetes.kubeconfig("https://kubernetes.example:6443").unwrap();
+        let server = "server: \"https://kubernetes.example:6443\"";
+        assert!(kubeconfig.contains(server), "{kubeconfig}");
+        let kubeconfig = kubeconfig.replace(server, &format!("{server}\n    tls-server-name: localhost"));
+        Self { proxy, asked, files: tempfile::tempdir().unwrap(), kubeconfig, stop }
+    }
+
+    async fn reach(&self, kubeconfig: &str, variables: &[(&str, &str)]) -> Result<(), String> {
+        let variable = |name: &str| {
+            variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+        };
+        let path = self.files.path().join("kubeconfig");
+        std::fs::write(&path, kubeconfig).unwrap();
+        let arguments = ["program".to_owned(), format!("--kubeconfig={}", path.display())];
+        let line = flags::parse(arguments.map(Into::into)).unwrap();
+        let proxy = ProxySettings::from_environment(variable).map_err(|error| error.to_string())?;
+        let connected = kubernetes::connect(&line.flags, &proxy).await;
+        connected.map(|_| ()).map_err(|error| in_one_line(&error))
+    }
+}
+
+#[tokio::test]
+async fn the_kubernetes_api_is_reached_through_the_proxy_that_was_chosen() {
+    let world = World::new().await;
+    let url = format!("http://user:hunter2@{}", world.proxy);
+    for name in ["HTTPS_PROXY", "https_proxy"] {
+        // Empty entries and stars are ordinary there.
+        let variables = [(name, url.as_str()), ("NO_PROXY", "*.svc,,.cluster.local,10.0.0.0/8,")];
+        world.reach(&world.kubeconfig, &variables).await.unwrap();
+    }
+    let own = world
+        .kubeconfig
+        .replace("    tls-server-name", &format!("    proxy-url: {url}\n    tls-server-name"));
+    world.reach(&own, &[("HTTPS_PROXY", "http://127.0.0.1:1")]).await.unwrap();
+    {
+        let asked = world.asked.lock().unwrap();
+        assert_eq!(asked.len(), 3);
+        for head in asked.iter() {
+            assert!(head.starts_with("CONNECT kubernetes.example:6443 "), "{head}");
+            assert!(head.contains("Proxy-Authorization: Basic dXNlcjpodW50ZXIy\r\n"), "{head}");
+        }
+    }
+    let excepted = [("HTTPS_PROXY", url.as_str()), ("NO_PROXY", "kubernetes.example")];
+    let error = world.reach(&world.kubeconfig, &excepted).await.unwrap_err();
+    assert!(!error.contains("proxy"), "{error}");
+    assert_eq!(world.asked.lock().unwrap().len(), 3, "nobody is there without it, and it was not asked");
+    world.stop.cancel();
+}
+
+#[tokio::test]
+async fn a_proxy_that_is_down_or_unusable_is_named_without_its_password() {
+    let world = World::new().await;
+    for (url, words) in [
+        ("http://user:hunter2@127.0.0.1:1", "through the proxy 127.0.0.1:1 cannot be reached"),
+        ("socks5://user:hunter2@127.0.0.1:1", "HTTPS_PROXY: socks5 proxies are not supported"),
+        ("http://user:hunter2 @127.0.0.1:1", "HTTPS_PROXY: is no URL of a proxy"),
+    ] {
+        let error = world.reach(&world.kubeconfig, &[("HTTPS_PROXY", url)]).await.unwrap_err();
+        assert!(error.contains(words) && !error.contains("hunter2"), "{error}");
+    }
+    world.stop.cancel();
+}
