@@ -9,6 +9,7 @@ use k8s::{ObjectKey, Service, ServicePort};
 
 use crate::access::Access;
 use crate::annotations::{self as keys, Annotations, full_key, port_key};
+use crate::arrival::{self, Arrival};
 use crate::cluster::{Cluster, Family, Flavor};
 use crate::names::{self, Naming};
 use crate::plan::Refusal;
@@ -107,8 +108,6 @@ pub struct ServiceIntent {
     pub ports: Vec<PortIntent>,
     /// Whether one rule serves all ports.
     pub ha_ports: bool,
-    /// Whether nodes see the frontend's address as destination.
-    pub floating_ip: bool,
     /// Whether TCP flows that idle out are reset.
     pub tcp_reset: bool,
     /// Minutes until an idle flow is dropped.
@@ -146,6 +145,8 @@ pub struct ServiceRemoval {
     pub additional_addresses: Vec<IpAddr>,
     /// The addresses in its status.
     pub published_addresses: Vec<IpAddr>,
+    /// Where the packets of each family arrive.
+    pub(crate) arrivals: BTreeMap<Family, Arrival>,
 }
 
 /// The families of a Service: IPv4 where it names none.
@@ -277,11 +278,14 @@ impl ServiceRemoval {
     pub fn of(cluster: &Cluster, service: &Service) -> Self {
         let annotations = Annotations(service);
         let parsed = |text: &str| text.trim().parse::<IpAddr>().ok();
+        let (flavor, families) = (flavor(service), families(service));
+        let arrival = |family| (family, Arrival::of(cluster, service, flavor, family));
         Self {
             key: service.key(),
             base_name: names::base_name(service.uid()),
-            flavor: flavor(service),
-            families: families(service),
+            flavor,
+            arrivals: families.iter().copied().map(arrival).collect(),
+            families,
             public_ip_group: annotations
                 .trimmed(keys::PUBLIC_IP_GROUP)
                 .unwrap_or(&cluster.config.resource_group)
@@ -309,6 +313,12 @@ impl ServiceRemoval {
     /// Whether a rule or probe belongs to the Service (3.7); the shared probe belongs to nobody alone.
     pub(crate) fn owns_rule(&self, name: &str) -> bool {
         self.base_name.as_deref().is_some_and(|base| names::is_rule_of(name, base))
+    }
+
+    /// Where the packets of a family arrive; for a family that the Service does not have, as for its first.
+    pub(crate) fn arrival(&self, family: Family) -> Arrival {
+        let arrival = self.arrivals.get(&family).or_else(|| self.arrivals.values().next());
+        arrival.copied().unwrap_or(Arrival::Frontend)
     }
 
     /// Whether the Service asks for certain addresses or public IPs.
@@ -389,10 +399,7 @@ impl ServiceIntent {
         annotations.addresses(keys::ADDITIONAL_PUBLIC_IPS)?;
 
         let local = service.is_local();
-        let ha_ports = flavor == Flavor::Internal
-            && cluster.config.uses_standard_load_balancer()
-            && annotations.flag(keys::HA_PORTS);
-        let floating_ip = !annotations.flag(keys::DISABLE_FLOATING_IP);
+        let ha_ports = arrival::has_ha_ports(cluster, service, flavor);
         let idle_timeout = annotations.integer(keys::IDLE_TIMEOUT)?.unwrap_or(4);
         if !(4..=100).contains(&idle_timeout) {
             return Err(Refusal::IdleTimeoutOutOfRange { minutes: idle_timeout });
@@ -409,7 +416,6 @@ impl ServiceIntent {
                 .map(str::to_owned),
             ports: Vec::new(),
             ha_ports,
-            floating_ip,
             tcp_reset: !annotations.flag(keys::DISABLE_TCP_RESET),
             idle_timeout,
             client_affinity: service.spec.session_affinity == "ClientIP",
@@ -432,9 +438,7 @@ impl ServiceIntent {
         if protocol == Transport::Sctp && has_rule && !self.ha_ports {
             return Err(Refusal::SctpNeedsHaPorts { port: port.port });
         }
-        let floats_everywhere =
-            self.floating_ip && !(self.flavor == Flavor::Internal && self.families.contains(&Family::V6));
-        if has_rule && !self.ha_ports && !floats_everywhere {
+        if has_rule && self.removal.arrivals.values().any(|arrival| *arrival == Arrival::NodePort) {
             node_port(port, "a rule without floating IP")?;
         }
         let probe = match self.read_port_probe(service, port, protocol) {
@@ -480,6 +484,16 @@ impl ServiceIntent {
     /// The addresses that the Service asks for, by family.
     pub fn requested_addresses(&self) -> &BTreeMap<Family, IpAddr> {
         &self.removal.requested_addresses
+    }
+
+    /// Where the packets of a family arrive.
+    pub fn arrival(&self, family: Family) -> Arrival {
+        self.removal.arrival(family)
+    }
+
+    /// Whether packets of any family arrive at the nodes' own addresses.
+    pub fn arrives_at_nodes(&self) -> bool {
+        self.removal.arrivals.values().any(|arrival| !arrival.is_floating())
     }
 
     /// Addresses that the Service has by other means; they stand in its status behind the frontends'.

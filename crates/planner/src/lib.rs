@@ -13,6 +13,7 @@
 
 mod access;
 mod annotations;
+mod arrival;
 pub mod backend_pool;
 mod cluster;
 pub mod cluster_name;
@@ -42,6 +43,7 @@ mod zone;
 mod tests;
 
 pub use access::Access;
+pub use arrival::Arrival;
 pub use cluster::{Balancer, Cluster, Family, Flavor};
 pub use cluster_plan::{ClusterPlan, Observed, plan_cluster};
 pub use frontend::OwnedFrontend;

@@ -2,7 +2,7 @@
 
 use azure_types::{LoadBalancingRule, LoadBalancingRuleProperties, ResourceId, SubResource, Word};
 
-use crate::cluster::{Cluster, Family, Flavor};
+use crate::cluster::{Cluster, Family};
 use crate::intent::{ServiceIntent, Transport};
 use crate::names::SHARED_PROBE;
 use crate::probe::{NodeProbe, PortProbe, ProbeSpec};
@@ -53,12 +53,13 @@ pub(crate) fn desired(cluster: &Cluster, intent: &ServiceIntent, family: Family)
             desired.probes.push((name.to_owned(), spec.clone()));
         }
     };
+    let arrival = intent.arrival(family);
     let base = |name: String| RuleSpec {
         name,
         protocol: "All",
         frontend_port: 0,
         backend_port: 0,
-        floating_ip: family == Family::V4,
+        floating_ip: arrival.is_floating(),
         tcp_reset: Some(intent.tcp_reset),
         idle_timeout: intent.idle_timeout,
         distribution: if intent.client_affinity { "SourceIP" } else { "Default" },
@@ -81,8 +82,6 @@ pub(crate) fn desired(cluster: &Cluster, intent: &ServiceIntent, family: Family)
         return desired;
     }
 
-    // Azure cannot float IPv6 addresses of internal frontends.
-    let floating = intent.floating_ip && !(intent.flavor == Flavor::Internal && family == Family::V6);
     for port in intent.ports.iter().filter(|port| port.has_rule) {
         let name = naming.rule(port.protocol.as_str(), port.port, family);
         let probe = match &port.probe {
@@ -96,8 +95,7 @@ pub(crate) fn desired(cluster: &Cluster, intent: &ServiceIntent, family: Family)
         let mut rule = base(name);
         rule.protocol = port.protocol.in_rule();
         rule.frontend_port = port.port;
-        rule.backend_port = if floating { port.port } else { port.node_port };
-        rule.floating_ip = floating;
+        rule.backend_port = arrival.port(port.port, port.node_port);
         rule.tcp_reset = (port.protocol == Transport::Tcp).then_some(intent.tcp_reset);
         rule.probe = probe.map(|(name, _)| name);
         desired.rules.push(rule);

@@ -160,7 +160,8 @@ impl Inner {
         let mut services = self.state.services();
         services.retain(|service| {
             service.is_to_be_served()
-                && ServiceIntent::from_service(&self.cluster, service).is_ok_and(|intent| !intent.floating_ip)
+                && ServiceIntent::from_service(&self.cluster, service)
+                    .is_ok_and(|intent| intent.arrives_at_nodes())
         });
         services
     }

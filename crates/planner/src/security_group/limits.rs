@@ -1,8 +1,8 @@
-//! What Azure takes in one security group (8.4 step 7).
+//! What Azure takes in one security group (8.4 step 7), known before a Service's rules are added.
 
 use k8s::ObjectKey;
 
-use super::Draft;
+use super::draft::Entry;
 use super::rule::items;
 use crate::refusal::Refusal;
 
@@ -12,6 +12,70 @@ const MAX_RULES: usize = 1000;
 const MAX_SOURCES: usize = 4000;
 /// Destination entries in all rules together.
 const MAX_DESTINATIONS: usize = 4000;
+
+/// How much of what is limited a group holds, or a Service adds.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Counts {
+    pub rules: usize,
+    pub sources: usize,
+    pub destinations: usize,
+    /// Rules that need a priority.
+    pub new_names: usize,
+}
+
+impl Counts {
+    /// What these rules hold.
+    pub fn of(entries: &[Entry]) -> Self {
+        let mut counts = Self::default();
+        for entry in entries.iter().filter(|entry| !entry.is_empty()) {
+            counts.rules += 1;
+            let Some(p) = &entry.document.properties else { continue };
+            counts.sources += items(&p.source_address_prefix, &p.source_address_prefixes).count();
+            counts.destinations += if entry.managed {
+                entry.destinations.len()
+            } else {
+                items(&p.destination_address_prefix, &p.destination_address_prefixes).count()
+            };
+        }
+        counts
+    }
+
+    pub fn add(&mut self, growth: &Self) {
+        self.rules += growth.rules;
+        self.sources += growth.sources;
+        self.destinations += growth.destinations;
+    }
+}
+
+/// How much a group may hold.
+pub(super) struct Limits(Counts);
+
+impl Limits {
+    /// Azure's limits for a group that holds this much: what it holds already, it may keep.
+    pub fn of(observed: &Counts) -> Self {
+        Self(Counts {
+            rules: MAX_RULES.max(observed.rules),
+            sources: MAX_SOURCES.max(observed.sources),
+            destinations: MAX_DESTINATIONS.max(observed.destinations),
+            new_names: 0,
+        })
+    }
+
+    /// The first limit that the group would pass by growing.
+    pub fn exceeded_by(&self, counts: &Counts, growth: &Counts) -> Option<Exceeded> {
+        let check = |what, count: usize, growth: usize, limit: usize| {
+            let count = count + growth;
+            (growth > 0 && count > limit).then_some(Exceeded { what, count, limit })
+        };
+        let limits = &self.0;
+        check("rules", counts.rules, growth.rules, limits.rules)
+            .or_else(|| check("source IP addresses", counts.sources, growth.sources, limits.sources))
+            .or_else(|| {
+                let what = "destination IP addresses";
+                check(what, counts.destinations, growth.destinations, limits.destinations)
+            })
+    }
+}
 
 /// A limit that the group would pass.
 pub(super) struct Exceeded {
@@ -26,23 +90,4 @@ impl Exceeded {
         let Self { what, count, limit } = self;
         Refusal::SecurityGroupFull { service: service.clone(), what, count, limit }
     }
-}
-
-/// Which limit the group would pass, if any.
-pub(super) fn exceeded(draft: &Draft<'_>) -> Option<Exceeded> {
-    let (mut rules, mut sources, mut destinations) = (0, 0, 0);
-    for entry in draft.entries.iter().filter(|entry| !entry.is_empty()) {
-        rules += 1;
-        let Some(properties) = &entry.document.properties else { continue };
-        sources += items(&properties.source_address_prefix, &properties.source_address_prefixes).count();
-        destinations += if entry.managed {
-            entry.destinations.len()
-        } else {
-            items(&properties.destination_address_prefix, &properties.destination_address_prefixes).count()
-        };
-    }
-    let exceeded = |what, count, limit| (count > limit).then_some(Exceeded { what, count, limit });
-    exceeded("rules", rules, MAX_RULES)
-        .or_else(|| exceeded("source IP addresses", sources, MAX_SOURCES))
-        .or_else(|| exceeded("destination IP addresses", destinations, MAX_DESTINATIONS))
 }

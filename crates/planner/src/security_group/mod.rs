@@ -5,6 +5,7 @@
 //! a rule that comes back keeps its priority, so that nothing changes where nothing differs.
 
 mod clean;
+mod draft;
 mod limits;
 mod repair;
 mod retain;
@@ -16,19 +17,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use azure_types::{SecurityGroup, SecurityRule, SecurityRuleProperties, Word};
+use azure_types::SecurityGroup;
 use k8s::ObjectKey;
 
 pub use clean::Everybody;
 use clean::Ports;
+use draft::Member;
 pub use repair::restore;
-use rule::{Allow, normal};
+use rule::{Allow, WantedRule};
 pub(crate) use rule::{MAX_PRIORITY, MIN_PRIORITY};
 
+use crate::arrival::Arrival;
 use crate::cluster::{Cluster, Family};
 use crate::intent::{ServiceIntent, ServiceRemoval};
-use crate::plan::{Action, Document, Notice, Purpose, Refusal, Step};
-use crate::tags;
+use crate::plan::{Notice, Refusal, Step};
 
 /// What one Service wants of the security group.
 #[derive(Debug, Clone)]
@@ -62,13 +64,6 @@ pub struct SecurityGroupPlan {
     pub notices: Vec<Notice>,
 }
 
-/// The rules that a Service wants, with their destinations.
-#[derive(Default)]
-struct Wanted {
-    allows: Vec<(Allow, BTreeSet<String>)>,
-    denies: Vec<(Family, BTreeSet<String>)>,
-}
-
 impl AccessIntent {
     /// The Service that it is about.
     pub fn key(&self) -> &ObjectKey {
@@ -92,43 +87,57 @@ impl AccessIntent {
         addresses.iter().chain(&owner.additional_addresses).chain(&owner.published_addresses)
     }
 
-    /// The rules that the Service wants, in the order in which priorities are given out.
-    fn wanted(&self) -> Wanted {
-        let Self::Present { service, addresses, node_addresses } = self else { return Wanted::default() };
-        if service.access.disabled {
-            return Wanted::default();
-        }
-        let arriving = if service.floating_ip { addresses } else { node_addresses };
+    /// The addresses at which packets arrive, by family, and those that the Service has by other means.
+    fn destinations(&self) -> BTreeMap<Family, BTreeSet<String>> {
+        let Self::Present { service, addresses, node_addresses } = self else { return BTreeMap::new() };
+        let floats = |address: &&IpAddr| service.arrival(Family::of(**address)).is_floating();
+        let at_frontends = addresses.iter().filter(floats);
+        let at_nodes = node_addresses
+            .iter()
+            .filter(|address| service.families.contains(&Family::of(**address)) && !floats(address));
         let mut destinations: BTreeMap<Family, BTreeSet<String>> = BTreeMap::new();
-        for address in service.additional_addresses().iter().chain(arriving) {
+        for address in service.additional_addresses().iter().chain(at_frontends).chain(at_nodes) {
             destinations.entry(Family::of(*address)).or_default().insert(address.to_string());
         }
-        let ports = ports(service);
-        let mut allows = Vec::new();
-        for (protocol, ports) in rule::PROTOCOLS.iter().filter_map(|name| ports.get_key_value(name)) {
+        destinations
+    }
+
+    /// The rules that the Service wants, in the order in which priorities are given out.
+    fn wanted(&self) -> Vec<WantedRule> {
+        let Self::Present { service, .. } = self else { return Vec::new() };
+        if service.access.disabled {
+            return Vec::new();
+        }
+        let destinations = self.destinations();
+        let ports: BTreeMap<Family, Ports> =
+            destinations.keys().map(|family| (*family, ports(service, service.arrival(*family)))).collect();
+        let mut wanted = Vec::new();
+        for protocol in rule::PROTOCOLS {
             for (family, destinations) in &destinations {
+                let Some(ports) = ports.get(family).and_then(|ports| ports.get(protocol)) else { continue };
                 for sources in service.access.sources(service.flavor, *family) {
                     let allow = Allow {
-                        protocol: (*protocol).to_owned(),
+                        protocol: protocol.to_owned(),
                         family: *family,
                         sources: sources.into_iter().collect(),
                         ports: ports.clone(),
                     };
-                    allows.push((allow, destinations.clone()));
+                    wanted.push(WantedRule::allow(allow, destinations.clone()));
                 }
             }
         }
-        let denies =
-            if service.access.denies_all_else() { destinations.into_iter().collect() } else { Vec::new() };
-        Wanted { allows, denies }
+        if service.access.denies_all_else() {
+            wanted.extend(destinations.into_iter().map(|(family, to)| WantedRule::deny_all(family, to)));
+        }
+        wanted
     }
 }
 
-/// The ports that clients' packets have when they arrive at a node.
-fn ports(service: &ServiceIntent) -> Ports {
+/// The ports that clients' packets have when they arrive, by protocol.
+fn ports(service: &ServiceIntent, arrival: Arrival) -> Ports {
     let mut ports = Ports::new();
     for port in &service.ports {
-        let number = if service.floating_ip { port.port } else { port.node_port };
+        let number = arrival.port(port.port, port.node_port);
         if number > 0 {
             ports.entry(port.protocol.in_security_rule()).or_default().insert(number);
         }
@@ -141,10 +150,8 @@ fn ports(service: &ServiceIntent) -> Ports {
 pub fn blame(error_text: &str, batch: &[AccessIntent]) -> Vec<ObjectKey> {
     let text = error_text.to_lowercase();
     let named = |intent: &&AccessIntent| {
-        let Wanted { allows, denies } = intent.wanted();
         intent.owner().is_named_in(&text)
-            || allows.iter().any(|(allow, _)| text.contains(&allow.name().to_lowercase()))
-            || denies.iter().any(|(family, _)| text.contains(&rule::deny_name(*family).to_lowercase()))
+            || intent.wanted().iter().any(|rule| text.contains(&rule.name.to_lowercase()))
             || intent.addresses().any(|address| crate::intent::names_word(&text, &address.to_string()))
     };
     crate::plan::ordered(batch.iter().filter(named).map(|intent| intent.key().clone()))
@@ -185,306 +192,9 @@ pub fn plan(
         })
         .flatten()
         .collect();
-    loop {
-        let mut draft = Draft::new(observed, everybody);
-        match draft.take(&members) {
-            Ok(()) => {
-                let step = if has_rules { draft.finish(cluster, observed, &members) } else { None };
-                let step = step.or_else(|| repair::repair(observed));
-                return SecurityGroupPlan { step, refused: refused.into_iter().collect(), notices };
-            }
-            Err(refused_one) => {
-                let (key, refusal) = *refused_one;
-                members.remove(&key);
-                refused.insert(key, refusal);
-            }
-        }
-    }
-}
-
-/// One rule of the group.
-struct Entry {
-    document: SecurityRule,
-    managed: bool,
-    is_new: bool,
-    asserted: bool,
-    /// Destinations in their normal spelling; only kept up for managed rules.
-    destinations: BTreeSet<String>,
-    before: BTreeSet<String>,
-    /// What was taken, and from whom.
-    taken: Vec<(String, Option<ObjectKey>)>,
-    added_for: BTreeSet<ObjectKey>,
-}
-
-impl Entry {
-    fn observed(document: &SecurityRule) -> Self {
-        let managed = rule::is_managed(document);
-        let mut destinations = BTreeSet::new();
-        if let Some(p) = document.properties.as_ref().filter(|_| managed) {
-            let listed = rule::items(&p.destination_address_prefix, &p.destination_address_prefixes);
-            destinations.extend(listed.map(normal));
-        }
-        Self {
-            document: document.clone(),
-            managed,
-            is_new: false,
-            asserted: false,
-            before: destinations.clone(),
-            destinations,
-            taken: Vec::new(),
-            added_for: BTreeSet::new(),
-        }
-    }
-
-    fn new(name: String, priority: i32) -> Self {
-        let properties = SecurityRuleProperties { priority: Some(priority), ..Default::default() };
-        let document = SecurityRule { name: Some(name), properties: Some(properties), ..Default::default() };
-        Self { is_new: true, managed: true, ..Self::observed(&document) }
-    }
-
-    fn name(&self) -> &str {
-        self.document.name.as_deref().unwrap_or_default()
-    }
-
-    fn protocol(&self) -> &str {
-        let protocol = self.document.properties.as_ref().and_then(|p| p.protocol.as_ref());
-        protocol.map(Word::as_str).unwrap_or_default()
-    }
-
-    fn is_deny(&self) -> bool {
-        let access = self.document.properties.as_ref().and_then(|p| p.access.as_ref());
-        access.is_some_and(|word| word.is("Deny"))
-    }
-
-    fn sources(&self) -> BTreeSet<String> {
-        let properties = self.document.properties.iter();
-        let items =
-            properties.flat_map(|p| rule::items(&p.source_address_prefix, &p.source_address_prefixes));
-        items.map(rule::hashed_spelling).collect()
-    }
-
-    /// Whether nothing is left that a managed rule would apply to.
-    fn is_empty(&self) -> bool {
-        let groups = self.document.properties.as_ref().and_then(|p| {
-            p.destination_application_security_groups.as_ref().filter(|groups| !groups.is_empty())
-        });
-        self.managed && self.destinations.is_empty() && groups.is_none()
-    }
-
-    fn take(&mut self, destination: &str, from: Option<&ObjectKey>) {
-        if self.destinations.remove(destination) {
-            self.taken.push((destination.to_owned(), from.cloned()));
-        }
-    }
-}
-
-struct Draft<'a> {
-    everybody: &'a Everybody,
-    entries: Vec<Entry>,
-}
-
-impl<'a> Draft<'a> {
-    fn new(observed: &SecurityGroup, everybody: &'a Everybody) -> Self {
-        let rules = observed.properties.iter().flat_map(|p| p.security_rules.iter().flatten());
-        Self { everybody, entries: rules.map(Entry::observed).collect() }
-    }
-
-    /// Takes all members' shares back and writes them anew; tells who cannot be served.
-    fn take(
-        &mut self,
-        members: &BTreeMap<&ObjectKey, &AccessIntent>,
-    ) -> Result<(), Box<(ObjectKey, Refusal)>> {
-        let mut owners = BTreeMap::new();
-        let mut of_batch = BTreeSet::new();
-        for (key, intent) in members {
-            for address in intent.addresses() {
-                owners.entry(address.to_string()).or_insert_with(|| (*key).clone());
-            }
-            if let AccessIntent::Present { service, addresses, node_addresses } = intent {
-                let now = addresses.iter().chain(node_addresses).chain(service.additional_addresses());
-                of_batch.extend(now.map(ToString::to_string));
-            }
-        }
-        let may_take = self.everybody.known && !members.is_empty();
-        if may_take {
-            clean::clean(self, &owners, &members.keys().copied().collect());
-        }
-        for (key, intent) in members {
-            let Wanted { allows, denies } = intent.wanted();
-            let grows = !allows.is_empty() || !denies.is_empty();
-            for (allow, destinations) in allows {
-                if !self.allow(&allow, &destinations, Some(key)) {
-                    return Err(Box::new(((*key).clone(), no_priority(key))));
-                }
-            }
-            for (family, destinations) in denies {
-                if !self.deny(family, &destinations, key) {
-                    return Err(Box::new(((*key).clone(), no_priority(key))));
-                }
-            }
-            if let Some(exceeded) = limits::exceeded(self).filter(|_| grows) {
-                return Err(Box::new(((*key).clone(), exceeded.refusal(key))));
-            }
-        }
-        if may_take {
-            retain::retain(self, &of_batch);
-        }
-        Ok(())
-    }
-
-    fn is_free(&self, priority: i32) -> bool {
-        let taken =
-            |entry: &Entry| entry.document.properties.as_ref().and_then(|p| p.priority) == Some(priority);
-        !self.entries.iter().any(taken)
-    }
-
-    fn find(&mut self, name: &str) -> Option<&mut Entry> {
-        self.entries.iter_mut().find(|entry| entry.name().eq_ignore_ascii_case(name))
-    }
-
-    /// Adds destinations to the allow rule of this content; whether there was a priority left for it.
-    fn allow(&mut self, allow: &Allow, destinations: &BTreeSet<String>, key: Option<&ObjectKey>) -> bool {
-        let name = allow.name();
-        if self.find(&name).is_none() {
-            let Some(priority) = (MIN_PRIORITY..=MAX_PRIORITY).find(|priority| self.is_free(*priority))
-            else {
-                return false;
-            };
-            self.entries.push(Entry::new(name.clone(), priority));
-        }
-        self.add(&name, destinations, key, |properties| rule::assert_allow(properties, allow));
-        true
-    }
-
-    /// Adds destinations to the rule that denies all else.
-    fn deny(&mut self, family: Family, destinations: &BTreeSet<String>, key: &ObjectKey) -> bool {
-        let name = rule::deny_name(family);
-        if self.find(&name).is_none() {
-            let Some(priority) = (MIN_PRIORITY..=MAX_PRIORITY).rev().find(|priority| self.is_free(*priority))
-            else {
-                return false;
-            };
-            self.entries.push(Entry::new(name.clone(), priority));
-        }
-        self.add(&name, destinations, Some(key), rule::assert_deny);
-        true
-    }
-
-    fn add(
-        &mut self,
-        name: &str,
-        destinations: &BTreeSet<String>,
-        key: Option<&ObjectKey>,
-        assert: impl Fn(&mut SecurityRuleProperties) -> bool,
-    ) {
-        let Some(entry) = self.find(name) else { return };
-        if !entry.managed {
-            *entry = Entry { managed: true, ..Entry::observed(&entry.document) };
-            if let Some(p) = &entry.document.properties {
-                let listed = rule::items(&p.destination_address_prefix, &p.destination_address_prefixes);
-                entry.destinations = listed.map(normal).collect();
-                entry.before = entry.destinations.clone();
-            }
-        }
-        let asserted = assert(entry.document.properties.get_or_insert_default());
-        entry.asserted |= asserted;
-        let differs = entry.is_new || asserted || destinations.iter().any(|d| !entry.before.contains(d));
-        entry.added_for.extend(key.filter(|_| differs).cloned());
-        entry.destinations.extend(destinations.iter().cloned());
-    }
-
-    fn finish(
-        self,
-        cluster: &Cluster,
-        observed: &SecurityGroup,
-        members: &BTreeMap<&ObjectKey, &AccessIntent>,
-    ) -> Option<Step> {
-        let mut changes = Vec::new();
-        let mut keys = BTreeSet::new();
-        let mut rules = Vec::with_capacity(self.entries.len());
-        for mut entry in self.entries {
-            if !entry.managed {
-                rules.push(entry.document);
-                continue;
-            }
-            for (destination, key) in std::mem::take(&mut entry.taken) {
-                if !entry.destinations.contains(&destination) && entry.before.contains(&destination) {
-                    keys.extend(key);
-                }
-            }
-            if entry.is_empty() {
-                if !entry.is_new {
-                    let gone: Vec<&str> = entry.before.iter().map(String::as_str).collect();
-                    changes.push(format!(
-                        "rule {} removed: nobody needs it for {}",
-                        entry.name(),
-                        gone.join(", ")
-                    ));
-                }
-                continue;
-            }
-            let name = entry.name().to_owned();
-            let properties = entry.document.properties.get_or_insert_default();
-            let moved = rule::set_prefixes(
-                &mut properties.destination_address_prefix,
-                &mut properties.destination_address_prefixes,
-                &entry.destinations,
-            );
-            if entry.is_new {
-                let list: Vec<&str> = entry.destinations.iter().map(String::as_str).collect();
-                let what = told_rule(properties);
-                let priority = properties.priority.unwrap_or_default();
-                changes
-                    .push(format!("rule {name} added: {what} to {} (priority {priority})", list.join(", ")));
-            } else if moved {
-                let signed = |sign: char, one: &BTreeSet<String>, other: &BTreeSet<String>| {
-                    one.difference(other).map(|d| format!(" {sign}{d}")).collect::<String>()
-                };
-                let plus = signed('+', &entry.destinations, &entry.before);
-                let minus = signed('-', &entry.before, &entry.destinations);
-                changes.push(format!("rule {name}: destinations{plus}{minus}"));
-            } else if entry.asserted {
-                changes.push(format!("rule {name}: set right again: {}", told_rule(properties)));
-            }
-            keys.extend(entry.added_for);
-            rules.push(entry.document);
-        }
-
-        let mut document = observed.clone();
-        let any_present = members.values().any(|intent| matches!(intent, AccessIntent::Present { .. }));
-        if any_present && !cluster.config.tags.is_empty() {
-            let config = &cluster.config;
-            changes.extend(tags::reconcile(&mut document.tags, &config.tags, &config.system_tags));
-        }
-        if changes.is_empty() {
-            return None;
-        }
-        document.properties.get_or_insert_default().security_rules = Some(rules);
-        Some(Step {
-            action: Action::Update,
-            target: observed.id.clone().or_else(|| cluster.security_group_id())?,
-            if_match: observed.etag.clone(),
-            document: Some(Document::SecurityGroup(Box::new(document))),
-            changes,
-            purpose: Purpose::Change,
-            on_behalf_of: keys.into_iter().collect(),
-        })
-    }
-}
-
-fn told_rule(properties: &SecurityRuleProperties) -> String {
-    let list = |single: &Option<String>, plural: &Option<Vec<String>>| {
-        rule::items(single, plural).collect::<Vec<_>>().join(",")
-    };
-    format!(
-        "{} {} {} from {}",
-        properties.access.as_ref().map(Word::as_str).unwrap_or_default(),
-        properties.protocol.as_ref().map(Word::as_str).unwrap_or_default(),
-        list(&properties.destination_port_range, &properties.destination_port_ranges),
-        list(&properties.source_address_prefix, &properties.source_address_prefixes),
-    )
-}
-
-fn no_priority(key: &ObjectKey) -> Refusal {
-    Refusal::NoPriorityLeft { service: key.clone() }
+    let members: Vec<Member<'_>> = members.into_values().map(Member::new).collect();
+    let (step, unserved) = draft::plan(cluster, observed, everybody, members);
+    refused.extend(unserved);
+    let step = step.filter(|_| has_rules).or_else(|| repair::repair(observed));
+    SecurityGroupPlan { step, refused: refused.into_iter().collect(), notices }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::Draft;
+use super::draft::Draft;
 
 /// Removes from managed rules every destination that nobody in the cluster has.
 pub(super) fn retain(draft: &mut Draft<'_>, of_batch: &BTreeSet<String>) {

@@ -41,16 +41,54 @@ impl Allow {
     }
 }
 
+/// A rule that a Service wants, with the destinations that it adds to it.
+#[derive(Debug, Clone)]
+pub(super) struct WantedRule {
+    pub name: String,
+    pub destinations: BTreeSet<String>,
+    /// What it allows; `None` for the rule that denies all else.
+    allow: Option<Allow>,
+}
+
+impl WantedRule {
+    pub fn allow(allow: Allow, destinations: BTreeSet<String>) -> Self {
+        Self { name: allow.name(), destinations, allow: Some(allow) }
+    }
+
+    pub fn deny_all(family: Family, destinations: BTreeSet<String>) -> Self {
+        Self { name: format!("{MANAGED_PREFIX}_deny-all_{family}"), destinations, allow: None }
+    }
+
+    /// Whether it denies all else; such rules come last.
+    pub fn is_deny(&self) -> bool {
+        self.allow.is_none()
+    }
+
+    /// How many entries its sources are.
+    pub fn source_count(&self) -> usize {
+        self.allow.as_ref().map_or(1, |allow| allow.sources.len())
+    }
+
+    /// Brings everything of a rule but its destinations and priority to what is wanted. Whether anything
+    /// changed.
+    pub fn assert(&self, properties: &mut SecurityRuleProperties) -> bool {
+        match &self.allow {
+            Some(allow) => {
+                assert_rule(properties, &allow.protocol, "Allow", &allow.sources, &port_list(&allow.ports))
+            }
+            None => {
+                let everybody = BTreeSet::from(["*".to_owned()]);
+                assert_rule(properties, "*", "Deny", &everybody, &[ALL_PORTS.to_owned()])
+            }
+        }
+    }
+}
+
 /// Ports as text, sorted as text, as they stand in hashes and documents.
 fn port_list(ports: &BTreeSet<i32>) -> Vec<String> {
     let mut list: Vec<String> = ports.iter().map(ToString::to_string).collect();
     list.sort();
     list
-}
-
-/// The name of the rule that denies all else.
-pub(super) fn deny_name(family: Family) -> String {
-    format!("{MANAGED_PREFIX}_deny-all_{family}")
 }
 
 /// Whether a rule is one that controller managers write.
@@ -75,15 +113,9 @@ fn parse(prefix: &str) -> Option<IpNet> {
     prefix.parse::<IpAddr>().map(IpNet::from).or_else(|_| prefix.parse()).ok()
 }
 
-/// A source of an observed rule as it is hashed into names: single addresses are networks of one.
-pub(super) fn hashed_spelling(source: &str) -> String {
-    parse(source).map_or_else(|| source.to_owned(), |network| network.to_string())
-}
-
-/// The protocol of an observed rule as it is hashed into names.
-pub(super) fn hashed_protocol(protocol: &str) -> String {
-    let known = PROTOCOLS.into_iter().find(|known| known.eq_ignore_ascii_case(protocol));
-    known.unwrap_or(protocol).to_owned()
+/// The protocol of an observed rule as managed rules spell it.
+pub(super) fn known_protocol(protocol: &str) -> Option<&'static str> {
+    PROTOCOLS.into_iter().find(|known| known.eq_ignore_ascii_case(protocol))
 }
 
 /// Destination or source ports as ranges in ascending order that do not touch: `*` is every port, and
@@ -179,19 +211,6 @@ fn set_word(member: &mut Option<Word>, value: &str) -> bool {
     }
     *member = Some(Word::from(value));
     true
-}
-
-/// Brings everything of a rule but its destinations and priority to what an allow rule says. Whether
-/// anything changed.
-pub(super) fn assert_allow(properties: &mut SecurityRuleProperties, allow: &Allow) -> bool {
-    let sources = &allow.sources;
-    assert_rule(properties, &allow.protocol, "Allow", sources, &port_list(&allow.ports))
-}
-
-/// The same for a rule that denies all else.
-pub(super) fn assert_deny(properties: &mut SecurityRuleProperties) -> bool {
-    let everybody = BTreeSet::from(["*".to_owned()]);
-    assert_rule(properties, "*", "Deny", &everybody, &[ALL_PORTS.to_owned()])
 }
 
 fn assert_rule(

@@ -1,5 +1,7 @@
 //! Cases of section H. The load balancer's address is 20.0.0.1 unless stated.
 
+mod arrival;
+mod limits;
 mod spelling;
 
 use std::net::IpAddr;
