@@ -1,9 +1,13 @@
 //! The annotations of a Service: keys and how their values are read (1.1).
 
+mod known;
+
 use std::net::IpAddr;
 
 use k8s::Service;
 use k8s::names::SERVICE_ANNOTATION_PREFIX;
+
+pub(crate) use known::notices;
 
 use crate::plan::Refusal;
 
@@ -36,6 +40,15 @@ pub(crate) const ALLOWED_IP_RANGES: &str = "azure-allowed-ip-ranges";
 pub(crate) const SOURCE_RANGES: &str = "load-balancer-source-ranges";
 pub(crate) const DENY_ALL: &str = "azure-deny-all-except-load-balancer-source-ranges";
 pub(crate) const DISABLE_SECURITY_RULE: &str = "azure-disable-load-balancer-nsg-rule";
+
+/// What stands behind `port_<number>_`.
+pub(crate) const NO_LB_RULE: &str = "no_lb_rule";
+pub(crate) const NO_PROBE_RULE: &str = "no_probe_rule";
+pub(crate) const PORT_PROBE_PROTOCOL: &str = "health-probe_protocol";
+pub(crate) const PORT_PROBE_PORT: &str = "health-probe_port";
+pub(crate) const PORT_PROBE_INTERVAL: &str = "health-probe_interval";
+pub(crate) const PORT_PROBE_COUNT: &str = "health-probe_num-of-probe";
+pub(crate) const PORT_PROBE_PATH: &str = "health-probe_request-path";
 
 pub(crate) const PLS_CREATE: &str = "azure-pls-create";
 

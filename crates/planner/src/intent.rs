@@ -12,7 +12,7 @@ use crate::annotations::{self as keys, Annotations, full_key, port_key};
 use crate::arrival::{self, Arrival};
 use crate::cluster::{Cluster, Family, Flavor};
 use crate::names::{self, Naming};
-use crate::plan::Refusal;
+use crate::plan::{Notice, Refusal};
 use crate::probe::{self, NodeProbe, PortProbe};
 
 /// The transport protocol of a port.
@@ -118,6 +118,8 @@ pub struct ServiceIntent {
     pub local: bool,
     /// Who may reach it.
     pub access: Access,
+    /// What its annotations say that means nothing.
+    pub(crate) notices: Vec<Notice>,
     pub(crate) node_probe: NodeProbe,
     pub(crate) public_ip: PublicIpIntent,
     pub(crate) removal: ServiceRemoval,
@@ -421,6 +423,7 @@ impl ServiceIntent {
             client_affinity: service.spec.session_affinity == "ClientIP",
             local,
             access,
+            notices: keys::notices(service),
             node_probe,
             public_ip: public_ip(service)?,
             removal,
@@ -434,7 +437,7 @@ impl ServiceIntent {
     fn read_port(&self, service: &Service, port: &ServicePort) -> Result<PortIntent, Refusal> {
         let protocol = Transport::parse(&port.protocol)
             .ok_or_else(|| Refusal::UnknownProtocol { port: port.port, protocol: port.protocol.clone() })?;
-        let has_rule = !Annotations(service).flag(&port_key(port.port, "no_lb_rule"));
+        let has_rule = !Annotations(service).flag(&port_key(port.port, keys::NO_LB_RULE));
         if protocol == Transport::Sctp && has_rule && !self.ha_ports {
             return Err(Refusal::SctpNeedsHaPorts { port: port.port });
         }

@@ -64,9 +64,9 @@ fn timing(annotations: Annotations<'_>, port: i32) -> Result<(i32, i32), Refusal
         let own = annotations.at_least(&port_key(port, own), what, minimum)?;
         own.map_or_else(|| annotations.at_least(general, what, minimum), |own| Ok(Some(own)))
     };
-    let interval = read("health-probe_interval", keys::PROBE_INTERVAL, "interval", MIN_INTERVAL)?
+    let interval = read(keys::PORT_PROBE_INTERVAL, keys::PROBE_INTERVAL, "interval", MIN_INTERVAL)?
         .unwrap_or(DEFAULT_INTERVAL);
-    let threshold = read("health-probe_num-of-probe", keys::PROBE_COUNT, "num-of-probe", MIN_THRESHOLD)?
+    let threshold = read(keys::PORT_PROBE_COUNT, keys::PROBE_COUNT, "num-of-probe", MIN_THRESHOLD)?
         .unwrap_or(DEFAULT_THRESHOLD);
     if i64::from(interval) * i64::from(threshold) >= MAX_PROBE_SECONDS {
         return Err(Refusal::ProbeTooSlow { port, interval, threshold });
@@ -93,12 +93,12 @@ pub(crate) fn shared(port: u16, path: &str) -> ProbeSpec {
 
 /// Whether a port asks for no probe.
 pub(crate) fn is_disabled(service: &Service, port: i32) -> bool {
-    Annotations(service).flag(&port_key(port, "no_probe_rule"))
+    Annotations(service).flag(&port_key(port, keys::NO_PROBE_RULE))
 }
 
 /// The key by which a port chooses the port that its probe asks.
 fn probe_port_key(port: i32) -> String {
-    port_key(port, "health-probe_port")
+    port_key(port, keys::PORT_PROBE_PORT)
 }
 
 /// Whether a port chooses the port that its probe asks.
@@ -111,7 +111,7 @@ pub(crate) fn own(service: &Service, port: &ServicePort) -> Result<ProbeSpec, Re
     let annotations = Annotations(service);
     let (interval, threshold) = timing(annotations, port.port)?;
     let word = annotations
-        .get(&port_key(port.port, "health-probe_protocol"))
+        .get(&port_key(port.port, keys::PORT_PROBE_PROTOCOL))
         .or(port.app_protocol.as_deref())
         .or_else(|| annotations.get(keys::PROBE_PROTOCOL))
         .unwrap_or_default()
@@ -124,7 +124,7 @@ pub(crate) fn own(service: &Service, port: &ServicePort) -> Result<ProbeSpec, Re
     };
     let path = (protocol != "Tcp").then(|| {
         annotations
-            .get(&port_key(port.port, "health-probe_request-path"))
+            .get(&port_key(port.port, keys::PORT_PROBE_PATH))
             .or_else(|| annotations.get(keys::PROBE_PATH))
             .unwrap_or("/")
             .to_owned()

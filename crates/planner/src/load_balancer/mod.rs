@@ -317,6 +317,7 @@ impl<'a> Draft<'a> {
         let mut placed = Vec::new();
         for (_, newcomer, intent) in present {
             if let LoadBalancerIntent::Present { service, public_ips, subnet } = intent {
+                self.notices.extend(service.notices.iter().cloned());
                 let before = self.frontends().len();
                 let place = self.place(service, public_ips, subnet.as_ref());
                 match place.and_then(|place| limits::check_frontends(self, before).map(|()| place)) {

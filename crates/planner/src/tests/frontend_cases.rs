@@ -52,9 +52,10 @@ fn lb_012_lb_013_lb_018_names_of_load_balancers() {
     assert_eq!(custom.placement(Flavor::External).name, "custom");
     assert_eq!(custom.placement(Flavor::Internal).name, "custom-internal");
     assert_eq!(custom.pool_name(crate::Family::V6), "testCluster-IPv6", "pools keep the cluster's name");
-    // The mode annotation of Basic load balancers changes nothing.
-    let mode = web().annotate("azure-load-balancer-mode", "__auto__");
-    assert_eq!(*mode.intent(&plain), *web().intent(&plain));
+    // The mode annotation of Basic load balancers changes nothing, and its owner is told so.
+    let mode = web().annotate("azure-load-balancer-mode", "__auto__").intent(&plain);
+    assert_eq!(mode.notices[0].reason, "AnnotationIgnored");
+    assert_eq!(ServiceIntent { notices: Vec::new(), ..(*mode).clone() }, *web().intent(&plain));
 }
 
 /// LB-024.

@@ -86,6 +86,19 @@ fn lb_051_a_change_and_a_removal_read_like_this_and_no_change_is_no_write() {
     "#);
 }
 
+/// A plan says what an annotation means that means nothing, before anything is made public by mistake.
+#[test]
+fn annotations_without_a_meaning_are_told_in_the_first_plan() {
+    let web = svc("web")
+        .tcp(80)
+        .annotate("azure-load-balancer-internal", "yes")
+        .annotate("azure-load-balancer-internl", "true");
+    let planned = Azure::new().plan(&[web.arc()], &[]);
+    let reasons: Vec<&str> = planned.notices.iter().map(|notice| notice.reason).collect();
+    assert_eq!(reasons, ["AnnotationValueIgnored", "UnknownAnnotation"], "{planned}");
+    assert!(planned.plan.to_string().contains("public IP testCluster-aweb"), "what it does stays");
+}
+
 #[test]
 fn what_is_refused_stands_before_the_counts() {
     let bad = svc("bad").tcp(80).annotate("azure-load-balancer-tcp-idle-timeout", "3");

@@ -1,0 +1,362 @@
+//! Every annotation of section 1: how its value is read, and whether this release serves it. What means nothing
+//! is told to the Service's owner; what becomes of it stays as it is.
+
+use std::cmp::Reverse;
+
+use k8s::names::SERVICE_ANNOTATION_PREFIX;
+use k8s::{ObjectKey, Service};
+
+use super as keys;
+use super::full_key;
+use crate::plan::Notice;
+
+/// How a value is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Format {
+    /// `true` in any case; everything else is false, with this consequence.
+    Flag(&'static str),
+    /// A flag whose value may have spaces around it.
+    TrimmedFlag(&'static str),
+    /// One of these words in any case, with or without spaces around it; everything else counts as the first.
+    Word(&'static [&'static str]),
+    /// `key=value` pairs, separated by commas; others are left out.
+    Pairs,
+    /// Text, or something whose mistakes are refused or told elsewhere.
+    Other,
+}
+
+/// Whether this release does what the annotation asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Support {
+    Served,
+    /// It is ignored, for this reason.
+    Ignored(&'static str),
+}
+
+use Format::{Flag, Other, Pairs, TrimmedFlag, Word};
+use Support::{Ignored, Served};
+
+const OFF: &str = "it stays off";
+const PROTOCOLS: &[&str] = &["tcp", "http", "https"];
+const PRIVATE_LINK: Support = Ignored("private link services are not supported by this release");
+
+/// The annotations without their common prefix.
+const KNOWN: &[(&str, Format, Support)] = &[
+    (keys::INTERNAL, Flag("the load balancer is a public one"), Served),
+    (keys::INTERNAL_SUBNET, Other, Served),
+    (
+        "azure-load-balancer-mode",
+        Other,
+        Ignored(
+            "it chooses between load balancers of SKU Basic, and those of SKU Standard serve all machines",
+        ),
+    ),
+    (keys::PUBLIC_IP_GROUP, Other, Served),
+    (keys::LOAD_BALANCER_IPV4, Other, Served),
+    (keys::LOAD_BALANCER_IPV6, Other, Served),
+    (
+        "azure-load-balancer-configurations",
+        Other,
+        Ignored(
+            "it chooses between several standard load balancers, which are not supported by this release",
+        ),
+    ),
+    (keys::ADDITIONAL_PUBLIC_IPS, Other, Served),
+    (keys::PIP_NAME, Other, Served),
+    (keys::PIP_NAME_IPV6, Other, Served),
+    (keys::PIP_PREFIX, Other, Served),
+    (keys::PIP_PREFIX_IPV6, Other, Served),
+    (keys::PIP_IP_TAGS, Pairs, Served),
+    (keys::PIP_TAGS, Pairs, Served),
+    (keys::DNS_LABEL, Other, Served),
+    (keys::IDLE_TIMEOUT, Other, Served),
+    (keys::DISABLE_TCP_RESET, Flag(OFF), Served),
+    (keys::HA_PORTS, Flag(OFF), Served),
+    (keys::DISABLE_FLOATING_IP, Flag(OFF), Served),
+    (keys::PROBE_PROTOCOL, Word(PROTOCOLS), Served),
+    (keys::PROBE_INTERVAL, Other, Served),
+    (keys::PROBE_COUNT, Other, Served),
+    (keys::PROBE_PATH, Other, Served),
+    (keys::ALLOWED_SERVICE_TAGS, Other, Served),
+    (keys::ALLOWED_IP_RANGES, Other, Served),
+    (keys::SOURCE_RANGES, Other, Served),
+    (keys::DENY_ALL, Flag("nothing is denied"), Served),
+    (keys::DISABLE_SECURITY_RULE, Flag(OFF), Served),
+    (
+        "azure-shared-securityrule",
+        Other,
+        Ignored("it is a word of former releases: security rules are always shared"),
+    ),
+    (keys::PLS_CREATE, TrimmedFlag("no private link service is made"), Served),
+    ("azure-pls-resource-group", Other, PRIVATE_LINK),
+    ("azure-pls-name", Other, PRIVATE_LINK),
+    ("azure-pls-ip-configuration-subnet", Other, PRIVATE_LINK),
+    ("azure-pls-ip-configuration-ip-address-count", Other, PRIVATE_LINK),
+    ("azure-pls-ip-configuration-ip-address", Other, PRIVATE_LINK),
+    ("azure-pls-fqdns", Other, PRIVATE_LINK),
+    ("azure-pls-proxy-protocol", Other, PRIVATE_LINK),
+    ("azure-pls-visibility", Other, PRIVATE_LINK),
+    ("azure-pls-auto-approval", Other, PRIVATE_LINK),
+];
+
+/// What may stand behind `port_<number>_`.
+const KNOWN_OF_PORTS: &[(&str, Format)] = &[
+    (keys::NO_LB_RULE, Flag(OFF)),
+    (keys::NO_PROBE_RULE, Flag(OFF)),
+    (keys::PORT_PROBE_PROTOCOL, Word(PROTOCOLS)),
+    (keys::PORT_PROBE_PORT, Other),
+    (keys::PORT_PROBE_INTERVAL, Other),
+    (keys::PORT_PROBE_COUNT, Other),
+    (keys::PORT_PROBE_PATH, Other),
+];
+
+/// What the annotations of a Service say that means nothing, one notice each.
+pub(crate) fn notices(service: &Service) -> Vec<Notice> {
+    let annotations = service.metadata.annotations.iter().flatten();
+    annotations.filter_map(|(key, value)| judge(service, key, value)).collect()
+}
+
+fn warn(service: ObjectKey, reason: &'static str, message: String) -> Option<Notice> {
+    Some(Notice { service, warning: true, reason, message })
+}
+
+fn judge(service: &Service, full: &str, value: &str) -> Option<Notice> {
+    let Some(key) = full.strip_prefix(SERVICE_ANNOTATION_PREFIX) else {
+        // Azure's own word behind a prefix that is nobody's.
+        let (_, name) = full.rsplit_once('/')?;
+        let meant = name.starts_with(OURS) && KNOWN.iter().any(|(known, ..)| *known == name);
+        return meant.then(|| unknown(service, full, &full_key(name))).flatten();
+    };
+    if let Some((_, format, support)) = KNOWN.iter().find(|(known, ..)| *known == key) {
+        if let Ignored(why) = support {
+            return warn(
+                service.key(),
+                "AnnotationIgnored",
+                format!("annotation {full} is ignored: {why}; remove it"),
+            );
+        }
+        return misread(service, full, value, *format);
+    }
+    if let Some((port, suffix)) = key.strip_prefix("port_").and_then(|rest| rest.split_once('_')) {
+        return judge_port(service, full, value, port, suffix);
+    }
+    let (nearest, likeness) = nearest(key, KNOWN.iter().map(|(known, ..)| *known))?;
+    // Other clouds use the same prefix: of their annotations nothing is known here.
+    (likeness >= NEAR || key.to_ascii_lowercase().starts_with(OURS))
+        .then(|| unknown(service, full, &full_key(nearest)))
+        .flatten()
+}
+
+/// How alike, in hundredths, a name without `azure-` has to be to one of ours to be taken for it misspelt:
+/// `aws-load-balancer-internal` is 84.
+const NEAR: usize = 90;
+/// What most names of ours begin with.
+const OURS: &str = "azure-";
+
+fn judge_port(service: &Service, full: &str, value: &str, port: &str, suffix: &str) -> Option<Notice> {
+    let Some((_, format)) = KNOWN_OF_PORTS.iter().find(|(known, _)| *known == suffix) else {
+        let (nearest, _) = nearest(suffix, KNOWN_OF_PORTS.iter().map(|(known, _)| *known))?;
+        return unknown(service, full, &full_key(&format!("port_{port}_{nearest}")));
+    };
+    let spec = &service.spec;
+    let mut ports = spec.ports.iter().map(|port| port.port).chain([spec.health_check_node_port]);
+    if port.parse().is_ok_and(|number: i32| number > 0 && ports.any(|port| port == number)) {
+        return misread(service, full, value, *format);
+    }
+    let ports: Vec<String> = spec.ports.iter().map(|port| port.port.to_string()).collect();
+    warn(
+        service.key(),
+        "UnknownAnnotation",
+        format!(
+            "annotation {full} has no effect: the Service has no port {port}, its ports are {}",
+            ports.join(", ")
+        ),
+    )
+}
+
+fn unknown(service: &Service, full: &str, meant: &str) -> Option<Notice> {
+    warn(
+        service.key(),
+        "UnknownAnnotation",
+        format!("annotation {full} is not known and has no effect: did you mean {meant}?"),
+    )
+}
+
+/// The notice of a value that is read as something else than its writer may think.
+fn misread(service: &Service, full: &str, value: &str, format: Format) -> Option<Notice> {
+    let is_flag = |value: &str| ["true", "false"].iter().any(|word| value.eq_ignore_ascii_case(word));
+    let problem = match format {
+        Flag(otherwise) if !is_flag(value) => {
+            format!(
+                "`{value}` is neither true nor false and counts as false: {otherwise}; write true or false"
+            )
+        }
+        TrimmedFlag(otherwise) if !is_flag(value.trim()) => {
+            format!(
+                "`{value}` is neither true nor false and counts as false: {otherwise}; write true or false"
+            )
+        }
+        Word(words) if !words.iter().any(|word| value.trim().eq_ignore_ascii_case(word)) => {
+            let first = words.first().copied().unwrap_or_default();
+            format!("`{value}` is none of {} and counts as {first}; correct or remove it", words.join(", "))
+        }
+        Pairs => {
+            let left_out: Vec<&str> = value
+                .split(',')
+                .map(str::trim)
+                .filter(|piece| !piece.is_empty() && piece.matches('=').count() != 1)
+                .collect();
+            if left_out.is_empty() {
+                return None;
+            }
+            format!(
+                "`{}` is not one key=value pair and is left out; correct or remove it",
+                left_out.join(", ")
+            )
+        }
+        _ => return None,
+    };
+    warn(service.key(), "AnnotationValueIgnored", format!("annotation {full}: {problem}"))
+}
+
+/// The known word that is nearest to a word, and how alike they are.
+fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<(&'a str, usize)> {
+    let word = word.to_ascii_lowercase();
+    known.map(|known| (known, likeness(&word, known))).min_by_key(|(_, likeness)| Reverse(*likeness))
+}
+
+/// How many pairs of neighbouring letters two words have in common, in hundredths of all (Dice's coefficient).
+/// It finds words with a letter wrong as well as words of which a part was left out.
+fn likeness(one: &str, other: &str) -> usize {
+    let pairs = |word: &str| word.chars().zip(word.chars().skip(1)).collect::<Vec<_>>();
+    let (of_one, mut of_other) = (pairs(one), pairs(other));
+    let all = of_one.len() + of_other.len();
+    let mut common = 0_usize;
+    for pair in of_one {
+        if let Some(at) = of_other.iter().position(|other| *other == pair) {
+            of_other.swap_remove(at);
+            common += 1;
+        }
+    }
+    (200 * common).checked_div(all).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::svc;
+
+    fn told(key: &str, value: &str) -> Option<(&'static str, String)> {
+        let service = svc("test1").tcp(80).annotate(key, value);
+        let mut notices = notices(&service.0);
+        assert!(notices.len() <= 1, "{notices:?}");
+        notices.pop().map(|notice| {
+            assert!(notice.warning && notice.message.contains(key), "{notice:?}");
+            (notice.reason, notice.message)
+        })
+    }
+
+    #[test]
+    fn a_value_that_is_no_flag_is_told_with_what_follows() {
+        for value in ["yes", "1", " true", "", "internal"] {
+            let (reason, message) = told("azure-load-balancer-internal", value).unwrap();
+            assert_eq!(reason, "AnnotationValueIgnored");
+            assert!(message.contains(&format!("`{value}`")) && message.contains("a public one"), "{message}");
+            assert!(message.ends_with("write true or false"), "{message}");
+        }
+        for value in ["true", "True", "FALSE"] {
+            assert_eq!(told("azure-load-balancer-internal", value), None);
+        }
+        assert_eq!(told("azure-pls-create", " false "), None);
+        assert!(told("azure-pls-create", "yes").is_some());
+        assert!(told("port_80_no_lb_rule", "yes").is_some());
+    }
+
+    #[test]
+    fn a_misspelt_annotation_names_the_nearest_known_one() {
+        for (misspelt, meant) in [
+            ("azure-load-balancer-internl", "azure-load-balancer-internal"),
+            ("Azure-Load-Balancer-Internal", "azure-load-balancer-internal"),
+            ("azure-load-balancer-interna", "azure-load-balancer-internal"),
+            ("azure-internal-subnet", "azure-load-balancer-internal-subnet"),
+            ("azure-load-balancer-ip", "azure-load-balancer-ipv4"),
+            ("azure-pip-names", "azure-pip-name"),
+            ("load-balancer-source-range", "load-balancer-source-ranges"),
+            ("port_80_health-probe_ports", "port_80_health-probe_port"),
+            ("port_80_no-lb-rule", "port_80_no_lb_rule"),
+        ] {
+            let (reason, message) = told(misspelt, "true").unwrap();
+            assert_eq!(reason, "UnknownAnnotation");
+            assert!(
+                message.ends_with(&format!("did you mean service.beta.kubernetes.io/{meant}?")),
+                "{misspelt}: {message}"
+            );
+        }
+        let elsewhere = svc("test1").change(|s| {
+            let annotations = s.metadata.annotations.get_or_insert_default();
+            annotations.insert("service.kubernetes.io/azure-load-balancer-internal".into(), "true".into());
+        });
+        assert!(notices(&elsewhere.0)[0].message.contains("did you mean service.beta.kubernetes.io/azure-"));
+    }
+
+    #[test]
+    fn annotations_of_other_clouds_and_of_people_are_none_of_our_business() {
+        for key in
+            ["aws-load-balancer-type", "aws-load-balancer-internal", "do-loadbalancer-name", "linode-x"]
+        {
+            assert_eq!(told(key, "true"), None, "{key}");
+        }
+        let own = svc("test1").change(|s| {
+            let annotations = s.metadata.annotations.get_or_insert_default();
+            annotations.insert("example.com/azure-owner".into(), "me".into());
+            annotations.insert("note".into(), "me".into());
+        });
+        assert_eq!(notices(&own.0), []);
+    }
+
+    #[test]
+    fn what_this_release_does_not_serve_is_told() {
+        for key in ["azure-load-balancer-mode", "azure-load-balancer-configurations", "azure-pls-name"] {
+            let (reason, message) = told(key, "x").unwrap();
+            assert_eq!(reason, "AnnotationIgnored");
+            assert!(message.contains("is ignored: ") && message.ends_with("remove it"), "{message}");
+        }
+    }
+
+    #[test]
+    fn ports_words_and_pairs_are_read_as_they_are_documented() {
+        let (_, message) = told("port_81_health-probe_port", "80").unwrap();
+        assert!(message.contains("no port 81, its ports are 80"), "{message}");
+        let (_, message) = told("port_80_health-probe_protocol", "grpc").unwrap();
+        assert!(message.contains("`grpc` is none of tcp, http, https and counts as tcp"), "{message}");
+        assert_eq!(told("azure-load-balancer-health-probe-protocol", " HTTP "), None);
+        let (_, message) = told("azure-pip-ip-tags", "a=b,c=d=e,f").unwrap();
+        assert!(message.contains("`c=d=e, f`"), "{message}");
+        assert_eq!(told("azure-pip-tags", "a=b, c=d,"), None);
+        let local = svc("test1").tcp(80).local(30123).annotate("port_30123_health-probe_interval", "6");
+        assert_eq!(notices(&local.0), [], "the health check's port is one, too");
+    }
+
+    #[test]
+    fn no_known_annotation_is_listed_twice_or_taken_for_another() {
+        for (index, (key, format, support)) in KNOWN.iter().enumerate() {
+            assert!(!KNOWN[..index].iter().any(|(other, ..)| other == key), "{key}");
+            let value = match format {
+                Flag(_) | TrimmedFlag(_) => "false",
+                Word(words) => words[0],
+                Pairs => "a=b",
+                Other => "x",
+            };
+            assert_eq!(told(key, value).is_some(), *support != Served, "{key}");
+        }
+    }
+
+    #[test]
+    fn likeness_is_the_share_of_common_pairs() {
+        for (one, other, expected) in
+            [("", "", 0), ("a", "a", 0), ("ab", "ab", 100), ("night", "nacht", 25), ("aab", "ab", 66)]
+        {
+            assert_eq!(likeness(one, other), expected, "{one} {other}");
+        }
+    }
+}
