@@ -22,6 +22,7 @@ mod check;
 mod journal;
 mod kill_switch;
 mod packets;
+mod preview;
 pub mod seed;
 mod service;
 mod world;

@@ -44,7 +44,7 @@ impl Asked {
             .filter(|item| !item.is_empty())
             .collect::<Vec<_>>();
         let network = |item: &String| item.parse().ok().filter(|net: &IpNet| net.trunc() == *net);
-        let internal = annotation("azure-load-balancer-internal") == "true";
+        let internal = is_true("azure-load-balancer-internal");
         let ports = list(service, "/spec/ports").filter_map(|entry| {
             let port = entry["port"].as_u64().and_then(|port| u16::try_from(port).ok())?;
             let protocol = match text(&entry["protocol"]) {

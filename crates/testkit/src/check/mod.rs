@@ -33,7 +33,7 @@ impl World {
     }
 
     /// The same resources in an Azure that answers at once, without faults, budgets and actors.
-    fn copy_of_azure(&self) -> Azure {
+    pub(crate) fn copy_of_azure(&self) -> Azure {
         let options = azure_simulator::Options { budgets: None, ..self.azure.options().clone() };
         let copy = Azure::new(options);
         copy.restore(self.azure.save().expect("it can be saved")).expect("it can be taken up");

@@ -4,11 +4,9 @@ use std::collections::BTreeSet;
 
 use azure_simulator::Azure;
 use planner::Plan;
-use serde_json::Value;
-use tokio_util::sync::CancellationToken;
 
 use super::{Finding, Services, published};
-use crate::{KillSwitch, World};
+use crate::World;
 
 /// What a provider that has seen nothing yet would write, and the Services that it refuses.
 pub(super) async fn check(
@@ -16,21 +14,9 @@ pub(super) async fn check(
     azure: &Azure,
     services: &Services,
 ) -> (Vec<Finding>, BTreeSet<String>) {
-    let stop = CancellationToken::new();
-    let _ends = stop.clone().drop_guard();
-    let provider = world.provider_at(azure, &KillSwitch::never(), &stop);
-    let state = provider.state();
-    for service in world.kubernetes.list("Service") {
-        state.apply_service(typed(service.value()));
-    }
-    for node in world.kubernetes.list("Node") {
-        state.apply_node(typed(node.value()));
-    }
-    state.services_are_synced();
-    state.nodes_are_synced();
-    let plan = match provider.dry_run().await {
+    let plan = match world.preview_at(azure).await {
         Ok(plan) => plan,
-        Err(error) => return (vec![Finding::NoPlan { why: error.to_string() }], BTreeSet::new()),
+        Err(error) => return (vec![Finding::NoPlan { why: error }], BTreeSet::new()),
     };
     let refused: BTreeSet<String> = plan.refused.iter().map(|(key, _)| key.to_string()).collect();
     let mut findings = Vec::new();
@@ -53,8 +39,4 @@ pub(super) async fn check(
         }
     }
     (findings, refused)
-}
-
-fn typed<T: serde::de::DeserializeOwned>(object: &Value) -> std::sync::Arc<T> {
-    std::sync::Arc::new(serde_json::from_value(object.clone()).expect("the API stores what it knows"))
 }

@@ -1,0 +1,42 @@
+//! What a controller manager would do, asked before it does it.
+
+use std::sync::Arc;
+
+use azure_simulator::Azure;
+use planner::ClusterPlan;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::{KillSwitch, World};
+
+impl World {
+    /// What `cerulean plan` would print now: the plan of a provider that has seen nothing yet, for Services
+    /// and Nodes as they are.
+    ///
+    /// # Errors
+    /// Azure could not be read.
+    pub async fn preview(&self) -> Result<ClusterPlan, String> {
+        self.preview_at(&self.copy_of_azure()).await
+    }
+
+    /// The same against another Azure.
+    pub(crate) async fn preview_at(&self, azure: &Azure) -> Result<ClusterPlan, String> {
+        let stop = CancellationToken::new();
+        let _ends = stop.clone().drop_guard();
+        let provider = self.provider_at(azure, &KillSwitch::never(), &stop);
+        let state = provider.state();
+        for service in self.kubernetes.list("Service") {
+            state.apply_service(typed(service.value()));
+        }
+        for node in self.kubernetes.list("Node") {
+            state.apply_node(typed(node.value()));
+        }
+        state.services_are_synced();
+        state.nodes_are_synced();
+        provider.dry_run().await.map_err(|error| error.to_string())
+    }
+}
+
+fn typed<T: serde::de::DeserializeOwned>(object: &Value) -> Arc<T> {
+    Arc::new(serde_json::from_value(object.clone()).expect("the API stores what it knows"))
+}
