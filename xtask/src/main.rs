@@ -1,6 +1,8 @@
-//! Chores that need code: end-to-end tests, replays of recorded conversations, proofs with a real SDK.
+//! Chores that need code: end-to-end tests, replays of recorded conversations, proofs with a real SDK, and
+//! searches for what fails.
 
 mod e2e;
+mod explore;
 mod fuzz;
 mod print;
 mod program;
@@ -17,6 +19,8 @@ use clap::Parser;
 enum Chore {
     /// Run the release binaries against simulators over TLS, through one scenario.
     E2e(e2e::Arguments),
+    /// Run generated histories of Services, nodes and faults in simulated worlds; all of them must end well.
+    Explore(explore::Arguments),
     /// Send hostile requests to the simulated Azure; it must refuse them without falling over.
     Fuzz(fuzz::Arguments),
     /// Replay recorded conversations with Azure against the simulator; skipped where there are none.
@@ -30,6 +34,7 @@ fn main() -> ExitCode {
     let _already_installed = rustls::crypto::ring::default_provider().install_default();
     let done = match Chore::parse() {
         Chore::E2e(arguments) => e2e::run(&arguments),
+        Chore::Explore(arguments) => explore::run(&arguments),
         Chore::Fuzz(arguments) => fuzz::run(&arguments),
         Chore::Replay(arguments) => replay::run(&arguments),
         Chore::Sdk(arguments) => sdk::run(&arguments),

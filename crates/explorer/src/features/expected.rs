@@ -1,0 +1,245 @@
+//! What must come of a row (`spec/load-balancer.md`, sections 1, 5, 8).
+
+use serde_json::{Value, json};
+
+use super::manifest::{ADDITIONAL, ALLOWED, NETWORK, NETWORK_V6, PATH, SINGLE, ports, private_address};
+use super::{is_internal, is_mistake, value};
+use crate::clients::Clients;
+use crate::expectation::{Expectation, Served, Writes};
+use crate::rule::{Family, Probe, ProbePort, Rule};
+
+/// What must come of Service `number` with the features of a row.
+pub fn expectation(row: &[usize], number: usize, key: &str) -> Expectation {
+    let is = |factor: &str, wanted: &str| value(row, factor) == wanted;
+    let (field, annotation) = (is("source-ranges", "none"), value(row, "allowed-ranges"));
+    let contradicts = !field && ["networks", "core-annotation"].contains(&annotation);
+    let refused = |text: &str| Expectation::Refused { texts: vec![text.to_owned()], by_azure: false };
+    let families: Vec<Family> = match value(row, "families") {
+        "IPv4" => vec![Family::V4],
+        "IPv6" => vec![Family::V6],
+        _ => vec![Family::V4, Family::V6],
+    };
+    let rules = rules(row, &families);
+    if let Some(factor) = (0..row.len()).find(|factor| is_mistake(*factor, row[*factor])) {
+        let text = match super::FACTORS[factor].name {
+            "idle-timeout" => "azure-load-balancer-tcp-idle-timeout",
+            "public-ip" | "subnet" => "nowhere",
+            "additional-addresses" => "azure-additional-public-ips",
+            _ => "azure-pls-create",
+        };
+        // Of several reasons any may be named.
+        return refused(if contradicts || rules.is_none() { "" } else { text });
+    }
+    if contradicts {
+        return refused(if rules.is_none() { "" } else { "cannot set both" });
+    }
+    let Some(mut rules) = rules else { return refused("node port") };
+    rules.sort_by_key(ToString::to_string);
+    let internal = is_internal(row);
+    let mut warnings = Vec::new();
+    if annotation == "invalid" {
+        warnings.push("InvalidAllowedIPRanges".to_owned());
+    }
+    if !field && !is("service-tags", "none") {
+        warnings.push("ConflictConfiguration".to_owned());
+    }
+    Expectation::Served(Box::new(Served {
+        internal,
+        rules,
+        from: clients(row),
+        addresses: addresses(row, number, &families),
+        warnings,
+        after_trouble: false,
+        public_ip: public_ip(row, number, key, &families),
+        writes: Writes::default(),
+        families,
+    }))
+}
+
+/// Who may come in. For each family apart, which matters where ranges of one family mean nothing to the
+/// other.
+fn clients(row: &[usize]) -> [Clients; 2] {
+    let is = |factor: &str, wanted: &str| value(row, factor) == wanted;
+    let internal = is_internal(row);
+    let mut ranges: Vec<&str> = match value(row, "source-ranges") {
+        "network" => vec![NETWORK],
+        "single-address" => vec![SINGLE],
+        "everybody" => vec!["0.0.0.0/0"],
+        "both-families" => vec![NETWORK, NETWORK_V6],
+        "overlapping" => vec![NETWORK],
+        _ => vec![],
+    };
+    match value(row, "allowed-ranges") {
+        "networks" => ranges.extend(ALLOWED),
+        "core-annotation" => ranges.push(ALLOWED[0]),
+        _ => {}
+    }
+    let tags: Vec<&str> = match value(row, "service-tags") {
+        "one" => vec!["AzureFrontDoor.Backend"],
+        "two-in-other-case" => vec!["AzureFrontDoor.Backend", "AzureKeyVault.WestEurope"],
+        _ => vec![],
+    };
+    let invalid = is("allowed-ranges", "invalid");
+    let rules = is("security-rules", "yes");
+    let denies = rules && (invalid || (is("deny-all", "yes") && !ranges.is_empty()));
+    [false, true].map(|v6| {
+        let mut clients = Clients { network: internal && !denies, ..Clients::default() };
+        if !rules {
+            return clients;
+        }
+        let mine: Vec<&str> = ranges.iter().copied().filter(|range| range.contains(':') == v6).collect();
+        let everybody = ranges.iter().any(|range| range.ends_with("/0"));
+        let unrestricted = ranges.is_empty() && !internal;
+        clients.anyone = mine.iter().any(|range| range.ends_with("/0"))
+            || (tags.is_empty() && mine.is_empty() && !invalid && (unrestricted || everybody));
+        clients.ranges = mine.iter().filter_map(|range| range.parse().ok()).collect();
+        clients.tags = tags.iter().map(|tag| (*tag).to_owned()).collect();
+        clients
+    })
+}
+
+/// The rules; `None` where a node port is needed and there is none.
+fn rules(row: &[usize], families: &[Family]) -> Option<Vec<Rule>> {
+    let is = |factor: &str, wanted: &str| value(row, factor) == wanted;
+    let (internal, node_ports) = (is_internal(row), is("node-ports", "yes"));
+    let all_ports = internal && is("high-availability-ports", "yes");
+    let first = ports(row)[0].2;
+    let mut rules = Vec::new();
+    for family in families {
+        let common = |rule: &mut Rule| {
+            rule.idle = value(row, "idle-timeout").parse().unwrap_or(4);
+            rule.reset = rule.protocol != "UDP" && is("tcp-reset", "on");
+            rule.by_source = is("affinity", "ClientIP");
+        };
+        if all_ports {
+            let mut rule = Rule::usual(*family, "ALL", 0);
+            common(&mut rule);
+            rule.floating = *family == Family::V4;
+            // The first port whose probe can be made will do.
+            let own = ports(row).into_iter().find_map(|(_, protocol, port)| {
+                let wanted = protocol == "TCP" && !(port == first && is("first-port", "no-probe"));
+                wanted.then(|| own_probe(row, port, first))?.filter(|probe| can_be_asked(probe, node_ports))
+            });
+            rule.probe = if is("policy", "Local") { Some(local_probe(row)) } else { own };
+            rules.push(rule);
+            continue;
+        }
+        for (_, protocol, port) in ports(row) {
+            if port == first && is("first-port", "no-rule") {
+                continue;
+            }
+            let mut rule = Rule::usual(*family, protocol, port);
+            common(&mut rule);
+            let floats = is("floating-ip", "on") && !(internal && *family == Family::V6);
+            (rule.floating, rule.to_node_port) = (floats, !floats);
+            let names_probe_port = port == first && !is("probe-port", "none");
+            rule.probe = if port == first && is("first-port", "no-probe") {
+                None
+            } else if protocol == "UDP" {
+                is("policy", "Local").then(|| local_probe(row))
+            } else if is("policy", "Local") && !names_probe_port {
+                Some(local_probe(row))
+            } else {
+                own_probe(row, port, first)
+            };
+            let probe_fails = rule.probe.as_ref().is_some_and(|probe| !can_be_asked(probe, node_ports));
+            if !node_ports && (rule.to_node_port || probe_fails) {
+                return None;
+            }
+            rules.push(rule);
+        }
+    }
+    Some(rules)
+}
+
+fn can_be_asked(probe: &Probe, node_ports: bool) -> bool {
+    node_ports || !matches!(probe.port, ProbePort::NodePortOf(_))
+}
+
+/// kube-proxy's answer. The count is annotated for the first port alone, which is not the port asked.
+fn local_probe(row: &[usize]) -> Probe {
+    let interval = if value(row, "probe-timing") == "10s-x3" { 10 } else { 5 };
+    Probe { interval, ..Probe::health_check() }
+}
+
+fn own_probe(row: &[usize], port: u64, first: u64) -> Option<Probe> {
+    let is = |factor: &str, wanted: &str| value(row, factor) == wanted;
+    let word = if is("app-protocol", "http") { "http" } else { value(row, "probe-protocol") };
+    let protocol = match word {
+        "http" => "http",
+        "HTTPS" => "https",
+        _ => "tcp",
+    };
+    let path = if is("probe-path", PATH) { PATH } else { "/" };
+    let annotated = is("probe-timing", "10s-x3");
+    Some(Probe {
+        protocol: protocol.to_owned(),
+        path: (protocol != "tcp").then(|| path.to_owned()),
+        port: if port == first && is("probe-port", "10256") {
+            ProbePort::Number(10256)
+        } else {
+            ProbePort::NodePortOf(port)
+        },
+        interval: if annotated { 10 } else { 5 },
+        count: if annotated && port == first { 3 } else { 2 },
+    })
+}
+
+fn addresses(row: &[usize], number: usize, families: &[Family]) -> Vec<String> {
+    let internal = is_internal(row);
+    let asked = value(row, "public-ip");
+    let mut addresses: Vec<String> = families
+        .iter()
+        .map(|family| {
+            let v6 = *family == Family::V6;
+            let asks = asked.starts_with("address") || (asked == "named" && !internal);
+            let any = match (v6, internal, value(row, "subnet")) {
+                (false, true, "second") => "10.241.0.0/16",
+                (false, true, _) => "10.240.0.0/16",
+                (true, true, "second") => "fd00:10:240:1::/64",
+                (true, true, _) => "fd00:10:240::/64",
+                (false, false, _) => "0.0.0.0/0",
+                (true, false, _) => "::/0",
+            };
+            match (asks, internal, v6) {
+                (false, ..) => any.to_owned(),
+                (true, true, _) => private_address(row, number, v6),
+                (true, false, false) => format!("<address of own-{number}-kept>"),
+                (true, false, true) => format!("<address of own-six-{number}-kept>"),
+            }
+        })
+        .collect();
+    if value(row, "additional-addresses") == "one" {
+        addresses.push(ADDITIONAL.to_owned());
+    }
+    addresses
+}
+
+/// What the public IP must hold where it was made for the Service; what it must not where it was there.
+fn public_ip(row: &[usize], number: usize, key: &str, families: &[Family]) -> Value {
+    let is = |factor: &str, wanted: &str| value(row, factor) == wanted;
+    if is_internal(row) {
+        return Value::Null;
+    }
+    let group = if is("resource-group", "other") { "other" } else { "cluster" };
+    if !is("public-ip", "own") {
+        return json!({"resource group": group, "tags": {"owner": "somebody", "k8s-azure-service": null, "team": null}});
+    }
+    let mut ip = json!({"resource group": group, "tags": {"k8s-azure-service": key}, "properties": {}});
+    if is("pip-tags", "some") {
+        ip["tags"]["team"] = "web".into();
+        ip["tags"]["unit"] = "7".into();
+    }
+    if is("ip-tags", "some") {
+        ip["properties"]["ipTags"] = json!([{"ipTagType": "FirstPartyUsage", "tag": "/Sql"}]);
+    }
+    if is("dns-label", "some") {
+        ip["tags"]["k8s-azure-dns-label-service"] = key.into();
+        ip["properties"]["dnsSettings"] = json!({"domainNameLabel": format!("contoso-{number}")});
+    }
+    if is("prefix", "yes") {
+        let which = if families == [Family::V6] { "six" } else { "four" };
+        ip["properties"]["publicIPPrefix"] = json!({"id": format!("<id of prefix-{number}-{which}>")});
+    }
+    ip
+}

@@ -1,0 +1,71 @@
+//! What people bring, alone, in pairs and at random, judged in worlds by what must come of it.
+//!
+//! * [`corpus`] reads `tests/corpus/services`: manifests as people write them, each with what must come of
+//!   it. [`trial`] runs one: applied, looked at, looked at again after a restart, deleted.
+//! * [`judge`] compares a world with an [`expectation::Expectation`] and knows nothing of the product: it
+//!   reads Azure's documents, the Service's status and events, and follows packets.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "used by tests alone: a world that cannot be set up must fail its test"
+)]
+
+pub mod clients;
+pub mod corpus;
+pub mod covering;
+pub mod expectation;
+pub mod features;
+pub mod history;
+pub mod judge;
+pub mod pairs;
+pub mod preview;
+pub mod rule;
+pub mod shrink;
+pub mod stage;
+pub mod trial;
+
+use std::cell::Cell;
+use std::future::Future;
+use std::num::NonZero;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Once;
+
+/// Runs something on a runtime of its own, on paused time.
+pub fn on_paused_time<T>(work: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
+    runtime.expect("a runtime can be made").block_on(work)
+}
+
+/// How many worlds may run side by side.
+pub fn workers() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZero::get)
+}
+
+thread_local! {
+    /// Whether a panic of this thread is looked at by us, so that nobody else need read it.
+    static QUIET: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs something on paused time; a panic comes back as its text and is not printed.
+///
+/// # Errors
+/// The panic's text.
+pub fn quietly<T>(work: impl AsyncFnOnce() -> T) -> Result<T, String> {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let usual = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            if !QUIET.get() {
+                usual(panic);
+            }
+        }));
+    });
+    QUIET.set(true);
+    let outcome = catch_unwind(AssertUnwindSafe(|| on_paused_time(work())));
+    QUIET.set(false);
+    outcome.map_err(|panic| {
+        let text = panic.downcast_ref::<String>().cloned();
+        text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned())).unwrap_or_default()
+    })
+}

@@ -1,0 +1,79 @@
+//! Many generated Services in one world, and which of their features fail.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::corpus::Expectations;
+use crate::features::{self, Row};
+use crate::stage::Stage;
+use crate::trial;
+use crate::{quietly, shrink};
+
+/// Applies the Services of all rows at once, looks at them, looks again after a restart, and deletes them.
+/// Gives what is not as it must be.
+pub async fn try_rows(rows: &[Row]) -> Vec<String> {
+    let given: Vec<_> =
+        rows.iter().enumerate().flat_map(|(number, row)| features::given(row, number)).collect();
+    let mut stage = Stage::set(&given).await;
+    let (mut objects, mut expect): (Vec<Value>, Expectations) = (Vec::new(), BTreeMap::new());
+    for (number, row) in rows.iter().enumerate() {
+        let name = format!("s{number:03}");
+        objects.push(features::manifest(row, number, "pairs", &name));
+        let key = format!("pairs/{name}");
+        expect.insert(key.clone(), features::expectation(row, number, &key));
+    }
+    trial::fill_in(&stage, &mut expect);
+    if let Err(error) = stage.apply(&objects).await {
+        return vec![format!("the API refuses a manifest: {error}")];
+    }
+    stage.rest(&expect).await;
+    let name_features = |complaint: String| {
+        let number = complaint.strip_prefix("pairs/s").and_then(|rest| rest.get(..3)?.parse::<usize>().ok());
+        let row = number.and_then(|number| rows.get(number));
+        row.map_or(complaint.clone(), |row| {
+            format!("[{}]\n    {complaint}", features::features(row).join(" "))
+        })
+    };
+    let mut complaints: Vec<String> = trial::judge(&stage, &expect).into_iter().map(name_features).collect();
+    stage.world.azure.clear_journal();
+    stage.world.restart().await;
+    stage.rest(&expect).await;
+    complaints.extend(trial::judge_second_pass(&stage.world, &expect));
+    complaints.extend(stage.clear(&objects, &[]).await);
+    complaints
+}
+
+/// A failure, shrunk.
+#[derive(Debug)]
+pub struct Shrunk {
+    /// The fewest features that fail, a list for each Service.
+    pub services: Vec<Vec<String>>,
+    /// What is wrong then.
+    pub complaints: Vec<String>,
+}
+
+/// What is wrong with these rows, on a world of their own; a panic is wrong, too.
+pub fn complaints(rows: &[Row]) -> Vec<String> {
+    quietly(async || try_rows(rows).await).unwrap_or_else(|panic| vec![panic])
+}
+
+/// The fewest Services, and of those the fewest features, with which something is still wrong.
+pub fn shrink(rows: &[Row]) -> Shrunk {
+    let mut rows = shrink::fewest(rows, |fewer| !fewer.is_empty() && !complaints(fewer).is_empty());
+    for place in 0..rows.len() {
+        let features = features::features(&rows[place]);
+        let with = |features: &[String]| features::with_features(features.iter().map(String::as_str)).ok();
+        let fewest = shrink::fewest(&features, |fewer| {
+            let Some(row) = with(fewer).filter(|row| features::is_possible(row)) else { return false };
+            let mut rows = rows.clone();
+            rows[place] = row;
+            !complaints(&rows).is_empty()
+        });
+        if let Some(row) = with(&fewest) {
+            rows[place] = row;
+        }
+    }
+    let complaints = complaints(&rows);
+    Shrunk { services: rows.iter().map(|row| features::features(row)).collect(), complaints }
+}

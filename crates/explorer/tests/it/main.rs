@@ -1,0 +1,6 @@
+//! The corpus of Services, all pairs of their features, and generated histories.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod corpus;
+mod histories;
+mod pairs;
