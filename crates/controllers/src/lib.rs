@@ -14,6 +14,7 @@ mod api;
 mod clock;
 mod events;
 mod finalizer;
+mod freshness;
 mod health;
 mod index;
 pub mod leader_election;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cloud::{ClusterState, Existence, Instance, LogicalTime, Machines};
+use cloud::{ClusterState, Existence, Instance, Machines};
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use k8s::{Node, NodeAddress, names};
@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::api::{ApiError, call, patch_params};
 use crate::clock::Clock;
 use crate::events::Recorder;
+use crate::freshness::Freshness;
 use crate::node_addresses::{self, ProvidedAddressMissing};
 use crate::observer::Observer;
 use crate::queue::Next;
@@ -24,6 +25,13 @@ use crate::queue::Next;
 /// How often, and how far apart, a write is tried when others write the same node.
 const ATTEMPTS: u32 = 20;
 const INTERVAL: Duration = Duration::from_millis(50);
+
+/// How old the list may be by which a new node is initialised. Its machine was made minutes ago, and nodes that
+/// join one after the other share lists, of which Azure allows ten a minute for a scale set.
+const MAX_ANSWER_AGE: Duration = Duration::from_secs(10);
+
+/// How old an answer may be when addresses are compared every few minutes.
+const MAX_ADDRESS_AGE: Duration = Duration::from_secs(60);
 
 /// Older labels and those that must say the same.
 const LABEL_PAIRS: [(&str, &str); 3] = [
@@ -100,6 +108,7 @@ pub(crate) struct NodeController {
     pub api: Api<Node>,
     pub machines: Arc<dyn Machines>,
     pub state: ClusterState,
+    pub freshness: Arc<Freshness>,
     pub recorder: Recorder,
     pub observer: Arc<dyn Observer>,
     pub clock: Clock,
@@ -110,11 +119,12 @@ impl NodeController {
         client: Client,
         machines: Arc<dyn Machines>,
         state: ClusterState,
+        freshness: Arc<Freshness>,
         recorder: Recorder,
         observer: Arc<dyn Observer>,
         clock: Clock,
     ) -> Self {
-        Self { api: Api::all(client), machines, state, recorder, observer, clock }
+        Self { api: Api::all(client), machines, state, freshness, recorder, observer, clock }
     }
 
     /// Works on one node.
@@ -135,7 +145,7 @@ impl NodeController {
             return self.fix_labels(node).await;
         }
         let named = || node.name().to_owned();
-        let instance = match self.machines.describe(node, LogicalTime::now()).await {
+        let instance = match self.machines.describe(node, self.freshness.within(MAX_ANSWER_AGE)).await {
             Existence::Present(instance) => instance,
             Existence::Absent(_) => return Err(Error::InstanceAbsent { node: named() }),
             Existence::Unknown(reason) => return Err(Error::InstanceUnknown { node: named(), reason }),
@@ -234,12 +244,12 @@ impl NodeController {
 
     async fn update_addresses(&self) {
         let nodes = self.state.nodes();
-        // All at once: one list of machines answers the questions of one moment.
+        // One list of machines answers for all nodes, and one that somebody else has just asked for will do.
+        let newer_than = self.freshness.within(MAX_ADDRESS_AGE);
         let mut updates: FuturesUnordered<_> = (nodes.iter())
             .filter(|node| !node.has_taint(names::TAINT_UNINITIALIZED))
             .map(|node| async move {
-                let Existence::Present(instance) = self.machines.describe(node, LogicalTime::now()).await
-                else {
+                let Existence::Present(instance) = self.machines.describe(node, newer_than).await else {
                     tracing::debug!(node = node.name(), "addresses not looked at: the machine is not known");
                     return;
                 };

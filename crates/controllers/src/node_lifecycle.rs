@@ -1,43 +1,117 @@
 //! The cloud-node-lifecycle controller: removes nodes whose machine is gone, and taints those whose
 //! machine is shut down (`spec/nodes.md` 2.2).
 //!
-//! The cloud's answer has three values. *Unknown* does nothing at all.
+//! Each node that is not ready is a key in a queue. Its machine is looked for at once, and again after
+//! pauses that grow to a minute, because a machine that has been dead for a day is not looked for as eagerly
+//! as one that has just failed. The pauses of all nodes end together, so that one list answers for all.
+//!
+//! The cloud's answer has three values. *Unknown* does nothing at all, and *absent* means that the cloud was
+//! asked for this one machine.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cloud::{ClusterState, Existence, LogicalTime, Machines};
-use futures::StreamExt;
-use futures::stream::FuturesUnordered;
+use cloud::{ClusterState, Existence, Machines, Presence, Proof};
 use k8s::{Node, Taint, is_deleting, names};
 use kube::api::{DeleteParams, Preconditions};
 use kube::{Api, Client};
-use tokio_util::sync::CancellationToken;
+use parking_lot::Mutex;
+use tokio::time::Instant;
 
-use crate::api::{ApiError, call};
+use crate::api::call;
 use crate::events::Recorder;
+use crate::freshness::Freshness;
+use crate::queue::Next;
 use crate::taints::{add, edit_taints, remove};
+
+/// How old a list of machines may be that shows a machine. Half a minute of dead nodes that come one after
+/// the other costs three lists, of the ten a minute that Azure allows for a scale set.
+const MAX_ANSWER_AGE: Duration = Duration::from_secs(10);
+
+/// The longest pause between two looks: a node is gone within about a minute after its machine, and a dead
+/// one costs a list a minute.
+const MAX_PAUSE: Duration = Duration::from_secs(60);
 
 /// What to do with a node.
 #[derive(Debug, PartialEq, Eq)]
-enum Step {
+enum NodeAction {
     Nothing,
     /// It works again.
     RemoveShutdownTaint,
     /// It does not answer: what does the cloud say?
-    Ask,
+    LookForMachine,
 }
 
-fn step(node: &Node) -> Step {
+fn action(node: &Node) -> NodeAction {
     if is_deleting(&node.metadata) {
         // Whoever holds a finalizer on it has been asked already.
-        Step::Nothing
+        NodeAction::Nothing
     } else if !node.is_ready() {
-        Step::Ask
+        NodeAction::LookForMachine
     } else if node.has_taint(names::TAINT_SHUTDOWN) {
-        Step::RemoveShutdownTaint
+        NodeAction::RemoveShutdownTaint
     } else {
-        Step::Nothing
+        NodeAction::Nothing
+    }
+}
+
+/// Whether a node needs this controller.
+pub(crate) fn needs_work(node: &Node) -> bool {
+    action(node) != NodeAction::Nothing
+}
+
+/// The looks for one node's machine so far.
+#[derive(Debug)]
+struct Looks {
+    /// The node's UID: another node of the same name begins anew.
+    uid: Option<String>,
+    count: u32,
+    /// Before this, no event is a reason to look again.
+    next: Instant,
+}
+
+/// When to look for machines again.
+#[derive(Debug)]
+struct Schedule {
+    begin: Instant,
+    first_pause: Duration,
+    looks: Mutex<HashMap<String, Looks>>,
+}
+
+impl Schedule {
+    fn new(first_pause: Duration) -> Self {
+        Self { begin: Instant::now(), first_pause, looks: Mutex::default() }
+    }
+
+    /// How long to wait before the node's machine may be looked for; `None` if it may be now.
+    fn wait(&self, node: &Node) -> Option<Duration> {
+        let looks = self.looks.lock();
+        let known = looks.get(node.name()).filter(|looks| looks.uid == node.metadata.uid)?;
+        let wait = known.next.saturating_duration_since(Instant::now());
+        (!wait.is_zero()).then_some(wait)
+    }
+
+    /// Takes note of a look; gives the pause after it.
+    ///
+    /// Pauses double up to [`MAX_PAUSE`]. They end at multiples of themselves, counted from the start, which
+    /// is what makes the looks for different machines fall together.
+    fn pause(&self, node: &Node) -> Duration {
+        let mut looks = self.looks.lock();
+        let uid = node.metadata.uid.clone();
+        let count = looks.get(node.name()).filter(|looks| looks.uid == uid).map_or(0, |looks| looks.count);
+        let longest = MAX_PAUSE.max(self.first_pause);
+        let pause = self.first_pause.saturating_mul(1 << count.min(16)).min(longest);
+        let now = Instant::now();
+        let since_last = now.duration_since(self.begin).as_nanos() % pause.as_nanos().max(1);
+        let wait = pause.saturating_sub(Duration::from_nanos(u64::try_from(since_last).unwrap_or_default()));
+        let next = now + wait;
+        looks.insert(node.name().to_owned(), Looks { uid, count: count.saturating_add(1), next });
+        wait
+    }
+
+    fn forget(&self, name: &str) {
+        self.looks.lock().remove(name);
     }
 }
 
@@ -59,64 +133,85 @@ pub(crate) struct NodeLifecycle {
     api: Api<Node>,
     machines: Arc<dyn Machines>,
     state: ClusterState,
+    freshness: Arc<Freshness>,
+    schedule: Schedule,
     recorder: Recorder,
 }
 
 impl NodeLifecycle {
-    pub fn new(client: Client, machines: Arc<dyn Machines>, state: ClusterState, recorder: Recorder) -> Self {
-        Self { api: Api::all(client), machines, state, recorder }
+    /// `first_pause` is the pause after the first look for a machine.
+    pub fn new(
+        client: Client,
+        machines: Arc<dyn Machines>,
+        state: ClusterState,
+        freshness: Arc<Freshness>,
+        first_pause: Duration,
+        recorder: Recorder,
+    ) -> Self {
+        let schedule = Schedule::new(first_pause);
+        Self { api: Api::all(client), machines, state, freshness, schedule, recorder }
     }
 
-    /// Looks at all nodes, and again a `period` after each round, until `stop`.
-    pub async fn run(&self, period: Duration, stop: CancellationToken) {
-        loop {
-            tokio::select! {
-                biased;
-                () = stop.cancelled() => return,
-                () = self.round() => {}
+    /// Works on one node.
+    pub async fn reconcile(&self, name: &str) -> Next {
+        let Some(node) = self.state.node(name) else {
+            self.schedule.forget(name);
+            return Next::Done;
+        };
+        match action(&node) {
+            NodeAction::Nothing => {
+                self.schedule.forget(name);
+                Next::Done
             }
-            tokio::select! {
-                () = stop.cancelled() => return,
-                () = tokio::time::sleep(period) => {}
+            NodeAction::RemoveShutdownTaint => {
+                self.schedule.forget(name);
+                self.edit_shutdown_taint(&node, |taints| remove(taints, is_shutdown_taint)).await
+            }
+            NodeAction::LookForMachine => self.look_for_machine(&node).await,
+        }
+    }
+
+    async fn look_for_machine(&self, node: &Node) -> Next {
+        if let Some(wait) = self.schedule.wait(node) {
+            return Next::After(wait);
+        }
+        let newer_than = self.freshness.within(MAX_ANSWER_AGE);
+        match self.machines.presence(node, newer_than).await {
+            Existence::Absent(proof) => self.delete(node, &proof).await,
+            Existence::Present(Presence { shut_down: true }) => {
+                let tainted = self.edit_shutdown_taint(node, |taints| add(taints, shutdown_taint())).await;
+                if tainted != Next::Done {
+                    return tainted;
+                }
+            }
+            Existence::Present(_) => {}
+            Existence::Unknown(reason) => {
+                let node = node.name();
+                tracing::warn!(node, reason, "machine existence unknown: node left as it is");
+            }
+        }
+        // A deleted node is dropped when its key comes up again.
+        Next::After(self.schedule.pause(node))
+    }
+
+    async fn edit_shutdown_taint(&self, node: &Node, edit: impl Fn(&mut Vec<Taint>) -> bool) -> Next {
+        match edit_taints(&self.api, node, edit).await {
+            Ok(true) => {
+                tracing::info!(node = node.name(), "shutdown taint changed");
+                Next::Done
+            }
+            Ok(false) => Next::Done,
+            Err(error) if error.is_not_found() => Next::Done,
+            Err(error) => {
+                tracing::warn!(node = node.name(), %error, "failed to change the shutdown taint");
+                Next::Retry
             }
         }
     }
 
-    async fn round(&self) {
-        let nodes = self.state.nodes();
-        // All at once: one list of machines answers the questions of one moment.
-        let mut steps: FuturesUnordered<_> = nodes.iter().map(|node| self.look_at(node)).collect();
-        while steps.next().await.is_some() {}
-    }
-
-    async fn look_at(&self, node: &Node) {
-        match step(node) {
-            Step::Nothing => {}
-            Step::RemoveShutdownTaint => {
-                let edited = edit_taints(&self.api, node, |taints| remove(taints, is_shutdown_taint)).await;
-                report(node, edited);
-            }
-            Step::Ask => match self.machines.presence(node, LogicalTime::now()).await {
-                Existence::Absent(_) => self.delete(node).await,
-                Existence::Present(machine) if machine.shut_down => {
-                    let edited = edit_taints(&self.api, node, |taints| add(taints, shutdown_taint())).await;
-                    report(node, edited);
-                }
-                Existence::Present(_) => {}
-                Existence::Unknown(reason) => {
-                    tracing::warn!(
-                        node = node.name(),
-                        reason,
-                        "not ready, and nobody knows whether its machine exists; nothing is done"
-                    );
-                }
-            },
-        }
-    }
-
-    async fn delete(&self, node: &Node) {
+    async fn delete(&self, node: &Node, proof: &Proof) {
         let name = node.name();
-        tracing::info!(node = name, "deleting the node: its machine does not exist");
+        tracing::info!(node = name, machine = proof.machine, "deleting the node: its machine does not exist");
         self.recorder.normal(
             node,
             "DeletingNode",
@@ -129,10 +224,10 @@ impl NodeLifecycle {
             Ok(_) => {}
             Err(error) if error.is_not_found() => {}
             Err(error) if error.is_conflict() => {
-                tracing::info!(node = name, %error, "not deleted: another machine has its name");
+                tracing::info!(node = name, %error, "node not deleted: another machine has its name");
             }
             Err(error) => {
-                tracing::error!(node = name, %error, "node not deleted");
+                tracing::error!(node = name, %error, "failed to delete node");
                 self.recorder.warning(
                     node,
                     "DeletingNodeFailed",
@@ -140,15 +235,6 @@ impl NodeLifecycle {
                 );
             }
         }
-    }
-}
-
-fn report(node: &Node, edited: Result<bool, ApiError>) {
-    match edited {
-        Ok(true) => tracing::info!(node = node.name(), "the shutdown taint was changed"),
-        Ok(false) => {}
-        Err(error) if error.is_not_found() => {}
-        Err(error) => tracing::warn!(node = node.name(), %error, "the shutdown taint was not changed"),
     }
 }
 
@@ -166,10 +252,37 @@ mod tests {
         };
         let ready = |status: &str| json!([{"type": "Ready", "status": status}]);
         let shutdown = json!([{"key": names::TAINT_SHUTDOWN, "effect": "NoSchedule"}]);
-        assert_eq!(step(&node(ready("True"), json!([]))), Step::Nothing);
-        assert_eq!(step(&node(ready("True"), shutdown.clone())), Step::RemoveShutdownTaint);
-        assert_eq!(step(&node(ready("False"), json!([]))), Step::Ask);
-        assert_eq!(step(&node(ready("Unknown"), shutdown)), Step::Ask);
-        assert_eq!(step(&node(json!([]), json!([]))), Step::Ask);
+        assert_eq!(action(&node(ready("True"), json!([]))), NodeAction::Nothing);
+        assert_eq!(action(&node(ready("True"), shutdown.clone())), NodeAction::RemoveShutdownTaint);
+        assert_eq!(action(&node(ready("False"), json!([]))), NodeAction::LookForMachine);
+        assert_eq!(action(&node(ready("Unknown"), shutdown)), NodeAction::LookForMachine);
+        assert_eq!(action(&node(json!([]), json!([]))), NodeAction::LookForMachine);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn looks_become_rarer_and_fall_together() {
+        let node = |name: &str, uid: &str| -> Node {
+            serde_json::from_value(json!({"metadata": {"name": name, "uid": uid}})).unwrap()
+        };
+        let schedule = Schedule::new(Duration::from_secs(5));
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        let (first, second) = (node("n1", "1"), node("n2", "2"));
+        let mut waits = vec![];
+        for _ in 0..7 {
+            assert_eq!(schedule.wait(&first), None);
+            let wait = schedule.pause(&first);
+            assert_eq!(schedule.wait(&first), Some(wait), "an event is no reason to look earlier");
+            waits.push(wait.as_secs());
+            tokio::time::sleep(wait).await;
+        }
+        assert_eq!(waits, [3, 5, 10, 20, 20, 60, 60]);
+        tokio::time::sleep(Duration::from_secs(7)).await;
+        for _ in 0..9 {
+            tokio::time::sleep(schedule.pause(&second)).await;
+        }
+        assert_eq!(schedule.pause(&second), schedule.pause(&first));
+        assert_eq!(schedule.wait(&node("n1", "another")), None, "another node of the name begins anew");
+        schedule.forget("n1");
+        assert_eq!(schedule.wait(&first), None);
     }
 }

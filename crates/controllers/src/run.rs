@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
 use crate::events;
+use crate::freshness::Freshness;
 use crate::health::{HealthCheck, HealthChecks};
 use crate::index::{NodeIndex, ServiceIndex};
 use crate::node::NodeController;
@@ -22,11 +23,11 @@ use crate::node_lifecycle::NodeLifecycle;
 use crate::node_sync::NodeSync;
 use crate::observer::{NoObserver, Observer};
 use crate::out_of_service::OutOfService;
-use crate::queue::{Backoff, Queue, surface};
+use crate::queue::{Backoff, Queue, propagate_panic};
 use crate::resource_lease::ResourceLease;
 use crate::service::ServiceController;
 use crate::watch::watch as watch_objects;
-use crate::{node, out_of_service};
+use crate::{node, node_lifecycle, out_of_service};
 
 /// Services worked on at a time. They wait for the cloud, which joins them into few writes, and for the
 /// API server's answers; each costs a few kilobytes meanwhile.
@@ -63,7 +64,8 @@ impl Default for Controllers {
 pub struct Options {
     /// Which ones.
     pub controllers: Controllers,
-    /// How long the lifecycle controller rests between rounds (`--node-monitor-period`).
+    /// How long the lifecycle controller waits after its first look for the machine of a node that is not
+    /// ready (`--node-monitor-period`). Later pauses are longer.
     pub node_monitor_period: Duration,
     /// How long the node controller rests between looks at all addresses
     /// (`--node-status-update-frequency`).
@@ -206,11 +208,13 @@ pub async fn run(
         services.spawn(lease.clone().keep(ended.clone()));
     }
 
+    let freshness = Arc::new(Freshness::default());
     let queue = |name| Queue::new(name, Backoff::NODES, Arc::clone(&options.observer));
     let queues = Queues {
         services: Queue::new("service", Backoff::SERVICES, Arc::clone(&options.observer)),
         node_set: Queue::new("node", Backoff::SERVICES, Arc::clone(&options.observer)),
         nodes: controllers.cloud_node.then(|| queue("Nodes")),
+        lifecycle: controllers.cloud_node_lifecycle.then(|| queue("node-lifecycle")),
         out_of_service: queue("out-of-service"),
     };
     let (nodes_synced, services_synced) = (watch::Sender::new(false), watch::Sender::new(false));
@@ -251,23 +255,27 @@ pub async fn run(
             client.clone(),
             Arc::clone(&cloud.machines),
             cloud.state.clone(),
+            Arc::clone(&freshness),
             recorder.speaking_for("cloud-node-controller"),
             Arc::clone(&options.observer),
             options.clock.clone(),
         );
         tasks.start_cloud_node(queue, Arc::new(controller), nodes_known);
     }
-    if controllers.cloud_node_lifecycle && tasks.pause().await {
+    if let Some(queue) = queues.lifecycle.clone()
+        && tasks.pause().await
+    {
         let recorder = recorder.speaking_for("cloud-node-lifecycle-controller");
-        let lifecycle = NodeLifecycle::new(client, cloud.machines, cloud.state, recorder);
-        tasks.start_lifecycle(lifecycle);
+        let period = options.node_monitor_period;
+        let lifecycle = NodeLifecycle::new(client, cloud.machines, cloud.state, freshness, period, recorder);
+        tasks.start_lifecycle(queue, Arc::new(lifecycle));
     }
 
     tasks.join().await;
     ended.cancel();
     let closing = tokio::time::timeout(CLOSING, async {
         while let Some(ended) = services.join_next().await {
-            surface(ended);
+            propagate_panic(ended);
         }
     });
     if closing.await.is_err() {
@@ -290,6 +298,7 @@ struct Queues {
     services: Queue<ObjectKey>,
     node_set: Queue<()>,
     nodes: Option<Queue<String>>,
+    lifecycle: Option<Queue<String>>,
     out_of_service: Queue<String>,
 }
 
@@ -343,6 +352,7 @@ impl<'a> Tasks<'a> {
         let mut index = NodeIndex::new(state.clone());
         let state = state.clone();
         let (nodes, out_of_service) = (queues.nodes.clone(), queues.out_of_service.clone());
+        let lifecycle = queues.lifecycle.clone();
         let node_set = queues.node_set.clone();
         let on = move |event| {
             let changes = index.on(event);
@@ -354,6 +364,11 @@ impl<'a> Tasks<'a> {
                     && node::needs_work(&changed)
                 {
                     nodes.add(changed.name().to_owned());
+                }
+                if let Some(lifecycle) = &lifecycle
+                    && node_lifecycle::needs_work(&changed)
+                {
+                    lifecycle.add(changed.name().to_owned());
                 }
             }
             if changes.set_changed {
@@ -443,16 +458,19 @@ impl<'a> Tasks<'a> {
         self.started("cloud-node-controller", "cloud-node");
     }
 
-    fn start_lifecycle(&mut self, lifecycle: NodeLifecycle) {
-        let (period, stop) = (self.options.node_monitor_period, self.stop.clone());
-        self.spawn(async move { lifecycle.run(period, stop).await });
+    fn start_lifecycle(&mut self, queue: Queue<String>, lifecycle: Arc<NodeLifecycle>) {
+        let (stop, drain) = (self.stop.clone(), self.options.drain);
+        self.spawn(queue.work(NODE_PARALLELISM, stop, drain, move |name: String| {
+            let lifecycle = Arc::clone(&lifecycle);
+            async move { lifecycle.reconcile(&name).await }
+        }));
         self.started("cloud-node-lifecycle-controller", "cloud-node-lifecycle");
     }
 
     /// Waits for everything to end.
     async fn join(mut self) {
         while let Some(ended) = self.running.join_next().await {
-            surface(ended);
+            propagate_panic(ended);
         }
         for controller in self.started {
             self.options.observer.controller_running(controller, false);

@@ -42,6 +42,9 @@ struct Inner {
     update_failures: VecDeque<ServiceError>,
     instances: BTreeMap<String, Existence<Instance>>,
     presences: BTreeMap<String, Existence<Presence>>,
+    /// When all machines were listed last, as a cloud does that answers many questions from one list.
+    listed: Option<LogicalTime>,
+    lists: Vec<Duration>,
     write_takes: Duration,
     running: usize,
     most_running: usize,
@@ -163,6 +166,19 @@ impl TestCloud {
         self.inner.lock().presences.insert(name.into(), presence);
     }
 
+    fn list(&self, newer_than: LogicalTime) {
+        let mut inner = self.inner.lock();
+        if inner.listed.is_none_or(|listed| listed <= newer_than) {
+            inner.listed = Some(LogicalTime::now());
+            inner.lists.push(self.start.elapsed());
+        }
+    }
+
+    /// Seconds at which machines were listed.
+    pub fn lists(&self) -> Vec<u64> {
+        self.inner.lock().lists.iter().map(Duration::as_secs).collect()
+    }
+
     /// This cloud as the controllers take it.
     pub fn ports(&self) -> controllers::Cloud {
         controllers::Cloud::of(self.clone(), self.state.clone())
@@ -252,14 +268,16 @@ impl LoadBalancers for TestCloud {
 
 #[async_trait]
 impl Machines for TestCloud {
-    async fn presence(&self, node: &Node, _newer_than: LogicalTime) -> Existence<Presence> {
+    async fn presence(&self, node: &Node, newer_than: LogicalTime) -> Existence<Presence> {
         self.called(Call::Presence(node.name().to_owned()));
+        self.list(newer_than);
         let unknown = || Existence::Unknown("nobody told the test's cloud".into());
         self.inner.lock().presences.get(node.name()).cloned().unwrap_or_else(unknown)
     }
 
-    async fn describe(&self, node: &Node, _newer_than: LogicalTime) -> Existence<Instance> {
+    async fn describe(&self, node: &Node, newer_than: LogicalTime) -> Existence<Instance> {
         self.called(Call::Describe(node.name().to_owned()));
+        self.list(newer_than);
         let unknown = || Existence::Unknown("nobody told the test's cloud".into());
         self.inner.lock().instances.get(node.name()).cloned().unwrap_or_else(unknown)
     }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use azure_simulator::{Fault, FaultAction, PowerState};
+use serde_json::json;
 use testkit::types::INSTANCES;
 use testkit::{World, run, service};
 use tokio::time::sleep;
@@ -28,6 +29,64 @@ fn node_086_a_lost_machine_takes_its_node_and_membership_along() {
         assert_eq!(reached, world.node_names());
         assert_eq!(reached.len(), 2);
     });
+}
+
+/// The seconds at which machines were listed; the pages of one list count once.
+fn lists_of_machines(world: &World) -> Vec<u64> {
+    let journal = world.azure.journal();
+    let begin = journal.entries.first().map(|entry| entry.time).unwrap();
+    let lists = journal.entries.iter().filter(|e| e.path.to_lowercase().ends_with("/virtualmachines"));
+    let mut seconds: Vec<u64> =
+        lists.map(|e| u64::try_from(e.time.duration_since(begin).as_secs()).unwrap()).collect();
+    seconds.dedup();
+    seconds
+}
+
+/// One dead node must not use up what Azure allows for its scale set: ten lists a minute.
+#[tokio::test(start_paused = true)]
+async fn a_node_that_is_dead_for_a_day_costs_a_list_a_minute_and_goes_soon_after_its_machine() {
+    let mut world = World::builder().nodes(20).start().await;
+    // The stand-ins would write heartbeats every few seconds of this day.
+    world.end_stand_ins();
+    let dead = world.node_names().remove(11);
+    let machine = world.machine(&dead);
+    world.azure.clear_journal();
+    let status = json!({"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}});
+    world.kubernetes.merge_status("Node", "", &dead, &status).unwrap();
+    sleep(24 * HOUR).await;
+    assert_eq!(world.azure.journal().counts.throttled, 0);
+    let lists = lists_of_machines(&world);
+    let soon = lists.iter().filter(|second| **second < 600).count();
+    assert!(soon <= 20, "{soon} lists in the first ten minutes");
+    let minutes: Vec<u64> = lists.iter().map(|s| s / 60).filter(|minute| *minute >= 10).collect();
+    assert!(minutes.len() > 1000, "it is looked for all day long");
+    assert!(minutes.windows(2).all(|pair| pair[0] < pair[1]), "more than one list in a minute");
+    assert_eq!(world.node_names().len(), 20);
+    // Just after a look, when it takes longest.
+    world.azure.remove_instance(&world.scale_set(), machine.name()).unwrap();
+    let gone = |world: &World| !world.node_names().contains(&dead);
+    world.until("the node goes with its machine", Duration::from_secs(61), gone).await;
+}
+
+/// A zone goes down: what Azure allows for a scale set suffices for many dead nodes, too.
+#[tokio::test(start_paused = true)]
+async fn many_dead_nodes_share_their_lists() {
+    let mut world = World::builder().nodes(30).start().await;
+    world.end_stand_ins();
+    world.azure.clear_journal();
+    let status = json!({"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}});
+    for name in world.node_names() {
+        world.kubernetes.merge_status("Node", "", &name, &status).unwrap();
+        sleep(Duration::from_millis(2300)).await;
+    }
+    sleep(HOUR).await;
+    assert_eq!(world.azure.journal().counts.throttled, 0);
+    let lists = lists_of_machines(&world);
+    for minute in 0..60 {
+        let count = lists.iter().filter(|second| **second / 60 == minute).count();
+        assert!(count <= if minute < 10 { 6 } else { 1 }, "{count} lists in minute {minute}");
+    }
+    assert_eq!(world.node_names().len(), 30);
 }
 
 async fn unknown_is_not_absent(action: FaultAction) {

@@ -1,0 +1,57 @@
+//! How old an answer of the cloud may be, in seconds, for those who ask again and again.
+//!
+//! What an event caused is judged by what was read after the event. A question that is asked every minute has
+//! no such cause: any recent answer will do, and whoever asks within the same while shares it. Without this,
+//! two hundred dead nodes would cost two hundred lists a minute.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use cloud::LogicalTime;
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+/// The longest age that anybody accepts; what is older is forgotten.
+const MAX_AGE: Duration = Duration::from_secs(60);
+
+/// Points in logical time at which somebody asked lately.
+#[derive(Debug, Default)]
+pub(crate) struct Freshness(Mutex<VecDeque<(Instant, LogicalTime)>>);
+
+impl Freshness {
+    /// The point in logical time after which an answer must have been read to be at most `age` old (and at
+    /// most a minute). Everybody who asks gets the oldest point that fits, so that they share answers.
+    pub fn within(&self, age: Duration) -> LogicalTime {
+        let now = Instant::now();
+        let mut points = self.0.lock();
+        while points.front().is_some_and(|(at, _)| now.duration_since(*at) > MAX_AGE) {
+            points.pop_front();
+        }
+        if let Some((_, time)) = points.iter().find(|(at, _)| now.duration_since(*at) <= age) {
+            return *time;
+        }
+        let time = LogicalTime::now();
+        points.push_back((now, time));
+        time
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn answers_are_shared_within_the_accepted_age_and_no_longer() {
+        let freshness = Freshness::default();
+        let (ten, minute) = (Duration::from_secs(10), Duration::from_secs(60));
+        let first = freshness.within(ten);
+        tokio::time::sleep(ten).await;
+        assert_eq!(freshness.within(ten), first);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let second = freshness.within(ten);
+        assert!(second > first);
+        assert_eq!(freshness.within(minute), first, "who accepts older answers takes the oldest that fits");
+        tokio::time::sleep(minute).await;
+        assert!(freshness.within(minute) > first);
+    }
+}
