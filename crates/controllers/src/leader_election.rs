@@ -6,8 +6,10 @@
 //! * Whether a holder has expired is judged by this process alone: its record must not have changed for
 //!   its duration *since this process first saw it*. The times inside the record are for people, and
 //!   clocks of different machines are never compared.
-//! * Who cannot renew until the renew deadline stops leading, before others may start.
+//! * Who cannot renew until the renew deadline, counted from its last success, stops leading, before others
+//!   may start.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,7 +21,8 @@ use kube::{Api, Client};
 use parking_lot::Mutex;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
-use tokio::time::{Instant, timeout_at};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::api::{ApiError, call_within};
@@ -33,6 +36,10 @@ const JITTER: f64 = 1.2;
 
 /// How long after the lease's duration a leader that does not renew is reported as unhealthy.
 const HEALTH_TOLERANCE: Duration = Duration::from_secs(20);
+
+/// How long releasing the Lease and sending the last events may take. With what the controllers take to end
+/// ([`crate::Options::drain`] and what follows it) it stays within 20 s.
+const CLOSING_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Attempts to release when others write the Lease meanwhile.
 const RELEASE_ATTEMPTS: u32 = 3;
@@ -48,12 +55,10 @@ pub struct Config {
     pub identity: String,
     /// How long others leave a silent leader alone (`--leader-elect-lease-duration`).
     pub lease_duration: Duration,
-    /// How long a leader tries to renew before it stops (`--leader-elect-renew-deadline`).
+    /// How long after its last success a leader stops (`--leader-elect-renew-deadline`).
     pub renew_deadline: Duration,
     /// How long is waited between attempts (`--leader-elect-retry-period`).
     pub retry_period: Duration,
-    /// Seed of the candidates' jitter; replicas should differ.
-    pub seed: u64,
 }
 
 impl Config {
@@ -66,7 +71,6 @@ impl Config {
             lease_duration: Duration::from_secs(15),
             renew_deadline: Duration::from_secs(10),
             retry_period: Duration::from_secs(2),
-            seed: 0,
         }
     }
 
@@ -107,6 +111,14 @@ impl Config {
 /// A name for this process that no other has: `<hostname>_<uuid>`.
 pub fn identity(hostname: &str) -> String {
     format!("{hostname}_{}", uuid::Uuid::new_v4())
+}
+
+/// A seed for the jitter of the one candidate that bears this name. Process ids would not do: in a container
+/// each of them is 1.
+fn seed_of(identity: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    identity.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// Why leading ended, or never began.
@@ -166,7 +178,7 @@ impl Elector {
         Ok(Self {
             api: Api::namespaced(client.clone(), &config.namespace),
             client,
-            rng: SmallRng::seed_from_u64(config.seed),
+            rng: SmallRng::seed_from_u64(seed_of(&config.identity)),
             config,
             clock,
             observer,
@@ -210,7 +222,7 @@ impl Elector {
         let ended = CancellationToken::new();
         let writer = tokio::spawn(writer.run(ended.clone()));
         self.observer.leading(&self.config.name, false);
-        let outcome = if self.acquire(&stop).await {
+        if self.acquire(&stop).await {
             let about = self.reference();
             let identity = self.config.identity.clone();
             tracing::info!(lease = %self.config.name, identity, "became leader");
@@ -224,18 +236,32 @@ impl Elector {
             *self.renewed.lock() = None;
             self.observer.leading(&self.config.name, false);
             recorder.normal(about, "LeaderElection", format!("{identity} stopped leading"));
-            if outcome.is_ok() {
-                self.release().await;
-            }
+            let release = outcome.is_ok();
+            self.close(release, &ended, writer).await;
             outcome
         } else {
+            self.close(false, &ended, writer).await;
             Ok(None)
-        };
-        ended.cancel();
-        if let Err(error) = writer.await {
-            tracing::warn!(%error, "the writer of events ended early");
         }
-        outcome
+    }
+
+    /// Releases the Lease, if this process still holds it, and sends the last events.
+    async fn close(&mut self, release: bool, ended: &CancellationToken, writer: JoinHandle<()>) {
+        ended.cancel();
+        let closing = async {
+            let released = async {
+                if release {
+                    self.release().await;
+                }
+            };
+            let (written, ()) = tokio::join!(writer, released);
+            if let Err(error) = written {
+                tracing::warn!(%error, "the writer of events ended early");
+            }
+        };
+        if timeout(CLOSING_TIMEOUT, closing).await.is_err() {
+            tracing::warn!("stopped without an answer from the API server; the lease expires by itself");
+        }
     }
 
     fn reference(&self) -> Reference {
@@ -245,12 +271,18 @@ impl Elector {
 
     /// Tries until this process leads; false when `stop` came first.
     async fn acquire(&mut self, stop: &CancellationToken) -> bool {
+        let mut waits_for = String::new();
         while !stop.is_cancelled() {
             // An attempt is never cut short by the stop: its write might arrive all the same.
             match self.attempt().await {
                 Ok(Attempt::Leads) => return true,
-                Ok(Attempt::HeldBy(holder)) => tracing::debug!(holder, "the lease is held"),
-                Err(error) => tracing::warn!(%error, "leader election failed; trying again"),
+                // Said once for each leader: a standby is silent otherwise.
+                Ok(Attempt::HeldBy(holder)) if holder != waits_for => {
+                    tracing::info!(lease = %self.config.name, leader = holder, "waiting to become leader");
+                    waits_for = holder;
+                }
+                Ok(Attempt::HeldBy(_)) => {}
+                Err(error) => tracing::warn!(%error, "failed to acquire the lease, trying again"),
             }
             let pause = self.config.retry_period.mul_f64(1.0 + self.rng.random::<f64>() * JITTER);
             tokio::select! {
@@ -261,30 +293,29 @@ impl Elector {
         false
     }
 
-    /// Renews until that fails for the renew deadline or somebody else holds the lease.
+    /// Renews until the last success is as old as the renew deadline allows, or somebody else holds the
+    /// lease. Others count from the last write that they saw, so the deadline counts from there, too.
     async fn renew(&mut self) -> Error {
+        let mut problem = "no answer from the API server".to_owned();
         loop {
-            tokio::time::sleep(self.config.retry_period).await;
-            let deadline = Instant::now() + self.config.renew_deadline;
-            let mut problem = "no answer from the API server".to_owned();
-            loop {
-                match timeout_at(deadline, self.attempt()).await {
-                    Ok(Ok(Attempt::Leads)) => break,
-                    Ok(Ok(Attempt::HeldBy(holder))) => {
-                        return Error::Lost(format!("{holder} holds the lease"));
-                    }
-                    Ok(Err(error)) => {
-                        tracing::warn!(%error, "the lease was not renewed; trying again");
-                        problem = error.to_string();
-                    }
-                    Err(_) => {}
+            let renewed = *self.renewed.lock();
+            let deadline = renewed.unwrap_or_else(Instant::now) + self.config.renew_deadline;
+            let next = Instant::now() + self.config.retry_period;
+            if next >= deadline {
+                tokio::time::sleep_until(deadline).await;
+                let seconds = self.config.renew_deadline.as_secs_f64();
+                return Error::Lost(format!("not renewed for {seconds} s: {problem}"));
+            }
+            tokio::time::sleep_until(next).await;
+            match timeout_at(deadline, self.attempt()).await {
+                Ok(Ok(Attempt::Leads)) | Err(_) => {}
+                Ok(Ok(Attempt::HeldBy(holder))) => {
+                    return Error::Lost(format!("{holder} holds the lease"));
                 }
-                if Instant::now() + self.config.retry_period >= deadline {
-                    tokio::time::sleep_until(deadline).await;
-                    let seconds = self.config.renew_deadline.as_secs_f64();
-                    return Error::Lost(format!("not renewed for {seconds} s: {problem}"));
+                Ok(Err(error)) => {
+                    tracing::warn!(%error, "failed to renew the lease, trying again");
+                    problem = error.to_string();
                 }
-                tokio::time::sleep(self.config.retry_period).await;
             }
         }
     }
@@ -483,9 +514,10 @@ mod tests {
     }
 
     #[test]
-    fn identities_differ() {
+    fn identities_and_their_jitter_differ_although_every_container_has_process_1() {
         let (a, b) = (identity("host"), identity("host"));
         assert!(a.starts_with("host_") && a != b);
+        assert_ne!(seed_of(&a), seed_of(&b));
         assert_eq!(a.len(), "host_".len() + 36);
     }
 

@@ -26,8 +26,7 @@ fn kubernetes() -> Kubernetes {
 /// A candidate that leads until it is stopped, and notes when it begins.
 fn candidate(kubernetes: &Kubernetes, name: &str, clock: Clock, log: &Log) -> Candidate {
     let stop = CancellationToken::new();
-    let seed = name.bytes().map(u64::from).sum();
-    let config = Config { seed, ..Config::new(name) };
+    let config = Config::new(name);
     let elector = Elector::new(client(kubernetes), config, clock, Arc::new(NoObserver)).unwrap();
     let (log, name, start) = (Arc::clone(log), name.to_owned(), Instant::now());
     let running = tokio::spawn(elector.run(stop.clone(), move |stop| async move {
@@ -160,6 +159,73 @@ async fn a_leader_whose_lease_was_taken_stops_at_once() {
     assert_eq!(a.running.await.unwrap(), Err(Error::Lost("thief holds the lease".into())));
     assert!(start.elapsed() <= Duration::from_secs(3), "{:?}", start.elapsed());
     assert_eq!(lease(&kubernetes)["spec"]["holderIdentity"], "thief");
+}
+
+/// Others wait 15 s from the last write that they saw. A leader that counted its 10 s from its next attempt
+/// would lead for two seconds more than it may.
+#[tokio::test(start_paused = true)]
+async fn the_renew_deadline_counts_from_the_last_success() {
+    for late in [0, 500, 1000, 1500, 1900] {
+        let (kubernetes, log) = (kubernetes(), Log::default());
+        let a = candidate(&kubernetes, "a", clock(&kubernetes), &log);
+        seconds(60).await;
+        let updates = kubernetes.requests("update", "leases");
+        while kubernetes.requests("update", "leases") == updates {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        let renewed = Instant::now();
+        tokio::time::sleep(Duration::from_millis(late)).await;
+        kubernetes
+            .inject(Fault::new(Effect::Delay(Duration::from_secs(10_000))).resource("leases").times(1000));
+        assert!(matches!(a.running.await.unwrap(), Err(Error::Lost(_))));
+        let led = renewed.elapsed();
+        assert!(led <= Duration::from_millis(10_010), "{late} ms after a renewal: led for {led:?} more");
+    }
+}
+
+/// What is logged, as text.
+#[derive(Clone, Default)]
+struct Captured(Arc<Mutex<Vec<u8>>>);
+
+impl std::io::Write for Captured {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_standby_says_once_that_it_waits_and_for_whom() {
+    let captured = Captured::default();
+    let writer = captured.clone();
+    let subscriber = tracing_subscriber::fmt().with_writer(move || writer.clone()).with_ansi(false).finish();
+    let _guard = tracing::subscriber::set_default(subscriber);
+    let (kubernetes, log) = (kubernetes(), Log::default());
+    let a = candidate(&kubernetes, "a", clock(&kubernetes), &log);
+    seconds(1).await;
+    let b = candidate(&kubernetes, "b", clock(&kubernetes), &log);
+    seconds(600).await;
+    let text = String::from_utf8(captured.0.lock().clone()).unwrap();
+    let waiting: Vec<_> = text.lines().filter(|line| line.contains("waiting to become leader")).collect();
+    assert_eq!(waiting.len(), 1, "{text}");
+    assert!(waiting[0].contains("leader=\"a\""), "{}", waiting[0]);
+    drop((a, b));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hanging_api_server_does_not_hold_up_the_release() {
+    let (kubernetes, log) = (kubernetes(), Log::default());
+    let a = candidate(&kubernetes, "a", clock(&kubernetes), &log);
+    seconds(60).await;
+    kubernetes.inject(Fault::new(Effect::Delay(Duration::from_secs(10_000))).times(1000));
+    let start = Instant::now();
+    a.stop.cancel();
+    assert_eq!(a.running.await.unwrap(), Ok(Some(())));
+    assert!(start.elapsed() <= Duration::from_secs(4), "{:?}", start.elapsed());
 }
 
 /// A Go replica holds the Lease, renews it for a while, and dies; then the other way round is the release
