@@ -42,11 +42,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
 /// # Errors
 /// A sentence that names the allowed values.
 pub fn truth(text: &str) -> Result<bool, String> {
-    match text {
-        "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),
-        "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(false),
-        _ => Err(format!("`{text}` is neither true nor false")),
-    }
+    k8s::parse_bool(text).ok_or_else(|| format!("`{text}` is neither true nor false"))
 }
 
 #[cfg(test)]

@@ -15,16 +15,8 @@ pub(crate) fn is_member(node: &Node) -> bool {
 
 /// Whether the exclusion label keeps a node out: it is there, and its value is not a form of `false`.
 fn is_excluded(node: &Node) -> bool {
-    node.label(names::LABEL_EXCLUDE_FROM_LOAD_BALANCERS).is_some_and(|value| go_bool(value) != Some(false))
-}
-
-/// A boolean as Go's `strconv.ParseBool` reads it.
-fn go_bool(text: &str) -> Option<bool> {
-    match text {
-        "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),
-        "0" | "f" | "F" | "false" | "FALSE" | "False" => Some(false),
-        _ => None,
-    }
+    node.label(names::LABEL_EXCLUDE_FROM_LOAD_BALANCERS)
+        .is_some_and(|value| k8s::parse_bool(value) != Some(false))
 }
 
 /// What of a node decides about its place in pools.

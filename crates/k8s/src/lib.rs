@@ -7,10 +7,12 @@
 mod meta;
 mod node;
 mod service;
+mod text;
 
 pub use meta::{Notice, ObjectKey, ObjectMeta, Time, is_deleting};
 pub use node::*;
 pub use service::*;
+pub use text::{MAX_EVENT_MESSAGE, parse_bool, shorten};
 
 /// Kubernetes' own types at the version that the whole workspace uses, for what is not cached.
 pub use k8s_openapi as api;

@@ -95,7 +95,7 @@ impl Correlator {
             texts.texts.insert(occurrence.message.clone());
             (occurrence.message.clone(), Some(occurrence.message.clone()))
         };
-        let message = super::shortened(message);
+        let message = k8s::shorten(message, k8s::MAX_EVENT_MESSAGE);
         let key = Key { similar, message: key_message };
         let written = self.written.entry(&key, Written::default);
         written.count = written.count.saturating_add(1);

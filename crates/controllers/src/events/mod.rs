@@ -25,9 +25,6 @@ use crate::observer::Observer;
 /// Events that may wait for the writer: two for each of 2,000 Services that become ready at once.
 const CAPACITY: usize = 4096;
 
-/// The longest message, in bytes: the limit of Kubernetes' newer event API.
-const MESSAGE_LIMIT: usize = 1024;
-
 /// How often an event is sent before it is given up, and how long is waited between.
 const ATTEMPTS: u32 = 4;
 const ATTEMPT_INTERVAL: Duration = Duration::from_secs(2);
@@ -135,7 +132,7 @@ impl Recorder {
         reason: &'static str,
         message: impl Into<String>,
     ) {
-        let message = shortened(message.into());
+        let message = k8s::shorten(message.into(), k8s::MAX_EVENT_MESSAGE);
         let occurrence =
             Occurrence { component: self.component, about: about.into(), event_type, reason, message };
         if let Err(error) = self.sender.try_send(occurrence) {
@@ -153,20 +150,6 @@ impl Recorder {
     pub fn warning(&self, about: impl Into<Reference>, reason: &'static str, message: impl Into<String>) {
         self.record(about, EventType::Warning, reason, message);
     }
-}
-
-/// Cuts a message at a character's border, so that with the mark of the cut it keeps the limit.
-fn shortened(mut message: String) -> String {
-    const MARK: &str = "…";
-    if message.len() > MESSAGE_LIMIT {
-        let mut end = MESSAGE_LIMIT - MARK.len();
-        while !message.is_char_boundary(end) {
-            end -= 1;
-        }
-        message.truncate(end);
-        message.push_str(MARK);
-    }
-    message
 }
 
 /// Sends the events of all recorders, one after the other.
@@ -335,18 +318,5 @@ where
             }
             other => return other,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn long_messages_are_cut_at_a_character() {
-        assert_eq!(shortened("short".into()), "short");
-        assert_eq!(shortened("x".repeat(1024)), "x".repeat(1024));
-        let cut = shortened("ü".repeat(600));
-        assert!(cut.len() <= 1024 && cut.len() > 1018 && cut.ends_with("ü…"), "{} bytes", cut.len());
     }
 }
