@@ -55,7 +55,7 @@ impl NodeSync {
             return self.look_at_waiting_nodes().await;
         }
         let served = self.services.served();
-        if served.is_empty() {
+        if !self.services.serves_any() {
             *self.synced.lock() = Some(nodes);
             return Next::After(IDLE_INTERVAL);
         }
@@ -78,7 +78,7 @@ impl NodeSync {
                 Next::After(MIN_INTERVAL)
             }
             Err(error) => {
-                tracing::warn!(%error, nodes = nodes.len(), "load balancers not brought to the new nodes");
+                tracing::warn!(%error, nodes = nodes.len(), "failed to update load balancers with new nodes");
                 let message =
                     format!("Error updating load balancer with new hosts {}, error: {error}", named(&nodes));
                 for service in &served {

@@ -32,7 +32,7 @@ struct Memory {
     refused: HashMap<ObjectKey, Arc<Service>>,
 }
 
-/// Why a Service is not in order.
+/// Why a Service could not be synced.
 #[derive(Debug, thiserror::Error)]
 enum Failure {
     /// The cloud said so.
@@ -124,7 +124,13 @@ impl ServiceController {
         self.lease.as_ref()
     }
 
-    /// The Services that have, or may have, a load balancer: not those that were refused.
+    /// Whether something may exist in the cloud for any Service, one that is refused as it is now included:
+    /// what was made for it before still takes traffic.
+    pub fn serves_any(&self) -> bool {
+        !self.memory.lock().served.is_empty()
+    }
+
+    /// The Services that have, or may have, a load balancer as they want it: not those that were refused.
     pub fn served(&self) -> Vec<Arc<Service>> {
         let mut served: Vec<_> = {
             let memory = self.memory.lock();
@@ -169,7 +175,7 @@ impl ServiceController {
             Ok(()) => Next::Done,
             Err(failure) => {
                 let message = format!("Error syncing load balancer: {failure}");
-                tracing::warn!(service = %key, error = %failure, "service not in order");
+                tracing::warn!(service = %key, error = %failure, "failed to sync Service");
                 self.recorder.warning(current.as_ref(), "SyncLoadBalancerFailed", message);
                 self.tell(&current, failure.notices());
                 self.after_failure(&key, &current, &failure, unwanted)
@@ -252,7 +258,7 @@ impl ServiceController {
             }
             Err(failure) => {
                 let message = format!("Error deleting load balancer: {failure}");
-                tracing::warn!(service = %key, error = %failure, "load balancer not deleted");
+                tracing::warn!(service = %key, error = %failure, "failed to delete load balancer");
                 self.recorder.warning(served.as_ref(), "DeleteLoadBalancerFailed", message);
                 self.tell(served, failure.notices());
                 self.after_failure(key, served, &failure, true)

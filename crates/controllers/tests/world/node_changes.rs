@@ -87,3 +87,21 @@ async fn nodes_do_not_matter_without_services() {
     seconds(60).await;
     assert_eq!(world.cloud.calls(), []);
 }
+
+/// A Service that is refused as it is now still has what was made for it before.
+#[tokio::test(start_paused = true)]
+async fn the_load_balancer_of_a_refused_service_follows_the_nodes_too() {
+    let mut world = World::new();
+    world.start(World::services()).await;
+    world.service("web", json!({}));
+    seconds(1).await;
+    assert_eq!(world.addresses("web").len(), 1);
+    world.cloud.refuse("web", "the annotation says nonsense");
+    world.change("web", json!({"metadata": {"annotations": {"x": "nonsense"}}}));
+    seconds(1).await;
+    assert_eq!(world.reasons("web").last().unwrap(), "SyncLoadBalancerFailed");
+    world.node("n2", json!({}));
+    seconds(1).await;
+    assert_eq!(world.cloud.updates(), [["n1", "n2"]]);
+    assert_eq!(world.count_of("web", "UpdatedLoadBalancer"), 0, "it is not as its owner wants it");
+}
