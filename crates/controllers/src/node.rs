@@ -33,7 +33,7 @@ const MAX_ANSWER_AGE: Duration = Duration::from_secs(10);
 /// How old an answer may be when addresses are compared every few minutes.
 const MAX_ADDRESS_AGE: Duration = Duration::from_secs(60);
 
-/// Older labels and those that must say the same.
+/// Older labels and those that take their place.
 const LABEL_PAIRS: [(&str, &str); 3] = [
     (names::LABEL_ZONE_BETA, names::LABEL_ZONE),
     (names::LABEL_REGION_BETA, names::LABEL_REGION),
@@ -60,17 +60,17 @@ pub(crate) fn needs_work(node: &Node) -> bool {
     node.has_taint(names::TAINT_UNINITIALIZED) || !label_fixes(node).is_empty()
 }
 
-/// Labels that must follow their older forms.
+/// Labels that are missing beside their older forms. One that is there stays, whatever it says: the node
+/// manager lets the newer form lead, and an operator may have chosen it.
 fn label_fixes(node: &Node) -> BTreeMap<&'static str, String> {
     (LABEL_PAIRS.iter())
-        .filter_map(|(old, new)| {
-            let value = node.label(old)?;
-            (node.label(new) != Some(value)).then(|| (*new, value.to_owned()))
-        })
+        .filter(|(_, new)| node.label(new).is_none())
+        .filter_map(|(old, new)| Some((*new, node.label(old)?.to_owned())))
         .collect()
 }
 
-/// Everything that initialising writes beside addresses, conditional on the version that was read.
+/// Everything that initialising writes beside addresses, conditional on the version that was read. Labels
+/// that the node has already stay as they are.
 fn initialisation(node: &Node, instance: &Instance) -> Value {
     let mut labels = BTreeMap::new();
     for (keys, value) in [
@@ -79,7 +79,7 @@ fn initialisation(node: &Node, instance: &Instance) -> Value {
         ([names::LABEL_REGION, names::LABEL_REGION_BETA], &instance.region),
     ] {
         if !value.is_empty() {
-            labels.extend(keys.map(|key| (key, value)));
+            labels.extend(keys.into_iter().filter(|key| node.label(key).is_none()).map(|key| (key, value)));
         }
     }
     let taints: Vec<_> =
@@ -134,7 +134,7 @@ impl NodeController {
             Ok(()) => Next::Done,
             Err(Error::Api(error)) if error.is_not_found() => Next::Done,
             Err(error) => {
-                tracing::warn!(node = name, %error, "node not initialised yet");
+                tracing::warn!(node = name, %error, "failed to initialize node");
                 Next::Retry
             }
         }
@@ -250,14 +250,19 @@ impl NodeController {
             .filter(|node| !node.has_taint(names::TAINT_UNINITIALIZED))
             .map(|node| async move {
                 let Existence::Present(instance) = self.machines.describe(node, newer_than).await else {
-                    tracing::debug!(node = node.name(), "addresses not looked at: the machine is not known");
+                    tracing::debug!(
+                        node = node.name(),
+                        "node addresses not compared: machine existence unknown"
+                    );
                     return;
                 };
                 match self.write_addresses(node, &instance.addresses).await {
                     Err(Error::Api(error)) if error.is_conflict() || error.is_not_found() => {
-                        tracing::debug!(%error, "addresses are left to the next round");
+                        tracing::debug!(%error, "node addresses are left to the next round");
                     }
-                    Err(error) => tracing::warn!(node = node.name(), %error, "addresses not updated"),
+                    Err(error) => {
+                        tracing::warn!(node = node.name(), %error, "failed to update node addresses")
+                    }
                     Ok(_) => {}
                 }
             })
@@ -275,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn older_labels_lead() {
+    fn older_labels_fill_in_for_missing_ones() {
         let rows = [
             (json!({}), vec![]),
             (json!({names::LABEL_ZONE: "1"}), vec![]),
@@ -284,7 +289,7 @@ mod tests {
             (
                 json!({names::LABEL_REGION_BETA: "a", names::LABEL_REGION: "b",
                        names::LABEL_INSTANCE_TYPE_BETA: "s"}),
-                vec![(names::LABEL_INSTANCE_TYPE, "s"), (names::LABEL_REGION, "a")],
+                vec![(names::LABEL_INSTANCE_TYPE, "s")],
             ),
         ];
         for (labels, expected) in rows {
@@ -296,9 +301,10 @@ mod tests {
     }
 
     #[test]
-    fn initialising_is_one_conditional_patch_that_keeps_other_taints() {
+    fn initialising_is_one_conditional_patch_that_keeps_other_taints_and_labels() {
         let node = node(json!({
-            "metadata": {"name": "n1", "resourceVersion": "7"},
+            "metadata": {"name": "n1", "resourceVersion": "7",
+                         "labels": {"topology.kubernetes.io/region": "chosen"}},
             "spec": {"taints": [
                 {"key": names::TAINT_UNINITIALIZED, "value": "true", "effect": "NoSchedule"},
                 {"key": "mine", "value": "x", "effect": "NoExecute", "timeAdded": "2026-01-01T00:00:00Z"},
@@ -317,7 +323,6 @@ mod tests {
                 "metadata": {"resourceVersion": "7", "labels": {
                     "node.kubernetes.io/instance-type": "Standard_D2s_v5",
                     "beta.kubernetes.io/instance-type": "Standard_D2s_v5",
-                    "topology.kubernetes.io/region": "westus2",
                     "failure-domain.beta.kubernetes.io/region": "westus2",
                 }},
                 "spec": {"providerID": "azure:///vm", "taints": [

@@ -1,6 +1,10 @@
 //! Machines: their identity, and what they tell about their nodes (`spec/nodes.md` sections 4 and 5.3).
 
-use azure_types::{InterfaceIpConfiguration, NetworkInterface, ResourceId, ScaleSet, ScaleSetInstance, Word};
+use std::net::IpAddr;
+
+use azure_types::{
+    InterfaceIpConfigurationProperties, NetworkInterface, ResourceId, ScaleSet, ScaleSetInstance, Word,
+};
 use k8s::NodeAddress;
 
 use crate::cluster::Cluster;
@@ -76,7 +80,8 @@ pub struct InstanceFacts {
     pub zone: String,
     /// The region in lower case.
     pub region: String,
-    /// Internal address, host name, external address, in this order.
+    /// Internal addresses, host name, external addresses, in this order; of two families, the primary one
+    /// comes first.
     pub addresses: Vec<NodeAddress>,
 }
 
@@ -133,16 +138,24 @@ pub fn instance_id_of_node_name(node_name: &str, scale_set: &ScaleSet) -> Option
     own.eq_ignore_ascii_case(prefix).then(|| number.to_string())
 }
 
-/// The scale set and instance id of a node by its name: the first set, in order of ids, whose prefix it
-/// has.
-pub fn scale_set_of_node_name<'a>(
-    node_name: &str,
-    scale_sets: &'a [ScaleSet],
-) -> Option<(&'a ScaleSet, String)> {
-    let mut found: Vec<(&ScaleSet, String)> =
-        scale_sets.iter().filter_map(|set| Some((set, instance_id_of_node_name(node_name, set)?))).collect();
-    found.sort_by(|(a, _), (b, _)| a.id.cmp(&b.id));
-    found.into_iter().next()
+/// The machines that a node's name may stand for, in order of their ids. Several scale sets may give their
+/// machines names with the same prefix, so this is a guess until the machine itself says what it is called
+/// ([`is_called`]).
+pub fn candidates_for_node_name(node_name: &str, scale_sets: &[ScaleSet]) -> Vec<InstanceName> {
+    let candidate = |set: &ScaleSet| {
+        let instance_id = instance_id_of_node_name(node_name, set)?;
+        Some(InstanceName { scale_set: set.id.clone()?, instance_id })
+    };
+    let mut found: Vec<InstanceName> = scale_sets.iter().filter_map(candidate).collect();
+    found.sort_by(|a, b| a.scale_set.cmp(&b.scale_set));
+    found
+}
+
+/// Whether a machine's host name is the node's name.
+pub fn is_called(instance: &ScaleSetInstance, node_name: &str) -> bool {
+    let profile = instance.properties.as_ref().and_then(|p| p.os_profile.as_ref());
+    let name = profile.and_then(|profile| profile.computer_name.as_deref());
+    name.is_some_and(|name| name.eq_ignore_ascii_case(node_name))
 }
 
 /// The power state in an instance's view, as Azure spells it behind `PowerState/`; `unknown` where there
@@ -188,24 +201,34 @@ pub fn is_inactive(cluster: &Cluster, instance: &ScaleSetInstance) -> bool {
     is_one_of(&power, &["unknown", "stopped", "stopping", "deallocated", "deallocating"])
 }
 
-/// The primary address of the primary interface.
-fn primary_address(interfaces: &[NetworkInterface]) -> Option<&InterfaceIpConfiguration> {
+/// The addresses of the primary interface, at most one for each family: the primary one first.
+fn addresses_of(interfaces: &[NetworkInterface]) -> Vec<&InterfaceIpConfigurationProperties> {
+    let is_primary = |flag: Option<bool>| flag == Some(true);
     let interface = match interfaces {
-        [only] => only,
-        several => {
-            several.iter().find(|nic| nic.properties.as_ref().is_some_and(|p| p.primary == Some(true)))?
-        }
-    };
-    let addresses = interface.properties.as_ref()?.ip_configurations.as_deref()?;
-    match addresses {
         [only] => Some(only),
-        several => several
-            .iter()
-            .find(|address| address.properties.as_ref().is_some_and(|p| p.primary == Some(true))),
-    }
+        several => several.iter().find(|nic| nic.properties.as_ref().is_some_and(|p| is_primary(p.primary))),
+    };
+    let configurations = interface
+        .and_then(|interface| interface.properties.as_ref()?.ip_configurations.as_deref())
+        .unwrap_or_default();
+    let all: Vec<_> = configurations.iter().filter_map(|one| one.properties.as_ref()).collect();
+    let primary = match all[..] {
+        [only] => Some(only),
+        _ => all.iter().copied().find(|one| is_primary(one.primary)),
+    };
+    let family = |one: &InterfaceIpConfigurationProperties| {
+        let address: Option<IpAddr> = one.private_ip_address.as_deref()?.parse().ok();
+        address.map(|address| address.is_ipv6())
+    };
+    let Some(primary) = primary else { return Vec::new() };
+    let other = all
+        .iter()
+        .copied()
+        .find(|one| matches!((family(one), family(primary)), (Some(one), Some(first)) if one != first));
+    [Some(primary), other].into_iter().flatten().collect()
 }
 
-/// Describes a machine for its node. `interfaces` are the machine's; the public address is told where the
+/// Describes a machine for its node. `interfaces` are the machine's; a public address is given if the
 /// interface's document holds the public IP itself and not just its id.
 ///
 /// # Errors
@@ -236,18 +259,14 @@ pub fn describe(
     };
     let address =
         |kind: &str, address: &str| NodeAddress { kind: kind.to_owned(), address: address.to_owned() };
-    let mut addresses = Vec::new();
-    let primary = primary_address(interfaces).and_then(|primary| primary.properties.as_ref());
-    if let Some(private) = primary.and_then(|primary| primary.private_ip_address.as_deref()) {
-        addresses.push(address("InternalIP", private));
-    }
+    let configurations = addresses_of(interfaces);
+    let private = configurations.iter().filter_map(|one| one.private_ip_address.as_deref());
+    let public = configurations
+        .iter()
+        .filter_map(|one| one.public_ip_address.as_ref()?.rest.get("properties")?.get("ipAddress")?.as_str());
+    let mut addresses: Vec<NodeAddress> = private.map(|ip| address("InternalIP", ip)).collect();
     addresses.push(address("Hostname", node_name));
-    let public = primary
-        .and_then(|primary| primary.public_ip_address.as_ref())
-        .and_then(|public| public.rest.get("properties")?.get("ipAddress")?.as_str());
-    if let Some(public) = public.filter(|public| !public.is_empty()) {
-        addresses.push(address("ExternalIP", public));
-    }
+    addresses.extend(public.filter(|ip| !ip.is_empty()).map(|ip| address("ExternalIP", ip)));
     Ok(InstanceFacts {
         provider_id: provider_id(id),
         instance_type: instance.sku.as_ref().and_then(|sku| sku.name.clone()).unwrap_or_default(),

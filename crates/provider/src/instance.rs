@@ -29,9 +29,9 @@ enum Subject {
     /// A machine of a uniform scale set.
     Instance {
         name: InstanceName,
-        /// Whether the node's name alone suggests it. A guess tells what a machine is like, never that it is
-        /// gone: another scale set may have the same prefix.
-        guessed: bool,
+        /// Whether it was found by the node's name, because the node has no provider id. It is there, then;
+        /// but when it is not found any more, nothing proves that it was this node's.
+        by_name: bool,
     },
     /// Nobody knows; the text says why.
     Unknown(String),
@@ -40,33 +40,33 @@ enum Subject {
 impl Inner {
     /// Whether a node's machine is there (`cloud::Machines::presence`).
     pub(crate) async fn presence(&self, node: &Node, newer_than: LogicalTime) -> Existence<Presence> {
-        let (name, guessed) = match self.subject(node, newer_than).await {
+        let (name, by_name) = match self.subject(node, newer_than).await {
             Subject::Unmanaged => return Existence::Present(Presence { shut_down: false }),
             Subject::Unknown(reason) => return Existence::Unknown(reason),
-            Subject::Instance { name, guessed } => (name, guessed),
+            Subject::Instance { name, by_name } => (name, by_name),
         };
         match self.listed(&name, newer_than).await {
             Ok(Some(document)) => {
                 Existence::Present(Presence { shut_down: instance::is_shut_down(&document) })
             }
-            Ok(None) => self.confirm_absence(node, &name, guessed).await,
+            Ok(None) => self.confirm_absence(node, &name, by_name).await,
             Err(failure) => Existence::Unknown(failure.message),
         }
     }
 
     /// What a node's machine is like (`cloud::Machines::describe`).
     pub(crate) async fn describe(&self, node: &Node, newer_than: LogicalTime) -> Existence<Instance> {
-        let (name, guessed) = match self.subject(node, newer_than).await {
+        let (name, by_name) = match self.subject(node, newer_than).await {
             Subject::Unmanaged => return Existence::Present(unmanaged(node)),
             Subject::Unknown(reason) => return Existence::Unknown(reason),
-            Subject::Instance { name, guessed } => (name, guessed),
+            Subject::Instance { name, by_name } => (name, by_name),
         };
         match self.listed(&name, newer_than).await {
             Ok(Some(document)) => match self.instance_of(node, &name, &document, newer_than).await {
                 Ok(instance) => Existence::Present(instance),
                 Err(failure) => Existence::Unknown(failure.message),
             },
-            Ok(None) => self.confirm_absence(node, &name, guessed).await,
+            Ok(None) => self.confirm_absence(node, &name, by_name).await,
             Err(failure) => Existence::Unknown(failure.message),
         }
     }
@@ -76,15 +76,16 @@ impl Inner {
             return Subject::Unmanaged;
         }
         match instance::parse_provider_id(&node.spec.provider_id) {
-            ProviderId::Instance(name) => Subject::Instance { name, guessed: false },
+            ProviderId::Instance(name) => Subject::Instance { name, by_name: false },
             ProviderId::Machine(id) => Subject::Unknown(format!(
                 "{id} is no instance of a uniform scale set: this release does not look at other machines"
             )),
             ProviderId::Other if !node.spec.provider_id.is_empty() => Subject::Unmanaged,
             ProviderId::Other => match self.by_name(node, newer_than).await {
-                Ok(Some(name)) => Subject::Instance { name, guessed: true },
+                Ok(Some(name)) => Subject::Instance { name, by_name: true },
                 Ok(None) => Subject::Unknown(format!(
-                    "no uniform scale set in the cluster's resource group gives machines names like {}",
+                    "no machine of a uniform scale set in the node's resource group is called {}, and the node \
+                     has no providerID",
                     node.name()
                 )),
                 Err(failure) => Subject::Unknown(failure.message),
@@ -92,16 +93,21 @@ impl Inner {
         }
     }
 
-    /// The machine that a node's name suggests.
+    /// The machine that bears a node's name. A scale set's prefix only suggests it: the machine's own host
+    /// name says whether it is the one.
     async fn by_name(&self, node: &Node, newer_than: LogicalTime) -> Result<Option<InstanceName>, Failure> {
         let config = &self.cluster.config;
         let group = node.label(names::LABEL_RESOURCE_GROUP).filter(|group| !group.is_empty());
         let group = ResourceId::group(&config.subscription_id, group.unwrap_or(&config.resource_group));
         let sets = self.observed.scale_sets(&group).all(newer_than).await?;
         let sets: Vec<ScaleSet> = sets.iter().map(|set| ScaleSet::clone(set)).collect();
-        let found = instance::scale_set_of_node_name(node.name(), &sets);
-        Ok(found
-            .and_then(|(set, instance_id)| Some(InstanceName { scale_set: set.id.clone()?, instance_id })))
+        for name in instance::candidates_for_node_name(node.name(), &sets) {
+            let document = self.listed(&name, newer_than).await?;
+            if document.is_some_and(|document| instance::is_called(&document, node.name())) {
+                return Ok(Some(name));
+            }
+        }
+        Ok(None)
     }
 
     /// The machine as the list of its scale set shows it; `None` if the list does not hold it, or shows that
@@ -121,11 +127,11 @@ impl Inner {
     }
 
     /// Asks Azure for the one machine that a list did not hold: only its own answer proves an absence.
-    async fn confirm_absence<T>(&self, node: &Node, name: &InstanceName, guessed: bool) -> Existence<T> {
+    async fn confirm_absence<T>(&self, node: &Node, name: &InstanceName, by_name: bool) -> Existence<T> {
         let id = name.id();
-        if guessed {
+        if by_name {
             return Existence::Unknown(format!(
-                "{id} is not there, but it is only guessed from the node's name: the node has no providerID"
+                "{id} is not there, but was found by the node's name alone: the node has no providerID"
             ));
         }
         if self.is_young(node) {

@@ -127,16 +127,51 @@ async fn an_address_that_the_machine_does_not_have_keeps_the_taint() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn older_labels_are_followed() {
+async fn labels_that_are_there_are_never_overwritten() {
     let mut world = World::new();
     world.start(World::nodes()).await;
     let labels = json!({"metadata": {"labels": {
         "failure-domain.beta.kubernetes.io/zone": "westus2-3", "topology.kubernetes.io/zone": "other",
+        "beta.kubernetes.io/instance-type": "Standard_D2s_v5",
     }}});
     world.kubernetes.merge("Node", "", "n1", &labels).unwrap();
     seconds(1).await;
-    assert_eq!(world.get_node("n1")["metadata"]["labels"]["topology.kubernetes.io/zone"], "westus2-3");
+    let labels = world.get_node("n1")["metadata"]["labels"].clone();
+    assert_eq!(labels["topology.kubernetes.io/zone"], "other");
+    assert_eq!(labels["node.kubernetes.io/instance-type"], "Standard_D2s_v5", "a missing one is filled in");
     assert_eq!(world.kubernetes.requests("patch", "nodes"), 1);
+}
+
+/// A dual-stack kubelet asks for an address of each family.
+#[tokio::test(start_paused = true)]
+async fn a_dual_stack_node_is_initialised_with_both_addresses() {
+    let mut world = World::new();
+    world.cloud.set_instance("n2", Present(machine("n2", "0", &["10.0.0.5", "fd00::5"])));
+    world.start(World::nodes()).await;
+    let mut node = new_node();
+    node["metadata"] = json!({"annotations": {"alpha.kubernetes.io/provided-node-ip": "fd00::5,10.0.0.5"}});
+    world.node("n2", node);
+    seconds(1).await;
+    assert_eq!(world.taints("n2"), ["example.com/mine=x:NoSchedule"]);
+    let both = ["InternalIP fd00::5", "InternalIP 10.0.0.5", "Hostname n2"];
+    assert_eq!(addresses(&world.get_node("n2")), both);
+}
+
+/// Its machine is not in the list yet: that costs a list every ten seconds at most, not one for each try.
+#[tokio::test(start_paused = true)]
+async fn a_node_that_cannot_be_initialised_costs_few_lists() {
+    let mut world = World::new();
+    world.cloud.set_instance("n2", Unknown("not there yet".into()));
+    world.start(World::nodes()).await;
+    let before = world.cloud.lists().len();
+    world.node("n2", new_node());
+    for second in 0..60 {
+        seconds(1).await;
+        let beat = json!({"metadata": {"annotations": {"beat": second.to_string()}}});
+        world.kubernetes.merge("Node", "", "n2", &beat).unwrap();
+    }
+    let lists = world.cloud.lists().len() - before;
+    assert!((2..=7).contains(&lists), "{lists} lists in a minute");
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,8 +5,8 @@ use serde_json::json;
 
 use super::*;
 use crate::instance::{
-    DescribeError, InstanceName, ProviderId, describe, instance_id_of_node_name, is_shut_down,
-    parse_provider_id, power_state, provider_id, scale_set_of_node_name,
+    DescribeError, InstanceName, ProviderId, candidates_for_node_name, describe, instance_id_of_node_name,
+    is_called, is_shut_down, parse_provider_id, power_state, provider_id,
 };
 
 const VM: &str =
@@ -64,10 +64,24 @@ fn node_056_node_057_node_058_a_nodes_name_tells_scale_set_and_instance() {
     let own_name = named("vmssee6c2", "");
     assert_eq!(instance_id_of_node_name("vmssee6c2000010", &own_name).as_deref(), Some("36"));
     let sets = [named("other", "xyz"), set];
-    let (found, number) = scale_set_of_node_name("vmssee6c2000001", &sets).unwrap();
-    assert_eq!((found.name.as_deref(), number.as_str()), (Some("ss"), "1"));
-    assert_eq!(scale_set_of_node_name("agente6c2000005", &sets), None);
+    let found = candidates_for_node_name("vmssee6c2000001", &sets);
+    assert_eq!(found, [InstanceName { scale_set: scale_set_id("ss"), instance_id: "1".into() }]);
+    assert_eq!(candidates_for_node_name("agente6c2000005", &sets), []);
     assert_eq!(instance_id_of_node_name("vmssee6c2é0001", &sets[1]), None, "no character is cut");
+}
+
+#[test]
+fn scale_sets_with_one_prefix_are_told_apart_by_the_machines_host_names() {
+    let sets = [named("b", "worker"), named("a", "worker"), named("c", "work")];
+    let found = candidates_for_node_name("worker000002", &sets);
+    let sets: Vec<_> = found.iter().map(|name| name.scale_set.name()).collect();
+    assert_eq!(sets, ["a", "b"]);
+    let mut machine = instance("a", 2);
+    assert!(!is_called(&machine, "worker000002"), "it does not say what it is called");
+    let properties = machine.properties.as_mut().unwrap();
+    properties.os_profile = serde_json::from_value(json!({"computerName": "Worker000002"})).unwrap();
+    assert!(is_called(&machine, "worker000002"));
+    assert!(!is_called(&machine, "worker000003"));
 }
 
 /// NODE-035.
@@ -140,6 +154,34 @@ fn node_052_zones_of_instances() {
     machine.zones = None;
     machine.properties.as_mut().unwrap().instance_view = None;
     assert!(matches!(zone(&machine), Err(DescribeError::NoZone { .. })));
+}
+
+/// A dual-stack kubelet asks for both addresses (`alpha.kubernetes.io/provided-node-ip`): with one of them alone
+/// its node could never be initialised.
+#[test]
+fn a_dual_stack_machine_reports_one_address_of_each_family() {
+    let interfaces: Vec<NetworkInterface> = serde_json::from_value(json!([
+        {"properties": {"primary": true, "ipConfigurations": [
+            {"properties": {"primary": false, "privateIPAddress": "fd00::4",
+                "publicIPAddress": {"properties": {"ipAddress": "2001:db8::4"}}}},
+            {"properties": {"primary": true, "privateIPAddress": "10.0.0.4",
+                "publicIPAddress": {"properties": {"ipAddress": "20.0.0.4"}}}},
+            {"properties": {"primary": false, "privateIPAddress": "10.0.0.5"}},
+            {"properties": {"primary": false, "privateIPAddress": "fd00::5"}},
+        ]}},
+    ]))
+    .unwrap();
+    let facts = describe(&cluster(), "n1", &instance("alpha", 0), &interfaces).unwrap();
+    let addresses: Vec<String> =
+        facts.addresses.iter().map(|a| format!("{} {}", a.kind, a.address)).collect();
+    let expected = [
+        "InternalIP 10.0.0.4",
+        "InternalIP fd00::4",
+        "Hostname n1",
+        "ExternalIP 20.0.0.4",
+        "ExternalIP 2001:db8::4",
+    ];
+    assert_eq!(addresses, expected);
 }
 
 #[test]

@@ -70,6 +70,42 @@ async fn a_node_without_provider_id_is_found_by_its_name() {
     assert!(matches!(program.provider.describe(&node, LogicalTime::now()).await, Existence::Unknown(_)));
 }
 
+/// Two scale sets give their machines the same prefix; the first one in order has no machine of this number.
+#[tokio::test(start_paused = true)]
+async fn a_machine_that_is_found_by_name_alone_is_the_right_one_and_never_absent() {
+    let world = World::new();
+    let twin = id("virtualMachineScaleSets", "a-twin");
+    world.azure.put(&twin, scale_set("pool", 1)).unwrap();
+    let program = world.start();
+    let ask = async |node: &Node| program.provider.presence(node, LogicalTime::now()).await;
+    let mut node = Node::clone(&world.nodes.lock()[2]);
+    assert!(node.spec.provider_id.contains("/virtualMachineScaleSets/pool/"), "{}", node.spec.provider_id);
+    let provider_id = std::mem::take(&mut node.spec.provider_id);
+    let described = program.provider.describe(&node, LogicalTime::now()).await.present().unwrap();
+    assert!(described.provider_id.eq_ignore_ascii_case(&provider_id), "{}", described.provider_id);
+    assert!(matches!(ask(&node).await, Existence::Present(_)));
+    world.azure.remove_instance(&id("virtualMachineScaleSets", "pool"), "2").unwrap();
+    assert!(matches!(ask(&node).await, Existence::Unknown(_)), "nothing proves that it was this node's");
+    node.spec.provider_id = provider_id;
+    assert!(matches!(ask(&node).await, Existence::Absent(_)));
+}
+
+/// A list may lag behind: the machine itself is asked for before its node goes.
+#[tokio::test(start_paused = true)]
+async fn a_machine_that_a_list_does_not_show_is_asked_for_by_itself() {
+    let world = World::new();
+    let program = world.start();
+    let node = Arc::clone(&world.nodes.lock()[1]);
+    let set = id("virtualMachineScaleSets", "pool");
+    let fault = FaultAction::Fail { status: 503, code: "ServerBusy".into(), message: "busy".into() };
+    world.azure.inject(Fault::new(fault).on_method("GET").on_type(INSTANCES).on_resource("1"));
+    world.azure.remove_instance(&set, "1").unwrap();
+    assert!(matches!(program.provider.presence(&node, LogicalTime::now()).await, Existence::Unknown(_)));
+    world.azure.clear_faults();
+    assert!(matches!(program.provider.presence(&node, LogicalTime::BEGINNING).await, Existence::Absent(_)));
+    assert_eq!(lists(&world), 1, "the list was read once, the machine each time");
+}
+
 #[tokio::test(start_paused = true)]
 async fn nodes_that_azure_does_not_manage_are_there() {
     let world = World::new();
