@@ -59,7 +59,8 @@ pub struct Flags {
     /// How many Services are synced at once; only 1 is allowed. Writes to Azure are grouped regardless.
     #[arg(long, default_value_t = 1)]
     pub concurrent_service_syncs: u32,
-    /// How often nodes that are not ready are looked up in Azure.
+    /// How long after the first look for its machine a node that is not ready is looked up in Azure again; later
+    /// pauses grow to a minute.
     #[arg(long, default_value = "5s", value_parser = duration)]
     pub node_monitor_period: Duration,
     /// How often the addresses of all nodes are compared with Azure.

@@ -54,4 +54,8 @@ pub trait LoadBalancers: Send + Sync + 'static {
     /// Forgets what was observed of shared resources, because another program wrote them. What is read
     /// afterwards is fresh.
     fn forget_observed(&self);
+
+    /// Ends all writing at once and for good, because the program ends. What is cut short is taken up by
+    /// whoever comes next.
+    fn stop(&self);
 }

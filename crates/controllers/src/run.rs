@@ -26,7 +26,7 @@ use crate::out_of_service::OutOfService;
 use crate::queue::{Backoff, Queue, propagate_panic};
 use crate::resource_lease::ResourceLease;
 use crate::service::ServiceController;
-use crate::watch::watch as watch_objects;
+use crate::watch::{watch as watch_objects, with_answer_timeout};
 use crate::{node, node_lifecycle, out_of_service};
 
 /// Services worked on at a time. They wait for the cloud, which joins them into few writes, and for the
@@ -37,8 +37,9 @@ const SERVICE_PARALLELISM: usize = 512;
 const NODE_PARALLELISM: usize = 64;
 
 /// How long releasing leases and sending the last events may take after the controllers have ended. With
-/// the default of [`Options::drain`] it stays within the 30 s that Kubernetes gives a terminating pod.
-const CLOSING: Duration = Duration::from_secs(5);
+/// the default of [`Options::drain`] and what a leader takes to release its Lease, a stop takes less than
+/// 20 s, of the 30 s that Kubernetes gives a terminating pod.
+const CLOSING_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// Which controllers run (`--controllers`, `spec/config-and-cli.md` 4.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,7 +107,7 @@ impl Default for Options {
             start_interval: Duration::ZERO,
             service_parallelism: SERVICE_PARALLELISM,
             resource_lease: true,
-            drain: Duration::from_secs(20),
+            drain: Duration::from_secs(12),
             host: String::new(),
             clock: Clock::system(),
             seed: 0,
@@ -176,8 +177,12 @@ impl fmt::Debug for Cloud {
     }
 }
 
-/// Runs the enabled controllers until `stop`: then no new work is taken, what runs may end within
-/// [`Options::drain`], leases are released, and waiting events are sent.
+/// Runs the enabled controllers until `stop`. Then, one after the other:
+///
+/// 1. no new work is taken, and what runs may end within [`Options::drain`];
+/// 2. what still runs is abandoned where it stands, without a word to anybody: the next process takes it up;
+/// 3. the cloud stops to write ([`LoadBalancers::stop`]);
+/// 4. leases are released, and waiting events are sent.
 ///
 /// Dropping the returned future instead abandons everything where it stands.
 pub async fn run(
@@ -188,6 +193,7 @@ pub async fn run(
 ) -> Result<(), Error> {
     options.validate()?;
     let controllers = options.controllers;
+    let load_balancers = Arc::clone(&cloud.load_balancers);
     // What outlives the controllers, because they use it to the end.
     let ended = CancellationToken::new();
     let (recorder, writer) = events::recorder(
@@ -223,9 +229,10 @@ pub async fn run(
         let (nodes, services) = (wait_for(&nodes_synced), wait_for(&services_synced));
         async move { _ = tokio::join!(nodes, services) }
     };
-    tasks.watch_nodes(&client, &cloud.state, &queues, nodes_synced);
+    let watching = with_answer_timeout(&client);
+    tasks.watch_nodes(&watching, &cloud.state, &queues, nodes_synced);
     if controllers.service {
-        tasks.watch_services(&client, &cloud.state, &queues, services_synced);
+        tasks.watch_services(&watching, &cloud.state, &queues, services_synced);
     }
 
     tasks.spawn({
@@ -237,11 +244,15 @@ pub async fn run(
         })
     });
     if controllers.service && tasks.pause().await {
-        let (load_balancers, state) = (Arc::clone(&cloud.load_balancers), cloud.state.clone());
-        let controller =
-            Arc::new(ServiceController::new(client.clone(), load_balancers, state, lease, &recorder));
+        let controller = Arc::new(ServiceController::new(
+            client.clone(),
+            Arc::clone(&load_balancers),
+            cloud.state.clone(),
+            lease,
+            &recorder,
+        ));
         let sync = NodeSync::new(
-            Arc::clone(&cloud.load_balancers),
+            Arc::clone(&load_balancers),
             cloud.state.clone(),
             Arc::clone(&controller),
             Arc::clone(&options.observer),
@@ -272,8 +283,10 @@ pub async fn run(
     }
 
     tasks.join().await;
+    // Before the lease goes: whoever holds it next must not find us writing.
+    load_balancers.stop();
     ended.cancel();
-    let closing = tokio::time::timeout(CLOSING, async {
+    let closing = tokio::time::timeout(CLOSING_TIMEOUT, async {
         while let Some(ended) = services.join_next().await {
             propagate_panic(ended);
         }

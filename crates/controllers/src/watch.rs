@@ -1,17 +1,55 @@
 //! Watches over slim types.
 
 use std::fmt::Debug;
+use std::time::Duration;
 
 use futures::StreamExt;
-use kube::Api;
+use http_body_util::BodyExt;
+use kube::client::Body;
 use kube::runtime::watcher::{self, Event};
 use kube::runtime::{WatchStreamExt, watcher as start};
+use kube::{Api, Client};
 use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
 
 /// Objects asked for at once: memory follows the page, not the number of objects
 /// (`rust-stack.md` 2.9: 89 MB against 19 MB for 5,000 objects).
 const PAGE_SIZE: u32 = 50;
+
+/// How long the API server may take to answer: with the headers of a watch, or with a whole page of a list.
+/// Without a limit, one answer that never comes would leave a leader that sees nothing and reports health.
+/// What comes later in a watch is watched by kube, which ends one that is silent for too long.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// There was no answer in time.
+#[derive(Debug, thiserror::Error)]
+#[error("the API server did not answer {path} within {} s", ANSWER_TIMEOUT.as_secs())]
+struct NoAnswer {
+    path: String,
+}
+
+/// The client, with an end to each wait for an answer.
+pub(crate) fn with_answer_timeout(client: &Client) -> Client {
+    let namespace = client.default_namespace().to_owned();
+    let client = client.clone();
+    let service = tower::service_fn(move |request: http::Request<Body>| {
+        let client = client.clone();
+        async move {
+            let path = request.uri().path().to_owned();
+            let is_watch = request.uri().query().is_some_and(|query| query.contains("watch="));
+            let answer = async {
+                let (parts, body) = client.send(request).await?.into_parts();
+                let body = if is_watch { body } else { Body::from(body.collect().await?.to_bytes()) };
+                Ok(http::Response::from_parts(parts, body))
+            };
+            match tokio::time::timeout(ANSWER_TIMEOUT, answer).await {
+                Ok(answer) => answer,
+                Err(_) => Err(kube::Error::Service(Box::new(NoAnswer { path }))),
+            }
+        }
+    });
+    Client::new(service, namespace)
+}
 
 /// Hands every event of a watch to `on`, until `stop`. Failures are logged and tried again with kube's
 /// back-off (0.8 s to 30 s).
@@ -35,7 +73,7 @@ pub(crate) async fn watch<K>(
         };
         match event {
             Some(Ok(event)) => on(event),
-            Some(Err(error)) => tracing::warn!(what, %error, "watch failed; trying again"),
+            Some(Err(error)) => tracing::warn!(what, %error, "watch failed, trying again"),
             None => return,
         }
     }

@@ -36,6 +36,10 @@ impl LoadBalancers for Provider {
     fn forget_observed(&self) {
         Self::forget_observed(self);
     }
+
+    fn stop(&self) {
+        self.0.stop.cancel();
+    }
 }
 
 #[async_trait]

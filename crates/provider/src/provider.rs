@@ -70,7 +70,7 @@ pub(crate) struct Inner {
     pub(crate) recently: Arc<RecentlyProgrammed>,
     azure: Azure,
     pace: Pace,
-    stop: CancellationToken,
+    pub(crate) stop: CancellationToken,
     load_balancers: Mutex<HashMap<Balancer, Writer<SharedLoadBalancer>>>,
     security_group: OnceLock<Writer<SharedSecurityGroup>>,
     /// Who has a place on which load balancer, or was promised one.

@@ -27,6 +27,10 @@ pub enum Call {
     Presence(String),
     Describe(String),
     Forget,
+    /// Who holds the lease on the resources when writing ends.
+    Stop {
+        lease_holder: String,
+    },
 }
 
 #[derive(Default)]
@@ -263,6 +267,12 @@ impl LoadBalancers for TestCloud {
 
     fn forget_observed(&self) {
         self.called(Call::Forget);
+    }
+
+    fn stop(&self) {
+        let lease = self.kubernetes.get("Lease", "kube-system", "aks-managed-resource-locker");
+        let holder = lease.map(|lease| lease["spec"]["holderIdentity"].as_str().unwrap().to_owned());
+        self.called(Call::Stop { lease_holder: holder.unwrap_or_default() });
     }
 }
 

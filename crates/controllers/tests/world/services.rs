@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use cloud::{Notice, ServiceError};
-use kubernetes_simulator::Fault;
+use kubernetes_simulator::{Effect, Fault};
 use serde_json::json;
 
 use crate::cloud::{Call, retry};
@@ -361,4 +361,19 @@ async fn a_service_without_nodes_is_served_with_a_warning() {
         ["EnsuringLoadBalancer", "UnAvailableLoadBalancer", "EnsuredLoadBalancer"]
     );
     assert_eq!(world.addresses("web").len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_or_a_watch_without_an_answer_is_asked_for_again() {
+    for verb in ["list", "watch"] {
+        for resource in ["services", "nodes"] {
+            let mut world = World::new();
+            let never = Effect::Delay(Duration::from_secs(1_000_000));
+            world.kubernetes.inject(Fault::new(never).verb(verb).resource(resource));
+            world.start(World::services()).await;
+            world.service("web", json!({}));
+            seconds(120).await;
+            assert_eq!(world.addresses("web").len(), 1, "{verb} {resource}");
+        }
+    }
 }

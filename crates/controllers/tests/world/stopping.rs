@@ -5,6 +5,7 @@ use kubernetes_simulator::{Effect, Fault};
 use serde_json::json;
 use tokio::time::Instant;
 
+use crate::cloud::Call;
 use crate::world::{World, client, seconds};
 
 #[tokio::test(start_paused = true)]
@@ -25,6 +26,9 @@ async fn stopping_finishes_what_runs_and_leaves_no_lease_behind() {
     assert_eq!(world.cloud.ensures("late"), 0);
     let lease = world.kubernetes.get("Lease", "kube-system", "aks-managed-resource-locker").unwrap();
     assert_eq!(lease["spec"]["holderIdentity"], "");
+    let holder = "cloud-controller-manager".to_owned();
+    let stopped = Call::Stop { lease_holder: holder };
+    assert_eq!(world.cloud.calls().last(), Some(&stopped), "writing ends before the lease goes");
 }
 
 #[tokio::test(start_paused = true)]
@@ -36,7 +40,9 @@ async fn stopping_abandons_what_takes_too_long() {
     seconds(1).await;
     let start = Instant::now();
     world.stop().await;
-    assert_eq!(start.elapsed().as_secs(), 20);
+    assert_eq!(start.elapsed().as_secs(), 12);
+    let reasons = world.reasons("web");
+    assert_eq!(reasons, ["EnsuringLoadBalancer"], "what is cut short by the stop is no failure");
     world.cloud.writes_take(Duration::ZERO);
     world.stop = tokio_util::sync::CancellationToken::new();
     world.cloud = world.cloud.restarted();
