@@ -5,7 +5,6 @@ use std::sync::Arc;
 use azure_simulator::Azure;
 use planner::ClusterPlan;
 use serde_json::Value;
-use tokio_util::sync::CancellationToken;
 
 use crate::{KillSwitch, World};
 
@@ -21,9 +20,7 @@ impl World {
 
     /// The same against another Azure.
     pub(crate) async fn preview_at(&self, azure: &Azure) -> Result<ClusterPlan, String> {
-        let stop = CancellationToken::new();
-        let _ends = stop.clone().drop_guard();
-        let provider = self.provider_at(azure, &KillSwitch::never(), &stop);
+        let provider = self.provider_at(azure, &KillSwitch::never());
         let state = provider.state();
         for service in self.kubernetes.list("Service") {
             state.apply_service(typed(service.value()));

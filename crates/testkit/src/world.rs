@@ -98,7 +98,7 @@ impl World {
     pub fn start_with(&mut self, switch: &KillSwitch) {
         assert!(self.running.is_none(), "the controllers are running");
         let stop = CancellationToken::new();
-        let provider = self.provider(switch, &stop);
+        let provider = self.provider_at(&self.azure, switch);
         let clock = controllers::Clock::following_tokio(self.kubernetes.now());
         let options = controllers::Options { clock, ..self.options.clone() };
         let state = provider.state().clone();
@@ -128,17 +128,8 @@ impl World {
         Cluster { config: config.expect("azure.json is sound"), name: CLUSTER.to_owned(), region_zones }
     }
 
-    fn provider(&self, switch: &KillSwitch, stop: &CancellationToken) -> Provider {
-        self.provider_at(&self.azure, switch, stop)
-    }
-
     /// A provider as the program makes it, which has seen nothing yet.
-    pub(crate) fn provider_at(
-        &self,
-        azure: &Azure,
-        switch: &KillSwitch,
-        stop: &CancellationToken,
-    ) -> Provider {
+    pub(crate) fn provider_at(&self, azure: &Azure, switch: &KillSwitch) -> Provider {
         let cloud = Cloud::built_in(&cloud_config::PUBLIC).expect("the public cloud is known");
         let transport = Transport::in_process(switch.wire(azure.router()));
         let since_1970 = Duration::try_from(self.kubernetes.now().as_duration()).expect("it is after 1970");
@@ -148,7 +139,7 @@ impl World {
             .configure(&cluster.config)
             .clock(clock.clone())
             .build();
-        let options = provider::Options { clock, stop: stop.child_token(), ..Default::default() };
+        let options = provider::Options { clock, ..Default::default() };
         Provider::new(cluster, client, ClusterState::default(), options)
     }
 

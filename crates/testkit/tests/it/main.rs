@@ -8,3 +8,4 @@ mod kill;
 mod nodes;
 mod services;
 mod shapes;
+mod stopping;
