@@ -118,6 +118,7 @@ async fn connect(
 }
 
 async fn dry_run(client: &Client, azure: arm::Client, cluster: Cluster) -> anyhow::Result<String> {
+    azure::check_resource_groups(&azure, &cluster.config).await?;
     let region_zones = azure::region_zones(&azure, &cluster.config).await?;
     let cluster = Cluster { region_zones, ..cluster };
     let provider = Provider::new(cluster, azure, ClusterState::default(), provider::Options::default());
