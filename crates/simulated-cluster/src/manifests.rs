@@ -91,8 +91,16 @@ fn documents(source_name: &str, text: &str) -> Result<Vec<Value>, ManifestError>
         Ok(documents) => Ok(documents),
         Err(error) if is_json => Err(syntax("JSON", error.to_string())),
         // A YAML mapping in braces begins like JSON, so only YAML's own parser can say what is wrong.
-        Err(_) => serde_saphyr::from_multiple(text).map_err(|error| syntax("YAML", error.to_string())),
+        Err(_) => serde_saphyr::from_multiple(text).map_err(|error| syntax("YAML", problem_of(&error))),
     }
+}
+
+/// Where the text is wrong and what is: the parser also prints the lines around it, and advice for programmers.
+fn problem_of(error: &serde_saphyr::Error) -> String {
+    let text = error.to_string();
+    let line = text.lines().next().unwrap_or_default();
+    let line = line.strip_prefix("error: ").unwrap_or(line);
+    line.split_once(", set ").map_or(line, |(problem, _advice)| problem).to_owned()
 }
 
 enum Problem {
@@ -273,6 +281,10 @@ mod tests {
         }
         let syntax = |name, text| read(name, text).unwrap_err().to_string();
         assert!(syntax("shop.yaml", "a: [").starts_with("shop.yaml is not valid YAML: "));
+        assert_eq!(
+            syntax("shop.yaml", "kind: a\nkind: b\n"),
+            "shop.yaml is not valid YAML: line 2 column 1: duplicate mapping key: kind"
+        );
         assert!(syntax("shop.json", "{\"a\": ").starts_with("shop.json is not valid JSON: "));
     }
 }

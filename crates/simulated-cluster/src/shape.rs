@@ -199,7 +199,6 @@ impl Shape {
             "vnetName": self.virtual_network,
             "subnetName": self.subnet,
             "securityGroupName": self.security_group,
-            "primaryScaleSetName": self.pools.first().map(|pool| pool.name.as_str()).unwrap_or_default(),
             "loadBalancerSku": "standard",
             "useInstanceMetadata": false,
         })
