@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use azure_types::ResourceId;
+use http::header::{HeaderName, IF_MATCH, IF_NONE_MATCH};
 use http::{HeaderValue, Method, Uri};
 use parking_lot::Mutex;
 use rand::rngs::SmallRng;
@@ -62,6 +63,14 @@ impl std::fmt::Debug for Client {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Client({})", self.inner.cloud.resource_manager)
     }
+}
+
+/// The condition that only the version with this ETag is written.
+fn matching(id: &ResourceId, if_match: Option<&str>) -> Result<Option<(HeaderName, HeaderValue)>, Error> {
+    let value = if_match.map(HeaderValue::from_str).transpose();
+    let value =
+        value.map_err(|_| Subject::of(id).malformed("the ETag holds characters that no header may have"))?;
+    Ok(value.map(|value| (IF_MATCH, value)))
 }
 
 impl Client {
@@ -188,7 +197,19 @@ impl Client {
         if_match: Option<&str>,
         class: Class,
     ) -> Result<Accepted<T>, Error> {
-        self.write(Method::PUT, id, api_version, body, if_match, class).await
+        self.write(Method::PUT, id, api_version, body, matching(id, if_match)?, class).await
+    }
+
+    /// Creates a resource; one that exists is left as it is and gives [`Error::is_precondition_failed`].
+    pub async fn create<B: Serialize + ?Sized, T: DeserializeOwned>(
+        &self,
+        id: &ResourceId,
+        api_version: ApiVersion,
+        body: &B,
+        class: Class,
+    ) -> Result<Accepted<T>, Error> {
+        let absent = Some((IF_NONE_MATCH, HeaderValue::from_static("*")));
+        self.write(Method::PUT, id, api_version, body, absent, class).await
     }
 
     /// Changes members of a resource by a JSON merge patch.
@@ -200,7 +221,7 @@ impl Client {
         if_match: Option<&str>,
         class: Class,
     ) -> Result<Accepted<T>, Error> {
-        self.write(Method::PATCH, id, api_version, body, if_match, class).await
+        self.write(Method::PATCH, id, api_version, body, matching(id, if_match)?, class).await
     }
 
     async fn write<B: Serialize + ?Sized, T: DeserializeOwned>(
@@ -209,20 +230,16 @@ impl Client {
         id: &ResourceId,
         api_version: ApiVersion,
         body: &B,
-        if_match: Option<&str>,
+        condition: Option<(HeaderName, HeaderValue)>,
         class: Class,
     ) -> Result<Accepted<T>, Error> {
         let subject = Subject::of(id);
         let uri = self.url(id.as_str(), api_version, &[])?;
-        let if_match = if_match
-            .map(HeaderValue::from_str)
-            .transpose()
-            .map_err(|_| subject.malformed("the ETag holds characters that no header may have"))?;
         let call = Call {
             method,
             uri,
             body: Some(subject.encode(body)?),
-            if_match,
+            condition,
             subject: &subject,
             purpose: Purpose::Write,
             class,
@@ -242,15 +259,12 @@ impl Client {
         class: Class,
     ) -> Result<Accepted<()>, Error> {
         let subject = Subject::of(id);
-        let if_match = if_match
-            .map(HeaderValue::from_str)
-            .transpose()
-            .map_err(|_| subject.malformed("the ETag holds characters that no header may have"))?;
+        let condition = matching(id, if_match)?;
         let call = Call {
             method: Method::DELETE,
             uri: self.url(id.as_str(), api_version, &[])?,
             body: None,
-            if_match,
+            condition,
             subject: &subject,
             purpose: Purpose::Delete,
             class,
@@ -276,7 +290,7 @@ impl Client {
             method: Method::POST,
             uri: self.url(&format!("{id}/{action}"), api_version, &[])?,
             body: body.map(|body| subject.encode(body)).transpose()?,
-            if_match: None,
+            condition: None,
             subject: &subject,
             purpose: Purpose::Action,
             class,
@@ -356,7 +370,30 @@ impl Client {
         if_match: Option<&str>,
         class: Class,
     ) -> Result<T, Error> {
-        let accepted: Accepted<Value> = self.put(id, api_version, body, if_match, class).await?;
+        let accepted = self.put(id, api_version, body, if_match, class).await?;
+        self.written(id, api_version, accepted, class).await
+    }
+
+    /// Creates a resource as [`Self::create`] does, waits until Azure has done it, and reads it.
+    pub async fn create_and_wait<B: Serialize + ?Sized, T: DeserializeOwned>(
+        &self,
+        id: &ResourceId,
+        api_version: ApiVersion,
+        body: &B,
+        class: Class,
+    ) -> Result<T, Error> {
+        let accepted = self.create(id, api_version, body, class).await?;
+        self.written(id, api_version, accepted, class).await
+    }
+
+    /// Waits until Azure has carried a write out, and reads what it made of it.
+    async fn written<T: DeserializeOwned>(
+        &self,
+        id: &ResourceId,
+        api_version: ApiVersion,
+        accepted: Accepted<Value>,
+        class: Class,
+    ) -> Result<T, Error> {
         if let Some(operation) = &accepted.operation {
             self.wait(operation).await?;
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, IF_MATCH, USER_AGENT};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderName, USER_AGENT};
 use http::{HeaderMap, HeaderValue, Method, Uri};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -28,7 +28,8 @@ pub(crate) struct Call<'a> {
     pub(crate) method: Method,
     pub(crate) uri: Uri,
     pub(crate) body: Option<Bytes>,
-    pub(crate) if_match: Option<HeaderValue>,
+    /// Under which condition it is carried out: the header, and what it holds.
+    pub(crate) condition: Option<(HeaderName, HeaderValue)>,
     pub(crate) subject: &'a Subject,
     pub(crate) purpose: Purpose,
     pub(crate) class: Class,
@@ -73,7 +74,7 @@ impl Client {
             method: Method::POST,
             uri: self.url(&format!("{path}/register"), ApiVersion::REGISTRATION, &[])?,
             body: None,
-            if_match: None,
+            condition: None,
             subject: &about,
             purpose: Purpose::Register,
             class,
@@ -166,7 +167,7 @@ impl Client {
 
 impl<'a> Call<'a> {
     pub(crate) fn get(uri: Uri, subject: &'a Subject, purpose: Purpose, class: Class) -> Self {
-        Self { method: Method::GET, uri, body: None, if_match: None, subject, purpose, class }
+        Self { method: Method::GET, uri, body: None, condition: None, subject, purpose, class }
     }
 
     fn request(&self, authorization: HeaderValue, user_agent: HeaderValue) -> http::Request<Bytes> {
@@ -180,8 +181,8 @@ impl<'a> Call<'a> {
         if self.body.is_some() {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         }
-        if let Some(etag) = &self.if_match {
-            headers.insert(IF_MATCH, etag.clone());
+        if let Some((name, value)) = &self.condition {
+            headers.insert(name.clone(), value.clone());
         }
         request
     }

@@ -27,7 +27,6 @@ mod profiles;
 mod providers;
 mod resources;
 pub mod serve;
-pub mod tls;
 pub mod view;
 
 pub use actors::{Actor, ActorAction, Condition, Schedule, Selection};

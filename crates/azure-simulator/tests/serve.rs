@@ -11,7 +11,7 @@ use axum::extract::ConnectInfo;
 use axum::http::Extensions;
 use axum::routing::get;
 use azure_simulator::serve::{Scheme, serve};
-use azure_simulator::tls::CertificateAuthority;
+use certificate_authority::CertificateAuthority;
 use http::{Request, StatusCode};
 use http_body_util::BodyExt as _;
 use hyper_util::rt::{TokioExecutor, TokioIo};

@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use certificate_authority::{CertificateAuthority, TlsError};
 use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -18,7 +19,6 @@ use crate::patch::PatchType;
 use crate::registry::Kind;
 use crate::selector::Selection;
 use crate::status::ApiError;
-use crate::tls::{Authority, TlsError};
 use crate::verbs::{DeleteOptions, ListOptions, Part, State, Write, namespace as namespaces};
 
 /// A bearer token. Its text is shown by [`Token::reveal`] alone.
@@ -91,7 +91,7 @@ pub(crate) struct Shared {
     pub(crate) state: Mutex<State>,
     pub(crate) faults: Mutex<Faults>,
     counts: Mutex<BTreeMap<(String, String), u64>>,
-    authority: Mutex<Option<Arc<Authority>>>,
+    authority: Mutex<Option<Arc<CertificateAuthority>>>,
     /// Watches end when this changes.
     pub(crate) watch_generation: watch::Sender<u64>,
     created: Instant,
@@ -341,14 +341,14 @@ impl Kubernetes {
     ///
     /// # Errors
     /// When keys or certificates cannot be made, read or kept.
-    pub fn authority(&self) -> Result<Arc<Authority>, TlsError> {
+    pub fn authority(&self) -> Result<Arc<CertificateAuthority>, TlsError> {
         let mut slot = self.shared.authority.lock();
         if let Some(authority) = &*slot {
             return Ok(Arc::clone(authority));
         }
         let made = match &self.shared.options.authority_dir {
-            Some(dir) => Authority::in_dir(dir)?,
-            None => Authority::generate()?,
+            Some(dir) => CertificateAuthority::load_or_generate(dir)?,
+            None => CertificateAuthority::generate()?,
         };
         let made = Arc::new(made);
         *slot = Some(Arc::clone(&made));

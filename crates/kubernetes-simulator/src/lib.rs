@@ -28,13 +28,12 @@ mod server;
 mod status;
 mod store;
 pub mod table;
-mod tls;
 mod verbs;
 mod watch;
 
+pub use certificate_authority::{CertificateAuthority, TlsError};
 pub use fault::{Effect, Fault};
 pub use kubernetes::{Kubernetes, Options, Token};
 pub use object::Object;
 pub use server::ServeError;
 pub use status::ApiError;
-pub use tls::{Authority, TlsError};

@@ -1,9 +1,9 @@
 //! Serving over sockets with TLS.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
+use certificate_authority::TlsError;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::service::TowerToHyperService;
@@ -13,7 +13,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::kubernetes::Kubernetes;
 use crate::own_service;
-use crate::tls::TlsError;
 
 /// Why the server could not start.
 #[derive(Debug, thiserror::Error)]
@@ -30,6 +29,10 @@ pub enum ServeError {
         source: std::io::Error,
     },
 }
+
+/// The names under which an API server is reached inside of clusters, and from its own machine.
+const NAMES: [&str; 6] =
+    ["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "127.0.0.1", "::1"];
 
 /// How long a client may take for the TLS handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
@@ -54,8 +57,13 @@ impl Kubernetes {
         address: SocketAddr,
         shutdown: CancellationToken,
     ) -> Result<SocketAddr, ServeError> {
-        let config = self.authority()?.server_config(address.ip(), &self.shared.options.server_names)?;
-        let acceptor = TlsAcceptor::from(Arc::new(config));
+        let bound = address.ip().to_string();
+        let mut names = NAMES.to_vec();
+        if !address.ip().is_unspecified() && !names.contains(&bound.as_str()) {
+            names.push(&bound);
+        }
+        names.extend(self.shared.options.server_names.iter().map(String::as_str));
+        let acceptor = TlsAcceptor::from(self.authority()?.server_config(&names)?);
         let failed = |source| ServeError::Listen { address, source };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let bound = listener.local_addr().map_err(failed)?;

@@ -17,8 +17,6 @@ mod kubelets;
 mod objects;
 #[path = "agreement/patches.rs"]
 mod patches;
-#[path = "agreement/real.rs"]
-mod real;
 #[path = "agreement/sequences.rs"]
 mod sequences;
 #[path = "agreement/services.rs"]
@@ -113,10 +111,11 @@ fn kube_apiserver() {
         println!("skipped: KUBEBUILDER_ASSETS names no folder with etcd and kube-apiserver");
         return;
     };
-    let server = real::Server::start(assets.as_ref());
+    let directory = tempfile::tempdir().unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let (count, failures) = runtime.block_on(async {
-        let client = server.client().await;
+        let server = real_kubernetes::RealKubernetes::start(assets.as_ref(), directory.path()).await.unwrap();
+        let client = server.client().await.unwrap();
         let mut running = start_all(&client).await;
         for seed in 1..=4 {
             let kubernetes = Kubernetes::new(Options::default());
@@ -134,6 +133,5 @@ fn kube_apiserver() {
             .collect();
         (running.len(), failures)
     });
-    drop(server);
     assert!(failures.is_empty(), "{} of {count} behaviours differ: {failures:#?}", failures.len());
 }

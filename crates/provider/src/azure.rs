@@ -125,7 +125,10 @@ impl Azure {
         let started = Instant::now();
         let document = required(step)?;
         let etag = step.if_match.as_deref();
-        let result = self.client.put_and_wait(&step.target, version, document, etag, class(step)).await;
+        let result = match step.action {
+            Action::Create => self.client.create_and_wait(&step.target, version, document, class(step)).await,
+            _ => self.client.put_and_wait(&step.target, version, document, etag, class(step)).await,
+        };
         finished(step, started, result)
     }
 
@@ -138,7 +141,10 @@ impl Azure {
         let started = Instant::now();
         let document = required(step)?;
         let etag = step.if_match.as_deref();
-        let result = self.client.put(&step.target, version, document, etag, class(step)).await;
+        let result = match step.action {
+            Action::Create => self.client.create(&step.target, version, document, class(step)).await,
+            _ => self.client.put(&step.target, version, document, etag, class(step)).await,
+        };
         finished(step, started, result)
             .map(|accepted: Accepted<T>| Begun { document: accepted.body, operation: accepted.operation })
     }

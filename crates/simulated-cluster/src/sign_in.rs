@@ -7,8 +7,8 @@ use std::sync::{Arc, OnceLock};
 
 use azure_simulator::entra::{Application, Clock, Entra, EntraOptions};
 use azure_simulator::serve::{self, Router, Server};
-use azure_simulator::tls::CertificateAuthority;
 use azure_simulator::{Azure, Options};
+use certificate_authority::CertificateAuthority;
 use kubernetes_simulator::Token;
 use tokio_util::sync::CancellationToken;
 

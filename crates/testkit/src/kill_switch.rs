@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 
+use arm::Transport;
 use axum::body::Body;
+use azure_simulator::Azure;
 use bytes::Bytes;
 use http_body_util::Full;
 use tokio_util::sync::CancellationToken;
@@ -43,15 +45,15 @@ impl KillSwitch {
         self.tripped.cancelled().await;
     }
 
-    /// A transport's service that goes through this switch.
-    pub(crate) fn wire(&self, router: axum::Router) -> Wire {
-        Wire { router, switch: self.clone() }
+    /// A way to this Azure that goes through this switch.
+    pub fn transport(&self, azure: &Azure) -> Transport {
+        Transport::in_process(Wire { router: azure.router(), switch: self.clone() })
     }
 }
 
 /// Calls of `router`, by way of the switch.
 #[derive(Clone)]
-pub(crate) struct Wire {
+struct Wire {
     router: axum::Router,
     switch: KillSwitch,
 }

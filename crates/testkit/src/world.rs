@@ -5,7 +5,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use arm::{Cloud, Credential, Transport};
+use arm::{Cloud, Credential};
 use azure_simulator::Azure;
 use azure_types::ResourceId;
 use kube::Client;
@@ -131,7 +131,7 @@ impl World {
     /// A provider as the program makes it, which has seen nothing yet.
     pub(crate) fn provider_at(&self, azure: &Azure, switch: &KillSwitch) -> Provider {
         let cloud = Cloud::built_in(&cloud_config::PUBLIC).expect("the public cloud is known");
-        let transport = Transport::in_process(switch.wire(azure.router()));
+        let transport = switch.transport(azure);
         let since_1970 = Duration::try_from(self.kubernetes.now().as_duration()).expect("it is after 1970");
         let clock = arm::Clock::following_tokio(since_1970);
         let cluster = self.cluster();

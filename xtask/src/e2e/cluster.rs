@@ -40,7 +40,7 @@ impl Cluster {
         command.args(["simulate", "cluster", "--nodes", "3", "--latency", "quick", "--node-grace", "3s"]);
         command.arg("--directory").arg(&files);
         if let Some(real) = real {
-            command.arg("--kubeconfig").arg(&real.kubeconfig);
+            command.arg("--kubeconfig").arg(real.kubeconfig());
         }
         let mut program = Program::start("simulate-cluster", directory, &mut command)?;
         // The last file that it writes: once it is there, everything listens.

@@ -5,7 +5,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{PostParams, WatchEvent, WatchParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
-use kubernetes_simulator::{Authority, Kubernetes, Options, Token};
+use kubernetes_simulator::{Kubernetes, Options, Token};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -35,12 +35,4 @@ async fn a_client_with_the_kubeconfig_reads_and_watches() {
     while let Ok(Some(_)) = watch.try_next().await {}
     tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     assert!(api.get("a").await.is_err(), "nobody listens any more");
-}
-
-#[tokio::test]
-async fn a_kept_authority_is_the_same_after_a_restart() {
-    let dir = std::env::temp_dir().join(format!("cerulean-authority-{}", Token::generate().reveal()));
-    let first = Authority::in_dir(&dir).unwrap().certificate_pem().to_owned();
-    assert_eq!(Authority::in_dir(&dir).unwrap().certificate_pem(), first);
-    std::fs::remove_dir_all(&dir).unwrap();
 }

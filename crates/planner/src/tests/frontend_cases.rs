@@ -515,3 +515,45 @@ fn two_hundred_services_need_one_write_of_each_shared_resource() {
     azure.apply(&second.plan);
     assert!(azure.plan(&all, &[]).plan.is_empty());
 }
+
+/// A shared frontend bears the name of the Service that came first. When that one is gone and the last other one
+/// moves away, the frontend goes too; while any Service of that name exists, it stays.
+#[test]
+fn a_shared_frontend_goes_with_the_last_service_that_uses_it() {
+    let uid = |number: u32| format!("{number:08}-0000-4000-8000-000000000000");
+    let named = |name: &str, number: u32| {
+        svc(name).tcp(80 + i32::try_from(number).unwrap()).change(|s| s.metadata.uid = Some(uid(number)))
+    };
+    let sharing = |service: Svc| service.annotate("azure-pip-name", "brought");
+    let mut azure = Azure::new();
+    azure.observed.public_ips.push(public_ip(&azure.cluster, "brought", Some("20.1.0.1"), json!({})));
+    let (first, second) = (named("first", 1), named("second", 2));
+    azure.converge(&[sharing(first.clone()).arc(), sharing(second.clone()).arc()], &[]);
+    azure.converge(&[sharing(first.clone()).deleting().arc(), sharing(second.clone()).arc()], &[]);
+    let frontends = |azure: &Azure| frontend_names(azure.load_balancer(Flavor::External).unwrap()).len();
+    assert_eq!(frontends(&azure), 1, "the second still uses the first one's frontend");
+    azure.converge(&[second.arc()], &[]);
+    let lb = azure.load_balancer(Flavor::External).unwrap();
+    assert_eq!(frontend_names(lb), [names::base_name(&uid(2)).unwrap()]);
+}
+
+/// Places are promised before addresses are bought, and given back.
+#[test]
+fn places_on_a_load_balancer_are_promised_up_to_azures_limit() {
+    let cluster = cluster();
+    let balancer = cluster.placement(Flavor::External);
+    let mut occupancy = crate::load_balancer::Occupancy::default();
+    let intents: Vec<_> = (0..601).map(|n| svc(&format!("s{n}")).tcp(80).intent(&cluster)).collect();
+    for intent in &intents[..600] {
+        occupancy.reserve(&balancer, None, intent).unwrap();
+        occupancy.reserve(&balancer, None, intent).unwrap();
+    }
+    let refusal = occupancy.reserve(&balancer, None, &intents[600]).unwrap_err();
+    assert_eq!(
+        refusal,
+        Refusal::LoadBalancerFull { load_balancer: "testCluster".into(), what: "frontends", limit: 600 }
+    );
+    assert!(!refusal.is_terminal());
+    occupancy.release(&intents[7].key);
+    occupancy.reserve(&balancer, None, &intents[600]).unwrap();
+}

@@ -29,6 +29,8 @@ struct Manners {
     raced: usize,
     /// Whether writes are accepted and forgotten.
     forgetful: bool,
+    /// Items that somebody removes again after each write.
+    forgets: BTreeSet<String>,
     latency: Duration,
     attempts: usize,
     reads: usize,
@@ -46,6 +48,7 @@ impl Shelf {
             failures: Vec::new(),
             raced: 0,
             forgetful: false,
+            forgets: BTreeSet::new(),
             latency: Duration::from_secs(1),
             attempts: 0,
             reads: 0,
@@ -131,6 +134,8 @@ impl Resource for Shelf {
         if !shelf.forgetful {
             shelf.document.items = items.clone();
         }
+        let forgets = shelf.forgets.clone();
+        shelf.document.items.retain(|name, _| !forgets.contains(name));
         Ok(shelf.document.clone())
     }
 
@@ -399,4 +404,18 @@ proptest! {
         let bound = if named { 1 + bad.len() } else { 1 + bad.len() * 2 * depth as usize };
         prop_assert!(shelf.attempts() <= bound, "{} writes, bound {}", shelf.attempts(), bound);
     }
+}
+
+/// Somebody undoes one owner's part again and again: that owner is told, the others have what they want.
+#[tokio::test(start_paused = true)]
+async fn a_difference_that_does_not_last_stops_only_whom_it_concerns() {
+    let shelf = Shelf::new();
+    shelf.0.lock().forgets = BTreeSet::from(["bad".to_owned()]);
+    let writer = start(&shelf);
+    let submit = |name: &str| writer.submit(name.to_owned(), Some(1), LogicalTime::BEGINNING, None);
+    let (bad, good) = futures::join!(submit("bad"), submit("good"));
+    let Err(ServiceError::Retry { message, .. }) = bad.map(drop) else { panic!("it cannot be had") };
+    assert!(message.contains("does not keep what is written"), "{message}");
+    good.map(drop).unwrap();
+    assert_eq!(shelf.items().keys().collect::<Vec<_>>(), ["good"]);
 }

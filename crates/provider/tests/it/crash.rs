@@ -1,10 +1,10 @@
 //! Killed after every single call to Azure, the program takes up what is there and comes to the same end.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use k8s::Service;
+use testkit::KillSwitch;
 
 use crate::world::*;
 
@@ -65,7 +65,7 @@ async fn survives(task: Task) {
     let undisturbed = prepared(task).await;
     let program = undisturbed.start();
     perform(&undisturbed, &program, task).await;
-    let calls = program.calls.load(Ordering::Relaxed);
+    let calls = program.switch.calls();
     assert!(calls > 5, "{calls}");
     tokio::time::sleep(Duration::from_secs(60)).await;
     let expected = undisturbed.normalised();
@@ -73,10 +73,10 @@ async fn survives(task: Task) {
         // The next program starts at once, while Azure still works on what the first one asked for; or later.
         for pause in [Duration::ZERO, Duration::from_secs(100)] {
             let world = prepared(task).await;
-            let dying = world.start_to_die(Death::During(number));
+            let dying = world.start_with(KillSwitch::after_call(number));
             tokio::select! {
                 biased;
-                () = dying.died.notified() => {}
+                () = dying.switch.tripped() => {}
                 () = perform(&world, &dying, task) => panic!("{task:?} {number}: it should have died"),
             }
             drop(dying);

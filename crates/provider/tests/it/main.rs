@@ -6,6 +6,7 @@ mod crash;
 mod crowd;
 mod faults;
 mod histories;
+mod isolation;
 mod machines;
 mod services;
 mod world;

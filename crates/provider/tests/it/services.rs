@@ -55,7 +55,7 @@ async fn an_internal_service_gets_an_address_of_the_subnet() {
     let world = World::new();
     let program = world.start();
     let ensured = world.serve(&program, internal(service("db", &[5432]))).await.unwrap();
-    assert!(ensured.addresses[0].to_string().starts_with("10.1."), "{:?}", ensured.addresses);
+    assert!(ensured.addresses[0].to_string().starts_with("10.240."), "{:?}", ensured.addresses);
     assert_eq!(world.members("kube-internal"), 3);
     assert!(world.documents(PUBLIC_IPS).is_empty());
     world.remove(&program, &service("db", &[5432])).await.unwrap();
@@ -69,11 +69,11 @@ async fn lb_077_lb_078_a_service_moves_between_the_load_balancers() {
     let program = world.start();
     world.serve(&program, service("web", &[80])).await.unwrap();
     let ensured = world.serve(&program, internal(service("web", &[80]))).await.unwrap();
-    assert!(ensured.addresses[0].to_string().starts_with("10.1."));
+    assert!(ensured.addresses[0].to_string().starts_with("10.240."));
     assert!(world.load_balancer("kube").is_none(), "the emptied one is deleted");
     assert!(world.documents(PUBLIC_IPS).is_empty());
     let ensured = world.serve(&program, service("web", &[80])).await.unwrap();
-    assert!(!ensured.addresses[0].to_string().starts_with("10.1."));
+    assert!(!ensured.addresses[0].to_string().starts_with("10.240."));
     assert!(world.load_balancer("kube-internal").is_none());
     assert_eq!(world.members("kube"), 3);
 }

@@ -1,27 +1,20 @@
 //! A cluster of three machines in a simulated Azure, and programs that serve it.
 
 use std::collections::BTreeMap;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use arm::{Client, Clock, Cloud, Credential, Transport};
-use axum::body::Body;
+use arm::{Client, Clock, Cloud, Credential};
 use azure_simulator::{Azure, Documents, LatencyProfile};
 use azure_types::ResourceId;
-use bytes::Bytes;
 use cloud::LogicalTime;
-use http_body_util::Full;
 use k8s::{Node, ObjectKey, Service};
 use parking_lot::Mutex;
 use planner::Cluster;
 use provider::{ClusterState, Ensured, Options, Provider, ServiceError};
 use serde_json::{Value, json};
-use tokio::sync::Notify;
-use tower::ServiceExt as _;
+use simulated_cluster::{NodePool, Shape};
+use testkit::KillSwitch;
 
 pub const SUBSCRIPTION: &str = "00000000-0000-0000-0000-000000000000";
 pub const LOAD_BALANCERS: &str = "Microsoft.Network/loadBalancers";
@@ -30,56 +23,11 @@ pub const SECURITY_GROUPS: &str = "Microsoft.Network/networkSecurityGroups";
 pub const SCALE_SETS: &str = "Microsoft.Compute/virtualMachineScaleSets";
 pub const INSTANCES: &str = "Microsoft.Compute/virtualMachineScaleSets/virtualMachines";
 
-/// When a program dies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Death {
-    /// It lives.
-    Never,
-    /// The call with this number (from 0) is carried out, and its answer never arrives.
-    During(usize),
-}
-
-/// The way to Azure, which may break.
-#[derive(Clone)]
-pub struct Wire {
-    router: axum::Router,
-    calls: Arc<AtomicUsize>,
-    death: Death,
-    died: Arc<Notify>,
-}
-
-impl tower::Service<http::Request<Full<Bytes>>> for Wire {
-    type Response = http::Response<Body>;
-    type Error = std::convert::Infallible;
-    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: http::Request<Full<Bytes>>) -> Self::Future {
-        let number = self.calls.fetch_add(1, Ordering::Relaxed);
-        let (router, death, died) = (self.router.clone(), self.death, Arc::clone(&self.died));
-        Box::pin(async move {
-            if matches!(death, Death::During(last) if number > last) {
-                std::future::pending::<()>().await;
-            }
-            let answer = router.oneshot(request).await;
-            if death == Death::During(number) {
-                died.notify_one();
-                std::future::pending::<()>().await;
-            }
-            answer
-        })
-    }
-}
-
 /// One start of the program.
 pub struct Program {
     pub provider: Provider,
-    pub calls: Arc<AtomicUsize>,
-    /// Told when it dies.
-    pub died: Arc<Notify>,
+    /// Counts its calls, and may let it die.
+    pub switch: KillSwitch,
 }
 
 /// Azure and what Kubernetes holds.
@@ -94,33 +42,27 @@ pub fn id(kind: &str, name: &str) -> ResourceId {
     ResourceId::group(SUBSCRIPTION, "rg").resource(namespace, kind, name)
 }
 
+/// What stands in Azure from the beginning: one scale set of three machines.
+pub fn shape() -> Shape {
+    Shape {
+        subscription: SUBSCRIPTION.to_owned(),
+        region: "eastus".to_owned(),
+        resource_group: "rg".to_owned(),
+        virtual_network: "net".to_owned(),
+        security_group: "nsg".to_owned(),
+        pools: vec![NodePool::new("pool", "pool", 3)],
+        ..Shape::default()
+    }
+}
+
 pub fn cluster() -> Cluster {
-    let config = json!({
-        "subscriptionId": SUBSCRIPTION, "tenantId": "tenant", "resourceGroup": "rg", "location": "eastus",
-        "vnetName": "net", "subnetName": "nodes", "securityGroupName": "nsg", "vmType": "vmss",
-        "loadBalancerSku": "standard", "useManagedIdentityExtension": true, "putVMSSVMBatchSize": 2,
-    });
+    let mut config = shape().azure_json("", "secret");
+    config["putVMSSVMBatchSize"] = 2.into();
     Cluster {
         config: cloud_config::CloudConfig::parse(&config.to_string()).unwrap(),
         name: "kube".to_owned(),
         region_zones: ["1", "2", "3"].map(str::to_owned).to_vec(),
     }
-}
-
-pub fn scale_set(name: &str, capacity: u64) -> Value {
-    let subnet = id("virtualNetworks", "net").child("subnets", "nodes");
-    json!({ "location": "eastus", "zones": ["1", "2", "3"],
-        "sku": { "name": "Standard_D2s_v3", "capacity": capacity },
-        "properties": { "upgradePolicy": { "mode": "Manual" }, "virtualMachineProfile": {
-            "osProfile": { "computerNamePrefix": name, "adminUsername": "x", "adminPassword": "hidden-word" },
-            "networkProfile": { "networkInterfaceConfigurations": [{ "name": "nic", "properties": {
-                "primary": true,
-                "ipConfigurations": [{ "name": "ipconfig", "properties": {
-                    "primary": true, "subnet": { "id": subnet },
-                }}],
-            }}]},
-        }},
-    })
 }
 
 /// A Service of type LoadBalancer with TCP ports.
@@ -155,20 +97,7 @@ impl World {
 
     pub fn with(options: azure_simulator::Options) -> Self {
         let azure = Azure::new(options);
-        let group = id("networkSecurityGroups", "nsg");
-        azure.put(&group, json!({ "properties": { "securityRules": [] } })).unwrap();
-        azure
-            .put(
-                &id("virtualNetworks", "net"),
-                json!({ "properties": {
-                    "addressSpace": { "addressPrefixes": ["10.0.0.0/8"] },
-                    "subnets": [{ "name": "nodes", "properties": {
-                        "addressPrefix": "10.1.0.0/16", "networkSecurityGroup": { "id": group },
-                    }}],
-                }}),
-            )
-            .unwrap();
-        azure.put(&id("virtualMachineScaleSets", "pool"), scale_set("pool", 3)).unwrap();
+        shape().lay_out(&azure).unwrap();
         let world = Self { azure, services: Mutex::default(), nodes: Mutex::default() };
         world.register_nodes();
         world
@@ -181,7 +110,7 @@ impl World {
             let provider_id = format!("azure://{}", document["id"].as_str().unwrap());
             let node: Node = serde_json::from_value(json!({
                 "metadata": {"name": name}, "spec": {"providerID": provider_id},
-                "status": {"addresses": [{"type": "InternalIP", "address": "10.1.0.4"}]},
+                "status": {"addresses": [{"type": "InternalIP", "address": "10.240.0.4"}]},
             }))
             .unwrap();
             Arc::new(node)
@@ -212,15 +141,11 @@ impl World {
 
     /// Starts the program; it finds what Kubernetes holds now.
     pub fn start(&self) -> Program {
-        self.start_to_die(Death::Never)
+        self.start_with(KillSwitch::never())
     }
 
-    pub fn start_to_die(&self, death: Death) -> Program {
-        let calls = Arc::new(AtomicUsize::new(0));
-        let died = Arc::new(Notify::new());
-        let wire =
-            Wire { router: self.azure.router(), calls: Arc::clone(&calls), death, died: Arc::clone(&died) };
-        let transport = Transport::in_process(wire);
+    pub fn start_with(&self, switch: KillSwitch) -> Program {
+        let transport = switch.transport(&self.azure);
         let cloud = Cloud::built_in(&cloud_config::PUBLIC).unwrap();
         let clock = Clock::following_tokio(Duration::from_secs(1_767_225_600));
         let client =
@@ -235,7 +160,7 @@ impl World {
         state.services_are_synced();
         state.nodes_are_synced();
         let options = Options { clock, ..Options::default() };
-        Program { provider: Provider::new(cluster(), client, state, options), calls, died }
+        Program { provider: Provider::new(cluster(), client, state, options), switch }
     }
 
     /// What `kubectl apply` does.

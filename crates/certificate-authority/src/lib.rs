@@ -1,7 +1,8 @@
-//! The simulator's own certificate authority, and TLS for its listeners.
+//! The simulators' certificate authority, and TLS for their listeners.
 //!
-//! Real clients insist on HTTPS towards Entra and Resource Manager (`spec/arm-wire.md`, section 3.5),
-//! so the simulator brings an authority that they are told to trust, for instance by `SSL_CERT_FILE`.
+//! Real clients insist on HTTPS towards Entra, Resource Manager and Kubernetes, so the simulators bring an
+//! authority that clients are told to trust: by `SSL_CERT_FILE`, or by a kubeconfig. It may be kept in a
+//! directory, so that clients go on trusting it after a restart.
 
 use std::fmt;
 use std::fs;
@@ -87,6 +88,9 @@ pub struct IssuedCertificate {
 
 impl CertificateAuthority {
     /// Makes a new authority with a fresh key.
+    ///
+    /// # Errors
+    /// The key or the certificate cannot be made.
     pub fn generate() -> Result<Self, TlsError> {
         let made = |source| TlsError::MakeCertificate { subject: AUTHORITY_NAME.into(), source };
         let key = KeyPair::generate().map_err(made)?;
@@ -127,6 +131,10 @@ impl CertificateAuthority {
         let public_key = key.subject_public_key_info();
         if !certificate.windows(public_key.len()).any(|window| window == public_key) {
             return Err(unusable("its certificate and its key do not belong together"));
+        }
+        let name = AUTHORITY_NAME.as_bytes();
+        if !certificate.windows(name.len()).any(|window| window == name) {
+            return Err(unusable("it was made by another release"));
         }
         Ok(Self { certificate, certificate_pem, issuer: Issuer::new(authority_params(), key) })
     }
@@ -180,7 +188,7 @@ impl CertificateAuthority {
         let names_owned: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
         let mut params = CertificateParams::new(names_owned).map_err(made)?;
         params.distinguished_name = DistinguishedName::new();
-        params.distinguished_name.push(DnType::CommonName, "Cerulean Azure simulator");
+        params.distinguished_name.push(DnType::CommonName, "Cerulean simulator");
         params.use_authority_key_identifier_extension = true;
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
@@ -206,7 +214,7 @@ impl fmt::Debug for IssuedCertificate {
     }
 }
 
-const AUTHORITY_NAME: &str = "Cerulean Azure simulator authority";
+const AUTHORITY_NAME: &str = "Cerulean simulator authority";
 // Fixed dates keep certificates independent of the clock. Years from 2050 on need another encoding,
 // which some clients do not read.
 const VALID_FROM_YEAR: i32 = 2020;
@@ -258,6 +266,7 @@ fn write_file(path: &Path, text: &str, private: bool) -> Result<(), TlsError> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

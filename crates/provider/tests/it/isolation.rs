@@ -1,0 +1,195 @@
+//! What goes wrong with one Service, one machine or one place stays there.
+
+use std::time::Duration;
+
+use azure_simulator::{Fault, FaultAction, PowerState};
+use cloud::{LoadBalancers, LogicalTime};
+use futures::future::join_all;
+use provider::ServiceError;
+use serde_json::json;
+
+use crate::world::*;
+
+fn refuse(status: u16, code: &str) -> FaultAction {
+    FaultAction::Fail { status, code: code.into(), message: "Not today.".into() }
+}
+
+/// A resource group that one Service names is read for that Service alone.
+#[tokio::test(start_paused = true)]
+async fn a_resource_group_that_one_service_names_is_read_for_nobody_else() {
+    let world = World::new();
+    let program = world.start();
+    world.azure.inject(Fault::new(refuse(403, "AuthorizationFailed")).on_method("GET").on_type(PUBLIC_IPS));
+    let elsewhere = annotated(service("elsewhere", &[80]), "azure-load-balancer-resource-group", "other");
+    world.serve(&program, elsewhere).await.unwrap_err();
+    world.azure.clear_faults();
+    world.azure.clear_journal();
+    world.serve(&program, service("web", &[80])).await.unwrap();
+    let journal = world.azure.journal();
+    let strange: Vec<&String> = journal
+        .entries
+        .iter()
+        .map(|entry| &entry.path)
+        .filter(|path| path.to_lowercase().contains("/resourcegroups/other/"))
+        .collect();
+    assert_eq!(strange, Vec::<&String>::new());
+}
+
+/// A deletion that fails after the pools were emptied: the next Service on that load balancer fills them again.
+#[tokio::test(start_paused = true)]
+async fn pools_that_an_aborted_deletion_emptied_are_filled_again() {
+    let world = World::new();
+    let program = world.start();
+    world.serve(&program, service("web", &[80])).await.unwrap();
+    assert_eq!(world.members("kube"), 3);
+    let fault = Fault::new(refuse(403, "AuthorizationFailed")).on_method("DELETE").on_type(LOAD_BALANCERS);
+    world.azure.inject(fault);
+    world.remove(&program, &service("web", &[80])).await.unwrap_err();
+    world.azure.clear_faults();
+    assert_eq!(world.members("kube"), 0, "everybody left before the deletion");
+    world.serve(&program, service("api", &[443])).await.unwrap();
+    assert_eq!(world.members("kube"), 3);
+}
+
+/// A load balancer that somebody made a moment ago is never overwritten by a creation.
+#[tokio::test(start_paused = true)]
+async fn a_creation_overwrites_nobodys_load_balancer() {
+    let world = World::new();
+    let program = world.start();
+    // The program sees that there is none.
+    world.serve(&program, internal(service("inside", &[80]))).await.unwrap();
+    world.latency(5, 0, 0);
+    let web = world.apply(&program, service("web", &[80]));
+    let serving = world.ensure(&program, &web);
+    let interfering = async {
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        let theirs = json!({"location": "eastus", "sku": {"name": "Standard"}, "tags": {"owner": "somebody"},
+            "properties": {"backendAddressPools": [{"name": "theirs"}]}});
+        world.azure.put(&id("loadBalancers", "kube"), theirs).unwrap();
+    };
+    let (served, ()) = futures::join!(serving, interfering);
+    served.unwrap();
+    let balancer = world.load_balancer("kube").unwrap();
+    assert_eq!(balancer["tags"]["owner"], "somebody");
+    assert!(balancer["properties"]["backendAddressPools"].to_string().contains("theirs"));
+}
+
+/// The security group fails while the load balancer is cleaned: the Service is not gone, and the next try finishes.
+#[tokio::test(start_paused = true)]
+async fn a_service_whose_security_rules_are_left_still_exists() {
+    let world = World::new();
+    let program = world.start();
+    world.serve(&program, service("other", &[80])).await.unwrap();
+    let inside = internal(annotated(service("inside", &[81]), "azure-allowed-ip-ranges", "10.9.0.0/16"));
+    world.serve(&program, inside.clone()).await.unwrap();
+    let rules = || {
+        let group = world.azure.document(&id("networkSecurityGroups", "nsg")).unwrap();
+        group["properties"]["securityRules"].to_string().contains("10.9.0.0/16")
+    };
+    assert!(rules());
+    let fault = Fault::new(refuse(403, "AuthorizationFailed")).on_method("PUT").on_type(SECURITY_GROUPS);
+    world.azure.inject(fault);
+    world.remove(&program, &inside).await.unwrap_err();
+    world.azure.clear_faults();
+    assert!(world.load_balancer("kube-internal").is_none());
+    assert!(program.provider.exists(&world.stored(&inside)).await.unwrap());
+    world.remove(&program, &inside).await.unwrap();
+    assert!(!rules());
+}
+
+/// A public IP whose tags somebody sets back all the time is used as it is, and its owner is told.
+#[tokio::test(start_paused = true)]
+async fn a_public_ip_that_does_not_keep_its_tags_is_used_as_it_is() {
+    let world = World::new();
+    let program = world.start();
+    let tagged = annotated(service("web", &[80]), "azure-pip-tags", "team=net");
+    world.serve(&program, tagged.clone()).await.unwrap();
+    let pip = id("publicIPAddresses", "kube-aweb");
+    let mut told = 0;
+    world.azure.clear_journal();
+    for _ in 0..5 {
+        world
+            .azure
+            .edit(&pip, |document| drop(document["tags"].as_object_mut().unwrap().remove("team")))
+            .unwrap();
+        let ensured = world.serve(&program, tagged.clone()).await.unwrap();
+        told += ensured.notices.iter().filter(|notice| notice.message.contains("team=net")).count();
+    }
+    assert!((1..=3).contains(&world.writes(PUBLIC_IPS)), "{:?}", world.puts(PUBLIC_IPS));
+    assert!(told >= 2, "{told}");
+}
+
+/// A machine that does not run joins when it has started, although no Node and no Service changes.
+#[tokio::test(start_paused = true)]
+async fn a_machine_that_starts_later_joins_later() {
+    let world = World::new();
+    let program = world.start();
+    let machine = id("virtualMachineScaleSets", "pool").child("virtualMachines", "0");
+    world.azure.set_power_state(&machine, PowerState::Deallocated).unwrap();
+    world.serve(&program, service("web", &[80])).await.unwrap();
+    assert_eq!(world.members("kube"), 2);
+    let wait = LoadBalancers::look_at_nodes_after(&program.provider).expect("one machine is waited for");
+    world.azure.set_power_state(&machine, PowerState::Running).unwrap();
+    tokio::time::sleep(wait).await;
+    program.provider.update_nodes().await.unwrap();
+    assert_eq!(world.members("kube"), 3);
+    assert_eq!(LoadBalancers::look_at_nodes_after(&program.provider), None);
+}
+
+/// Machines that came while there was no Service are in the pool of the next one.
+#[tokio::test(start_paused = true)]
+async fn machines_that_came_while_there_was_no_service_join() {
+    let world = World::new();
+    let program = world.start();
+    world.serve(&program, service("web", &[80])).await.unwrap();
+    world.remove(&program, &service("web", &[80])).await.unwrap();
+    world.azure.scale(&id("virtualMachineScaleSets", "pool"), 5).unwrap();
+    world.register_nodes();
+    for node in world.nodes.lock().iter() {
+        program.provider.state().apply_node(node.clone());
+    }
+    let api = world.apply(&program, service("api", &[443]));
+    program.provider.ensure(&api, LogicalTime::BEGINNING).await.unwrap();
+    assert_eq!(world.members("kube"), 5);
+}
+
+/// A node whose machine this release cannot put into pools is named in an event.
+#[tokio::test(start_paused = true)]
+async fn nodes_that_get_no_traffic_are_named() {
+    let world = World::new();
+    let standalone = format!("azure://{}", id("virtualMachineScaleSets", "pool").parent().unwrap())
+        + "/providers/Microsoft.Compute/virtualMachines/alone-1";
+    let node = json!({"metadata": {"name": "alone-1"}, "spec": {"providerID": standalone}});
+    world.nodes.lock().push(std::sync::Arc::new(serde_json::from_value(node).unwrap()));
+    let program = world.start();
+    let ensured = world.serve(&program, service("web", &[80])).await.unwrap();
+    let notice = ensured.notices.iter().find(|notice| notice.reason == "NodesWithoutTraffic").unwrap();
+    assert!(notice.warning && notice.message.contains("alone-1"), "{notice:?}");
+    assert_eq!(world.members("kube"), 3);
+}
+
+/// 640 Services where 600 frontends fit: nobody buys an address that has no place, Azure refuses nothing, and
+/// whoever leaves makes room.
+#[tokio::test(start_paused = true)]
+async fn services_without_a_place_buy_no_address() {
+    let world = World::new();
+    let program = world.start();
+    let services: Vec<_> =
+        (0..640).map(|number| world.apply(&program, service(&format!("s{number}"), &[80]))).collect();
+    let outcomes = join_all(services.iter().map(|service| world.ensure(&program, service))).await;
+    let served = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
+    assert_eq!(served, 600);
+    for outcome in outcomes.iter().filter_map(|outcome| outcome.as_ref().err()) {
+        let ServiceError::Retry { message, .. } = outcome else { panic!("{outcome:?}") };
+        assert!(message.contains("600 frontends"), "{message}");
+    }
+    assert_eq!(world.documents(PUBLIC_IPS).len(), 600);
+    // Machines that join meanwhile give the load balancer a new version: a lost race each, and no refusal.
+    let puts = world.puts(LOAD_BALANCERS);
+    assert!(puts.iter().all(|status| *status < 300 || *status == 412), "{puts:?}");
+    assert!(puts.iter().filter(|status| **status == 412).count() <= 4, "{puts:?}");
+    let (gone, waiting) =
+        (outcomes.iter().position(Result::is_ok).unwrap(), outcomes.iter().position(Result::is_err).unwrap());
+    world.remove(&program, &services[gone]).await.unwrap();
+    world.ensure(&program, &services[waiting]).await.unwrap();
+}
