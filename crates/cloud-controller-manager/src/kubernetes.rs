@@ -5,9 +5,10 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow};
 use arm::ProxySettings;
 use async_trait::async_trait;
+use k8s::Node;
 use k8s::api::api::authentication::v1::{TokenReview, TokenReviewSpec};
 use k8s::api::api::authorization::v1::{NonResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
-use kube::api::PostParams;
+use kube::api::{ListParams, PostParams};
 use kube::config::Kubeconfig;
 use kube::{Api, Client, Config};
 use telemetry::server::Authorizer;
@@ -69,6 +70,25 @@ pub async fn connect(flags: &Flags, proxy: &ProxySettings) -> anyhow::Result<Cli
     }
 }
 
+/// Has the API judge `--node-filter-requirements`, because it is the one that reads it.
+///
+/// # Errors
+/// The API cannot read it. Other answers are left to the watches, which try again.
+pub async fn check_selector(client: &Client, selector: &str) -> anyhow::Result<()> {
+    if selector.is_empty() {
+        return Ok(());
+    }
+    let parameters = ListParams::default().labels(selector).limit(1);
+    match Api::<Node>::all(client.clone()).list_metadata(&parameters).await {
+        Err(kube::Error::Api(status)) if status.code == 400 => Err(anyhow!(
+            "--node-filter-requirements={selector}: the Kubernetes API says {:?} (pass a label selector, such as \
+             kubernetes.io/os=linux)",
+            status.message
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// Asks the Kubernetes API who a token belongs to and what that user may read
 /// (`spec/config-and-cli.md` 4.5: delegated authentication and authorization).
 pub struct DelegatedAuthorizer {
@@ -113,5 +133,53 @@ impl Authorizer for DelegatedAuthorizer {
             tracing::debug!(%error, "cannot find out who may read metrics");
             false
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    use super::*;
+    use crate::flags;
+
+    /// A proxy that refuses, and tells what it was asked for.
+    async fn refusing_proxy() -> (String, tokio::task::JoinHandle<String>) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let asked = tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut head = vec![0; 4096];
+            let read = stream.read(&mut head).await.unwrap();
+            stream.write_all(b"HTTP/1.1 403 Forbidden\r\n\r\n").await.unwrap();
+            String::from_utf8_lossy(&head[..read]).into_owned()
+        });
+        (address, asked)
+    }
+
+    #[tokio::test]
+    async fn the_kubernetes_api_is_reached_through_the_proxy() {
+        arm::install_crypto_provider();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("kubeconfig");
+        std::fs::write(
+            &path,
+            "{current-context: a, contexts: [{name: a, context: {cluster: a}}], \
+             clusters: [{name: a, cluster: {server: 'https://kube.example:6443'}}]}",
+        )
+        .unwrap();
+        let (address, asked) = refusing_proxy().await;
+        let url = format!("http://user:hunter2@{address}");
+        let proxy =
+            ProxySettings::from_environment(|name| (name == "HTTPS_PROXY").then(|| url.clone())).unwrap();
+        let arguments = ["x".to_owned(), format!("--kubeconfig={}", path.display())];
+        let line = flags::parse(arguments.map(Into::into)).unwrap();
+        let error = crate::in_one_line(&connect(&line.flags, &proxy).await.err().unwrap());
+        let through = format!("https://kube.example:6443/ through the proxy {address} cannot be reached");
+        assert!(error.contains(&through) && !error.contains("hunter2"), "{error}");
+        let asked = asked.await.unwrap().to_ascii_lowercase();
+        assert!(asked.starts_with("connect kube.example:6443 http/1.1\r\n"), "{asked}");
+        assert!(asked.contains("proxy-authorization: basic "), "{asked}");
     }
 }

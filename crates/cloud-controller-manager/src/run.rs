@@ -111,6 +111,7 @@ async fn connect(
     surroundings: &Surroundings,
 ) -> anyhow::Result<Started> {
     let client = kubernetes::connect(&line.flags, &surroundings.proxy()?).await?;
+    kubernetes::check_selector(&client, &line.flags.node_filter_requirements).await?;
     let meter = Arc::new(Meter(Metrics::default()));
     let azure = azure::connect(&config, surroundings, meter.clone()).await?;
     let cluster = Cluster { config, name: line.flags.cluster_name.clone(), region_zones: Vec::new() };
