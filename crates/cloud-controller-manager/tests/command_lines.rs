@@ -4,8 +4,8 @@
 //! outcome. To add one, write it without an outcome, run `UPDATE_CORPUS=1 cargo test -p cloud-controller-manager
 //! --test command_lines`, and read what came of it.
 //!
-//! A proxy and a certificate authority of one's own in the environment change nothing of that; `xtask e2e` and
-//! the tests of `kubeconfig` and `arm::proxy` prove that they are used.
+//! A proxy and a certificate authority of one's own in the environment change nothing of that: `from_outside.rs`
+//! runs all of these command lines with them and without.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fmt::Write as _;

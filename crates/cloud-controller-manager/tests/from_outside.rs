@@ -1,0 +1,145 @@
+//! The built program over the corpora, against a simulated cluster: what is accepted runs, with and without a
+//! proxy in the environment; without the simulated Azure's certificate authority it says so.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use azure_simulator::LatencyProfile;
+use kubernetes_simulator::kubelet::Pace;
+use serde_json::{Map, Value};
+use simulated_cluster::{Credentials, HostedCluster, HostedOptions, Ports, Shape};
+use tokio::process::Command;
+use tokio_util::sync::CancellationToken;
+
+fn corpus(name: &str) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus").join(name);
+    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    files
+}
+
+async fn hosted(directory: &Path, stop: &CancellationToken) -> HostedCluster {
+    let options = HostedOptions {
+        shape: Shape::default(),
+        latency: LatencyProfile::instant(),
+        seed: 7,
+        pace: Pace::default(),
+        directory: directory.to_owned(),
+        kubeconfig: None,
+        ports: Ports::default(),
+        credentials: Credentials::default(),
+        now: jiff::Timestamp::from_second(1_760_000_000).unwrap(),
+    };
+    HostedCluster::start(options, stop).await.unwrap()
+}
+
+/// A proxy that nobody listens on, and exceptions as people write them.
+const PROXY: [(&str, &str); 2] =
+    [("HTTPS_PROXY", "http://user:hunter2@127.0.0.1:9"), ("NO_PROXY", ".svc,10.0.0.0/8, ,localhost,")];
+
+/// Ends by itself within a minute: the arguments hold `--dry-run`, or the program refuses.
+async fn run(arguments: &[String], environment: &[(&str, &str)]) -> (Option<i32>, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_azure-cloud-controller-manager"));
+    command.args(arguments).env_clear().envs(environment.iter().copied()).kill_on_drop(true);
+    let output = tokio::time::timeout(Duration::from_secs(60), command.output()).await.unwrap().unwrap();
+    let text = [output.stdout, output.stderr].concat();
+    let text = String::from_utf8(text).unwrap();
+    assert!(!text.contains("panicked") && !text.contains("hunter2"), "{text}");
+    (output.status.code(), text)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn accepted_command_lines_run_with_and_without_a_proxy_and_say_which_authority_is_missing() {
+    let (stop, folder) = (CancellationToken::new(), tempfile::tempdir().unwrap());
+    let cluster = hosted(folder.path(), &stop).await;
+    let files = &cluster.files;
+    let authority = files.certificate_authority.to_str().unwrap().to_owned();
+    let overrides = [
+        format!("--cloud-config={}", files.azure_json.display()),
+        format!("--kubeconfig={}", files.kubeconfig.display()),
+        "--master=".to_owned(),
+        "--dry-run".to_owned(),
+    ];
+    let mut accepted = 0;
+    for file in corpus("command-lines") {
+        let case = std::fs::read_to_string(&file).unwrap();
+        if case.contains("\nrefused: ") {
+            continue;
+        }
+        accepted += 1;
+        let given = case.lines().filter_map(|line| line.strip_prefix("argument: ")).map(str::to_owned);
+        let arguments: Vec<String> = given.chain(overrides.clone()).collect();
+        for proxy in [&[][..], &PROXY] {
+            let trusting: Vec<_> =
+                proxy.iter().copied().chain([("SSL_CERT_FILE", authority.as_str())]).collect();
+            let (code, text) = run(&arguments, &trusting).await;
+            assert_eq!(code, Some(0), "{}, {trusting:?}:\n{text}", file.display());
+            let (code, text) = run(&arguments, proxy).await;
+            assert_eq!(code, Some(1), "{}:\n{text}", file.display());
+            assert!(text.contains("certificate"), "{}:\n{text}", file.display());
+        }
+    }
+    assert!(accepted > 7, "{accepted}");
+    stop.cancel();
+}
+
+/// What the simulated cluster is reached by, laid over a document.
+fn laid_over(document: &str, over: &Map<String, Value>) -> String {
+    match serde_json::from_str::<Value>(document.trim_start_matches('\u{feff}')) {
+        Ok(Value::Object(mut object)) => {
+            object.extend(over.clone());
+            Value::Object(object).to_string()
+        }
+        // YAML, in which the last of two equal keys counts.
+        _ => over.iter().fold(document.to_owned(), |text, (key, value)| format!("{text}\n{key}: {value}\n")),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn accepted_configurations_run_with_all_of_their_other_keys() {
+    let (stop, folder) = (CancellationToken::new(), tempfile::tempdir().unwrap());
+    let cluster = hosted(folder.path(), &stop).await;
+    let files = &cluster.files;
+    let text = std::fs::read_to_string(&files.azure_json).unwrap();
+    let Value::Object(mut over) = serde_json::from_str::<Value>(&text).unwrap() else { panic!("{text}") };
+    for key in [
+        "networkResourceSubscriptionID",
+        "vnetResourceGroup",
+        "securityGroupResourceGroup",
+        "loadBalancerResourceGroup",
+        "aadClientCertPath",
+        "aadClientCertPassword",
+    ] {
+        over.insert(key.to_owned(), "".into());
+    }
+    for key in ["useManagedIdentityExtension", "useFederatedWorkloadIdentityExtension"] {
+        over.insert(key.to_owned(), false.into());
+    }
+    let mut accepted = 0;
+    for file in corpus("azure-json") {
+        let outcome = std::fs::read_to_string(file.with_extension("txt")).unwrap();
+        let Ok(document) = std::fs::read_to_string(&file) else { continue };
+        // A flow mapping with a comma too many cannot be appended to.
+        let flow = document.starts_with('{') && serde_json::from_str::<Value>(&document).is_err();
+        if file.extension().is_some_and(|extension| extension == "txt")
+            || outcome.contains("\nrefused: ")
+            || flow
+        {
+            continue;
+        }
+        accepted += 1;
+        let path = folder.path().join("tried.json");
+        std::fs::write(&path, laid_over(&document, &over)).unwrap();
+        let arguments = [
+            format!("--cloud-config={}", path.display()),
+            format!("--kubeconfig={}", files.kubeconfig.display()),
+            "--dry-run".to_owned(),
+        ];
+        let authority = files.certificate_authority.to_str().unwrap();
+        let (code, text) = run(&arguments, &[("SSL_CERT_FILE", authority)]).await;
+        assert_eq!(code, Some(0), "{}:\n{text}", file.display());
+    }
+    assert!(accepted > 20, "{accepted}");
+    stop.cancel();
+}
