@@ -112,12 +112,18 @@ impl Everybody {
     }
 }
 
+/// A Service and what it needs of the group.
+type Tenant<'a> = (&'a ObjectKey, &'a Footprint);
+
+/// Where packets arrive at a node: family, protocol and port.
+type NodeArrival = (Family, &'static str, i32);
+
 /// What those who are not in the batch need.
 struct Others<'a> {
-    by_address: BTreeMap<String, Vec<(&'a ObjectKey, &'a Footprint)>>,
+    by_address: BTreeMap<String, Vec<Tenant<'a>>>,
     nodes: BTreeSet<String>,
     /// Those whose packets arrive at nodes, by the ports at which they do.
-    at_nodes: BTreeMap<(Family, &'static str, i32), Vec<(&'a ObjectKey, &'a Footprint)>>,
+    at_nodes: BTreeMap<NodeArrival, Vec<Tenant<'a>>>,
     /// The families for which one of those denies all else.
     denied_at_nodes: BTreeSet<Family>,
 }

@@ -18,7 +18,7 @@ fn lonely(number: i32) -> (Svc, String) {
 /// `cargo test -p planner --release -- --ignored --nocapture plans_at_the_limit`.
 #[test]
 #[ignore = "a measurement"]
-#[allow(clippy::disallowed_types, reason = "a measurement of real time")]
+#[allow(clippy::disallowed_types, clippy::print_stdout, reason = "a measurement of real time")]
 fn plans_at_the_limit() {
     for count in [500, 1000, 1200, 1500] {
         let services: Vec<(Svc, String)> = (0..count).map(lonely).collect();
