@@ -7,6 +7,7 @@ use cloud::{Existence, LogicalTime, Machines, Presence};
 use futures::future::join_all;
 use k8s::Node;
 use serde_json::json;
+use simulated_cluster::{NodePool, Shape};
 
 use crate::world::*;
 
@@ -74,8 +75,8 @@ async fn a_node_without_provider_id_is_found_by_its_name() {
 #[tokio::test(start_paused = true)]
 async fn a_machine_that_is_found_by_name_alone_is_the_right_one_and_never_absent() {
     let world = World::new();
-    let twin = id("virtualMachineScaleSets", "a-twin");
-    world.azure.put(&twin, scale_set("pool", 1)).unwrap();
+    let twin = Shape { pools: vec![NodePool::new("a-twin", "pool", 1)], ..shape() };
+    twin.lay_out(&world.azure).unwrap();
     let program = world.start();
     let ask = async |node: &Node| program.provider.presence(node, LogicalTime::now()).await;
     let mut node = Node::clone(&world.nodes.lock()[2]);
