@@ -2,11 +2,12 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use arm::ProxySettings;
 use cloud_controller_manager::{flags, in_one_line, kubernetes};
 use kubernetes_simulator::Kubernetes;
+use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
@@ -26,7 +27,7 @@ async fn proxy(to: SocketAddr) -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
                 while !head.ends_with(b"\r\n\r\n") {
                     head.push(stream.read_u8().await.unwrap());
                 }
-                seen.lock().unwrap().push(String::from_utf8(head).unwrap());
+                seen.lock().push(String::from_utf8(head).unwrap());
                 stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await.unwrap();
                 let mut target = TcpStream::connect(to).await.unwrap();
                 let _ = tokio::io::copy_bidirectional(&mut stream, &mut target).await;
@@ -87,7 +88,7 @@ async fn the_kubernetes_api_is_reached_through_the_proxy_that_was_chosen() {
         .replace("    tls-server-name", &format!("    proxy-url: {url}\n    tls-server-name"));
     world.reach(&own, &[("HTTPS_PROXY", "http://127.0.0.1:1")]).await.unwrap();
     {
-        let asked = world.asked.lock().unwrap();
+        let asked = world.asked.lock();
         assert_eq!(asked.len(), 3);
         for head in asked.iter() {
             assert!(head.starts_with("CONNECT kubernetes.example:6443 "), "{head}");
@@ -97,7 +98,7 @@ async fn the_kubernetes_api_is_reached_through_the_proxy_that_was_chosen() {
     let excepted = [("HTTPS_PROXY", url.as_str()), ("NO_PROXY", "kubernetes.example")];
     let error = world.reach(&world.kubeconfig, &excepted).await.unwrap_err();
     assert!(!error.contains("proxy"), "{error}");
-    assert_eq!(world.asked.lock().unwrap().len(), 3, "nobody is there without it, and it was not asked");
+    assert_eq!(world.asked.lock().len(), 3, "nobody is there without it, and it was not asked");
     world.stop.cancel();
 }
 
