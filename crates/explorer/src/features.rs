@@ -129,21 +129,13 @@ pub struct Known {
 /// What fails today. An entry whose bug is mended fails the tests until it is taken out.
 pub const KNOWN: &[Known] = &[
     Known {
-        bug: "without floating IP the rule that denies all denies it to the nodes: probes, too",
-        holds: |row| value(row, "floating-ip") == "off" && denies_all_else(row),
-        seen_with: &["floating-ip=off", "deny-all=yes", "source-ranges=network"],
-    },
-    Known {
-        bug: "P15: rules of internal IPv6 Services name the frontend, where no traffic arrives",
-        holds: |row| is_internal(row) && value(row, "families") != "IPv4" && denies_all_else(row),
-        seen_with: &["placement=internal", "families=IPv6", "allowed-ranges=invalid"],
-    },
-    Known {
-        bug: "security rules name no IPv6 addresses of nodes",
+        bug: "where packets arrive at nodes, the rule that denies all denies it to the nodes: probes, too",
         holds: |row| {
-            !is_internal(row) && value(row, "families") != "IPv4" && value(row, "floating-ip") == "off"
+            let at_nodes =
+                value(row, "floating-ip") == "off" || (is_internal(row) && value(row, "families") != "IPv4");
+            at_nodes && denies_all_else(row)
         },
-        seen_with: &["families=IPv6", "floating-ip=off"],
+        seen_with: &["floating-ip=off", "deny-all=yes", "source-ranges=network"],
     },
     Known {
         bug: "with a prefix the address that is asked for is not looked for",
