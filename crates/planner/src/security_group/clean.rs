@@ -7,6 +7,7 @@ use std::sync::Arc;
 use k8s::{Node, ObjectKey, Service};
 
 use super::draft::{Draft, Entry};
+use super::may_deny_all;
 use super::rule::{self, Allow, WantedRule, family_of};
 use crate::access::Access;
 use crate::cluster::{Cluster, Family, Flavor};
@@ -157,7 +158,7 @@ impl<'a> Others<'a> {
                             .push((key, footprint));
                     }
                 }
-                if footprint.access.denies_all_else() {
+                if footprint.access.denies_all_else() && may_deny_all(footprint.flavor, *family) {
                     others.denied_at_nodes.insert(*family);
                 }
             }

@@ -28,7 +28,7 @@ use rule::{Allow, WantedRule};
 pub(crate) use rule::{MAX_PRIORITY, MIN_PRIORITY};
 
 use crate::arrival::Arrival;
-use crate::cluster::{Cluster, Family};
+use crate::cluster::{Cluster, Family, Flavor};
 use crate::intent::{ServiceIntent, ServiceRemoval};
 use crate::plan::{Notice, Refusal, Step};
 
@@ -127,10 +127,19 @@ impl AccessIntent {
             }
         }
         if service.access.denies_all_else() {
-            wanted.extend(destinations.into_iter().map(|(family, to)| WantedRule::deny_all(family, to)));
+            let mut denied = destinations;
+            denied.retain(|family, _| may_deny_all(service.flavor, *family));
+            wanted.extend(denied.into_iter().map(|(family, to)| WantedRule::deny_all(family, to)));
         }
         wanted
     }
+}
+
+/// Whether a rule that denies all may be written for a family. Packets for internal IPv6 frontends always arrive at
+/// nodes, and such a rule there would deny everything to the nodes themselves: health probes, and every other Service
+/// that is reached at them. (Owners who turn floating IP off get it all the same, as from the replaced program.)
+fn may_deny_all(flavor: Flavor, family: Family) -> bool {
+    !(flavor == Flavor::Internal && family == Family::V6)
 }
 
 /// The ports that clients' packets have when they arrive, by protocol.

@@ -552,3 +552,26 @@ fn blame_finds_the_services_that_an_error_names() {
     assert_eq!(blame(rule, &batch), [a.0.key()]);
     assert!(blame("another operation is in progress", &batch).is_empty());
 }
+
+/// Packets for internal IPv6 frontends arrive at nodes: a rule that denies all there would close the nodes for health
+/// probes and for every other Service.
+#[test]
+fn no_internal_ipv6_service_closes_the_nodes_for_everybody() {
+    let closed = svc("test1")
+        .tcp(80)
+        .families(&["IPv6"])
+        .internal()
+        .ranges(&["fd00::/64"])
+        .annotate("azure-deny-all-except-load-balancer-source-ranges", "true");
+    for service in [closed.clone(), closed.annotate("azure-disable-load-balancer-floating-ip", "true")] {
+        let intent = AccessIntent::Present {
+            service: service.intent(&cluster()),
+            addresses: vec![ip("fd00::8")],
+            node_addresses: vec![ip("fd00:1::10")],
+        };
+        let group = security_group(json!([]));
+        let rules = told(&after(&group, &run(&group, &[intent], &world(&[&service]))));
+        assert!(rules.iter().any(|rule| rule.contains("fd00:1::10")), "its clients may reach it: {rules:?}");
+        assert!(rules.iter().all(|rule| !rule.contains("Deny")), "{rules:?}");
+    }
+}
