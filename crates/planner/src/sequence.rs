@@ -40,7 +40,7 @@ const MAX_RECREATIONS: u32 = 3;
 /// What Azure and the cluster hold, as far as one Service is concerned.
 #[derive(Debug, Clone, Copy)]
 pub struct Seen<'a> {
-    /// The public IPs that [`public_ip::concerns`] the Service, of its group and of the cluster's.
+    /// The public IPs that concern the Service ([`public_ip::Owners`]), of its group and of the cluster's.
     pub public_ips: &'a [PublicIpAddress],
     /// The cluster's load balancers that exist.
     pub load_balancers: &'a [(Balancer, Arc<LoadBalancer>)],
