@@ -77,7 +77,8 @@ impl Everybody {
             addresses.extend(recent.map(|(_, address)| *address));
             addresses.extend(&owner.additional_addresses);
             everybody.service_addresses.extend(&addresses);
-            if !service.wants_load_balancer() {
+            // Who is on the way out needs no rule any more: none is made again for it.
+            if !service.is_to_be_served() {
                 continue;
             }
             let mut ports: BTreeMap<Family, Ports> = BTreeMap::new();

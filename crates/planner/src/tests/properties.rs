@@ -401,3 +401,28 @@ proptest! {
         prop_assert_eq!(&shared.tags.as_ref().unwrap()["k8s-azure-service"], "default/elsewhere");
     }
 }
+
+/// Found by chance: while others leave, the rule of an internal IPv6 Service with HA ports stays at its nodes.
+#[test]
+fn rules_at_nodes_stay_while_others_leave() {
+    let choice =
+        |internal: bool, families: usize, ha: bool, ports: Vec<(&'static str, i32)>, access: usize| Choice {
+            ports,
+            internal,
+            families,
+            local: false,
+            floating: false,
+            subnet: false,
+            ha,
+            access,
+            deny: false,
+            pinned: false,
+        };
+    let mut azure = world();
+    let old = [choice(false, 0, false, vec![("TCP", 53)], 0), choice(true, 1, true, vec![("TCP", 53)], 2)];
+    azure.converge(&arcs(&services(&old)), &[]);
+    let mut wanted = services(&[choice(true, 1, true, vec![("TCP", 53), ("TCP", 80)], 2)]);
+    wanted.push(service(1, &old[1]).deleting());
+    let nodes = nodes([node("beta", 1)]);
+    azure.converge(&arcs(&wanted), &nodes);
+}
