@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 
 use explorer::corpus::{self, Entry};
-use explorer::preview;
 use explorer::stage::Stage;
 use explorer::trial::{Outcome, try_entry};
 use explorer::{on_paused_time, workers};
