@@ -1,4 +1,4 @@
-//! The api-version of each kind of resource: `spec/azure-client.md`, section 2.
+//! The api-version of each kind of resource, as the program that this one replaces asks for it.
 
 use std::fmt;
 

@@ -1,7 +1,8 @@
 //! One budget a subscription and kind of operation, learned from Azure's own headers.
 //!
 //! Azure counts reads, writes and deletes of a subscription in token buckets and says in every answer
-//! how many tokens are left (`spec/arm-wire.md` 8.3). The budget keeps that figure, lets it refill at
+//! how many tokens are left ("Understand how Azure Resource Manager throttles requests"). The budget
+//! keeps that figure, lets it refill at
 //! Azure's documented rate between answers, and makes calls wait only when it runs low: the lower its
 //! class, the earlier a call waits, so that the last tokens go to repairs. A 429 closes the budget, or
 //! one provider's part of it, until `Retry-After`, for all callers together; they queue by class.
@@ -75,7 +76,7 @@ impl OperationGroup {
         }
     }
 
-    /// Bucket size and refill a second (`spec/arm-wire.md` 8.3).
+    /// Bucket size and refill a second, as Azure publishes them.
     fn bucket(self) -> (f64, f64) {
         match self {
             Self::Reads => (250.0, 25.0),

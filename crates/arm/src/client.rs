@@ -173,7 +173,7 @@ impl Client {
     }
 
     /// Reads what a subscription knows of a resource provider, such as `Microsoft.Compute`: its types,
-    /// regions and zones (`spec/arm-wire.md`, section 11).
+    /// regions and zones.
     pub async fn resource_provider<T: DeserializeOwned>(
         &self,
         subscription: &str,

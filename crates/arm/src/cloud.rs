@@ -1,4 +1,4 @@
-//! The cloud's endpoints: `spec/config-and-cli.md`, section 3.
+//! The cloud's endpoints.
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! Tokens: which credential the configuration asks for, and what an authority says of it.
 //!
-//! Precedence: `spec/config-and-cli.md`, section 1.6.
+//! Precedence: `docs/resources/azure-json.md`.
 
 use std::fmt;
 use std::path::PathBuf;

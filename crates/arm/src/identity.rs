@@ -1,6 +1,6 @@
 //! The transport under `azure_identity`, and what it mends on the way.
 //!
-//! Two flaws of version 1.0 (`rust-stack.md` 2.2) lose what the authority says: an error whose
+//! Two flaws of version 1.0 lose what the authority says: an error whose
 //! description holds any JSON escape does not parse, and an answer of the instance metadata service
 //! must spell numbers as text. Here the authority's refusal is taken note of before the library sees
 //! it, and answers are put into the shape that the library reads.

@@ -13,8 +13,6 @@
 //!   that say what kind it is ([`Error::is_refusal`], [`Error::is_precondition_failed`], ...).
 //! * Bodies, headers and tokens are never logged.
 //!
-//! Facts: `spec/azure-client.md`, `spec/arm-wire.md`, `spec/config-and-cli.md` 1.6, 2 and 3.
-//!
 //! ```no_run
 //! # async fn example(config: cloud_config::CloudConfig) -> Result<(), arm::Error> {
 //! use arm::{ApiVersion, Class, Client, Clock, Cloud, Credential, Transport, TransportOptions};

@@ -1,4 +1,4 @@
-//! Long-running operations as values: `spec/arm-wire.md`, section 7.
+//! Long-running operations as values ("Track asynchronous Azure operations").
 
 use std::time::Duration;
 
@@ -168,7 +168,7 @@ mod tests {
         pairs.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect()
     }
 
-    /// The client's choice, as `spec/arm-wire.md` section 7 numbers it.
+    /// Which of the answer's URLs is polled.
     #[test]
     fn where_to_look_is_chosen_by_the_first_answer() {
         use OperationStyle::{Location, Resource, Status};

@@ -1,4 +1,4 @@
-//! When a failed attempt is repeated: `spec/azure-client.md`, section 4.1.
+//! When a failed attempt is repeated.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ impl Default for RetryPolicy {
 
 impl RetryPolicy {
     /// The policy of a configuration: its own figures when `cloudProviderBackoff` is on, else the
-    /// defaults (`spec/config-and-cli.md` 1.4.8).
+    /// defaults.
     pub fn from_config(config: &cloud_config::CloudConfig) -> Self {
         let backoff = &config.backoff;
         if backoff.enabled {

@@ -19,7 +19,7 @@ use crate::request::Subject;
 use crate::retry;
 use crate::{ApiVersion, CallRecord, Class, Client, Clock, Error, OperationGroup, Purpose};
 
-/// How often a provider's registration is looked at (`spec/arm-wire.md`, section 6).
+/// How often a provider's registration is looked at.
 const REGISTRATION_PAUSE: Duration = Duration::from_secs(15);
 const REGISTRATION_LOOKS: u32 = 20;
 

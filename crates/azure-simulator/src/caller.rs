@@ -1,4 +1,4 @@
-//! Who asks Resource Manager: tokens, tenants and what was revoked (`spec/arm-wire.md`, 3.1).
+//! Who asks Resource Manager: tokens, tenants and what was revoked.
 
 use std::collections::BTreeSet;
 

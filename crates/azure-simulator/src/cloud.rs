@@ -1,4 +1,4 @@
-//! The cloud's description of itself (`spec/arm-wire.md`, 3.2), in the three forms that it has had.
+//! The cloud's description of itself, in the three forms that it has had.
 
 use axum::Json;
 use axum::extract::{Query, Request, State};

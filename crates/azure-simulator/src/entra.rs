@@ -1,7 +1,7 @@
 //! Entra ID: who may ask Resource Manager, and the tokens that prove it.
 //!
 //! Serves instance discovery, OpenID configuration, signing keys and the token endpoint
-//! (`spec/arm-wire.md`, section 3.3), for client secrets, client certificates and federated tokens.
+//! for client secrets, client certificates and federated tokens.
 //! Access tokens are signed, so whatever checks them ([`TokenVerifier`]) need not be in this process.
 
 mod application;

@@ -1,4 +1,4 @@
-//! Resource Manager over HTTP: authentication, faults, budgets, headers (`spec/arm-wire.md`, 1 to 4).
+//! Resource Manager over HTTP: authentication, faults, budgets, headers.
 
 use axum::Router;
 use axum::body::Body;
@@ -204,7 +204,7 @@ fn due(world: &World, outcome: &Result<Answer, Refusal>) -> Option<Instant> {
     world.operations.get(&links.key).filter(|operation| operation.ended.is_none())?.due
 }
 
-/// How long ARM waits for a provider (section 1).
+/// How long ARM waits for a provider.
 const GATEWAY_PATIENCE: Duration = Duration::from_secs(60);
 
 /// Work that its provider goes on with after ARM has given up on the answer.

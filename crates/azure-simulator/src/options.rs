@@ -43,7 +43,7 @@ pub struct Options {
     pub faults: Vec<Fault>,
     /// Actors that are at work from the start.
     pub actors: Vec<Actor>,
-    /// Request budgets of ARM and of the providers (`spec/arm-wire.md`, 8.3). `None` turns throttling
+    /// Request budgets of ARM and of the providers. `None` turns throttling
     /// off; the headers are then sent with the buckets' capacities.
     pub budgets: Option<Budgets>,
     /// Sizes of machines that are not to be had in the region: in these zones, or nowhere where none is

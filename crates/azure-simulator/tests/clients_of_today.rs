@@ -1,5 +1,5 @@
-//! Everything that the controller manager in use today asks of Azure gets an answer: each row of the
-//! table in `spec/azure-client.md`, section 2, with the versions of the public cloud and of Azure Stack.
+//! Everything that the controller manager in use today asks of Azure gets an answer: each call,
+//! with the versions of the public cloud and of Azure Stack.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

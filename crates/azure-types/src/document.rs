@@ -13,7 +13,7 @@ pub type Rest = serde_json::Map<String, serde_json::Value>;
 pub type Tags = BTreeMap<String, String>;
 
 /// Declares a document: every member is optional, absent members are not written (Resource Manager
-/// knows no `null`, `spec/arm-wire.md` section 5), and what the type does not name stays in `rest`.
+/// knows no `null`), and what the type does not name stays in `rest`.
 macro_rules! document {
     ($(#[$doc:meta])* $name:ident { $($(#[$member:meta])* $field:ident: $kind:ty,)* }) => {
         $(#[$doc])*

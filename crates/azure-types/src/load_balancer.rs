@@ -1,4 +1,4 @@
-//! Load balancers and their parts: `spec/load-balancer.md` appendix A, `spec/arm-wire.md` 9.1 and 9.2.
+//! Load balancers and their parts (Azure REST reference, "Load Balancers").
 
 use crate::document::{ExtendedLocation, Sku, SubResource, Tags, Word, document};
 use crate::{ResourceId, Subnet};

@@ -1,4 +1,4 @@
-//! Public IP addresses: `spec/load-balancer.md` section 4, `spec/arm-wire.md` 9.3.
+//! Public IP addresses (Azure REST reference, "Public IP Addresses").
 
 use crate::ResourceId;
 use crate::document::{ExtendedLocation, Sku, SubResource, Tags, Word, document};

@@ -1,6 +1,6 @@
 //! Resource ids: the paths by which Azure Resource Manager names everything.
 //!
-//! Shape and case rules: `spec/arm-wire.md`, section 2. An id keeps the spelling it was given and is
+//! An id keeps the spelling it was given and is
 //! compared without regard to case, because Azure echoes other spellings than it was sent.
 
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Scale sets and their instances: `spec/nodes.md` section 5, `spec/arm-wire.md` 10.2.
+//! Scale sets and their instances (Azure REST reference, "Virtual Machine Scale Sets").
 
 use crate::ResourceId;
 use crate::document::{ExtendedLocation, Sku, SubResource, Tags, Word, document};

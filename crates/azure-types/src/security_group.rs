@@ -1,4 +1,4 @@
-//! Network security groups: `spec/load-balancer.md` section 8, `spec/arm-wire.md` 9.4.
+//! Network security groups (Azure REST reference, "Network Security Groups").
 
 use crate::ResourceId;
 use crate::document::{SubResource, Tags, Word, document};

@@ -1,4 +1,4 @@
-//! What a subscription says of itself: `spec/arm-wire.md` section 11.
+//! What a subscription says of itself (Azure REST reference, "Subscriptions").
 
 use crate::document::document;
 

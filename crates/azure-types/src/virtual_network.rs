@@ -1,4 +1,4 @@
-//! Virtual networks and subnets: `spec/arm-wire.md` 9.5.
+//! Virtual networks and subnets (Azure REST reference, "Virtual Networks").
 
 use crate::ResourceId;
 use crate::document::{SubResource, Tags, Word, document};

@@ -1,4 +1,4 @@
-//! The clouds and their endpoints: `spec/config-and-cli.md`, sections 2, 3.1 and 3.2.
+//! The clouds and their endpoints.
 
 /// The endpoints of one cloud.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -43,7 +43,7 @@ pub struct Backoff {
 /// when not set and has a method of the same name that gives the effective value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CloudConfig {
-    // --- the cloud and its client (1.2)
+    // --- the cloud and its client
     /// `cloud`: the cloud's name; empty means the public cloud.
     pub cloud: String,
     /// `resourceManagerEndpoint`: whose metadata document overrides the cloud's endpoints.
@@ -63,7 +63,7 @@ pub struct CloudConfig {
     /// `enableMinimumRetryAfter`: on success a `Retry-After` below 5 s is overlooked.
     pub enable_minimum_retry_after: bool,
 
-    // --- credentials (1.3)
+    // --- credentials
     /// `aadClientId`, or `AZURE_CLIENT_ID`.
     pub aad_client_id: String,
     /// `aadClientSecret`, or `AZURE_CLIENT_SECRET`.
@@ -83,7 +83,7 @@ pub struct CloudConfig {
     /// `aadMSIDataPlaneIdentityPath`.
     pub aad_msi_data_plane_identity_path: String,
 
-    // --- names and resource groups (1.4.1)
+    // --- names and resource groups
     /// `resourceGroup` of the cluster; in lower case when read from a file.
     pub resource_group: String,
     /// `location`: the region.
@@ -107,7 +107,7 @@ pub struct CloudConfig {
     /// `loadBalancerResourceGroup`; empty means `resourceGroup`.
     pub load_balancer_resource_group: String,
 
-    // --- node topology (1.4.2)
+    // --- node topology
     /// `vmType`.
     pub vm_type: VmType,
     /// `disableAvailabilitySetNodes`: no availability set or standalone machine is a node.
@@ -118,7 +118,7 @@ pub struct CloudConfig {
     /// `putVMSSVMBatchSize`: scale set instances written at once; at least 1.
     pub put_vmss_vm_batch_size: u32,
 
-    // --- load balancer (1.4.3)
+    // --- load balancer
     /// `loadBalancerSku`.
     pub load_balancer_sku: LoadBalancerSku,
     /// `excludeMasterFromStandardLB`: control-plane nodes are no backends; true on standard unless set.
@@ -142,17 +142,17 @@ pub struct CloudConfig {
     /// `serviceGatewayEnabled`.
     pub service_gateway_enabled: bool,
 
-    // --- tags (1.4.6)
+    // --- tags
     /// `tags` with `tagsMap` laid over it: the tags of what we create.
     pub tags: Tags,
     /// `systemTags`: prefixes of keys that survive; empty means that no tag is ever removed.
     pub system_tags: Vec<String>,
 
-    // --- reads (1.4.7)
+    // --- reads
     /// `listVmssVirtualMachinesWithoutInstanceView`: lists leave out power states.
     pub list_vmss_virtual_machines_without_instance_view: bool,
 
-    // --- back-off (1.4.8)
+    // --- back-off
     /// `cloudProviderBackoff…`.
     pub backoff: Backoff,
 
@@ -335,7 +335,7 @@ impl CloudConfig {
         config
     }
 
-    /// Lays the environment over the document (1.1): a variable that is set and not empty wins.
+    /// Lays the environment over the document: a variable that is set and not empty wins.
     fn apply_environment(&mut self, environment: Environment<'_>) {
         let variable = |name: &str| environment(name).filter(|value| !value.is_empty());
         if let Some(tenant) = variable("AZURE_TENANT_ID") {

@@ -1,6 +1,4 @@
 //! From text to typed values: YAML or JSON, keys without regard to case, scalars coerced to text.
-//!
-//! Rules: `spec/config-and-cli.md`, section 1.1.
 
 use serde_json::{Map, Value};
 

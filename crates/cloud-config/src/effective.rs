@@ -1,6 +1,4 @@
 //! What follows from the settings: defaults that are other settings, and questions answered by several.
-//!
-//! Rules: `spec/config-and-cli.md`, sections 1.4.1 and 1.8.
 
 use crate::cloud::AZURE_STACK;
 use crate::{CloudConfig, CloudEndpoints, LoadBalancerSku, Warning};
@@ -44,7 +42,7 @@ impl CloudConfig {
         }
     }
 
-    /// Whether network resources live in another tenant than the machines (1.7).
+    /// Whether network resources live in another tenant than the machines.
     pub fn uses_network_tenant(&self) -> bool {
         !self.network_tenant_id().eq_ignore_ascii_case(&self.tenant_id)
     }
@@ -60,7 +58,7 @@ impl CloudConfig {
         self.cloud.trim().eq_ignore_ascii_case(AZURE_STACK)
     }
 
-    /// Whether Azure Stack's own API versions and limits apply (1.8).
+    /// Whether Azure Stack's own API versions and limits apply.
     pub fn is_azure_stack(&self) -> bool {
         self.names_azure_stack() && !self.disable_azure_stack_cloud
     }
@@ -70,18 +68,18 @@ impl CloudConfig {
         self.load_balancer_sku == LoadBalancerSku::Standard
     }
 
-    /// Whether Services are spread over several load balancers (1.8).
+    /// Whether Services are spread over several load balancers.
     pub fn uses_multiple_standard_load_balancers(&self) -> bool {
         self.uses_standard_load_balancer() && !self.multiple_standard_load_balancer_configurations.is_empty()
     }
 
-    /// Name and type of the edge zone, when both are set (1.4.1).
+    /// Name and type of the edge zone, when both are set.
     pub fn extended_location(&self) -> Option<(&str, &str)> {
         let set = !self.extended_location_name.is_empty() && !self.extended_location_type.is_empty();
         set.then_some((self.extended_location_name.as_str(), self.extended_location_type.as_str()))
     }
 
-    /// Whether any credential is configured (1.6).
+    /// Whether any credential is configured.
     pub fn has_credentials(&self) -> bool {
         self.use_federated_workload_identity_extension
             || self.use_managed_identity_extension

@@ -9,7 +9,7 @@
 //!
 //! [`keys::KEYS`] is the table of all keys: what each does, or why it does nothing.
 //!
-//! Facts: `spec/config-and-cli.md` sections 1 and 3, `spec/load-balancer.md` section 0.3.
+//! What users read of it: `docs/resources/azure-json.md`.
 
 mod cloud;
 mod config;

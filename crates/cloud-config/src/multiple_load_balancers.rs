@@ -1,4 +1,4 @@
-//! `multipleStandardLoadBalancerConfigurations`: `spec/config-and-cli.md`, section 1.4.4.
+//! `multipleStandardLoadBalancerConfigurations` (cloud-provider-azure, "Multiple Standard LoadBalancers").
 
 use serde_json::Value;
 

@@ -4,8 +4,6 @@
 //! All of them are judged together, so that no remedy leads to the next refusal: what a setting asks for and
 //! this release does not do is never proposed. Where the program replaced has a text for a refusal, the
 //! reason contains it, because tools look for it.
-//!
-//! Conditions: `spec/config-and-cli.md` 1.4.2 to 1.4.4 and 1.4.10, `spec/load-balancer.md` 0.3.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! Tags as users write them: `spec/load-balancer.md`, section 12.4.
+//! Tags as users write them (cloud-provider-azure, "Tagging resources managed by Cloud Provider Azure").
 
 use std::collections::BTreeMap;
 
@@ -46,7 +46,7 @@ pub(crate) fn insert(tags: &mut Tags, key: &str, value: &str) {
 }
 
 /// The prefixes of `systemTags`, trimmed. Empty items count for nothing: an empty prefix would be one
-/// of every key and would silently turn deletion off (SE-29).
+/// of every key and would silently turn deletion off.
 pub(crate) fn parse_system_tags(text: &str) -> Vec<String> {
     text.split(',').map(str::trim).filter(|prefix| !prefix.is_empty()).map(str::to_owned).collect()
 }

@@ -105,7 +105,7 @@ const SYNC_INTERVAL: Duration = Duration::from_millis(200);
 /// The availability zones of the configured region, sorted; none where the region has none.
 ///
 /// # Errors
-/// Azure did not say (`spec/config-and-cli.md` 1.5, step 11: the program ends then).
+/// Azure did not say. The program ends then.
 pub async fn region_zones(client: &Client, config: &CloudConfig) -> anyhow::Result<Vec<String>> {
     let provider: ResourceProvider = client
         .resource_provider(config.network_subscription_id(), "Microsoft.Compute", Class::Refresh)

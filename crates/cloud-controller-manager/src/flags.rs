@@ -1,5 +1,5 @@
-//! The command line: every flag of the program that this one replaces, spelled and parsed as there
-//! (`spec/config-and-cli.md` section 4), and `--dry-run`.
+//! The command line: every flag of the program that this one replaces, spelled and parsed as there,
+//! and `--dry-run`.
 //!
 //! Flags without an effect here stay accepted; they stand in the table of `accepted`, each with the reason. A
 //! flag that asks for something that this release does not do is refused by [`CommandLine::problems`] with a

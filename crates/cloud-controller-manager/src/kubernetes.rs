@@ -16,7 +16,7 @@ use telemetry::server::Authorizer;
 use crate::flags::Flags;
 use crate::kubeconfig;
 
-/// How long the API may take to answer at start (`spec/config-and-cli.md` 5.1).
+/// How long the API may take to answer at start.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A client as the flags and the environment's proxy settings say, which the API has answered.
@@ -90,7 +90,7 @@ pub async fn check_selector(client: &Client, selector: &str) -> anyhow::Result<(
 }
 
 /// Asks the Kubernetes API who a token belongs to and what that user may read
-/// (`spec/config-and-cli.md` 4.5: delegated authentication and authorization).
+/// (delegated authentication and authorization).
 pub struct DelegatedAuthorizer {
     tokens: Api<TokenReview>,
     access: Api<SubjectAccessReview>,

@@ -43,7 +43,7 @@ impl controllers::Observer for Meter {
     }
 }
 
-/// The name that dashboards know a resource type by (`spec/observability.md` 3).
+/// The name that dashboards know a resource type by.
 fn resource_label(resource_type: &str) -> &str {
     const LABELS: [(&str, &str); 9] = [
         ("Microsoft.Network/loadBalancers", "LoadBalancer"),

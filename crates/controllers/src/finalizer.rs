@@ -1,4 +1,4 @@
-//! The finalizer that keeps a Service until its load balancer is gone (`spec/nodes.md` 2.4).
+//! The finalizer that keeps a Service until its load balancer is gone (Kubernetes, "Create an External Load Balancer").
 
 use k8s::{Service, names};
 use kube::api::Patch;

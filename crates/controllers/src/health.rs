@@ -39,8 +39,7 @@ impl fmt::Debug for HealthCheck {
     }
 }
 
-/// The checks that there are at the moment; clones share them. Controllers add theirs as they start
-/// (`spec/config-and-cli.md` 5.2).
+/// The checks that there are at the moment; clones share them. Controllers add theirs as they start.
 #[derive(Debug, Clone, Default)]
 pub struct HealthChecks(Arc<RwLock<Vec<HealthCheck>>>);
 

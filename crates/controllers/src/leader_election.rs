@@ -1,5 +1,5 @@
 //! Leader election: client-go's protocol over a Lease, so that a Go and a Rust replica can hold the same
-//! Lease in turn (`spec/config-and-cli.md` 4.1 and 5.1).
+//! Lease in turn.
 //!
 //! * Every write is a whole-object replace with the resource version that was read: of two candidates
 //!   that saw the same state, one gets 409.

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Nothing here knows a cloud: what it has to do goes through the traits of the crate `cloud`, and the
-//! provider behind them joins what many Services ask for into few writes. Behaviour follows `spec/nodes.md` sections
-//! 2 and 3, and `spec/load-balancer.md` 0.5, 2.1 and 12.
+//! provider behind them joins what many Services ask for into few writes. What they do in which
+//! case stands in `docs/rules`, with the test that proves it.
 
 mod api;
 mod clock;

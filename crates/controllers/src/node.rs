@@ -1,5 +1,5 @@
 //! The cloud-node controller: describes new nodes and lets them take work, keeps labels in step, and
-//! follows changes of addresses (`spec/nodes.md` 2.1).
+//! follows changes of addresses.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

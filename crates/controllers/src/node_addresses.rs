@@ -1,5 +1,4 @@
-//! The addresses of a node: what the cloud says, what the kubelet asked for, and what is there
-//! (`spec/nodes.md` 2.1 and 8.5).
+//! The addresses of a node: what the cloud says, what the kubelet asked for, and what is there.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

@@ -1,5 +1,5 @@
 //! The cloud-node-lifecycle controller: removes nodes whose machine is gone, and taints those whose
-//! machine is shut down (`spec/nodes.md` 2.2).
+//! machine is shut down (NODE-085, NODE-086).
 //!
 //! Each node that is not ready is a key in a queue. Its machine is looked for at once, and again after
 //! pauses that grow to a minute, because a machine that has been dead for a day is not looked for as eagerly

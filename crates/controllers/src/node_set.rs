@@ -1,5 +1,5 @@
 //! Which nodes carry load balancers' traffic, and which changes of them matter
-//! (`spec/nodes.md` 2.4, `spec/load-balancer.md` 0.5).
+//! (NODE-087, NODE-088).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
 //! Brings all load balancers to a changed set of nodes: one request to the cloud for each real change,
-//! however many Services and node events there are (`spec/nodes.md` 2.4).
+//! however many Services and node events there are (NODE-087).
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// Receives figures as they arise. Every method does nothing unless implemented; none may block.
 ///
-/// The names follow the metrics that upstream exports (`spec/observability.md` section 4).
+/// The names follow the metrics that upstream exports.
 pub trait Observer: Send + Sync + 'static {
     /// A key entered a queue (`workqueue_adds_total`); `depth` keys are ready now (`workqueue_depth`).
     fn queue_added(&self, _queue: &'static str, _depth: usize) {}

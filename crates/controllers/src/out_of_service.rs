@@ -1,5 +1,5 @@
 //! The out-of-service taint of nodes that are shut down, so that their pods and volumes move at once
-//! (`spec/nodes.md` section 3).
+//! (Kubernetes, "Non-graceful node shutdown").
 //!
 //! Upstream puts it on every node that is not ready and has the shutdown taint, and removes any such
 //! taint from a ready node, an operator's included. Here it carries a value by which it is known again,

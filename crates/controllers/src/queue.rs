@@ -26,7 +26,7 @@ pub(crate) struct Backoff {
 }
 
 impl Backoff {
-    /// Of Services and of the sync of all nodes (`spec/nodes.md` 2.4).
+    /// Of Services and of the sync of all nodes, as upstream's service controller has them.
     pub const SERVICES: Self = Self { base: Duration::from_secs(5), max: Duration::from_secs(300) };
     /// Of single nodes. Go's controllers begin at 5 ms, against an API server next door; what fails here is
     /// mostly a question to the cloud, which no third of a second answers otherwise. A new node takes no

@@ -1,6 +1,6 @@
 //! The lease on the cluster's Azure resources, which programs of different owners (this one, the AKS
 //! resource provider) hold while they write shared resources
-//! (`spec/load-balancer.md` 2.1, `spec/azure-client.md` 9.2).
+//! (LB-039 to LB-043).
 //!
 //! Upstream takes and releases it around every operation, with five calls each. Here the first operation
 //! takes it, all that run meanwhile share it, it is renewed while they last, and it is released a few

@@ -41,7 +41,7 @@ const NODE_PARALLELISM: usize = 64;
 /// 20 s, of the 30 s that Kubernetes gives a terminating pod.
 const CLOSING_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// Which controllers run (`--controllers`, `spec/config-and-cli.md` 4.1).
+/// Which controllers run (`--controllers`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Controllers {
     /// `service-lb-controller`: load balancers.
@@ -80,7 +80,7 @@ pub struct Options {
     /// cloud, which is why this is large.
     pub service_parallelism: usize,
     /// Whether writes are guarded by the lease that this program shares with AKS
-    /// (`spec/load-balancer.md` 2.1).
+    /// (LB-039 to LB-043).
     pub resource_lease: bool,
     /// How long running work may take to end after a stop.
     pub drain: Duration,

@@ -1,5 +1,5 @@
 //! The service controller: load balancers for Services of that type, and their removal
-//! (`spec/nodes.md` 2.4, `spec/load-balancer.md` 0.5).
+//! (Kubernetes, "Cloud Controller Manager", service controller).
 //!
 //! Hundreds of Services are worked on at a time. Each asks the cloud for itself; the cloud joins what
 //! waits into few writes.

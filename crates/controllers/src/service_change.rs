@@ -1,4 +1,4 @@
-//! Which changes of a Service matter to its load balancer (`spec/nodes.md` 2.4).
+//! Which changes of a Service matter to its load balancer (NODE-089).
 
 use std::collections::BTreeMap;
 
@@ -85,7 +85,7 @@ mod tests {
         }
     }
 
-    /// NODE-089, and every other row of the table in `spec/nodes.md` 2.4.
+    /// NODE-089, each field in turn.
     #[test]
     fn node_089_only_what_a_load_balancer_is_made_from_needs_an_update() {
         let port = |change: Value| {

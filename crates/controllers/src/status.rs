@@ -1,4 +1,4 @@
-//! The addresses in a Service's status (`spec/load-balancer.md` 12.5).
+//! The addresses in a Service's status (LB-330 to LB-333).
 
 use std::net::IpAddr;
 

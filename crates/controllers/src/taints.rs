@@ -1,4 +1,4 @@
-//! Writing taints (`spec/nodes.md` 2.5).
+//! Writing taints.
 
 use std::time::Duration;
 

@@ -12,8 +12,8 @@ use kube::{Api, Client};
 use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
 
-/// Objects asked for at once: memory follows the page, not the number of objects
-/// (`rust-stack.md` 2.9: 89 MB against 19 MB for 5,000 objects).
+/// Objects asked for at once: memory follows the page, not the number of objects (5,000
+/// nodes took 89 MB as one list and 19 MB in pages).
 const PAGE_SIZE: u32 = 50;
 
 /// How long the API server may take to answer: with the headers of a watch, or with a whole page of a list.

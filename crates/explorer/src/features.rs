@@ -1,8 +1,8 @@
 //! The features of a Service: values of annotations and fields, what a manifest with them looks like, and
 //! what must come of it.
 //!
-//! A [`Row`] has a value for each factor. What must come of it is read from `spec/load-balancer.md` and not
-//! from the planner: two readers of one text have to agree.
+//! A [`Row`] has a value for each factor. What must come of it is written down from what is published of
+//! annotations and fields, and not taken from the planner: two readers of one text have to agree.
 
 mod expected;
 mod manifest;

@@ -228,7 +228,7 @@ impl fmt::Display for Rule {
     }
 }
 
-/// What the names of everything that a Service owns begin with (`spec/load-balancer.md` 0.2).
+/// What the names of everything that a Service owns begin with (LB-001).
 pub fn base_name(service: &Value) -> String {
     let uid = service["metadata"]["uid"].as_str().unwrap_or_default();
     let mut name = format!("a{}", uid.replace('-', ""));

@@ -18,7 +18,7 @@ pub use text::{MAX_EVENT_MESSAGE, parse_bool, shorten};
 pub use k8s_openapi as api;
 
 /// Labels, annotations and taints that several parts of the system read.
-/// Sources: `spec/nodes.md` section 1, `spec/load-balancer.md` section 0.5.
+/// Source: Kubernetes, "Well-Known Labels, Annotations and Taints".
 pub mod names {
     /// The finalizer that keeps a Service until its load balancer is gone.
     pub const LOAD_BALANCER_FINALIZER: &str = "service.kubernetes.io/load-balancer-cleanup";

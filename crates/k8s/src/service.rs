@@ -124,7 +124,7 @@ impl Service {
     }
 
     /// Whether the Service asks this program for a load balancer: the type says so and no other
-    /// class is named (`spec/load-balancer.md` 0.5).
+    /// class is named (Kubernetes, "Service", load balancer class).
     pub fn wants_load_balancer(&self) -> bool {
         self.spec.kind == "LoadBalancer" && self.spec.load_balancer_class.is_none()
     }

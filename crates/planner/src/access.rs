@@ -1,4 +1,4 @@
-//! Who may reach a Service: source ranges, service tags, deny-all (1.6, 8.2, 8.3).
+//! Who may reach a Service: source ranges, service tags, deny-all.
 
 use ipnet::IpNet;
 use k8s::{ObjectKey, Service};

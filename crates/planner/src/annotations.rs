@@ -1,4 +1,4 @@
-//! The annotations of a Service: keys and how their values are read (1.1).
+//! The annotations of a Service: keys and how their values are read.
 
 mod known;
 

@@ -1,5 +1,4 @@
-//! Backend pools: which nodes belong in them, and which pools scale sets have to join or leave (6.1 to
-//! 6.3, 6.8).
+//! Backend pools: which nodes belong in them, and which pools scale sets have to join or leave.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -21,7 +20,7 @@ pub struct PoolMembership {
     pub member: bool,
 }
 
-/// Whether a node belongs in pools: the one test that every step shares (0.5, 6.1).
+/// Whether a node belongs in pools: the one test that every step shares.
 ///
 /// Not deleted, not excluded by label (`false` keeps it in, as in Kubernetes), not about to be removed by
 /// the autoscaler, managed by Azure, in the cluster's resource group, and no control-plane node where

@@ -88,7 +88,7 @@ impl std::fmt::Display for Family {
 
 impl Cluster {
     /// The load balancer on which a Service of this flavour has its place: `loadBalancerName` or else the
-    /// cluster's name, the internal one with `-internal` behind it (3.1).
+    /// cluster's name, the internal one with `-internal` behind it.
     pub fn placement(&self, flavor: Flavor) -> Balancer {
         let configured = &self.config.load_balancer_name;
         let base = if configured.is_empty() { &self.name } else { configured };
@@ -123,7 +123,7 @@ impl Cluster {
         self.load_balancer_id(balancer).child("probes", name)
     }
 
-    /// The name of the pool that holds the cluster's nodes: always made of the cluster's name (3.1).
+    /// The name of the pool that holds the cluster's nodes: always made of the cluster's name.
     pub fn pool_name(&self, family: Family) -> String {
         match family {
             Family::V4 => self.name.clone(),
@@ -141,7 +141,7 @@ impl Cluster {
         self.network_group(group).resource(NETWORK, "publicIPAddresses", name)
     }
 
-    /// The id of the one security group that is managed; absent where none is configured (8.1).
+    /// The id of the one security group that is managed; absent where none is configured.
     pub fn security_group_id(&self) -> Option<ResourceId> {
         let name = &self.config.security_group_name;
         (!name.is_empty()).then(|| {
@@ -165,7 +165,7 @@ impl Cluster {
         ResourceId::group(self.config.network_subscription_id(), group)
     }
 
-    /// Whether somebody else fills the pools of this load balancer (6.8).
+    /// Whether somebody else fills the pools of this load balancer.
     pub fn has_preconfigured_pools(&self, balancer: &Balancer) -> bool {
         self.config.pre_configured_backend_pool_load_balancer_types.covers(balancer.flavor.is_internal())
     }

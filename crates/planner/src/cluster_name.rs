@@ -1,6 +1,6 @@
 //! Whether the cluster has load balancers already, under another name than the one that it is given.
 //!
-//! Load balancers bear the cluster's name (3.1), so a wrong `--cluster-name` makes everything a second time.
+//! Load balancers bear the cluster's name, so a wrong `--cluster-name` makes everything a second time.
 //! The names of frontends follow from the UIDs of Services: a load balancer that holds some of this cluster's
 //! is this cluster's, whatever it is called.
 

@@ -1,4 +1,4 @@
-//! Frontends: which belong to a Service, and the documents (4.1 to 4.5).
+//! Frontends: which belong to a Service, and the documents.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -52,7 +52,7 @@ pub(crate) fn family_of(frontend: &FrontendIpConfiguration) -> Family {
     names::family_of_name(name_of(frontend))
 }
 
-/// Whether the Service joined a frontend that is named after another: by address or public IP (4.1).
+/// Whether the Service joined a frontend that is named after another: by address or public IP.
 pub(crate) fn is_joined(
     owner: &ServiceRemoval,
     frontend: &FrontendIpConfiguration,
@@ -106,7 +106,7 @@ pub fn frontends_of(
     owned
 }
 
-/// What else than the Service's own rules refers to a frontend, in words; `None` where nothing does (4.3).
+/// What else than the Service's own rules refers to a frontend, in words; `None` where nothing does.
 pub(crate) fn foreign_reference(
     properties: &LoadBalancerProperties,
     frontend: &ResourceId,
@@ -162,7 +162,7 @@ pub(crate) enum Source<'a> {
     Subnet(&'a Subnet, Option<IpAddr>),
 }
 
-/// The document of a new frontend (4.5).
+/// The document of a new frontend.
 pub(crate) fn document(
     id: ResourceId,
     family: Family,

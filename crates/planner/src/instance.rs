@@ -1,4 +1,4 @@
-//! Machines: their identity, and what they tell about their nodes (`spec/nodes.md` sections 4 and 5.3).
+//! Machines: their identity, and what they tell about their nodes.
 
 use std::net::IpAddr;
 

@@ -171,7 +171,7 @@ fn flavor(service: &Service) -> Flavor {
     if Annotations(service).flag(keys::INTERNAL) { Flavor::Internal } else { Flavor::External }
 }
 
-/// A value that has one key a family: a Service of IPv6 alone may use the other key as well (1.3).
+/// A value that has one key a family: a Service of IPv6 alone may use the other key as well.
 fn by_family<'a>(service: &'a Service, v4: &str, v6: &str) -> BTreeMap<Family, (String, &'a str)> {
     let annotations = Annotations(service);
     let families = families(service);
@@ -200,7 +200,7 @@ struct Requested {
 }
 
 /// The addresses asked for, by family: the family's annotation, else `spec.loadBalancerIP` where it is of
-/// that family (1.4). Of text that is no address the origin is told.
+/// that family. Of text that is no address the origin is told.
 fn requested(service: &Service) -> (BTreeMap<Family, Requested>, Vec<Refusal>) {
     let annotations = Annotations(service);
     let (mut addresses, mut problems) = (BTreeMap::new(), Vec::new());
@@ -241,7 +241,7 @@ fn requested(service: &Service) -> (BTreeMap<Family, Requested>, Vec<Refusal>) {
     (addresses, problems)
 }
 
-/// Whether Azure could give this address to anybody (1.4).
+/// Whether Azure could give this address to anybody.
 fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => {
@@ -312,7 +312,7 @@ impl ServiceRemoval {
         }
     }
 
-    /// Whether a rule or probe belongs to the Service (3.7); the shared probe belongs to nobody alone.
+    /// Whether a rule or probe belongs to the Service; the shared probe belongs to nobody alone.
     pub(crate) fn owns_rule(&self, name: &str) -> bool {
         self.base_name.as_deref().is_some_and(|base| names::is_rule_of(name, base))
     }
@@ -445,7 +445,7 @@ impl ServiceIntent {
             node_port(port, "a rule without floating IP")?;
         }
         let probe = match self.read_port_probe(service, port, protocol) {
-            // With HA ports one working probe is enough (5.2).
+            // With HA ports one working probe is enough.
             Err(_) if self.ha_ports => PortProbe::None,
             _ if !has_rule && !self.ha_ports => PortProbe::None,
             probe => probe?,

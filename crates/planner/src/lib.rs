@@ -9,7 +9,7 @@
 //! [`security_group`] and [`scale_set`], each with at most one write and an answer for each Service.
 //! [`plan_cluster`] puts it all together in the order in which it has to happen.
 //!
-//! Facts: `spec/load-balancer.md` and `spec/nodes.md`.
+//! What is decided in which case stands in `docs/rules`, with its source and the test that proves it.
 
 mod access;
 mod annotations;

@@ -1,4 +1,4 @@
-//! Names of Azure resources and what they tell about ownership (3.1, 3.7).
+//! Names of Azure resources and what they tell about ownership.
 //!
 //! These names are a contract with every other program that manages the same cluster: not a byte may
 //! differ.
@@ -11,7 +11,7 @@ const MAX_WITHOUT_SUFFIX: usize = 75;
 /// The suffix of names that belong to the second family of a dual-stack Service.
 const IPV6_SUFFIX: &str = "-IPv6";
 
-/// The probe that all Services with traffic policy Cluster share in shared mode (5.4).
+/// The probe that all Services with traffic policy Cluster share in shared mode.
 pub(crate) const SHARED_PROBE: &str = "cluster-service-shared-health-probe";
 
 /// What the names of everything that a Service owns begin with: `a` and the UID without dashes, cut to 32
@@ -75,7 +75,7 @@ impl Naming<'_> {
     }
 }
 
-/// Whether a frontend is named after the Service with this base name. Names compare by case here (4.1).
+/// Whether a frontend is named after the Service with this base name. Names compare by case here.
 ///
 /// What follows the base must be a dash: every name that any release ever made is of this form, and
 /// without the check a shorter base name would own what a longer one does.
@@ -83,7 +83,7 @@ pub(crate) fn is_frontend_of(name: &str, base: &str) -> bool {
     name.strip_prefix(base).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
 }
 
-/// Whether a rule or probe is named after the Service with this base name, in any case (3.7).
+/// Whether a rule or probe is named after the Service with this base name, in any case.
 pub(crate) fn is_rule_of(name: &str, base: &str) -> bool {
     let bytes = name.as_bytes();
     bytes.len() >= base.len()

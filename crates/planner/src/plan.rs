@@ -30,9 +30,9 @@ pub enum Document {
     PublicIp(Box<PublicIpAddress>),
     /// A security group, whole.
     SecurityGroup(Box<SecurityGroup>),
-    /// The parts of a scale set's model that change; Azure keeps the rest (`spec/arm-wire.md` 10.2).
+    /// The parts of a scale set's model that change; Azure keeps the rest.
     ScaleSet(Box<ScaleSet>),
-    /// The parts of an instance that change; Azure keeps the rest (`spec/arm-wire.md` 10.2).
+    /// The parts of an instance that change; Azure keeps the rest.
     ScaleSetInstance(Box<ScaleSetInstance>),
 }
 

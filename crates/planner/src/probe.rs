@@ -1,4 +1,4 @@
-//! Health probes: which a Service needs, and the documents (5.3, 5.4).
+//! Health probes: which a Service needs, and the documents.
 
 use azure_types::{Probe, ProbeProperties, Word};
 use k8s::{Service, ServicePort};

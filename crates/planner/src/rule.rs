@@ -1,4 +1,4 @@
-//! Load-balancing rules: which a Service needs, and the documents (5.1, 5.2).
+//! Load-balancing rules: which a Service needs, and the documents.
 
 use azure_types::{LoadBalancingRule, LoadBalancingRuleProperties, ResourceId, SubResource, Word};
 

@@ -1,4 +1,4 @@
-//! Uniform scale sets: membership in pools, written on the model and on instances (6.6).
+//! Uniform scale sets: membership in pools, written on the model and on instances.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;

@@ -360,7 +360,7 @@ impl Sequence {
     }
 
     /// The addresses of its frontends in the load balancer's order. One that is not known yet is no address: the
-    /// Service has to be looked at again (SE-24).
+    /// Service has to be looked at again (LB-333).
     fn frontend_addresses(
         &self,
         cluster: &Cluster,

@@ -1,4 +1,4 @@
-//! Resource tags: comparing, adding and, where system tags are configured, removing (12.4).
+//! Resource tags: comparing, adding and, where system tags are configured, removing.
 
 use azure_types::Tags;
 

@@ -1,4 +1,4 @@
-//! Zones of new resources (4.5, 4.9).
+//! Zones of new resources.
 
 use azure_types::ExtendedLocation;
 

@@ -1,4 +1,4 @@
-//! Machines: whether they are there and what they are like (`spec/nodes.md` 4.2, 5.3).
+//! Machines: whether they are there and what they are like.
 
 use std::sync::Arc;
 use std::time::Duration;

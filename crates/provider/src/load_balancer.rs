@@ -1,4 +1,4 @@
-//! A load balancer as a shared resource (`spec/load-balancer.md` 2.7, 3.4, 3.6).
+//! A load balancer as a shared resource.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -116,7 +116,7 @@ impl SharedLoadBalancer {
     }
 
     /// A public IP that is not ready makes Azure refuse the whole load balancer: it is repaired or waited
-    /// for, and the load balancer written again (3.6).
+    /// for, and the load balancer written again.
     async fn after_refusal(&self, failure: Failure) -> Failure {
         if !failure.has_code("ReferencedResourceNotProvisioned") {
             return failure;
@@ -161,7 +161,7 @@ impl SharedLoadBalancer {
         Ok(Seen { load_balancer: None, before: seen.load_balancer.clone() })
     }
 
-    /// Takes the scale sets that Azure names out of the load balancer's pools (3.4).
+    /// Takes the scale sets that Azure names out of the load balancer's pools.
     async fn clean_scale_sets(&self, message: &str, pools: &[PoolMembership]) -> Result<(), Failure> {
         let own = &self.cluster.config.resource_group;
         for scale_set in ids_in(message, "virtualMachineScaleSets") {

@@ -300,8 +300,7 @@ fn collection<T>(all: &ById<T>, id: &ResourceId, new: impl FnOnce() -> Collectio
     known
 }
 
-/// Reads a list. With `missing_is_empty` a resource group that does not exist holds nothing
-/// (`spec/azure-client.md`, section 7).
+/// Reads a list. With `missing_is_empty` a resource group that does not exist holds nothing.
 fn list<T>(
     azure: Azure,
     listing: Listing,

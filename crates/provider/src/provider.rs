@@ -262,7 +262,7 @@ impl Provider {
 
     /// Brings Azure to what a Service wants, judged by what was read after `newer_than`, and gives its
     /// addresses. Idempotent, and safe to be dropped or
-    /// killed anywhere: the next call takes up what is there (`spec/load-balancer.md` 2.3, 2.5).
+    /// killed anywhere: the next call takes up what is there.
     ///
     /// # Errors
     ///
@@ -277,7 +277,7 @@ impl Provider {
     }
 
     /// Whether Azure holds anything of the Service's: part of a load balancer, or a public IP
-    /// (`spec/load-balancer.md` 2.2).
+    /// (LB-030 to LB-034).
     ///
     /// # Errors
     ///
@@ -286,8 +286,8 @@ impl Provider {
         self.0.exists(service).await
     }
 
-    /// Removes everything that Azure holds of the Service's, and nothing else (`spec/load-balancer.md` 2.6,
-    /// 12.7). Idempotent. Gives what to tell the Service's owner.
+    /// Removes everything that Azure holds of the Service's, and nothing else (LB-045).
+    /// Idempotent. Gives what to tell the Service's owner.
     ///
     /// # Errors
     ///
@@ -321,7 +321,7 @@ impl Provider {
     }
 
     /// Forgets what was observed, because another program may have written it: whatever is read afterwards
-    /// is fresh (`spec/load-balancer.md` 2.1).
+    /// is fresh (LB-041).
     pub fn forget_observed(&self) {
         self.0.observed.distrust_everything();
     }

@@ -1,4 +1,4 @@
-//! Public IPs: written in parallel, polled together (`spec/load-balancer.md` 4.8 to 4.11).
+//! Public IPs: written in parallel, polled together.
 //!
 //! Nobody polls the operation of a single public IP. Everybody who waits reads the same list at the same
 //! moments: one request tells all states and addresses.
@@ -75,7 +75,7 @@ impl PublicIps {
         Self { cluster, azure, observed, permits, poll_interval, busy, origin, repeats }
     }
 
-    /// The resource groups that a Service's public IPs may be in: its own, and the cluster's (4.8).
+    /// The resource groups that a Service's public IPs may be in: its own, and the cluster's.
     fn groups(&self, owner: &ServiceRemoval) -> Vec<ResourceId> {
         let own = self.cluster.network_group(&owner.public_ip_group);
         let of_cluster = self.cluster.network_group(&self.cluster.config.resource_group);
@@ -187,8 +187,7 @@ impl PublicIps {
         Ok(())
     }
 
-    /// Writes a public IP as it is, so that Azure finishes what it failed to do, and waits until it is ready
-    /// (3.6).
+    /// Writes a public IP as it is, so that Azure finishes what it failed to do, and waits until it is ready.
     pub(crate) async fn repair(&self, id: &ResourceId) -> Result<(), Failure> {
         let Some(known) = self.collection(id) else { return Ok(()) };
         let begin = Instant::now();

@@ -1,4 +1,4 @@
-//! A loop that repeats itself stops and says so (design, rule 6).
+//! A loop that repeats itself stops and says so.
 //!
 //! A writer remembers its latest write. Finding the same difference once more may be somebody's accident, and
 //! is repaired. Finding it again after that means that two programs (or we and Azure) do not agree: writing

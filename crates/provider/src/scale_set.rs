@@ -1,4 +1,4 @@
-//! A uniform scale set as a shared resource: its model, then its instances (`spec/load-balancer.md` 6.6).
+//! A uniform scale set as a shared resource: its model, then its instances.
 
 use std::sync::Arc;
 
@@ -55,7 +55,7 @@ impl SharedScaleSet {
     }
 
     /// Writes one instance. Requests take turns; the operations that they start run side by side
-    /// (`spec/nodes.md` 5.9), since each takes Azure long and none needs another.
+    /// (LB-202), since each takes Azure long and none needs another.
     async fn write_instance<'a>(
         &self,
         step: &'a Step,

@@ -1,4 +1,4 @@
-//! The one security group as a shared resource (`spec/load-balancer.md` section 8).
+//! The one security group as a shared resource.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -20,7 +20,7 @@ use crate::fingerprint;
 use crate::observed::Observed;
 use crate::writer::{Planned, Resource};
 
-/// Addresses that were programmed and may not stand in a Service's status yet (SE-05).
+/// Addresses that were programmed and may not stand in a Service's status yet.
 #[derive(Debug, Default)]
 pub(crate) struct RecentlyProgrammed(Mutex<BTreeMap<ObjectKey, Vec<IpAddr>>>);
 

@@ -1,5 +1,4 @@
-//! One Service on its way through all resources: drives its [`Sequence`] with what Azure answers
-//! (`spec/load-balancer.md` 2.2 to 2.6).
+//! One Service on its way through all resources: drives its [`Sequence`] with what Azure answers.
 //!
 //! What has to happen, and in which order, is decided there; here are reading, writing and waiting.
 
@@ -86,7 +85,7 @@ impl Inner {
         }
     }
 
-    /// Removes everything of a Service's (2.6).
+    /// Removes everything of a Service's.
     pub(crate) async fn delete(&self, service: &Service) -> Result<Vec<Notice>, ServiceError> {
         let removal = Arc::new(ServiceRemoval::of(&self.cluster, service));
         // Where no security group is configured, none holds anything.
@@ -105,7 +104,7 @@ impl Inner {
         }
     }
 
-    /// Whether Azure holds anything of the Service's (2.2).
+    /// Whether Azure holds anything of the Service's.
     pub(crate) async fn exists(&self, service: &Service) -> Result<bool, ServiceError> {
         let newer_than = LogicalTime::now();
         let removal = Arc::new(ServiceRemoval::of(&self.cluster, service));

@@ -1,4 +1,4 @@
-//! One writer per shared resource, with group commit (design, section 2).
+//! One writer per shared resource, with group commit.
 //!
 //! A [`Writer`] owns a task that takes every waiting intent, plans all of them together, writes once and
 //! answers everybody. While a write is in flight new intents gather; they are the next batch. Whoever is on
@@ -375,7 +375,7 @@ impl<R: Resource> Inner<R> {
     }
 
     /// The same difference was found again after it had been written: whoever is concerned by it is told and
-    /// backs off (rule 6); the others have what they want.
+    /// backs off; the others have what they want.
     fn stop_repeating(
         &self,
         group: Group<R>,

@@ -123,7 +123,7 @@ impl Files {
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 /// The tenant in azure.json. Go's identity library asks the public cloud about every authority that it
-/// does not know, except in tenants of this name (`spec/arm-wire.md`, 3.5): with it, controller managers
+/// does not know, except in tenants of this name: with it, controller managers
 /// that are not ours can sign in here, too.
 const TENANT: &str = "adfs";
 

@@ -1,4 +1,4 @@
-//! Named health checks behind `/healthz` and `/readyz`: `spec/config-and-cli.md` 5.2.
+//! Named health checks behind `/healthz` and `/readyz`.
 
 use std::sync::Arc;
 

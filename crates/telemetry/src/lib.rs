@@ -1,4 +1,4 @@
-//! Logs, metrics under the established names, health endpoints: `spec/observability.md`.
+//! Logs, metrics under the established names, health endpoints.
 //!
 //! * [`logs`]: one line a happening, in the form that cluster tooling already parses.
 //! * [`metrics`]: counters and histograms with the names and buckets that dashboards know.

@@ -1,4 +1,4 @@
-//! Log lines: `spec/observability.md` section 8.
+//! Log lines.
 //!
 //! Text goes to standard error in the form of Kubernetes' own components,
 //! `I0131 12:00:00.000000 4242 service.rs:12] "Message" key="value"`; JSON goes to standard output, one

@@ -1,4 +1,4 @@
-//! Metrics under the names that dashboards know: `spec/observability.md` sections 2 to 4.
+//! Metrics under the names that dashboards know.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,10 +11,10 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-/// Upper bounds, in seconds, of `arm_request_duration_seconds` (`spec/observability.md` 3).
+/// Upper bounds, in seconds, of `arm_request_duration_seconds`, which dashboards rely on.
 const ARM_BUCKETS: [f64; 10] = [0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0, 300.0, 600.0];
 
-/// Upper bounds, in seconds, of `provider_reconcile_duration_seconds` (`spec/observability.md` 3).
+/// Upper bounds, in seconds, of `provider_reconcile_duration_seconds`, which dashboards rely on.
 const RECONCILE_BUCKETS: [f64; 9] = [0.1, 0.2, 0.5, 1.0, 5.0, 10.0, 60.0, 300.0, 600.0];
 
 /// What a call to Resource Manager was made on.

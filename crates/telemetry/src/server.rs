@@ -1,4 +1,4 @@
-//! The HTTPS listener for health checks and metrics: `spec/config-and-cli.md` 4.5 and 5.2.
+//! The HTTPS listener for health checks and metrics.
 //!
 //! It runs before and without leadership, so that standby replicas answer too.
 

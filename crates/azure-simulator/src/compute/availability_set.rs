@@ -1,4 +1,4 @@
-//! Availability sets (`spec/arm-wire.md`, 10.4).
+//! Availability sets (Azure REST reference, "Availability Sets").
 
 use serde_json::{Value, json};
 

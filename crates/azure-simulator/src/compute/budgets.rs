@@ -1,4 +1,4 @@
-//! What Compute counts, per region (`spec/arm-wire.md`, 8.3; "Compute throttling limits"): published as
+//! What Compute counts, per region ("Compute throttling limits"): published as
 //! tokens that come back in a minute, a full bucket holding three times as many.
 //!
 //! Policies are named after the pattern that Compute's headers show: what is done to which type, then

@@ -1,5 +1,5 @@
 //! As many machines as a scale set's capacity says: which zone a new one goes to, and which machine
-//! goes first (`spec/arm-wire.md`, 10.2 and 10.3).
+//! goes first.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Data disks of machines: which disk is at which LUN (`spec/arm-wire.md`, 10.1 and 10.5).
+//! Data disks of machines: which disk is at which LUN.
 
 use std::collections::BTreeSet;
 

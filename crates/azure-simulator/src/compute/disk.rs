@@ -1,4 +1,4 @@
-//! Managed disks (`spec/arm-wire.md`, 10.5).
+//! Managed disks (Azure REST reference, "Disks").
 
 use azure_types::ResourceId;
 use serde_json::{Value, json};

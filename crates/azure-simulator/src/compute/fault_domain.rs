@@ -1,5 +1,5 @@
 //! Which racks machines stand in: the fault and update domains of availability sets and scale sets
-//! (`spec/arm-wire.md`, 10.2 to 10.4; nodes without a zone take the number as theirs, `spec/nodes.md`, 3).
+//! (nodes without a zone take the number as theirs).
 
 use azure_types::ResourceId;
 use serde_json::Value;

@@ -1,5 +1,5 @@
 //! Flexible orchestration: the members of a scale set are machines of their own, with interfaces and
-//! disks of their own (`spec/arm-wire.md`, 10.3).
+//! disks of their own ("Orchestration modes for Virtual Machine Scale Sets in Azure").
 
 use azure_types::ResourceId;
 use serde_json::{Value, json};

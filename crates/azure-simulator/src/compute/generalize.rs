@@ -1,5 +1,4 @@
-//! `generalize`: a machine becomes the pattern of an image, and will not run again
-//! (`spec/arm-wire.md`, 10.1).
+//! `generalize`: a machine becomes the pattern of an image, and will not run again.
 
 use azure_types::ResourceId;
 use serde_json::Value;

@@ -1,5 +1,5 @@
 //! Public addresses of scale set instances: they come with the instance's IP configuration and are
-//! shown below it alone (`spec/arm-wire.md`, 9.3).
+//! shown below it alone.
 
 use std::net::IpAddr;
 

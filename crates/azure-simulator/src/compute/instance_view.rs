@@ -1,4 +1,4 @@
-//! Instance views: what a machine looks like from outside (`spec/arm-wire.md`, 10.1 and 10.2).
+//! Instance views: what a machine looks like from outside.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
 //! Network interfaces, and their public addresses, that come with a machine: made from the configurations
-//! in its own network profile or in the model of its flexible scale set (`spec/arm-wire.md`, 10.3).
+//! in its own network profile or in the model of its flexible scale set.
 
 use azure_types::ResourceId;
 use serde_json::{Value, json};

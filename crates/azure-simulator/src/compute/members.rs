@@ -1,4 +1,4 @@
-//! What members of Compute's documents hold (`spec/arm-wire.md`, 10). Secrets are not among them: a refusal names
+//! What members of Compute's documents hold. Secrets are not among them: a refusal names
 //! the value.
 
 use crate::engine::schema::Shape::{Flag, Number, Text};

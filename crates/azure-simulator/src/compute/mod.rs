@@ -1,4 +1,4 @@
-//! The resource provider `Microsoft.Compute` (`spec/arm-wire.md`, section 10).
+//! The resource provider `Microsoft.Compute`.
 
 mod availability_set;
 mod background_copy;

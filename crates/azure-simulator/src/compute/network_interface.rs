@@ -1,5 +1,4 @@
-//! The NICs of scale set instances: read-only views, made from the instance's network configuration
-//! (`spec/arm-wire.md`, 10.2).
+//! The NICs of scale set instances: read-only views, made from the instance's network configuration.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,4 @@
-//! Network profiles of scale sets and their instances: the configurations from which NICs are made
-//! (`spec/arm-wire.md`, 10.2).
+//! Network profiles of scale sets and their instances: the configurations from which NICs are made.
 
 use azure_types::ResourceId;
 use serde_json::{Value, json};

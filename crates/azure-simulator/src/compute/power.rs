@@ -1,4 +1,4 @@
-//! Power states and the actions of scale sets and instances (`spec/arm-wire.md`, 10.1 and 10.2).
+//! Power states and the actions of scale sets and instances ("States and billing status of Azure Virtual Machines").
 
 use std::collections::BTreeSet;
 

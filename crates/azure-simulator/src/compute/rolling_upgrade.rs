@@ -1,5 +1,5 @@
 //! Rolling upgrades of uniform scale sets: instances follow their model a batch at a time, with pauses,
-//! until all have it, somebody cancels, or too many fail (`spec/arm-wire.md`, 10.2).
+//! until all have it, somebody cancels, or too many fail.
 
 use std::time::Duration;
 

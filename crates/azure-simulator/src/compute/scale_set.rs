@@ -1,4 +1,5 @@
-//! Scale sets with uniform orchestration: model, capacity, upgrade policy (`spec/arm-wire.md`, 10.2).
+//! Scale sets with uniform orchestration: model, capacity, upgrade policy (Azure REST reference,
+//! "Virtual Machine Scale Sets").
 
 use std::collections::BTreeMap;
 

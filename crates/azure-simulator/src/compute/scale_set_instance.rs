@@ -1,4 +1,4 @@
-//! Instances of uniform scale sets (`spec/arm-wire.md`, 10.2).
+//! Instances of uniform scale sets (Azure REST reference, "Virtual Machine Scale Set VMs").
 
 use std::collections::BTreeSet;
 

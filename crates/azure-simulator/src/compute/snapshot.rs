@@ -1,4 +1,4 @@
-//! Snapshots of disks (`spec/arm-wire.md`, 10.5; `spec/csi.md`, snapshots).
+//! Snapshots of disks (Azure REST reference, "Snapshots").
 
 use azure_types::ResourceId;
 use serde_json::{Value, json};

@@ -3,7 +3,7 @@
 use crate::engine::version::Since;
 
 pub(super) static SINCE: [Since; 5] = [
-    // "Recent versions" (`spec/arm-wire.md`, 8.2): the first of 2024.
+    // Observed in "recent versions": the first of 2024.
     Since { of: "Microsoft.Compute/virtualMachine*", member: "etag", version: "2024-03-01" },
     Since {
         of: "Microsoft.Compute/virtualMachines",

@@ -1,4 +1,4 @@
-//! Virtual machines (`spec/arm-wire.md`, 10.1).
+//! Virtual machines (Azure REST reference, "Virtual Machines").
 
 use azure_types::ResourceId;
 use serde_json::{Value, json};
@@ -188,7 +188,7 @@ impl Kind for VirtualMachines {
             let expand = Expand { instance_view: listing.expand.instance_view || status };
             return Some(world.present(record, expand));
         };
-        // `'virtualMachineScaleSet/id' eq '{id}'`; who asks for views with it gets no models (10.1).
+        // `'virtualMachineScaleSet/id' eq '{id}'`; who asks for views with it gets no models.
         let wanted = filter.rsplit_once(" eq ")?.1.trim().trim_matches('\'');
         let set = text(&record.body, "properties/virtualMachineScaleSet/id")?;
         if !set.eq_ignore_ascii_case(wanted) {

@@ -1,4 +1,4 @@
-//! What a write gets while something else goes on with its resource (`spec/arm-wire.md`, 6 and 7).
+//! What a write gets while something else goes on with its resource.
 
 use super::error::Refusal;
 use super::kind::{Concurrency, Style};

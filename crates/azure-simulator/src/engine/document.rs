@@ -63,7 +63,7 @@ pub(crate) fn strip(object: &mut Object, members: &[&str]) {
     }
 }
 
-/// Drops null members: absent values are omitted, not null (section 5).
+/// Drops null members: absent values are omitted, not null.
 pub(crate) fn drop_nulls(value: &mut Value) {
     match value {
         Value::Object(object) => {
@@ -131,7 +131,7 @@ pub(crate) fn integer(object: &Object, member: &str) -> Result<Option<i64>, Refu
 }
 
 /// Cuts a reference member down to `{"id": ...}` and returns the id. Clients send whole embedded
-/// copies of what they refer to; Azure keeps the id alone (section 9.1).
+/// copies of what they refer to; Azure keeps the id alone.
 pub(crate) fn reference(object: &mut Object, member: &str) -> Result<Option<ResourceId>, Refusal> {
     let Some(value) = object.get_mut(member) else { return Ok(None) };
     if value.is_null() {

@@ -1,4 +1,4 @@
-//! What stands around the properties of every resource (`spec/arm-wire.md`, 5).
+//! What stands around the properties of every resource.
 
 use super::document::Object;
 use super::error::Refusal;

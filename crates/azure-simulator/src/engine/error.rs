@@ -1,4 +1,4 @@
-//! Refusals: Azure's error envelope with its status and headers (`spec/arm-wire.md`, section 6).
+//! Refusals: Azure's error envelope with its status and headers.
 
 use azure_types::ResourceId;
 use serde::{Deserialize, Serialize};

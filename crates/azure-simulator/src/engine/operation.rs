@@ -1,4 +1,4 @@
-//! Long-running operations (`spec/arm-wire.md`, section 7).
+//! Long-running operations ("Track asynchronous Azure operations").
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
@@ -46,7 +46,7 @@ impl Status {
     }
 }
 
-/// How answers say when to ask again. Clients must understand them all (section 7).
+/// How answers say when to ask again. Clients must understand them all.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum RetryAfterStyle {
@@ -65,7 +65,7 @@ pub enum RetryAfterStyle {
     Absent,
 }
 
-/// Which URLs the answer that starts an operation carries (section 7).
+/// Which URLs the answer that starts an operation carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum OperationUrls {

@@ -1,4 +1,4 @@
-//! Pages of lists (`spec/arm-wire.md`, 8.1).
+//! Pages of lists.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How a provider words its etags, operations and answers (`spec/arm-wire.md`, sections 7 and 8.2).
+/// How a provider words its etags, operations and answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Style {
     /// Weak GUID etags; `operations` and `operationResults`.
@@ -36,7 +36,7 @@ pub(crate) struct Nested {
     pub(crate) back_references: &'static [(&'static str, &'static str)],
 }
 
-/// How operations on a type are polled (section 7).
+/// How operations on a type are polled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Polling {
     /// The path segment of operation URLs; `operations` nearly everywhere.

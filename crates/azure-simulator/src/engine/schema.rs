@@ -1,4 +1,4 @@
-//! What members of documents may hold (`spec/arm-wire.md`, 5). Azure reads what can stand for a value as that value
+//! What members of documents may hold. Azure reads what can stand for a value as that value
 //! (`"true"` for true) and refuses the rest, so that what it stores can be read again by typed clients.
 
 use azure_types::ResourceId;

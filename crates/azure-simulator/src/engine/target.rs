@@ -1,4 +1,4 @@
-//! The grammar of Resource Manager paths (`spec/arm-wire.md`, section 2).
+//! The grammar of Resource Manager paths.
 
 /// What a path names, with the caller's spelling of every name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,7 +60,7 @@ pub(crate) enum BadPath {
     BadCharacter,
 }
 
-/// Longest name of a resource (section 2).
+/// Longest name of a resource.
 const LONGEST_NAME: usize = 260;
 
 impl Target {

@@ -1,4 +1,4 @@
-//! API versions: which there can be, and what older ones do not show (`spec/arm-wire.md`, 2.1).
+//! API versions: which there can be, and what older ones do not show.
 
 use jiff::Timestamp;
 use jiff::civil::Date;

@@ -1,5 +1,5 @@
 //! The `claims` that a token request asks for: what the client is able to do, and the answer to a challenge
-//! of continuous access evaluation (`spec/arm-wire.md`, 3.1).
+//! of continuous access evaluation ("Claims challenges, claims requests and client capabilities").
 
 use serde_json::Value;
 

@@ -19,7 +19,7 @@ use crate::engine::names::NameRule;
 use crate::engine::world::World;
 use crate::entra::{Application, FederatedCredential};
 
-/// Versions that clients of today use, newest first (`spec/arm-wire.md`, 2.1).
+/// Versions that clients of today use, newest first.
 const API_VERSIONS: [&str; 4] = ["2024-11-30", "2023-01-31", "2022-01-31-preview", "2018-11-30"];
 
 /// What most of the provider's types have in common.

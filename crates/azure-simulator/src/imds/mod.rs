@@ -1,4 +1,4 @@
-//! The instance metadata service (`spec/arm-wire.md`, 3.4 and 13): what a machine can learn about itself,
+//! The instance metadata service ("Azure Instance Metadata Service"): what a machine can learn about itself,
 //! and tokens without any secret.
 //!
 //! [`MetadataService`] serves all machines of a simulated Azure from one listener, or one machine at

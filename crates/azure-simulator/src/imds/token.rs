@@ -1,5 +1,5 @@
 //! Managed identity: tokens for whoever runs on a machine, in the form of the metadata service and in that
-//! of App Service, whose URL clients take from `IDENTITY_ENDPOINT` (`spec/arm-wire.md`, 3.4).
+//! of App Service, whose URL clients take from `IDENTITY_ENDPOINT`.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Private addresses of subnets and public addresses of the region (`spec/arm-wire.md`, 9.5 and 9.3).
+//! Private addresses of subnets and public addresses of the region.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

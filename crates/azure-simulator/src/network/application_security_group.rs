@@ -1,4 +1,5 @@
-//! Application security groups: names for sets of network interfaces (`spec/arm-wire.md`, 9.4 and 9.6).
+//! Application security groups: names for sets of network interfaces (Azure REST reference,
+//! "Application Security Groups").
 
 use std::collections::{BTreeMap, BTreeSet};
 

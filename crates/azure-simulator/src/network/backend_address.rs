@@ -1,5 +1,5 @@
 //! The entries of a backend pool: addresses that the pool holds itself, and what was said about members
-//! that joined by network interface (`spec/arm-wire.md`, 9.2; `spec/load-balancer.md`, 10.2).
+//! that joined by network interface.
 
 use std::collections::HashSet;
 use std::net::IpAddr;

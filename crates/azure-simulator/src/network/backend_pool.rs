@@ -1,5 +1,5 @@
 //! Backend pools: NIC membership, which the NIC side owns, and IP addresses, which the pool owns
-//! (`spec/arm-wire.md`, 9.2).
+//! (Azure Load Balancer, "Backend pool management").
 
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;

@@ -1,5 +1,5 @@
 //! What Network counts: per subscription and region, in windows of five minutes
-//! (`spec/arm-wire.md`, 8.3). Polls of operations count as reads.
+//! ("Understand how Azure Resource Manager throttles requests"). Polls of operations count as reads.
 
 use std::time::Duration;
 

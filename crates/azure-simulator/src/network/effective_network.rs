@@ -1,5 +1,5 @@
 //! What is in force at a network interface: the routes of its subnet, and the security rules of its
-//! subnet and of itself (`spec/arm-wire.md`, 9.4, 9.6 and 9.7).
+//! subnet and of itself.
 
 use azure_types::ResourceId;
 use serde_json::{Value, json};

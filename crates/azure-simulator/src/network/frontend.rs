@@ -1,5 +1,4 @@
-//! Frontends of load balancers: their public IP, or their private address in a subnet
-//! (`spec/arm-wire.md`, 9.1).
+//! Frontends of load balancers: their public IP, or their private address in a subnet.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;

@@ -1,5 +1,5 @@
 //! Inbound NAT pools: ranges of frontend ports for the instances of scale sets. The service makes an
-//! inbound NAT rule for each instance (`spec/arm-wire.md`, 9.1).
+//! inbound NAT rule for each instance.
 
 use std::collections::BTreeSet;
 

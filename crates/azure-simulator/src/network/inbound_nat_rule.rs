@@ -1,5 +1,5 @@
 //! Inbound NAT rules: ports of a frontend that lead to one network interface, or a range of ports that
-//! leads to the members of a pool, one port each (`spec/arm-wire.md`, 9.1).
+//! leads to the members of a pool, one port each (Azure Load Balancer, "Inbound NAT rules").
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,4 @@
-//! IP configurations of network interfaces: an address in a subnet, and what it takes part in
-//! (`spec/arm-wire.md`, 9.6).
+//! IP configurations of network interfaces: an address in a subnet, and what it takes part in.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;

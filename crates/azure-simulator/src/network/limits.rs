@@ -76,7 +76,7 @@ pub(super) static LIMITS: &[Limit] = &[
     per_region!("loadBalancersPerRegion", 1_000, "loadBalancers", "load balancers"),
     Limit::of("network.rulesPerLoadBalancer", 1_500),
     Limit::of("network.rulesPerBasicLoadBalancer", 250),
-    // `spec/arm-wire.md`, section 6; the table of limits has lower ones for some offers.
+    // The figures that refusals name; the published table of limits has lower ones for some offers.
     Limit::of("network.rulesPerInterface", 1_500),
     Limit::of("network.frontendsPerLoadBalancer", 600),
     Limit::of("network.frontendsPerBasicLoadBalancer", 200),

@@ -1,4 +1,4 @@
-//! Load balancers (`spec/arm-wire.md`, 9.1).
+//! Load balancers (Azure REST reference, "Load Balancers").
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Load-balancing rules (`spec/arm-wire.md`, 9.1).
+//! Load-balancing rules.
 
 use azure_types::ResourceId;
 use serde_json::{Value, json};

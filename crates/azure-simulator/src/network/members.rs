@@ -1,4 +1,4 @@
-//! What members of Network's documents hold (`spec/arm-wire.md`, 9).
+//! What members of Network's documents hold.
 
 use crate::engine::schema::Shape::{Flag, Number, Refers, Text};
 use crate::engine::schema::{Members, Shape, members};

@@ -1,4 +1,4 @@
-//! The resource provider `Microsoft.Network` (`spec/arm-wire.md`, section 9).
+//! The resource provider `Microsoft.Network`.
 
 mod address_allocation;
 mod application_security_group;
@@ -50,7 +50,7 @@ use crate::engine::error::Refusal;
 use crate::engine::kind::{Concurrency, Proposal, Protocol, Provider, Style};
 use crate::engine::world::World;
 
-/// Versions that clients of today use, newest first (section 2.1).
+/// Versions that clients of today use, newest first.
 const API_VERSIONS: [&str; 7] =
     ["2025-05-01", "2024-07-01", "2024-05-01", "2022-07-01", "2020-11-01", "2019-03-01", "2018-11-01"];
 

@@ -1,4 +1,4 @@
-//! Network interfaces (`spec/arm-wire.md`, 9.6).
+//! Network interfaces (Azure REST reference, "Network Interfaces").
 
 use std::collections::{BTreeMap, BTreeSet};
 

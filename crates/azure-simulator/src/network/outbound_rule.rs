@@ -1,5 +1,5 @@
 //! Outbound rules: which public addresses the members of a pool speak from, and with how many ports
-//! each (`spec/arm-wire.md`, 9.1).
+//! each (Azure Load Balancer, "Outbound rules").
 
 use azure_types::ResourceId;
 use serde_json::{Value, json};

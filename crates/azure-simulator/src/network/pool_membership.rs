@@ -1,4 +1,4 @@
-//! Which pools a network interface may be in at once (`spec/arm-wire.md`, 9.2 and 9.6).
+//! Which pools a network interface may be in at once.
 
 use azure_types::ResourceId;
 

@@ -1,5 +1,5 @@
 //! Private endpoints: an address in a subnet that leads to a private link service, or to a resource
-//! of another kind such as a storage account (`spec/arm-wire.md`, 9.8).
+//! of another kind such as a storage account ("What is a private endpoint?").
 
 use std::collections::BTreeSet;
 

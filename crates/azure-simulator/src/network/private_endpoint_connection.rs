@@ -1,5 +1,5 @@
 //! The connections of a private link service: kept with the private endpoints that asked for them,
-//! shown and decided on the service's side (`spec/arm-wire.md`, 9.8).
+//! shown and decided on the service's side.
 
 use azure_types::ResourceId;
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
 //! Private link services: a load balancer's frontend, offered to private endpoints elsewhere
-//! (`spec/arm-wire.md`, 9.8).
+//! ("What is Azure Private Link service?").
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Health probes (`spec/arm-wire.md`, 9.1).
+//! Health probes ("Azure Load Balancer health probes").
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Public IP addresses (`spec/arm-wire.md`, 9.3).
+//! Public IP addresses (Azure REST reference, "Public IP Addresses").
 
 use std::net::IpAddr;
 

@@ -1,5 +1,5 @@
 //! Public IP prefixes: ranges of public addresses from which public IPs take theirs
-//! (`spec/arm-wire.md`, 9.3).
+//! (Azure REST reference, "Public IP Prefixes").
 
 use std::net::IpAddr;
 

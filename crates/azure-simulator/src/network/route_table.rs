@@ -1,4 +1,4 @@
-//! Route tables (`spec/arm-wire.md`, 9.7).
+//! Route tables (Azure REST reference, "Route Tables").
 
 use std::collections::HashMap;
 use std::net::IpAddr;

@@ -1,5 +1,4 @@
-//! The rules of one load balancer against each other: two of them must not claim the same traffic
-//! (`spec/arm-wire.md`, 9.1).
+//! The rules of one load balancer against each other: two of them must not claim the same traffic.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -1,4 +1,4 @@
-//! Network security groups (`spec/arm-wire.md`, 9.4).
+//! Network security groups (Azure REST reference, "Network Security Groups").
 
 use azure_types::ResourceId;
 use serde_json::{Value, json};
@@ -118,8 +118,8 @@ impl Kind for SecurityGroups {
     }
 }
 
-/// Sources and destinations of all rules together are bounded, each for itself (`load-balancer.md`, 7:
-/// single and plural members both count).
+/// Sources and destinations of all rules together are bounded, each for itself; single and plural
+/// members both count.
 fn check_prefixes(world: &World, id: &ResourceId, rules: &[Value]) -> Result<(), Refusal> {
     let most = world.limit("network.prefixesPerSecurityGroup");
     for side in ["source", "destination"] {

@@ -1,4 +1,4 @@
-//! Security rules, written and default (`spec/arm-wire.md`, 9.4).
+//! Security rules, written and default ("Azure network security groups overview").
 
 use std::collections::HashMap;
 use std::net::IpAddr;

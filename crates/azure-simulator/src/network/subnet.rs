@@ -1,4 +1,4 @@
-//! Subnets, which live inside their virtual network (`spec/arm-wire.md`, 9.5).
+//! Subnets, which live inside their virtual network (Azure REST reference, "Subnets").
 
 use azure_types::ResourceId;
 use ipnet::IpNet;

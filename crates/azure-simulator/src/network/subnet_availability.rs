@@ -1,5 +1,5 @@
 //! Views of a virtual network: which addresses are free, how full its subnets are, what services keep
-//! in them (`spec/arm-wire.md`, 9.5).
+//! in them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;

@@ -1,4 +1,4 @@
-//! What a subnet is given to: delegations and service endpoints (`spec/arm-wire.md`, 9.5).
+//! What a subnet is given to: delegations and service endpoints.
 
 use azure_types::ResourceId;
 use serde_json::{Value, json};

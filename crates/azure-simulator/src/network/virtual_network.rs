@@ -1,4 +1,4 @@
-//! Virtual networks (`spec/arm-wire.md`, 9.5).
+//! Virtual networks (Azure REST reference, "Virtual Networks").
 
 use std::collections::BTreeMap;
 

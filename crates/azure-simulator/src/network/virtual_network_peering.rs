@@ -1,5 +1,4 @@
-//! Peerings of virtual networks, each written on one side and alive when both sides have one
-//! (`spec/arm-wire.md`, 9.5).
+//! Peerings of virtual networks, each written on one side and alive when both sides have one.
 
 use azure_types::ResourceId;
 use ipnet::IpNet;

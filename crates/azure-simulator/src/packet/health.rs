@@ -190,7 +190,7 @@ impl Network {
             return Health::Deallocated;
         }
         // Administrative states work on standard load balancers, for rules with a probe
-        // (`spec/load-balancer.md`, 10.2).
+        // (Azure Load Balancer, "Administrative state").
         let admin_state = if standard { member.admin_state } else { AdminState::None };
         match (admin_state, probe) {
             (_, None) => Health::NotProbed,

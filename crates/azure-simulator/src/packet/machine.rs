@@ -70,7 +70,7 @@ pub(crate) enum Power {
 const SCALE_SET: &str = "Microsoft.Compute/virtualMachineScaleSets";
 
 /// What a scale set instance's own configuration says of an IP configuration, which decides over what
-/// its interface shows (`spec/arm-wire.md`, 10.2).
+/// its interface shows.
 type InstanceConfigurations = HashMap<ResourceId, Value>;
 
 impl Network {

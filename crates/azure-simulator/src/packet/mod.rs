@@ -2,7 +2,6 @@
 //!
 //! It reads nothing but documents of the simulated Azure and asks the stand-in nodes what they would
 //! answer to a health probe, so a test can ask whether traffic arrives instead of how some JSON looks.
-//! Semantics: `spec/arm-wire.md`, section 9, and `spec/load-balancer.md`, sections 5, 6 and 8.
 //!
 //! It speaks for Azure's network alone. What a node does with a packet before it leaves (kube-proxy
 //! short-cuts the cluster's own load balancer addresses) or after it arrived is the node's matter.

@@ -1,5 +1,5 @@
 //! Private endpoints and private link services: an address in one network that leads to a frontend in
-//! another (`spec/arm-wire.md`, 9.8).
+//! another.
 
 use std::net::IpAddr;
 

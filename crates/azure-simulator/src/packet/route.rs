@@ -1,4 +1,4 @@
-//! Routes: where a packet that leaves a subnet goes next (`spec/arm-wire.md`, 9.7).
+//! Routes: where a packet that leaves a subnet goes next ("Azure virtual network traffic routing").
 //!
 //! The longest prefix wins; of equal ones a user's route goes before Azure's own.
 

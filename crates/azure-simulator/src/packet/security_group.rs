@@ -341,7 +341,7 @@ pub(super) fn is_carried(address: IpAddr) -> bool {
     !is_private(address) && !set_aside
 }
 
-/// The rules that every group has (`spec/arm-wire.md`, 9.4).
+/// The rules that every group has ("Azure network security groups overview").
 fn default_rules() -> Vec<Rule> {
     let table = [
         ("AllowVnetInBound", 65000, true, Access::Allow, "VirtualNetwork", "VirtualNetwork"),

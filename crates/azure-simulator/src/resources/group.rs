@@ -1,4 +1,4 @@
-//! Resource groups (`spec/arm-wire.md`, section 12).
+//! Resource groups (Azure REST reference, "Resource Groups").
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Regions (`spec/arm-wire.md`, section 11).
+//! Regions.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,4 @@
-//! `Microsoft.Resources`: subscriptions, resource groups, providers' records, regions, tags
-//! (`spec/arm-wire.md`, 11 and 12).
+//! `Microsoft.Resources`: subscriptions, resource groups, providers' records, regions, tags.
 
 mod filter;
 mod generic;

@@ -1,4 +1,4 @@
-//! Providers' records, and whether a subscription is registered to use them (`spec/arm-wire.md`, 11).
+//! Providers' records, and whether a subscription is registered to use them ("Azure resource providers and types").
 
 use azure_types::ResourceId;
 use serde_json::{Value, json};

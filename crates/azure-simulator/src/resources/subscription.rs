@@ -1,4 +1,4 @@
-//! Subscriptions and tenants (`spec/arm-wire.md`, section 11).
+//! Subscriptions and tenants (Azure REST reference, "Subscriptions").
 
 use azure_types::ResourceId;
 use serde_json::{Value, json};

@@ -13,7 +13,7 @@ use crate::packet::json::{id_at, id_of, ids_at, is_updating, items, text_at};
 use crate::packet::machine::{Interface, Power};
 use crate::packet::{MemberState, Network, ProbeAnswers};
 
-/// The tag by which a public IP names its Services (`spec/load-balancer.md`, 4.6).
+/// The tag by which a public IP names its Services (LB-090).
 const SERVICE_TAGS: [&str; 2] = ["k8s-azure-service", "service"];
 
 impl Topology {

@@ -1,4 +1,4 @@
-//! What must come of a row (`spec/load-balancer.md`, sections 1, 5, 8).
+//! What must come of a row.
 
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! What a node answers: kube-proxy's side of load balancing, as a pure function of the objects.
 //!
 //! Source: Kubernetes, "Virtual IPs and Service Proxies" (traffic policies, health check node
-//! port); what Azure's probes ask for is in `spec/load-balancer.md`.
+//! port); what Azure's probes ask for: LB-153, LB-158.
 
 use std::net::IpAddr;
 

@@ -1,4 +1,4 @@
-//! Every annotation of section 1: how its value is read, and whether this release serves it. What means nothing
+//! Every annotation of Services: how its value is read, and whether this release serves it. What means nothing
 //! is told to the Service's owner; what becomes of it stays as it is.
 
 use std::cmp::Reverse;

@@ -1,4 +1,4 @@
-//! Ports of a frontend that somebody else already takes (5.7).
+//! Ports of a frontend that somebody else already takes.
 
 use azure_types::{LoadBalancerProperties, ResourceId, SubResource, Word};
 

@@ -1,4 +1,4 @@
-//! One load balancer for many Services: frontends, rules, probes, pools, in one write (sections 3 to 6).
+//! One load balancer for many Services: frontends, rules, probes, pools, in one write.
 //!
 //! All Services of a batch are planned against one document. Where one of them cannot be served, it is
 //! left exactly as it is and the rest is planned again without it.

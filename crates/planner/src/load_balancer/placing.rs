@@ -1,5 +1,4 @@
-//! Which frontend each family of a Service gets: its own, another's that it joined, or a new one (4.2,
-//! 4.4, 4.5).
+//! Which frontend each family of a Service gets: its own, another's that it joined, or a new one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -156,7 +155,7 @@ impl<'a> Draft<'a> {
         );
     }
 
-    /// Points the Service's own frontend at what is wanted now, where that is something else (4.4).
+    /// Points the Service's own frontend at what is wanted now, where that is something else.
     fn redirect(&mut self, service: &ServiceIntent, family: Family, name: &str, source: Source<'_>) {
         let subnet_named = service.subnet.is_some();
         let chosen = match &source {

@@ -1,5 +1,4 @@
-//! What becomes of a public IP that is there: kept as it is, changed, repaired, or deleted and created again
-//! (4.9).
+//! What becomes of a public IP that is there: kept as it is, changed, repaired, or deleted and created again.
 
 use std::collections::BTreeSet;
 
@@ -136,7 +135,7 @@ impl Change {
         self.document.properties.get_or_insert_default()
     }
 
-    /// Standard load balancers take standard, static addresses of the family of their frontend (4.9).
+    /// Standard load balancers take standard, static addresses of the family of their frontend.
     fn normalise(&mut self, family: Family, version: Option<Family>) {
         let Self { document, changes, .. } = self;
         let sku = document.sku.get_or_insert_default();
@@ -247,7 +246,7 @@ fn is_failed(public_ip: &PublicIpAddress) -> bool {
     provisioning_state(public_ip).is_some_and(|state| state.is("Failed") || state.is("Canceled"))
 }
 
-/// A write of a public IP as it is, so that Azure finishes what it did not (3.6).
+/// A write of a public IP as it is, so that Azure finishes what it did not.
 pub fn repair(target: &ResourceId, existing: &PublicIpAddress) -> Step {
     Step {
         action: Action::Update,

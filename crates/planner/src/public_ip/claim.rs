@@ -11,7 +11,7 @@ use super::{address_of, is_in_group, name_of};
 use crate::cluster::{Cluster, Family, Flavor};
 use crate::intent::ServiceRemoval;
 
-/// How a Service says which public IP a family of its frontends uses (4.7).
+/// How a Service says which public IP a family of its frontends uses.
 pub(super) enum Claim<'a> {
     /// By name.
     Named(&'a str),
@@ -29,7 +29,7 @@ pub(super) fn claim(owner: &ServiceRemoval, family: Family) -> Claim<'_> {
     }
 }
 
-/// The public IPs that a Service names or asks for by address, of all that are in its group (4.1, 4.7). By them
+/// The public IPs that a Service names or asks for by address, of all that are in its group. By them
 /// the frontends are found that it shares with others.
 pub fn claimed(
     cluster: &Cluster,

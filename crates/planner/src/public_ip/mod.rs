@@ -1,4 +1,4 @@
-//! Public IPs: whose they are, and what one Service needs of them (4.6 to 4.11).
+//! Public IPs: whose they are, and what one Service needs of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -204,7 +204,7 @@ fn release(
     }
 }
 
-/// The resource tags of a managed public IP (12.3).
+/// The resource tags of a managed public IP.
 fn desired_tags(cluster: &Cluster, intent: &ServiceIntent, service_tag: &str, dns_owner: &str) -> Tags {
     let mut desired = cluster.config.tags.clone();
     cloud_config::merge_tags(&mut desired, &intent.public_ip.tags);

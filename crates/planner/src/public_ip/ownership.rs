@@ -1,4 +1,4 @@
-//! Whose a public IP is: what its tags say, and what a Service may do with it (4.6).
+//! Whose a public IP is: what its tags say, and what a Service may do with it.
 
 use azure_types::{PublicIpAddress, Tags};
 use k8s::ObjectKey;
@@ -14,7 +14,7 @@ pub(super) const CLUSTER_TAGS: [&str; 2] = ["k8s-azure-cluster-name", "kubernete
 /// Which Service chose the DNS label; first the key that is written.
 pub(super) const DNS_TAGS: [&str; 2] = ["k8s-azure-dns-label-service", "kubernetes-dns-label-service"];
 
-/// A public IP's relation to a Service (4.6).
+/// A public IP's relation to a Service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Ownership {
     /// The Service may use and release it.

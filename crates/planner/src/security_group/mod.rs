@@ -1,4 +1,4 @@
-//! The one security group for all Services, in one write (section 8).
+//! The one security group for all Services, in one write.
 //!
 //! Rules are shared: Services with the same protocol, sources and ports only add their addresses. A batch
 //! takes back everything that its Services had (sparing what others share), then writes what they want;

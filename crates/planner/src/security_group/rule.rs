@@ -1,4 +1,4 @@
-//! Security rules: names, hashes and the two spellings of lists (8.5).
+//! Security rules: names, hashes and the two spellings of lists.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;

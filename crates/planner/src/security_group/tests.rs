@@ -279,7 +279,7 @@ fn lb_285_lb_286_without_floating_ip_nodes_are_the_destinations() {
     assert!(rules_of(&more)[0].ends_with("Tcp Internet -> 20.0.0.1,20.0.0.9 80"));
 }
 
-/// SE-06: both kinds of destinations are taken back, whichever is in use now.
+/// Both kinds of destinations are taken back, whichever is in use now.
 #[test]
 fn floating_ip_turned_on_or_off_leaves_nothing_of_the_other_kind() {
     let on = svc("test1").tcp(80).published(&["20.0.0.1"]);
@@ -367,7 +367,7 @@ fn lb_290_dual_stack_has_rules_for_each_family() {
             format!("501 k8s-azure-lb_allow_IPv6_{hash} Allow Tcp Internet -> 2001:db8::1 80"),
         ]
     );
-    // SE-27: everybody in one family is everybody, however it is written.
+    // Everybody in one family is everybody, however it is written.
     let halves = service.clone().ranges(&["0.0.0.0/1", "128.0.0.0/1"]);
     let planned = run(&group, &[present(&halves, &["20.0.0.1", "2001:db8::1"])], &world(&[&halves]));
     let rules = told(&after(&group, &planned));
@@ -422,7 +422,7 @@ fn nothing_is_taken_while_not_everybody_is_known() {
     assert_eq!(told(&after(&group, &planned)).len(), 2);
 }
 
-/// SE-05: an address that no status shows yet is not purged by the next Service's plan.
+/// An address that no status shows yet is not purged by the next Service's plan.
 #[test]
 fn recently_programmed_addresses_survive_the_next_plan() {
     let (a, b) = (svc("a1").tcp(80), svc("b1").tcp(81));

@@ -1,5 +1,5 @@
 //! A pure model of Azure: takes the steps of a plan, refuses what Azure would refuse, and fills in what
-//! Azure fills in (`spec/arm-wire.md` section 9).
+//! Azure fills in.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;

@@ -345,7 +345,7 @@ fn lb_084_zones_are_kept_family_by_family() {
     assert_eq!(frontend_names(lb), ["atest1", "atest1-IPv6"]);
 }
 
-/// 4.10: by address or by name, with the primary first or last to go.
+/// By address or by name, with the primary first or last to go.
 #[test]
 fn services_share_a_frontend_until_the_last_one_goes() {
     let primary = svc("a1").tcp(80);

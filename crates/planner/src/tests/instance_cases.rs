@@ -1,4 +1,4 @@
-//! Cases of `spec/node-cases.md`, sections 1 to 5, as far as they are pure.
+//! What is read from machines' documents and from provider ids.
 
 use azure_types::NetworkInterface;
 use serde_json::json;

@@ -1,5 +1,4 @@
-//! Tests over several parts, and the fixtures that all tests share: the conventions at the head of
-//! `spec/load-balancer-cases.md`.
+//! Tests over several parts, and the fixtures that all tests share.
 
 mod alone;
 mod azure;

@@ -220,7 +220,6 @@ fn writes_of_machines_hold_their_interfaces_and_nothing_else() {
     assert_eq!(plan_model(&cluster(), &set, &v4(), &[]), None, "no node, no membership");
 }
 
-/// The choice of `spec/nodes.md` 5.4.
 #[test]
 fn membership_stands_on_the_primary_interface_and_address() {
     let (set, mut machines) = scale_set("alpha", 1);

@@ -1,5 +1,4 @@
-//! What must hold for every planner (`design.md` section 2), over random Services, nodes and foreign
-//! resources.
+//! What must hold for every planner, over random Services, nodes and foreign resources.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

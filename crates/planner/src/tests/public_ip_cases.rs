@@ -321,7 +321,7 @@ fn lb_124_edge_zones_hold_the_address_instead_of_zones() {
     assert_eq!(written.extended_location.as_ref().unwrap().name.as_deref(), Some("edge"));
 }
 
-/// SE-43: names compare as Azure compares them.
+/// Names compare as Azure compares them.
 #[test]
 fn another_spelling_of_the_name_is_the_same_address() {
     let mut pip = own();
@@ -339,7 +339,6 @@ fn addresses_of_other_clusters_are_not_taken_over() {
     assert!(matches!(refusal, Refusal::PublicIpOfOtherCluster { cluster, .. } if cluster == "other"));
 }
 
-/// SE-20.
 #[test]
 fn a_service_tag_that_azure_would_refuse_is_told() {
     let many: Vec<String> = (0..20).map(|n| format!("default/service-{n}")).collect();
@@ -348,7 +347,7 @@ fn a_service_tag_that_azure_would_refuse_is_told() {
     assert!(matches!(refusal, Refusal::PublicIpSharedByTooMany { limit: 256, .. }), "{refusal}");
 }
 
-/// SE-36.
+/// LB-079.
 #[test]
 fn a_family_that_is_given_up_releases_its_address() {
     let v6 = public_ip(&cluster(), "testCluster-atest1-IPv6", Some("2001:db8::1"), tags("default/test1"));

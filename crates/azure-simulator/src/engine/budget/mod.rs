@@ -1,5 +1,5 @@
 //! Request budgets: Resource Manager's own, and what providers count beside them
-//! (`spec/arm-wire.md`, 8.3).
+//! ("Understand how Azure Resource Manager throttles requests").
 //!
 //! A request draws on one bucket of its principal and on one of the whole subscription, then on each
 //! bucket of the provider whose policy fits it. What ARM lets pass has cost its tokens, whatever the
