@@ -174,7 +174,7 @@ fn provisioning_state(instance: &ScaleSetInstance) -> &str {
     state.map(Word::as_str).unwrap_or_default()
 }
 
-/// Whether Azure is deleting the machine: to the cluster it is gone already (NODE-061).
+/// Whether Azure is deleting the machine: to the cluster it is gone already.
 pub fn is_being_deleted(instance: &ScaleSetInstance) -> bool {
     provisioning_state(instance).eq_ignore_ascii_case("Deleting")
 }

@@ -352,7 +352,7 @@ pub fn plan_instances(
     steps
 }
 
-/// How many instances of a scale set may be written at the same time (6.6 step 3).
+/// How many instances of a scale set may be written at the same time.
 pub fn write_parallelism(cluster: &Cluster, scale_set: &ScaleSet) -> usize {
     let coordinated = scale_set.tags.iter().flatten().any(|(key, _)| key == "aks-managed-coordination");
     if coordinated { cluster.config.put_vmss_vm_batch_size.max(1) as usize } else { 1 }

@@ -102,6 +102,7 @@ fn node_035_power_states() {
     assert_eq!(power_state(&bare), "unknown");
 }
 
+/// NODE-023, NODE-024, NODE-025, NODE-026, NODE-027, NODE-028, NODE-029, NODE-030: one row each, in this order.
 #[test]
 fn which_machines_are_shut_down() {
     for (power, provisioning, down) in [

@@ -237,6 +237,7 @@ fn lb_112_basic_public_ips_become_standard() {
     assert!(properties.public_ip_allocation_method.as_ref().unwrap().is("Static"));
 }
 
+/// LB-113.
 #[test]
 fn standard_ipv6_addresses_are_static() {
     let mut v6 = public_ip(&cluster(), "testCluster-atest1", Some("2001:db8::1"), tags("default/test1"));
@@ -286,6 +287,7 @@ fn lb_116_lb_117_lb_118_requested_addresses_must_be_public_addresses() {
     }
 }
 
+/// LB-119.
 #[test]
 fn an_address_that_no_public_ip_has_is_named_with_its_group() {
     let refusal = refused(&web().change(|s| s.spec.load_balancer_ip = "20.1.2.3".into()), &[own()]);

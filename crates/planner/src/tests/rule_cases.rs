@@ -159,7 +159,7 @@ fn lb_142_lb_143_ports_can_go_without_rule_or_probe() {
     assert_eq!(got.probes, [("atest1-TCP-443".to_owned(), tcp(10443))]);
 }
 
-/// LB-145, LB-146.
+/// LB-144, LB-145, LB-146.
 #[test]
 fn lb_145_lb_146_the_probe_protocol_is_the_ports_own_then_the_application_then_the_services() {
     let app = |protocol: &str| {

@@ -107,6 +107,7 @@ async fn a_machine_that_a_list_does_not_show_is_asked_for_by_itself() {
     assert_eq!(lists(&world), 1, "the list was read once, the machine each time");
 }
 
+/// NODE-010.
 #[tokio::test(start_paused = true)]
 async fn nodes_that_azure_does_not_manage_are_there() {
     let world = World::new();

@@ -1,0 +1,303 @@
+//! `docs/rules` and the code agree: every id that the code names has a row, and every row's file and tests are there.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const HEAD: [&str; 5] = ["id", "rule", "source", "decided in", "proven by"];
+const AREAS: [&str; 2] = ["LB", "NODE"];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+}
+
+/// The files below a folder whose names end so, as paths from the root of the repository.
+fn files(folder: &str, end: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut folders = vec![root().join(folder)];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display())) {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.to_string_lossy().ends_with(end) {
+                found.push(path.strip_prefix(root()).unwrap().to_string_lossy().into_owned());
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(root().join(path)).unwrap_or_else(|e| panic!("{path}: {e}"))
+}
+
+fn sources() -> Vec<(String, String)> {
+    let all = [files("crates", ".rs"), files("xtask", ".rs")].concat();
+    all.into_iter().map(|path| (read(&path), path)).map(|(text, path)| (path, text)).collect()
+}
+
+/// The ids in a text, in the form of comments (`LB-` and a number) or of function names (`lb_` and a number).
+fn ids(text: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for area in AREAS {
+        for (start, end) in [(area.to_owned(), '-'), (area.to_lowercase(), '_')] {
+            let start = format!("{start}{end}");
+            for (at, _) in text.match_indices(&start) {
+                let before = text[..at].chars().next_back();
+                let rest = &text[at + start.len()..];
+                let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+                if !before.is_some_and(char::is_alphanumeric) && digits.len() == 3 {
+                    found.insert(format!("{area}-{digits}"));
+                }
+            }
+        }
+    }
+    found
+}
+
+fn function_name(line: &str) -> Option<&str> {
+    let mut line = line.trim_start();
+    for word in ["pub ", "async "] {
+        line = line.strip_prefix(word).unwrap_or(line);
+    }
+    let name = line.strip_prefix("fn ")?;
+    Some(&name[..name.find(['(', '<'])?])
+}
+
+/// The tests of a file by name, each with its comment, its attributes and its body.
+fn tests(source: &str) -> BTreeMap<&str, String> {
+    let lines: Vec<&str> = source.lines().collect();
+    let mut found = BTreeMap::new();
+    for (at, line) in lines.iter().enumerate() {
+        let Some(name) = function_name(line) else { continue };
+        let is_above = |line: &&&str| ["//", "#["].iter().any(|start| line.trim_start().starts_with(start));
+        let above = lines[..at].iter().rev().take_while(is_above).count();
+        let is_test = |line: &&str| {
+            let line = line.trim_start();
+            line.starts_with("#[test]") || line.starts_with("#[tokio::test")
+        };
+        if lines[at - above..at].iter().any(is_test) {
+            let close = format!("{}}}", &line[..line.len() - line.trim_start().len()]);
+            let body = lines[at..].iter().take_while(|line| **line != close).count();
+            found.insert(name, lines[at - above..at + body].join("\n"));
+        }
+    }
+    found
+}
+
+struct Row {
+    page: String,
+    cells: [String; 5],
+}
+
+impl Row {
+    fn id(&self) -> &str {
+        &self.cells[0]
+    }
+
+    fn order(&self) -> (&str, u32) {
+        let (area, number) = self.id().split_once('-').unwrap_or((self.id(), "0"));
+        (area, number.parse().unwrap_or(0))
+    }
+}
+
+fn pages() -> Vec<String> {
+    files("docs/rules", ".md").into_iter().filter(|page| !page.ends_with("/README.md")).collect()
+}
+
+fn rows() -> Vec<Row> {
+    let mut rows = Vec::new();
+    for page in pages() {
+        for (number, line) in read(&page).lines().enumerate().filter(|(_, line)| line.starts_with('|')) {
+            let cells: Vec<String> =
+                line.trim().trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect();
+            let cells: [String; 5] = cells.try_into().unwrap_or_else(|cells: Vec<_>| {
+                panic!("{page}:{}: a row has the cells {HEAD:?}, this one has {}", number + 1, cells.len())
+            });
+            if cells != HEAD && !cells.iter().all(|cell| cell == "---") {
+                rows.push(Row { page: page.clone(), cells });
+            }
+        }
+    }
+    assert!(!rows.is_empty(), "docs/rules holds no rows");
+    rows
+}
+
+fn report(problems: &[String]) {
+    assert!(problems.is_empty(), "\n{}\n", problems.join("\n"));
+}
+
+#[test]
+fn rows_are_whole_in_order_and_unique() {
+    let rows = rows();
+    let mut problems = Vec::new();
+    let mut seen = BTreeMap::new();
+    for row in &rows {
+        let id = row.id();
+        if ids(id) != BTreeSet::from([id.to_owned()]) {
+            problems.push(format!(
+                "{}: `{id}` is no id; write one of {AREAS:?}, a dash and three digits",
+                row.page
+            ));
+        }
+        for (_, head) in row.cells.iter().zip(HEAD).filter(|(cell, _)| cell.is_empty()) {
+            problems.push(format!("{}: {id}: the cell `{head}` is empty; fill it", row.page));
+        }
+        if let Some(other) = seen.insert(id, &row.page) {
+            problems.push(format!("{id} stands in {other} and in {}; keep one of the rows", row.page));
+        }
+    }
+    for pair in rows.windows(2).filter(|pair| pair[0].page == pair[1].page) {
+        if pair[0].order() > pair[1].order() {
+            problems.push(format!(
+                "{}: {} stands before {}; sort the rows by id",
+                pair[0].page,
+                pair[0].id(),
+                pair[1].id()
+            ));
+        }
+    }
+    report(&problems);
+}
+
+#[test]
+fn every_id_that_the_code_names_has_a_row() {
+    let rows = rows();
+    let known: BTreeSet<&str> = rows.iter().map(Row::id).collect();
+    let mut problems = Vec::new();
+    for (path, text) in sources() {
+        for id in ids(&text) {
+            if !known.contains(id.as_str()) {
+                problems.push(format!(
+                    "{path} names {id}, and docs/rules has no row for it; add one (docs/rules/README.md says how)"
+                ));
+            }
+        }
+    }
+    report(&problems);
+}
+
+#[test]
+fn every_row_names_a_file_that_decides_and_tests_that_prove() {
+    let mut problems = Vec::new();
+    let in_code =
+        |text: &str| text.strip_prefix('`').and_then(|text| text.strip_suffix('`')).map(str::to_owned);
+    for row in rows() {
+        let (page, id) = (&row.page, row.id());
+        match in_code(&row.cells[3]) {
+            Some(path) if root().join(&path).is_file() => {}
+            _ => problems.push(format!(
+                "{page}: {id}: {} is no file of the repository; name the one that decides this now",
+                row.cells[3]
+            )),
+        }
+        for proof in row.cells[4].split(", ") {
+            let wanted = in_code(proof);
+            let Some((path, name)) = wanted.as_deref().and_then(|proof| proof.split_once("::")) else {
+                problems.push(format!("{page}: {id}: write {proof} as `path/from/the/root.rs::function`"));
+                continue;
+            };
+            let Ok(source) = fs::read_to_string(root().join(path)) else {
+                problems
+                    .push(format!("{page}: {id}: there is no {path}; name the file in which {name} is now"));
+                continue;
+            };
+            match tests(&source).get(name) {
+                None => problems.push(format!(
+                    "{page}: {id}: {path} has no test {name}; name the one that proves it now"
+                )),
+                Some(text) if !ids(text).contains(id) => {
+                    problems.push(format!(
+                        "{path}: {name}: add {id} to its comment, because {page} says that it proves it"
+                    ));
+                }
+                Some(_) => {}
+            }
+        }
+    }
+    report(&problems);
+}
+
+#[test]
+fn every_source_can_be_opened() {
+    let mut problems = Vec::new();
+    let mut addresses = BTreeMap::new();
+    for page in pages() {
+        let text = read(&page);
+        let mut defined = BTreeSet::new();
+        for line in text.lines().filter(|line| line.starts_with('[')) {
+            let Some((name, address)) = line[1..].split_once("]: ") else { continue };
+            if !address.starts_with("https://") || !address.ends_with('"') {
+                problems.push(format!("{page}: write [{name}] as `[{name}]: https://… \"title\"`"));
+            }
+            let other = addresses.insert(name.to_owned(), address.to_owned());
+            if other.is_some_and(|other| other != address) {
+                problems.push(format!(
+                    "{page}: [{name}] leads elsewhere on another page; give both the same address"
+                ));
+            }
+            defined.insert(name.to_owned());
+        }
+        let mut used = BTreeSet::new();
+        for row in rows().iter().filter(|row| row.page == page) {
+            let id = row.id();
+            let (published, ours) = match row.cells[2].split_once("ours:") {
+                Some((published, reason)) => (published.trim_end_matches("; "), Some(reason)),
+                None => (row.cells[2].as_str(), None),
+            };
+            if ours.is_some_and(|reason| reason.trim().is_empty()) {
+                problems.push(format!("{page}: {id}: say after `ours:` why it is better"));
+            }
+            for source in published.split(", ").filter(|source| !source.is_empty() && *source != "observed") {
+                match source.strip_prefix('[').and_then(|source| source.strip_suffix(']')) {
+                    Some(name) => drop(used.insert(name.to_owned())),
+                    None => problems.push(format!(
+                        "{page}: {id}: {source} is neither a link `[name]` nor `observed` nor `ours: reason`"
+                    )),
+                }
+            }
+        }
+        for name in used.difference(&defined) {
+            problems.push(format!("{page}: add the definition of [{name}] at the end of the page"));
+        }
+        for name in defined.difference(&used) {
+            problems.push(format!("{page}: no row uses [{name}]; remove its definition"));
+        }
+    }
+    report(&problems);
+}
+
+#[test]
+fn the_index_leads_to_every_page() {
+    let index = read("docs/rules/README.md");
+    let missing = |page: &String| {
+        let name = page.rsplit('/').next().unwrap_or_default();
+        (!index.contains(&format!("]({name})")))
+            .then(|| format!("docs/rules/README.md: add a row for {name}"))
+    };
+    report(&pages().iter().filter_map(missing).collect::<Vec<_>>());
+}
+
+/// A comment that cites a page which the reader does not have explains nothing.
+#[test]
+fn comments_cite_pages_that_are_in_the_repository() {
+    let mut problems = Vec::new();
+    let is_part = |c: char| c.is_alphanumeric() || "-_./".contains(c);
+    for (path, text) in sources() {
+        for comment in text.lines().filter_map(|line| line.split_once("//")).map(|(_, comment)| comment) {
+            for cited in comment.split(|c| !is_part(c)).filter(|word| word.ends_with(".md") && word.len() > 3)
+            {
+                let beside = Path::new(&path).parent().unwrap().join(cited);
+                if !root().join(cited).is_file() && !root().join(beside).is_file() {
+                    problems.push(format!(
+                        "{path}: {cited} is not in the repository; cite an id of docs/rules or a published page"
+                    ));
+                }
+            }
+        }
+    }
+    report(&problems);
+}
