@@ -6,7 +6,7 @@
 //! however often anybody looks.
 
 mod declaration;
-mod deed;
+mod due_action;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -37,8 +37,8 @@ pub(crate) struct Write<'a> {
 pub(crate) struct Actors {
     declared: Vec<Declared>,
     /// Tags to be written later, in the order of their time.
-    errands: BTreeSet<(Instant, u64, Errand)>,
-    /// How many errands there ever were.
+    pending_writes: BTreeSet<(Instant, u64, PendingWrite)>,
+    /// How many pending writes there ever were.
     numbered: u64,
 }
 
@@ -51,17 +51,17 @@ struct Declared {
 
 /// A write that an actor owes to one resource.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-struct Errand {
+struct PendingWrite {
     actor: String,
     id: ResourceId,
     tries: u32,
 }
 
 /// What is to be done now.
-enum Deed {
+enum DueAction {
     /// Number `count` of an actor with a schedule.
-    Routine(Actor, u64),
-    Errand(Actor, Errand),
+    Scheduled(Actor, u64),
+    Write(Actor, PendingWrite),
 }
 
 /// Actors as they are saved: times as distances from the moment of saving.
@@ -69,7 +69,8 @@ enum Deed {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SavedActors {
     declared: Vec<(Actor, Option<u64>, u64)>,
-    errands: Vec<(u64, u64, Errand)>,
+    #[serde(rename = "errands")]
+    pending_writes: Vec<(u64, u64, PendingWrite)>,
     numbered: u64,
 }
 
@@ -89,7 +90,7 @@ impl Actors {
     pub(crate) fn remove(&mut self, name: &str) -> bool {
         let before = self.declared.len();
         self.declared.retain(|declared| declared.actor.name != name);
-        self.errands.retain(|(_, _, errand)| errand.actor != name);
+        self.pending_writes.retain(|(_, _, pending)| pending.actor != name);
         self.declared.len() < before
     }
 
@@ -123,28 +124,31 @@ impl Actors {
 
     /// After a write was accepted: policies that come later take note.
     pub(crate) fn accepted(&mut self, write: &Write<'_>, now: Instant) {
-        let errands: Vec<(Instant, Errand)> = self
+        let new: Vec<(Instant, PendingWrite)> = self
             .fitting(write)
             .filter_map(|Declared { actor, .. }| match &actor.action {
                 ActorAction::Tag { after_ms: Some(after), .. } if write.tagged => Some((
                     now.checked_add(Duration::from_millis(*after))?,
-                    Errand { actor: actor.name.clone(), id: write.id.clone(), tries: 0 },
+                    PendingWrite { actor: actor.name.clone(), id: write.id.clone(), tries: 0 },
                 )),
                 _ => None,
             })
             .collect();
-        for (due, errand) in errands {
+        for (due, pending) in new {
             // One look is enough for writes that follow each other.
-            if !self.errands.iter().any(|(_, _, known)| known.actor == errand.actor && known.id == errand.id)
+            if !self
+                .pending_writes
+                .iter()
+                .any(|(_, _, known)| known.actor == pending.actor && known.id == pending.id)
             {
-                self.owe(due, errand);
+                self.add_pending(due, pending);
             }
         }
     }
 
-    fn owe(&mut self, due: Instant, errand: Errand) {
+    fn add_pending(&mut self, due: Instant, pending: PendingWrite) {
         self.numbered += 1;
-        self.errands.insert((due, self.numbered, errand));
+        self.pending_writes.insert((due, self.numbered, pending));
     }
 
     /// Those who look at a write; nobody looks at its own.
@@ -166,19 +170,19 @@ impl Actors {
             }
         }
         let routine = self.declared.iter().filter_map(|declared| declared.next);
-        routine.chain(self.errands.first().map(|(due, ..)| *due)).min()
+        routine.chain(self.pending_writes.first().map(|(due, ..)| *due)).min()
     }
 
     /// Takes what is due at `now`, and settles when its actor acts again.
-    fn take(&mut self, now: Instant, seed: Seed) -> Option<Deed> {
+    fn take(&mut self, now: Instant, seed: Seed) -> Option<DueAction> {
         let first = self
             .declared
             .iter_mut()
             .filter(|declared| declared.next.is_some_and(|next| next <= now))
             .min_by_key(|declared| declared.next);
-        let errand = self.errands.first().filter(|(due, ..)| *due <= now);
-        match (first, errand) {
-            (Some(declared), errand) if errand.is_none_or(|(due, ..)| declared.next <= Some(*due)) => {
+        let pending = self.pending_writes.first().filter(|(due, ..)| *due <= now);
+        match (first, pending) {
+            (Some(declared), pending) if pending.is_none_or(|(due, ..)| declared.next <= Some(*due)) => {
                 declared.done += 1;
                 let (actor, count) = (declared.actor.clone(), declared.done);
                 declared.next = actor.schedule.as_ref().and_then(|schedule| {
@@ -192,12 +196,12 @@ impl Actors {
                         .then(|| declared.next?.checked_add(pause))
                         .flatten()
                 });
-                Some(Deed::Routine(actor, count))
+                Some(DueAction::Scheduled(actor, count))
             }
             (_, Some(_)) => {
-                let (_, _, errand) = self.errands.pop_first()?;
-                let actor = self.declared.iter().find(|declared| declared.actor.name == errand.actor)?;
-                Some(Deed::Errand(actor.actor.clone(), errand))
+                let (_, _, pending) = self.pending_writes.pop_first()?;
+                let actor = self.declared.iter().find(|declared| declared.actor.name == pending.actor)?;
+                Some(DueAction::Write(actor.actor.clone(), pending))
             }
             _ => None,
         }
@@ -212,10 +216,10 @@ impl Actors {
                 .iter()
                 .map(|declared| (declared.actor.clone(), declared.next.as_ref().map(distance), declared.done))
                 .collect(),
-            errands: self
-                .errands
+            pending_writes: self
+                .pending_writes
                 .iter()
-                .map(|(due, number, errand)| (distance(due), *number, errand.clone()))
+                .map(|(due, number, pending)| (distance(due), *number, pending.clone()))
                 .collect(),
             numbered: self.numbered,
         }
@@ -229,10 +233,10 @@ impl Actors {
                 .into_iter()
                 .map(|(actor, next, done)| Declared { actor, next: next.map(after), done })
                 .collect(),
-            errands: saved
-                .errands
+            pending_writes: saved
+                .pending_writes
                 .into_iter()
-                .map(|(left, number, errand)| (after(left), number, errand))
+                .map(|(left, number, pending)| (after(left), number, pending))
                 .collect(),
             numbered: saved.numbered,
         }

@@ -87,7 +87,7 @@ impl Members {
                             self.shape(item, path, namespace)?;
                         }
                     }
-                    // What should be a list is told by whoever reads the list.
+                    // Whoever reads the list reports what is no list.
                     (Some(_), _) => {}
                 }
                 path.truncate(length);
@@ -152,7 +152,7 @@ fn member_mut<'a>(value: &'a mut Value, name: &str) -> Option<&'a mut Value> {
     object.iter_mut().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value)
 }
 
-/// What is no id at all is told by whoever reads the reference.
+/// Whoever reads the reference reports what is no id at all.
 fn check_reference(value: &Value, namespace: &str, expected: &str, path: &str) -> Result<(), Refusal> {
     let Some(id) = text(value, "id") else { return Ok(()) };
     let Ok(parsed) = ResourceId::parse(id) else { return Ok(()) };

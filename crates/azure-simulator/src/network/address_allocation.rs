@@ -261,7 +261,7 @@ pub(crate) fn check_room(world: &World, subnet: &ResourceId, v6: bool, count: us
     let taken =
         world.store.addresses(subnet).map_or(0, |taken| taken.keys().filter(|a| a.is_ipv6() == v6).count());
     super::limits::check_addresses(world, subnet, count)?;
-    // An absent subnet is told by the check of references.
+    // The reference check reports an absent subnet.
     if prefixes.is_empty() || size.saturating_sub(taken as u128) >= count as u128 {
         return Ok(());
     }

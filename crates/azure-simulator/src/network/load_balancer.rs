@@ -402,7 +402,7 @@ fn check_counts(balancer: &Balancer<'_>, properties: &Value) -> Result<(), Refus
             ));
         }
     }
-    // Rules without a frontend are told by their missing reference, which says more.
+    // The reference check reports rules without a frontend, and says more.
     if count("frontendIPConfigurations") == 0 && count("probes") > 0 {
         return Err(Refusal::network(
             400,

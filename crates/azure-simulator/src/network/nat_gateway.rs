@@ -160,7 +160,7 @@ fn check_source(
     v6: bool,
     in_use: fn(&ResourceId, &ResourceId, &ResourceId) -> Refusal,
 ) -> Result<(), Refusal> {
-    // An absent one is told by the check of references.
+    // The reference check reports an absent one.
     let Some(record) = world.store.get(source) else { return Ok(()) };
     let theirs = text(&record.body, "sku/name").unwrap_or("Basic");
     if theirs != sku {

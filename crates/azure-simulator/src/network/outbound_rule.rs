@@ -67,7 +67,7 @@ pub(super) fn check(balancer: &Balancer<'_>, properties: &Value) -> Result<(), R
             let found = items(properties, "frontendIPConfigurations")
                 .iter()
                 .find(|frontend| balancer.id.child("frontendIPConfigurations", name(frontend)) == reference);
-            // An absent one is told by the check of references.
+            // The reference check reports an absent one.
             let Some(frontend) = found else { continue };
             if at(frontend, "properties/subnet").is_some() {
                 return Err(Refusal::network(

@@ -25,7 +25,7 @@ pub(crate) fn check(world: &World, member: &ResourceId, pools: &[ResourceId]) ->
     let mut behind: Vec<&Record> = Vec::new();
     let mut rules = 0;
     for pool in pools {
-        // An absent balancer or pool is told by the check of references.
+        // The reference check reports an absent balancer or pool.
         let Some(balancer) = world.store.holder(pool).filter(|holder| holder.id != *pool) else { continue };
         // Who was in the pool when it was changed to addresses may say so until it is told otherwise.
         let is_in = world.store.referrers(pool).any(|user| user.from.is_within(member));
@@ -70,7 +70,7 @@ pub(crate) fn check_nat_rules(
                 format!("Inbound NAT rule {rule} referenced by {interface} already leads to {}.", user.from),
             ));
         }
-        // An absent rule is told by the check of references.
+        // The reference check reports an absent rule.
         let holder = world.store.holder(rule).filter(|holder| holder.id != *rule);
         let found = holder.and_then(|holder| world.nested_of(holder, rule));
         if found.is_some_and(|(_, rule)| text(rule, "properties/backendAddressPool/id").is_some()) {

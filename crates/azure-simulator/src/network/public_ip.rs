@@ -326,7 +326,7 @@ fn check_prefix(
         }
     }
     let held = world.store.referrers(prefix).filter(|user| is_of(&user.from, "/publicipaddresses/")).count();
-    // A prefix that is not provisioned yet is told by the check of references.
+    // The reference check reports a prefix that is not provisioned yet.
     let Some(range) = public_ip_prefix::range(world, prefix) else { return Ok(()) };
     let size = public_ip_prefix::size(world, prefix);
     if i64::try_from(held).is_ok_and(|held| held < size) {

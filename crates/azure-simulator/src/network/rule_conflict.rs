@@ -153,7 +153,7 @@ fn check_high_availability(
     let known = frontends.iter().any(|candidate| {
         balancer.id.child("frontendIPConfigurations", name(candidate)).to_lower() == frontend
     });
-    // An absent frontend is told by the check of references.
+    // The reference check reports an absent frontend.
     if balancer.sku != "Basic" && (internal || !known) {
         return Ok(());
     }

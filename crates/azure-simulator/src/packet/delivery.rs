@@ -9,7 +9,7 @@ use super::machine::{Interface, Power};
 use super::private_link::Endpoint;
 use super::security_group::{Direction, Flow, is_private};
 use super::spread::{FlowKey, choose};
-use super::trace::{Sender, Way};
+use super::trace::{PacketTrace, Sender};
 use super::verdict::{Hop, Refusal};
 
 /// The last stretch: to which machine, bearing which address, past closed doors or not.
@@ -37,7 +37,7 @@ impl<'a> Delivery<'a> {
     }
 }
 
-impl<'a> Way<'a> {
+impl<'a> PacketTrace<'a> {
     /// From outside to an address that should be public.
     pub(super) fn enter_from_outside(&mut self, sender: Sender<'a>) -> Result<(), Refusal> {
         let network = self.network;

@@ -7,13 +7,13 @@
 //! short-cuts the cluster's own load balancer addresses) or after it arrived is the node's matter.
 
 pub(crate) mod balancer;
-mod called;
 mod delivery;
 mod fate;
 mod flows;
 mod health;
 mod inbound_nat;
 pub(crate) mod json;
+mod lookup;
 pub(crate) mod machine;
 pub(crate) mod network;
 mod outbound;

@@ -28,11 +28,11 @@ impl Network {
     ) -> Verdict {
         let guest = match &packet.from {
             Source::VirtualNetwork { network, address } => {
-                self.network_called(network).ok().and_then(|id| self.guest(id, *address))
+                self.find_network(network).ok().and_then(|id| self.guest(id, *address))
             }
             _ => None,
         };
-        let mut way = Way {
+        let mut trace = PacketTrace {
             network: self,
             probes,
             probed,
@@ -42,8 +42,8 @@ impl Network {
             passed: 0,
             guest: guest.as_ref(),
         };
-        let refusal = way.follow().err();
-        Verdict::new(packet, way.hops, refusal)
+        let refusal = trace.follow().err();
+        Verdict::new(packet, trace.hops, refusal)
     }
 
     /// How a machine's TCP packets to the internet leave, as [`Hop::OutboundAddress`] has it.
@@ -52,7 +52,7 @@ impl Network {
     ///
     /// Why they cannot; the machine may also not be there.
     pub fn outbound_of(&self, node: &str) -> Result<super::Outbound, Refusal> {
-        let (first, _) = self.interfaces_called(node)?;
+        let (first, _) = self.find_interfaces(node)?;
         let name = first.node_name().to_owned();
         self.outbound(first, super::Protocol::Tcp).map_err(|why| Refusal::NoOutbound { node: name, why })
     }
@@ -61,7 +61,7 @@ impl Network {
 /// The most machines that may pass a packet on.
 const MOST_PASSED: u8 = 8;
 
-pub(super) struct Way<'a> {
+pub(super) struct PacketTrace<'a> {
     pub(super) network: &'a Network,
     pub(super) probes: &'a dyn ProbeAnswers,
     pub(super) probed: &'a Probed,
@@ -95,7 +95,7 @@ enum Next<'a> {
     Outside,
 }
 
-impl<'a> Way<'a> {
+impl<'a> PacketTrace<'a> {
     fn follow(&mut self) -> Result<(), Refusal> {
         match &self.packet.from {
             Source::Internet { address } => {
@@ -109,13 +109,13 @@ impl<'a> Way<'a> {
             Source::VirtualNetwork { network, address } => match self.guest {
                 Some(guest) => self.start(guest, *address, &address.to_string()),
                 None => {
-                    self.network.network_called(network)?;
+                    self.network.find_network(network)?;
                     Err(Refusal::NoSuchSender { node: format!("{address} in {network}") })
                 }
             },
             Source::PrivateEndpoint { endpoint } => {
                 let network = self.network;
-                self.come_through(network.endpoint_called(endpoint)?, None)
+                self.come_through(network.find_endpoint(endpoint)?, None)
             }
         }
     }
@@ -126,7 +126,7 @@ impl<'a> Way<'a> {
     }
 
     fn leave_node(&mut self, node: &str) -> Result<(), Refusal> {
-        let (first, interfaces) = self.network.interfaces_called(node)?;
+        let (first, interfaces) = self.network.find_interfaces(node)?;
         let name = first.node_name().to_owned();
         let found = interfaces.into_iter().find_map(|interface| {
             Some((interface, interface.address?)).filter(|(_, own)| own.is_ipv4() == self.to.is_ipv4())
@@ -210,7 +210,7 @@ impl<'a> Way<'a> {
             return Ok(self.private_owner(from)?.map_or(Next::Outside, Next::Owner));
         };
         self.hops.push(Hop::Route { route: route.clone() });
-        let local = |way: &Self| match way.private_owner(from)? {
+        let local = |trace: &Self| match trace.private_owner(from)? {
             Some(owner) => Ok(Next::Owner(owner)),
             None => Err(Refusal::NoSuchAddress { address: to }),
         };

@@ -123,7 +123,7 @@ impl Network {
             let interface = interfaces.get(index);
             interface
                 .and_then(|of| Some((of.machine.as_ref()?, of.machine_state()?)))
-                .is_some_and(|(id, machine)| Self::may_be_called(id, machine, node))
+                .is_some_and(|(id, machine)| Self::matches_name(id, machine, node))
         };
         for pool in self.balancers.iter_mut().flat_map(|balancer| &mut balancer.pools) {
             for member in pool.members.iter_mut().filter(|member| member.interface.is_some_and(is)) {
@@ -133,7 +133,7 @@ impl Network {
     }
 
     fn stop(&mut self, node: &str) {
-        let called = self.machines.iter_mut().filter(|(id, machine)| Self::may_be_called(id, machine, node));
+        let called = self.machines.iter_mut().filter(|(id, machine)| Self::matches_name(id, machine, node));
         for (_, machine) in called {
             Arc::make_mut(machine).power = Power::Stopped;
         }
@@ -154,7 +154,7 @@ impl<'a> Silenced<'a> {
     pub(super) fn new(network: &Network, probes: &'a dyn ProbeAnswers, changes: &[Change]) -> Self {
         let silent = |id: &ResourceId, machine: &Machine| {
             changes.iter().any(|change| {
-                matches!(change, Change::Silence { node } if Network::may_be_called(id, machine, node))
+                matches!(change, Change::Silence { node } if Network::matches_name(id, machine, node))
             })
         };
         let machines = network

@@ -1,4 +1,4 @@
-//! What actors do when their time has come: the same requests as everybody's.
+//! What actors do when they are due, with the same requests as everybody else.
 
 use std::time::Duration;
 
@@ -6,17 +6,18 @@ use azure_types::ResourceId;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::{Actor, ActorAction, Actors, Deed, Errand, missing};
+use super::{Actor, ActorAction, Actors, DueAction, PendingWrite, missing};
 use crate::compute::spot::deleted_when_evicted;
 use crate::edit::Edit;
 use crate::engine::document::{stored_reference, text};
 use crate::engine::world::World;
 use crate::imds::scheduled_events::{EventPlan, EventType};
 
-/// How long an actor waits before it tries again what was refused for now.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// How often it tries.
-const TRIES: u32 = 30;
+/// How long an actor waits before it repeats a write that was refused because the resource was busy: about as long as an
+/// operation takes with the usual latencies.
+const RETRY_INTERVAL: Duration = Duration::from_secs(10);
+/// How often it tries: five minutes in all, so that an operation that never ends does not keep it busy for ever.
+const MAX_TRIES: u32 = 30;
 
 const MACHINES: &str = "Microsoft.Compute/virtualMachines";
 const SCALE_SETS: &str = "Microsoft.Compute/virtualMachineScaleSets";
@@ -26,8 +27,8 @@ impl Actors {
     pub(crate) fn act(world: &mut World, now: Instant) {
         let seed = world.seed;
         match world.actors.take(now, seed) {
-            Some(Deed::Routine(actor, count)) => routine(world, &actor, count),
-            Some(Deed::Errand(actor, errand)) => run(world, &actor, errand, now),
+            Some(DueAction::Scheduled(actor, count)) => routine(world, &actor, count),
+            Some(DueAction::Write(actor, pending)) => run(world, &actor, pending, now),
             None => {}
         }
     }
@@ -104,9 +105,9 @@ fn change(world: &mut World, actor: &Actor, id: &ResourceId, edit: &Edit) {
 }
 
 /// Writes the tags that a resource still lacks.
-fn run(world: &mut World, actor: &Actor, errand: Errand, due: Instant) {
+fn run(world: &mut World, actor: &Actor, pending: PendingWrite, due: Instant) {
     let ActorAction::Tag { tags, replace, .. } = &actor.action else { return };
-    let Some(document) = world.document(&errand.id) else { return };
+    let Some(document) = world.document(&pending.id) else { return };
     let present = document.get("tags").and_then(Value::as_object).cloned().unwrap_or_default();
     let now = world.now().to_string();
     let lacking = missing(tags, *replace, &present, &now);
@@ -115,11 +116,11 @@ fn run(world: &mut World, actor: &Actor, errand: Errand, due: Instant) {
     }
     let mut all = present;
     all.extend(lacking.into_iter().map(|(tag, value)| (tag, value.into())));
-    let outcome = world.ask(&actor.principal(), "PATCH", &errand.id, None, json!({ "tags": all }));
+    let outcome = world.ask(&actor.principal(), "PATCH", &pending.id, None, json!({ "tags": all }));
     // What is busy now will not be for ever.
     let busy = outcome.is_err_and(|refusal| matches!(refusal.status, 409 | 429));
-    if let (true, Some(again)) = (busy && errand.tries < TRIES, due.checked_add(PATIENCE)) {
-        world.actors.owe(again, Errand { tries: errand.tries + 1, ..errand });
+    if let (true, Some(again)) = (busy && pending.tries < MAX_TRIES, due.checked_add(RETRY_INTERVAL)) {
+        world.actors.add_pending(again, PendingWrite { tries: pending.tries + 1, ..pending });
     }
 }
 

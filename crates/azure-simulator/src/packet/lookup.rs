@@ -1,4 +1,4 @@
-//! What people call machines, networks and endpoints: by name where one has it, by id where several do.
+//! Finds machines, networks and endpoints by name where one has it, by id where several do.
 
 use std::net::IpAddr;
 
@@ -10,11 +10,11 @@ use super::private_link::Endpoint;
 use super::verdict::Refusal;
 
 impl Network {
-    /// The machine that has a name, host name, id or private address.
+    /// The machine with this name, host name, id or private address.
     ///
     /// # Errors
     /// When there is none, or several.
-    pub(super) fn machine_called(&self, name: &str) -> Result<&ResourceId, Refusal> {
+    pub(super) fn find_machine(&self, name: &str) -> Result<&ResourceId, Refusal> {
         if let Some((id, _)) = ResourceId::parse(name).ok().and_then(|id| self.machines.get_key_value(&id)) {
             return Ok(id);
         }
@@ -27,12 +27,12 @@ impl Network {
         }
     }
 
-    /// The interfaces of the machine that is called so; there is one at least.
+    /// The interfaces of the machine with this name; there is at least one.
     ///
     /// # Errors
     /// When there is no such machine, none with an interface, or several.
-    pub(super) fn interfaces_called(&self, name: &str) -> Result<(&Interface, Vec<&Interface>), Refusal> {
-        let all: Vec<&Interface> = self.interfaces_of(self.machine_called(name)?).collect();
+    pub(super) fn find_interfaces(&self, name: &str) -> Result<(&Interface, Vec<&Interface>), Refusal> {
+        let all: Vec<&Interface> = self.interfaces_of(self.find_machine(name)?).collect();
         // By its address, a machine sends from the interface that has it.
         let address: Option<IpAddr> = name.parse().ok();
         let addressed = |interface: &&&Interface| address.is_some() && interface.address == address;
@@ -47,7 +47,7 @@ impl Network {
     ///
     /// # Errors
     /// When there is none, or several.
-    pub(super) fn network_called(&self, name: &str) -> Result<&ResourceId, Refusal> {
+    pub(super) fn find_network(&self, name: &str) -> Result<&ResourceId, Refusal> {
         one(name, self.virtual_networks.keys().filter(|id| fits(id, name)))
     }
 
@@ -55,13 +55,13 @@ impl Network {
     ///
     /// # Errors
     /// When there is none, or several.
-    pub(super) fn endpoint_called(&self, name: &str) -> Result<&Endpoint, Refusal> {
+    pub(super) fn find_endpoint(&self, name: &str) -> Result<&Endpoint, Refusal> {
         let id = one(name, self.endpoints.keys().filter(|id| fits(id, name)))?;
         self.endpoints.get(id).ok_or_else(|| Refusal::NoSuchSender { node: name.to_owned() })
     }
 
-    /// Whether people may mean this machine by a name or id.
-    pub(super) fn may_be_called(id: &ResourceId, machine: &Machine, name: &str) -> bool {
+    /// Whether a name or id may mean this machine.
+    pub(super) fn matches_name(id: &ResourceId, machine: &Machine, name: &str) -> bool {
         machine.is_called(name) || id.as_str().eq_ignore_ascii_case(name)
     }
 }
