@@ -179,7 +179,7 @@ impl Azure {
                 }
             }
             let resolved = world.resolve_id(id)?;
-            if resolved.kind.protocol().tracked
+            if resolved.resource_type.protocol().tracked
                 && resolved.below.is_empty()
                 && document.get("location").is_none()
             {

@@ -82,7 +82,7 @@ fn fitting(world: &World, actor: &Actor, can: impl Fn(&str) -> bool) -> Vec<Reso
         .store
         .all()
         .filter(|record| {
-            let kind = record.kind.resource_type();
+            let kind = record.resource_type.name();
             can(kind) && actor.on.fits(&record.id, kind)
         })
         .map(|record| record.id.clone())
@@ -161,7 +161,7 @@ fn machines(world: &World, actor: &Actor) -> Vec<ResourceId> {
         .store
         .all()
         .filter(|record| {
-            let kind = record.kind.resource_type();
+            let kind = record.resource_type.name();
             let is_instance = kind.eq_ignore_ascii_case(&instances);
             // Machines of flexible sets name theirs.
             let set = match is_instance {
@@ -178,7 +178,7 @@ fn machines(world: &World, actor: &Actor) -> Vec<ResourceId> {
 /// The word behind `PowerState/` in a machine's instance view.
 fn power(world: &World, id: &ResourceId) -> Option<String> {
     let record = world.store.get(id)?;
-    let view = record.kind.view(world, record, &["instanceView"])?.ok()?;
+    let view = record.resource_type.view(world, record, &["instanceView"])?.ok()?;
     let statuses = view.get("statuses")?.as_array()?;
     let codes = statuses.iter().filter_map(|status| text(status, "code"));
     codes.filter_map(|code| code.strip_prefix("PowerState/")).map(str::to_owned).next()

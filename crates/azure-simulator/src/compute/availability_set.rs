@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::sku;
 use crate::engine::document::{Object, fill, integer, into_object, strip, take_properties};
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Expand, Kind, Proposal, Protocol};
+use crate::engine::resource_type::{Expand, Proposal, Protocol, ResourceType};
 use crate::engine::store::Record;
 use crate::engine::world::World;
 
@@ -21,7 +21,7 @@ const PROTOCOL: Protocol = Protocol {
     ..super::protocol("Microsoft.Compute/availabilitySets", "AvailabilitySet")
 };
 
-impl Kind for AvailabilitySets {
+impl ResourceType for AvailabilitySets {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
@@ -72,7 +72,7 @@ impl Kind for AvailabilitySets {
         Ok(Value::Object(body))
     }
 
-    fn may_delete(&self, world: &World, record: &Record) -> Result<(), Refusal> {
+    fn check_delete(&self, world: &World, record: &Record) -> Result<(), Refusal> {
         match world.store.referrers(&record.id).next() {
             None => Ok(()),
             Some(user) => Err(Refusal::new(

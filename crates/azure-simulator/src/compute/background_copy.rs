@@ -24,7 +24,7 @@ pub(super) fn is_fast(sku: &str) -> bool {
 
 /// Whether a disk or snapshot holds the bytes of a fast disk.
 pub(super) fn is_of_fast_disk(source: &Record) -> bool {
-    let disk = source.kind.resource_type() == disk::RESOURCE_TYPE;
+    let disk = source.resource_type.name() == disk::RESOURCE_TYPE;
     source.hidden.contains_key(HIDDEN) || (disk && text(&source.body, "sku/name").is_some_and(is_fast))
 }
 
@@ -59,7 +59,7 @@ pub(super) fn progress(world: &World, snapshot: &Record) -> Option<f64> {
 /// Refuses a disk of a snapshot that is still being copied. Those with instant access are ready for fast disks
 /// while that lasts.
 pub(super) fn check_complete(world: &World, source: &Record, sku: &str) -> Result<(), Refusal> {
-    let snapshot = source.kind.resource_type() != disk::RESOURCE_TYPE;
+    let snapshot = source.resource_type.name() != disk::RESOURCE_TYPE;
     let Some(percent) = progress(world, source).filter(|percent| snapshot && *percent < 100.0) else {
         return Ok(());
     };

@@ -7,8 +7,8 @@ use super::sku_table::SIZES;
 use super::{quota, sku, virtual_machine};
 use crate::engine::document::text;
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Call, Expand, Kind as _};
 use crate::engine::location::normal_location;
+use crate::engine::resource_type::{Call, Expand, ResourceType as _};
 use crate::engine::world::World;
 
 pub(super) fn answer(world: &World, call: &Call<'_>) -> Option<Result<Value, Refusal>> {
@@ -26,7 +26,7 @@ pub(super) fn answer(world: &World, call: &Call<'_>) -> Option<Result<Value, Ref
                 "usages" => Some(Ok(quota::usages(world, call.subscription, &location))),
                 "virtualmachines" => Some(Ok(all_in(world, call, virtual_machine::RESOURCE_TYPE, &location))),
                 "virtualmachinescalesets" => {
-                    Some(Ok(all_in(world, call, super::scale_set::ScaleSets.resource_type(), &location)))
+                    Some(Ok(all_in(world, call, super::scale_set::ScaleSets.name(), &location)))
                 }
                 _ => None,
             }

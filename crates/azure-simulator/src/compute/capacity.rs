@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::scale_set_instance::Instances;
 use super::{flexible, scale_set_instance};
 use crate::engine::document::{at, items};
-use crate::engine::kind::Kind as _;
+use crate::engine::resource_type::ResourceType as _;
 use crate::engine::store::{Record, State};
 use crate::engine::world::World;
 
@@ -81,7 +81,7 @@ fn members(world: &World, id: &ResourceId, flexible: bool) -> Vec<Member> {
         let records = ids.iter().filter_map(|id| world.store.get(id));
         return records.zip(0..).map(|(record, age)| member(age, record)).collect();
     }
-    let instances = world.store.of_kind(Instances.resource_type(), id);
+    let instances = world.store.of_type_below(Instances.name(), id);
     instances
         .into_iter()
         .filter(|instance| instance.state != State::Deleting)

@@ -86,7 +86,7 @@ impl Copy<'_> {
         let Some(record) = record.filter(|record| record.state != State::Deleting) else {
             return Err(Refusal::new(404, "NotFound", format!("Resource {given} is not found.")));
         };
-        if ![disk::RESOURCE_TYPE, snapshot::RESOURCE_TYPE].contains(&record.kind.resource_type()) {
+        if ![disk::RESOURCE_TYPE, snapshot::RESOURCE_TYPE].contains(&record.resource_type.name()) {
             return Err(self.refuse(
                 "creationData.sourceResourceId",
                 format!("Resource {given} is neither a disk nor a snapshot."),

@@ -13,8 +13,8 @@ use crate::engine::document::{
     Object, at, enumeration, fill, integer, into_object, items, reference, stored_reference, text,
 };
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Action, Kind, Proposal, Reference, Source};
 use crate::engine::operation::Completion;
+use crate::engine::resource_type::{Action, Proposal, Reference, ResourceType, Source};
 use crate::engine::store::{Record, State};
 use crate::engine::world::World;
 
@@ -344,7 +344,7 @@ pub(super) const CHANGE: &str = "attachDetachDataDisks";
 /// Does that: what it comes to is written as a whole list would be.
 pub(super) fn change(
     world: &mut World,
-    kind: &'static dyn Kind,
+    resource_type: &'static dyn ResourceType,
     id: &ResourceId,
     body: &Value,
 ) -> Result<Action, Refusal> {
@@ -376,7 +376,7 @@ pub(super) fn change(
     envelope.insert("properties".into(), json!({ "storageProfile": { "dataDisks": list } }));
     let written = {
         let (source, emptied) = (Source::Put, Vec::new());
-        kind.write(world, Proposal { id, old: Some(record), body: envelope, source, emptied })?
+        resource_type.write(world, Proposal { id, old: Some(record), body: envelope, source, emptied })?
     };
     // Who asked is told the storage profile that came of it.
     let told = at(&written, "properties/storageProfile").cloned().unwrap_or_default();

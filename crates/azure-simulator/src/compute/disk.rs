@@ -11,8 +11,8 @@ use crate::engine::document::{
     Object, enumeration, fill, integer, into_object, strip, take_properties, text,
 };
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Action, Expand, Kind, Polling, Proposal, Protocol};
 use crate::engine::operation::Completion;
+use crate::engine::resource_type::{Action, Expand, Polling, Proposal, Protocol, ResourceType};
 use crate::engine::store::Record;
 use crate::engine::world::World;
 
@@ -80,7 +80,7 @@ const PROTOCOL: Protocol = Protocol {
     ..super::protocol(RESOURCE_TYPE, "Disk")
 };
 
-impl Kind for Disks {
+impl ResourceType for Disks {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
@@ -110,7 +110,7 @@ impl Kind for Disks {
         Ok(Value::Object(body))
     }
 
-    fn settled(&self, world: &mut World, id: &ResourceId, completion: &Completion, failed: bool) {
+    fn after_operation(&self, world: &mut World, id: &ResourceId, completion: &Completion, failed: bool) {
         if failed || *completion != Completion::Write {
             return;
         }
@@ -119,7 +119,7 @@ impl Kind for Disks {
         }
     }
 
-    fn may_delete(&self, world: &World, record: &Record) -> Result<(), Refusal> {
+    fn check_delete(&self, world: &World, record: &Record) -> Result<(), Refusal> {
         disk_access::check_none(world, record)?;
         match world.store.referrers(&record.id).next() {
             None => Ok(()),

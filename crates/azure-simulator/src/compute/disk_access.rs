@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use super::{data_disk, power};
 use crate::engine::document::{at, text};
 use crate::engine::error::Refusal;
-use crate::engine::kind::Action;
 use crate::engine::operation::Completion;
+use crate::engine::resource_type::Action;
 use crate::engine::store::{Record, Referrer};
 use crate::engine::world::World;
 

@@ -3,8 +3,8 @@
 use super::{disk, limits, snapshot};
 use crate::engine::document::text;
 use crate::engine::error::Refusal;
-use crate::engine::kind::Proposal;
 use crate::engine::limits::Excess;
+use crate::engine::resource_type::Proposal;
 use crate::engine::store::Record;
 use crate::engine::world::World;
 

@@ -7,7 +7,7 @@ use super::background_copy::is_fast;
 use super::{disk_performance, power};
 use crate::engine::document::{Object, at, integer, text};
 use crate::engine::error::Refusal;
-use crate::engine::kind::Proposal;
+use crate::engine::resource_type::Proposal;
 use crate::engine::store::Record;
 use crate::engine::world::World;
 

@@ -8,7 +8,7 @@ use super::interface_configuration::{self, Interfaces};
 use super::virtual_machine::{self, VirtualMachines};
 use crate::engine::document::{Object, at, fill, into_object, stored_reference, strip, text};
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Kind as _, Proposal};
+use crate::engine::resource_type::{Proposal, ResourceType as _};
 use crate::engine::store::{Record, State};
 use crate::engine::world::{World, is_of};
 
@@ -134,7 +134,7 @@ pub(super) fn create(world: &mut World, set_id: &ResourceId, zone: Option<String
     record.state = State::Creating;
     record.hidden.insert("order".into(), number.into());
     world.insert(record);
-    VirtualMachines.stored(world, &id, None);
+    VirtualMachines.after_write(world, &id, None);
 }
 
 /// A machine that a client put into a set counts in its capacity.

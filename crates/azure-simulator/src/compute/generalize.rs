@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use crate::engine::answer::Answer;
 use crate::engine::error::Refusal;
-use crate::engine::kind::Action;
 use crate::engine::operation::Completion;
+use crate::engine::resource_type::Action;
 use crate::engine::store::Record;
 use crate::engine::world::World;
 

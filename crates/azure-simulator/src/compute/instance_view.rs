@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::scale_set_instance::{Instances, set_of};
 use super::{fault_domain, flexible, generalize, image};
 use crate::engine::document::{at, items};
-use crate::engine::kind::Kind as _;
+use crate::engine::resource_type::ResourceType as _;
 use crate::engine::store::{Record, State};
 use crate::engine::world::World;
 
@@ -99,7 +99,7 @@ pub(super) fn of_machine(record: &Record) -> Value {
 /// The instance view of a scale set: how many machines are in which state.
 pub(super) fn of_set(world: &World, record: &Record) -> Value {
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
-    let instances = world.store.of_kind(Instances.resource_type(), &record.id);
+    let instances = world.store.of_type_below(Instances.name(), &record.id);
     for instance in instances.into_iter().chain(flexible::all_members(world, &record.id)) {
         *counts.entry(provisioning(instance.state).0.to_owned()).or_default() += 1;
         if let Some(power) = power(instance) {

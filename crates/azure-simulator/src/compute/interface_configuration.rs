@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::network_profile;
 use crate::engine::document::{Object, at, fill, into_object, items, name, stored_reference, strip, text};
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Reference, Role};
+use crate::engine::resource_type::{Reference, Role};
 use crate::engine::world::World;
 
 /// Oldest version of Network in which configurations may be written.

@@ -42,7 +42,7 @@ mod zones;
 use serde_json::Value;
 
 use crate::engine::document::{Object, drop_nulls, into_object, merge};
-use crate::engine::kind::{Concurrency, Proposal, Protocol, Provider, Source, Style};
+use crate::engine::resource_type::{Concurrency, Proposal, Protocol, Provider, Source, Style};
 
 /// Versions that clients of today use, newest first; 2018-10-01 serves the NICs of instances.
 const API_VERSIONS: [&str; 7] =
@@ -56,7 +56,7 @@ const fn protocol(resource_type: &'static str, noun: &'static str) -> Protocol {
 pub(crate) fn provider() -> Provider {
     Provider {
         namespace: "Microsoft.Compute",
-        kinds: vec![
+        resource_types: vec![
             &scale_set::ScaleSets,
             &scale_set_instance::Instances,
             &virtual_machine::VirtualMachines,

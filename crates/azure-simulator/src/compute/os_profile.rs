@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::secret;
 use crate::engine::document::{Object, at, fill, into_object, text};
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Proposal, Source};
+use crate::engine::resource_type::{Proposal, Source};
 
 /// Most characters of custom data.
 const MOST_CUSTOM_DATA: usize = 87_380;

@@ -10,8 +10,8 @@ use super::spot;
 use super::{disk_access, generalize, scale_set, virtual_machine};
 use crate::engine::document::items;
 use crate::engine::error::Refusal;
-use crate::engine::kind::Action;
 use crate::engine::operation::Completion;
+use crate::engine::resource_type::Action;
 use crate::engine::store::{Record, State};
 use crate::engine::world::World;
 
@@ -59,7 +59,7 @@ pub(super) fn begin(
     }
     // The disks of machines of their own are theirs to make anew.
     if known.name == "reimageall"
-        && world.store.get(id)?.kind.resource_type() == virtual_machine::RESOURCE_TYPE
+        && world.store.get(id)?.resource_type.name() == virtual_machine::RESOURCE_TYPE
     {
         return None;
     }
@@ -169,7 +169,7 @@ pub(crate) fn set(world: &mut World, instance: &ResourceId, state: &str) -> Resu
     let missing =
         || Refusal::new(404, "ResourceNotFound", format!("The Resource '{instance}' was not found."));
     let record = world.store.get_mut(instance).filter(|record| !is_set(record)).ok_or_else(missing)?;
-    if !record.kind.resource_type().ends_with("/virtualMachines") {
+    if !record.resource_type.name().ends_with("/virtualMachines") {
         return Err(missing());
     }
     record.hidden.insert("power".into(), state.into());

@@ -11,8 +11,8 @@ use super::scale_set;
 use super::scale_set_instance;
 use crate::engine::document::{Object, at, fill, integer, into_object, items, text};
 use crate::engine::error::Refusal;
-use crate::engine::kind::Action;
 use crate::engine::operation::Completion;
+use crate::engine::resource_type::Action;
 use crate::engine::store::{Record, State};
 use crate::engine::world::World;
 

@@ -16,8 +16,8 @@ use crate::engine::document::{
     Object, at, fill, integer, into_object, items, stored_reference, strip, take_properties, text,
 };
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Action, Expand, Kind, Proposal, Protocol, Reference, Role};
 use crate::engine::operation::Completion;
+use crate::engine::resource_type::{Action, Expand, Proposal, Protocol, Reference, ResourceType, Role};
 use crate::engine::store::{Record, State};
 use crate::engine::world::World;
 
@@ -29,7 +29,7 @@ const MOST_FAULT_DOMAINS: i64 = 5;
 const PROTOCOL: Protocol =
     super::protocol("Microsoft.Compute/virtualMachineScaleSets", "VirtualMachineScaleSet");
 
-impl Kind for ScaleSets {
+impl ResourceType for ScaleSets {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
@@ -119,7 +119,7 @@ impl Kind for ScaleSets {
         interface_configuration::references(&record.id, profile).into_iter().chain(probe).collect()
     }
 
-    fn stored(&self, world: &mut World, id: &ResourceId, old: Option<&Value>) {
+    fn after_write(&self, world: &mut World, id: &ResourceId, old: Option<&Value>) {
         let Some(record) = world.store.get_mut(id) else { return };
         let rest = |body: &Value| {
             let mut profile = at(body, "properties/virtualMachineProfile").cloned().unwrap_or_default();
@@ -146,7 +146,7 @@ impl Kind for ScaleSets {
         flexible::all_members(world, &record.id).map(|member| member.id.clone()).collect()
     }
 
-    fn settled(&self, world: &mut World, id: &ResourceId, completion: &Completion, failed: bool) {
+    fn after_operation(&self, world: &mut World, id: &ResourceId, completion: &Completion, failed: bool) {
         match completion {
             Completion::Action(action, targets) if !failed => power::finish(world, id, action, targets),
             Completion::Step(step) => return rolling_upgrade::step(world, id, step, failed),
@@ -156,7 +156,7 @@ impl Kind for ScaleSets {
         flexible::settle(world, id, failed);
         let pending: Vec<(ResourceId, State, bool)> = world
             .store
-            .of_kind(Instances.resource_type(), id)
+            .of_type_below(Instances.name(), id)
             .into_iter()
             .filter(|instance| instance.state != State::Succeeded)
             .filter(|instance| world.operations.running(instance.operation.as_ref()).is_none())
@@ -176,7 +176,7 @@ impl Kind for ScaleSets {
         }
     }
 
-    fn deleting(&self, world: &mut World, id: &ResourceId) {
+    fn on_delete(&self, world: &mut World, id: &ResourceId) {
         for instance in instances(world, id) {
             world.doom(&instance);
         }
@@ -199,7 +199,7 @@ impl Kind for ScaleSets {
             [view] if view.eq_ignore_ascii_case("networkInterfaces") => {
                 let all: Vec<Value> = world
                     .store
-                    .of_kind(Instances.resource_type(), &record.id)
+                    .of_type_below(Instances.name(), &record.id)
                     .into_iter()
                     .flat_map(|instance| network_interface::all(world, instance))
                     .collect();
@@ -212,7 +212,7 @@ impl Kind for ScaleSets {
             }
             [view] if view.eq_ignore_ascii_case("skus") => Some(Ok(sku::of_set(record))),
             [view] if view.eq_ignore_ascii_case("publicIPAddresses") => {
-                let instances = world.store.of_kind(Instances.resource_type(), &record.id);
+                let instances = world.store.of_type_below(Instances.name(), &record.id);
                 let all: Vec<Value> = instances
                     .into_iter()
                     .flat_map(|instance| instance_public_ip::all(world, instance))
@@ -241,7 +241,7 @@ pub(super) fn instances(world: &World, id: &ResourceId) -> Vec<ResourceId> {
     }
     world
         .store
-        .of_kind(Instances.resource_type(), id)
+        .of_type_below(Instances.name(), id)
         .into_iter()
         .filter(|instance| instance.state != State::Deleting)
         .map(|instance| instance.id.clone())

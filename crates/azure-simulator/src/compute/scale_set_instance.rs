@@ -13,8 +13,10 @@ use crate::engine::document::{
     Object, at, drop_nulls, into_object, items, merge, name, stored_reference, strip, take_properties, text,
 };
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Action, Expand, Kind, Listing, Proposal, Protocol, Reference, Role};
 use crate::engine::operation::Completion;
+use crate::engine::resource_type::{
+    Action, Expand, Listing, Proposal, Protocol, Reference, ResourceType, Role,
+};
 use crate::engine::store::{Record, State};
 use crate::engine::world::World;
 use crate::options::Options;
@@ -48,7 +50,7 @@ const PROTOCOL: Protocol = Protocol {
     )
 };
 
-impl Kind for Instances {
+impl ResourceType for Instances {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
@@ -60,7 +62,7 @@ impl Kind for Instances {
 
     fn listed(&self, world: &World, record: &Record, listing: &Listing<'_>) -> Option<Value> {
         let mut shown = world.present(record, listing.expand);
-        if record.kind.resource_type() != self.resource_type() {
+        if record.resource_type.name() != self.name() {
             shown["instanceId"] = record.id.name().into();
         }
         Some(shown)
@@ -191,12 +193,12 @@ impl Kind for Instances {
         instance_public_ip::address(record)
     }
 
-    fn stored(&self, world: &mut World, id: &ResourceId, _old: Option<&Value>) {
+    fn after_write(&self, world: &mut World, id: &ResourceId, _old: Option<&Value>) {
         data_disk::create_asked_for(world, id);
         allocate(world, id);
     }
 
-    fn settled(&self, world: &mut World, id: &ResourceId, completion: &Completion, failed: bool) {
+    fn after_operation(&self, world: &mut World, id: &ResourceId, completion: &Completion, failed: bool) {
         match completion {
             Completion::Action(action, targets) if !failed => power::finish(world, id, action, targets),
             Completion::Delete if failed => {}
@@ -205,7 +207,7 @@ impl Kind for Instances {
         }
     }
 
-    fn deleting(&self, world: &mut World, id: &ResourceId) {
+    fn on_delete(&self, world: &mut World, id: &ResourceId) {
         if let Some(set) = id.parent() {
             super::capacity::lower(world, &set, 1);
         }
@@ -242,7 +244,7 @@ impl Kind for Instances {
     }
 
     fn views_of_type(&self, world: &World, record: &Record, resource_type: &str) -> Vec<Value> {
-        let below = resource_type.get(self.resource_type().len() + 1..).unwrap_or_default();
+        let below = resource_type.get(self.name().len() + 1..).unwrap_or_default();
         if below.eq_ignore_ascii_case("networkInterfaces") {
             return network_interface::all(world, record);
         }
@@ -386,8 +388,7 @@ pub(super) fn apply_model(world: &mut World, id: &ResourceId) {
     else {
         return;
     };
-    let Some(old) = world.store.get(id).filter(|old| old.kind.resource_type() == Instances.resource_type())
-    else {
+    let Some(old) = world.store.get(id).filter(|old| old.resource_type.name() == Instances.name()) else {
         return;
     };
     let mut record = old.clone();
@@ -461,7 +462,7 @@ pub(super) fn settle(world: &mut World, id: &ResourceId, failed: bool) {
 
 /// Whether a record is a scale set (rather than one of its instances).
 pub(super) fn is_set(record: &Record) -> bool {
-    record.kind.resource_type() == ScaleSets.resource_type()
+    record.resource_type.name() == ScaleSets.name()
 }
 
 #[cfg(test)]

@@ -7,8 +7,8 @@ use super::disk;
 use super::sku_table::{SIZES, Size, cores};
 use crate::engine::document::{items, text};
 use crate::engine::error::Refusal;
-use crate::engine::kind::Call;
 use crate::engine::location::normal_location;
+use crate::engine::resource_type::Call;
 use crate::engine::store::Record;
 use crate::engine::world::World;
 

@@ -10,8 +10,8 @@ use crate::engine::document::{
     Object, at, enumeration, fill, integer, into_object, strip, take_properties, text,
 };
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Action, Expand, Kind, Polling, Proposal, Protocol};
 use crate::engine::operation::Completion;
+use crate::engine::resource_type::{Action, Expand, Polling, Proposal, Protocol, ResourceType};
 use crate::engine::store::Record;
 use crate::engine::world::World;
 
@@ -50,7 +50,7 @@ const PROTOCOL: Protocol = Protocol {
     ..super::protocol(RESOURCE_TYPE, "Snapshot")
 };
 
-impl Kind for Snapshots {
+impl ResourceType for Snapshots {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
@@ -79,13 +79,13 @@ impl Kind for Snapshots {
         Ok(Value::Object(body))
     }
 
-    fn stored(&self, world: &mut World, id: &ResourceId, old: Option<&Value>) {
+    fn after_write(&self, world: &mut World, id: &ResourceId, old: Option<&Value>) {
         if old.is_none() {
             background_copy::remember(world, id);
         }
     }
 
-    fn settled(&self, world: &mut World, id: &ResourceId, completion: &Completion, failed: bool) {
+    fn after_operation(&self, world: &mut World, id: &ResourceId, completion: &Completion, failed: bool) {
         if !failed
             && *completion == Completion::Write
             && let Some(record) = world.store.get_mut(id)
@@ -237,7 +237,7 @@ fn check_count(world: &World, disk: &ResourceId) -> Result<(), Refusal> {
         text(&snapshot.body, "properties/creationData/sourceResourceId")
             .is_some_and(|source| source.eq_ignore_ascii_case(disk.as_str()))
     };
-    let count = world.store.of_type(Snapshots.resource_type()).filter(of_disk).count() as u64;
+    let count = world.store.of_type(Snapshots.name()).filter(of_disk).count() as u64;
     if count < most {
         return Ok(());
     }

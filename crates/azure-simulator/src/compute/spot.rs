@@ -7,8 +7,8 @@ use crate::engine::answer::Answer;
 use crate::engine::document::{Object, at, text};
 use crate::engine::error::Refusal;
 use crate::engine::inner_request::PLATFORM;
-use crate::engine::kind::Action;
 use crate::engine::operation::Completion;
+use crate::engine::resource_type::Action;
 use crate::engine::store::Record;
 use crate::engine::world::World;
 

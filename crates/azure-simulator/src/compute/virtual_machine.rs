@@ -13,8 +13,10 @@ use crate::engine::document::{
     Object, at, fill, into_object, items, reference, stored_reference, strip, take_properties, text,
 };
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Action, Expand, Kind, Listing, Proposal, Protocol, Reference, Source};
 use crate::engine::operation::Completion;
+use crate::engine::resource_type::{
+    Action, Expand, Listing, Proposal, Protocol, Reference, ResourceType, Source,
+};
 use crate::engine::store::{Record, State};
 use crate::engine::world::World;
 use crate::options::Options;
@@ -28,7 +30,7 @@ pub(super) struct VirtualMachines;
 
 const PROTOCOL: Protocol = super::protocol(RESOURCE_TYPE, "VM");
 
-impl Kind for VirtualMachines {
+impl ResourceType for VirtualMachines {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
@@ -106,7 +108,7 @@ impl Kind for VirtualMachines {
             .collect()
     }
 
-    fn stored(&self, world: &mut World, id: &ResourceId, old: Option<&Value>) {
+    fn after_write(&self, world: &mut World, id: &ResourceId, old: Option<&Value>) {
         if old.is_none() {
             flexible::joined(world, id);
             create_interfaces(world, id);
@@ -116,7 +118,7 @@ impl Kind for VirtualMachines {
         data_disk::create_asked_for(world, id);
     }
 
-    fn settled(&self, world: &mut World, id: &ResourceId, completion: &Completion, failed: bool) {
+    fn after_operation(&self, world: &mut World, id: &ResourceId, completion: &Completion, failed: bool) {
         match completion {
             Completion::Action(action, targets) if !failed => power::finish(world, id, action, targets),
             Completion::Write => settle(world, id, failed),
@@ -124,7 +126,7 @@ impl Kind for VirtualMachines {
         }
     }
 
-    fn deleting(&self, world: &mut World, id: &ResourceId) {
+    fn on_delete(&self, world: &mut World, id: &ResourceId) {
         let set = world
             .store
             .get(id)

@@ -3,8 +3,8 @@
 use azure_types::ResourceId;
 use serde_json::Value;
 
-use super::kind::{Kind, Style};
 use super::operation::Manner;
+use super::resource_type::{ResourceType, Style};
 
 /// The URLs of a long-running operation that an answer must carry.
 #[derive(Debug, Clone, PartialEq)]
@@ -92,10 +92,10 @@ impl Answer {
 /// What a path means among the known types.
 #[derive(Clone)]
 pub(crate) struct Resolved {
-    pub(crate) kind: &'static dyn Kind,
+    pub(crate) resource_type: &'static dyn ResourceType,
     /// Canonical id of the resource; for a list the id of the scope that is listed.
     pub(crate) id: ResourceId,
-    /// Whether all resources of the kind below `id` are meant.
+    /// Whether all resources of the type below `id` are meant.
     pub(crate) list: bool,
     /// Segments behind the resource: nested children, views, actions.
     pub(crate) below: Vec<String>,

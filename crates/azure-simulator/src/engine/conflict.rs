@@ -1,8 +1,8 @@
 //! What a write gets while something else goes on with its resource.
 
 use super::error::Refusal;
-use super::kind::{Concurrency, Style};
 use super::operation::Operation;
+use super::resource_type::{Concurrency, Style};
 use super::store::{Record, State};
 use super::world::World;
 
@@ -14,7 +14,8 @@ impl World {
     pub(super) fn check_idle(&self, record: &Record) -> Result<(), Refusal> {
         let running = self.operations.running(record.operation.as_ref());
         let going = record.state == State::Deleting;
-        let gives_way = running.is_none() || record.kind.protocol().concurrency == Concurrency::Supersede;
+        let gives_way =
+            running.is_none() || record.resource_type.protocol().concurrency == Concurrency::Supersede;
         match (going, gives_way, running) {
             (false, true, _) => Ok(()),
             (true, _, running) => Err(self.going(record, running)),
@@ -23,17 +24,18 @@ impl World {
     }
 
     fn going(&self, record: &Record, running: Option<&Operation>) -> Refusal {
-        let (kind, id) = (record.kind, &record.id);
-        if kind.style() == Style::Compute {
-            let (noun, name) = (kind.protocol().noun, id.name());
+        let (resource_type, id) = (record.resource_type, &record.id);
+        if resource_type.style() == Style::Compute {
+            let (noun, name) = (resource_type.protocol().noun, id.name());
             let text = format!("'Put on {noun}' is not allowed on '{name}' since it is marked for deletion.");
             return Refusal::new(409, "OperationNotAllowed", text);
         }
         let mut text = "Another operation on this or dependent resource is in progress.".to_owned();
         if let Some(running) = running {
             let (subscription, namespace) = (id.subscription_id(), id.namespace().unwrap_or_default());
-            let (location, segment, key) = (self.location(id), kind.protocol().polling.segment, &running.key);
-            let version = kind.protocol().api_versions.first().copied().unwrap_or_default();
+            let (location, segment, key) =
+                (self.location(id), resource_type.protocol().polling.segment, &running.key);
+            let version = resource_type.protocol().api_versions.first().copied().unwrap_or_default();
             text = format!(
                 "{text} To retrieve status of the operation use uri: {HOST}/subscriptions/{subscription}/providers/\
                  {namespace}/locations/{location}/{segment}/{key}?api-version={version}."
@@ -43,7 +45,7 @@ impl World {
     }
 
     fn busy(&self, record: &Record, running: Option<&Operation>) -> Refusal {
-        if record.kind.style() == Style::Compute {
+        if record.resource_type.style() == Style::Compute {
             return Refusal::new(
                 409,
                 "Conflict",

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::answer::{Answer, Resolved};
 use super::error::Refusal;
-use super::kind::{Call, Extension, Style};
 use super::operation::{Manner, OperationUrls};
+use super::resource_type::{Call, Extension, Style};
 use super::target::{BadPath, Scope, Target};
 use super::version;
 use super::world::{Course, World};
@@ -124,7 +124,7 @@ impl World {
                         }
                         Err(refusal) => return Err(refusal),
                     };
-                let versions = resolved.kind.protocol().api_versions;
+                let versions = resolved.resource_type.protocol().api_versions;
                 if !version::known(version, self.time())
                     || (self.options.strict_api_versions && !versions.contains(&version))
                 {

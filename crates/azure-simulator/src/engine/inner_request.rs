@@ -41,7 +41,7 @@ impl World {
         });
         let note = outcome.as_ref().map(|answer| answer.note.clone()).unwrap_or_default();
         let refusal = outcome.as_ref().err();
-        let resource_type = self.store.get(id).map(|record| record.kind.resource_type().to_owned());
+        let resource_type = self.store.get(id).map(|record| record.resource_type.name().to_owned());
         self.journal.record(JournalEntry {
             sequence,
             time,

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::document::{Object, items};
 use super::error::Refusal;
-use super::kind::{Kind, Provider};
+use super::resource_type::{Provider, ResourceType};
 use super::store::Record;
 use super::world::World;
 
@@ -128,19 +128,20 @@ impl World {
 
     /// Checks the plain counts that a write would change.
     pub(crate) fn check_limits(&self, candidate: &Record, existed: bool) -> Result<(), Refusal> {
-        let kind = candidate.kind;
+        let resource_type = candidate.resource_type;
         let namespace = candidate.id.namespace().unwrap_or_default();
         let Some(provider) = self.provider(namespace) else { return Ok(()) };
         if !existed {
             self.check_group_room(provider, candidate)?;
         }
-        let is = |of: &str| of == kind.resource_type();
+        let is = |of: &str| of == resource_type.name();
         for limit in provider.limits {
             let most = self.limit(limit.name);
             match limit.counts {
                 Counts::PerRegion { of, called, words } if !existed && is(of) => {
                     let region = self.location_of(candidate);
-                    let wanted = self.in_region(kind, candidate.id.subscription_id(), &region, most) + 1;
+                    let wanted =
+                        self.in_region(resource_type, candidate.id.subscription_id(), &region, most) + 1;
                     if wanted > most {
                         return Err(words(&Excess {
                             id: &candidate.id,
@@ -182,9 +183,9 @@ impl World {
     /// The resources of a type that a write would use and that it does not use yet.
     fn newly_used(&self, candidate: &Record, of: &str) -> Vec<ResourceId> {
         let mut used: Vec<ResourceId> =
-            candidate.kind.references(candidate).into_iter().map(|reference| reference.to).collect();
+            candidate.resource_type.references(candidate).into_iter().map(|reference| reference.to).collect();
         used.retain(|to| {
-            let is = self.store.get(to).is_some_and(|record| record.kind.resource_type() == of);
+            let is = self.store.get(to).is_some_and(|record| record.resource_type.name() == of);
             is && !self.store.referrers(to).any(|referrer| referrer.from.is_within(&candidate.id))
         });
         used
@@ -195,27 +196,33 @@ impl World {
         own.map_or_else(|| self.location(&candidate.id), str::to_owned)
     }
 
-    /// How many resources of a kind a region has; 0 where there cannot be as many as `most` anywhere.
-    fn in_region(&self, kind: &dyn Kind, subscription: &str, region: &str, most: u64) -> u64 {
-        if (self.store.count(kind.resource_type()) as u64) < most {
+    /// How many resources of a type a region has; 0 where there cannot be as many as `most` anywhere.
+    fn in_region(
+        &self,
+        resource_type: &dyn ResourceType,
+        subscription: &str,
+        region: &str,
+        most: u64,
+    ) -> u64 {
+        if (self.store.count(resource_type.name()) as u64) < most {
             return 0;
         }
         let here = |record: &&&Record| record.body.get("location").and_then(Value::as_str) == Some(region);
         let scope = ResourceId::subscription(subscription);
-        self.store.of_kind(kind.resource_type(), &scope).iter().filter(here).count() as u64
+        self.store.of_type_below(resource_type.name(), &scope).iter().filter(here).count() as u64
     }
 
     /// ARM's own limit of resources of one type in a group, from which providers exempt types.
     fn check_group_room(&self, provider: &Provider, candidate: &Record) -> Result<(), Refusal> {
-        let (kind, name) = (candidate.kind, "resources.perGroupAndType");
-        let (resource_type, most) = (kind.resource_type(), self.limit(name));
-        let exempt = !kind.protocol().tracked || provider.unlimited.contains(&resource_type);
+        let (type_name, most) = (candidate.resource_type.name(), self.limit("resources.perGroupAndType"));
+        let tracked = candidate.resource_type.protocol().tracked;
+        let exempt = !tracked || provider.unlimited.contains(&type_name);
         let Some(group) = candidate.id.group_name().filter(|_| !exempt) else { return Ok(()) };
-        if (self.store.count(resource_type) as u64) < most {
+        if (self.store.count(type_name) as u64) < most {
             return Ok(());
         }
         let group = ResourceId::group(candidate.id.subscription_id(), group);
-        let count = self.store.of_kind(resource_type, &group).len() as u64;
+        let count = self.store.of_type_below(type_name, &group).len() as u64;
         if count < most {
             return Ok(());
         }
@@ -223,8 +230,8 @@ impl World {
             409,
             "ResourceQuotaExceeded",
             format!(
-                "Creating the resource of type '{resource_type}' would exceed the quota of '{most}' resources of type \
-                 '{resource_type}' per resource group. The current resource count is '{count}', please delete some \
+                "Creating the resource of type '{type_name}' would exceed the quota of '{most}' resources of type \
+                 '{type_name}' per resource group. The current resource count is '{count}', please delete some \
                  resources of this type before creating a new one."
             ),
         ))
@@ -235,11 +242,11 @@ impl World {
         &self,
         subscription: &str,
         name: &str,
-        kind: &dyn Kind,
+        resource_type: &dyn ResourceType,
     ) -> Result<(), Refusal> {
         let most = self.limit("resources.groupsPerSubscription");
         let scope = ResourceId::subscription(subscription);
-        let count = self.store.of_kind(kind.resource_type(), &scope).len() as u64;
+        let count = self.store.of_type_below(resource_type.name(), &scope).len() as u64;
         if count < most {
             return Ok(());
         }

@@ -8,17 +8,17 @@ use jiff::Timestamp;
 
 use super::document::Object;
 use super::error::Refusal;
-use super::kind::{Proposal, Style};
 use super::operation::Completion;
+use super::resource_type::{Proposal, Style};
 use super::store::Record;
 use super::world::{Course, World};
 
 impl World {
     /// What a PUT would store; refused as the PUT would be. The provider is found by the id's type.
     pub(crate) fn draft(&self, id: &ResourceId, body: Object) -> Result<Record, Refusal> {
-        let kind = self.kind(&id.resource_type()).ok_or_else(|| self.not_found(id))?;
-        let body = kind.write(self, Proposal::of_service(id, body))?;
-        let record = Record::new(kind, id, body, Timestamp::UNIX_EPOCH);
+        let resource_type = self.resource_type(&id.resource_type()).ok_or_else(|| self.not_found(id))?;
+        let body = resource_type.write(self, Proposal::of_service(id, body))?;
+        let record = Record::new(resource_type, id, body, Timestamp::UNIX_EPOCH);
         // Services wait for what is on its way, as Compute does.
         self.check_references_as(&record, Style::Compute)?;
         Ok(record)
@@ -27,17 +27,17 @@ impl World {
     /// Makes a resource as a PUT would, which is over at once.
     pub(crate) fn make(&mut self, id: &ResourceId, body: Object) -> Result<(), Refusal> {
         let draft = self.draft(id, body)?;
-        let (kind, created) = (draft.kind, self.now());
+        let (resource_type, created) = (draft.resource_type, self.now());
         self.insert(Record { created, ..draft });
-        kind.stored(self, id, None);
-        kind.settled(self, id, &Completion::Write, false);
+        resource_type.after_write(self, id, None);
+        resource_type.after_operation(self, id, &Completion::Write, false);
         Ok(())
     }
 
-    /// Lets a kind go on later with what it does by itself: [`Kind::settled`] gets the step when it is time.
+    /// Lets a resource type go on later with what it does by itself: [`ResourceType::after_operation`] gets the step when it is time.
     /// Without a time to wait, the latency of an action of that name decides. Gives the operation's key.
     ///
-    /// [`Kind::settled`]: super::kind::Kind::settled
+    /// [`ResourceType::after_operation`]: super::resource_type::ResourceType::after_operation
     pub(crate) fn later(
         &mut self,
         subject: &ResourceId,
@@ -45,10 +45,11 @@ impl World {
         wait: Option<Duration>,
     ) -> Option<String> {
         let record = self.store.get(subject)?;
-        let (kind, held) = (record.kind, record.operation.clone());
+        let (resource_type, held) = (record.resource_type, record.operation.clone());
         let course = Course { latency: wait, ..Course::default() };
-        let name = kind.operation_name(step);
-        let started = self.start(subject, kind, "POST", name, Completion::Step(step.into()), &course);
+        let name = resource_type.operation_name(step);
+        let started =
+            self.start(subject, resource_type, "POST", name, Completion::Step(step.into()), &course);
         // The resource itself is not busy with it.
         if let Some(record) = self.store.get_mut(subject) {
             record.operation = held;

@@ -32,11 +32,11 @@ pub(crate) fn ordinary(name: &str, longest: usize) -> bool {
 impl World {
     /// Checks the names that a write brings in: of the resource, and of children that were not there.
     pub(crate) fn check_names(&self, candidate: &Record, old: Option<&Record>) -> Result<(), Refusal> {
-        let resource_type = candidate.kind.resource_type();
+        let resource_type = candidate.resource_type.name();
         if old.is_none() {
             self.check_name(&candidate.id, resource_type, candidate.id.name())?;
         }
-        for nested in candidate.kind.protocol().nested {
+        for nested in candidate.resource_type.protocol().nested {
             let path = format!("properties/{}", nested.collection);
             let before = old.map_or(&[][..], |old| items(&old.body, &path));
             let before: HashSet<String> =

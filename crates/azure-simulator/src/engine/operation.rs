@@ -9,7 +9,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::error::Refusal;
-use super::kind::Style;
+use super::resource_type::Style;
 
 /// What happens when an operation ends well.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -18,10 +18,10 @@ pub(crate) enum Completion {
     Write,
     /// The resource goes, with everything below it.
     Delete,
-    /// The kind does what it started: action and its arguments.
+    /// The resource type does what it started: action and its arguments.
     Action(String, Value),
-    /// What a service does by itself, after the request that brought it about was answered: the kind goes
-    /// on with its next step, and the resource's state stays.
+    /// What a service does by itself, after the request that brought it about was answered: the resource
+    /// type goes on with its next step, and the resource's state stays.
     Step(String),
     /// Nothing changes: the operation ends with this answer.
     Report(Value),

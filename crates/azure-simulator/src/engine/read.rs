@@ -7,9 +7,9 @@ use serde_json::json;
 use super::answer::{Answer, Resolved};
 use super::document::{items, name};
 use super::error::Refusal;
-use super::kind::{Expand, Listing, Style};
 use super::operation::{Completion, Status};
 use super::paging::{page, sort};
+use super::resource_type::{Expand, Listing, Style};
 use super::store::Record;
 use super::version::remove;
 use super::world::World;
@@ -34,10 +34,10 @@ impl World {
         }
         let record = self.seen(resolved)?;
         if resolved.below.is_empty() {
-            let etag = record.kind.protocol().etagged.then(|| self.etag(record));
+            let etag = record.resource_type.protocol().etagged.then(|| self.etag(record));
             return Ok(Answer { etag, ..Answer::ok(self.present(record, expand)) });
         }
-        if let Some((nested, child)) = Self::nested_target(record.kind, &resolved.below) {
+        if let Some((nested, child)) = Self::nested_target(record.resource_type, &resolved.below) {
             let children = items(&record.body, &format!("properties/{}", nested.collection));
             let Some(child) = child else {
                 let shown = children.iter().map(|child| self.present_nested(record, nested, child));
@@ -51,7 +51,7 @@ impl World {
             return Ok(Answer { etag, ..Answer::ok(self.present_nested(record, nested, found)) });
         }
         let below: Vec<&str> = resolved.below.iter().map(String::as_str).collect();
-        match record.kind.answer(self, record, &below, query) {
+        match record.resource_type.answer(self, record, &below, query) {
             Some(view) => view.map(|shown| Answer {
                 etag: super::document::text(&shown, "etag").map(str::to_owned),
                 ..Answer::ok(shown)
@@ -80,15 +80,15 @@ impl World {
         if of_resource && self.store.get(&resolved.id).is_none() {
             return Err(self.not_found(&resolved.id));
         }
-        let resource_type = resolved.kind.resource_type();
-        let gathered = resolved.kind.gather(self, &resolved.id);
+        let resource_type = resolved.resource_type.name();
+        let gathered = resolved.resource_type.gather(self, &resolved.id);
         let mut records = match (gathered, self.seen_at(&resolved.id, true)) {
             (Some(records), _) => records,
-            (None, None) => self.store.of_kind(resource_type, &resolved.id),
-            (None, Some(moment)) => self.store.of_kind_as_of(resource_type, &resolved.id, moment),
+            (None, None) => self.store.of_type_below(resource_type, &resolved.id),
+            (None, Some(moment)) => self.store.of_type_as_of(resource_type, &resolved.id, moment),
         };
         let listing = Listing { expand, query };
-        let size = resolved.kind.page_size(&self.options, &listing);
+        let size = resolved.resource_type.page_size(&self.options, &listing);
         sort(&mut records, |record| record.id.as_str());
         let token = query.get("$skiptoken").map(String::as_str);
         let (records, next_page) = page(records, |record: &&Record| record.id.as_str(), token, size)
@@ -96,7 +96,7 @@ impl World {
         let version = query.get("api-version").map(String::as_str).unwrap_or_default();
         let newer = self.newer_members(resource_type, version);
         let shown = records.into_iter().filter_map(|record| {
-            let mut document = resolved.kind.listed(self, record, &listing)?;
+            let mut document = resolved.resource_type.listed(self, record, &listing)?;
             newer.iter().for_each(|member| remove(&mut document, member));
             Some(document)
         });
@@ -154,7 +154,7 @@ impl World {
         if operation.status == Status::Succeeded
             && operation.completion == Completion::Write
             && let Some(record) = self.store.get(&operation.subject)
-            && record.kind.protocol().polling.output
+            && record.resource_type.protocol().polling.output
         {
             body["properties"] = json!({ "output": self.present(record, Expand::default()) });
         }

@@ -1,11 +1,11 @@
-//! From a path to a kind and a canonical id.
+//! From a path to a resource type and a canonical id.
 
 use azure_types::ResourceId;
 use serde_json::Value;
 
 use super::answer::Resolved;
 use super::error::Refusal;
-use super::kind::{Expand, Nested};
+use super::resource_type::{Expand, Nested};
 use super::store::Record;
 use super::world::World;
 
@@ -49,11 +49,11 @@ impl World {
         let mut rest = segments;
         while let [segment, after @ ..] = rest {
             let longer = format!("{full_type}/{segment}");
-            let Some(kind) = self.kind(&longer) else { break };
-            full_type = kind.resource_type().to_owned();
+            let Some(resource_type) = self.resource_type(&longer) else { break };
+            full_type = resource_type.name().to_owned();
             let spelled = full_type.rsplit('/').next().unwrap_or_default();
             let Some((name, below)) = after.split_first() else {
-                return Ok(Resolved { kind, id, list: true, below: Vec::new(), full_type });
+                return Ok(Resolved { resource_type, id, list: true, below: Vec::new(), full_type });
             };
             id = match found {
                 None => id.resource(provider.namespace, spelled, name),
@@ -61,7 +61,7 @@ impl World {
             };
             rest = below;
             found = Some(Resolved {
-                kind,
+                resource_type,
                 id: id.clone(),
                 list: false,
                 below: Vec::new(),
@@ -85,7 +85,7 @@ impl World {
         for (at, segment) in rest.iter().enumerate() {
             if at % 2 == 0 {
                 let canonical = resolved
-                    .kind
+                    .resource_type
                     .protocol()
                     .nested
                     .iter()
@@ -95,11 +95,11 @@ impl World {
             }
         }
         resolved.below = rest.to_vec();
-        let meant = resolved.kind.stands_for(self, &resolved.id);
+        let meant = resolved.resource_type.stands_for(self, &resolved.id);
         if let Some(record) = meant.and_then(|id| self.store.get(&id)) {
-            (resolved.kind, resolved.id) = (record.kind, record.id.clone());
+            (resolved.resource_type, resolved.id) = (record.resource_type, record.id.clone());
         }
-        resolved.kind.check_name(resolved.id.name())?;
+        resolved.resource_type.check_name(resolved.id.name())?;
         Ok(resolved)
     }
 
@@ -131,7 +131,7 @@ impl World {
             if self.store.get(&top).is_none() {
                 return Err(self.not_found(&resolved.id));
             }
-            if let Some(refusal) = resolved.kind.absent(&resolved.id) {
+            if let Some(refusal) = resolved.resource_type.absent(&resolved.id) {
                 return Err(refusal);
             }
         }
@@ -140,11 +140,11 @@ impl World {
 
     /// The child collection, and the child's name, that the segments below a record mean.
     pub(crate) fn nested_target<'a>(
-        record_kind: &'static dyn super::kind::Kind,
+        resource_type: &'static dyn super::resource_type::ResourceType,
         below: &'a [String],
     ) -> Option<(&'static Nested, Option<&'a str>)> {
         let (first, rest) = below.split_first()?;
-        let nested = record_kind
+        let nested = resource_type
             .protocol()
             .nested
             .iter()
@@ -169,20 +169,20 @@ impl World {
             return Some(self.present_nested(holder, nested, child));
         }
         let below: Vec<&str> = id.as_str().get(holder.id.as_str().len() + 1..)?.split('/').collect();
-        holder.kind.view(self, holder, &below)?.ok()
+        holder.resource_type.view(self, holder, &below)?.ok()
     }
 
     /// Every document of a type, ordered by id.
-    pub(crate) fn documents_of_type(&self, resource_type: &str) -> Vec<Value> {
-        let mut type_name = resource_type;
+    pub(crate) fn documents_of_type(&self, full_name: &str) -> Vec<Value> {
+        let mut type_name = full_name;
         loop {
-            if let Some(kind) = self.kind(type_name) {
-                let mut records: Vec<&Record> = self.store.of_type(kind.resource_type()).collect();
+            if let Some(resource_type) = self.resource_type(type_name) {
+                let mut records: Vec<&Record> = self.store.of_type(resource_type.name()).collect();
                 super::paging::sort(&mut records, |record| record.id.as_str());
-                let below = resource_type.get(type_name.len() + 1..);
+                let below = full_name.get(type_name.len() + 1..);
                 return records
                     .into_iter()
-                    .flat_map(|record| self.documents_below(record, resource_type, below))
+                    .flat_map(|record| self.documents_below(record, full_name, below))
                     .collect();
             }
             match type_name.rsplit_once('/') {
@@ -192,10 +192,10 @@ impl World {
         }
     }
 
-    fn documents_below(&self, record: &Record, resource_type: &str, below: Option<&str>) -> Vec<Value> {
+    fn documents_below(&self, record: &Record, full_name: &str, below: Option<&str>) -> Vec<Value> {
         let Some(below) = below else { return vec![self.present(record, WHOLE)] };
         match record
-            .kind
+            .resource_type
             .protocol()
             .nested
             .iter()
@@ -207,7 +207,7 @@ impl World {
                     .map(|child| self.present_nested(record, nested, child))
                     .collect()
             }
-            None => record.kind.views_of_type(self, record, resource_type),
+            None => record.resource_type.views_of_type(self, record, full_name),
         }
     }
 }

@@ -93,7 +93,7 @@ struct SavedOperation {
     key: String,
     number: u64,
     name: String,
-    style: super::kind::Style,
+    style: super::resource_type::Style,
     subject: ResourceId,
     started: Timestamp,
     ended: Option<Timestamp>,
@@ -125,7 +125,7 @@ impl World {
         let (incarnations, ended) = (self.store.incarnations(), self.operations.ended());
         let resources = self.store.all().map(|record| SavedRecord {
             id: record.id.clone(),
-            resource_type: record.kind.resource_type().into(),
+            resource_type: record.resource_type.name().into(),
             body: record.body.clone(),
             hidden: record.hidden.clone(),
             version: record.version,
@@ -186,12 +186,12 @@ impl World {
             if self.subscription(subscription).is_none() {
                 return Err(BadSnapshot::UnknownSubscription(subscription.into()));
             }
-            let Some(kind) = self.kind(&record.resource_type) else {
+            let Some(resource_type) = self.resource_type(&record.resource_type) else {
                 return Err(BadSnapshot::UnknownType(record.resource_type));
             };
             records.push(Record {
                 id: record.id,
-                kind,
+                resource_type,
                 body: record.body,
                 hidden: record.hidden,
                 version: record.version,

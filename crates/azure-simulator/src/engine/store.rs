@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use super::document::Object;
 use super::history::History;
-use super::kind::{Kind, Reference, Role};
+use super::resource_type::{Reference, ResourceType, Role};
 
 /// Where a resource is in its life (`properties.provisioningState`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,7 +43,7 @@ impl State {
 #[derive(Clone)]
 pub(crate) struct Record {
     pub(crate) id: ResourceId,
-    pub(crate) kind: &'static dyn Kind,
+    pub(crate) resource_type: &'static dyn ResourceType,
     /// The document without what is derived on reading (etags, states, back-references).
     pub(crate) body: Value,
     /// What the service knows and never shows as such (power state, allocated NIC addresses).
@@ -60,10 +60,15 @@ pub(crate) struct Record {
 
 impl Record {
     /// A resource that has just been made, and is ready.
-    pub(crate) fn new(kind: &'static dyn Kind, id: &ResourceId, body: Value, created: Timestamp) -> Self {
+    pub(crate) fn new(
+        resource_type: &'static dyn ResourceType,
+        id: &ResourceId,
+        body: Value,
+        created: Timestamp,
+    ) -> Self {
         Self {
             id: id.clone(),
-            kind,
+            resource_type,
             body,
             hidden: Object::new(),
             version: 1,
@@ -122,7 +127,7 @@ impl Store {
     }
 
     /// The records of a type whose id begins with `scope/`, as they were at a moment.
-    pub(crate) fn of_kind_as_of(
+    pub(crate) fn of_type_as_of(
         &self,
         resource_type: &str,
         scope: &ResourceId,
@@ -130,8 +135,8 @@ impl Store {
     ) -> Vec<&Record> {
         let prefix = scope.to_lower() + "/";
         let mut keys: BTreeSet<String> = self.history.below(&prefix).cloned().collect();
-        keys.extend(self.of_kind(resource_type, scope).into_iter().map(|record| record.id.to_lower()));
-        let is = |record: &&Record| record.kind.resource_type().eq_ignore_ascii_case(resource_type);
+        keys.extend(self.of_type_below(resource_type, scope).into_iter().map(|record| record.id.to_lower()));
+        let is = |record: &&Record| record.resource_type.name().eq_ignore_ascii_case(resource_type);
         keys.iter().filter_map(|key| self.at(key, moment)).filter(is).collect()
     }
 
@@ -172,9 +177,9 @@ impl Store {
             .into_iter()
     }
 
-    /// The records of a type, in the kind's spelling, whose id begins with `scope/`, ordered by lower-case
+    /// The records of a type, in Azure's spelling, whose id begins with `scope/`, ordered by lower-case
     /// id.
-    pub(crate) fn of_kind(&self, resource_type: &str, scope: &ResourceId) -> Vec<&Record> {
+    pub(crate) fn of_type_below(&self, resource_type: &str, scope: &ResourceId) -> Vec<&Record> {
         let Some(keys) = self.by_type.get(resource_type) else { return Vec::new() };
         let prefix = scope.to_lower() + "/";
         // Below a resource there is little else: reading on costs less than looking up each one.
@@ -184,7 +189,7 @@ impl Store {
                 .range::<String, _>((Bound::Included(&prefix), Bound::Unbounded))
                 .take_while(|(key, _)| key.starts_with(&prefix))
                 .map(|(_, record)| record)
-                .filter(|record| record.kind.resource_type() == resource_type)
+                .filter(|record| record.resource_type.name() == resource_type)
                 .collect();
         }
         keys.range::<String, _>((Bound::Included(&prefix), Bound::Unbounded))
@@ -238,9 +243,9 @@ impl Store {
             *incarnation += 1;
         }
         record.incarnation = *incarnation;
-        let references = record.kind.references(&record);
-        let public = record.kind.public_address(&record);
-        self.by_type.entry(record.kind.resource_type()).or_default().insert(key.clone());
+        let references = record.resource_type.references(&record);
+        let public = record.resource_type.public_address(&record);
+        self.by_type.entry(record.resource_type.name()).or_default().insert(key.clone());
         self.records.insert(key.clone(), record);
         self.hold_public(&key, public);
         self.point(&key, references)
@@ -250,8 +255,8 @@ impl Store {
     pub(crate) fn reindex(&mut self, id: &ResourceId) -> Vec<ResourceId> {
         let key = id.to_lower();
         let Some(record) = self.records.get(&key) else { return Vec::new() };
-        let references = record.kind.references(record);
-        let public = record.kind.public_address(record);
+        let references = record.resource_type.references(record);
+        let public = record.resource_type.public_address(record);
         self.hold_public(&key, public);
         self.point(&key, references)
     }
@@ -261,7 +266,7 @@ impl Store {
         let key = id.to_lower();
         self.history.remember(&key, self.records.get(&key));
         let record = self.records.remove(&key)?;
-        if let Some(keys) = self.by_type.get_mut(record.kind.resource_type()) {
+        if let Some(keys) = self.by_type.get_mut(record.resource_type.name()) {
             keys.remove(&key);
         }
         self.hold_public(&key, None);

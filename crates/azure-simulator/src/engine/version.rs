@@ -41,7 +41,7 @@ pub(crate) struct Since {
 impl World {
     /// Takes out of an answer with one document what its version does not have.
     pub(super) fn shape(&self, resolved: &Resolved, version: &str, answer: &mut Answer) {
-        for member in self.newer_members(resolved.kind.resource_type(), version) {
+        for member in self.newer_members(resolved.resource_type.name(), version) {
             if let Some(document) = answer.body.as_mut() {
                 remove(document, member);
             }

@@ -14,9 +14,9 @@ use super::error::Refusal;
 use super::fault::Faults;
 use super::history::Consistency;
 use super::journal::JournalBook;
-use super::kind::{Expand, Kind, Nested, Provider, Role, Style};
 use super::limits::Limits;
 use super::operation::{Completion, Manner, Operation, Operations, Status};
+use super::resource_type::{Expand, Nested, Provider, ResourceType, Role, Style};
 use super::seed::Seed;
 use super::store::{Record, State, Store};
 use crate::actors::Actors;
@@ -147,11 +147,11 @@ impl World {
         self.providers.iter().find(|provider| provider.namespace.eq_ignore_ascii_case(namespace))
     }
 
-    /// The kind of a full resource type.
-    pub(crate) fn kind(&self, resource_type: &str) -> Option<&'static dyn Kind> {
-        let namespace = resource_type.split('/').next().unwrap_or_default();
-        let kinds = &self.provider(namespace)?.kinds;
-        kinds.iter().copied().find(|kind| kind.resource_type().eq_ignore_ascii_case(resource_type))
+    /// The resource type of a full name such as `Microsoft.Network/loadBalancers`.
+    pub(crate) fn resource_type(&self, name: &str) -> Option<&'static dyn ResourceType> {
+        let namespace = name.split('/').next().unwrap_or_default();
+        let types = &self.provider(namespace)?.resource_types;
+        types.iter().copied().find(|known| known.name().eq_ignore_ascii_case(name))
     }
 
     /// The subscription in the spelling of the options, if it exists.
@@ -164,7 +164,7 @@ impl World {
 
     /// The etag of a record.
     pub(crate) fn etag(&self, record: &Record) -> String {
-        match record.kind.style() {
+        match record.resource_type.style() {
             Style::Network => {
                 // A resource that was deleted and made anew must not answer to its old etags.
                 let subject = format!("{}#{}", record.id, record.incarnation);
@@ -205,7 +205,8 @@ impl World {
         let below: Vec<ResourceId> = self.store.below(id).map(|record| record.id.clone()).collect();
         for id in below.iter().rev().chain([id]) {
             self.end_own_operation(id, "a deletion");
-            let owned = self.store.get(id).map_or_else(Vec::new, |record| record.kind.owned(self, record));
+            let owned =
+                self.store.get(id).map_or_else(Vec::new, |record| record.resource_type.owned(self, record));
             for owned in owned {
                 self.remove(&owned);
             }
@@ -262,10 +263,10 @@ impl World {
         for target in targets {
             let Some(holder) = self.store.holder(&target).map(|record| record.id.clone()) else { continue };
             let Some(record) = self.store.get_mut(&holder) else { continue };
-            if follow && record.kind.style() == Style::Network {
+            if follow && record.resource_type.style() == Style::Network {
                 record.version += 1;
             }
-            record.kind.referrers_changed(self, &holder);
+            record.resource_type.referrers_changed(self, &holder);
         }
     }
 
@@ -277,8 +278,12 @@ impl World {
     ) -> Option<(&'static Nested, &'a Value)> {
         let rest = id.as_str().get(record.id.as_str().len() + 1..)?;
         let (collection, child) = rest.split_once('/')?;
-        let nested =
-            record.kind.protocol().nested.iter().find(|n| n.collection.eq_ignore_ascii_case(collection))?;
+        let nested = record
+            .resource_type
+            .protocol()
+            .nested
+            .iter()
+            .find(|n| n.collection.eq_ignore_ascii_case(collection))?;
         let found = items(record.body.get("properties")?, nested.collection)
             .iter()
             .find(|item| name(item).eq_ignore_ascii_case(child))?;
@@ -287,12 +292,12 @@ impl World {
 
     /// Checks that everything a document is about to point at exists and is ready.
     pub(crate) fn check_references(&self, candidate: &Record) -> Result<(), Refusal> {
-        self.check_references_as(candidate, candidate.kind.style())
+        self.check_references_as(candidate, candidate.resource_type.style())
     }
 
     /// The same, with the patience of a style.
     pub(crate) fn check_references_as(&self, candidate: &Record, style: Style) -> Result<(), Refusal> {
-        let references = candidate.kind.references(candidate);
+        let references = candidate.resource_type.references(candidate);
         for reference in references.into_iter().filter(|reference| reference.role != Role::Names) {
             if reference.to.is_within(&candidate.id) {
                 if self.nested_of(candidate, &reference.to).is_none() {
@@ -340,7 +345,7 @@ impl World {
             return Ok(());
         }
         let last = holder.operation.as_ref().and_then(|key| self.operations.get(key)).map_or_else(
-            || holder.kind.operation_name("Put"),
+            || holder.resource_type.operation_name("Put"),
             |operation| format!("{} ({})", operation.name, operation.key),
         );
         Err(Refusal::not_provisioned(to, from, holder.state.as_str(), &last))
@@ -350,7 +355,7 @@ impl World {
     pub(crate) fn start(
         &mut self,
         subject: &ResourceId,
-        kind: &'static dyn Kind,
+        resource_type: &'static dyn ResourceType,
         verb: &str,
         name: String,
         completion: Completion,
@@ -358,7 +363,7 @@ impl World {
     ) -> Started {
         let number = self.operations.next_number();
         let mut key = self.seed.guid("operation", subject.as_str(), number);
-        if kind.style() == Style::Manager {
+        if resource_type.style() == Style::Manager {
             use base64::Engine as _;
             let job = json!({ "jobId": format!("RESOURCEGROUPDELETIONJOB-{key}"), "jobLocation": self.options.region });
             key = base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(job.to_string());
@@ -373,14 +378,14 @@ impl World {
                     Completion::Action(action, _) | Completion::Step(action) => Some(action.as_str()),
                     _ => None,
                 };
-                Some(self.latency.of(verb, kind.resource_type(), action, draw))
+                Some(self.latency.of(verb, resource_type.name(), action, draw))
             }
         };
         let operation = Operation {
             key: key.clone(),
             number,
             name,
-            style: kind.style(),
+            style: resource_type.style(),
             subject: subject.clone(),
             started: self.now(),
             ended: None,
@@ -433,7 +438,7 @@ impl World {
         let failure = operation.status != Status::Succeeded;
         let (subject, completion) = (operation.subject.clone(), operation.completion.clone());
         self.revision += 1;
-        let Some(kind) = self.store.get(&subject).map(|record| record.kind) else { return };
+        let Some(resource_type) = self.store.get(&subject).map(|record| record.resource_type) else { return };
         match (&completion, failure) {
             (Completion::Delete, false) => self.remove(&subject),
             (Completion::Report(_) | Completion::Step(_), _) => {}
@@ -443,7 +448,7 @@ impl World {
                     |record: &Record| record.state == State::Deleting && completion != Completion::Delete;
                 if let Some(record) = self.store.get_mut(&subject).filter(|record| !going(record)) {
                     record.state = if failure { State::Failed } else { State::Succeeded };
-                    if kind.style() == Style::Network {
+                    if resource_type.style() == Style::Network {
                         record.version += 1;
                     }
                 }
@@ -452,7 +457,7 @@ impl World {
         if completion == Completion::Delete && failure {
             self.spare(&subject);
         }
-        kind.settled(self, &subject, &completion, failure);
+        resource_type.after_operation(self, &subject, &completion, failure);
     }
 
     /// Keeps what was to go with a resource whose deletion has failed.
@@ -509,12 +514,12 @@ impl World {
         let mut document = record.body.as_object().cloned().unwrap_or_default();
         document.insert("id".into(), record.id.as_str().into());
         document.insert("name".into(), record.id.name().into());
-        document.insert("type".into(), record.kind.resource_type().into());
+        document.insert("type".into(), record.resource_type.name().into());
         self.present_identity(record, &mut document);
         let etag = self.etag(record);
         let mut properties = super::document::take_properties(&mut document);
         properties.insert("provisioningState".into(), record.state.as_str().into());
-        for nested in record.kind.protocol().nested {
+        for nested in record.resource_type.protocol().nested {
             if let Some(Value::Array(children)) = properties.get_mut(nested.collection) {
                 for child in children {
                     self.complete_nested(record, nested, &etag, child);
@@ -522,10 +527,10 @@ impl World {
             }
         }
         document.insert("properties".into(), Value::Object(properties));
-        if record.kind.protocol().etagged {
+        if record.resource_type.protocol().etagged {
             document.insert("etag".into(), etag.into());
         }
-        record.kind.present(self, record, &mut document, expand);
+        record.resource_type.present(self, record, &mut document, expand);
         Value::Object(document)
     }
 
@@ -554,10 +559,10 @@ impl World {
                 properties.insert((*member).into(), list.into());
             }
         }
-        record.kind.present_nested(self, record, nested.collection, &id, &mut properties);
+        record.resource_type.present_nested(self, record, nested.collection, &id, &mut properties);
         document.insert("id".into(), id.as_str().into());
         document
-            .insert("type".into(), format!("{}/{}", record.kind.resource_type(), nested.collection).into());
+            .insert("type".into(), format!("{}/{}", record.resource_type.name(), nested.collection).into());
         document.insert("etag".into(), etag.into());
         document.insert("properties".into(), Value::Object(properties));
     }

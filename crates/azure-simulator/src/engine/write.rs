@@ -8,10 +8,10 @@ use super::document::{Object, drop_nulls, into_object, items, merge, name};
 use super::envelope;
 use super::error::Refusal;
 use super::journal::differences;
-use super::kind::{Expand, Kind, Nested, Proposal, Source, Style};
 use super::latency::CREATE;
 use super::location::location_of;
 use super::operation::{Completion, Status};
+use super::resource_type::{Expand, Nested, Proposal, ResourceType, Source, Style};
 use super::store::{Record, State};
 use super::world::{Course, Started, World};
 use crate::actors::Write;
@@ -43,9 +43,9 @@ impl World {
         body.values_mut().for_each(drop_nulls);
         let body = envelope::known(body)?;
         if resolved.below.is_empty() {
-            return self.write("PUT", resolved.kind, &resolved.id, body, conditions, course, None);
+            return self.write("PUT", resolved.resource_type, &resolved.id, body, conditions, course, None);
         }
-        let Some((nested, Some(child))) = Self::nested_target(resolved.kind, &resolved.below) else {
+        let Some((nested, Some(child))) = Self::nested_target(resolved.resource_type, &resolved.below) else {
             return self.put_view(resolved, &Value::Object(body));
         };
         if !nested.writable {
@@ -62,7 +62,7 @@ impl World {
         };
         self.write(
             "PUT",
-            resolved.kind,
+            resolved.resource_type,
             &resolved.id,
             parent,
             conditions,
@@ -75,7 +75,7 @@ impl World {
     fn put_view(&mut self, resolved: &Resolved, body: &Value) -> Result<Answer, Refusal> {
         let id = self.require(resolved)?.id.clone();
         let below: Vec<&str> = resolved.below.iter().map(String::as_str).collect();
-        let written = resolved.kind.write_view(self, &id, &below, Some(body));
+        let written = resolved.resource_type.write_view(self, &id, &below, Some(body));
         match written.ok_or_else(|| self.not_writable(resolved, "PUT"))?? {
             true => self.revision += 1,
             false => {
@@ -86,7 +86,7 @@ impl World {
             }
         }
         let record = self.require(resolved)?;
-        let shown = record.kind.view(self, record, &below).unwrap_or(Ok(Value::Null))?;
+        let shown = record.resource_type.view(self, record, &below).unwrap_or(Ok(Value::Null))?;
         Ok(Answer {
             note: Note { changes: vec![resolved.below.join("/")], ..Note::default() },
             ..Answer::ok(shown)
@@ -97,7 +97,7 @@ impl World {
     fn not_writable(&self, resolved: &Resolved, method: &str) -> Refusal {
         let below: Vec<&str> = resolved.below.iter().map(String::as_str).collect();
         let record = self.store.get(&resolved.id);
-        match record.and_then(|record| record.kind.view(self, record, &below)) {
+        match record.and_then(|record| record.resource_type.view(self, record, &below)) {
             Some(_) => Refusal::method_not_allowed(method),
             None => Refusal::unknown_below(&resolved.full_type),
         }
@@ -106,9 +106,9 @@ impl World {
     /// DELETE of something below a resource that is kept elsewhere.
     fn delete_view(&mut self, resolved: &Resolved, course: &Course) -> Result<Answer, Refusal> {
         self.require_writable_group(&resolved.id)?;
-        let (id, kind) = (self.require(resolved)?.id.clone(), resolved.kind);
+        let (id, resource_type) = (self.require(resolved)?.id.clone(), resolved.resource_type);
         let below: Vec<&str> = resolved.below.iter().map(String::as_str).collect();
-        let deleted = kind.write_view(self, &id, &below, None);
+        let deleted = resource_type.write_view(self, &id, &below, None);
         if !deleted.ok_or_else(|| self.not_writable(resolved, "DELETE"))?? {
             return Ok(Answer::empty(204));
         }
@@ -116,10 +116,10 @@ impl World {
         if let Some(record) = self.store.get_mut(&id) {
             record.state = State::Updating;
         }
-        let name = format!("Delete{}ChildOperation", kind.protocol().noun);
-        let started = self.start(&id, kind, "DELETE", name, Completion::Write, course);
+        let name = format!("Delete{}ChildOperation", resource_type.protocol().noun);
+        let started = self.start(&id, resource_type, "DELETE", name, Completion::Write, course);
         Ok(Answer {
-            operation: Some(self.links(&id, kind, &started, true)),
+            operation: Some(self.links(&id, resource_type, &started, true)),
             note: Note { changes: vec![resolved.below.join("/")], operation_ms: milliseconds(&started) },
             ..Answer::empty(202)
         })
@@ -142,7 +142,7 @@ impl World {
         };
         let mut patch = envelope::known(patch)?;
         let record = self.require(resolved)?;
-        let protocol = resolved.kind.protocol();
+        let protocol = resolved.resource_type.protocol();
         if let (true, Some(member)) = (protocol.only_tags, patch.keys().find(|member| *member != "tags")) {
             return Err(Refusal::network(
                 400,
@@ -159,21 +159,21 @@ impl World {
         merge(&mut merged, Value::Object(patch));
         drop_nulls(&mut merged);
         let merged = into_object(merged);
-        self.write("PATCH", resolved.kind, &resolved.id, merged, conditions, course, None)
+        self.write("PATCH", resolved.resource_type, &resolved.id, merged, conditions, course, None)
     }
 
     #[allow(clippy::too_many_arguments, reason = "one write has that many aspects, and two callers")]
     fn write(
         &mut self,
         method: &str,
-        kind: &'static dyn Kind,
+        resource_type: &'static dyn ResourceType,
         id: &ResourceId,
         mut body: Object,
         conditions: &Conditions,
         course: &Course,
         child: Option<(&'static Nested, &str, bool)>,
     ) -> Result<Answer, Refusal> {
-        let protocol = kind.protocol();
+        let protocol = resource_type.protocol();
         let written = Write {
             id,
             resource_type: protocol.resource_type,
@@ -199,7 +199,7 @@ impl World {
         }
         if old.is_none() {
             if !protocol.creatable {
-                return Err(kind.absent(id).unwrap_or_else(|| self.not_found(id)));
+                return Err(resource_type.absent(id).unwrap_or_else(|| self.not_found(id)));
             }
             if let Some(parent) = id.parent().filter(|parent| parent.namespace().is_some())
                 && self.store.get(&parent).is_none()
@@ -208,7 +208,7 @@ impl World {
             }
         }
         let running = old.and_then(|old| self.operations.running(old.operation.as_ref()));
-        let operation_name = kind.operation_name("Put");
+        let operation_name = resource_type.operation_name("Put");
         if let Some(old) = old {
             self.check_idle(old)?;
         }
@@ -223,7 +223,9 @@ impl World {
         let mut body = Value::Object(body);
         let stored = self
             .shape_members(protocol.resource_type, &mut body)
-            .and_then(|()| kind.write(self, Proposal { id, old, body: into_object(body), source, emptied }))
+            .and_then(|()| {
+                resource_type.write(self, Proposal { id, old, body: into_object(body), source, emptied })
+            })
             .map_err(|refusal| refusal.worded(protocol.style))?;
         let before = old.map(|old| old.body.clone());
         let changed = before.as_ref() != Some(&stored);
@@ -231,7 +233,7 @@ impl World {
         let candidate = Record {
             // The spelling of the last write is kept.
             id: id.clone(),
-            kind,
+            resource_type,
             body: stored,
             hidden: old.map(|old| old.hidden.clone()).unwrap_or_default(),
             version: old.map_or(1, |old| old.version + u64::from(changed || repairs)),
@@ -262,7 +264,7 @@ impl World {
         }
         let note_changes = differences(before.as_ref(), Some(&candidate.body));
         self.insert(candidate);
-        kind.stored(self, id, before.as_ref());
+        resource_type.after_write(self, id, before.as_ref());
         let instant = self.instant();
         self.actors.accepted(&written, instant);
         let mut course = course.clone();
@@ -276,7 +278,7 @@ impl World {
         }
         let version = self.store.get(id).map(|record| record.version);
         let verb = if method == "PUT" && !existed { CREATE } else { method };
-        let started = self.start(id, kind, verb, operation_name.clone(), Completion::Write, &course);
+        let started = self.start(id, resource_type, verb, operation_name.clone(), Completion::Write, &course);
         if let Some(superseded) = superseded {
             self.supersede(&superseded, &format!("{operation_name} ({})", started.key));
         }
@@ -293,7 +295,7 @@ impl World {
                 };
                 let mut shown = into_object(self.present(record, Expand::default()));
                 if self.operations.running(record.operation.as_ref()).is_some() {
-                    kind.accepted(self, record, &mut shown);
+                    resource_type.accepted(self, record, &mut shown);
                 }
                 (status, Value::Object(shown))
             }
@@ -314,7 +316,7 @@ impl World {
             body: Some(shown),
             etag: (protocol.style == Style::Compute && protocol.etagged).then(|| self.etag(record)),
             operation: (!synchronous)
-                .then(|| self.links(id, kind, &started, protocol.polling.location_on_writes)),
+                .then(|| self.links(id, resource_type, &started, protocol.polling.location_on_writes)),
             note: Note { changes: note_changes, operation_ms: milliseconds(&started) },
             ..Answer::default()
         })
@@ -331,7 +333,7 @@ impl World {
             return Err(Refusal::method_not_allowed("DELETE"));
         }
         self.require_group(&resolved.id)?;
-        let (kind, id) = (resolved.kind, &resolved.id);
+        let (resource_type, id) = (resolved.resource_type, &resolved.id);
         if !resolved.below.is_empty() {
             return self.delete_child(resolved, conditions, course);
         }
@@ -339,7 +341,7 @@ impl World {
             if let Some(parent) = id.parent().filter(|parent| parent.namespace().is_some())
                 && self.store.get(&parent).is_none()
             {
-                return Err(Refusal::parent_not_found("delete", kind.resource_type(), &parent));
+                return Err(Refusal::parent_not_found("delete", resource_type.name(), &parent));
             }
             return Ok(Answer::empty(204));
         };
@@ -348,16 +350,16 @@ impl World {
         if let (State::Deleting, Some(running)) = (record.state, running) {
             let started = Started { key: running.key.clone(), latency: None };
             return Ok(Answer {
-                operation: Some(self.links(id, kind, &started, true)),
+                operation: Some(self.links(id, resource_type, &started, true)),
                 ..Answer::empty(202)
             });
         }
-        kind.may_delete(self, record)?;
+        resource_type.check_delete(self, record)?;
         // An operation that the resource shares with others goes on without it.
         let own = running.filter(|running| running.subject == *id);
         let superseded = own.map(|running| running.key.clone());
         let was_going = record.state == State::Deleting;
-        let name = kind.operation_name("Delete");
+        let name = resource_type.operation_name("Delete");
         let before = record.body.clone();
         if let Some(record) = self.store.get_mut(id) {
             record.state = State::Deleting;
@@ -365,18 +367,19 @@ impl World {
         }
         self.revision += 1;
         if !was_going {
-            kind.deleting(self, id);
+            resource_type.on_delete(self, id);
         }
         let mut course = course.clone();
-        course.at_once |= kind.protocol().synchronous_delete;
-        let started = self.start(id, kind, "DELETE", name.clone(), Completion::Delete, &course);
+        course.at_once |= resource_type.protocol().synchronous_delete;
+        let started = self.start(id, resource_type, "DELETE", name.clone(), Completion::Delete, &course);
         if let Some(superseded) = superseded {
             self.supersede(&superseded, &format!("{name} ({})", started.key));
         }
         Ok(Answer {
-            operation: (!kind.protocol().synchronous_delete).then(|| self.links(id, kind, &started, true)),
+            operation: (!resource_type.protocol().synchronous_delete)
+                .then(|| self.links(id, resource_type, &started, true)),
             note: Note { changes: differences(Some(&before), None), operation_ms: milliseconds(&started) },
-            ..Answer::empty(kind.protocol().delete_status)
+            ..Answer::empty(resource_type.protocol().delete_status)
         })
     }
 
@@ -386,7 +389,7 @@ impl World {
         conditions: &Conditions,
         course: &Course,
     ) -> Result<Answer, Refusal> {
-        let Some((nested, Some(child))) = Self::nested_target(resolved.kind, &resolved.below) else {
+        let Some((nested, Some(child))) = Self::nested_target(resolved.resource_type, &resolved.below) else {
             return self.delete_view(resolved, course);
         };
         if !nested.writable {
@@ -410,7 +413,8 @@ impl World {
         if !gone {
             return Ok(Answer::empty(204));
         }
-        let answer = self.write("DELETE", resolved.kind, &resolved.id, parent, conditions, course, None)?;
+        let answer =
+            self.write("DELETE", resolved.resource_type, &resolved.id, parent, conditions, course, None)?;
         let operation = answer.operation.map(|links| OperationLinks { result_url: true, ..links });
         Ok(Answer { operation, note: answer.note, ..Answer::empty(202) })
     }
@@ -428,11 +432,11 @@ impl World {
         }
         self.require_writable_group(&resolved.id)?;
         let record = self.require(resolved)?;
-        let (kind, id) = (record.kind, record.id.clone());
+        let (resource_type, id) = (record.resource_type, record.id.clone());
         self.check_idle(record)?;
         let superseded =
             self.operations.running(record.operation.as_ref()).map(|running| running.key.clone());
-        let done = kind.act(self, &id, action, body).unwrap_or_else(|| {
+        let done = resource_type.act(self, &id, action, body).unwrap_or_else(|| {
             Err(Refusal::new(
                 404,
                 "InvalidResourceType",
@@ -451,16 +455,25 @@ impl World {
         {
             record.state = State::Updating;
         }
-        let started = self.start(&id, kind, "POST", kind.operation_name(action), done.completion, course);
+        let started = self.start(
+            &id,
+            resource_type,
+            "POST",
+            resource_type.operation_name(action),
+            done.completion,
+            course,
+        );
         // A write must not take a report for its predecessor.
-        if let (true, Style::Network, Some(record)) = (reports, kind.style(), self.store.get_mut(&id)) {
+        if let (true, Style::Network, Some(record)) =
+            (reports, resource_type.style(), self.store.get_mut(&id))
+        {
             record.operation = held;
         }
         if let Some(superseded) = superseded {
             self.supersede(&superseded, action);
         }
         Ok(Answer {
-            operation: Some(self.links(&id, kind, &started, true)),
+            operation: Some(self.links(&id, resource_type, &started, true)),
             note: Note { changes: vec![action.clone()], operation_ms: milliseconds(&started) },
             ..Answer::empty(202)
         })
@@ -470,7 +483,7 @@ impl World {
     pub(crate) fn links(
         &self,
         id: &ResourceId,
-        kind: &'static dyn Kind,
+        resource_type: &'static dyn ResourceType,
         started: &Started,
         result: bool,
     ) -> OperationLinks {
@@ -478,8 +491,8 @@ impl World {
             self.operations.get(&started.key).filter(|o| o.ended.is_none()).map(|operation| operation.due);
         OperationLinks {
             key: started.key.clone(),
-            style: kind.style(),
-            segment: kind.protocol().polling.segment,
+            style: resource_type.style(),
+            segment: resource_type.protocol().polling.segment,
             namespace: id.namespace().unwrap_or_default().to_owned(),
             location: self.location(id),
             result_url: result,
@@ -524,7 +537,7 @@ impl World {
         if given == "*" {
             return Ok(());
         }
-        match old.kind.style() {
+        match old.resource_type.style() {
             Style::Network | Style::Manager => {
                 let shown = if given.contains('"') { given.to_owned() } else { format!("W/\"{given}\"") };
                 if shown == current {

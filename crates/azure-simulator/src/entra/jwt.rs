@@ -28,10 +28,10 @@ pub enum KeyError {
 
 /// A public key that verifies signatures of tokens.
 #[derive(Clone, PartialEq, Eq)]
-pub struct PublicKey(Kind);
+pub struct PublicKey(KeyMaterial);
 
 #[derive(Clone, PartialEq, Eq)]
-enum Kind {
+enum KeyMaterial {
     /// Modulus and exponent, big endian, without leading zeros.
     Rsa { n: Vec<u8>, e: Vec<u8> },
     /// The uncompressed point.
@@ -50,12 +50,12 @@ impl PublicKey {
             URL_SAFE_NO_PAD.decode(text).map_err(|_| KeyError::UnsupportedKey)
         };
         match (jwk.get("kty").and_then(Value::as_str), jwk.get("crv").and_then(Value::as_str)) {
-            (Some("RSA"), _) => Ok(Self(Kind::Rsa { n: member("n")?, e: member("e")? })),
+            (Some("RSA"), _) => Ok(Self(KeyMaterial::Rsa { n: member("n")?, e: member("e")? })),
             (Some("EC"), Some("P-256")) => {
                 let mut point = vec![4];
                 point.extend(member("x")?);
                 point.extend(member("y")?);
-                Ok(Self(Kind::P256 { point }))
+                Ok(Self(KeyMaterial::P256 { point }))
             }
             _ => Err(KeyError::UnsupportedKey),
         }
@@ -73,13 +73,13 @@ impl PublicKey {
     /// Whether `signature` over `message` was made by this key with the algorithm of this JWT name.
     fn verifies(&self, algorithm: &str, message: &[u8], signature: &[u8]) -> bool {
         match (&self.0, algorithm) {
-            (Kind::Rsa { n, e }, "RS256") => RsaPublicKeyComponents { n, e }
+            (KeyMaterial::Rsa { n, e }, "RS256") => RsaPublicKeyComponents { n, e }
                 .verify(&RSA_PKCS1_2048_8192_SHA256, message, signature)
                 .is_ok(),
-            (Kind::Rsa { n, e }, "PS256") => {
+            (KeyMaterial::Rsa { n, e }, "PS256") => {
                 RsaPublicKeyComponents { n, e }.verify(&RSA_PSS_2048_8192_SHA256, message, signature).is_ok()
             }
-            (Kind::P256 { point }, "ES256") => {
+            (KeyMaterial::P256 { point }, "ES256") => {
                 UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, point).verify(message, signature).is_ok()
             }
             _ => false,
@@ -90,8 +90,8 @@ impl PublicKey {
 impl fmt::Debug for PublicKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.0 {
-            Kind::Rsa { .. } => "PublicKey(RSA)",
-            Kind::P256 { .. } => "PublicKey(P-256)",
+            KeyMaterial::Rsa { .. } => "PublicKey(RSA)",
+            KeyMaterial::P256 { .. } => "PublicKey(P-256)",
         })
     }
 }
@@ -115,10 +115,10 @@ fn parse_spki(der: &[u8]) -> Option<PublicKey> {
         let (n, rest) = element(numbers, TAG_INTEGER)?;
         let (e, _) = element(rest, TAG_INTEGER)?;
         let unsigned = |number: &[u8]| number.strip_prefix(&[0]).unwrap_or(number).to_vec();
-        return Some(PublicKey(Kind::Rsa { n: unsigned(n), e: unsigned(e) }));
+        return Some(PublicKey(KeyMaterial::Rsa { n: unsigned(n), e: unsigned(e) }));
     }
     let (curve, _) = element(parameters, TAG_OID)?;
-    (oid == OID_EC && curve == OID_P256).then(|| PublicKey(Kind::P256 { point: key.to_vec() }))
+    (oid == OID_EC && curve == OID_P256).then(|| PublicKey(KeyMaterial::P256 { point: key.to_vec() }))
 }
 
 /// The content of the DER element with this tag at the front, and what follows it.
@@ -197,7 +197,7 @@ impl SigningKey {
             .map_err(|_| KeyError::Sign)?;
         let point = pair.public_key().as_ref().to_vec();
         let id = URL_SAFE_NO_PAD.encode(ring::digest::digest(&ring::digest::SHA256, &point));
-        Ok(Self { pair, public: PublicKey(Kind::P256 { point }), id, random })
+        Ok(Self { pair, public: PublicKey(KeyMaterial::P256 { point }), id, random })
     }
 
     /// Signs claims as a compact token.

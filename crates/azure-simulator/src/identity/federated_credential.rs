@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::own_spelling;
 use crate::engine::document::{Object, into_object, items, take_properties, text};
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Expand, Kind, Proposal, Protocol};
+use crate::engine::resource_type::{Expand, Proposal, Protocol, ResourceType};
 use crate::engine::store::Record;
 use crate::engine::world::World;
 
@@ -30,7 +30,7 @@ const PROTOCOL: Protocol = Protocol {
     )
 };
 
-impl Kind for FederatedCredentials {
+impl ResourceType for FederatedCredentials {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
@@ -58,7 +58,7 @@ impl Kind for FederatedCredentials {
         let identity = proposal.id.parent().unwrap_or_else(|| proposal.id.clone());
         let others: Vec<&Record> = world
             .store
-            .of_kind(self.resource_type(), &identity)
+            .of_type_below(self.name(), &identity)
             .into_iter()
             .filter(|other| other.id != *proposal.id)
             .collect();

@@ -13,9 +13,9 @@ pub(crate) use assignment::assigned;
 use crate::engine::answer::Answer;
 use crate::engine::document::items;
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Concurrency, Extension, Kind as _, Protocol, Provider, Style};
 use crate::engine::limits::Limit;
 use crate::engine::names::NameRule;
+use crate::engine::resource_type::{Concurrency, Extension, Protocol, Provider, ResourceType as _, Style};
 use crate::engine::world::World;
 use crate::entra::{Application, FederatedCredential};
 
@@ -30,7 +30,10 @@ const fn protocol(resource_type: &'static str, noun: &'static str) -> Protocol {
 pub(crate) fn provider() -> Provider {
     Provider {
         namespace: "Microsoft.ManagedIdentity",
-        kinds: vec![&user_assigned::UserAssignedIdentities, &federated_credential::FederatedCredentials],
+        resource_types: vec![
+            &user_assigned::UserAssignedIdentities,
+            &federated_credential::FederatedCredentials,
+        ],
         calls: Vec::new(),
         extensions: vec![own_identity],
         policies: &[],
@@ -119,9 +122,10 @@ fn own_identity(world: &mut World, asked: &Extension<'_>) -> Option<Result<Answe
 
 /// A user-assigned identity as the directory knows it: whom its credentials let in.
 pub(crate) fn application(world: &World, client_id: &str) -> Option<Application> {
-    let mut identities = world.store.all().filter(|record| {
-        record.kind.resource_type() == user_assigned::UserAssignedIdentities.resource_type()
-    });
+    let mut identities = world
+        .store
+        .all()
+        .filter(|record| record.resource_type.name() == user_assigned::UserAssignedIdentities.name());
     let (record, ids) = identities
         .by_ref()
         .map(|record| (record, Ids::of(world, &record.id, record.incarnation)))
@@ -129,7 +133,7 @@ pub(crate) fn application(world: &World, client_id: &str) -> Option<Application>
     let tenant = world.tenant_of(record.id.subscription_id());
     let application = Application::new(ids.client, ids.principal).in_tenant(tenant);
     let credentials =
-        world.store.of_kind(federated_credential::FederatedCredentials.resource_type(), &record.id);
+        world.store.of_type_below(federated_credential::FederatedCredentials.name(), &record.id);
     Some(credentials.into_iter().fold(application, |application, credential| {
         let text = |member: &str| {
             let value = credential.body.get("properties").and_then(|properties| properties.get(member));

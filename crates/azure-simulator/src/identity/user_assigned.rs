@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{Ids, own_spelling};
 use crate::engine::document::{Object, fill};
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Expand, Kind, Proposal, Protocol};
+use crate::engine::resource_type::{Expand, Proposal, Protocol, ResourceType};
 use crate::engine::store::Record;
 use crate::engine::world::World;
 
@@ -20,7 +20,7 @@ const PROTOCOL: Protocol = Protocol {
     ..super::protocol("Microsoft.ManagedIdentity/userAssignedIdentities", "UserAssignedIdentity")
 };
 
-impl Kind for UserAssignedIdentities {
+impl ResourceType for UserAssignedIdentities {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
@@ -45,9 +45,7 @@ impl Kind for UserAssignedIdentities {
 
 /// What an identity is called in the documents of the resources that have it.
 pub(super) fn ids(world: &World, id: &ResourceId) -> Option<Ids> {
-    let record = world
-        .store
-        .get(id)
-        .filter(|record| record.kind.resource_type() == UserAssignedIdentities.resource_type())?;
+    let record =
+        world.store.get(id).filter(|record| record.resource_type.name() == UserAssignedIdentities.name())?;
     Some(Ids::of(world, &record.id, record.incarnation))
 }

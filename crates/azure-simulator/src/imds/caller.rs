@@ -36,7 +36,7 @@ impl Azure {
 
 /// Whether a record is a machine.
 pub(super) fn is_machine(record: &Record) -> bool {
-    record.kind.resource_type().rsplit('/').next() == Some("virtualMachines")
+    record.resource_type.name().rsplit('/').next() == Some("virtualMachines")
 }
 
 /// What a machine is called: a scale set instance by its set and number.

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::resource_guid;
 use crate::engine::document::{items, known_members, name, stored_reference, strip, take_properties};
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Kind, Proposal, Protocol};
+use crate::engine::resource_type::{Proposal, Protocol, ResourceType};
 use crate::engine::store::Record;
 use crate::engine::world::{World, is_of};
 
@@ -18,7 +18,7 @@ pub(super) struct ApplicationSecurityGroups;
 const PROTOCOL: Protocol =
     super::protocol("Microsoft.Network/applicationSecurityGroups", "ApplicationSecurityGroup");
 
-impl Kind for ApplicationSecurityGroups {
+impl ResourceType for ApplicationSecurityGroups {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
@@ -33,7 +33,7 @@ impl Kind for ApplicationSecurityGroups {
         Ok(Value::Object(body))
     }
 
-    fn may_delete(&self, world: &World, record: &Record) -> Result<(), Refusal> {
+    fn check_delete(&self, world: &World, record: &Record) -> Result<(), Refusal> {
         match world.store.referrers(&record.id).next() {
             None => Ok(()),
             Some(user) => Err(Refusal::network(
@@ -64,7 +64,7 @@ fn network_of(world: &World, group: &ResourceId, but: Option<&ResourceId>) -> Op
     members
         .filter_map(|member| {
             let holder = world.store.holder(&member.from)?;
-            let references = holder.kind.references(holder);
+            let references = holder.resource_type.references(holder);
             let subnet =
                 references.into_iter().find(|one| one.from == member.from && is_of(&one.to, "/subnets/"));
             subnet?.to.parent()

@@ -15,7 +15,7 @@ use crate::engine::document::{
     take_properties, text,
 };
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Reference, Role};
+use crate::engine::resource_type::{Reference, Role};
 use crate::engine::store::Record;
 use crate::engine::world::{World, is_of};
 

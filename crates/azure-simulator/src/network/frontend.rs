@@ -12,7 +12,7 @@ use crate::engine::document::{
     Object, enumeration, known_members, reference, stored_reference, strip, take_properties, text,
 };
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Reference, Role};
+use crate::engine::resource_type::{Reference, Role};
 use crate::engine::world::{World, is_of};
 
 const MEMBERS: [&str; 13] = [

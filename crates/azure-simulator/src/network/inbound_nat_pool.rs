@@ -13,7 +13,7 @@ use crate::engine::document::{
     Object, at, enumeration, fill, items, known_members, name, strip, take_properties, text,
 };
 use crate::engine::error::Refusal;
-use crate::engine::kind::Role;
+use crate::engine::resource_type::Role;
 use crate::engine::world::{World, is_of};
 
 const MEMBERS: [&str; 9] = [

@@ -13,7 +13,7 @@ use crate::engine::document::{
     take_properties, text,
 };
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Reference, Role};
+use crate::engine::resource_type::{Reference, Role};
 use crate::engine::world::World;
 
 const MEMBERS: [&str; 15] = [

@@ -15,8 +15,8 @@ use crate::engine::document::{
     text,
 };
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Action, Kind, Nested, Proposal, Protocol, Reference};
 use crate::engine::operation::Completion;
+use crate::engine::resource_type::{Action, Nested, Proposal, Protocol, Reference, ResourceType};
 use crate::engine::store::Record;
 use crate::engine::world::World;
 
@@ -91,7 +91,7 @@ pub(super) fn sku(body: &mut Object, allowed: &[&str]) -> Result<String, Refusal
 const PROTOCOL: Protocol =
     Protocol { nested: &COLLECTIONS, immediate: true, ..super::protocol(RESOURCE_TYPE, "LoadBalancer") };
 
-impl Kind for LoadBalancers {
+impl ResourceType for LoadBalancers {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
@@ -166,7 +166,7 @@ impl Kind for LoadBalancers {
         Ok(Value::Object(body))
     }
 
-    fn stored(&self, world: &mut World, id: &ResourceId, old: Option<&Value>) {
+    fn after_write(&self, world: &mut World, id: &ResourceId, old: Option<&Value>) {
         // Who joined by network interface a pool or rule that is gone is no member any more.
         for collection in ["backendAddressPools", "inboundNatRules"] {
             let path = format!("properties/{collection}");
@@ -187,7 +187,7 @@ impl Kind for LoadBalancers {
         inbound_nat_rule::assign_ports(world, id);
     }
 
-    fn deleting(&self, world: &mut World, id: &ResourceId) {
+    fn on_delete(&self, world: &mut World, id: &ResourceId) {
         let members: Vec<ResourceId> = world.store.get(id).map_or_else(Vec::new, |record| {
             ["backendAddressPools", "inboundNatRules"]
                 .iter()
@@ -264,7 +264,7 @@ impl Kind for LoadBalancers {
         all
     }
 
-    fn may_delete(&self, world: &World, record: &Record) -> Result<(), Refusal> {
+    fn check_delete(&self, world: &World, record: &Record) -> Result<(), Refusal> {
         for frontend in items(&record.body, "properties/frontendIPConfigurations") {
             frontend::check_unused(
                 world,

@@ -10,7 +10,7 @@ use crate::engine::document::{
     take_properties,
 };
 use crate::engine::error::Refusal;
-use crate::engine::kind::Reference;
+use crate::engine::resource_type::Reference;
 
 /// Longest idle timeout in minutes.
 pub(super) const LONGEST_IDLE: i64 = 100;

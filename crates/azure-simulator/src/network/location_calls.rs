@@ -7,8 +7,8 @@ use super::private_link_service::{all, approves, by_alias, visible};
 use super::{private_link_target, public_ip, usage};
 use crate::engine::document::text;
 use crate::engine::error::Refusal;
-use crate::engine::kind::Call;
 use crate::engine::location::normal_location;
+use crate::engine::resource_type::Call;
 use crate::engine::world::World;
 
 /// Answers calls below `locations/{location}`.

@@ -47,7 +47,7 @@ pub(crate) use subnet_delegation::check_undelegated;
 
 use crate::engine::document::{Object, name};
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Concurrency, Proposal, Protocol, Provider, Style};
+use crate::engine::resource_type::{Concurrency, Proposal, Protocol, Provider, Style};
 use crate::engine::world::World;
 
 /// Versions that clients of today use, newest first.
@@ -62,7 +62,7 @@ const fn protocol(resource_type: &'static str, noun: &'static str) -> Protocol {
 pub(crate) fn provider() -> Provider {
     Provider {
         namespace: "Microsoft.Network",
-        kinds: vec![
+        resource_types: vec![
             &virtual_network::VirtualNetworks,
             &security_group::SecurityGroups,
             &public_ip::PublicIpAddresses,
@@ -197,6 +197,6 @@ fn check_zones(world: &World, subject: &ResourceId, document: &mut Object) -> Re
 fn count_in_region(world: &World, resource_type: &str, proposal: &Proposal<'_>) -> u64 {
     let subscription = ResourceId::subscription(proposal.id.subscription_id());
     let location = proposal.body.get("location");
-    let all = world.store.of_kind(resource_type, &subscription);
+    let all = world.store.of_type_below(resource_type, &subscription);
     all.into_iter().filter(|record| record.body.get("location") == location).count() as u64
 }

@@ -9,7 +9,7 @@ use crate::engine::document::{
     Object, items, known_members, reference, references, stored_reference, strip, take_properties, text,
 };
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Expand, Kind, Proposal, Protocol, Reference};
+use crate::engine::resource_type::{Expand, Proposal, Protocol, Reference, ResourceType};
 use crate::engine::store::Record;
 use crate::engine::world::{World, is_of};
 
@@ -36,7 +36,7 @@ pub(super) struct NatGateways;
 
 const PROTOCOL: Protocol = super::protocol(RESOURCE_TYPE, "NatGateway");
 
-impl Kind for NatGateways {
+impl ResourceType for NatGateways {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
@@ -99,7 +99,7 @@ impl Kind for NatGateways {
             .collect()
     }
 
-    fn may_delete(&self, world: &World, record: &Record) -> Result<(), Refusal> {
+    fn check_delete(&self, world: &World, record: &Record) -> Result<(), Refusal> {
         match world.store.referrers(&record.id).next() {
             None => Ok(()),
             Some(user) => Err(Refusal::network(

@@ -14,8 +14,8 @@ use crate::engine::document::{
     strip, take_properties,
 };
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Action, Expand, Kind, Nested, Proposal, Protocol, Reference};
 use crate::engine::operation::Completion;
+use crate::engine::resource_type::{Action, Expand, Nested, Proposal, Protocol, Reference, ResourceType};
 use crate::engine::store::Record;
 use crate::engine::world::{World, is_of};
 
@@ -79,7 +79,7 @@ const PROTOCOL: Protocol = Protocol {
     ..super::protocol(RESOURCE_TYPE, "NetworkInterface")
 };
 
-impl Kind for NetworkInterfaces {
+impl ResourceType for NetworkInterfaces {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
@@ -138,7 +138,7 @@ impl Kind for NetworkInterfaces {
             .collect()
     }
 
-    fn may_delete(&self, world: &World, record: &Record) -> Result<(), Refusal> {
+    fn check_delete(&self, world: &World, record: &Record) -> Result<(), Refusal> {
         let owner = service_owner(record).map(str::to_owned);
         match owner.or_else(|| machine_of(world, record).map(|machine| machine.to_string())) {
             None => Ok(()),

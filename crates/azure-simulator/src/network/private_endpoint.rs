@@ -15,7 +15,9 @@ use crate::engine::document::{
     Object, fill, items, known_members, name, reference, stored_reference, strip, take_properties, text,
 };
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Concurrency, Expand, Kind, Nested, Proposal, Protocol, Reference, Role};
+use crate::engine::resource_type::{
+    Concurrency, Expand, Nested, Proposal, Protocol, Reference, ResourceType, Role,
+};
 use crate::engine::store::{Record, State};
 use crate::engine::world::{World, is_of};
 
@@ -49,7 +51,7 @@ const PROTOCOL: Protocol = Protocol {
     ..super::protocol("Microsoft.Network/privateEndpoints", "PrivateEndpoint")
 };
 
-impl Kind for PrivateEndpoints {
+impl ResourceType for PrivateEndpoints {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
@@ -120,7 +122,7 @@ impl Kind for PrivateEndpoints {
         subnet.into_iter().chain(groups).chain(services).collect()
     }
 
-    fn stored(&self, world: &mut World, id: &ResourceId, _old: Option<&Value>) {
+    fn after_write(&self, world: &mut World, id: &ResourceId, _old: Option<&Value>) {
         let Some(record) = world.store.get(id) else { return };
         let Some(subnet) = stored_reference(&record.body, "properties/subnet/id") else { return };
         let member = |item: &Value, member: &str| {
@@ -332,10 +334,10 @@ fn connection(
         let ours = to.resource_type().eq_ignore_ascii_case(private_link_service::RESOURCE_TYPE);
         let service = world.store.get(&to).filter(|service| service.state != State::Deleting);
         // Resources of kinds that this Azure has must exist; others are taken at their word.
-        if service.is_none() && world.kind(&to.resource_type()).is_some() {
+        if service.is_none() && world.resource_type(&to.resource_type()).is_some() {
             return Err(Refusal::invalid_reference(&to, id));
         }
-        if !ours && world.kind(&to.resource_type()).is_some() && !private_link_target::takes(&to) {
+        if !ours && world.resource_type(&to.resource_type()).is_some() && !private_link_target::takes(&to) {
             return Err(Refusal::network(
                 400,
                 "PrivateLinkServiceIdNotSupported",

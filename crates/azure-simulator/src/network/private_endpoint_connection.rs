@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::engine::document::{Object, items, name, text};
 use crate::engine::error::Refusal;
-use crate::engine::kind::Kind as _;
+use crate::engine::resource_type::ResourceType as _;
 use crate::engine::world::{World, is_of};
 
 /// The path segment and member on the service's side.
@@ -122,7 +122,7 @@ pub(super) fn decide(
         }
     }
     let endpoint = connection.endpoint.clone();
-    super::private_endpoint::PrivateEndpoints.stored(world, &endpoint, None);
+    super::private_endpoint::PrivateEndpoints.after_write(world, &endpoint, None);
     world.changed(&endpoint);
     if let Some(service) = world.store.get_mut(service) {
         service.version += 1;

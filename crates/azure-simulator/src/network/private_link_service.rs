@@ -14,7 +14,9 @@ use crate::engine::document::{
     stored_reference, strip, take_properties, text,
 };
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Concurrency, Expand, Kind, Nested, Proposal, Protocol, Reference, Role};
+use crate::engine::resource_type::{
+    Concurrency, Expand, Nested, Proposal, Protocol, Reference, ResourceType, Role,
+};
 use crate::engine::store::Record;
 use crate::engine::world::{World, is_of};
 
@@ -57,7 +59,7 @@ const PROTOCOL: Protocol = Protocol {
     ..super::protocol(RESOURCE_TYPE, "PrivateLinkService")
 };
 
-impl Kind for PrivateLinkServices {
+impl ResourceType for PrivateLinkServices {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
@@ -112,7 +114,7 @@ impl Kind for PrivateLinkServices {
         frontends.chain(subnets).collect()
     }
 
-    fn stored(&self, world: &mut World, id: &ResourceId, _old: Option<&Value>) {
+    fn after_write(&self, world: &mut World, id: &ResourceId, _old: Option<&Value>) {
         let Some(record) = world.store.get(id) else { return };
         let wanted = items(&record.body, &format!("properties/{CONFIGURATIONS}"))
             .iter()
@@ -134,7 +136,7 @@ impl Kind for PrivateLinkServices {
         vec![private_link_interface::id(world, record, None)]
     }
 
-    fn may_delete(&self, world: &World, record: &Record) -> Result<(), Refusal> {
+    fn check_delete(&self, world: &World, record: &Record) -> Result<(), Refusal> {
         match connection::of_service(world, &record.id).first() {
             None => Ok(()),
             Some(connection) => Err(Refusal::network(

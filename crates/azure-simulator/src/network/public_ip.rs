@@ -12,8 +12,8 @@ use crate::engine::document::{
     take_properties, text,
 };
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Expand, Kind, Proposal, Protocol, Reference};
 use crate::engine::operation::Completion;
+use crate::engine::resource_type::{Expand, Proposal, Protocol, Reference, ResourceType};
 use crate::engine::store::Record;
 use crate::engine::world::{World, is_of};
 
@@ -46,7 +46,7 @@ pub(super) struct PublicIpAddresses;
 
 const PROTOCOL: Protocol = super::protocol(RESOURCE_TYPE, "PublicIpAddress");
 
-impl Kind for PublicIpAddresses {
+impl ResourceType for PublicIpAddresses {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
@@ -115,7 +115,7 @@ impl Kind for PublicIpAddresses {
         text(&record.body, "properties/ipAddress")?.parse().ok()
     }
 
-    fn settled(&self, world: &mut World, id: &ResourceId, completion: &Completion, failed: bool) {
+    fn after_operation(&self, world: &mut World, id: &ResourceId, completion: &Completion, failed: bool) {
         if !failed && *completion == Completion::Write {
             give_address(world, id);
         }
@@ -125,7 +125,7 @@ impl Kind for PublicIpAddresses {
         give_address(world, id);
     }
 
-    fn may_delete(&self, world: &World, record: &Record) -> Result<(), Refusal> {
+    fn check_delete(&self, world: &World, record: &Record) -> Result<(), Refusal> {
         let Some(user) = world.store.referrers(&record.id).next() else { return Ok(()) };
         Err(Refusal::network(
             400,

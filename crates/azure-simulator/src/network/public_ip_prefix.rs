@@ -13,8 +13,8 @@ use crate::engine::document::{
     Object, at, enumeration, fill, integer, known_members, reference, strip, take_properties, text,
 };
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Expand, Kind, Proposal, Protocol};
 use crate::engine::operation::Completion;
+use crate::engine::resource_type::{Expand, Proposal, Protocol, ResourceType};
 use crate::engine::store::Record;
 use crate::engine::world::{World, is_of};
 
@@ -46,7 +46,7 @@ pub(super) struct PublicIpPrefixes;
 
 const PROTOCOL: Protocol = super::protocol(RESOURCE_TYPE, "PublicIpPrefix");
 
-impl Kind for PublicIpPrefixes {
+impl ResourceType for PublicIpPrefixes {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
@@ -111,7 +111,7 @@ impl Kind for PublicIpPrefixes {
         Ok(Value::Object(body))
     }
 
-    fn settled(&self, world: &mut World, id: &ResourceId, completion: &Completion, failed: bool) {
+    fn after_operation(&self, world: &mut World, id: &ResourceId, completion: &Completion, failed: bool) {
         if failed || *completion != Completion::Write {
             return;
         }
@@ -131,7 +131,7 @@ impl Kind for PublicIpPrefixes {
         world.changed(id);
     }
 
-    fn may_delete(&self, world: &World, record: &Record) -> Result<(), Refusal> {
+    fn check_delete(&self, world: &World, record: &Record) -> Result<(), Refusal> {
         let users: Vec<&str> =
             world.store.referrers(&record.id).map(|referrer| referrer.from.as_str()).collect();
         if users.is_empty() {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{resource_guid, take_children};
 use crate::engine::document::{Object, enumeration, fill, known_members, strip, take_properties};
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Expand, Kind, Nested, Proposal, Protocol};
+use crate::engine::resource_type::{Expand, Nested, Proposal, Protocol, ResourceType};
 use crate::engine::store::Record;
 use crate::engine::world::World;
 
@@ -21,7 +21,7 @@ const PROTOCOL: Protocol = Protocol {
     ..super::protocol("Microsoft.Network/routeTables", "RouteTable")
 };
 
-impl Kind for RouteTables {
+impl ResourceType for RouteTables {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
@@ -69,7 +69,7 @@ impl Kind for RouteTables {
         Ok(Value::Object(body))
     }
 
-    fn may_delete(&self, world: &World, record: &Record) -> Result<(), Refusal> {
+    fn check_delete(&self, world: &World, record: &Record) -> Result<(), Refusal> {
         match world.store.referrers(&record.id).next() {
             None => Ok(()),
             Some(_) => Err(Refusal::network(

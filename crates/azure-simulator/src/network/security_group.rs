@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{application_security_group, resource_guid, security_rule, take_children};
 use crate::engine::document::{Object, items, known_members, name, strip, take_properties};
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Expand, Kind, Nested, Proposal, Protocol, Reference};
+use crate::engine::resource_type::{Expand, Nested, Proposal, Protocol, Reference, ResourceType};
 use crate::engine::store::Record;
 use crate::engine::world::{World, is_of};
 
@@ -31,7 +31,7 @@ const PROTOCOL: Protocol = Protocol {
     ..super::protocol("Microsoft.Network/networkSecurityGroups", "NetworkSecurityGroup")
 };
 
-impl Kind for SecurityGroups {
+impl ResourceType for SecurityGroups {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
@@ -84,7 +84,7 @@ impl Kind for SecurityGroups {
             .collect()
     }
 
-    fn may_delete(&self, world: &World, record: &Record) -> Result<(), Refusal> {
+    fn check_delete(&self, world: &World, record: &Record) -> Result<(), Refusal> {
         let users: Vec<&str> =
             world.store.referrers(&record.id).map(|referrer| referrer.from.as_str()).collect();
         if users.is_empty() {

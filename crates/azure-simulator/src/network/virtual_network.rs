@@ -13,7 +13,7 @@ use crate::engine::document::{
     Object, enumeration, fill, into_object, items, known_members, name, reference, strip, take_properties,
 };
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Concurrency, Kind, Nested, Proposal, Protocol, Reference, Role};
+use crate::engine::resource_type::{Concurrency, Nested, Proposal, Protocol, Reference, ResourceType, Role};
 use crate::engine::store::Record;
 use crate::engine::world::{World, is_of};
 
@@ -49,7 +49,7 @@ const PROTOCOL: Protocol = Protocol {
     ..super::protocol("Microsoft.Network/virtualNetworks", "VirtualNetwork")
 };
 
-impl Kind for VirtualNetworks {
+impl ResourceType for VirtualNetworks {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
@@ -110,7 +110,7 @@ impl Kind for VirtualNetworks {
             .collect()
     }
 
-    fn stored(&self, world: &mut World, id: &ResourceId, _old: Option<&Value>) {
+    fn after_write(&self, world: &mut World, id: &ResourceId, _old: Option<&Value>) {
         peering::note_connections(world, id);
     }
 
@@ -152,7 +152,7 @@ impl Kind for VirtualNetworks {
         subnet_availability::answer(world, record, below, query)
     }
 
-    fn may_delete(&self, world: &World, record: &Record) -> Result<(), Refusal> {
+    fn check_delete(&self, world: &World, record: &Record) -> Result<(), Refusal> {
         let mut users = world.store.referrers(&record.id);
         if let Some(user) = users.find(|user| user.role != Role::Names) {
             return Err(Refusal::network(

@@ -8,7 +8,7 @@ use crate::engine::document::{
     Object, fill, items, known_members, name, reference, stored_reference, strip, take_properties,
 };
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Proposal, Reference, Role};
+use crate::engine::resource_type::{Proposal, Reference, Role};
 use crate::engine::store::Record;
 use crate::engine::world::World;
 

@@ -34,7 +34,7 @@ async fn list(State(azure): State<Azure>) -> Response {
         records
             .map(|record| Listed {
                 id: record.id.clone(),
-                resource_type: record.kind.resource_type(),
+                resource_type: record.resource_type.name(),
                 location: record
                     .body
                     .get("location")

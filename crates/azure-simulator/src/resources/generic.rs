@@ -58,7 +58,7 @@ pub(super) fn listed(
 fn field_of(world: &World, record: &Record, field: &str) -> Option<String> {
     let member = |path: &str| text(&record.body, path).map(str::to_owned);
     match field {
-        "resourcetype" => Some(record.kind.resource_type().to_owned()),
+        "resourcetype" => Some(record.resource_type.name().to_owned()),
         "name" => Some(record.id.name().to_owned()),
         "resourcegroup" => record.id.group_name().map(str::to_owned),
         "location" => member("location"),
@@ -81,7 +81,7 @@ impl World {
         let records = self
             .store
             .below(scope)
-            .filter(|record| record.kind.protocol().tracked && record.id.namespace().is_some())
+            .filter(|record| record.resource_type.protocol().tracked && record.id.namespace().is_some())
             .collect();
         let expand = query.get("$expand").map(|expand| expand.to_ascii_lowercase()).unwrap_or_default();
         listed(self, records, query, |world, record| {
@@ -89,7 +89,7 @@ impl World {
             let mut item = json!({
                 "id": shown.get("id"),
                 "name": record.id.name(),
-                "type": record.kind.resource_type(),
+                "type": record.resource_type.name(),
             });
             for member in ["location", "tags", "sku", "zones", "kind", "identity", "plan", "managedBy"] {
                 if let Some(value) = shown.get(member) {

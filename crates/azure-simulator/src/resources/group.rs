@@ -12,9 +12,9 @@ use crate::engine::answer::{Answer, Note, OperationLinks};
 use crate::engine::document::drop_nulls;
 use crate::engine::error::Refusal;
 use crate::engine::journal::differences;
-use crate::engine::kind::{Expand, Kind, Proposal, Protocol, Role, Source, Style};
 use crate::engine::location::location_of;
 use crate::engine::operation::Completion;
+use crate::engine::resource_type::{Expand, Proposal, Protocol, ResourceType, Role, Source, Style};
 use crate::engine::store::{Record, State};
 use crate::engine::world::{Course, World};
 
@@ -36,7 +36,7 @@ const PROTOCOL: Protocol = Protocol {
     ..super::protocol(RESOURCE_TYPE, "ResourceGroup")
 };
 
-impl Kind for ResourceGroups {
+impl ResourceType for ResourceGroups {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
@@ -150,7 +150,7 @@ impl World {
         subscription: &str,
         query: &BTreeMap<String, String>,
     ) -> Result<Answer, Refusal> {
-        let groups = self.store.of_kind(RESOURCE_TYPE, &ResourceId::subscription(subscription));
+        let groups = self.store.of_type_below(RESOURCE_TYPE, &ResourceId::subscription(subscription));
         listed(self, groups, query, |world, record| world.present(record, Expand::default()))
     }
 
@@ -179,7 +179,7 @@ impl World {
         let inside: Vec<ResourceId> = self.store.below(&id).map(|record| record.id.clone()).collect();
         for member in &inside {
             let nested = self.store.get(member).into_iter().flat_map(|record| {
-                record.kind.protocol().nested.iter().flat_map(|nested| {
+                record.resource_type.protocol().nested.iter().flat_map(|nested| {
                     crate::engine::document::items(&record.body, &format!("properties/{}", nested.collection))
                         .iter()
                         .map(|child| record.id.child(nested.collection, crate::engine::document::name(child)))

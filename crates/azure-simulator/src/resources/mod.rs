@@ -10,7 +10,7 @@ mod tag;
 
 use self::group::API_VERSIONS;
 pub use self::location::{region_display_name, region_names};
-use crate::engine::kind::{Concurrency, Protocol, Provider, Style};
+use crate::engine::resource_type::{Concurrency, Protocol, Provider, Style};
 
 /// What most of the provider's types have in common.
 const fn protocol(resource_type: &'static str, noun: &'static str) -> Protocol {
@@ -20,7 +20,7 @@ const fn protocol(resource_type: &'static str, noun: &'static str) -> Protocol {
 pub(crate) fn provider() -> Provider {
     Provider {
         namespace: "Microsoft.Resources",
-        kinds: vec![&group::ResourceGroups, &subscription::Subscriptions],
+        resource_types: vec![&group::ResourceGroups, &subscription::Subscriptions],
         calls: Vec::new(),
         extensions: vec![tag::answer],
         policies: &[],

@@ -126,9 +126,9 @@ impl World {
         let regions: Vec<Region> = self.regions();
         let shown: Vec<&str> = regions.iter().map(|region| region.display_name.as_str()).collect();
         let mut types: Vec<Value> = Vec::new();
-        for kind in &provider.kinds {
-            let name = kind.resource_type().split_once('/').map_or("", |(_, name)| name);
-            let capabilities = match kind.protocol().tracked {
+        for resource_type in &provider.resource_types {
+            let name = resource_type.name().split_once('/').map_or("", |(_, name)| name);
+            let capabilities = match resource_type.protocol().tracked {
                 true => {
                     "CrossResourceGroupResourceMove, CrossSubscriptionResourceMove, SupportsTags, SupportsLocation"
                 }
@@ -136,9 +136,9 @@ impl World {
             };
             let mut record = json!({
                 "resourceType": name,
-                "locations": if kind.protocol().tracked { shown.clone() } else { Vec::new() },
-                "apiVersions": kind.protocol().api_versions,
-                "defaultApiVersion": kind.protocol().api_versions.first(),
+                "locations": if resource_type.protocol().tracked { shown.clone() } else { Vec::new() },
+                "apiVersions": resource_type.protocol().api_versions,
+                "defaultApiVersion": resource_type.protocol().api_versions.first(),
                 "capabilities": capabilities,
             });
             let zoned: Vec<Value> = regions

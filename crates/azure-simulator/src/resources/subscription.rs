@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use super::group::API_VERSIONS;
 use crate::engine::answer::Answer;
 use crate::engine::error::Refusal;
-use crate::engine::kind::{Kind, Proposal, Protocol};
 use crate::engine::operation::Completion;
+use crate::engine::resource_type::{Proposal, Protocol, ResourceType};
 use crate::engine::store::Record;
 use crate::engine::world::World;
 
@@ -22,7 +22,7 @@ const PROTOCOL: Protocol = Protocol {
     ..super::protocol("Microsoft.Resources/subscriptions", "Subscription")
 };
 
-impl Kind for Subscriptions {
+impl ResourceType for Subscriptions {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
@@ -31,7 +31,7 @@ impl Kind for Subscriptions {
         Ok(Value::Object(proposal.body))
     }
 
-    fn settled(&self, world: &mut World, id: &ResourceId, completion: &Completion, failed: bool) {
+    fn after_operation(&self, world: &mut World, id: &ResourceId, completion: &Completion, failed: bool) {
         if let Completion::Action(_, change) = completion {
             world.registration_ended(id, change, failed);
         }

@@ -8,7 +8,7 @@ use crate::engine::answer::{Answer, Note};
 use crate::engine::document::{Object, members, text};
 use crate::engine::error::Refusal;
 use crate::engine::journal::differences;
-use crate::engine::kind::{Extension, Style};
+use crate::engine::resource_type::{Extension, Style};
 use crate::engine::world::World;
 
 /// Answers `{scope}/providers/Microsoft.Resources/tags/default`.
@@ -33,7 +33,7 @@ impl World {
             self.require_group(scope)?;
         }
         let supported = match self.store.get(scope) {
-            Some(record) => record.kind.protocol().tracked || scope.namespace().is_none(),
+            Some(record) => record.resource_type.protocol().tracked || scope.namespace().is_none(),
             None => scope.namespace().is_none(),
         };
         if !supported {
@@ -76,7 +76,7 @@ impl World {
                     false => document.insert("tags".into(), Value::Object(new.clone())),
                 };
             }
-            if record.kind.style() != Style::Manager {
+            if record.resource_type.style() != Style::Manager {
                 record.version += 1;
             }
             self.changed(scope);

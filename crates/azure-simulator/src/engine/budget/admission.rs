@@ -7,8 +7,8 @@ use super::policy::{Counted, Wording};
 use super::{Asker, Buckets, Exhausted, Remaining};
 use crate::engine::dispatch::{Located, Request};
 use crate::engine::error::Refusal;
-use crate::engine::kind::Provider;
 use crate::engine::location::normal_location;
+use crate::engine::resource_type::Provider;
 use crate::engine::target::{Scope, Target};
 use crate::engine::world::World;
 

@@ -1,7 +1,7 @@
 //! What a resource provider tells the engine about one resource type.
 //!
-//! A provider is a module with a list of kinds; the engine knows none of them by name. Adding one
-//! means writing its kinds and naming the module in `providers.rs`.
+//! A provider is a module with a list of resource types; the engine knows none of them by name. Adding
+//! one means writing its types and naming the module in `providers.rs`.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -105,19 +105,19 @@ pub(crate) struct Listing<'a> {
 
 /// What a POST action starts.
 pub(crate) struct Action {
-    /// Passed back to [`Kind::settled`] when the operation is over.
+    /// Passed back to [`ResourceType::after_operation`] when the operation is over.
     pub(crate) completion: Completion,
     /// What to answer at once; otherwise the action is a long-running operation.
     pub(crate) answer: Option<Answer>,
 }
 
 /// One resource type of a provider.
-pub(crate) trait Kind: Send + Sync + 'static {
+pub(crate) trait ResourceType: Send + Sync + 'static {
     /// How requests about the type are answered.
     fn protocol(&self) -> &'static Protocol;
 
     /// The type in Azure's spelling, such as `Microsoft.Network/loadBalancers`.
-    fn resource_type(&self) -> &'static str {
+    fn name(&self) -> &'static str {
         self.protocol().resource_type
     }
 
@@ -163,21 +163,22 @@ pub(crate) trait Kind: Send + Sync + 'static {
     }
 
     /// After a write was stored: effects on other documents.
-    fn stored(&self, _world: &mut World, _id: &ResourceId, _old: Option<&Value>) {}
+    fn after_write(&self, _world: &mut World, _id: &ResourceId, _old: Option<&Value>) {}
 
     /// After the set of documents that point at this one changed.
     fn referrers_changed(&self, _world: &mut World, _id: &ResourceId) {}
 
     /// After an operation ended; `failed` when it failed or was cancelled.
-    fn settled(&self, _world: &mut World, _id: &ResourceId, _completion: &Completion, _failed: bool) {}
+    fn after_operation(&self, _world: &mut World, _id: &ResourceId, _completion: &Completion, _failed: bool) {
+    }
 
     /// Whether the resource may go.
-    fn may_delete(&self, _world: &World, _record: &Record) -> Result<(), Refusal> {
+    fn check_delete(&self, _world: &World, _record: &Record) -> Result<(), Refusal> {
         Ok(())
     }
 
     /// After a deletion was accepted.
-    fn deleting(&self, _world: &mut World, _id: &ResourceId) {}
+    fn on_delete(&self, _world: &mut World, _id: &ResourceId) {}
 
     /// Adds derived members to a document that is about to be shown.
     fn present(&self, _world: &World, _record: &Record, _document: &mut Object, _expand: Expand) {}
@@ -211,7 +212,7 @@ pub(crate) trait Kind: Send + Sync + 'static {
 
     /// PUT (`body`) or DELETE (no body) of something below the resource that is kept elsewhere, such as
     /// a service's connections, which are kept with the endpoints. Says whether it was there; `None`
-    /// where nothing below can be written so. What [`Kind::view`] then gives is the answer to a PUT.
+    /// where nothing below can be written so. What [`ResourceType::view`] then gives is the answer to a PUT.
     fn write_view(
         &self,
         _world: &mut World,
@@ -227,7 +228,7 @@ pub(crate) trait Kind: Send + Sync + 'static {
         Vec::new()
     }
 
-    /// All documents of a type that only exists as views below this kind's resources.
+    /// All documents of a type that only exists as views below this type's resources.
     fn views_of_type(&self, _world: &World, _record: &Record, _resource_type: &str) -> Vec<Value> {
         Vec::new()
     }
@@ -249,7 +250,7 @@ pub(crate) trait Kind: Send + Sync + 'static {
         Ok(())
     }
 
-    /// The resource that an id of this kind stands for, where that is another one: a machine that is also
+    /// The resource that an id of this type stands for, where that is another one: a machine that is also
     /// known below its scale set.
     fn stands_for(&self, _world: &World, _id: &ResourceId) -> Option<ResourceId> {
         None
@@ -297,7 +298,7 @@ pub(crate) type Extends = fn(&mut World, &Extension<'_>) -> Option<Result<Answer
 /// A resource provider: a namespace, its types, and what it answers beside them.
 pub(crate) struct Provider {
     pub(crate) namespace: &'static str,
-    pub(crate) kinds: Vec<&'static dyn Kind>,
+    pub(crate) resource_types: Vec<&'static dyn ResourceType>,
     pub(crate) calls: Vec<Answers>,
     /// What it lays on others' resources.
     pub(crate) extensions: Vec<Extends>,
