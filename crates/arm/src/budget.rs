@@ -105,8 +105,9 @@ impl OperationGroup {
 /// No bucket of Azure's holds more than some thousands.
 const MAX_TOKENS: f64 = 1e6;
 
-/// No call waits longer than this for a closed budget; it fails instead and says when to come back.
-pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(300);
+/// No call waits longer than this for a closed budget; it fails instead and says when to come back. Most of Azure's
+/// budgets are full again within five minutes; who has to wait longer does better to give its place to others.
+pub(crate) const MAX_WAIT: Duration = Duration::from_secs(300);
 
 /// By subscription, in lower case, and group.
 type Gates = HashMap<(String, OperationGroup), Arc<Gate>>;
@@ -339,7 +340,7 @@ impl Gate {
                 return Ok(Permit { gate: Arc::clone(self) });
             }
             if let Some(wait) = state.opens(&namespace).map(|until| until.saturating_duration_since(now))
-                && wait > LONGEST_WAIT
+                && wait > MAX_WAIT
             {
                 return Err(wait);
             }

@@ -10,8 +10,9 @@ use crate::client::Inner;
 use crate::retry;
 use crate::{Budgets, CallObserver, Client, Clock, Cloud, Credential, RetryPolicy, Transport};
 
-/// How long an operation is waited for, unless said otherwise.
-const OPERATION_DEADLINE: Duration = Duration::from_secs(30 * 60);
+/// How long an operation is waited for, unless said otherwise. Writes of load balancers and scale sets end within
+/// minutes: one that still runs after half an hour is not coming back, and whoever asked should hear of it.
+const OPERATION_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 
 /// What a [`Client`] is made of.
 pub struct ClientBuilder {
@@ -41,7 +42,7 @@ impl ClientBuilder {
             clock: Clock::system(),
             observer: None,
             minimum_retry_after: false,
-            operation_deadline: OPERATION_DEADLINE,
+            operation_deadline: OPERATION_TIMEOUT,
         }
     }
 

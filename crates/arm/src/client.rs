@@ -25,9 +25,9 @@ use crate::{
 };
 
 /// With `enableMinimumRetryAfter`, what a success asks for below this is overlooked.
-const MINIMUM_RETRY_AFTER: Duration = Duration::from_secs(5);
-/// Pages of one list; a list that is longer goes in a circle.
-const MOST_PAGES: usize = 10_000;
+const MIN_RETRY_AFTER: Duration = Duration::from_secs(5);
+/// Pages of one list: more than any subscription fills, so a list that is longer goes in a circle.
+const MAX_PAGES: usize = 10_000;
 
 /// What Azure answered to a write.
 #[derive(Debug, Clone)]
@@ -154,7 +154,7 @@ impl Client {
         let subject = Subject::of_listing(listing);
         let mut uri = self.url(&listing.to_string(), api_version, query)?;
         let mut all = Vec::new();
-        for _ in 0..MOST_PAGES {
+        for _ in 0..MAX_PAGES {
             let answer = self.send(&Call::get(uri.clone(), &subject, Purpose::List, class)).await?;
             let page: Page<T> = answer.document(&subject)?;
             if all.is_empty() {
@@ -426,7 +426,7 @@ impl Client {
 
     fn asked_after_success(&self, answer: &Answer) -> Option<Duration> {
         let asked = retry::retry_after(&answer.headers, &self.inner.clock)?;
-        (!self.inner.minimum_retry_after || asked >= MINIMUM_RETRY_AFTER).then_some(asked)
+        (!self.inner.minimum_retry_after || asked >= MIN_RETRY_AFTER).then_some(asked)
     }
 
     /// The operation that a first answer began, if it did not end with it.

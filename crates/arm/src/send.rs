@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::budget::LONGEST_WAIT;
+use crate::budget::MAX_WAIT;
 use crate::client::Inner;
 use crate::error::ServiceError;
 use crate::meter;
@@ -19,9 +19,10 @@ use crate::request::Subject;
 use crate::retry;
 use crate::{ApiVersion, CallRecord, Class, Client, Clock, Error, OperationGroup, Purpose};
 
-/// How often a provider's registration is looked at.
-const REGISTRATION_PAUSE: Duration = Duration::from_secs(15);
-const REGISTRATION_LOOKS: u32 = 20;
+/// How often the state of a provider's registration is polled. It takes from seconds to a few minutes: after five the
+/// call fails, and the next one asks again.
+const REGISTRATION_INTERVAL: Duration = Duration::from_secs(15);
+const MAX_REGISTRATION_POLLS: u32 = 20;
 
 /// One request, repeatable.
 pub(crate) struct Call<'a> {
@@ -80,7 +81,7 @@ impl Client {
             class,
         };
         self.send_repeated(&call).await?;
-        for _ in 0..REGISTRATION_LOOKS {
+        for _ in 0..MAX_REGISTRATION_POLLS {
             let uri = self.url(&path, ApiVersion::REGISTRATION, &[])?;
             let answer = self.send_repeated(&Call::get(uri, &about, Purpose::Register, class)).await?;
             let state = answer.value();
@@ -88,9 +89,12 @@ impl Client {
             if state.eq_ignore_ascii_case("Registered") {
                 return Ok(());
             }
-            tokio::time::sleep(REGISTRATION_PAUSE).await;
+            tokio::time::sleep(REGISTRATION_INTERVAL).await;
         }
-        Err(Error::OperationDeadline { subject: about.short, after: REGISTRATION_PAUSE * REGISTRATION_LOOKS })
+        Err(Error::OperationDeadline {
+            subject: about.short,
+            after: REGISTRATION_INTERVAL * MAX_REGISTRATION_POLLS,
+        })
     }
 
     /// Sends one request, and again where that can help: after throttling when the budget opens, after
@@ -147,7 +151,7 @@ impl Client {
                         let namespace = call.subject.namespace.as_str();
                         gate.close((!service.throttles_subscription()).then_some(namespace), wait);
                         // The gate itself makes the call wait, in its class; it fails if that is too long.
-                        if repeated <= inner.retry.retries && wait <= LONGEST_WAIT {
+                        if repeated <= inner.retry.retries && wait <= MAX_WAIT {
                             continue;
                         }
                         return Err(error);

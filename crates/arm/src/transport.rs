@@ -20,7 +20,7 @@ use crate::Error;
 use crate::proxy::{ProxyConnector, ProxySettings};
 
 /// No answer of Azure's is larger than 8 MB; more is not read into memory.
-const LARGEST_BODY: usize = 64 << 20;
+const MAX_BODY_BYTES: usize = 64 << 20;
 
 /// Makes `ring` the process's provider of cryptography. Call it first in `main`: libraries that build
 /// their own TLS settings look for it. Calling it again changes nothing.
@@ -272,7 +272,7 @@ where
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     let (parts, body) = answer.into_parts();
-    let body = Limited::new(body, LARGEST_BODY)
+    let body = Limited::new(body, MAX_BODY_BYTES)
         .collect()
         .await
         .map_err(|error| TransportError::of(error.as_ref()))?

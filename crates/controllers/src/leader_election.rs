@@ -41,8 +41,9 @@ const HEALTH_TOLERANCE: Duration = Duration::from_secs(20);
 /// ([`crate::Options::drain`] and what follows it) it stays within 20 s.
 const CLOSING_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Attempts to release when others write the Lease meanwhile.
-const RELEASE_ATTEMPTS: u32 = 3;
+/// Attempts to release when others write the Lease meanwhile. Candidates write it only once it has expired, so a second
+/// conflict is rare already; what is not released expires.
+const MAX_RELEASE_ATTEMPTS: u32 = 3;
 
 /// Who is elected, and how fast.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -451,7 +452,7 @@ impl Elector {
 
     /// Writes an empty holder, so that nobody has to wait for the expiry.
     async fn release(&mut self) {
-        for _ in 0..RELEASE_ATTEMPTS {
+        for _ in 0..MAX_RELEASE_ATTEMPTS {
             let mut lease = match self.read().await {
                 Ok(Some(lease)) if self.is_mine(&lease) => lease,
                 Ok(_) => return,

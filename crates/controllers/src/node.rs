@@ -22,9 +22,10 @@ use crate::node_addresses::{self, ProvidedAddressMissing};
 use crate::observer::Observer;
 use crate::queue::Next;
 
-/// How often, and how far apart, a write is tried when others write the same node.
-const ATTEMPTS: u32 = 20;
-const INTERVAL: Duration = Duration::from_millis(50);
+/// How often, and how far apart, a write is tried when others write the same node: for a second, in which kubelet and
+/// controllers fill a new node. Kubernetes' own library for cloud providers does the same.
+const MAX_ATTEMPTS: u32 = 20;
+const ATTEMPT_INTERVAL: Duration = Duration::from_millis(50);
 
 /// How old the list may be by which a new node is initialised. Its machine was made minutes ago, and nodes that
 /// join one after the other share lists, of which Azure allows ten a minute for a scale set.
@@ -168,9 +169,9 @@ impl NodeController {
                     self.observer.node_initialized(age);
                     return Ok(());
                 }
-                Err(Error::Api(error)) if error.is_conflict() && attempt < ATTEMPTS => {
+                Err(Error::Api(error)) if error.is_conflict() && attempt < MAX_ATTEMPTS => {
                     attempt += 1;
-                    tokio::time::sleep(INTERVAL).await;
+                    tokio::time::sleep(ATTEMPT_INTERVAL).await;
                     // Upstream reads its cache here and can lose all attempts to one stale copy.
                     let name = node.name();
                     fresh = Some(call(|| format!("read node {name}"), self.api.get(name)).await?);

@@ -13,8 +13,8 @@ use crate::observer::Observer;
 use crate::queue::Next;
 use crate::service::ServiceController;
 
-/// Node names that an event lists at most.
-const NAMES_IN_EVENT: usize = 20;
+/// Node names that an event lists at most: an event's message holds 1,024 bytes, of which 20 usual names fill half.
+const MAX_NAMES_IN_EVENT: usize = 20;
 
 /// How often this asks whether machines wait for a place, while none does. Asking costs no call.
 const IDLE_INTERVAL: Duration = Duration::from_secs(60);
@@ -112,9 +112,9 @@ impl NodeSync {
 }
 
 fn named(nodes: &NodeSet) -> String {
-    let names: Vec<_> = nodes.names().take(NAMES_IN_EVENT).collect();
+    let names: Vec<_> = nodes.names().take(MAX_NAMES_IN_EVENT).collect();
     let list = format!("[{}]", names.join(" "));
-    if nodes.len() > NAMES_IN_EVENT {
+    if nodes.len() > MAX_NAMES_IN_EVENT {
         format!("{list} [node names limited, total number of nodes: {}]", nodes.len())
     } else {
         list

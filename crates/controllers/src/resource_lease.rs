@@ -32,13 +32,13 @@ const DURATION_SECONDS: i32 = 900;
 const PREVIOUS_HOLDER: &str = "aks-managed-resource-locker-previous-holder";
 
 /// A held lease is renewed after a third of its duration.
-const RENEW_AFTER: Duration = Duration::from_secs(300);
+const RENEW_INTERVAL: Duration = Duration::from_secs(300);
 
-/// How long the lease is kept after the last operation, for the next one.
-const IDLE: Duration = Duration::from_secs(3);
+/// How long the lease is kept after the last operation, so that operations in a row cost two writes and not two each.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// How often a write is tried again when somebody else has written meanwhile.
-const ATTEMPTS: u32 = 3;
+const MAX_ATTEMPTS: u32 = 3;
 
 /// Why the lease was not had.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -112,7 +112,7 @@ impl ResourceLease {
         let outcome = match &held.failed {
             // Of all that wait together, one asks.
             Some((at, error)) if *at >= asked => Err(error.clone()),
-            _ if held.renewed.is_some_and(|at| at.elapsed() < RENEW_AFTER) => Ok(()),
+            _ if held.renewed.is_some_and(|at| at.elapsed() < RENEW_INTERVAL) => Ok(()),
             _ => self.0.acquire(&mut held).await,
         };
         match outcome {
@@ -162,7 +162,7 @@ impl Shared {
     async fn next_wake(&self) -> Option<Instant> {
         let renewed = self.held.lock().await.renewed?;
         let users = self.users.lock();
-        Some(if users.count == 0 { users.idle_since + IDLE } else { renewed + RENEW_AFTER })
+        Some(if users.count == 0 { users.idle_since + IDLE_TIMEOUT } else { renewed + RENEW_INTERVAL })
     }
 
     async fn tend(&self) {
@@ -172,10 +172,10 @@ impl Shared {
             let users = self.users.lock();
             (users.count > 0, users.idle_since.elapsed())
         };
-        if !used && idle >= IDLE {
+        if !used && idle >= IDLE_TIMEOUT {
             self.release(&mut held).await;
         } else if used
-            && renewed.elapsed() >= RENEW_AFTER
+            && renewed.elapsed() >= RENEW_INTERVAL
             && let Err(error) = self.acquire(&mut held).await
         {
             // What runs goes on: every write to Azure is conditional.
@@ -235,7 +235,7 @@ impl Shared {
                     }
                     return Ok(());
                 }
-                Err(error) if error.is_conflict() && attempt < ATTEMPTS => attempt += 1,
+                Err(error) if error.is_conflict() && attempt < MAX_ATTEMPTS => attempt += 1,
                 Err(error) => return Err(LockError::Api(Arc::new(error))),
             }
         }
@@ -244,7 +244,7 @@ impl Shared {
     /// Lets others have the lease. What fails here is only logged: the lease expires by itself.
     async fn release(&self, held: &mut Held) {
         held.renewed = None;
-        for _ in 0..ATTEMPTS {
+        for _ in 0..MAX_ATTEMPTS {
             let mut lease = match self.read().await {
                 Ok(Some(lease)) => lease,
                 Ok(None) => return,

@@ -31,10 +31,11 @@ use crate::{node, node_lifecycle, out_of_service};
 
 /// Services worked on at a time. They wait for the cloud, which joins them into few writes, and for the
 /// API server's answers; each costs a few kilobytes meanwhile.
-const SERVICE_PARALLELISM: usize = 512;
+const MAX_PARALLEL_SERVICES: usize = 512;
 
-/// Nodes worked on at a time.
-const NODE_PARALLELISM: usize = 64;
+/// Nodes worked on at a time. Their questions to the cloud are joined into lists, so this bounds what is written to the
+/// API server at once.
+const MAX_PARALLEL_NODES: usize = 64;
 
 /// How long releasing leases and sending the last events may take after the controllers have ended. With
 /// the default of [`Options::drain`] and what a leader takes to release its Lease, a stop takes less than
@@ -105,7 +106,7 @@ impl Default for Options {
             node_status_update_frequency: Duration::from_secs(300),
             node_selector: None,
             start_interval: Duration::ZERO,
-            service_parallelism: SERVICE_PARALLELISM,
+            service_parallelism: MAX_PARALLEL_SERVICES,
             resource_lease: true,
             drain: Duration::from_secs(12),
             host: String::new(),
@@ -238,7 +239,7 @@ pub async fn run(
     tasks.spawn({
         let work = Arc::new(OutOfService::new(client.clone(), cloud.state.clone()));
         let (queue, stop, drain) = (queues.out_of_service.clone(), stop.clone(), options.drain);
-        queue.work(NODE_PARALLELISM, stop, drain, move |name: String| {
+        queue.work(MAX_PARALLEL_NODES, stop, drain, move |name: String| {
             let work = Arc::clone(&work);
             async move { work.reconcile(&name).await }
         })
@@ -461,7 +462,7 @@ impl<'a> Tasks<'a> {
         let (stop, drain) = (self.stop.clone(), self.options.drain);
         self.spawn({
             let controller = Arc::clone(&controller);
-            queue.work(NODE_PARALLELISM, stop.clone(), drain, move |name: String| {
+            queue.work(MAX_PARALLEL_NODES, stop.clone(), drain, move |name: String| {
                 let controller = Arc::clone(&controller);
                 async move { controller.reconcile(&name).await }
             })
@@ -473,7 +474,7 @@ impl<'a> Tasks<'a> {
 
     fn start_lifecycle(&mut self, queue: Queue<String>, lifecycle: Arc<NodeLifecycle>) {
         let (stop, drain) = (self.stop.clone(), self.options.drain);
-        self.spawn(queue.work(NODE_PARALLELISM, stop, drain, move |name: String| {
+        self.spawn(queue.work(MAX_PARALLEL_NODES, stop, drain, move |name: String| {
             let lifecycle = Arc::clone(&lifecycle);
             async move { lifecycle.reconcile(&name).await }
         }));

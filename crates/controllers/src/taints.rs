@@ -9,9 +9,10 @@ use serde_json::json;
 
 use crate::api::{ApiError, call, patch_params};
 
-/// How often, and how far apart, a write is tried when others write the same node.
-const ATTEMPTS: u32 = 5;
-const INTERVAL: Duration = Duration::from_millis(100);
+/// How often, and how far apart, a write is tried when others write the same node, as Kubernetes' own library for cloud
+/// providers does. The node's key comes again anyway.
+const MAX_ATTEMPTS: u32 = 5;
+const ATTEMPT_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Changes a node's taints; returns whether anything was written.
 ///
@@ -39,9 +40,9 @@ pub(crate) async fn edit_taints(
         let (params, patch) = (patch_params(), Patch::Strategic(patch));
         match call(|| format!("write the taints of node {name}"), api.patch(name, &params, &patch)).await {
             Ok(_) => return Ok(true),
-            Err(error) if error.is_conflict() && attempt < ATTEMPTS => {
+            Err(error) if error.is_conflict() && attempt < MAX_ATTEMPTS => {
                 attempt += 1;
-                tokio::time::sleep(INTERVAL).await;
+                tokio::time::sleep(ATTEMPT_INTERVAL).await;
                 fresh = Some(call(|| format!("read node {name}"), api.get(name)).await?);
             }
             Err(error) => return Err(error),

@@ -18,7 +18,7 @@ pub const OTHER_GROUP: &str = "other";
 
 /// How long nothing must have happened for an entry to be judged: Azure answers at once here, and nothing of
 /// ours waits longer without a reason that is an event.
-const QUIET: Duration = Duration::from_secs(8);
+const MIN_QUIET: Duration = Duration::from_secs(8);
 
 /// What has not come to rest after this long is judged as it is.
 const MAX_WAIT: Duration = Duration::from_secs(400);
@@ -162,7 +162,7 @@ impl Stage {
             if now != seen || self.world.azure.running_operations() > 0 {
                 (seen, quiet_since) = (now, Instant::now());
             }
-            if quiet_since.elapsed() >= QUIET
+            if quiet_since.elapsed() >= MIN_QUIET
                 && expectations.iter().all(|(key, what)| self.is_decided(key, what))
             {
                 return;

@@ -35,13 +35,13 @@ const NAMES: [&str; 6] =
     ["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "127.0.0.1", "::1"];
 
 /// How long a client may take for the TLS handshake.
-const HANDSHAKE: Duration = Duration::from_secs(10);
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long open requests may take to end after the shutdown; watches never end by themselves.
-const FAREWELL: Duration = Duration::from_millis(500);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// One HTTP/2 connection carries all of a client's watches, and one a kind is common.
-const STREAMS: u32 = 1000;
+const MAX_STREAMS: u32 = 1000;
 
 impl Kubernetes {
     /// Serves the API over HTTPS (HTTP/2 and HTTP/1.1) until `shutdown`; answers the address that is
@@ -113,10 +113,10 @@ async fn serve(
     shutdown: CancellationToken,
 ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     stream.set_nodelay(true)?;
-    let stream = tokio::time::timeout(HANDSHAKE, acceptor.accept(stream)).await??;
+    let stream = tokio::time::timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream)).await??;
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new());
-    builder.http2().timer(TokioTimer::new()).max_concurrent_streams(STREAMS);
+    builder.http2().timer(TokioTimer::new()).max_concurrent_streams(MAX_STREAMS);
     let service = TowerToHyperService::new(kubernetes.router());
     let connection = builder.serve_connection(TokioIo::new(stream), service);
     tokio::pin!(connection);
@@ -124,7 +124,7 @@ async fn serve(
         ended = connection.as_mut() => return ended,
         () = shutdown.cancelled() => connection.as_mut().graceful_shutdown(),
     }
-    match tokio::time::timeout(FAREWELL, connection).await {
+    match tokio::time::timeout(SHUTDOWN_TIMEOUT, connection).await {
         Ok(ended) => ended,
         Err(_) => Ok(()),
     }

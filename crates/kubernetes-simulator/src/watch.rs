@@ -32,10 +32,10 @@ pub(crate) enum Start {
 }
 
 /// How often an idle watch hears what version it has reached, as kube-apiserver: about once a minute.
-const BOOKMARK_PERIOD: Duration = Duration::from_secs(60);
+const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Changes that are read from the log, under its lock, at once.
-const BATCH: usize = 512;
+const MAX_BATCH: usize = 512;
 
 pub(crate) struct Watch {
     kubernetes: Kubernetes,
@@ -114,7 +114,7 @@ impl Watch {
             table_headers: true,
             changed,
             dropped,
-            next_bookmark: now + BOOKMARK_PERIOD,
+            next_bookmark: now + BOOKMARK_INTERVAL,
             deadline: now + Duration::from_secs(seconds),
             refusal,
             finished: false,
@@ -181,14 +181,14 @@ impl Watch {
             _ = self.dropped.changed() => Woken::Dropped,
             () = tokio::time::sleep_until(deadline) => Woken::Deadline,
             () = tokio::time::sleep_until(next_bookmark), if bookmarks => {
-                self.next_bookmark = next_bookmark + BOOKMARK_PERIOD;
+                self.next_bookmark = next_bookmark + BOOKMARK_INTERVAL;
                 Woken::Bookmark
             }
         }
     }
 
     fn initial_lines(&mut self, lines: &mut BytesMut) {
-        for _ in 0..BATCH {
+        for _ in 0..MAX_BATCH {
             let Some(object) = self.initial.pop_front() else { break };
             self.line("ADDED", &object, lines);
         }
@@ -205,7 +205,7 @@ impl Watch {
             let (entries, reached) = {
                 let mut state = self.kubernetes.shared.state.lock();
                 let version = state.store.version();
-                (state.store.shelf(&self.kind.shelf).changes_after(self.cursor, BATCH), version)
+                (state.store.shelf(&self.kind.shelf).changes_after(self.cursor, MAX_BATCH), version)
             };
             let entries = match entries {
                 Ok(entries) => entries,
@@ -217,7 +217,7 @@ impl Watch {
             for entry in &entries {
                 self.entry_line(entry, lines);
             }
-            if entries.len() < BATCH {
+            if entries.len() < MAX_BATCH {
                 self.cursor = reached;
                 return;
             }

@@ -89,7 +89,7 @@ const HEADER_TIMEOUT: Duration = Duration::from_secs(32);
 
 /// How long nothing is accepted after the operating system refused, so that a process without free file
 /// descriptors does not spin.
-const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
+const ACCEPT_RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Decides who may read what is not open to everyone.
 #[async_trait]
@@ -202,7 +202,7 @@ where
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
             Err(error) => {
                 tracing::warn!(%error, "cannot accept connections to health checks and metrics");
-                sleep(ACCEPT_PAUSE).await;
+                sleep(ACCEPT_RETRY_INTERVAL).await;
             }
         }
     }
@@ -345,7 +345,7 @@ mod tests {
         let began = tokio::time::Instant::now();
         let _ended = timeout(Duration::from_secs(100), accept_all(accept, |()| served += 1)).await;
         assert_eq!((asked.get(), served), (71, 10));
-        assert!(began.elapsed() >= 60 * ACCEPT_PAUSE);
+        assert!(began.elapsed() >= 60 * ACCEPT_RETRY_INTERVAL);
     }
 
     #[tokio::test(start_paused = true)]

@@ -26,7 +26,7 @@ const CLUSTER: &str = "kubernetes";
 
 /// How long nothing must have happened for the world to be at rest: longer than the longest back-off of
 /// Services, 300 s.
-const QUIET: Duration = Duration::from_secs(330);
+const MIN_QUIET: Duration = Duration::from_secs(330);
 
 /// A world that is not at rest after this long never will be.
 const MAX_UNREST: Duration = Duration::from_secs(6 * 3600);
@@ -191,7 +191,7 @@ impl World {
         let begin = Instant::now();
         let mut quiet_since = begin;
         let mut seen = self.signs();
-        while quiet_since.elapsed() < QUIET {
+        while quiet_since.elapsed() < MIN_QUIET {
             assert!(begin.elapsed() < MAX_UNREST, "the world does not come to rest: {seen:?}");
             if let Some(running) = &self.running {
                 assert!(!running.task.is_finished(), "the controllers have ended");

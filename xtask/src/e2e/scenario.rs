@@ -19,7 +19,7 @@ use crate::print;
 use crate::program::{Program, root};
 
 /// How long any step may take. Azure is quick here; a real API server on a busy machine is not.
-const PATIENCE: Duration = Duration::from_secs(60);
+const STEP_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A Service that Azure refuses: its private address lies outside the subnet.
 const REFUSED: &str = "
@@ -182,7 +182,7 @@ impl World<'_> {
         manager: &mut Program,
         condition: impl AsyncFn() -> anyhow::Result<Option<T>>,
     ) -> anyhow::Result<T> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + STEP_TIMEOUT;
         loop {
             manager.must_run()?;
             let last = match condition().await {
@@ -192,7 +192,7 @@ impl World<'_> {
             };
             if Instant::now() > deadline {
                 let last = last.map(|error| format!(" (last error: {error:#})")).unwrap_or_default();
-                bail!("waited {} s in vain until {what}{last}", PATIENCE.as_secs());
+                bail!("waited {} s in vain until {what}{last}", STEP_TIMEOUT.as_secs());
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
         }

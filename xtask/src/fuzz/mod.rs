@@ -47,7 +47,7 @@ pub struct Arguments {
 /// Requests of one round, all to one Azure.
 const REQUESTS: usize = 400;
 /// A request that takes longer hangs.
-const PATIENCE: Duration = Duration::from_secs(30);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Fuzzes.
 ///
@@ -70,7 +70,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     std::thread::Builder::new().stack_size(2 * 1024 * 1024).spawn(worker)?;
     let mut before = 0;
     let rounds = loop {
-        match ended.recv_timeout(PATIENCE) {
+        match ended.recv_timeout(REQUEST_TIMEOUT) {
             Ok(outcome) => break outcome?,
             Err(RecvTimeoutError::Timeout) if sent.load(Ordering::Relaxed) != before => {
                 before = sent.load(Ordering::Relaxed);

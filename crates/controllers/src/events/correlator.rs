@@ -13,15 +13,15 @@ use jiff::{SignedDuration, Timestamp};
 use super::{EventType, Occurrence, Reference};
 
 /// Differing texts of one object and reason before they are joined.
-const SIMILAR_LIMIT: usize = 10;
+const MAX_SIMILAR: usize = 10;
 /// How long texts count as similar.
 const SIMILAR_INTERVAL: SignedDuration = SignedDuration::from_secs(600);
 /// Events of one object and component at once.
 const BURST: f64 = 25.0;
 /// Seconds until such an object has one more event.
 const REFILL_SECONDS: f64 = 300.0;
-/// Entries remembered of each kind.
-const MEMORY: usize = 4096;
+/// Entries remembered of each kind, as in client-go: with more, the oldest is written anew if it comes again.
+const MAX_REMEMBERED: usize = 4096;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Similar {
@@ -88,7 +88,7 @@ impl Correlator {
             texts.texts.clear();
         }
         texts.last = now;
-        let joined = texts.texts.len() >= SIMILAR_LIMIT && !texts.texts.contains(&occurrence.message);
+        let joined = texts.texts.len() >= MAX_SIMILAR && !texts.texts.contains(&occurrence.message);
         let (message, key_message) = if joined {
             (format!("(combined from similar events): {}", occurrence.message), None)
         } else {
@@ -151,7 +151,7 @@ impl<K, V> Default for Recent<K, V> {
 
 impl<K: Clone + Eq + Hash, V> Recent<K, V> {
     fn entry(&mut self, key: &K, new: impl FnOnce() -> V) -> &mut V {
-        if self.values.len() >= MEMORY
+        if self.values.len() >= MAX_REMEMBERED
             && !self.values.contains_key(key)
             && let Some((_, oldest)) = self.order.pop_first()
         {
@@ -262,10 +262,10 @@ mod tests {
     #[test]
     fn memory_is_bounded() {
         let mut correlator = Correlator::default();
-        for number in 0..MEMORY + 100 {
+        for number in 0..MAX_REMEMBERED + 100 {
             correlator.judge(&occurrence(&format!("web-{number}"), "no"), at(0));
         }
-        assert_eq!(correlator.written.values.len(), MEMORY);
-        assert_eq!(correlator.written.order.len(), MEMORY);
+        assert_eq!(correlator.written.values.len(), MAX_REMEMBERED);
+        assert_eq!(correlator.written.order.len(), MAX_REMEMBERED);
     }
 }

@@ -23,14 +23,15 @@ use crate::clock::Clock;
 use crate::observer::Observer;
 
 /// Events that may wait for the writer: two for each of 2,000 Services that become ready at once.
-const CAPACITY: usize = 4096;
+const MAX_WAITING: usize = 4096;
 
-/// How often an event is sent before it is given up, and how long is waited between.
-const ATTEMPTS: u32 = 4;
+/// How often an event is sent before it is given up, and how long is waited between. Events wait behind each other: after
+/// six seconds without an answer the next ones matter more than this one.
+const MAX_ATTEMPTS: u32 = 4;
 const ATTEMPT_INTERVAL: Duration = Duration::from_secs(2);
 
-/// How long the writer goes on after the stop, to send what is waiting.
-const FLUSH: Duration = Duration::from_secs(3);
+/// How long the writer goes on after the stop, to send what is waiting: what a stop within 20 s leaves for it.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Whether somebody should act.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -178,7 +179,7 @@ pub fn recorder(
     component: &'static str,
     observer: Arc<dyn Observer>,
 ) -> (Recorder, EventWriter) {
-    let (sender, receiver) = mpsc::channel(CAPACITY);
+    let (sender, receiver) = mpsc::channel(MAX_WAITING);
     let writer = EventWriter {
         client,
         clock,
@@ -207,7 +208,7 @@ impl EventWriter {
         };
         let give_up = async {
             stop.cancelled().await;
-            tokio::time::sleep(FLUSH).await;
+            tokio::time::sleep(FLUSH_TIMEOUT).await;
         };
         let flushed = tokio::select! {
             biased;
@@ -312,7 +313,7 @@ where
     let mut attempt = 1;
     loop {
         match call(|| format!("write event {name}"), send()).await {
-            Err(error) if error.is_transient() && attempt < ATTEMPTS => {
+            Err(error) if error.is_transient() && attempt < MAX_ATTEMPTS => {
                 attempt += 1;
                 tokio::time::sleep(ATTEMPT_INTERVAL).await;
             }

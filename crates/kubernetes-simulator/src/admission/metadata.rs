@@ -19,8 +19,8 @@ const NAME_PART: &str = "name part must consist of alphanumeric characters, '-',
 const LABEL_VALUE: &str = "a valid label must be an empty string or consist of alphanumeric characters, \
     '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  \
     or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
-/// All annotations of an object together, in bytes.
-const ANNOTATIONS_LIMIT: usize = 256 * 1024;
+/// All annotations of an object together, as kube-apiserver: 256 KiB.
+const MAX_ANNOTATION_BYTES: usize = 256 * 1024;
 
 /// Removes optional members that are empty or null: servers do not store them.
 pub(super) fn tidy(kind: &str, object: &mut Value) {
@@ -82,10 +82,10 @@ pub(super) fn validate(kind: &str, object: &Value) -> Result<(), Invalid> {
             .map_err(|why| Invalid::text("metadata.annotations", key, &why))?;
         size += key.len() + value.as_str().unwrap_or_default().len();
     }
-    if size > ANNOTATIONS_LIMIT {
+    if size > MAX_ANNOTATION_BYTES {
         return Err(Invalid::new(
             "metadata.annotations",
-            format!("Too long: must have at most {ANNOTATIONS_LIMIT} bytes"),
+            format!("Too long: must have at most {MAX_ANNOTATION_BYTES} bytes"),
         ));
     }
     for (index, finalizer) in list_at(object, "/metadata/finalizers").iter().enumerate() {

@@ -12,8 +12,8 @@ use super::{Invalid, list_at, text_at};
 
 const CONFIG_KEY: &str = "a valid config key must consist of alphanumeric characters, '-', '_' or '.' \
     (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
-/// The data of a Secret or ConfigMap, in bytes.
-const DATA_LIMIT: usize = 1024 * 1024;
+/// The data of a Secret or ConfigMap, as kube-apiserver: 1 MiB.
+const MAX_DATA_BYTES: usize = 1024 * 1024;
 
 pub(super) fn default(kind: &str, object: &mut Value) {
     let Value::Object(members) = object else { return };
@@ -235,8 +235,8 @@ fn data(object: &Value) -> Result<(), Invalid> {
         }
         size += value.as_str().unwrap_or_default().len();
     }
-    if size > DATA_LIMIT {
-        return Err(Invalid::new("data", format!("Too long: must have at most {DATA_LIMIT} bytes")));
+    if size > MAX_DATA_BYTES {
+        return Err(Invalid::new("data", format!("Too long: must have at most {MAX_DATA_BYTES} bytes")));
     }
     Ok(())
 }

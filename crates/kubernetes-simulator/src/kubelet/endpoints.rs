@@ -29,11 +29,11 @@ const SERVICE_NAME: &str = "kubernetes.io/service-name";
 const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
 const OURS: &str = "stand-in";
 /// `--max-endpoints-per-slice`.
-const SLICE_LIMIT: usize = 100;
+const MAX_ENDPOINTS_PER_SLICE: usize = 100;
 /// Changes within this time are written together.
-const LINGER: Duration = Duration::from_millis(100);
+const BATCH_INTERVAL: Duration = Duration::from_millis(100);
 /// How often the placement is asked again.
-const PERIOD: Duration = Duration::from_secs(5);
+const PLACEMENT_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Keeps EndpointSlices (`discovery.k8s.io/v1`) for every Service with a selector.
 pub struct EndpointSlices {
@@ -119,13 +119,13 @@ impl Maker {
             .default_backoff()
             .map_ok(Seen::Node)
             .filter_map(async |event| event.ok());
-        let mut period = interval(PERIOD);
+        let mut period = interval(PLACEMENT_INTERVAL);
         period.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let ticks = stream::poll_fn(move |context| period.poll_tick(context).map(|_| Some(Seen::Tick)));
         let mut seen = pin!(stream::select(ticks, stream::select(services, nodes)));
         while let Some(first) = seen.next().await {
             if self.take(first) {
-                while let Ok(Some(more)) = timeout(LINGER, seen.next()).await {
+                while let Ok(Some(more)) = timeout(BATCH_INTERVAL, seen.next()).await {
                     self.take(more);
                 }
             }
@@ -260,11 +260,15 @@ impl Maker {
                 }));
             }
         }
-        let count = endpoints.len().div_ceil(SLICE_LIMIT).max(1);
+        let count = endpoints.len().div_ceil(MAX_ENDPOINTS_PER_SLICE).max(1);
         (0..count)
             .map(|index| {
-                let part: Vec<Value> =
-                    endpoints.iter().skip(index * SLICE_LIMIT).take(SLICE_LIMIT).cloned().collect();
+                let part: Vec<Value> = endpoints
+                    .iter()
+                    .skip(index * MAX_ENDPOINTS_PER_SLICE)
+                    .take(MAX_ENDPOINTS_PER_SLICE)
+                    .cloned()
+                    .collect();
                 let slice = format!("{name}-{index}");
                 let document = json!({
                     "apiVersion": "discovery.k8s.io/v1",

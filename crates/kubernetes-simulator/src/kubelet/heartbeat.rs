@@ -16,9 +16,9 @@ use super::{Machine, Pace, WallClock};
 /// `leaseDurationSeconds`: the kubelet's `nodeLeaseDurationSeconds`.
 const LEASE_SECONDS: i32 = 40;
 /// How often it writes its status when nothing changed: `nodeStatusReportFrequency`.
-const STATUS_PERIOD: Duration = Duration::from_secs(300);
+const STATUS_INTERVAL: Duration = Duration::from_secs(300);
 /// How long it waits after a failed registration.
-const RETRY: Duration = Duration::from_secs(1);
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 /// Namespace of the kubelets' Leases.
 pub(super) const LEASES: &str = "kube-node-lease";
 /// The version that the stand-in claims to be.
@@ -46,7 +46,7 @@ impl Kubelet {
         let name = self.machine.name.clone();
         while let Err(error) = self.register().await {
             tracing::debug!(node = name, %error, "registering the node failed");
-            sleep(RETRY).await;
+            sleep(RETRY_INTERVAL).await;
         }
         let mut ticks = interval(self.pace.heartbeat);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -206,7 +206,7 @@ impl Kubelet {
             .unwrap_or_default()
             .iter()
             .any(|condition| condition.type_ == "Ready" && condition.status == "True");
-        let fresh = self.reported.is_some_and(|at| at.elapsed() < STATUS_PERIOD);
+        let fresh = self.reported.is_some_and(|at| at.elapsed() < STATUS_INTERVAL);
         if ready && fresh {
             return Ok(());
         }

@@ -13,10 +13,10 @@ use crate::verbs::{DeleteOptions, Propagation};
 use super::query::Query;
 
 /// Largest body, as kube-apiserver: 3 MiB.
-const LIMIT: usize = 3 * 1024 * 1024;
+const MAX_BODY_BYTES: usize = 3 * 1024 * 1024;
 
 pub(super) async fn read(body: Body) -> Result<Bytes, ApiError> {
-    to_bytes(body, LIMIT).await.map_err(|_| ApiError::too_large(LIMIT))
+    to_bytes(body, MAX_BODY_BYTES).await.map_err(|_| ApiError::too_large(MAX_BODY_BYTES))
 }
 
 fn media_type(headers: &HeaderMap) -> String {

@@ -8,10 +8,11 @@ use tokio::time::timeout;
 
 use crate::caller::{Caller, MERGE, config_map, version};
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const EVENT_TIMEOUT: Duration = Duration::from_secs(10);
 
 async fn next(stream: &mut (impl Stream<Item = (String, Value)> + Unpin)) -> (String, String) {
-    let (kind, object) = timeout(PATIENCE, stream.next()).await.expect("an event in time").expect("an event");
+    let (kind, object) =
+        timeout(EVENT_TIMEOUT, stream.next()).await.expect("an event in time").expect("an event");
     (kind, object["metadata"]["name"].as_str().unwrap_or_default().to_owned())
 }
 
@@ -50,7 +51,7 @@ pub async fn a_watch_resumes(caller: Caller) {
     }
     let mut watch = caller.watch(&format!("{maps}?watch=true&resourceVersion={start}")).await;
     for (name, expected) in ["one", "two", "three"].into_iter().zip(&versions) {
-        let (kind, object) = timeout(PATIENCE, watch.next()).await.unwrap().unwrap();
+        let (kind, object) = timeout(EVENT_TIMEOUT, watch.next()).await.unwrap().unwrap();
         assert_eq!((kind.as_str(), object["metadata"]["name"].as_str()), ("ADDED", Some(name)));
         assert_eq!(version(&object), expected, "an event carries the version of its change");
     }
@@ -58,7 +59,7 @@ pub async fn a_watch_resumes(caller: Caller) {
     assert_eq!(next(&mut watch).await, event("ADDED", "three"));
     // A deletion carries the version of the deletion, so that watching on from it misses nothing.
     caller.delete(&format!("{maps}/one")).await.ok(200);
-    let (kind, gone) = timeout(PATIENCE, watch.next()).await.unwrap().unwrap();
+    let (kind, gone) = timeout(EVENT_TIMEOUT, watch.next()).await.unwrap().unwrap();
     assert_eq!(kind, "DELETED");
     assert_ne!(version(&gone), versions[0]);
     caller.post(&maps, &config_map("four", json!({}))).await.ok(201);
@@ -96,5 +97,5 @@ pub async fn a_watch_ends_in_time(caller: Caller) {
     caller.post(&maps, &config_map("m", json!({}))).await.ok(201);
     let mut watch = caller.watch(&format!("{maps}?watch=true&timeoutSeconds=1")).await;
     assert_eq!(next(&mut watch).await, event("ADDED", "m"));
-    assert!(timeout(PATIENCE, watch.next()).await.expect("the end in time").is_none());
+    assert!(timeout(EVENT_TIMEOUT, watch.next()).await.expect("the end in time").is_none());
 }

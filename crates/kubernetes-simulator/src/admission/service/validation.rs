@@ -13,7 +13,7 @@ use crate::admission::{Invalid, list_at, text_at};
 const IP: &str = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
 const PORT: &str = "must be between 1 and 65535, inclusive";
 /// A day: the longest session affinity, in seconds.
-const AFFINITY_LIMIT: i64 = 86400;
+const MAX_AFFINITY_SECONDS: i64 = 86400;
 
 pub(super) fn validate(object: &Value) -> Result<(), Invalid> {
     let kind = service_type(object);
@@ -150,8 +150,8 @@ fn validate_affinity(object: &Value) -> Result<(), Invalid> {
     if affinity == "ClientIP" {
         let pointer = "/spec/sessionAffinityConfig/clientIP/timeoutSeconds";
         let seconds = object.pointer(pointer).and_then(Value::as_i64).unwrap_or(0);
-        if seconds <= 0 || seconds > AFFINITY_LIMIT {
-            let why = format!("must be greater than 0 and less than {AFFINITY_LIMIT}");
+        if seconds <= 0 || seconds > MAX_AFFINITY_SECONDS {
+            let why = format!("must be greater than 0 and less than {MAX_AFFINITY_SECONDS}");
             let field = "spec.sessionAffinityConfig.clientIP.timeoutSeconds";
             return Err(Invalid::value(field, &seconds.to_string(), &why));
         }
