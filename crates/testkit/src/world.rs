@@ -47,6 +47,7 @@ pub struct World {
     /// What the nodes answer to health probes.
     pub answers: NodeAnswers,
     pub(crate) options: controllers::Options,
+    pub(crate) credential: Credential,
     pub(crate) running: Option<Running>,
     pub(crate) stand_ins: Option<DropGuard>,
     /// Changes to azure.json.
@@ -135,7 +136,7 @@ impl World {
         let since_1970 = Duration::try_from(self.kubernetes.now().as_duration()).expect("it is after 1970");
         let clock = arm::Clock::following_tokio(since_1970);
         let cluster = self.cluster();
-        let client = arm::Client::builder(cloud, transport, Credential::fixed("token"))
+        let client = arm::Client::builder(cloud, transport, self.credential.clone())
             .configure(&cluster.config)
             .clock(clock.clone())
             .build();

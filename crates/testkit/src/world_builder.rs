@@ -1,5 +1,6 @@
 //! How a world is set up.
 
+use arm::Credential;
 use azure_simulator::{Azure, Budgets, LatencyProfile};
 use kube::Client;
 use kubernetes_simulator::Kubernetes;
@@ -22,6 +23,7 @@ pub struct WorldBuilder {
     seed: u64,
     config: Value,
     options: controllers::Options,
+    credential: Credential,
 }
 
 impl Default for WorldBuilder {
@@ -33,6 +35,7 @@ impl Default for WorldBuilder {
             seed: seed::current(),
             config: json!({}),
             options: controllers::Options::default(),
+            credential: Credential::fixed("token"),
         }
     }
 }
@@ -118,9 +121,16 @@ impl WorldBuilder {
         self
     }
 
+    /// Who the controllers are to Azure; without it they have a token that never ends.
+    #[must_use]
+    pub fn credential(mut self, credential: Credential) -> Self {
+        self.credential = credential;
+        self
+    }
+
     /// Lays everything out and starts the stand-ins, but no controllers.
     pub fn build(self) -> World {
-        let Self { shape, latency, budgets, seed, config, options } = self;
+        let Self { shape, latency, budgets, seed, config, options, credential } = self;
         let kubernetes = Kubernetes::new(kubernetes_simulator::Options { seed, ..Default::default() });
         let azure = Azure::new(azure_simulator::Options {
             seed,
@@ -144,6 +154,7 @@ impl WorldBuilder {
             shape,
             answers,
             options,
+            credential,
             running: None,
             stand_ins: Some(stop.drop_guard()),
             config,
