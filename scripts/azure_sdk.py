@@ -8,7 +8,7 @@ where Azure is. Every step prints one line; a step that fails says why, the othe
   azure_sdk.py --credentials credentials.json --ca ca.pem --control http://127.0.0.1:8080
 
 `cargo xtask sdk` prepares a virtual environment, starts the simulator and runs this.
-Exit status: 0 when every step came true, else 1.
+Exit status: 0 if every step passed, else 1.
 """
 import argparse
 import json
@@ -716,7 +716,7 @@ def main():
                 traceback.print_exc()
         else:
             print(f"ok  {words} ({time.monotonic() - begun:.1f} s)", flush=True)
-    print(f"{len(STEPS) - failed} of {len(STEPS)} steps came true.")
+    print(f"{len(STEPS) - failed} of {len(STEPS)} steps passed.")
     sys.exit(1 if failed else 0)
 
 

@@ -71,7 +71,7 @@ impl Screen {
         if self.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_string() }
     }
 
-    /// A line that says whether something came true.
+    /// A line that says whether a check passed.
     pub fn verdict(&self, good: bool, text: impl Display) {
         let mark = if good { self.paint(Tone::Good, "ok") } else { self.paint(Tone::Bad, "no") };
         self.line(format_args!("  {mark}  {text}"));

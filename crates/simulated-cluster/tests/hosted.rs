@@ -39,7 +39,7 @@ async fn until(what: &str, condition: impl AsyncFn() -> bool) {
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    panic!("waited in vain until {what}");
+    panic!("timed out waiting until {what}");
 }
 
 #[tokio::test]

@@ -103,7 +103,7 @@ pub trait Authorizer: Send + Sync {
 pub struct Endpoints {
     /// `/healthz` and `/readyz`, open to everyone.
     pub health: Health,
-    /// `/metrics` and `/metrics/v2`, for those whom `authorizer` lets in.
+    /// `/metrics` and `/metrics/v2`, for callers that `authorizer` lets in.
     pub metrics: Metrics,
     /// Who may read metrics; nobody without one.
     pub authorizer: Option<Arc<dyn Authorizer>>,

@@ -65,7 +65,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         print::line(format_args!("files and logs: {}", directory.keep().display()));
     }
     done?;
-    print::line("every step came true");
+    print::line("all steps passed");
     Ok(())
 }
 

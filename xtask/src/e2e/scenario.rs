@@ -192,7 +192,7 @@ impl World<'_> {
             };
             if Instant::now() > deadline {
                 let last = last.map(|error| format!(" (last error: {error:#})")).unwrap_or_default();
-                bail!("waited {} s in vain until {what}{last}", STEP_TIMEOUT.as_secs());
+                bail!("timed out after {} s waiting until {what}{last}", STEP_TIMEOUT.as_secs());
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
