@@ -129,24 +129,6 @@ pub struct Known {
 /// What fails today. An entry whose bug is mended fails the tests until it is taken out.
 pub const KNOWN: &[Known] = &[
     Known {
-        bug: "where packets arrive at nodes, the rule that denies all denies it to the nodes: probes, too",
-        holds: |row| {
-            let at_nodes =
-                value(row, "floating-ip") == "off" || (is_internal(row) && value(row, "families") != "IPv4");
-            at_nodes && denies_all_else(row)
-        },
-        seen_with: &["floating-ip=off", "deny-all=yes", "source-ranges=network"],
-    },
-    Known {
-        bug: "with a prefix the address that is asked for is not looked for",
-        holds: |row| {
-            !is_internal(row)
-                && value(row, "public-ip").starts_with("address")
-                && value(row, "prefix") == "yes"
-        },
-        seen_with: &["public-ip=address", "prefix=yes"],
-    },
-    Known {
         bug: "A9: the simulated Azure refuses one label for both families",
         holds: |row| {
             !is_internal(row)

@@ -27,7 +27,7 @@ pub enum Transport {
 }
 
 impl Transport {
-    fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         match text {
             "" | "TCP" => Some(Self::Tcp),
             "UDP" => Some(Self::Udp),

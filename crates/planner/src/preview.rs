@@ -17,7 +17,7 @@ use crate::load_balancer::{self, KnownServices, LoadBalancerIntent, Occupancy};
 use crate::plan::{Action, Notice, Plan, Step};
 use crate::refusal::Refusal;
 use crate::scale_set;
-use crate::security_group::{self, AccessIntent, Everybody};
+use crate::security_group::{self, AccessIntent, ClusterUsage};
 use crate::sequence::{Intent, Seen, Sequence, Stage, Stop, Task};
 
 /// Far more rounds than any Service needs: a public IP may be created again some times, and that is all.
@@ -244,8 +244,8 @@ impl<'a> Preview<'a> {
             }
             return;
         };
-        let everybody = Everybody::new(self.cluster, self.services, self.nodes, &self.opened, true);
-        let planned = security_group::plan(self.cluster, observed, batch, &everybody);
+        let usage = ClusterUsage::of(self.cluster, self.services, self.nodes, &self.opened, true);
+        let planned = security_group::plan(self.cluster, observed, batch, &usage);
         self.refused.extend(planned.refused);
         self.notices.extend(planned.notices);
         planned.step.into_iter().for_each(|step| self.take(step));

@@ -226,7 +226,7 @@ impl Resource for SharedLoadBalancer {
 
     fn blame(&self, message: &str, batch: &[(ObjectKey, LoadBalancerIntent)]) -> Vec<ObjectKey> {
         let intents: Vec<LoadBalancerIntent> = batch.iter().map(|(_, intent)| intent.clone()).collect();
-        plans::blame(message, &intents)
+        plans::services_named_in(message, &intents)
     }
 
     async fn restore(&self, before: &Seen) -> Result<(), Failure> {

@@ -10,7 +10,7 @@ use azure_types::{ResourceId, SecurityGroup};
 use cloud::LogicalTime;
 use k8s::{ObjectKey, Service};
 use parking_lot::Mutex;
-use planner::security_group::{self as plans, AccessIntent, Everybody};
+use planner::security_group::{self as plans, AccessIntent, ClusterUsage};
 use planner::{Cluster, Purpose, Step};
 
 use crate::ClusterState;
@@ -35,7 +35,7 @@ impl RecentlyProgrammed {
         self.0.lock().remove(key);
     }
 
-    /// Everybody's addresses, without those that the Services show by now.
+    /// The addresses of all Services, without those that the Services show by now.
     fn unpublished(&self, services: &[Arc<Service>]) -> Vec<(ObjectKey, IpAddr)> {
         let mut recent = self.0.lock();
         for service in services {
@@ -73,10 +73,10 @@ impl SharedSecurityGroup {
     }
 
     /// Whose addresses are alive.
-    pub(crate) fn everybody(&self) -> Everybody {
+    pub(crate) fn usage(&self) -> ClusterUsage {
         let known = self.state.services_synced() && self.state.nodes_synced();
         let (services, nodes) = (self.state.services(), self.state.nodes());
-        Everybody::new(&self.cluster, &services, &nodes, &self.recently.unpublished(&services), known)
+        ClusterUsage::of(&self.cluster, &services, &nodes, &self.recently.unpublished(&services), known)
     }
 
     fn intents(batch: &[(ObjectKey, AccessIntent)]) -> Vec<AccessIntent> {
@@ -100,7 +100,7 @@ impl Resource for SharedSecurityGroup {
     }
 
     fn plan(&self, observed: &Arc<SecurityGroup>, batch: &[(ObjectKey, AccessIntent)]) -> Planned<Self> {
-        let plan = plans::plan(&self.cluster, observed, &Self::intents(batch), &self.everybody());
+        let plan = plans::plan(&self.cluster, observed, &Self::intents(batch), &self.usage());
         let refused = plan.refused.into_iter().map(|(key, refusal)| (key, failure::of_refusal(refusal)));
         Planned {
             work: plan.step,
@@ -135,7 +135,7 @@ impl Resource for SharedSecurityGroup {
     }
 
     fn blame(&self, message: &str, batch: &[(ObjectKey, AccessIntent)]) -> Vec<ObjectKey> {
-        plans::blame(message, &Self::intents(batch))
+        plans::services_named_in(message, &Self::intents(batch))
     }
 
     async fn restore(&self, before: &Arc<SecurityGroup>) -> Result<(), Failure> {

@@ -100,7 +100,7 @@ impl LoadBalancerIntent {
 
 /// The Services whose parts Azure's error text names: by base name, address or public IP. Empty where it
 /// names none of the batch.
-pub fn blame(error_text: &str, batch: &[LoadBalancerIntent]) -> Vec<ObjectKey> {
+pub fn services_named_in(error_text: &str, batch: &[LoadBalancerIntent]) -> Vec<ObjectKey> {
     let text = error_text.to_lowercase();
     let named = |intent: &&LoadBalancerIntent| {
         let by_id = intent.public_ips().values().any(|id| {

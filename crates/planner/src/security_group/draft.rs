@@ -7,7 +7,8 @@ use k8s::ObjectKey;
 
 use super::limits::{Counts, Limits};
 use super::rule::{self, MAX_PRIORITY, MIN_PRIORITY, WantedRule, normal};
-use super::{AccessIntent, Everybody, clean, retain};
+use super::usage::ClusterUsage;
+use super::{AccessIntent, clean, retain};
 use crate::cluster::Cluster;
 use crate::plan::{Action, Document, Purpose, Refusal, Step};
 use crate::tags;
@@ -32,12 +33,12 @@ impl<'a> Member<'a> {
 pub(super) fn plan(
     cluster: &Cluster,
     observed: &SecurityGroup,
-    everybody: &Everybody,
+    usage: &ClusterUsage,
     mut members: Vec<Member<'_>>,
 ) -> (Option<Step>, Vec<(ObjectKey, Refusal)>) {
     let mut refused: BTreeMap<ObjectKey, Refusal> = BTreeMap::new();
     loop {
-        let mut draft = Draft::new(observed, everybody);
+        let mut draft = Draft::new(observed, usage);
         let unserved = draft.apply_batch(&members);
         if unserved.is_empty() {
             let step = draft.finish(cluster, observed, &members);
@@ -158,7 +159,7 @@ enum Rank {
 
 /// The group under work.
 pub(super) struct Draft<'a> {
-    pub everybody: &'a Everybody,
+    pub usage: &'a ClusterUsage,
     pub entries: Vec<Entry>,
     /// Rules by their names in lower case.
     by_name: HashMap<String, usize>,
@@ -166,7 +167,7 @@ pub(super) struct Draft<'a> {
 }
 
 impl<'a> Draft<'a> {
-    fn new(observed: &SecurityGroup, everybody: &'a Everybody) -> Self {
+    fn new(observed: &SecurityGroup, usage: &'a ClusterUsage) -> Self {
         let rules = observed.properties.iter().flat_map(|p| p.security_rules.iter().flatten());
         let entries: Vec<Entry> = rules.map(Entry::observed).collect();
         let priority = |entry: &Entry| entry.document.properties.as_ref().and_then(|p| p.priority);
@@ -175,7 +176,7 @@ impl<'a> Draft<'a> {
             by_name.entry(entry.name().to_ascii_lowercase()).or_insert(index);
         }
         let priorities = Priorities(entries.iter().filter_map(priority).collect());
-        Self { everybody, entries, by_name, priorities }
+        Self { usage, entries, by_name, priorities }
     }
 
     /// Takes all members' shares back and writes them anew; tells who does not fit.
@@ -193,7 +194,7 @@ impl<'a> Draft<'a> {
         }
         let mut order = self.ranked(members);
         let limits = Limits::of(&Counts::of(&self.entries));
-        if self.everybody.known && !members.is_empty() {
+        if self.usage.is_complete && !members.is_empty() {
             clean::clean(self, &owners, &members.iter().map(Member::key).collect());
             retain::retain(self, &of_batch);
         }

@@ -5,6 +5,7 @@
 //! a rule that comes back keeps its priority, so that nothing changes where nothing differs.
 
 mod clean;
+mod demand;
 mod draft;
 mod limits;
 mod repair;
@@ -12,23 +13,23 @@ mod retain;
 mod rule;
 #[cfg(test)]
 mod tests;
+mod usage;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use azure_types::SecurityGroup;
 use k8s::ObjectKey;
 
-pub use clean::Everybody;
-use clean::Ports;
+use demand::{Demand, Destinations};
 use draft::Member;
 pub use repair::restore;
-use rule::{Allow, WantedRule};
+use rule::WantedRule;
 pub(crate) use rule::{MAX_PRIORITY, MIN_PRIORITY};
+pub use usage::ClusterUsage;
 
-use crate::arrival::Arrival;
-use crate::cluster::{Cluster, Family, Flavor};
+use crate::cluster::{Cluster, Family};
 use crate::intent::{ServiceIntent, ServiceRemoval};
 use crate::plan::{Notice, Refusal, Step};
 
@@ -87,17 +88,19 @@ impl AccessIntent {
         addresses.iter().chain(&owner.additional_addresses).chain(&owner.published_addresses)
     }
 
-    /// The addresses at which packets arrive, by family, and those that the Service has by other means.
-    fn destinations(&self) -> BTreeMap<Family, BTreeSet<String>> {
+    /// The addresses at which packets arrive, by family.
+    fn destinations(&self) -> BTreeMap<Family, Destinations> {
         let Self::Present { service, addresses, node_addresses } = self else { return BTreeMap::new() };
         let floats = |address: &&IpAddr| service.arrival(Family::of(**address)).is_floating();
-        let at_frontends = addresses.iter().filter(floats);
-        let at_nodes = node_addresses
-            .iter()
-            .filter(|address| service.families.contains(&Family::of(**address)) && !floats(address));
-        let mut destinations: BTreeMap<Family, BTreeSet<String>> = BTreeMap::new();
-        for address in service.additional_addresses().iter().chain(at_frontends).chain(at_nodes) {
-            destinations.entry(Family::of(*address)).or_default().insert(address.to_string());
+        let mut destinations: BTreeMap<Family, Destinations> = BTreeMap::new();
+        for address in addresses.iter().filter(floats).chain(service.additional_addresses()) {
+            destinations.entry(Family::of(*address)).or_default().own.insert(address.to_string());
+        }
+        for address in node_addresses.iter().filter(|address| !floats(address)) {
+            let family = Family::of(*address);
+            if service.families.contains(&family) {
+                destinations.entry(family).or_default().nodes.insert(address.to_string());
+            }
         }
         destinations
     }
@@ -105,58 +108,22 @@ impl AccessIntent {
     /// The rules that the Service wants, in the order in which priorities are given out.
     fn wanted(&self) -> Vec<WantedRule> {
         let Self::Present { service, .. } = self else { return Vec::new() };
-        if service.access.disabled {
-            return Vec::new();
-        }
         let destinations = self.destinations();
-        let ports: BTreeMap<Family, Ports> =
-            destinations.keys().map(|family| (*family, ports(service, service.arrival(*family)))).collect();
-        let mut wanted = Vec::new();
-        for protocol in rule::PROTOCOLS {
-            for (family, destinations) in &destinations {
-                let Some(ports) = ports.get(family).and_then(|ports| ports.get(protocol)) else { continue };
-                for sources in service.access.sources(service.flavor, *family) {
-                    let allow = Allow {
-                        protocol: protocol.to_owned(),
-                        family: *family,
-                        sources: sources.into_iter().collect(),
-                        ports: ports.clone(),
-                    };
-                    wanted.push(WantedRule::allow(allow, destinations.clone()));
-                }
-            }
-        }
-        if service.access.denies_all_else() {
-            let mut denied = destinations;
-            denied.retain(|family, _| may_deny_all(service.flavor, *family));
-            wanted.extend(denied.into_iter().map(|(family, to)| WantedRule::deny_all(family, to)));
-        }
-        wanted
+        let listed = |arrival| {
+            let ports = service.ports.iter();
+            demand::ports(ports.map(|p| (p.protocol, p.port, p.node_port)), arrival)
+        };
+        let families = destinations.keys();
+        let ports = families.map(|family| (*family, listed(service.arrival(*family)))).collect();
+        let at_nodes = destinations.keys().copied().filter(|family| !service.arrival(*family).is_floating());
+        let demand = Demand::of(&service.access, service.flavor, &ports, &at_nodes.collect());
+        demand.rules(&destinations)
     }
-}
-
-/// Whether a rule that denies all may be written for a family. Packets for internal IPv6 frontends always arrive at
-/// nodes, and such a rule there would deny everything to the nodes themselves: health probes, and every other Service
-/// that is reached at them. (Owners who turn floating IP off get it all the same, as from the replaced program.)
-fn may_deny_all(flavor: Flavor, family: Family) -> bool {
-    !(flavor == Flavor::Internal && family == Family::V6)
-}
-
-/// The ports that clients' packets have when they arrive, by protocol.
-fn ports(service: &ServiceIntent, arrival: Arrival) -> Ports {
-    let mut ports = Ports::new();
-    for port in &service.ports {
-        let number = arrival.port(port.port, port.node_port);
-        if number > 0 {
-            ports.entry(port.protocol.in_security_rule()).or_default().insert(number);
-        }
-    }
-    ports
 }
 
 /// The Services whose parts Azure's error text names: by the name of a rule or by address. Empty where it
 /// names none of the batch.
-pub fn blame(error_text: &str, batch: &[AccessIntent]) -> Vec<ObjectKey> {
+pub fn services_named_in(error_text: &str, batch: &[AccessIntent]) -> Vec<ObjectKey> {
     let text = error_text.to_lowercase();
     let named = |intent: &&AccessIntent| {
         intent.owner().is_named_in(&text)
@@ -172,7 +139,7 @@ pub fn plan(
     cluster: &Cluster,
     observed: &SecurityGroup,
     batch: &[AccessIntent],
-    everybody: &Everybody,
+    usage: &ClusterUsage,
 ) -> SecurityGroupPlan {
     let mut members: BTreeMap<&ObjectKey, &AccessIntent> = BTreeMap::new();
     for intent in batch {
@@ -202,7 +169,7 @@ pub fn plan(
         .flatten()
         .collect();
     let members: Vec<Member<'_>> = members.into_values().map(Member::new).collect();
-    let (step, unserved) = draft::plan(cluster, observed, everybody, members);
+    let (step, unserved) = draft::plan(cluster, observed, usage, members);
     refused.extend(unserved);
     let step = step.filter(|_| has_rules).or_else(|| repair::repair(observed));
     SecurityGroupPlan { step, refused: refused.into_iter().collect(), notices }

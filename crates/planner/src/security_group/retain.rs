@@ -6,8 +6,8 @@ use super::draft::Draft;
 
 /// Removes from managed rules every destination that nobody in the cluster has.
 pub(super) fn retain(draft: &mut Draft<'_>, of_batch: &BTreeSet<String>) {
-    let everybody = draft.everybody;
-    let addresses = everybody.service_addresses.iter().chain(&everybody.node_addresses);
+    let usage = draft.usage;
+    let addresses = usage.service_addresses.iter().chain(&usage.node_addresses);
     let mut alive: BTreeSet<String> = addresses.map(ToString::to_string).collect();
     alive.extend(of_batch.iter().cloned());
     for entry in draft.entries.iter_mut().filter(|entry| entry.managed) {

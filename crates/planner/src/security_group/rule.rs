@@ -22,22 +22,32 @@ pub(super) const PROTOCOLS: [&str; 3] = ["Tcp", "Udp", "*"];
 /// How Azure spells every port.
 const ALL_PORTS: &str = "*";
 
-/// The content of an allow rule without its destinations. Services with equal content share one rule.
+/// What a rule applies to, without its destinations. Services with equal content share one rule.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Allow {
+pub(super) struct Traffic {
     pub protocol: String,
     pub family: Family,
     pub sources: BTreeSet<String>,
     pub ports: BTreeSet<i32>,
 }
 
-impl Allow {
-    /// The rule's name: its family and a hash of protocol, sources and ports.
-    pub fn name(&self) -> String {
+impl Traffic {
+    pub fn new(
+        protocol: &str,
+        family: Family,
+        sources: impl IntoIterator<Item = String>,
+        ports: &BTreeSet<i32>,
+    ) -> Self {
+        let sources = sources.into_iter().collect();
+        Self { protocol: protocol.to_owned(), family, sources, ports: ports.clone() }
+    }
+
+    /// The name of a rule for it: what it does, its family and a hash of protocol, sources and ports.
+    fn rule_name(&self, verb: &str) -> String {
         let sources: Vec<&str> = self.sources.iter().map(String::as_str).collect();
         let text = format!("{}_{}_{}", self.protocol, sources.join(","), port_list(&self.ports).join(","));
         let hash: String = Md5::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
-        format!("{MANAGED_PREFIX}_allow_{}_{hash}", self.family)
+        format!("{MANAGED_PREFIX}_{verb}_{}_{hash}", self.family)
     }
 }
 
@@ -46,42 +56,64 @@ impl Allow {
 pub(super) struct WantedRule {
     pub name: String,
     pub destinations: BTreeSet<String>,
-    /// What it allows; `None` for the rule that denies all else.
-    allow: Option<Allow>,
+    /// What it applies to; `None` for everything.
+    traffic: Option<Traffic>,
+    denies: bool,
 }
 
 impl WantedRule {
-    pub fn allow(allow: Allow, destinations: BTreeSet<String>) -> Self {
-        Self { name: allow.name(), destinations, allow: Some(allow) }
+    pub fn allow(traffic: Traffic) -> Self {
+        Self::new(traffic.rule_name("allow"), Some(traffic), false)
     }
 
-    pub fn deny_all(family: Family, destinations: BTreeSet<String>) -> Self {
-        Self { name: format!("{MANAGED_PREFIX}_deny-all_{family}"), destinations, allow: None }
+    pub fn deny(traffic: Traffic) -> Self {
+        Self::new(traffic.rule_name("deny"), Some(traffic), true)
     }
 
-    /// Whether it denies all else; such rules come last.
+    pub fn deny_all(family: Family) -> Self {
+        Self::new(format!("{MANAGED_PREFIX}_deny-all_{family}"), None, true)
+    }
+
+    fn new(name: String, traffic: Option<Traffic>, denies: bool) -> Self {
+        Self { name, destinations: BTreeSet::new(), traffic, denies }
+    }
+
+    /// The same rule for these destinations.
+    pub fn to(&self, destinations: BTreeSet<String>) -> Self {
+        Self { destinations, ..self.clone() }
+    }
+
+    /// Whether it applies to packets of a protocol, by its name in security rules.
+    pub fn is_for(&self, protocol: &str) -> bool {
+        self.traffic.as_ref().is_none_or(|traffic| traffic.protocol == protocol)
+    }
+
+    /// Whether it denies; such rules come last.
     pub fn is_deny(&self) -> bool {
-        self.allow.is_none()
+        self.denies
     }
 
     /// How many entries its sources are.
     pub fn source_count(&self) -> usize {
-        self.allow.as_ref().map_or(1, |allow| allow.sources.len())
+        self.traffic.as_ref().map_or(1, |traffic| traffic.sources.len())
     }
 
     /// Brings everything of a rule but its destinations and priority to what is wanted. Whether anything
     /// changed.
     pub fn assert(&self, properties: &mut SecurityRuleProperties) -> bool {
-        match &self.allow {
-            Some(allow) => {
-                assert_rule(properties, &allow.protocol, "Allow", &allow.sources, &port_list(&allow.ports))
+        let access = if self.denies { "Deny" } else { "Allow" };
+        match &self.traffic {
+            Some(Traffic { protocol, sources, ports, .. }) => {
+                assert_rule(properties, protocol, access, sources, &port_list(ports))
             }
-            None => {
-                let everybody = BTreeSet::from(["*".to_owned()]);
-                assert_rule(properties, "*", "Deny", &everybody, &[ALL_PORTS.to_owned()])
-            }
+            None => assert_rule(properties, "*", access, &any_source(), &[ALL_PORTS.to_owned()]),
         }
     }
+}
+
+/// Every source.
+pub(super) fn any_source() -> BTreeSet<String> {
+    BTreeSet::from(["*".to_owned()])
 }
 
 /// Ports as text, sorted as text, as they stand in hashes and documents.

@@ -12,7 +12,7 @@ use super::Azure;
 use crate::backend_pool::{self, PoolMembership};
 use crate::load_balancer::{self, Occupancy};
 use crate::public_ip::Owners;
-use crate::security_group::{self, AccessIntent, Everybody};
+use crate::security_group::{self, AccessIntent, ClusterUsage};
 use crate::sequence::{Intent, Seen, Sequence, Task};
 use crate::{Action, ServiceIntent, ServiceRemoval, Step, scale_set};
 
@@ -149,9 +149,9 @@ impl Alone {
                     .iter()
                     .flat_map(|(key, list)| list.iter().map(|address| (key.clone(), *address)))
                     .collect();
-                let everybody = Everybody::new(&cluster, &self.all, &self.nodes, &programmed, true);
+                let usage = ClusterUsage::of(&cluster, &self.all, &self.nodes, &programmed, true);
                 let group = self.azure.observed.security_group.clone().unwrap();
-                let planned = security_group::plan(&cluster, &group, &[intent], &everybody);
+                let planned = security_group::plan(&cluster, &group, &[intent], &usage);
                 self.take(planned.step.as_slice());
             }
         }

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use serde_json::json;
 
 use super::*;
-use crate::load_balancer::{LoadBalancerIntent, LoadBalancerPlan, blame, plan};
+use crate::load_balancer::{LoadBalancerIntent, LoadBalancerPlan, plan, services_named_in};
 use crate::{Action, Flavor, PortHolder, ServiceRemoval};
 
 fn web() -> Svc {
@@ -428,7 +428,8 @@ fn intent_of(service: &Svc) -> LoadBalancerIntent {
 fn blame_finds_the_services_that_an_error_names() {
     let batch =
         [intent_of(&svc("a1").tcp(80)), intent_of(&svc("b1").tcp(80)), intent_of(&svc("b10").tcp(80))];
-    let names = |text: &str| blame(text, &batch).iter().map(|key| key.name.clone()).collect::<Vec<_>>();
+    let names =
+        |text: &str| services_named_in(text, &batch).iter().map(|key| key.name.clone()).collect::<Vec<_>>();
     assert_eq!(names("Rule /x/loadBalancingRules/AA1-TCP-80 is invalid."), ["a1"]);
     assert_eq!(names("/publicIPAddresses/pip-b1 is not provisioned"), ["b1"]);
     assert_eq!(names("Another operation is in progress"), Vec::<String>::new());

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{after, ip, run, world};
 use crate::security_group::AccessIntent;
 use crate::security_group::rule::{destination_ports, items};
-use crate::tests::{cluster, security_group, svc};
+use crate::tests::{Svc, cluster, security_group, svc};
 use crate::{Family, rule};
 
 const NODES: [&str; 4] = ["10.0.1.10", "10.0.1.11", "fd00:1::10", "fd00:1::11"];
@@ -86,10 +86,87 @@ fn rules_of_internal_ipv6_services_survive_the_plans_of_others() {
         node_addresses: nodes.clone(),
     };
     let empty = security_group(json!([]));
-    let everybody = world(&[&v6, &other]);
-    let group = after(&empty, &run(&empty, &[of(&v6, "fd00::8")], &everybody));
-    let both = after(&group, &run(&group, &[of(&other, "20.0.0.2")], &everybody));
+    let usage = world(&[&v6, &other]);
+    let group = after(&empty, &run(&empty, &[of(&v6, "fd00::8")], &usage));
+    let both = after(&group, &run(&group, &[of(&other, "20.0.0.2")], &usage));
     assert_eq!(super::told(&both).len(), 2);
     assert!(super::told(&both)[0].ends_with("-> fd00:1::10,fd00:1::11 10080"), "{:?}", super::told(&both));
-    assert_eq!(run(&both, &[of(&v6, "fd00::8")], &everybody).step, None);
+    assert_eq!(run(&both, &[of(&v6, "fd00::8")], &usage).step, None);
+}
+
+const DENY: &str = "azure-deny-all-except-load-balancer-source-ranges";
+
+fn at_nodes(service: &Svc, frontend: &str, nodes: &[&str]) -> AccessIntent {
+    AccessIntent::Present {
+        service: service.intent(&cluster()),
+        addresses: vec![ip(frontend)],
+        node_addresses: nodes.iter().map(|node| ip(node)).collect(),
+    }
+}
+
+/// At nodes others are reached, too: kubelets, other Services, and this one by health probes. There a Service
+/// that denies all else denies it at its own ports alone.
+#[test]
+fn what_arrives_at_nodes_is_denied_for_the_services_ports_alone() {
+    let v4 = svc("test1").tcp(80).udp(53).ranges(&["10.0.0.0/24"]).annotate(DENY, "true");
+    let v4 = v4.annotate("azure-disable-load-balancer-floating-ip", "true");
+    let v6 =
+        svc("test2").tcp(80).families(&["IPv6"]).internal().ranges(&["fd00::/64"]).annotate(DENY, "true");
+    for (family, service, frontend, node, range) in [
+        (Family::V4, &v4, "20.0.0.1", "10.0.1.10", "10.0.0.0/24"),
+        (Family::V6, &v6, "fd00::8", "fd00:1::10", "fd00::/64"),
+    ] {
+        let group = security_group(json!([]));
+        let planned = run(&group, &[at_nodes(service, frontend, &[node])], &world(&[service]));
+        let rules: Vec<String> = super::told(&after(&group, &planned))
+            .iter()
+            .map(|rule| rule.split(' ').filter(|word| !word.starts_with("k8s")).collect::<Vec<_>>().join(" "))
+            .collect();
+        let mut expected = vec![
+            format!("500 Allow Tcp {range} -> {node} 10080"),
+            format!("501 Allow Tcp AzureLoadBalancer -> {node} 10080"),
+            format!("4095 Deny Tcp * -> {node} 10080"),
+        ];
+        if family == Family::V4 {
+            expected.insert(1, format!("501 Allow Udp {range} -> {node} 10053"));
+            expected[2] = expected[2].replace("501", "502");
+            expected.insert(3, format!("4094 Deny Udp * -> {node} 10053"));
+        }
+        assert_eq!(rules, expected);
+    }
+}
+
+/// What one Service denies at nodes stays while others are planned, and goes with it.
+#[test]
+fn denials_at_nodes_live_as_long_as_their_service() {
+    let closed = |name: &str, port: i32| {
+        let service = svc(name).tcp(port).ranges(&["10.0.0.0/24"]).annotate(DENY, "true");
+        service.annotate("azure-disable-load-balancer-floating-ip", "true").published(&["20.0.0.1"])
+    };
+    let (a, b) = (closed("a1", 80), closed("b1", 81));
+    let nodes = &NODES[..2];
+    let empty = security_group(json!([]));
+    let usage = world(&[&a, &b]);
+    let one = after(&empty, &run(&empty, &[at_nodes(&a, "20.0.0.1", nodes)], &usage));
+    let both = after(&one, &run(&one, &[at_nodes(&b, "20.0.0.2", nodes)], &usage));
+    assert_eq!(super::told(&both).len(), 6);
+    for (service, frontend) in [(&a, "20.0.0.1"), (&b, "20.0.0.2")] {
+        assert_eq!(run(&both, &[at_nodes(service, frontend, nodes)], &usage).step, None);
+    }
+    let left = run(&both, &[super::absent(&b, &["20.0.0.2"])], &world(&[&a]));
+    assert_eq!(super::told(&after(&both, &left)), super::told(&one));
+}
+
+/// The program replaced denies everything at nodes, which closes them. A takeover opens them again.
+#[test]
+fn a_denial_of_everything_at_nodes_is_taken_back() {
+    let service = svc("a1").tcp(80).ranges(&["10.0.0.0/24"]).annotate(DENY, "true");
+    let service = service.annotate("azure-disable-load-balancer-floating-ip", "true");
+    let group = security_group(json!([{ "name": "k8s-azure-lb_deny-all_IPv4", "properties": {
+        "priority": 4095, "access": "Deny", "direction": "Inbound", "protocol": "*",
+        "sourceAddressPrefix": "*", "sourcePortRange": "*", "destinationPortRange": "*",
+        "destinationAddressPrefixes": NODES[..2],
+    } }]));
+    let planned = run(&group, &[at_nodes(&service, "20.0.0.1", &NODES[..2])], &world(&[&service]));
+    assert!(super::told(&after(&group, &planned)).iter().all(|rule| !rule.contains("deny-all")));
 }

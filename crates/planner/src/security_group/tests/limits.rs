@@ -5,7 +5,7 @@ use k8s::ObjectKey;
 use serde_json::{Value, json};
 
 use super::{Refusal, absent, after, allow, present, run, told, world};
-use crate::security_group::{AccessIntent, Everybody};
+use crate::security_group::{AccessIntent, ClusterUsage};
 use crate::tests::{Svc, security_group, svc};
 
 /// A Service with a port, and so a rule, of its own.
@@ -22,16 +22,16 @@ fn lonely(number: i32) -> (Svc, String) {
 fn plans_at_the_limit() {
     for count in [500, 1000, 1200, 1500] {
         let services: Vec<(Svc, String)> = (0..count).map(lonely).collect();
-        let everybody = world(&services.iter().map(|(service, _)| service).collect::<Vec<_>>());
+        let usage = world(&services.iter().map(|(service, _)| service).collect::<Vec<_>>());
         let batch: Vec<AccessIntent> =
             services.iter().map(|(service, address)| present(service, &[address])).collect();
         let group = security_group(json!([]));
         let started = std::time::Instant::now();
-        let planned = run(&group, &batch, &everybody);
+        let planned = run(&group, &batch, &usage);
         let first = started.elapsed();
         let full = after(&group, &planned);
         let started = std::time::Instant::now();
-        let again = run(&full, &batch, &everybody);
+        let again = run(&full, &batch, &usage);
         println!(
             "{count} Services, {} refused: {first:?}; again with the rules in place: {:?}, {} refused",
             planned.refused.len(),
@@ -47,7 +47,7 @@ fn filled(foreign: i32, services: &[(Svc, String)]) -> SecurityGroup {
         .map(|n| allow(1000 + n, &format!("theirs-{n}"), "Tcp", "*", &["20.9.9.9"], &["80"]))
         .collect();
     let group = security_group(json!(rules));
-    let planned = run(&group, &batch(services), &everybody(services));
+    let planned = run(&group, &batch(services), &usage(services));
     assert_eq!(planned.refused, []);
     after(&group, &planned)
 }
@@ -56,7 +56,7 @@ fn batch(services: &[(Svc, String)]) -> Vec<AccessIntent> {
     services.iter().map(|(service, address)| present(service, &[address])).collect()
 }
 
-fn everybody(services: &[(Svc, String)]) -> Everybody {
+fn usage(services: &[(Svc, String)]) -> ClusterUsage {
     world(&services.iter().map(|(service, _)| service).collect::<Vec<_>>())
 }
 
@@ -71,7 +71,7 @@ fn who_is_in_a_full_group_stays_and_the_newcomer_is_refused() {
     let mut services: Vec<(Svc, String)> = (0..10).map(lonely).collect();
     let group = filled(990, &services);
     services.insert(0, (svc("a-newcomer").tcp(900), "20.7.7.7".to_owned()));
-    let planned = run(&group, &batch(&services), &everybody(&services));
+    let planned = run(&group, &batch(&services), &usage(&services));
     assert_eq!(names(&planned.refused), ["a-newcomer"]);
     assert!(matches!(planned.refused[0].1, Refusal::SecurityGroupFull { what: "rules", count: 1001, .. }));
     assert_eq!(planned.step, None);
@@ -90,7 +90,7 @@ fn room_goes_to_those_who_had_it_and_then_by_name() {
     }
     let mut batch = batch(&services);
     batch.push(absent(&gone.0.clone().deleting(), &[&gone.1]));
-    let planned = run(&group, &batch, &everybody(&services));
+    let planned = run(&group, &batch, &usage(&services));
     assert_eq!(names(&planned.refused), ["b-second", "c-third"]);
     let rules = told(&after(&group, &planned));
     assert_eq!(rules.len(), 1000);
@@ -107,7 +107,7 @@ fn a_group_beyond_the_limit_refuses_growth_alone() {
     one_more.name = Some("theirs-more".into());
     one_more.properties.as_mut().unwrap().priority = Some(4000);
     group.properties.as_mut().unwrap().security_rules.as_mut().unwrap().push(one_more);
-    let planned = run(&group, &batch(&services), &everybody(&services));
+    let planned = run(&group, &batch(&services), &usage(&services));
     assert_eq!((planned.refused, planned.step), (Vec::new(), None));
 }
 

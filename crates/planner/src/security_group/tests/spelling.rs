@@ -189,14 +189,14 @@ proptest! {
         let of_b = if shares_address { of_a } else { ["20.0.0.2", "2001:db8::2"] };
         let (a, b) = (named(&first, "a1", &of_a), named(&second, "b1", &of_b));
         let batch = [present(&a, &of_a), present(&b, &of_b)];
-        let everybody = world(&[&a, &b]);
+        let usage = world(&[&a, &b]);
 
         let empty = security_group(json!([]));
-        let planned = run(&empty, &batch, &everybody);
+        let planned = run(&empty, &batch, &usage);
         prop_assert_eq!(&planned.refused, &[]);
         let group = spelling.store(after(&empty, &planned));
         for batch in [&batch[..], &batch[..1], &batch[1..]] {
-            prop_assert_eq!(changes(&run(&group, batch, &everybody)), Vec::<String>::new());
+            prop_assert_eq!(changes(&run(&group, batch, &usage)), Vec::<String>::new());
         }
 
         let (gone, left) = (a.clone().deleting(), world(&[&b]));

@@ -1,0 +1,134 @@
+//! Which rules a Service asks for, and at which of its destinations (8.2 to 8.5).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::rule::{self, Traffic, WantedRule};
+use crate::access::Access;
+use crate::arrival::Arrival;
+use crate::cluster::{Family, Flavor};
+use crate::intent::Transport;
+
+/// Where Azure's health probes come from.
+const PROBES: &str = "AzureLoadBalancer";
+
+/// Ports by the protocol's name in security rules.
+pub(super) type Ports = BTreeMap<&'static str, BTreeSet<i32>>;
+
+/// The ports with which packets arrive, by protocol, where each port is its protocol, number and node port.
+pub(super) fn ports(ports: impl Iterator<Item = (Transport, i32, i32)>, arrival: Arrival) -> Ports {
+    let mut arriving = Ports::new();
+    for (protocol, port, node_port) in ports {
+        let number = arrival.port(port, node_port);
+        if number > 0 {
+            arriving.entry(protocol.in_security_rule()).or_default().insert(number);
+        }
+    }
+    arriving
+}
+
+/// At which addresses packets of one family arrive.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Destinations {
+    /// Frontends, and what the Service has by other means: nobody else's traffic arrives there.
+    pub own: BTreeSet<String>,
+    /// Nodes, where other Services, health probes and kubelets are reached, too.
+    pub nodes: BTreeSet<String>,
+}
+
+/// For which destinations a rule is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Scope {
+    All,
+    Own,
+    Nodes,
+}
+
+/// One rule, as yet without destinations.
+#[derive(Debug, Clone)]
+struct Item {
+    family: Family,
+    scope: Scope,
+    rule: WantedRule,
+}
+
+/// The rules that one Service asks for, in the order in which priorities are given out.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Demand(Vec<Item>);
+
+impl Demand {
+    /// What a Service asks for with these ports by family. `at_nodes` are the families whose packets arrive at
+    /// nodes' own addresses.
+    pub fn of(
+        access: &Access,
+        flavor: Flavor,
+        ports: &BTreeMap<Family, Ports>,
+        at_nodes: &BTreeSet<Family>,
+    ) -> Self {
+        let mut demand = Self::default();
+        if access.disabled {
+            return demand;
+        }
+        for protocol in rule::PROTOCOLS {
+            for (family, ports) in ports {
+                let Some(ports) = ports.get(protocol) else { continue };
+                let sources = access.sources(flavor, *family);
+                demand.extend(
+                    *family,
+                    Scope::All,
+                    sources
+                        .into_iter()
+                        .map(|sources| WantedRule::allow(Traffic::new(protocol, *family, sources, ports))),
+                );
+            }
+        }
+        if access.denies_all_else() {
+            demand.deny(ports, at_nodes);
+        }
+        demand
+    }
+
+    /// Denies what no other rule allows. Everything at the Service's own addresses; at nodes no more than its
+    /// ports, and health probes still reach them.
+    fn deny(&mut self, ports: &BTreeMap<Family, Ports>, at_nodes: &BTreeSet<Family>) {
+        for family in ports.keys() {
+            self.extend(*family, Scope::Own, [WantedRule::deny_all(*family)]);
+        }
+        for (family, ports) in ports.iter().filter(|(family, _)| at_nodes.contains(family)) {
+            for (protocol, ports) in ports {
+                let from = |source: &str| Traffic::new(protocol, *family, [source.to_owned()], ports);
+                // Azure probes with TCP alone.
+                let probes = (*protocol == "Tcp").then(|| WantedRule::allow(from(PROBES)));
+                let denied = WantedRule::deny(from("*"));
+                self.extend(*family, Scope::Nodes, probes.into_iter().chain([denied]));
+            }
+        }
+    }
+
+    fn extend(&mut self, family: Family, scope: Scope, rules: impl IntoIterator<Item = WantedRule>) {
+        self.0.extend(rules.into_iter().map(|rule| Item { family, scope, rule }));
+    }
+
+    /// The rules with their destinations; none that would have none.
+    pub fn rules(&self, destinations: &BTreeMap<Family, Destinations>) -> Vec<WantedRule> {
+        let at = |item: &Item| {
+            let Destinations { own, nodes } = destinations.get(&item.family)?;
+            let to = match item.scope {
+                Scope::All => own | nodes,
+                Scope::Own => own.clone(),
+                Scope::Nodes => nodes.clone(),
+            };
+            (!to.is_empty()).then(|| item.rule.to(to))
+        };
+        self.0.iter().filter_map(at).collect()
+    }
+
+    /// The rules that it asks for at one destination, which is a node or its own.
+    pub fn at(&self, family: Family, is_node: bool) -> impl Iterator<Item = &WantedRule> {
+        let applies = move |scope: Scope| match scope {
+            Scope::All => true,
+            Scope::Own => !is_node,
+            Scope::Nodes => is_node,
+        };
+        self.0.iter().filter(move |item| item.family == family && applies(item.scope)).map(|item| &item.rule)
+    }
+}
