@@ -127,29 +127,19 @@ pub struct Known {
 }
 
 /// What fails today. An entry whose bug is mended fails the tests until it is taken out.
-pub const KNOWN: &[Known] = &[
-    Known {
-        bug: "A9: the simulated Azure refuses one label for both families",
-        holds: |row| {
-            !is_internal(row)
-                && !["IPv4", "IPv6"].contains(&value(row, "families"))
-                && value(row, "dns-label") == "some"
-        },
-        seen_with: &["families=dual", "dns-label=some"],
+pub const KNOWN: &[Known] = &[Known {
+    bug: "A9: the simulated Azure refuses one label for both families",
+    holds: |row| {
+        !is_internal(row)
+            && !["IPv4", "IPv6"].contains(&value(row, "families"))
+            && value(row, "dns-label") == "some"
     },
-];
+    seen_with: &["families=dual", "dns-label=some"],
+}];
 
 /// Whether a row is known to fail.
 pub fn is_known(row: &[usize]) -> bool {
     KNOWN.iter().any(|known| (known.holds)(row))
-}
-
-/// Whether a Service asks for everybody else to be denied, also from inside the network.
-fn denies_all_else(row: &[usize]) -> bool {
-    let is = |factor: &str, wanted: &str| value(row, factor) == wanted;
-    let ranges = !is("source-ranges", "none")
-        || ["networks", "core-annotation"].contains(&value(row, "allowed-ranges"));
-    is("security-rules", "yes") && (is("allowed-ranges", "invalid") || (is("deny-all", "yes") && ranges))
 }
 
 /// Whether what must come of a row can be said and tried. What cannot stands here with its reason.

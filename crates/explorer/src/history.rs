@@ -297,9 +297,8 @@ fn row(random: &mut SmallRng, before: Option<&Row>) -> Row {
             set(&mut row, "resource-group", 0);
         }
         if let Some(before) = before {
-            // Kubernetes keeps node ports that it has given, and the first family. Of changes of the group
-            // see KNOWN.
-            for factor in ["node-ports", "families", "resource-group"] {
+            // Kubernetes keeps node ports that it has given, and the first family.
+            for factor in ["node-ports", "families"] {
                 let place = place_of(factor);
                 row[place] = before[place];
             }
@@ -413,17 +412,7 @@ pub struct Known {
 }
 
 /// What ends badly today. An entry whose bug is mended fails the tests until it is taken out.
-pub const KNOWN: &[Known] = &[Known {
-    bug: "a public IP in a group that is no longer named is not looked for",
-    history: || {
-        let apply = |service: usize, features: &[&str]| Act::Apply {
-            service,
-            row: features::with_features(features.iter().copied()).expect("they are features"),
-        };
-        let acts = vec![apply(3, &["resource-group=other"]), apply(2, &[]), apply(3, &[])];
-        History { seed: 109, typical_latency: false, acts }
-    },
-}];
+pub const KNOWN: &[Known] = &[];
 
 /// A failure, ready to be shown.
 #[derive(Debug)]

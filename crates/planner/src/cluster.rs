@@ -1,8 +1,10 @@
 //! The cluster that is planned for: its configuration, its name, and the ids that follow from both.
 
+use std::collections::HashMap;
 use std::net::IpAddr;
+use std::sync::Arc;
 
-use azure_types::ResourceId;
+use azure_types::{LoadBalancer, ResourceId};
 use cloud_config::CloudConfig;
 
 /// The provider namespace of load balancers, addresses and networks.
@@ -163,6 +165,19 @@ impl Cluster {
     /// The id of a resource group in the subscription of network resources.
     pub fn network_group(&self, group: &str) -> ResourceId {
         ResourceId::group(self.config.network_subscription_id(), group)
+    }
+
+    /// The cluster's own among load balancers.
+    pub fn own_load_balancers<'a>(
+        &self,
+        all: impl IntoIterator<Item = &'a LoadBalancer>,
+    ) -> Vec<(Balancer, Arc<LoadBalancer>)> {
+        let own: HashMap<ResourceId, Balancer> =
+            self.balancers().into_iter().map(|one| (self.load_balancer_id(&one), one)).collect();
+        let pair = |document: &LoadBalancer| {
+            Some((own.get(document.id.as_ref()?)?.clone(), Arc::new(document.clone())))
+        };
+        all.into_iter().filter_map(pair).collect()
     }
 
     /// Whether somebody else fills the pools of this load balancer.

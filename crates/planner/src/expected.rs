@@ -16,9 +16,10 @@ use serde_json::Value;
 use crate::cluster::{Balancer, Cluster, Family};
 use crate::cluster_plan::Observed;
 use crate::frontend;
-use crate::intent::{ServiceRemoval, replace_word};
+use crate::intent::replace_word;
 use crate::plan::{Action, Document, Step};
 use crate::public_ip;
+use crate::sequence::Sequence;
 
 /// What stands in texts for values that Azure has yet to choose.
 const KNOWN_AFTER_APPLY: &str = "(known after apply)";
@@ -38,25 +39,19 @@ pub(crate) struct Expected {
 }
 
 impl Expected {
-    pub(crate) fn new<'a>(
-        cluster: &Cluster,
-        observed: &Observed,
-        owners: impl Iterator<Item = &'a Arc<ServiceRemoval>>,
-    ) -> Self {
+    pub(crate) fn new(cluster: &Cluster, observed: &Observed, sequences: &mut [Sequence]) -> Self {
         let balancers: BTreeMap<ResourceId, Balancer> =
             cluster.balancers().into_iter().map(|one| (cluster.load_balancer_id(&one), one)).collect();
-        let load_balancers = observed.load_balancers.iter().filter_map(|document| {
-            let balancer = balancers.get(document.id.as_ref()?)?;
-            Some((balancer.clone(), Arc::new(document.clone())))
-        });
+        let load_balancers = cluster.own_load_balancers(&observed.load_balancers);
+        sequences.iter_mut().for_each(|sequence| sequence.see_frontends(cluster, &load_balancers));
         let mut scale_sets = observed.scale_sets.clone();
         scale_sets.sort_by(|(a, _), (b, _)| a.id.cmp(&b.id));
         let mut expected = Self {
-            load_balancers: load_balancers.collect(),
+            load_balancers,
             balancers,
             public_ips: BTreeMap::new(),
             concerned: BTreeMap::new(),
-            owners: public_ip::Owners::new(cluster, owners.map(Arc::as_ref)),
+            owners: public_ip::Owners::new(sequences.iter().map(|sequence| &**sequence.owner())),
             security_group: observed.security_group.clone(),
             scale_sets,
             subnets: observed.subnets.clone(),

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use azure_types::{
     FrontendIpConfiguration, FrontendIpConfigurationProperties, LoadBalancer, LoadBalancerProperties,
-    ResourceId, SubResource, Subnet, Word,
+    ResourceId, SubResource, Subnet, SubnetProperties, Word,
 };
 use ipnet::IpNet;
 
@@ -147,11 +147,24 @@ pub(crate) fn reduced(subnet: &Subnet) -> Subnet {
     Subnet { id: subnet.id.clone(), name: subnet.name.clone(), ..Default::default() }
 }
 
+/// The ranges of a subnet.
+fn ranges(subnet: &Subnet) -> impl Iterator<Item = IpNet> {
+    let listed = |p: &SubnetProperties| {
+        let ranges = p.address_prefixes.iter().flatten().chain(&p.address_prefix);
+        ranges.filter_map(|range| range.parse().ok()).collect::<Vec<_>>()
+    };
+    subnet.properties.as_ref().map(listed).unwrap_or_default().into_iter()
+}
+
 /// Whether an address lies in a subnet, in any of its ranges.
 pub(crate) fn contains(subnet: &Subnet, address: IpAddr) -> bool {
-    let Some(properties) = &subnet.properties else { return false };
-    let ranges = properties.address_prefixes.iter().flatten().chain(properties.address_prefix.iter());
-    ranges.into_iter().filter_map(|range| range.parse::<IpNet>().ok()).any(|range| range.contains(&address))
+    ranges(subnet).any(|range| range.contains(&address))
+}
+
+/// Whether a subnet has ranges, and none of a family.
+pub(crate) fn lacks(subnet: &Subnet, family: Family) -> bool {
+    let mut ranges = ranges(subnet).peekable();
+    ranges.peek().is_some() && !ranges.any(|range| Family::of(range.addr()) == family)
 }
 
 /// Where a new frontend's address comes from.

@@ -1,6 +1,6 @@
 //! What a Service wants, normalised; every mistake of its owner is found here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use azure_types::{IpTag, ResourceId, Tags};
@@ -125,6 +125,9 @@ pub struct ServiceIntent {
     pub(crate) removal: ServiceRemoval,
 }
 
+/// The highest port that a load-balancing rule can have; Kubernetes knows one more.
+pub(crate) const MAX_FRONTEND_PORT: i32 = 65534;
+
 /// What is needed to find and remove everything that a Service has, whatever state it is in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServiceRemoval {
@@ -139,6 +142,9 @@ pub struct ServiceRemoval {
     pub families: Vec<Family>,
     /// The resource group of its public IPs.
     pub public_ip_group: String,
+    /// All resource groups that its public IPs may be in: that one, the cluster's, and those that its frontends
+    /// were seen to refer to ([`crate::sequence::Sequence::see_frontends`]).
+    pub public_ip_groups: BTreeSet<ResourceId>,
     /// The public IPs that it names.
     pub public_ip_names: BTreeMap<Family, String>,
     /// The addresses that it asks for, where they can be read.
@@ -282,16 +288,16 @@ impl ServiceRemoval {
         let parsed = |text: &str| text.trim().parse::<IpAddr>().ok();
         let (flavor, families) = (flavor(service), families(service));
         let arrival = |family| (family, Arrival::of(cluster, service, flavor, family));
+        let of_cluster = &cluster.config.resource_group;
+        let public_ip_group = annotations.trimmed(keys::PUBLIC_IP_GROUP).unwrap_or(of_cluster);
         Self {
             key: service.key(),
             base_name: names::base_name(service.uid()),
             flavor,
             arrivals: families.iter().copied().map(arrival).collect(),
             families,
-            public_ip_group: annotations
-                .trimmed(keys::PUBLIC_IP_GROUP)
-                .unwrap_or(&cluster.config.resource_group)
-                .to_owned(),
+            public_ip_group: public_ip_group.to_owned(),
+            public_ip_groups: [public_ip_group, of_cluster].map(|group| cluster.network_group(group)).into(),
             public_ip_names: by_family(service, keys::PIP_NAME, keys::PIP_NAME_IPV6)
                 .into_iter()
                 .map(|(family, (_, name))| (family, name.to_owned()))
@@ -428,10 +434,32 @@ impl ServiceIntent {
             public_ip: public_ip(service)?,
             removal,
         };
+        intent.notices.extend(intent.unused_addresses());
         for port in &service.spec.ports {
             intent.ports.push(intent.read_port(service, port)?);
         }
         Ok(intent)
+    }
+
+    /// A prefix asks for a new public IP, and an address for one that is there: the prefix wins.
+    fn unused_addresses(&self) -> Vec<Notice> {
+        let owner = &self.removal;
+        let requested = owner.requested_addresses.iter().filter(|(family, _)| {
+            self.flavor == Flavor::External
+                && self.public_ip.prefixes.contains_key(family)
+                && !owner.public_ip_names.contains_key(family)
+        });
+        let notice = |(_, address): (&Family, &IpAddr)| Notice {
+            service: self.key.clone(),
+            warning: true,
+            reason: "AnnotationIgnored",
+            message: format!(
+                "the requested address {address} is not used, because annotation {} asks for a new public IP from \
+                 a prefix; remove one of the two",
+                full_key(keys::PIP_PREFIX)
+            ),
+        };
+        requested.map(notice).collect()
     }
 
     fn read_port(&self, service: &Service, port: &ServicePort) -> Result<PortIntent, Refusal> {
@@ -440,6 +468,9 @@ impl ServiceIntent {
         let has_rule = !Annotations(service).flag(&port_key(port.port, keys::NO_LB_RULE));
         if protocol == Transport::Sctp && has_rule && !self.ha_ports {
             return Err(Refusal::SctpNeedsHaPorts { port: port.port });
+        }
+        if has_rule && !self.ha_ports && port.port > MAX_FRONTEND_PORT {
+            return Err(Refusal::PortOutOfRange { port: port.port });
         }
         if has_rule && self.removal.arrivals.values().any(|arrival| *arrival == Arrival::NodePort) {
             node_port(port, "a rule without floating IP")?;

@@ -62,7 +62,7 @@ impl<'a> Preview<'a> {
             }
         }
         sequences.sort_by(|a, b| a.key().cmp(b.key()));
-        let expected = Expected::new(cluster, observed, sequences.iter().map(Sequence::owner));
+        let expected = Expected::new(cluster, observed, &mut sequences);
         // Whoever has an address keeps its security rules, although its status may not show the address yet.
         let served = sequences.iter().filter(|sequence| sequence.intent().is_some());
         let opened = served.flat_map(|sequence| {

@@ -10,6 +10,7 @@ use k8s::ObjectKey;
 
 use crate::annotations::{self as keys, full_key};
 use crate::cluster::Family;
+use crate::intent::MAX_FRONTEND_PORT;
 use crate::probe::MAX_PROBE_SECONDS;
 use crate::security_group::{MAX_PRIORITY, MIN_PRIORITY};
 
@@ -169,6 +170,16 @@ pub enum Refusal {
         /// The port.
         port: i32,
     },
+    /// A rule's port is one from 1 to 65534.
+    #[error(
+        "spec.ports: port {port} is beyond {MAX_FRONTEND_PORT}, the highest that Azure's load balancers take; use a \
+         lower port, or give it no rule by annotation {}: true",
+        full_key(&keys::port_key(*.port, keys::NO_LB_RULE))
+    )]
+    PortOutOfRange {
+        /// The port.
+        port: i32,
+    },
     /// Rules without floating IP and probes need a node port.
     #[error(
         "spec.ports: port {port} has no node port, which {needed_by} needs; set spec.allocateLoadBalancerNodePorts to \
@@ -304,6 +315,20 @@ pub enum Refusal {
         /// The subnet.
         subnet: String,
     },
+    /// The frontends of an internal Service get addresses of each of its families.
+    #[error(
+        "subnet {subnet} of virtual network {network} has no {family} range, and the Service wants {family}: add one \
+         to the subnet, name another subnet by annotation {}, or take {family} out of spec.ipFamilies",
+        full_key(keys::INTERNAL_SUBNET)
+    )]
+    SubnetWithoutFamily {
+        /// The virtual network.
+        network: String,
+        /// The subnet.
+        subnet: String,
+        /// The family that it lacks.
+        family: Family,
+    },
     /// A frontend gives up its public IP only if nobody else refers to the frontend.
     #[error(
         "frontend {frontend} cannot give up its public IP, because {reference} refers to it; remove that reference, \
@@ -315,6 +340,22 @@ pub enum Refusal {
         frontend: String,
         /// What refers to it, in words.
         reference: String,
+    },
+    /// Without floating IP, a port of a pool's members is used by one rule for each protocol.
+    #[error(
+        "rule {rule} would deliver {what} at the nodes' own addresses, as rule {holder} does: Azure floats no internal \
+         IPv6 addresses, so one Service of a load balancer can have all ports of IPv6; remove annotation {} from \
+         one of the two Services, or IPv6 from its spec.ipFamilies",
+        full_key(keys::HA_PORTS),
+        what = if *.port == 0 { "all ports".to_owned() } else { format!("port {port}") }
+    )]
+    BackendPortTaken {
+        /// The rule that is wanted.
+        rule: String,
+        /// Its port on the nodes; 0 for all ports.
+        port: i32,
+        /// The rule that takes it.
+        holder: String,
     },
     /// A port of a frontend is used once for each protocol.
     #[error("{}", describe_taken_port(.rule, *.port, .protocol, .frontend, .holder))]
@@ -428,6 +469,7 @@ impl Refusal {
             | Self::InvalidAdditionalAddress { .. }
             | Self::UnknownProtocol { .. }
             | Self::SctpNeedsHaPorts { .. }
+            | Self::PortOutOfRange { .. }
             | Self::NoNodePort { .. }
             | Self::InvalidPrefixId { .. }
             | Self::OnePublicIpForBothFamilies { .. } => true,
@@ -438,6 +480,8 @@ impl Refusal {
             | Self::PublicIpSharedByTooMany { .. }
             | Self::DnsLabelClaimed { .. }
             | Self::SubnetNotFound { .. }
+            | Self::SubnetWithoutFamily { .. }
+            | Self::BackendPortTaken { .. }
             | Self::FrontendInUse { .. }
             | Self::PortTaken { .. }
             | Self::LoadBalancerFull { .. }

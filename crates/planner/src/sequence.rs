@@ -183,6 +183,20 @@ impl Sequence {
         self.stage
     }
 
+    /// Takes note of the groups in which the public IPs of its frontends are. A Service that names another group
+    /// moves its frontends there, and then nothing else tells where the public IP is that it has to give up.
+    pub fn see_frontends(&mut self, cluster: &Cluster, load_balancers: &[(Balancer, Arc<LoadBalancer>)]) {
+        let none = BTreeMap::new();
+        for (balancer, document) in load_balancers {
+            for frontend in frontends_of(cluster, balancer, document, &self.removal, &none) {
+                let group = frontend.public_ip.as_ref().and_then(ResourceId::parent);
+                if let Some(group) = group.filter(|group| !self.removal.public_ip_groups.contains(group)) {
+                    Arc::make_mut(&mut self.removal).public_ip_groups.insert(group);
+                }
+            }
+        }
+    }
+
     /// The load balancers at which it will arrive, as far as this is known before anything was read.
     pub fn destination(&self, cluster: &Cluster) -> Option<Balancer> {
         self.intent().map(|intent| cluster.placement(intent.flavor))

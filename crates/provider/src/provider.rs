@@ -11,6 +11,7 @@ use cloud::LogicalTime;
 use k8s::{ObjectKey, Service};
 use parking_lot::Mutex;
 use planner::load_balancer::Occupancy;
+use planner::sequence::Sequence;
 use planner::{Balancer, Cluster, ClusterPlan, ServiceIntent, ServiceRemoval, backend_pool};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -173,13 +174,13 @@ impl Inner {
         let mut observed = planner::Observed::default();
         let load_balancers = self.observed.load_balancers().all(newer_than).await?;
         observed.load_balancers = load_balancers.iter().map(|lb| (**lb).clone()).collect();
-        let own = self.cluster.config.resource_group.clone();
-        let mut groups = BTreeSet::from([self.cluster.network_group(&own)]);
+        let mut groups = BTreeSet::from([self.cluster.network_group(&self.cluster.config.resource_group)]);
+        let balancers = self.cluster.own_load_balancers(&observed.load_balancers);
         let mut subnets = BTreeSet::new();
         for service in &services {
-            groups.insert(
-                self.cluster.network_group(&ServiceRemoval::of(&self.cluster, service).public_ip_group),
-            );
+            let mut sequence = Sequence::remove(Arc::new(ServiceRemoval::of(&self.cluster, service)));
+            sequence.see_frontends(&self.cluster, &balancers);
+            groups.extend(sequence.owner().public_ip_groups.iter().cloned());
             if let Ok(intent) = ServiceIntent::from_service(&self.cluster, service)
                 && intent.flavor.is_internal()
             {
@@ -221,7 +222,6 @@ impl Provider {
         let pace = Pace { linger: options.linger, busy: options.busy };
         let observed = Arc::new(Observed::new(azure.clone(), &cluster));
         let public_ips = Arc::new(PublicIps::new(
-            Arc::clone(&cluster),
             azure.clone(),
             Arc::clone(&observed),
             options.public_ip_parallelism,

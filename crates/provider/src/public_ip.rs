@@ -14,7 +14,7 @@ use futures::future::join_all;
 use parking_lot::Mutex;
 use planner::public_ip::{self as plans, Owners};
 use planner::sequence::Sequence;
-use planner::{Action, Cluster, Purpose, ServiceRemoval, Step};
+use planner::{Action, Purpose, ServiceRemoval, Step};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, sleep_until};
 use tracing::{info, warn};
@@ -41,7 +41,6 @@ const MAX_WAIT: Duration = Duration::from_secs(60);
 
 /// The public IPs of the cluster.
 pub(crate) struct PublicIps {
-    cluster: Arc<Cluster>,
     azure: Azure,
     observed: Arc<Observed>,
     permits: Semaphore,
@@ -62,7 +61,6 @@ fn warning(owner: &ServiceRemoval, reason: &'static str, message: &str) -> Notic
 
 impl PublicIps {
     pub(crate) fn new(
-        cluster: Arc<Cluster>,
         azure: Azure,
         observed: Arc<Observed>,
         parallelism: usize,
@@ -72,14 +70,7 @@ impl PublicIps {
         let permits = Semaphore::new(parallelism.max(1));
         let poll_interval = poll_interval.max(Duration::from_millis(1));
         let (origin, repeats) = (Instant::now(), Mutex::default());
-        Self { cluster, azure, observed, permits, poll_interval, busy, origin, repeats }
-    }
-
-    /// The resource groups that a Service's public IPs may be in: its own, and the cluster's.
-    fn groups(&self, owner: &ServiceRemoval) -> Vec<ResourceId> {
-        let own = self.cluster.network_group(&owner.public_ip_group);
-        let of_cluster = self.cluster.network_group(&self.cluster.config.resource_group);
-        if own == of_cluster { vec![own] } else { vec![own, of_cluster] }
+        Self { azure, observed, permits, poll_interval, busy, origin, repeats }
     }
 
     fn collection(&self, id: &ResourceId) -> Option<Arc<Collection<PublicIpAddress>>> {
@@ -92,10 +83,10 @@ impl PublicIps {
         owner: &ServiceRemoval,
         newer_than: LogicalTime,
     ) -> Result<Vec<PublicIpAddress>, Failure> {
-        let owners = Owners::new(&self.cluster, std::iter::once(owner));
+        let owners = Owners::new(std::iter::once(owner));
         let mut found = Vec::new();
-        for group in self.groups(owner) {
-            let all = self.observed.public_ips(&group).all(newer_than).await?;
+        for group in &owner.public_ip_groups {
+            let all = self.observed.public_ips(group).all(newer_than).await?;
             let mine = all.iter().filter(|public_ip| !owners.concerned(public_ip).is_empty());
             found.extend(mine.map(|public_ip| PublicIpAddress::clone(public_ip)));
         }

@@ -109,7 +109,7 @@ impl Inner {
         let newer_than = LogicalTime::now();
         let removal = Arc::new(ServiceRemoval::of(&self.cluster, service));
         let mut sequence = Sequence::remove(Arc::clone(&removal));
-        let reading = self.read(&sequence, newer_than, &mut Vec::new()).await?;
+        let reading = self.read(&mut sequence, newer_than, &mut Vec::new()).await?;
         if !public_ip::plan_removal(&self.cluster, &removal, &reading.public_ips).release.is_empty() {
             return Ok(true);
         }
@@ -146,7 +146,9 @@ impl Inner {
         let mut looked_again = false;
         loop {
             let read = match reading.take() {
-                None => self.read(&sequence, newer_than, notices).await.map(|fresh| reading.insert(fresh)),
+                None => {
+                    self.read(&mut sequence, newer_than, notices).await.map(|fresh| reading.insert(fresh))
+                }
                 Some(mut known) if sequence.needs_public_ips() => {
                     let fresh = self.public_ips.concerning(sequence.owner(), newer_than).await;
                     fresh.map(|fresh| {
@@ -203,14 +205,11 @@ impl Inner {
 
     async fn read(
         &self,
-        sequence: &Sequence,
+        sequence: &mut Sequence,
         newer_than: LogicalTime,
         notices: &mut Vec<Notice>,
     ) -> Result<Reading, Failure> {
-        let mut reading = Reading {
-            public_ips: self.public_ips.concerning(sequence.owner(), newer_than).await?,
-            ..Reading::default()
-        };
+        let mut reading = Reading::default();
         for balancer in self.cluster.balancers() {
             match self.observed.load_balancers().one(&balancer.name, newer_than).await {
                 Ok(document) => reading.put(&balancer, document),
@@ -220,6 +219,8 @@ impl Inner {
                 }
             }
         }
+        sequence.see_frontends(&self.cluster, &reading.load_balancers);
+        reading.public_ips = self.public_ips.concerning(sequence.owner(), newer_than).await?;
         if let Some(intent) = sequence.intent().filter(|intent| intent.flavor.is_internal()) {
             let id = self.cluster.subnet_id(intent.subnet_name(&self.cluster));
             reading.subnet = self.observed.subnet(&id, newer_than).await?;

@@ -185,6 +185,12 @@ fn own_probe(row: &[usize], port: u64, first: u64) -> Option<Probe> {
     })
 }
 
+/// Whether it gets the address that it asks for: outside, a prefix for new ones wins.
+fn asks_for_address(row: &[usize]) -> bool {
+    let from_prefix = !is_internal(row) && value(row, "prefix") == "yes";
+    value(row, "public-ip").starts_with("address") && !from_prefix
+}
+
 fn addresses(row: &[usize], number: usize, families: &[Family]) -> Vec<String> {
     let internal = is_internal(row);
     let asked = value(row, "public-ip");
@@ -192,7 +198,7 @@ fn addresses(row: &[usize], number: usize, families: &[Family]) -> Vec<String> {
         .iter()
         .map(|family| {
             let v6 = *family == Family::V6;
-            let asks = asked.starts_with("address") || (asked == "named" && !internal);
+            let asks = asks_for_address(row) || (asked == "named" && !internal);
             let any = match (v6, internal, value(row, "subnet")) {
                 (false, true, "second") => "10.241.0.0/16",
                 (false, true, _) => "10.240.0.0/16",
@@ -222,7 +228,7 @@ fn public_ip(row: &[usize], number: usize, key: &str, families: &[Family]) -> Va
         return Value::Null;
     }
     let group = if is("resource-group", "other") { "other" } else { "cluster" };
-    if !is("public-ip", "own") {
+    if is("public-ip", "named") || asks_for_address(row) {
         return json!({"resource group": group, "tags": {"owner": "somebody", "k8s-azure-service": null, "team": null}});
     }
     let mut ip = json!({"resource group": group, "tags": {"k8s-azure-service": key}, "properties": {}});

@@ -1,4 +1,4 @@
-//! Ports of a frontend that somebody else already takes.
+//! Ports of a frontend, or of a pool's members, that somebody else already takes.
 
 use azure_types::{LoadBalancerProperties, ResourceId, SubResource, Word};
 
@@ -12,11 +12,13 @@ fn meets(wanted: &RuleSpec, other: Option<&Word>) -> bool {
     wanted.protocol == "All" || other.is_some_and(|other| other.is("All") || other.is(wanted.protocol))
 }
 
-/// Refuses rules whose port another rule of the same frontend takes. Port 0 stands for all ports.
+/// Refuses rules whose port another rule of the same frontend takes, or whose port on the nodes another rule of the
+/// same pool. Port 0 stands for all ports.
 pub(super) fn check(
     service: &ServiceIntent,
     desired: &Desired,
     frontend: &ResourceId,
+    pool: &ResourceId,
     properties: &LoadBalancerProperties,
 ) -> Result<(), Refusal> {
     // Ports are compared first: ids of one load balancer differ in their last characters only.
@@ -36,9 +38,22 @@ pub(super) fn check(
         };
         for rule in properties.load_balancing_rules.iter().flatten() {
             let Some(p) = &rule.properties else { continue };
+            let own = || service.removal().owns_rule(text(&rule.name));
+            let at_nodes = !wanted.floating_ip && p.enable_floating_ip != Some(true);
+            if at_nodes
+                && p.backend_port == Some(wanted.backend_port)
+                && p.protocol.as_ref().is_some_and(|protocol| protocol.is(wanted.protocol))
+                && p.backend_address_pool.as_ref().and_then(|reference| reference.id.as_ref()) == Some(pool)
+                && !own()
+            {
+                return Err(Refusal::BackendPortTaken {
+                    rule: wanted.name.clone(),
+                    port: wanted.backend_port,
+                    holder: text(&rule.name).to_owned(),
+                });
+            }
             let taken = p.frontend_port.unwrap_or_default();
             let overlaps = (taken == port || taken == 0 || port == 0) && meets(wanted, p.protocol.as_ref());
-            let own = || service.removal().owns_rule(text(&rule.name));
             if overlaps && !own() && here(&p.frontend_ip_configuration) {
                 return refuse(PortHolder::Rule(text(&rule.name).to_owned()), p.protocol.as_ref());
             }

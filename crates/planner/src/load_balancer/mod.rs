@@ -434,9 +434,9 @@ impl<'a> Draft<'a> {
         let service = placed.service;
         for (family, desired, frontend_name) in &placed.families {
             let frontend = self.frontend_id(frontend_name);
-            conflict::check(service, desired, &frontend, self.properties())?;
-            self.ensure_pool(&service.key, *family);
             let pool = self.cluster.pool_id(self.balancer, *family);
+            conflict::check(service, desired, &frontend, &pool, self.properties())?;
+            self.ensure_pool(&service.key, *family);
             for (name, spec) in &desired.probes {
                 let probes = self.probes();
                 let changes = match probes.iter_mut().find(|probe| is_named(&probe.name, name)) {

@@ -56,6 +56,7 @@ impl<'a> Draft<'a> {
                 self.redirect(service, family, &expected, source);
                 expected
             } else {
+                self.check_family(service, family, &source)?;
                 let replaced = own.iter().find(|(name, of, _)| *of == family && !used.contains(name));
                 let zones = match (internal, replaced) {
                     (false, _) => None,
@@ -74,6 +75,25 @@ impl<'a> Draft<'a> {
             .filter(|name| !used.iter().any(|used| used.eq_ignore_ascii_case(name)))
             .collect();
         Ok(Placed { service, families, abandoned })
+    }
+
+    /// Refuses an address of a family of which the subnet has none.
+    fn check_family(
+        &self,
+        service: &ServiceIntent,
+        family: Family,
+        source: &Source<'_>,
+    ) -> Result<(), Refusal> {
+        match source {
+            Source::Subnet(subnet, _) if frontend::lacks(subnet, family) => {
+                Err(Refusal::SubnetWithoutFamily {
+                    network: self.cluster.config.vnet_name.clone(),
+                    subnet: service.subnet_name(self.cluster).to_owned(),
+                    family,
+                })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Whether a frontend is there and already has the address that is wanted.

@@ -61,7 +61,7 @@ pub(super) fn find_by_address<'a>(
 #[derive(Debug, Default)]
 pub struct Owners {
     /// Each Service and the resource groups that its public IPs may be in.
-    owners: Vec<(ObjectKey, [String; 2])>,
+    owners: Vec<(ObjectKey, BTreeSet<ResourceId>)>,
     by_key: HashMap<String, usize>,
     by_base_name: HashMap<String, usize>,
     by_public_ip_name: HashMap<String, Vec<usize>>,
@@ -70,11 +70,10 @@ pub struct Owners {
 
 impl Owners {
     /// An index of these Services.
-    pub fn new<'a>(cluster: &Cluster, services: impl Iterator<Item = &'a ServiceRemoval>) -> Self {
+    pub fn new<'a>(services: impl Iterator<Item = &'a ServiceRemoval>) -> Self {
         let mut found = Self::default();
         for (number, owner) in services.enumerate() {
-            let groups = [owner.public_ip_group.clone(), cluster.config.resource_group.clone()];
-            found.owners.push((owner.key.clone(), groups));
+            found.owners.push((owner.key.clone(), owner.public_ip_groups.clone()));
             found.by_key.insert(owner.key.to_string().to_ascii_lowercase(), number);
             if let Some(base) = &owner.base_name {
                 found.by_base_name.insert(base.to_ascii_lowercase(), number);
@@ -92,6 +91,7 @@ impl Owners {
     /// The Services to which a public IP may matter: by tag, by name or by address.
     pub fn concerned(&self, public_ip: &PublicIpAddress) -> BTreeSet<ObjectKey> {
         let name = name_of(public_ip).to_ascii_lowercase();
+        let group = public_ip.id.as_ref().and_then(ResourceId::parent);
         let users = services(tag(public_ip.tags.as_ref(), SERVICE_TAGS));
         let tagged = users.filter_map(|user| self.by_key.get(&user.to_ascii_lowercase()));
         let named_after = name.split('-').filter_map(|part| self.by_base_name.get(part));
@@ -99,7 +99,7 @@ impl Owners {
         let asked_for = address_of(public_ip).and_then(|address| self.by_address.get(&address));
         let all = tagged.chain(named_after).chain(named).chain(asked_for.into_iter().flatten());
         all.filter_map(|number| self.owners.get(*number))
-            .filter(|(_, groups)| groups.iter().any(|group| is_in_group(public_ip, group)))
+            .filter(|(_, groups)| group.as_ref().is_some_and(|group| groups.contains(group)))
             .map(|(key, _)| key.clone())
             .collect()
     }

@@ -194,6 +194,13 @@ fn mistakes() -> Vec<Mistake> {
              service.beta.kubernetes.io/azure-load-balancer-enable-high-availability-ports to true",
         ),
         mistake(
+            svc("test1").tcp(65535),
+            set("port_65535_no_lb_rule", "true"),
+            ["spec.ports: port 65535", "65534"],
+            "",
+            "use a lower port",
+        ),
+        mistake(
             web().change(|s| s.spec.ports[0].node_port = 0),
             |service| service.change(|s| s.spec.ports[0].node_port = 30080),
             ["spec.ports: port 80", "no node port, which the health probe needs"],
@@ -275,6 +282,18 @@ fn cases() -> Vec<Case> {
             ["service.beta.kubernetes.io/azure-load-balancer-internal-subnet", "gone"],
             "failed to get subnet: vnet/gone",
             "create it",
+        ),
+        case(
+            Refusal::SubnetWithoutFamily { network: "vnet".into(), subnet: "pods".into(), family: Family::V6 },
+            ["subnet pods of virtual network vnet", "no IPv6 range"],
+            "",
+            "add one to the subnet",
+        ),
+        case(
+            Refusal::BackendPortTaken { rule: "atest1-TCP-80-IPv6".into(), port: 0, holder: "theirs".into() },
+            ["rule atest1-TCP-80-IPv6", "as rule theirs does"],
+            "",
+            "remove annotation service.beta.kubernetes.io/azure-load-balancer-enable-high-availability-ports",
         ),
         case(
             Refusal::FrontendInUse { frontend: "atest1".into(), reference: "outbound rule out".into() },
@@ -366,25 +385,28 @@ fn number(refusal: &Refusal) -> usize {
         Refusal::InvalidAdditionalAddress { .. } => 11,
         Refusal::UnknownProtocol { .. } => 12,
         Refusal::SctpNeedsHaPorts { .. } => 13,
-        Refusal::NoNodePort { .. } => 14,
-        Refusal::InvalidPrefixId { .. } => 15,
-        Refusal::OnePublicIpForBothFamilies { .. } => 16,
-        Refusal::PublicIpNotFound { .. } => 17,
-        Refusal::AddressNotFound { .. } => 18,
-        Refusal::PublicIpOfOtherCluster { .. } => 19,
-        Refusal::PublicIpOfOtherFamily { .. } => 20,
-        Refusal::PublicIpSharedByTooMany { .. } => 21,
-        Refusal::DnsLabelClaimed { .. } => 22,
-        Refusal::SubnetNotFound { .. } => 23,
-        Refusal::FrontendInUse { .. } => 24,
-        Refusal::PortTaken { .. } => 25,
-        Refusal::LoadBalancerFull { .. } => 26,
-        Refusal::NoAddressYet { .. } => 27,
-        Refusal::SecurityGroupNotConfigured => 28,
-        Refusal::SecurityGroupNotFound { .. } => 29,
-        Refusal::SecurityGroupWithoutRules { .. } => 30,
-        Refusal::SecurityGroupFull { .. } => 31,
-        Refusal::NoPriorityLeft { .. } => 32,
+        Refusal::PortOutOfRange { .. } => 14,
+        Refusal::NoNodePort { .. } => 15,
+        Refusal::InvalidPrefixId { .. } => 16,
+        Refusal::OnePublicIpForBothFamilies { .. } => 17,
+        Refusal::PublicIpNotFound { .. } => 18,
+        Refusal::AddressNotFound { .. } => 19,
+        Refusal::PublicIpOfOtherCluster { .. } => 20,
+        Refusal::PublicIpOfOtherFamily { .. } => 21,
+        Refusal::PublicIpSharedByTooMany { .. } => 22,
+        Refusal::DnsLabelClaimed { .. } => 23,
+        Refusal::SubnetNotFound { .. } => 24,
+        Refusal::SubnetWithoutFamily { .. } => 25,
+        Refusal::BackendPortTaken { .. } => 26,
+        Refusal::FrontendInUse { .. } => 27,
+        Refusal::PortTaken { .. } => 28,
+        Refusal::LoadBalancerFull { .. } => 29,
+        Refusal::NoAddressYet { .. } => 30,
+        Refusal::SecurityGroupNotConfigured => 31,
+        Refusal::SecurityGroupNotFound { .. } => 32,
+        Refusal::SecurityGroupWithoutRules { .. } => 33,
+        Refusal::SecurityGroupFull { .. } => 34,
+        Refusal::NoPriorityLeft { .. } => 35,
     }
 }
 
@@ -404,7 +426,7 @@ fn every_refusal_names_key_value_and_remedy_and_says_what_the_replaced_program_s
         assert!(text.len() < 1024, "events hold 1024 bytes: {text}");
     }
     let seen: BTreeSet<usize> = cases.iter().map(|case| number(&case.refusal)).collect();
-    assert_eq!(seen, (0..33).collect(), "each variant has a case");
+    assert_eq!(seen, (0..36).collect(), "each variant has a case");
 }
 
 #[test]
@@ -426,7 +448,7 @@ fn what_the_owner_got_wrong_is_terminal_and_its_remedy_leads_to_no_other_refusal
 /// The remedy may lie with somebody else, or pass by itself.
 #[test]
 fn what_may_pass_without_a_change_of_the_service_is_not_terminal() {
-    let of_owner: BTreeSet<usize> = (0..17).collect();
+    let of_owner: BTreeSet<usize> = (0..18).collect();
     for Case { refusal, .. } in cases() {
         assert_eq!(refusal.is_terminal(), of_owner.contains(&number(&refusal)), "{refusal}");
     }

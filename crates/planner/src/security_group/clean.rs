@@ -1,4 +1,4 @@
-//! Taking back what Services of a batch had, without taking it from those who share it (8.4 step 3).
+//! Taking back what Services of a batch had, without taking it from those who share it.
 
 use std::collections::{BTreeMap, BTreeSet};
 

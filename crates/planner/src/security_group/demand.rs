@@ -1,4 +1,4 @@
-//! Which rules a Service asks for, and at which of its destinations (8.2 to 8.5).
+//! Which rules a Service asks for, and at which of its destinations.
 
 use std::collections::{BTreeMap, BTreeSet};
 

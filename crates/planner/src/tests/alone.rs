@@ -56,7 +56,7 @@ impl Alone {
     }
 
     fn public_ips(&self, owner: &ServiceRemoval) -> Vec<PublicIpAddress> {
-        let owners = Owners::new(&self.azure.cluster, std::iter::once(owner));
+        let owners = Owners::new(std::iter::once(owner));
         let all = self.azure.observed.public_ips.iter();
         all.filter(|public_ip| !owners.concerned(public_ip).is_empty()).cloned().collect()
     }
@@ -64,15 +64,8 @@ impl Alone {
     fn next(&mut self, sequence: &mut Sequence) -> Option<Task> {
         let observed = &self.azure.observed;
         let cluster = &self.azure.cluster;
-        let load_balancers: Vec<_> = cluster
-            .balancers()
-            .into_iter()
-            .filter_map(|one| {
-                let id = cluster.load_balancer_id(&one);
-                let found = observed.load_balancers.iter().find(|lb| lb.id.as_ref() == Some(&id))?;
-                Some((one, Arc::new(found.clone())))
-            })
-            .collect();
+        let load_balancers = cluster.own_load_balancers(&observed.load_balancers);
+        sequence.see_frontends(cluster, &load_balancers);
         let subnet = sequence.intent().map(|intent| cluster.subnet_id(intent.subnet_name(cluster)));
         let seen = Seen {
             public_ips: &self.public_ips(sequence.owner()),

@@ -313,6 +313,23 @@ fn lb_120_lb_121_a_change_of_group_releases_where_the_address_is() {
     );
 }
 
+/// The frontend tells where the public IP is, while nothing else does.
+#[test]
+fn a_public_ip_in_a_group_that_is_no_longer_named_is_given_up() {
+    let in_group = |group: &str| web().annotate("azure-load-balancer-resource-group", group);
+    let nodes = nodes([node("alpha", 0)]);
+    for then in [web(), in_group("third"), in_group("other").deleting(), web().deleting()] {
+        let mut azure = Azure::new();
+        azure.converge(&[in_group("other").arc()], &nodes);
+        let group_of = |public_ip: &PublicIpAddress| public_ip.id.as_ref()?.group_name().map(str::to_owned);
+        assert_eq!(azure.observed.public_ips.iter().filter_map(group_of).collect::<Vec<_>>(), ["other"]);
+        azure.converge(&[then.arc()], &nodes);
+        let left: Vec<String> = azure.observed.public_ips.iter().filter_map(group_of).collect();
+        assert!(!left.contains(&"other".to_owned()), "{left:?}");
+        assert_eq!(left.is_empty(), then.0.metadata.deletion_timestamp.is_some());
+    }
+}
+
 /// LB-124.
 #[test]
 fn lb_124_edge_zones_hold_the_address_instead_of_zones() {
