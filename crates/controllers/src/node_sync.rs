@@ -97,7 +97,7 @@ impl NodeSync {
         if self.cloud.look_at_nodes_after().is_some_and(|wait| wait.is_zero())
             && let Err(error) = self.update().await
         {
-            tracing::warn!(%error, "machines that wait for a place behind load balancers could not be looked at");
+            tracing::warn!(%error, "failed to update load balancers with machines that did not run before");
         }
         Next::After(self.cloud.look_at_nodes_after().unwrap_or(IDLE_INTERVAL).max(MIN_INTERVAL))
     }

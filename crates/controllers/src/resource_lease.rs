@@ -249,7 +249,7 @@ impl Shared {
                 Ok(Some(lease)) => lease,
                 Ok(None) => return,
                 Err(error) => {
-                    tracing::warn!(%error, "not released; it expires by itself");
+                    tracing::warn!(%error, "the lease on the Azure resources was not released; it expires by itself");
                     return;
                 }
             };
@@ -267,7 +267,7 @@ impl Shared {
                     tracing::warn!(
                         %error,
                         lease = NAME,
-                        "not released; it expires by itself, or remove the holder by hand"
+                        "the lease on the Azure resources was not released; it expires by itself, or remove the holder"
                     );
                     return;
                 }

@@ -312,7 +312,8 @@ impl Attempt<'_> {
         let repeats = repeats.get_mut(&step.target)?;
         let Verdict::Wait(wait) = repeats.judge(fingerprint::of([step]), Instant::now()) else { return None };
         let name = step.target.name();
-        warn!(public_ip = %step.target, wait_seconds = wait.as_secs(), "the same difference after it was written");
+        warn!(public_ip = %step.target, wait_seconds = wait.as_secs(),
+            "something undoes what is written: the public IP is used as it is");
         let message = format!(
             "public IP {name} does not keep what is written to it ({}): it is used as it is. Look for another \
              program (or a policy) that changes it",
@@ -348,7 +349,7 @@ impl Attempt<'_> {
         for (step, result) in steps.iter().zip(join_all(work).await) {
             let Err(failure) = result else { continue };
             if failure.has_code("PublicIPAddressCannotBeDeleted") {
-                info!(public_ip = %step.target, "kept, because something else refers to it");
+                info!(public_ip = %step.target, "public IP kept: something else refers to it");
                 notices.push(warning(&owner, REASON, &failure.message));
                 sequence.keep(step.target.clone());
             } else if !self.should_retry(&failure).await {

@@ -139,7 +139,7 @@ impl Resource for SharedScaleSet {
                     };
                 }
                 Err(failure) if is_being_deleted(&failure) => {
-                    info!(scale_set = %self.id, "the scale set is going")
+                    info!(scale_set = %self.id, "the scale set is being deleted")
                 }
                 Err(failure) => {
                     if let Some(known) = &known_sets {
@@ -171,7 +171,7 @@ impl Resource for SharedScaleSet {
                     *old = ScaleSetInstance::clone(&known.store(document));
                 }
                 Err(failure) if is_being_deleted(&failure) => {
-                    info!(scale_set = %self.id, reason = %failure.message, "an instance is going");
+                    info!(scale_set = %self.id, reason = %failure.message, "an instance is being deleted");
                     known.distrust();
                     after.retain(|old| old.id.as_ref() != Some(&step.target));
                 }

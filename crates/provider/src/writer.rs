@@ -366,7 +366,8 @@ impl<R: Resource> Inner<R> {
             }
             Err(failure) if matches!(failure.kind, Kind::InvalidArgument | Kind::FailedPrecondition) => {
                 if let Err(problem) = self.resource.restore(&observed).await {
-                    warn!(resource = %self.resource.name(), error = %problem.message, "not restored");
+                    warn!(resource = %self.resource.name(), error = %problem.message,
+                        "failed to restore what Azure refused to change");
                 }
                 self.bisect(group, &work, failure).await
             }
@@ -386,7 +387,7 @@ impl<R: Resource> Inner<R> {
         let name = self.resource.name();
         let concerned = self.resource.concerned(work, &group.batch());
         warn!(resource = %name, wait_seconds = wait.as_secs(), owners = concerned.len(),
-            "the same difference again after it was written");
+            "something undoes what is written; next try after a pause");
         group.answer_all(|key| {
             if !concerned.contains(key) {
                 return acknowledged(key);
@@ -424,7 +425,7 @@ impl<R: Resource> Inner<R> {
             }
         };
         let Some(wait) = wait else {
-            warn!(resource = %name, error = %failure.message, "not written");
+            warn!(resource = %name, error = %failure.message, "failed to write to Azure");
             let error = match failure.kind {
                 // Nobody's intent in particular was refused, so nobody's is terminal.
                 Kind::InvalidArgument => failure.not_attributable(),
@@ -436,7 +437,8 @@ impl<R: Resource> Inner<R> {
             });
             return Vec::new();
         };
-        info!(resource = %name, error = %failure.message, wait_ms = wait.as_millis(), "trying again");
+        info!(resource = %name, error = %failure.message, wait_ms = wait.as_millis(),
+            "failed to write to Azure, trying again");
         if !wait.is_zero() {
             sleep(wait).await;
         }
@@ -448,7 +450,7 @@ impl<R: Resource> Inner<R> {
     async fn bisect(&self, mut group: Group<R>, work: &R::Work, failure: Failure) -> Vec<Group<R>> {
         let name = self.resource.name();
         let refuse = |key: &R::Key, entry: Entry<R>| {
-            warn!(resource = %name, owner = %key, error = %failure.message, "refused");
+            warn!(resource = %name, owner = %key, error = %failure.message, "Azure refused a change");
             entry.answer(Err(failure.clone().while_doing(&name).into_service_error(Vec::new())));
         };
         if group.entries.len() == 1 && !self.resource.is_repair(work) {
@@ -462,7 +464,7 @@ impl<R: Resource> Inner<R> {
         named.sort();
         named.dedup();
         info!(resource = %name, intents = group.entries.len(), named = named.len(), error = %failure.message,
-            "refused: looking for the culprit");
+            "Azure refused a write, looking for the Service that it refuses");
         if named.is_empty() && self.resource.is_repair(work) {
             // Somebody else's part is in the way, of which nobody here knows anything.
             return self.retry_or_fail(group, Some(work), failure).await;
