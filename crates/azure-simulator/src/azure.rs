@@ -21,7 +21,7 @@ use crate::engine::journal::Journal;
 use crate::engine::latency::LatencyProfile;
 use crate::engine::operation::{OperationEnd, OperationState};
 use crate::engine::snapshot::BadSnapshot;
-use crate::engine::world::{Course, World};
+use crate::engine::world::{Execution, World};
 use crate::engine::write::Conditions;
 use crate::entra::{Application, ApplicationSource, Clock, TokenVerifier};
 use crate::imds::MetadataAddresses;
@@ -522,6 +522,6 @@ impl Azure {
     }
 }
 
-fn at_once() -> Course {
-    Course { at_once: true, ..Course::default() }
+fn at_once() -> Execution {
+    Execution { at_once: true, ..Execution::default() }
 }

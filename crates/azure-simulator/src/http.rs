@@ -27,7 +27,7 @@ use crate::engine::journal::{JournalEntry, RequestKind};
 use crate::engine::latency::bounded;
 use crate::engine::operation::RetryAfterStyle;
 use crate::engine::target::Target;
-use crate::engine::world::{Course, World};
+use crate::engine::world::{Execution, World};
 use crate::engine::write::Conditions;
 use crate::serve::Scheme;
 
@@ -135,7 +135,7 @@ async fn answer(State(azure): State<Azure>, request: Request) -> Response {
     };
     let mut admitted = azure.change(|world| admit(&azure, world, &head, body.as_ref()));
     let action = admitted.struck.as_ref().map(|struck| struck.action.clone());
-    let course = action.as_ref().map(FaultAction::course).unwrap_or_default();
+    let execution = action.as_ref().map(FaultAction::execution).unwrap_or_default();
     let refusal = action.as_ref().and_then(FaultAction::refusal);
     let delay = match &action {
         Some(FaultAction::Delay { ms }) => bounded(*ms),
@@ -145,7 +145,7 @@ async fn answer(State(azure): State<Azure>, request: Request) -> Response {
     if let (true, Ok(located)) = (wait > GATEWAY_PATIENCE, &admitted.located) {
         tokio::time::sleep(GATEWAY_PATIENCE).await;
         let late =
-            Late { head: head.clone(), located: located.clone(), body: body.unwrap_or_default(), course };
+            Late { head: head.clone(), located: located.clone(), body: body.unwrap_or_default(), execution };
         let timeout = Err(Refusal::gateway_timeout(&located.resource_type));
         // The work is done all the same, unless the fault says that it is not.
         if refusal.is_none() && !matches!(action, Some(FaultAction::DropRequest)) {
@@ -180,7 +180,7 @@ async fn answer(State(azure): State<Azure>, request: Request) -> Response {
         let outcome = match (&admitted.located, refusal) {
             (_, Some(refusal)) => Err(refusal),
             (Err(refusal), None) => Err(refusal.clone()),
-            (Ok(located), None) => world.perform(&head.request(&body), located, &course),
+            (Ok(located), None) => world.perform(&head.request(&body), located, &execution),
         };
         let due = due(world, &outcome);
         let note = outcome.as_ref().map(|answer| answer.note.clone()).unwrap_or_default();
@@ -212,7 +212,7 @@ struct Late {
     head: Head,
     located: Located,
     body: Bytes,
-    course: Course,
+    execution: Execution,
 }
 
 impl Late {
@@ -220,7 +220,7 @@ impl Late {
         tokio::spawn(async move {
             tokio::time::sleep(wait).await;
             let due = azure.change(|world| {
-                let outcome = world.perform(&self.head.request(&self.body), &self.located, &self.course);
+                let outcome = world.perform(&self.head.request(&self.body), &self.located, &self.execution);
                 world.revision += 1;
                 due(world, &outcome)
             });
@@ -427,10 +427,13 @@ fn respond(world: &World, head: &Head, admitted: &Admitted, outcome: Result<Answ
             if let (Some(links), Ok(Located { target: Target::Within(subscription, _), .. })) =
                 (&answer.operation, &admitted.located)
             {
-                let manner =
-                    world.operations.get(&links.key).map(|operation| operation.manner).unwrap_or_default();
+                let operation_style = world
+                    .operations
+                    .get(&links.key)
+                    .map(|operation| operation.operation_style)
+                    .unwrap_or_default();
                 let (status_url, result_url) =
-                    world.operation_urls(&head.base, subscription, version, links, manner);
+                    world.operation_urls(&head.base, subscription, version, links, operation_style);
                 if let Some(url) = status_url {
                     header(&mut headers, "azure-asyncoperation", &url);
                     header(&mut headers, "azure-asyncnotification", "Enabled");
@@ -439,7 +442,7 @@ fn respond(world: &World, head: &Head, admitted: &Admitted, outcome: Result<Answ
                     header(&mut headers, "location", &url);
                 }
                 if let Some(seconds) = links.retry_after {
-                    let style = manner.retry_after.unwrap_or(world.options.retry_after);
+                    let style = operation_style.retry_after.unwrap_or(world.options.retry_after);
                     if style != RetryAfterStyle::OnPolls {
                         retry_after(&mut headers, style, seconds, admitted.time);
                     }
@@ -450,7 +453,7 @@ fn respond(world: &World, head: &Head, admitted: &Admitted, outcome: Result<Answ
                 header(&mut headers, "location", &url);
             }
             if let Some(seconds) = answer.poll_again {
-                let style = answer.manner.retry_after.unwrap_or(world.options.retry_after);
+                let style = answer.operation_style.retry_after.unwrap_or(world.options.retry_after);
                 retry_after(&mut headers, style, seconds, admitted.time);
                 if answer.status == 202 {
                     header(

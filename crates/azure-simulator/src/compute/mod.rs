@@ -42,7 +42,7 @@ mod zones;
 use serde_json::Value;
 
 use crate::engine::document::{Object, drop_nulls, into_object, merge};
-use crate::engine::resource_type::{Concurrency, Proposal, Protocol, Provider, Source, Style};
+use crate::engine::resource_type::{Concurrency, Proposal, Protocol, Provider, Source, WireDialect};
 
 /// Versions that clients of today use, newest first; 2018-10-01 serves the NICs of instances.
 const API_VERSIONS: [&str; 7] =
@@ -50,7 +50,7 @@ const API_VERSIONS: [&str; 7] =
 
 /// What most of the provider's types have in common.
 const fn protocol(resource_type: &'static str, noun: &'static str) -> Protocol {
-    Protocol::new(resource_type, noun, &API_VERSIONS, Style::Compute, Concurrency::Conflict)
+    Protocol::new(resource_type, noun, &API_VERSIONS, WireDialect::Compute, Concurrency::Conflict)
 }
 
 pub(crate) fn provider() -> Provider {

@@ -3,14 +3,14 @@
 use azure_types::ResourceId;
 use serde_json::Value;
 
-use super::operation::Manner;
-use super::resource_type::{ResourceType, Style};
+use super::operation::OperationStyle;
+use super::resource_type::{ResourceType, WireDialect};
 
 /// The URLs of a long-running operation that an answer must carry.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct OperationLinks {
     pub(crate) key: String,
-    pub(crate) style: Style,
+    pub(crate) dialect: WireDialect,
     /// The path segment of its URL, such as `operations`.
     pub(crate) segment: &'static str,
     pub(crate) namespace: String,
@@ -35,7 +35,7 @@ pub(crate) struct Answer {
     /// `Location` of an unfinished final answer: the URL that was asked, again.
     pub(crate) poll_again: Option<u64>,
     /// How the operation that was polled is followed.
-    pub(crate) manner: Manner,
+    pub(crate) operation_style: OperationStyle,
     /// Token of the next page.
     pub(crate) next_page: Option<String>,
     pub(crate) note: Note,
@@ -97,7 +97,7 @@ pub(crate) struct Resolved {
     pub(crate) id: ResourceId,
     /// Whether all resources of the type below `id` are meant.
     pub(crate) list: bool,
-    /// Segments behind the resource: nested children, views, actions.
+    /// Segments behind the resource: children, views, actions.
     pub(crate) below: Vec<String>,
     /// The full type that was asked for, for the journal and for faults.
     pub(crate) full_type: String,

@@ -2,7 +2,7 @@
 
 use super::error::Refusal;
 use super::operation::Operation;
-use super::resource_type::{Concurrency, Style};
+use super::resource_type::{Concurrency, WireDialect};
 use super::store::{Record, State};
 use super::world::World;
 
@@ -25,7 +25,7 @@ impl World {
 
     fn going(&self, record: &Record, running: Option<&Operation>) -> Refusal {
         let (resource_type, id) = (record.resource_type, &record.id);
-        if resource_type.style() == Style::Compute {
+        if resource_type.dialect() == WireDialect::Compute {
             let (noun, name) = (resource_type.protocol().noun, id.name());
             let text = format!("'Put on {noun}' is not allowed on '{name}' since it is marked for deletion.");
             return Refusal::new(409, "OperationNotAllowed", text);
@@ -45,7 +45,7 @@ impl World {
     }
 
     fn busy(&self, record: &Record, running: Option<&Operation>) -> Refusal {
-        if record.resource_type.style() == Style::Compute {
+        if record.resource_type.dialect() == WireDialect::Compute {
             return Refusal::new(
                 409,
                 "Conflict",

@@ -7,11 +7,11 @@ use serde_json::Value;
 
 use super::answer::{Answer, Resolved};
 use super::error::Refusal;
-use super::operation::{Manner, OperationUrls};
-use super::resource_type::{Call, Extension, Style};
+use super::operation::{OperationStyle, OperationUrls};
+use super::resource_type::{Call, Extension, WireDialect};
 use super::target::{BadPath, Scope, Target};
 use super::version;
-use super::world::{Course, World};
+use super::world::{Execution, World};
 use super::write::Conditions;
 use crate::resources::group;
 
@@ -187,7 +187,7 @@ impl World {
         &mut self,
         request: &Request<'_>,
         located: &Located,
-        course: &Course,
+        execution: &Execution,
     ) -> Result<Answer, Refusal> {
         let method = if request.method == "HEAD" { "GET" } else { request.method };
         let Target::Within(subscription, scope) = &located.target else {
@@ -212,7 +212,7 @@ impl World {
             },
             ("PUT", Scope::Group(name)) => self.put_group(subscription, name, body()?),
             ("PATCH", Scope::Group(name)) => self.patch_group(subscription, name, body()?),
-            ("DELETE", Scope::Group(name)) => self.delete_group(subscription, name, course),
+            ("DELETE", Scope::Group(name)) => self.delete_group(subscription, name, execution),
             ("GET", Scope::Resources(group)) => {
                 let scope = match group {
                     Some(group) => self.group_id(subscription, group),
@@ -224,7 +224,7 @@ impl World {
             ("GET", Scope::Providers) => Ok(self.list_providers(Some(subscription))),
             ("GET", Scope::Provider(namespace)) => self.read_provider(Some(subscription), namespace),
             ("POST", Scope::ProviderAction(namespace, action)) => {
-                self.change_registration(subscription, namespace, action, course)
+                self.change_registration(subscription, namespace, action, execution)
             }
             (method, Scope::TagNames(segments)) => {
                 let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
@@ -296,12 +296,12 @@ impl World {
                         self.read(resolved, request.query).map(|_| Answer::empty(204))
                     }
                     "GET" => self.read(resolved, request.query),
-                    "PUT" => self.put(resolved, body()?, request.conditions, course),
-                    "PATCH" => self.patch(resolved, body()?, request.conditions, course),
-                    "DELETE" => self.delete(resolved, request.conditions, course),
+                    "PUT" => self.put(resolved, body()?, request.conditions, execution),
+                    "PATCH" => self.patch(resolved, body()?, request.conditions, execution),
+                    "DELETE" => self.delete(resolved, request.conditions, execution),
                     "POST" => {
                         let body = if request.body.is_empty() { Value::Null } else { body()? };
-                        self.act(resolved, &body, course)
+                        self.act(resolved, &body, execution)
                     }
                     other => Err(Refusal::method_not_allowed(other)),
                 }?;
@@ -334,26 +334,26 @@ impl World {
         subscription: &str,
         version: &str,
         links: &super::answer::OperationLinks,
-        manner: Manner,
+        operation_style: OperationStyle,
     ) -> (Option<String>, Option<String>) {
         let (key, namespace, location, segment) =
             (&links.key, &links.namespace, &links.location, links.segment);
         // The status URL always exists; the result URL may be asked for, or given in its place.
-        let (with_status, with_result) = match manner.urls {
+        let (with_status, with_result) = match operation_style.urls {
             None => (true, links.result_url),
             Some(OperationUrls::AsyncOperation) => (true, false),
             Some(OperationUrls::Location) => (false, true),
             Some(OperationUrls::Both) => (true, true),
             Some(OperationUrls::Neither) => return (None, None),
         };
-        match links.style {
-            Style::Manager => (
+        match links.dialect {
+            WireDialect::Manager => (
                 None,
                 Some(format!(
                     "{base}/subscriptions/{subscription}/operationresults/{key}?api-version={version}"
                 )),
             ),
-            Style::Network => {
+            WireDialect::Network => {
                 let at = |kind: &str| {
                     format!(
                         "{base}/subscriptions/{subscription}/providers/{namespace}/locations/{location}/{kind}/{key}\
@@ -362,7 +362,7 @@ impl World {
                 };
                 (with_status.then(|| at(segment)), with_result.then(|| at("operationResults")))
             }
-            Style::Compute => {
+            WireDialect::Compute => {
                 let tracking = self.seed.guid("tracking", key, 0);
                 let url = format!(
                     "{base}/subscriptions/{subscription}/providers/{namespace}/locations/{location}/{segment}/{key}\

@@ -4,7 +4,7 @@ use azure_types::ResourceId;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::protocol::Style;
+use super::protocol::WireDialect;
 
 /// What Network calls a document that it cannot read.
 const UNREADABLE: &str = "InvalidRequestFormat";
@@ -98,8 +98,8 @@ impl Refusal {
     }
 
     /// The same in the words of a provider: of what it cannot read, Compute says no more than the reason.
-    pub(crate) fn worded(mut self, style: Style) -> Self {
-        if style != Style::Compute || self.code != UNREADABLE {
+    pub(crate) fn worded(mut self, dialect: WireDialect) -> Self {
+        if dialect != WireDialect::Compute || self.code != UNREADABLE {
             return self;
         }
         if let Some(reason) = self.details.take().and_then(|details| details.into_iter().next()) {

@@ -7,9 +7,9 @@ use serde_json::Value;
 use super::error::Refusal;
 use super::glob::matches;
 use super::latency::bounded;
-use super::operation::{Manner, OperationEnd, OperationUrls, RetryAfterStyle, Status};
+use super::operation::{OperationEnd, OperationStyle, OperationUrls, RetryAfterStyle, Status};
 use super::seed::Seed;
-use super::world::Course;
+use super::world::Execution;
 
 /// A fault: which requests it strikes and what it does to them. Conditions that are left out fit
 /// everything; texts may hold `*` and `?` and are compared ignoring case.
@@ -220,26 +220,28 @@ impl FaultAction {
     }
 
     /// How the work of a struck request runs.
-    pub(crate) fn course(&self) -> Course {
-        let manner = Manner::default();
+    pub(crate) fn execution(&self) -> Execution {
+        let operation_style = OperationStyle::default();
         match self {
             Self::FailOperation { code, message } => {
                 let failed = Status::Failed(Refusal::network(400, code, message));
-                Course { ending: Some(failed), ..Course::default() }
+                Execution { ending: Some(failed), ..Execution::default() }
             }
             Self::CancelOperation => {
-                Course { ending: Some(OperationEnd::Canceled.status()), ..Course::default() }
+                Execution { ending: Some(OperationEnd::Canceled.status()), ..Execution::default() }
             }
-            Self::StallOperation => Course { stall: true, ..Course::default() },
-            Self::SlowOperation { ms } => Course { latency: Some(bounded(*ms)), ..Course::default() },
-            Self::ForgetOperation => {
-                Course { manner: Manner { forgotten: true, ..manner }, ..Course::default() }
-            }
+            Self::StallOperation => Execution { stall: true, ..Execution::default() },
+            Self::SlowOperation { ms } => Execution { latency: Some(bounded(*ms)), ..Execution::default() },
+            Self::ForgetOperation => Execution {
+                operation_style: OperationStyle { forgotten: true, ..operation_style },
+                ..Execution::default()
+            },
             Self::OperationStyle { urls, retry_after } => {
-                let manner = Manner { urls: *urls, retry_after: *retry_after, ..manner };
-                Course { manner, ..Course::default() }
+                let operation_style =
+                    OperationStyle { urls: *urls, retry_after: *retry_after, ..operation_style };
+                Execution { operation_style, ..Execution::default() }
             }
-            _ => Course::default(),
+            _ => Execution::default(),
         }
     }
 }

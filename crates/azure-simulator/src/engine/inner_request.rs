@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::answer::Answer;
 use super::error::Refusal;
 use super::journal::{JournalEntry, RequestKind};
-use super::world::{Course, World};
+use super::world::{Execution, World};
 use super::write::Conditions;
 
 /// Who the journal says it was, where Azure itself does something.
@@ -26,16 +26,16 @@ impl World {
         self.requests += 1;
         let (sequence, time) = (self.requests, self.now());
         let path = action.map_or_else(|| id.to_string(), |action| format!("{id}/{action}"));
-        let course = Course { by: Some(principal.to_owned()), ..Course::default() };
+        let execution = Execution { by: Some(principal.to_owned()), ..Execution::default() };
         let outcome = self.resolve_id(id).and_then(|mut resolved| {
             let conditions = Conditions::default();
             match method {
-                "PUT" => self.put(&resolved, body, &conditions, &course),
-                "PATCH" => self.patch(&resolved, body, &conditions, &course),
-                "DELETE" => self.delete(&resolved, &conditions, &course),
+                "PUT" => self.put(&resolved, body, &conditions, &execution),
+                "PATCH" => self.patch(&resolved, body, &conditions, &execution),
+                "DELETE" => self.delete(&resolved, &conditions, &execution),
                 _ => {
                     resolved.below.extend(action.map(str::to_owned));
-                    self.act(&resolved, &body, &course)
+                    self.act(&resolved, &body, &execution)
                 }
             }
         });

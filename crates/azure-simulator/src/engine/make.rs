@@ -9,9 +9,9 @@ use jiff::Timestamp;
 use super::document::Object;
 use super::error::Refusal;
 use super::operation::Completion;
-use super::resource_type::{Proposal, Style};
+use super::resource_type::{Proposal, WireDialect};
 use super::store::Record;
-use super::world::{Course, World};
+use super::world::{Execution, World};
 
 impl World {
     /// What a PUT would store; refused as the PUT would be. The provider is found by the id's type.
@@ -20,7 +20,7 @@ impl World {
         let body = resource_type.write(self, Proposal::of_service(id, body))?;
         let record = Record::new(resource_type, id, body, Timestamp::UNIX_EPOCH);
         // Services wait for what is on its way, as Compute does.
-        self.check_references_as(&record, Style::Compute)?;
+        self.check_references_as(&record, WireDialect::Compute)?;
         Ok(record)
     }
 
@@ -46,10 +46,10 @@ impl World {
     ) -> Option<String> {
         let record = self.store.get(subject)?;
         let (resource_type, held) = (record.resource_type, record.operation.clone());
-        let course = Course { latency: wait, ..Course::default() };
+        let execution = Execution { latency: wait, ..Execution::default() };
         let name = resource_type.operation_name(step);
         let started =
-            self.start(subject, resource_type, "POST", name, Completion::Step(step.into()), &course);
+            self.start(subject, resource_type, "POST", name, Completion::Step(step.into()), &execution);
         // The resource itself is not busy with it.
         if let Some(record) = self.store.get_mut(subject) {
             record.operation = held;

@@ -36,12 +36,12 @@ impl World {
         if old.is_none() {
             self.check_name(&candidate.id, resource_type, candidate.id.name())?;
         }
-        for nested in candidate.resource_type.protocol().nested {
-            let path = format!("properties/{}", nested.collection);
+        for collection in candidate.resource_type.protocol().child_collections {
+            let path = format!("properties/{}", collection.name);
             let before = old.map_or(&[][..], |old| items(&old.body, &path));
             let before: HashSet<String> =
                 before.iter().map(|child| name(child).to_ascii_lowercase()).collect();
-            let child_type = format!("{resource_type}/{}", nested.collection);
+            let child_type = format!("{resource_type}/{}", collection.name);
             for child in items(&candidate.body, &path).iter().map(name) {
                 if !before.contains(&child.to_ascii_lowercase()) {
                     self.check_name(&candidate.id, &child_type, child)?;

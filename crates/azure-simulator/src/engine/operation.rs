@@ -9,7 +9,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::error::Refusal;
-use super::resource_type::Style;
+use super::resource_type::WireDialect;
 
 /// What happens when an operation ends well.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -81,7 +81,7 @@ pub enum OperationUrls {
 
 /// How an operation can be followed, where that is not as its provider does it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Manner {
+pub(crate) struct OperationStyle {
     pub(crate) urls: Option<OperationUrls>,
     pub(crate) retry_after: Option<RetryAfterStyle>,
     /// Polls find nothing, as if it had expired.
@@ -148,7 +148,7 @@ pub(crate) struct Operation {
     pub(crate) number: u64,
     /// Such as `PutLoadBalancerOperation`.
     pub(crate) name: String,
-    pub(crate) style: Style,
+    pub(crate) dialect: WireDialect,
     pub(crate) subject: ResourceId,
     pub(crate) started: Timestamp,
     pub(crate) ended: Option<Timestamp>,
@@ -158,14 +158,14 @@ pub(crate) struct Operation {
     pub(crate) completion: Completion,
     /// How it will end, where a fault says so.
     pub(crate) ending: Option<Status>,
-    pub(crate) manner: Manner,
+    pub(crate) operation_style: OperationStyle,
     /// Until when it is readable, once it has ended.
     pub(crate) readable_until: Option<Instant>,
 }
 
 impl Operation {
     fn readable(&self, now: Instant) -> bool {
-        !self.manner.forgotten && self.readable_until.is_none_or(|until| now < until)
+        !self.operation_style.forgotten && self.readable_until.is_none_or(|until| now < until)
     }
 
     pub(crate) fn state(&self, now: Instant) -> OperationState {

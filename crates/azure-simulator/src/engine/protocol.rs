@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// How a provider words its etags, operations and answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Style {
+pub(crate) enum WireDialect {
     /// Weak GUID etags; `operations` and `operationResults`.
     Network,
     /// Counters as strong etags, also on PUT answers; one operations URL with `monitor=true`.
@@ -26,9 +26,9 @@ pub(crate) enum Concurrency {
 
 /// A collection of child documents inside a document's `properties`.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Nested {
+pub(crate) struct ChildCollection {
     /// Member of `properties` and path segment, such as `backendAddressPools`.
-    pub(crate) collection: &'static str,
+    pub(crate) name: &'static str,
     /// Whether clients may write children one by one.
     pub(crate) writable: bool,
     /// Members that list who refers to the child: (member, type segment of the referrer; an empty one
@@ -57,10 +57,10 @@ pub(crate) struct Protocol {
     pub(crate) noun: &'static str,
     /// API versions for strict mode and for the provider record, newest first.
     pub(crate) api_versions: &'static [&'static str],
-    pub(crate) style: Style,
+    pub(crate) dialect: WireDialect,
     pub(crate) concurrency: Concurrency,
     /// Child collections inside the document.
-    pub(crate) nested: &'static [Nested],
+    pub(crate) child_collections: &'static [ChildCollection],
     /// Whether it is a resource with location and tags, rather than a part of its parent.
     pub(crate) tracked: bool,
     /// Whether clients may create it by PUT; scale set instances come from their set.
@@ -90,25 +90,25 @@ pub(crate) struct Protocol {
 }
 
 impl Protocol {
-    /// What most types of a style have in common.
+    /// What most types of a dialect have in common.
     pub(crate) const fn new(
         resource_type: &'static str,
         noun: &'static str,
         api_versions: &'static [&'static str],
-        style: Style,
+        dialect: WireDialect,
         concurrency: Concurrency,
     ) -> Self {
         Self {
             resource_type,
             noun,
             api_versions,
-            style,
+            dialect,
             concurrency,
-            nested: &[],
+            child_collections: &[],
             tracked: true,
             creatable: true,
-            only_tags: matches!(style, Style::Network),
-            etagged: !matches!(style, Style::Manager),
+            only_tags: matches!(dialect, WireDialect::Network),
+            etagged: !matches!(dialect, WireDialect::Manager),
             immediate: false,
             synchronous: false,
             synchronous_delete: false,
@@ -119,5 +119,10 @@ impl Protocol {
             delete_status: 202,
             polling: Polling { segment: "operations", location_on_writes: false, output: false },
         }
+    }
+
+    /// The child collection of a name, in whatever case.
+    pub(crate) fn child_collection(&self, name: &str) -> Option<&'static ChildCollection> {
+        self.child_collections.iter().find(|collection| collection.name.eq_ignore_ascii_case(name))
     }
 }

@@ -9,7 +9,7 @@ use super::document::{items, name};
 use super::error::Refusal;
 use super::operation::{Completion, Status};
 use super::paging::{page, sort};
-use super::resource_type::{Expand, Listing, Style};
+use super::resource_type::{Expand, Listing, WireDialect};
 use super::store::Record;
 use super::version::remove;
 use super::world::World;
@@ -37,18 +37,18 @@ impl World {
             let etag = record.resource_type.protocol().etagged.then(|| self.etag(record));
             return Ok(Answer { etag, ..Answer::ok(self.present(record, expand)) });
         }
-        if let Some((nested, child)) = Self::nested_target(record.resource_type, &resolved.below) {
-            let children = items(&record.body, &format!("properties/{}", nested.collection));
+        if let Some((collection, child)) = Self::child_target(record.resource_type, &resolved.below) {
+            let children = items(&record.body, &format!("properties/{}", collection.name));
             let Some(child) = child else {
-                let shown = children.iter().map(|child| self.present_nested(record, nested, child));
+                let shown = children.iter().map(|child| self.present_child(record, collection, child));
                 return Ok(Answer::list(shown));
             };
             let found = children
                 .iter()
                 .find(|item| name(item).eq_ignore_ascii_case(child))
-                .ok_or_else(|| Refusal::child_not_found(&record.id.child(nested.collection, child)))?;
+                .ok_or_else(|| Refusal::child_not_found(&record.id.child(collection.name, child)))?;
             let etag = Some(self.etag(record));
-            return Ok(Answer { etag, ..Answer::ok(self.present_nested(record, nested, found)) });
+            return Ok(Answer { etag, ..Answer::ok(self.present_child(record, collection, found)) });
         }
         let below: Vec<&str> = resolved.below.iter().map(String::as_str).collect();
         match record.resource_type.answer(self, record, &below, query) {
@@ -114,15 +114,19 @@ impl World {
         })?;
         let running = operation.status == Status::InProgress;
         let pause = running.then(|| self.poll_pause(operation.due)).flatten();
-        let manner = operation.manner;
+        let operation_style = operation.operation_style;
         if result {
             return match &operation.status {
-                Status::InProgress => {
-                    Ok(Answer { poll_again: Some(pause.unwrap_or_default()), manner, ..Answer::empty(202) })
-                }
+                Status::InProgress => Ok(Answer {
+                    poll_again: Some(pause.unwrap_or_default()),
+                    operation_style,
+                    ..Answer::empty(202)
+                }),
                 Status::Failed(refusal) | Status::Canceled(refusal) => Err(refusal.clone()),
-                Status::Succeeded => Ok(match (&operation.completion, operation.style) {
-                    (Completion::Delete, Style::Network) if self.store.get(&operation.subject).is_none() => {
+                Status::Succeeded => Ok(match (&operation.completion, operation.dialect) {
+                    (Completion::Delete, WireDialect::Network)
+                        if self.store.get(&operation.subject).is_none() =>
+                    {
                         Answer::empty(204)
                     }
                     (Completion::Write, _) => match self.store.get(&operation.subject) {
@@ -134,9 +138,9 @@ impl World {
                 }),
             };
         }
-        let mut body = match operation.style {
-            Style::Network | Style::Manager => json!({ "status": operation.status.as_str() }),
-            Style::Compute => {
+        let mut body = match operation.dialect {
+            WireDialect::Network | WireDialect::Manager => json!({ "status": operation.status.as_str() }),
+            WireDialect::Compute => {
                 let mut body = json!({
                     "startTime": operation.started.to_string(),
                     "status": operation.status.as_str(),
@@ -158,7 +162,7 @@ impl World {
         {
             body["properties"] = json!({ "output": self.present(record, Expand::default()) });
         }
-        Ok(Answer { poll_again: pause, manner, ..Answer::ok(body) })
+        Ok(Answer { poll_again: pause, operation_style, ..Answer::ok(body) })
     }
 
     /// Seconds until an operation should be looked at again: until it ends, but not too long.

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::answer::Resolved;
 use super::error::Refusal;
-use super::resource_type::{Expand, Nested};
+use super::resource_type::{ChildCollection, Expand};
 use super::store::Record;
 use super::world::World;
 
@@ -84,13 +84,8 @@ impl World {
         // The stored spelling of the name wins on reads; a write puts its own in its place.
         for (at, segment) in rest.iter().enumerate() {
             if at % 2 == 0 {
-                let canonical = resolved
-                    .resource_type
-                    .protocol()
-                    .nested
-                    .iter()
-                    .find(|nested| at == 0 && nested.collection.eq_ignore_ascii_case(segment))
-                    .map_or(segment.as_str(), |nested| nested.collection);
+                let known = resolved.resource_type.protocol().child_collection(segment).filter(|_| at == 0);
+                let canonical = known.map_or(segment.as_str(), |collection| collection.name);
                 resolved.full_type = format!("{}/{canonical}", resolved.full_type);
             }
         }
@@ -139,19 +134,15 @@ impl World {
     }
 
     /// The child collection, and the child's name, that the segments below a record mean.
-    pub(crate) fn nested_target<'a>(
+    pub(crate) fn child_target<'a>(
         resource_type: &'static dyn super::resource_type::ResourceType,
         below: &'a [String],
-    ) -> Option<(&'static Nested, Option<&'a str>)> {
+    ) -> Option<(&'static ChildCollection, Option<&'a str>)> {
         let (first, rest) = below.split_first()?;
-        let nested = resource_type
-            .protocol()
-            .nested
-            .iter()
-            .find(|nested| nested.collection.eq_ignore_ascii_case(first))?;
+        let collection = resource_type.protocol().child_collection(first)?;
         match rest {
-            [] => Some((nested, None)),
-            [name] => Some((nested, Some(name))),
+            [] => Some((collection, None)),
+            [name] => Some((collection, Some(name))),
             _ => None,
         }
     }
@@ -165,8 +156,8 @@ impl World {
         if holder.id == *id {
             return Some(self.present(holder, WHOLE));
         }
-        if let Some((nested, child)) = self.nested_of(holder, id) {
-            return Some(self.present_nested(holder, nested, child));
+        if let Some((collection, child)) = self.find_child(holder, id) {
+            return Some(self.present_child(holder, collection, child));
         }
         let below: Vec<&str> = id.as_str().get(holder.id.as_str().len() + 1..)?.split('/').collect();
         holder.resource_type.view(self, holder, &below)?.ok()
@@ -194,17 +185,11 @@ impl World {
 
     fn documents_below(&self, record: &Record, full_name: &str, below: Option<&str>) -> Vec<Value> {
         let Some(below) = below else { return vec![self.present(record, WHOLE)] };
-        match record
-            .resource_type
-            .protocol()
-            .nested
-            .iter()
-            .find(|nested| nested.collection.eq_ignore_ascii_case(below))
-        {
-            Some(nested) => {
-                super::document::items(&record.body, &format!("properties/{}", nested.collection))
+        match record.resource_type.protocol().child_collection(below) {
+            Some(collection) => {
+                super::document::items(&record.body, &format!("properties/{}", collection.name))
                     .iter()
-                    .map(|child| self.present_nested(record, nested, child))
+                    .map(|child| self.present_child(record, collection, child))
                     .collect()
             }
             None => record.resource_type.views_of_type(self, record, full_name),

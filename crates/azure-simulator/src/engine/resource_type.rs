@@ -16,7 +16,7 @@ use super::error::Refusal;
 use super::limits::Limit;
 use super::names::NameRule;
 use super::operation::Completion;
-pub(crate) use super::protocol::{Concurrency, Nested, Polling, Protocol, Style};
+pub(crate) use super::protocol::{ChildCollection, Concurrency, Polling, Protocol, WireDialect};
 use super::schema::Members;
 use super::store::Record;
 use super::version::Since;
@@ -122,8 +122,8 @@ pub(crate) trait ResourceType: Send + Sync + 'static {
     }
 
     /// How the provider words its answers.
-    fn style(&self) -> Style {
-        self.protocol().style
+    fn dialect(&self) -> WireDialect {
+        self.protocol().dialect
     }
 
     /// What an operation on it is called: `Put` gives `PutLoadBalancerOperation`.
@@ -184,7 +184,7 @@ pub(crate) trait ResourceType: Send + Sync + 'static {
     fn present(&self, _world: &World, _record: &Record, _document: &mut Object, _expand: Expand) {}
 
     /// Adds derived members to a child document that is about to be shown.
-    fn present_nested(
+    fn present_child(
         &self,
         _world: &World,
         _record: &Record,

@@ -17,7 +17,7 @@ use super::fault::Declared;
 use super::history::Consistency;
 use super::journal::Journal;
 use super::latency::LatencyProfile;
-use super::operation::{Completion, Manner, Operation, Status};
+use super::operation::{Completion, Operation, OperationStyle, Status};
 use super::store::{Record, State};
 use super::world::World;
 use crate::actors::{Actors, SavedActors};
@@ -93,7 +93,8 @@ struct SavedOperation {
     key: String,
     number: u64,
     name: String,
-    style: super::resource_type::Style,
+    #[serde(rename = "style")]
+    dialect: super::resource_type::WireDialect,
     subject: ResourceId,
     started: Timestamp,
     ended: Option<Timestamp>,
@@ -102,7 +103,8 @@ struct SavedOperation {
     status: Status,
     completion: Completion,
     ending: Option<Status>,
-    manner: Manner,
+    #[serde(rename = "manner")]
+    operation_style: OperationStyle,
     /// Nanoseconds from the moment of saving.
     readable_for: Option<u64>,
 }
@@ -138,7 +140,7 @@ impl World {
             key: operation.key,
             number: operation.number,
             name: operation.name,
-            style: operation.style,
+            dialect: operation.dialect,
             subject: operation.subject,
             started: operation.started,
             ended: operation.ended,
@@ -146,7 +148,7 @@ impl World {
             status: operation.status,
             completion: operation.completion,
             ending: operation.ending,
-            manner: operation.manner,
+            operation_style: operation.operation_style,
             readable_for: operation.readable_until.map(|until| distance(now, until)),
         });
         serde_json::to_value(Snapshot {
@@ -209,7 +211,7 @@ impl World {
                 key: operation.key,
                 number: operation.number,
                 name: operation.name,
-                style: operation.style,
+                dialect: operation.dialect,
                 subject: operation.subject,
                 started: operation.started,
                 ended: operation.ended,
@@ -217,7 +219,7 @@ impl World {
                 status: operation.status,
                 completion: operation.completion,
                 ending: operation.ending,
-                manner: operation.manner,
+                operation_style: operation.operation_style,
                 readable_until: operation.readable_for.map(|left| after(now, left)),
             })
             .collect();

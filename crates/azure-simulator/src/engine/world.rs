@@ -15,8 +15,8 @@ use super::fault::Faults;
 use super::history::Consistency;
 use super::journal::JournalBook;
 use super::limits::Limits;
-use super::operation::{Completion, Manner, Operation, Operations, Status};
-use super::resource_type::{Expand, Nested, Provider, ResourceType, Role, Style};
+use super::operation::{Completion, Operation, OperationStyle, Operations, Status};
+use super::resource_type::{ChildCollection, Expand, Provider, ResourceType, Role, WireDialect};
 use super::seed::Seed;
 use super::store::{Record, State, Store};
 use crate::actors::Actors;
@@ -25,7 +25,7 @@ use crate::options::{Budgets, Options};
 
 /// How one request's work is to run: chosen by faults, and by builders that want no delay.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Course {
+pub(crate) struct Execution {
     /// Finish before answering.
     pub(crate) at_once: bool,
     /// End so, rather than well.
@@ -33,7 +33,7 @@ pub(crate) struct Course {
     pub(crate) stall: bool,
     pub(crate) latency: Option<Duration>,
     /// How the operation can be followed.
-    pub(crate) manner: Manner,
+    pub(crate) operation_style: OperationStyle,
     /// The principal of the actor who asks; `None` for clients.
     pub(crate) by: Option<String>,
 }
@@ -164,13 +164,13 @@ impl World {
 
     /// The etag of a record.
     pub(crate) fn etag(&self, record: &Record) -> String {
-        match record.resource_type.style() {
-            Style::Network => {
+        match record.resource_type.dialect() {
+            WireDialect::Network => {
                 // A resource that was deleted and made anew must not answer to its old etags.
                 let subject = format!("{}#{}", record.id, record.incarnation);
                 format!("W/\"{}\"", self.seed.guid("etag", &subject, record.version))
             }
-            Style::Compute | Style::Manager => format!("\"{}\"", record.version),
+            WireDialect::Compute | WireDialect::Manager => format!("\"{}\"", record.version),
         }
     }
 
@@ -263,7 +263,7 @@ impl World {
         for target in targets {
             let Some(holder) = self.store.holder(&target).map(|record| record.id.clone()) else { continue };
             let Some(record) = self.store.get_mut(&holder) else { continue };
-            if follow && record.resource_type.style() == Style::Network {
+            if follow && record.resource_type.dialect() == WireDialect::Network {
                 record.version += 1;
             }
             record.resource_type.referrers_changed(self, &holder);
@@ -271,36 +271,35 @@ impl World {
     }
 
     /// The child document that an id names inside a record.
-    pub(crate) fn nested_of<'a>(
+    pub(crate) fn find_child<'a>(
         &self,
         record: &'a Record,
         id: &ResourceId,
-    ) -> Option<(&'static Nested, &'a Value)> {
+    ) -> Option<(&'static ChildCollection, &'a Value)> {
         let rest = id.as_str().get(record.id.as_str().len() + 1..)?;
         let (collection, child) = rest.split_once('/')?;
-        let nested = record
-            .resource_type
-            .protocol()
-            .nested
-            .iter()
-            .find(|n| n.collection.eq_ignore_ascii_case(collection))?;
-        let found = items(record.body.get("properties")?, nested.collection)
+        let collection = record.resource_type.protocol().child_collection(collection)?;
+        let found = items(record.body.get("properties")?, collection.name)
             .iter()
             .find(|item| name(item).eq_ignore_ascii_case(child))?;
-        Some((nested, found))
+        Some((collection, found))
     }
 
     /// Checks that everything a document is about to point at exists and is ready.
     pub(crate) fn check_references(&self, candidate: &Record) -> Result<(), Refusal> {
-        self.check_references_as(candidate, candidate.resource_type.style())
+        self.check_references_as(candidate, candidate.resource_type.dialect())
     }
 
-    /// The same, with the patience of a style.
-    pub(crate) fn check_references_as(&self, candidate: &Record, style: Style) -> Result<(), Refusal> {
+    /// The same, as strict as providers of a dialect are.
+    pub(crate) fn check_references_as(
+        &self,
+        candidate: &Record,
+        dialect: WireDialect,
+    ) -> Result<(), Refusal> {
         let references = candidate.resource_type.references(candidate);
         for reference in references.into_iter().filter(|reference| reference.role != Role::Names) {
             if reference.to.is_within(&candidate.id) {
-                if self.nested_of(candidate, &reference.to).is_none() {
+                if self.find_child(candidate, &reference.to).is_none() {
                     return Err(Refusal::invalid_reference(&reference.to, &reference.from));
                 }
                 continue;
@@ -308,17 +307,19 @@ impl World {
             let holder = self
                 .store
                 .holder(&reference.to)
-                .filter(|holder| holder.id == reference.to || self.nested_of(holder, &reference.to).is_some())
+                .filter(|holder| {
+                    holder.id == reference.to || self.find_child(holder, &reference.to).is_some()
+                })
                 .filter(|holder| same_region(holder, candidate))
                 .ok_or_else(|| Refusal::invalid_reference(&reference.to, &reference.from))?;
-            match (style, holder.state) {
+            match (dialect, holder.state) {
                 (_, State::Succeeded) => {}
-                (Style::Network | Style::Manager, _) => {
+                (WireDialect::Network | WireDialect::Manager, _) => {
                     self.check_provisioned(holder, &reference.to, &reference.from)?;
                 }
                 // Compute waits for the network by itself, but not for what will not come.
-                (Style::Compute, State::Creating | State::Updating) => {}
-                (Style::Compute, state) => {
+                (WireDialect::Compute, State::Creating | State::Updating) => {}
+                (WireDialect::Compute, state) => {
                     return Err(Refusal::new(
                         409,
                         "Conflict",
@@ -359,17 +360,17 @@ impl World {
         verb: &str,
         name: String,
         completion: Completion,
-        course: &Course,
+        execution: &Execution,
     ) -> Started {
         let number = self.operations.next_number();
         let mut key = self.seed.guid("operation", subject.as_str(), number);
-        if resource_type.style() == Style::Manager {
+        if resource_type.dialect() == WireDialect::Manager {
             use base64::Engine as _;
             let job = json!({ "jobId": format!("RESOURCEGROUPDELETIONJOB-{key}"), "jobLocation": self.options.region });
             key = base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(job.to_string());
         }
         let draw = self.seed.number("latency", subject.as_str(), number);
-        let latency = match (course.at_once, course.stall, course.latency) {
+        let latency = match (execution.at_once, execution.stall, execution.latency) {
             (true, _, _) => Some(Duration::ZERO),
             (_, true, _) => None,
             (_, _, Some(latency)) => Some(latency),
@@ -385,22 +386,22 @@ impl World {
             key: key.clone(),
             number,
             name,
-            style: resource_type.style(),
+            dialect: resource_type.dialect(),
             subject: subject.clone(),
             started: self.now(),
             ended: None,
             due: latency.map(|latency| self.instant() + latency),
             status: Status::InProgress,
             completion,
-            ending: course.ending.clone(),
-            manner: course.manner,
+            ending: execution.ending.clone(),
+            operation_style: execution.operation_style,
             readable_until: None,
         };
         if let Some(record) = self.store.get_mut(subject) {
             record.operation = Some(key.clone());
         }
         self.operations.start(operation);
-        if course.at_once {
+        if execution.at_once {
             self.finish(&key);
         }
         Started { key, latency }
@@ -448,7 +449,7 @@ impl World {
                     |record: &Record| record.state == State::Deleting && completion != Completion::Delete;
                 if let Some(record) = self.store.get_mut(&subject).filter(|record| !going(record)) {
                     record.state = if failure { State::Failed } else { State::Succeeded };
-                    if resource_type.style() == Style::Network {
+                    if resource_type.dialect() == WireDialect::Network {
                         record.version += 1;
                     }
                 }
@@ -491,16 +492,17 @@ impl World {
     pub(crate) fn supersede(&mut self, key: &str, by_name: &str) {
         let now = self.now();
         let Some(operation) = self.operations.end(key, now) else { return };
-        let refusal = match operation.style {
-            Style::Network | Style::Manager => Refusal::network(409, "Canceled", "Operation was canceled.")
-                .with_detail(
+        let refusal = match operation.dialect {
+            WireDialect::Network | WireDialect::Manager => {
+                Refusal::network(409, "Canceled", "Operation was canceled.").with_detail(
                     "CanceledAndSupersededDueToAnotherOperation",
                     format!(
                         "Operation {} ({}) was canceled and superseded by operation {by_name}.",
                         operation.name, operation.key
                     ),
-                ),
-            Style::Compute => Refusal::new(
+                )
+            }
+            WireDialect::Compute => Refusal::new(
                 409,
                 "OperationPreempted",
                 "Operation execution has been preempted by a more recent operation.",
@@ -519,10 +521,10 @@ impl World {
         let etag = self.etag(record);
         let mut properties = super::document::take_properties(&mut document);
         properties.insert("provisioningState".into(), record.state.as_str().into());
-        for nested in record.resource_type.protocol().nested {
-            if let Some(Value::Array(children)) = properties.get_mut(nested.collection) {
+        for collection in record.resource_type.protocol().child_collections {
+            if let Some(Value::Array(children)) = properties.get_mut(collection.name) {
                 for child in children {
-                    self.complete_nested(record, nested, &etag, child);
+                    self.complete_child(record, collection, &etag, child);
                 }
             }
         }
@@ -535,18 +537,29 @@ impl World {
     }
 
     /// A child document as a GET shows it.
-    pub(crate) fn present_nested(&self, record: &Record, nested: &'static Nested, child: &Value) -> Value {
+    pub(crate) fn present_child(
+        &self,
+        record: &Record,
+        collection: &'static ChildCollection,
+        child: &Value,
+    ) -> Value {
         let mut child = child.clone();
-        self.complete_nested(record, nested, &self.etag(record), &mut child);
+        self.complete_child(record, collection, &self.etag(record), &mut child);
         child
     }
 
-    fn complete_nested(&self, record: &Record, nested: &'static Nested, etag: &str, child: &mut Value) {
-        let id = record.id.child(nested.collection, name(child));
+    fn complete_child(
+        &self,
+        record: &Record,
+        collection: &'static ChildCollection,
+        etag: &str,
+        child: &mut Value,
+    ) {
+        let id = record.id.child(collection.name, name(child));
         let Value::Object(document) = child else { return };
         let mut properties: Object = super::document::take_properties(document);
         properties.insert("provisioningState".into(), record.state.as_str().into());
-        for (member, segment) in nested.back_references {
+        for (member, segment) in collection.back_references {
             let wanted = format!("/{}/", segment.to_ascii_lowercase());
             let list: Vec<Value> = self
                 .store
@@ -559,10 +572,9 @@ impl World {
                 properties.insert((*member).into(), list.into());
             }
         }
-        record.resource_type.present_nested(self, record, nested.collection, &id, &mut properties);
+        record.resource_type.present_child(self, record, collection.name, &id, &mut properties);
         document.insert("id".into(), id.as_str().into());
-        document
-            .insert("type".into(), format!("{}/{}", record.resource_type.name(), nested.collection).into());
+        document.insert("type".into(), format!("{}/{}", record.resource_type.name(), collection.name).into());
         document.insert("etag".into(), etag.into());
         document.insert("properties".into(), Value::Object(properties));
     }

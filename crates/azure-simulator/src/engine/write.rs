@@ -11,9 +11,9 @@ use super::journal::differences;
 use super::latency::CREATE;
 use super::location::location_of;
 use super::operation::{Completion, Status};
-use super::resource_type::{Expand, Nested, Proposal, ResourceType, Source, Style};
+use super::resource_type::{ChildCollection, Expand, Proposal, ResourceType, Source, WireDialect};
 use super::store::{Record, State};
-use super::world::{Course, Started, World};
+use super::world::{Execution, Started, World};
 use crate::actors::Write;
 
 /// The preconditions of a request.
@@ -30,7 +30,7 @@ impl World {
         resolved: &Resolved,
         body: Value,
         conditions: &Conditions,
-        course: &Course,
+        execution: &Execution,
     ) -> Result<Answer, Refusal> {
         if resolved.list {
             return Err(Refusal::method_not_allowed("PUT"));
@@ -43,12 +43,21 @@ impl World {
         body.values_mut().for_each(drop_nulls);
         let body = envelope::known(body)?;
         if resolved.below.is_empty() {
-            return self.write("PUT", resolved.resource_type, &resolved.id, body, conditions, course, None);
+            return self.write(
+                "PUT",
+                resolved.resource_type,
+                &resolved.id,
+                body,
+                conditions,
+                execution,
+                None,
+            );
         }
-        let Some((nested, Some(child))) = Self::nested_target(resolved.resource_type, &resolved.below) else {
+        let Some((collection, Some(child))) = Self::child_target(resolved.resource_type, &resolved.below)
+        else {
             return self.put_view(resolved, &Value::Object(body));
         };
-        if !nested.writable {
+        if !collection.writable {
             return Err(Refusal::method_not_allowed("PUT"));
         }
         let (parent, existed) = {
@@ -57,7 +66,7 @@ impl World {
                 .get(&resolved.id)
                 .ok_or_else(|| Refusal::parent_not_found("write", &resolved.full_type, &resolved.id))?;
             let mut parent = record.body.as_object().cloned().unwrap_or_default();
-            let existed = put_child(&mut parent, nested, child, body);
+            let existed = put_child(&mut parent, collection, child, body);
             (parent, existed)
         };
         self.write(
@@ -66,8 +75,8 @@ impl World {
             &resolved.id,
             parent,
             conditions,
-            course,
-            Some((nested, child, existed)),
+            execution,
+            Some((collection, child, existed)),
         )
     }
 
@@ -104,7 +113,7 @@ impl World {
     }
 
     /// DELETE of something below a resource that is kept elsewhere.
-    fn delete_view(&mut self, resolved: &Resolved, course: &Course) -> Result<Answer, Refusal> {
+    fn delete_view(&mut self, resolved: &Resolved, execution: &Execution) -> Result<Answer, Refusal> {
         self.require_writable_group(&resolved.id)?;
         let (id, resource_type) = (self.require(resolved)?.id.clone(), resolved.resource_type);
         let below: Vec<&str> = resolved.below.iter().map(String::as_str).collect();
@@ -117,7 +126,7 @@ impl World {
             record.state = State::Updating;
         }
         let name = format!("Delete{}ChildOperation", resource_type.protocol().noun);
-        let started = self.start(&id, resource_type, "DELETE", name, Completion::Write, course);
+        let started = self.start(&id, resource_type, "DELETE", name, Completion::Write, execution);
         Ok(Answer {
             operation: Some(self.links(&id, resource_type, &started, true)),
             note: Note { changes: vec![resolved.below.join("/")], operation_ms: milliseconds(&started) },
@@ -131,7 +140,7 @@ impl World {
         resolved: &Resolved,
         body: Value,
         conditions: &Conditions,
-        course: &Course,
+        execution: &Execution,
     ) -> Result<Answer, Refusal> {
         if resolved.list || !resolved.below.is_empty() {
             return Err(Refusal::method_not_allowed("PATCH"));
@@ -159,7 +168,7 @@ impl World {
         merge(&mut merged, Value::Object(patch));
         drop_nulls(&mut merged);
         let merged = into_object(merged);
-        self.write("PATCH", resolved.resource_type, &resolved.id, merged, conditions, course, None)
+        self.write("PATCH", resolved.resource_type, &resolved.id, merged, conditions, execution, None)
     }
 
     #[allow(clippy::too_many_arguments, reason = "one write has that many aspects, and two callers")]
@@ -170,25 +179,25 @@ impl World {
         id: &ResourceId,
         mut body: Object,
         conditions: &Conditions,
-        course: &Course,
-        child: Option<(&'static Nested, &str, bool)>,
+        execution: &Execution,
+        child: Option<(&'static ChildCollection, &str, bool)>,
     ) -> Result<Answer, Refusal> {
         let protocol = resource_type.protocol();
         let written = Write {
             id,
             resource_type: protocol.resource_type,
             tagged: protocol.tracked,
-            by: course.by.as_deref(),
+            by: execution.by.as_deref(),
         };
         let time = self.now().to_string();
         let old = self.store.get(id);
         match child {
             None => self.check_conditions(id, old, conditions)?,
-            Some((nested, name, existed)) => {
+            Some((collection, name, existed)) => {
                 let absent = !existed && conditions.if_match.is_some();
                 let present = existed && conditions.if_none_match.as_deref().map(str::trim) == Some("*");
                 if absent || present {
-                    let child = id.child(nested.collection, name);
+                    let child = id.child(collection.name, name);
                     let state = if existed { "exists already" } else { "does not exist" };
                     let text = format!("Resource {child} {state}, which the request's conditions exclude.");
                     return Err(Refusal::new(412, "PreconditionFailed", text));
@@ -226,7 +235,7 @@ impl World {
             .and_then(|()| {
                 resource_type.write(self, Proposal { id, old, body: into_object(body), source, emptied })
             })
-            .map_err(|refusal| refusal.worded(protocol.style))?;
+            .map_err(|refusal| refusal.worded(protocol.dialect))?;
         let before = old.map(|old| old.body.clone());
         let changed = before.as_ref() != Some(&stored);
         let repairs = old.is_some_and(|old| old.state != State::Succeeded);
@@ -237,8 +246,8 @@ impl World {
             body: stored,
             hidden: old.map(|old| old.hidden.clone()).unwrap_or_default(),
             version: old.map_or(1, |old| old.version + u64::from(changed || repairs)),
-            state: match protocol.style {
-                Style::Compute if old.is_none() => State::Creating,
+            state: match protocol.dialect {
+                WireDialect::Compute if old.is_none() => State::Creating,
                 _ => State::Updating,
             },
             operation: old.and_then(|old| old.operation.clone()),
@@ -251,7 +260,7 @@ impl World {
         let synchronous = protocol.synchronous || (protocol.only_tags && method == "PATCH");
         // What is over before it is answered cannot fail later.
         if let (true, Some(Status::Failed(refusal) | Status::Canceled(refusal))) =
-            (synchronous, &course.ending)
+            (synchronous, &execution.ending)
         {
             return Err(refusal.clone());
         }
@@ -267,18 +276,24 @@ impl World {
         resource_type.after_write(self, id, before.as_ref());
         let instant = self.instant();
         self.actors.accepted(&written, instant);
-        let mut course = course.clone();
+        let mut execution = execution.clone();
         // A write that changes nothing is over at once; Compute says `Updating` all the same.
-        if unchanged && protocol.style == Style::Network && course.ending.is_none() && !course.stall {
-            course.at_once = true;
+        if unchanged
+            && protocol.dialect == WireDialect::Network
+            && execution.ending.is_none()
+            && !execution.stall
+        {
+            execution.at_once = true;
         }
-        course.at_once |= synchronous;
-        if protocol.immediate && course.latency.is_none() && !course.stall && course.ending.is_none() {
-            course.at_once |= self.latency.of(method, protocol.resource_type, None, 0).is_zero();
+        execution.at_once |= synchronous;
+        if protocol.immediate && execution.latency.is_none() && !execution.stall && execution.ending.is_none()
+        {
+            execution.at_once |= self.latency.of(method, protocol.resource_type, None, 0).is_zero();
         }
         let version = self.store.get(id).map(|record| record.version);
         let verb = if method == "PUT" && !existed { CREATE } else { method };
-        let started = self.start(id, resource_type, verb, operation_name.clone(), Completion::Write, &course);
+        let started =
+            self.start(id, resource_type, verb, operation_name.clone(), Completion::Write, &execution);
         if let Some(superseded) = superseded {
             self.supersede(&superseded, &format!("{operation_name} ({})", started.key));
         }
@@ -299,11 +314,11 @@ impl World {
                 }
                 (status, Value::Object(shown))
             }
-            Some((nested, child, existed)) => {
-                let shown = items(&record.body, &format!("properties/{}", nested.collection))
+            Some((collection, child, existed)) => {
+                let shown = items(&record.body, &format!("properties/{}", collection.name))
                     .iter()
                     .find(|item| name(item).eq_ignore_ascii_case(child))
-                    .map(|item| self.present_nested(record, nested, item))
+                    .map(|item| self.present_child(record, collection, item))
                     .unwrap_or_default();
                 (if existed { 200 } else { 201 }, shown)
             }
@@ -314,7 +329,7 @@ impl World {
             status,
             location,
             body: Some(shown),
-            etag: (protocol.style == Style::Compute && protocol.etagged).then(|| self.etag(record)),
+            etag: (protocol.dialect == WireDialect::Compute && protocol.etagged).then(|| self.etag(record)),
             operation: (!synchronous)
                 .then(|| self.links(id, resource_type, &started, protocol.polling.location_on_writes)),
             note: Note { changes: note_changes, operation_ms: milliseconds(&started) },
@@ -327,7 +342,7 @@ impl World {
         &mut self,
         resolved: &Resolved,
         conditions: &Conditions,
-        course: &Course,
+        execution: &Execution,
     ) -> Result<Answer, Refusal> {
         if resolved.list {
             return Err(Refusal::method_not_allowed("DELETE"));
@@ -335,7 +350,7 @@ impl World {
         self.require_group(&resolved.id)?;
         let (resource_type, id) = (resolved.resource_type, &resolved.id);
         if !resolved.below.is_empty() {
-            return self.delete_child(resolved, conditions, course);
+            return self.delete_child(resolved, conditions, execution);
         }
         let Some(record) = self.store.get(id) else {
             if let Some(parent) = id.parent().filter(|parent| parent.namespace().is_some())
@@ -369,9 +384,9 @@ impl World {
         if !was_going {
             resource_type.on_delete(self, id);
         }
-        let mut course = course.clone();
-        course.at_once |= resource_type.protocol().synchronous_delete;
-        let started = self.start(id, resource_type, "DELETE", name.clone(), Completion::Delete, &course);
+        let mut execution = execution.clone();
+        execution.at_once |= resource_type.protocol().synchronous_delete;
+        let started = self.start(id, resource_type, "DELETE", name.clone(), Completion::Delete, &execution);
         if let Some(superseded) = superseded {
             self.supersede(&superseded, &format!("{name} ({})", started.key));
         }
@@ -387,12 +402,13 @@ impl World {
         &mut self,
         resolved: &Resolved,
         conditions: &Conditions,
-        course: &Course,
+        execution: &Execution,
     ) -> Result<Answer, Refusal> {
-        let Some((nested, Some(child))) = Self::nested_target(resolved.resource_type, &resolved.below) else {
-            return self.delete_view(resolved, course);
+        let Some((collection, Some(child))) = Self::child_target(resolved.resource_type, &resolved.below)
+        else {
+            return self.delete_view(resolved, execution);
         };
-        if !nested.writable {
+        if !collection.writable {
             return Err(Refusal::method_not_allowed("DELETE"));
         }
         self.require_writable_group(&resolved.id)?;
@@ -403,7 +419,7 @@ impl World {
         let mut parent = record.body.as_object().cloned().unwrap_or_default();
         let gone = parent
             .get_mut("properties")
-            .and_then(|properties| properties.get_mut(nested.collection))
+            .and_then(|properties| properties.get_mut(collection.name))
             .and_then(Value::as_array_mut)
             .is_some_and(|children| {
                 let count = children.len();
@@ -414,7 +430,7 @@ impl World {
             return Ok(Answer::empty(204));
         }
         let answer =
-            self.write("DELETE", resolved.resource_type, &resolved.id, parent, conditions, course, None)?;
+            self.write("DELETE", resolved.resource_type, &resolved.id, parent, conditions, execution, None)?;
         let operation = answer.operation.map(|links| OperationLinks { result_url: true, ..links });
         Ok(Answer { operation, note: answer.note, ..Answer::empty(202) })
     }
@@ -424,7 +440,7 @@ impl World {
         &mut self,
         resolved: &Resolved,
         body: &Value,
-        course: &Course,
+        execution: &Execution,
     ) -> Result<Answer, Refusal> {
         let action = &resolved.below.join("/");
         if action.is_empty() {
@@ -461,11 +477,11 @@ impl World {
             "POST",
             resource_type.operation_name(action),
             done.completion,
-            course,
+            execution,
         );
         // A write must not take a report for its predecessor.
-        if let (true, Style::Network, Some(record)) =
-            (reports, resource_type.style(), self.store.get_mut(&id))
+        if let (true, WireDialect::Network, Some(record)) =
+            (reports, resource_type.dialect(), self.store.get_mut(&id))
         {
             record.operation = held;
         }
@@ -491,7 +507,7 @@ impl World {
             self.operations.get(&started.key).filter(|o| o.ended.is_none()).map(|operation| operation.due);
         OperationLinks {
             key: started.key.clone(),
-            style: resource_type.style(),
+            dialect: resource_type.dialect(),
             segment: resource_type.protocol().polling.segment,
             namespace: id.namespace().unwrap_or_default().to_owned(),
             location: self.location(id),
@@ -537,8 +553,8 @@ impl World {
         if given == "*" {
             return Ok(());
         }
-        match old.resource_type.style() {
-            Style::Network | Style::Manager => {
+        match old.resource_type.dialect() {
+            WireDialect::Network | WireDialect::Manager => {
                 let shown = if given.contains('"') { given.to_owned() } else { format!("W/\"{given}\"") };
                 if shown == current {
                     return Ok(());
@@ -552,7 +568,7 @@ impl World {
                     ),
                 ))
             }
-            Style::Compute => {
+            WireDialect::Compute => {
                 let shown = if given.contains('"') { given.to_owned() } else { format!("\"{given}\"") };
                 if shown == current {
                     return Ok(());
@@ -605,14 +621,14 @@ fn milliseconds(started: &Started) -> Option<u64> {
 }
 
 /// Replaces or adds a child in the parent's document; says whether it was there.
-fn put_child(parent: &mut Object, nested: &Nested, child: &str, mut body: Object) -> bool {
+fn put_child(parent: &mut Object, collection: &ChildCollection, child: &str, mut body: Object) -> bool {
     body.insert("name".into(), child.into());
     let Some(properties) = parent.entry("properties").or_insert_with(|| Object::new().into()).as_object_mut()
     else {
         return false;
     };
     let Some(children) =
-        properties.entry(nested.collection).or_insert_with(|| Value::Array(Vec::new())).as_array_mut()
+        properties.entry(collection.name).or_insert_with(|| Value::Array(Vec::new())).as_array_mut()
     else {
         return false;
     };

@@ -15,7 +15,9 @@ use crate::engine::document::items;
 use crate::engine::error::Refusal;
 use crate::engine::limits::Limit;
 use crate::engine::names::NameRule;
-use crate::engine::resource_type::{Concurrency, Extension, Protocol, Provider, ResourceType as _, Style};
+use crate::engine::resource_type::{
+    Concurrency, Extension, Protocol, Provider, ResourceType as _, WireDialect,
+};
 use crate::engine::world::World;
 use crate::entra::{Application, FederatedCredential};
 
@@ -24,7 +26,7 @@ const API_VERSIONS: [&str; 4] = ["2024-11-30", "2023-01-31", "2022-01-31-preview
 
 /// What most of the provider's types have in common.
 const fn protocol(resource_type: &'static str, noun: &'static str) -> Protocol {
-    Protocol::new(resource_type, noun, &API_VERSIONS, Style::Manager, Concurrency::Conflict)
+    Protocol::new(resource_type, noun, &API_VERSIONS, WireDialect::Manager, Concurrency::Conflict)
 }
 
 pub(crate) fn provider() -> Provider {

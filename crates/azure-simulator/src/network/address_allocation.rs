@@ -31,7 +31,7 @@ pub(crate) fn prefixes_of(subnet: &Value) -> Vec<IpNet> {
 
 /// The prefixes of a subnet; empty when there is no such subnet.
 pub(crate) fn subnet_prefixes(world: &World, subnet: &ResourceId) -> Vec<IpNet> {
-    let found = world.store.holder(subnet).and_then(|network| world.nested_of(network, subnet));
+    let found = world.store.holder(subnet).and_then(|network| world.find_child(network, subnet));
     found.map_or_else(Vec::new, |(_, subnet)| prefixes_of(subnet))
 }
 

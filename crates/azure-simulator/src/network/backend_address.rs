@@ -158,7 +158,7 @@ fn of_member(world: &World, pool: &ResourceId, name: &str, properties: &Object) 
 /// A balancer over regions spreads over public frontends of standard balancers.
 fn check_regional(balancer: &Balancer<'_>, pool: &ResourceId, frontend: &ResourceId) -> Result<(), Refusal> {
     let holder = balancer.world.store.holder(frontend).filter(|holder| holder.id != *frontend);
-    let found = holder.and_then(|holder| Some((holder, balancer.world.nested_of(holder, frontend)?.1)));
+    let found = holder.and_then(|holder| Some((holder, balancer.world.find_child(holder, frontend)?.1)));
     let Some((holder, document)) = found else { return Err(Refusal::invalid_reference(frontend, pool)) };
     let fits = balancer.global
         && text(&holder.body, "sku/name") == Some("Standard")

@@ -24,7 +24,7 @@ pub(super) fn routes(world: &World, interface: &Record) -> Value {
     let found = subnet_of(interface).and_then(|id| Some((world.store.holder(&id)?, id)));
     let Some((network, subnet)) = found else { return json!({ "value": [] }) };
     let table = world
-        .nested_of(network, &subnet)
+        .find_child(network, &subnet)
         .and_then(|(_, subnet)| stored_reference(subnet, "properties/routeTable/id"))
         .and_then(|table| world.store.get(&table));
     let written: &[Value] = table.map_or(&[], |table| items(&table.body, "properties/routes"));
@@ -73,7 +73,7 @@ pub(super) fn routes(world: &World, interface: &Record) -> Value {
 pub(super) fn security_groups(world: &World, interface: &Record) -> Value {
     let subnet = subnet_of(interface);
     let of_subnet = subnet.as_ref().and_then(|id| {
-        let (_, subnet) = world.nested_of(world.store.holder(id)?, id)?;
+        let (_, subnet) = world.find_child(world.store.holder(id)?, id)?;
         let group = stored_reference(subnet, "properties/networkSecurityGroup/id")?;
         Some((group, json!({ "subnet": { "id": id } })))
     });

@@ -154,7 +154,7 @@ fn check_subnet_of_basic(
 ) -> Result<(), Refusal> {
     let network = balancer.world.store.holder(subnet);
     let gateway = network
-        .and_then(|network| balancer.world.nested_of(network, subnet))
+        .and_then(|network| balancer.world.find_child(network, subnet))
         .and_then(|(_, subnet)| stored_reference(subnet, "properties/natGateway/id"));
     if balancer.sku != "Basic" || gateway.is_none() {
         return Ok(());

@@ -16,14 +16,14 @@ use crate::engine::document::{
 };
 use crate::engine::error::Refusal;
 use crate::engine::operation::Completion;
-use crate::engine::resource_type::{Action, Nested, Proposal, Protocol, Reference, ResourceType};
+use crate::engine::resource_type::{Action, ChildCollection, Proposal, Protocol, Reference, ResourceType};
 use crate::engine::store::Record;
 use crate::engine::world::World;
 
 /// The child collections in the order in which they are checked.
-const COLLECTIONS: [Nested; 7] = [
-    Nested {
-        collection: "frontendIPConfigurations",
+const COLLECTIONS: [ChildCollection; 7] = [
+    ChildCollection {
+        name: "frontendIPConfigurations",
         writable: false,
         back_references: &[
             ("loadBalancingRules", "loadBalancingRules"),
@@ -32,8 +32,8 @@ const COLLECTIONS: [Nested; 7] = [
             ("outboundRules", "outboundRules"),
         ],
     },
-    Nested {
-        collection: "backendAddressPools",
+    ChildCollection {
+        name: "backendAddressPools",
         writable: true,
         back_references: &[
             ("loadBalancingRules", "loadBalancingRules"),
@@ -42,15 +42,15 @@ const COLLECTIONS: [Nested; 7] = [
             ("backendIPConfigurations", "ipConfigurations"),
         ],
     },
-    Nested {
-        collection: "probes",
+    ChildCollection {
+        name: "probes",
         writable: false,
         back_references: &[("loadBalancingRules", "loadBalancingRules")],
     },
-    Nested { collection: "loadBalancingRules", writable: false, back_references: &[] },
-    Nested { collection: "inboundNatRules", writable: true, back_references: &[] },
-    Nested { collection: "inboundNatPools", writable: false, back_references: &[] },
-    Nested { collection: "outboundRules", writable: false, back_references: &[] },
+    ChildCollection { name: "loadBalancingRules", writable: false, back_references: &[] },
+    ChildCollection { name: "inboundNatRules", writable: true, back_references: &[] },
+    ChildCollection { name: "inboundNatPools", writable: false, back_references: &[] },
+    ChildCollection { name: "outboundRules", writable: false, back_references: &[] },
 ];
 
 const RESOURCE_TYPE: &str = "Microsoft.Network/loadBalancers";
@@ -88,8 +88,11 @@ pub(super) fn sku(body: &mut Object, allowed: &[&str]) -> Result<String, Refusal
     Ok(name)
 }
 
-const PROTOCOL: Protocol =
-    Protocol { nested: &COLLECTIONS, immediate: true, ..super::protocol(RESOURCE_TYPE, "LoadBalancer") };
+const PROTOCOL: Protocol = Protocol {
+    child_collections: &COLLECTIONS,
+    immediate: true,
+    ..super::protocol(RESOURCE_TYPE, "LoadBalancer")
+};
 
 impl ResourceType for LoadBalancers {
     fn protocol(&self) -> &'static Protocol {
@@ -104,7 +107,7 @@ impl ResourceType for LoadBalancers {
         check_sku(&balancer, &proposal)?;
         let mut properties = take_properties(&mut proposal.body);
         let mut known = vec!["provisioningState", "resourceGuid", "scope"];
-        known.extend(COLLECTIONS.map(|nested| nested.collection));
+        known.extend(COLLECTIONS.map(|collection| collection.name));
         known_members(&mut properties, &known, "LoadBalancer")?;
         strip(&mut properties, &["provisioningState", "resourceGuid"]);
         resource_guid(world, &proposal, &mut properties);
@@ -115,8 +118,7 @@ impl ResourceType for LoadBalancers {
         };
         let nat_pools = inbound_nat_pool::names(&properties);
         let mut promised = BTreeSet::new();
-        for nested in COLLECTIONS {
-            let collection = nested.collection;
+        for collection in COLLECTIONS.map(|collection| collection.name) {
             let mut children = take_children(id, &mut properties, collection)?.unwrap_or_default();
             if collection == "inboundNatRules" {
                 children.retain(|child| {
@@ -240,7 +242,7 @@ impl ResourceType for LoadBalancers {
             {
                 let pool = id.child("backendAddressPools", pool);
                 let record = world.store.get(id)?;
-                if world.nested_of(record, &pool).is_none() {
+                if world.find_child(record, &pool).is_none() {
                     return Some(Err(Refusal::child_not_found(&pool)));
                 }
                 Some(backend_pool::port_mapping(world, record, &pool, body).map(done))
@@ -251,10 +253,10 @@ impl ResourceType for LoadBalancers {
 
     fn references(&self, record: &Record) -> Vec<Reference> {
         let mut all = Vec::new();
-        for nested in COLLECTIONS {
-            for child in items(&record.body, &format!("properties/{}", nested.collection)) {
-                let id = record.id.child(nested.collection, name(child));
-                all.extend(match nested.collection {
+        for collection in COLLECTIONS {
+            for child in items(&record.body, &format!("properties/{}", collection.name)) {
+                let id = record.id.child(collection.name, name(child));
+                all.extend(match collection.name {
                     "frontendIPConfigurations" => frontend::references(&id, child),
                     "backendAddressPools" => backend_pool::references(&id, child),
                     _ => load_balancing_rule::rule_references(&id, child),
@@ -290,7 +292,7 @@ impl ResourceType for LoadBalancers {
         Ok(())
     }
 
-    fn present_nested(
+    fn present_child(
         &self,
         world: &World,
         record: &Record,

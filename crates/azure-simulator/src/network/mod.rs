@@ -47,7 +47,7 @@ pub(crate) use subnet_delegation::check_undelegated;
 
 use crate::engine::document::{Object, name};
 use crate::engine::error::Refusal;
-use crate::engine::resource_type::{Concurrency, Proposal, Protocol, Provider, Style};
+use crate::engine::resource_type::{Concurrency, Proposal, Protocol, Provider, WireDialect};
 use crate::engine::world::World;
 
 /// Versions that clients of today use, newest first.
@@ -56,7 +56,7 @@ const API_VERSIONS: [&str; 7] =
 
 /// What most of the provider's types have in common.
 const fn protocol(resource_type: &'static str, noun: &'static str) -> Protocol {
-    Protocol::new(resource_type, noun, &API_VERSIONS, Style::Network, Concurrency::Supersede)
+    Protocol::new(resource_type, noun, &API_VERSIONS, WireDialect::Network, Concurrency::Supersede)
 }
 
 pub(crate) fn provider() -> Provider {

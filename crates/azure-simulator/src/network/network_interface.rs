@@ -15,7 +15,9 @@ use crate::engine::document::{
 };
 use crate::engine::error::Refusal;
 use crate::engine::operation::Completion;
-use crate::engine::resource_type::{Action, Expand, Nested, Proposal, Protocol, Reference, ResourceType};
+use crate::engine::resource_type::{
+    Action, ChildCollection, Expand, Proposal, Protocol, Reference, ResourceType,
+};
 use crate::engine::store::Record;
 use crate::engine::world::{World, is_of};
 
@@ -74,7 +76,7 @@ const DERIVED: [&str; 15] = [
 pub(super) struct NetworkInterfaces;
 
 const PROTOCOL: Protocol = Protocol {
-    nested: &[Nested { collection: "ipConfigurations", writable: false, back_references: &[] }],
+    child_collections: &[ChildCollection { name: "ipConfigurations", writable: false, back_references: &[] }],
     synchronous: true,
     ..super::protocol(RESOURCE_TYPE, "NetworkInterface")
 };

@@ -72,7 +72,7 @@ pub(crate) fn check_nat_rules(
         }
         // The reference check reports an absent rule.
         let holder = world.store.holder(rule).filter(|holder| holder.id != *rule);
-        let found = holder.and_then(|holder| world.nested_of(holder, rule));
+        let found = holder.and_then(|holder| world.find_child(holder, rule));
         if found.is_some_and(|(_, rule)| text(rule, "properties/backendAddressPool/id").is_some()) {
             return Err(Refusal::network(
                 400,

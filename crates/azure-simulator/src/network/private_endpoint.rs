@@ -16,7 +16,7 @@ use crate::engine::document::{
 };
 use crate::engine::error::Refusal;
 use crate::engine::resource_type::{
-    Concurrency, Expand, Nested, Proposal, Protocol, Reference, ResourceType, Role,
+    ChildCollection, Concurrency, Expand, Proposal, Protocol, Reference, ResourceType, Role,
 };
 use crate::engine::store::{Record, State};
 use crate::engine::world::{World, is_of};
@@ -43,10 +43,10 @@ pub(super) struct PrivateEndpoints;
 
 const PROTOCOL: Protocol = Protocol {
     concurrency: Concurrency::Busy,
-    nested: &[
-        Nested { collection: AUTOMATIC, writable: false, back_references: &[] },
-        Nested { collection: MANUAL, writable: false, back_references: &[] },
-        Nested { collection: "ipConfigurations", writable: false, back_references: &[] },
+    child_collections: &[
+        ChildCollection { name: AUTOMATIC, writable: false, back_references: &[] },
+        ChildCollection { name: MANUAL, writable: false, back_references: &[] },
+        ChildCollection { name: "ipConfigurations", writable: false, back_references: &[] },
     ],
     ..super::protocol("Microsoft.Network/privateEndpoints", "PrivateEndpoint")
 };
@@ -177,7 +177,7 @@ impl ResourceType for PrivateEndpoints {
         properties.insert("customDnsConfigs".into(), configs.into());
     }
 
-    fn present_nested(
+    fn present_child(
         &self,
         _world: &World,
         _record: &Record,
@@ -236,7 +236,7 @@ fn subnet(world: &World, proposal: &Proposal<'_>, properties: &mut Object) -> Re
         ));
     };
     let network = world.store.holder(&subnet).filter(|network| network.id != subnet);
-    if network.and_then(|network| world.nested_of(network, &subnet)).is_none() {
+    if network.and_then(|network| world.find_child(network, &subnet)).is_none() {
         return Err(Refusal::invalid_reference(&subnet, id));
     }
     match proposal.old.and_then(|old| stored_reference(&old.body, "properties/subnet/id")) {

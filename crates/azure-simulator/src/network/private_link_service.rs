@@ -15,7 +15,7 @@ use crate::engine::document::{
 };
 use crate::engine::error::Refusal;
 use crate::engine::resource_type::{
-    Concurrency, Expand, Nested, Proposal, Protocol, Reference, ResourceType, Role,
+    ChildCollection, Concurrency, Expand, Proposal, Protocol, Reference, ResourceType, Role,
 };
 use crate::engine::store::Record;
 use crate::engine::world::{World, is_of};
@@ -55,7 +55,7 @@ pub(super) struct PrivateLinkServices;
 
 const PROTOCOL: Protocol = Protocol {
     concurrency: Concurrency::Busy,
-    nested: &[Nested { collection: CONFIGURATIONS, writable: false, back_references: &[] }],
+    child_collections: &[ChildCollection { name: CONFIGURATIONS, writable: false, back_references: &[] }],
     ..super::protocol(RESOURCE_TYPE, "PrivateLinkService")
 };
 
@@ -164,7 +164,7 @@ impl ResourceType for PrivateLinkServices {
         properties.insert("privateEndpointConnections".into(), connections.into());
     }
 
-    fn present_nested(
+    fn present_child(
         &self,
         _world: &World,
         _record: &Record,
@@ -332,7 +332,7 @@ fn configurations(world: &World, id: &ResourceId, properties: &mut Object) -> Re
             ));
         };
         let network = world.store.holder(&subnet).filter(|network| network.id != subnet);
-        let Some((_, document)) = network.and_then(|network| world.nested_of(network, &subnet)) else {
+        let Some((_, document)) = network.and_then(|network| world.find_child(network, &subnet)) else {
             return Err(Refusal::invalid_reference(&subnet, &me));
         };
         if text(document, "properties/privateLinkServiceNetworkPolicies") != Some("Disabled") {

@@ -10,14 +10,14 @@ use serde_json::{Value, json};
 use super::{resource_guid, take_children};
 use crate::engine::document::{Object, enumeration, fill, known_members, strip, take_properties};
 use crate::engine::error::Refusal;
-use crate::engine::resource_type::{Expand, Nested, Proposal, Protocol, ResourceType};
+use crate::engine::resource_type::{ChildCollection, Expand, Proposal, Protocol, ResourceType};
 use crate::engine::store::Record;
 use crate::engine::world::World;
 
 pub(super) struct RouteTables;
 
 const PROTOCOL: Protocol = Protocol {
-    nested: &[Nested { collection: "routes", writable: true, back_references: &[] }],
+    child_collections: &[ChildCollection { name: "routes", writable: true, back_references: &[] }],
     ..super::protocol("Microsoft.Network/routeTables", "RouteTable")
 };
 

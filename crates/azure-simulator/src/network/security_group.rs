@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{application_security_group, resource_guid, security_rule, take_children};
 use crate::engine::document::{Object, items, known_members, name, strip, take_properties};
 use crate::engine::error::Refusal;
-use crate::engine::resource_type::{Expand, Nested, Proposal, Protocol, Reference, ResourceType};
+use crate::engine::resource_type::{ChildCollection, Expand, Proposal, Protocol, Reference, ResourceType};
 use crate::engine::store::Record;
 use crate::engine::world::{World, is_of};
 
@@ -24,9 +24,9 @@ const MEMBERS: [&str; 8] = [
 pub(super) struct SecurityGroups;
 
 const PROTOCOL: Protocol = Protocol {
-    nested: &[
-        Nested { collection: "securityRules", writable: true, back_references: &[] },
-        Nested { collection: "defaultSecurityRules", writable: false, back_references: &[] },
+    child_collections: &[
+        ChildCollection { name: "securityRules", writable: true, back_references: &[] },
+        ChildCollection { name: "defaultSecurityRules", writable: false, back_references: &[] },
     ],
     ..super::protocol("Microsoft.Network/networkSecurityGroups", "NetworkSecurityGroup")
 };

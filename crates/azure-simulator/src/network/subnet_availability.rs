@@ -33,7 +33,7 @@ pub(super) fn answer(
                 && (is(word, "ResourceNavigationLinks") || is(word, "ServiceAssociationLinks")) =>
         {
             let subnet = record.id.child("subnets", subnet);
-            Some(match world.nested_of(record, &subnet) {
+            Some(match world.find_child(record, &subnet) {
                 Some(_) => Ok(json!({ "value": [] })),
                 None => Err(Refusal::child_not_found(&subnet)),
             })

@@ -111,7 +111,7 @@ pub(super) fn check_change(
 
 /// A subnet that is given to a service takes no other machines.
 pub(crate) fn check_undelegated(world: &World, subnet: &ResourceId, id: &ResourceId) -> Result<(), Refusal> {
-    let holder = world.store.holder(subnet).and_then(|network| world.nested_of(network, subnet));
+    let holder = world.store.holder(subnet).and_then(|network| world.find_child(network, subnet));
     let services = holder.map(|(_, subnet)| services(subnet)).unwrap_or_default();
     if services.is_empty() {
         return Ok(());

@@ -13,7 +13,9 @@ use crate::engine::document::{
     Object, enumeration, fill, into_object, items, known_members, name, reference, strip, take_properties,
 };
 use crate::engine::error::Refusal;
-use crate::engine::resource_type::{Concurrency, Nested, Proposal, Protocol, Reference, ResourceType, Role};
+use crate::engine::resource_type::{
+    ChildCollection, Concurrency, Proposal, Protocol, Reference, ResourceType, Role,
+};
 use crate::engine::store::Record;
 use crate::engine::world::{World, is_of};
 
@@ -40,9 +42,9 @@ pub(super) struct VirtualNetworks;
 
 const PROTOCOL: Protocol = Protocol {
     concurrency: Concurrency::Busy,
-    nested: &[
-        Nested { collection: "subnets", writable: true, back_references: &[("ipConfigurations", "")] },
-        Nested { collection: peering::COLLECTION, writable: true, back_references: &[] },
+    child_collections: &[
+        ChildCollection { name: "subnets", writable: true, back_references: &[("ipConfigurations", "")] },
+        ChildCollection { name: peering::COLLECTION, writable: true, back_references: &[] },
     ],
     // Recorded: a virtual network written again is answered as created.
     update_status: 201,
@@ -114,7 +116,7 @@ impl ResourceType for VirtualNetworks {
         peering::note_connections(world, id);
     }
 
-    fn present_nested(
+    fn present_child(
         &self,
         world: &World,
         record: &Record,

@@ -14,9 +14,9 @@ use crate::engine::error::Refusal;
 use crate::engine::journal::differences;
 use crate::engine::location::location_of;
 use crate::engine::operation::Completion;
-use crate::engine::resource_type::{Expand, Proposal, Protocol, ResourceType, Role, Source, Style};
+use crate::engine::resource_type::{Expand, Proposal, Protocol, ResourceType, Role, Source, WireDialect};
 use crate::engine::store::{Record, State};
-use crate::engine::world::{Course, World};
+use crate::engine::world::{Execution, World};
 
 pub(crate) const RESOURCE_TYPE: &str = "Microsoft.Resources/resourceGroups";
 
@@ -159,7 +159,7 @@ impl World {
         &mut self,
         subscription: &str,
         name: &str,
-        course: &Course,
+        execution: &Execution,
     ) -> Result<Answer, Refusal> {
         let id = ResourceId::group(subscription, name);
         let record = self.store.get(&id).ok_or_else(|| Refusal::group_not_found(name))?;
@@ -167,7 +167,7 @@ impl World {
         let links = |key: String, retry_after| OperationLinks {
             segment: "operationresults",
             key,
-            style: Style::Manager,
+            dialect: WireDialect::Manager,
             namespace: String::new(),
             location: String::new(),
             result_url: true,
@@ -178,14 +178,14 @@ impl World {
         }
         let inside: Vec<ResourceId> = self.store.below(&id).map(|record| record.id.clone()).collect();
         for member in &inside {
-            let nested = self.store.get(member).into_iter().flat_map(|record| {
-                record.resource_type.protocol().nested.iter().flat_map(|nested| {
-                    crate::engine::document::items(&record.body, &format!("properties/{}", nested.collection))
+            let children = self.store.get(member).into_iter().flat_map(|record| {
+                record.resource_type.protocol().child_collections.iter().flat_map(|collection| {
+                    crate::engine::document::items(&record.body, &format!("properties/{}", collection.name))
                         .iter()
-                        .map(|child| record.id.child(nested.collection, crate::engine::document::name(child)))
+                        .map(|child| record.id.child(collection.name, crate::engine::document::name(child)))
                 })
             });
-            for target in nested.chain([member.clone()]) {
+            for target in children.chain([member.clone()]) {
                 // Peers of a network let it go; who is connected to a service does not.
                 let holds =
                     |role| role != Role::Names || target.resource_type().ends_with("/privateLinkServices");
@@ -213,7 +213,7 @@ impl World {
             }
         }
         let name = "DeleteResourceGroupOperation".to_owned();
-        let started = self.start(&id, &ResourceGroups, "DELETE", name, Completion::Delete, course);
+        let started = self.start(&id, &ResourceGroups, "DELETE", name, Completion::Delete, execution);
         let pause = self
             .operations
             .get(&started.key)

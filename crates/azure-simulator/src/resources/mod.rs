@@ -10,11 +10,11 @@ mod tag;
 
 use self::group::API_VERSIONS;
 pub use self::location::{region_display_name, region_names};
-use crate::engine::resource_type::{Concurrency, Protocol, Provider, Style};
+use crate::engine::resource_type::{Concurrency, Protocol, Provider, WireDialect};
 
 /// What most of the provider's types have in common.
 const fn protocol(resource_type: &'static str, noun: &'static str) -> Protocol {
-    Protocol::new(resource_type, noun, &API_VERSIONS, Style::Manager, Concurrency::Conflict)
+    Protocol::new(resource_type, noun, &API_VERSIONS, WireDialect::Manager, Concurrency::Conflict)
 }
 
 pub(crate) fn provider() -> Provider {

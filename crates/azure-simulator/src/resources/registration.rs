@@ -9,7 +9,7 @@ use crate::engine::answer::{Answer, Note};
 use crate::engine::document::at;
 use crate::engine::error::Refusal;
 use crate::engine::operation::Completion;
-use crate::engine::world::{Course, World};
+use crate::engine::world::{Execution, World};
 
 /// What a subscription's record calls a provider's state, by the lower-case namespace.
 const STATES: &str = "registrations";
@@ -73,7 +73,7 @@ impl World {
         subscription: &str,
         namespace: &str,
         action: &str,
-        course: &Course,
+        execution: &Execution,
     ) -> Result<Answer, Refusal> {
         let Some(spelled) = self.provider(namespace).map(|provider| provider.namespace) else {
             return Err(Refusal::unknown_namespace(namespace));
@@ -105,7 +105,7 @@ impl World {
             self.set_registration(&id, spelled, passing);
             let completion = Completion::Action("registration".into(), json!([spelled, last]));
             let name = format!("{passing} {spelled}");
-            let started = self.start(&id, &Subscriptions, "POST", name, completion, course);
+            let started = self.start(&id, &Subscriptions, "POST", name, completion, execution);
             note.operation_ms = started.latency.and_then(|latency| u64::try_from(latency.as_millis()).ok());
         }
         let answer = self.read_provider(Some(subscription), spelled)?;

@@ -8,7 +8,7 @@ use crate::engine::answer::{Answer, Note};
 use crate::engine::document::{Object, members, text};
 use crate::engine::error::Refusal;
 use crate::engine::journal::differences;
-use crate::engine::resource_type::{Extension, Style};
+use crate::engine::resource_type::{Extension, WireDialect};
 use crate::engine::world::World;
 
 /// Answers `{scope}/providers/Microsoft.Resources/tags/default`.
@@ -76,7 +76,7 @@ impl World {
                     false => document.insert("tags".into(), Value::Object(new.clone())),
                 };
             }
-            if record.resource_type.style() != Style::Manager {
+            if record.resource_type.dialect() != WireDialect::Manager {
                 record.version += 1;
             }
             self.changed(scope);
