@@ -21,7 +21,7 @@ use crate::engine::journal::Journal;
 use crate::engine::latency::LatencyProfile;
 use crate::engine::operation::{OperationEnd, OperationState};
 use crate::engine::snapshot::BadSnapshot;
-use crate::engine::world::{Execution, World};
+use crate::engine::state::{AzureState, Execution};
 use crate::engine::write::Conditions;
 use crate::entra::{Application, ApplicationSource, Clock, TokenVerifier};
 use crate::imds::MetadataAddresses;
@@ -37,7 +37,7 @@ pub struct Azure {
 }
 
 pub(crate) struct Inner {
-    pub(crate) world: Mutex<World>,
+    pub(crate) state: Mutex<AzureState>,
     pub(crate) options: Arc<Options>,
     revision: watch::Sender<u64>,
     verifier: RwLock<Option<Arc<dyn TokenVerifier>>>,
@@ -98,9 +98,9 @@ impl Azure {
     /// An Azure without any resource.
     pub fn new(options: Options) -> Self {
         let options = Arc::new(options);
-        let world = World::new(options.clone(), crate::providers::all());
+        let state = AzureState::new(options.clone(), crate::providers::all());
         let inner = Inner {
-            world: Mutex::new(world),
+            state: Mutex::new(state),
             external_url: RwLock::new(options.external_url.clone()),
             metadata: RwLock::new(options.metadata_addresses.clone()),
             options,
@@ -143,12 +143,12 @@ impl Azure {
 
     /// Replaces the latencies of operations that start from now on.
     pub fn set_latency(&self, latency: LatencyProfile) {
-        self.inner.world.lock().latency = latency;
+        self.inner.state.lock().latency = latency;
     }
 
     /// The simulated wall-clock time.
     pub fn now(&self) -> Timestamp {
-        self.inner.world.lock().now()
+        self.inner.state.lock().now()
     }
 
     /// The simulated wall clock, for whoever issues or checks tokens beside this Azure.
@@ -165,31 +165,31 @@ impl Azure {
     ///
     /// What Azure would refuse.
     pub fn put(&self, id: &ResourceId, mut document: Value) -> Result<Value, Refusal> {
-        self.change(|world| {
+        self.change(|state| {
             if let Some(group) = id.group_name() {
                 let group_id = ResourceId::group(id.subscription_id(), group);
                 if id.namespace().is_none() {
-                    return world
+                    return state
                         .put_group(id.subscription_id(), group, document)
                         .map(|a| a.body.unwrap_or_default());
                 }
-                if world.store.get(&group_id).is_none() {
-                    let location = world.options.region.clone();
-                    world.put_group(id.subscription_id(), group, json!({ "location": location }))?;
+                if state.store.get(&group_id).is_none() {
+                    let location = state.options.region.clone();
+                    state.put_group(id.subscription_id(), group, json!({ "location": location }))?;
                 }
             }
-            let resolved = world.resolve_id(id)?;
+            let resolved = state.resolve_id(id)?;
             if resolved.resource_type.protocol().tracked
                 && resolved.below.is_empty()
                 && document.get("location").is_none()
             {
-                let location = world.location(&resolved.id);
+                let location = state.location(&resolved.id);
                 if let Some(document) = document.as_object_mut() {
                     document.insert("location".into(), location.into());
                 }
             }
-            world.put(&resolved, document, &Conditions::default(), &at_once())?;
-            Ok(world.document(id).unwrap_or_default())
+            state.put(&resolved, document, &Conditions::default(), &at_once())?;
+            Ok(state.document(id).unwrap_or_default())
         })
     }
 
@@ -199,12 +199,12 @@ impl Azure {
     ///
     /// What Azure would refuse.
     pub fn delete(&self, id: &ResourceId) -> Result<(), Refusal> {
-        self.change(|world| {
+        self.change(|state| {
             if let (None, Some(group)) = (id.namespace(), id.group_name()) {
-                return world.delete_group(id.subscription_id(), group, &at_once()).map(drop);
+                return state.delete_group(id.subscription_id(), group, &at_once()).map(drop);
             }
-            let resolved = world.resolve_id(id)?;
-            world.delete(&resolved, &Conditions::default(), &at_once()).map(drop)
+            let resolved = state.resolve_id(id)?;
+            state.delete(&resolved, &Conditions::default(), &at_once()).map(drop)
         })
     }
 
@@ -224,95 +224,95 @@ impl Azure {
 
     /// What was asked so far.
     pub fn journal(&self) -> Journal {
-        self.inner.world.lock().journal.after(0)
+        self.inner.state.lock().journal.after(0)
     }
 
     /// What was asked after the request with this number.
     pub fn journal_after(&self, sequence: u64) -> Journal {
-        self.inner.world.lock().journal.after(sequence)
+        self.inner.state.lock().journal.after(sequence)
     }
 
     /// Forgets what was asked so far, counts included; numbering goes on.
     pub fn clear_journal(&self) {
-        self.inner.world.lock().journal.clear();
+        self.inner.state.lock().journal.clear();
     }
 
     /// Puts a fault in force.
     pub fn inject(&self, fault: Fault) {
-        self.inner.world.lock().faults.declare(fault);
+        self.inner.state.lock().faults.declare(fault);
     }
 
     /// The faults in force.
     pub fn faults(&self) -> Vec<Fault> {
-        self.inner.world.lock().faults.list()
+        self.inner.state.lock().faults.list()
     }
 
     /// Lets an actor work here from now on, in place of one of the same name.
     pub fn set_actor(&self, actor: Actor) {
-        self.change(|world| {
-            world.actors.declare(actor);
-            world.revision += 1;
+        self.change(|state| {
+            state.actors.declare(actor);
+            state.revision += 1;
             // Starts its clock.
-            world.settle();
+            state.settle();
         });
     }
 
     /// Lets these actors work here, and no others.
     pub fn set_actors(&self, actors: Vec<Actor>) {
-        self.change(|world| {
-            world.actors = Actors::of(&actors);
-            world.settle();
+        self.change(|state| {
+            state.actors = Actors::of(&actors);
+            state.settle();
         });
     }
 
     /// The actors at work.
     pub fn actors(&self) -> Vec<Actor> {
-        self.inner.world.lock().actors.list()
+        self.inner.state.lock().actors.list()
     }
 
     /// Sends an actor away. Says whether there was one of that name.
     pub fn remove_actor(&self, name: &str) -> bool {
-        self.change(|world| world.actors.remove(name))
+        self.change(|state| state.actors.remove(name))
     }
 
     /// Takes all faults out of force.
     pub fn clear_faults(&self) {
-        self.inner.world.lock().faults.clear();
+        self.inner.state.lock().faults.clear();
     }
 
     /// The long-running operations, in the order in which they were started; those that are over are
     /// remembered for a while.
     pub fn operations(&self) -> Vec<OperationState> {
-        let mut world = self.inner.world.lock();
-        world.settle();
+        let mut state = self.inner.state.lock();
+        state.settle();
         let now = Instant::now();
-        world.operations.all().into_iter().map(|operation| operation.state(now)).collect()
+        state.operations.all().into_iter().map(|operation| operation.state(now)).collect()
     }
 
     /// Ends a running operation now; `false` where none of that key runs. For those that a fault has
     /// stalled, and for cancelling others.
     pub fn end_operation(&self, key: &str, end: &OperationEnd) -> bool {
-        self.change(|world| world.end(key, end.status()))
+        self.change(|state| state.end(key, end.status()))
     }
 
     /// How far reads lag behind writes.
     pub fn consistency(&self) -> Consistency {
-        self.inner.world.lock().consistency
+        self.inner.state.lock().consistency
     }
 
     /// Chooses how far reads lag behind writes from now on.
     pub fn set_consistency(&self, consistency: Consistency) {
-        self.inner.world.lock().set_consistency(consistency);
+        self.inner.state.lock().set_consistency(consistency);
     }
 
     /// The latencies in force.
     pub fn latency(&self) -> LatencyProfile {
-        self.inner.world.lock().latency.clone()
+        self.inner.state.lock().latency.clone()
     }
 
     /// Every limit by name, overrides included.
     pub fn limits(&self) -> BTreeMap<String, u64> {
-        self.inner.world.lock().limits.all()
+        self.inner.state.lock().limits.all()
     }
 
     /// Replaces the overrides of limits. What is there already stays, even beyond a limit.
@@ -321,19 +321,19 @@ impl Azure {
     ///
     /// The name that no limit has.
     pub fn set_limits(&self, overrides: BTreeMap<String, u64>) -> Result<(), String> {
-        self.inner.world.lock().limits.set(overrides)
+        self.inner.state.lock().limits.set(overrides)
     }
 
     /// Every request budget that was drawn on, as it is now, in a stable order.
     pub fn budgets(&self) -> Vec<BudgetState> {
-        self.inner.world.lock().buckets.states(Instant::now())
+        self.inner.state.lock().buckets.states(Instant::now())
     }
 
     /// Replaces the figures of all budgets, and fills them; `None` turns throttling off.
     pub fn set_budgets(&self, budgets: Option<Budgets>) {
-        let mut world = self.inner.world.lock();
-        world.budgets = budgets;
-        world.buckets.clear();
+        let mut state = self.inner.state.lock();
+        state.budgets = budgets;
+        state.buckets.clear();
     }
 
     /// The whole state: resources, operations, faults, budgets, latencies, journal, clock and seed. The
@@ -343,7 +343,7 @@ impl Azure {
     ///
     /// None that we know of: everything that a state holds can be written as JSON.
     pub fn save(&self) -> Result<Value, serde_json::Error> {
-        self.inner.world.lock().save()
+        self.inner.state.lock().save()
     }
 
     /// Takes up a saved state in place of its own: the same reads get the same answers with the same
@@ -353,7 +353,7 @@ impl Azure {
     ///
     /// When it is no saved state, or does not belong here; nothing is changed then.
     pub fn restore(&self, saved: Value) -> Result<(), BadSnapshot> {
-        let ends = self.change(|world| world.restore(saved))?;
+        let ends = self.change(|state| state.restore(saved))?;
         // Without a runtime nobody waits: operations end when somebody looks.
         if tokio::runtime::Handle::try_current().is_ok() {
             ends.into_iter().for_each(|due| self.wake_at(due));
@@ -369,9 +369,9 @@ impl Azure {
 
     /// How many long-running operations have not ended.
     pub fn running_operations(&self) -> usize {
-        let mut world = self.inner.world.lock();
-        world.settle();
-        world.operations.running_count()
+        let mut state = self.inner.state.lock();
+        state.settle();
+        state.operations.running_count()
     }
 
     /// Sets the capacity of a scale set, as an autoscaler does; machines come and go at once.
@@ -380,10 +380,10 @@ impl Azure {
     ///
     /// What Azure would refuse; also when the scale set is absent.
     pub fn scale(&self, scale_set: &ResourceId, capacity: u64) -> Result<(), Refusal> {
-        self.change(|world| {
-            let resolved = world.resolve_id(scale_set)?;
+        self.change(|state| {
+            let resolved = state.resolve_id(scale_set)?;
             let patch = json!({ "sku": { "capacity": capacity } });
-            world.patch(&resolved, patch, &Conditions::default(), &at_once()).map(drop)
+            state.patch(&resolved, patch, &Conditions::default(), &at_once()).map(drop)
         })
     }
 
@@ -406,22 +406,22 @@ impl Azure {
     ///
     /// When the instance is absent.
     pub fn set_power_state(&self, instance: &ResourceId, state: PowerState) -> Result<(), Refusal> {
-        self.change(|world| crate::compute::power::set(world, instance, state.as_str()))
+        self.change(|azure| crate::compute::power::set(azure, instance, state.as_str()))
     }
 
     /// Runs a change and tells subscribers.
-    pub(crate) fn change<T>(&self, change: impl FnOnce(&mut World) -> T) -> T {
+    pub(crate) fn change<T>(&self, change: impl FnOnce(&mut AzureState) -> T) -> T {
         let (value, revision) = {
-            let mut world = self.inner.world.lock();
-            world.settle();
-            let value = change(&mut world);
-            (value, world.revision)
+            let mut state = self.inner.state.lock();
+            state.settle();
+            let value = change(&mut state);
+            (value, state.revision)
         };
         self.inner.tell(revision);
         value
     }
 
-    /// Settles the world whenever actors act, as long as there are any, so that subscribers hear of it
+    /// Settles the state whenever actors act, as long as there are any, so that subscribers hear of it
     /// without asking. Needed for watchers alone: whoever asks finds everything done at its time. Must be
     /// called within a tokio runtime; once is enough.
     pub fn watch_actors(&self) {
@@ -434,10 +434,10 @@ impl Azure {
             loop {
                 let due = {
                     let Some(inner) = inner.upgrade() else { return };
-                    let mut world = inner.world.lock();
-                    world.settle();
-                    inner.tell(world.revision);
-                    world.actors.due(Instant::now())
+                    let mut state = inner.state.lock();
+                    state.settle();
+                    inner.tell(state.revision);
+                    state.actors.due(Instant::now())
                 };
                 let Some(due) = due else { break };
                 changed.mark_unchanged();
@@ -453,16 +453,16 @@ impl Azure {
         });
     }
 
-    /// Settles the world when an operation ends, so that subscribers hear of it without asking.
+    /// Settles the state when an operation ends, so that subscribers hear of it without asking.
     pub(crate) fn wake_at(&self, due: Instant) {
         let inner: Weak<Inner> = Arc::downgrade(&self.inner);
         tokio::spawn(async move {
             tokio::time::sleep_until(due).await;
             if let Some(inner) = inner.upgrade() {
                 let revision = {
-                    let mut world = inner.world.lock();
-                    world.settle();
-                    world.revision
+                    let mut state = inner.state.lock();
+                    state.settle();
+                    state.revision
                 };
                 inner.tell(revision);
             }
@@ -482,17 +482,17 @@ impl Inner {
 
 impl ApplicationSource for Azure {
     fn application(&self, client_id: &str) -> Option<Application> {
-        let mut world = self.inner.world.lock();
-        world.settle();
-        crate::identity::application(&world, client_id)
+        let mut state = self.inner.state.lock();
+        state.settle();
+        crate::identity::application(&state, client_id)
     }
 }
 
 impl Documents for Azure {
     fn document(&self, id: &ResourceId) -> Option<Value> {
-        let mut world = self.inner.world.lock();
-        world.settle();
-        world.document(id)
+        let mut state = self.inner.state.lock();
+        state.settle();
+        state.document(id)
     }
 
     fn of_type(&self, resource_type: &str) -> Vec<Value> {
@@ -508,17 +508,17 @@ impl Azure {
 
     /// Every document of a full resource type, ordered by id. See [`Documents::of_type`].
     pub fn documents_of_type(&self, resource_type: &str) -> Vec<Value> {
-        let mut world = self.inner.world.lock();
-        world.settle();
-        world.documents_of_type(resource_type)
+        let mut state = self.inner.state.lock();
+        state.settle();
+        state.documents_of_type(resource_type)
     }
 
     /// Every resource group and resource, scale set instances included, ordered by id.
     pub fn documents(&self) -> Vec<Value> {
-        let mut world = self.inner.world.lock();
-        world.settle();
-        let records = world.store.all().filter(|record| record.id.group_name().is_some());
-        records.map(|record| world.present(record, Default::default())).collect()
+        let mut state = self.inner.state.lock();
+        state.settle();
+        let records = state.store.all().filter(|record| record.id.group_name().is_some());
+        records.map(|record| state.present(record, Default::default())).collect()
     }
 }
 

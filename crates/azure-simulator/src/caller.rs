@@ -16,8 +16,8 @@ use serde_json::{Value, json};
 use crate::azure::Azure;
 use crate::engine::dispatch::Located;
 use crate::engine::error::{Extra, Refusal};
+use crate::engine::state::AzureState;
 use crate::engine::target::Target;
-use crate::engine::world::World;
 use crate::entra::{AuthFailure, Principal};
 
 /// Most tokens of other tenants that one request may carry.
@@ -99,7 +99,7 @@ impl Caller {
     /// subscriptions that its body refers to.
     pub(crate) fn check(
         &self,
-        world: &World,
+        state: &AzureState,
         located: &Located,
         method: &str,
         body: &[u8],
@@ -107,15 +107,15 @@ impl Caller {
         let (Some(principal), Target::Within(subscription, _)) = (&self.principal, &located.target) else {
             return Ok(());
         };
-        let expected = world.tenant_of(subscription);
+        let expected = state.tenant_of(subscription);
         if !principal.tenant_id.eq_ignore_ascii_case(expected) {
             let failure = AuthFailure::WrongTenant {
                 tenant: principal.tenant_id.clone(),
                 expected: expected.to_owned(),
             };
-            return Err(refusal(&failure, &world.options.authority, expected));
+            return Err(refusal(&failure, &state.options.authority, expected));
         }
-        if world.options.subscription_tenants.is_empty() || !matches!(method, "PUT" | "PATCH" | "POST") {
+        if state.options.subscription_tenants.is_empty() || !matches!(method, "PUT" | "PATCH" | "POST") {
             return Ok(());
         }
         // What is no JSON is refused later.
@@ -123,8 +123,8 @@ impl Caller {
         let mut linked = BTreeSet::new();
         subscriptions_in(&body, &mut linked);
         let missing = linked.into_iter().find(|linked| {
-            world.subscription(linked).is_some_and(|linked| {
-                let tenant = world.tenant_of(linked);
+            state.subscription(linked).is_some_and(|linked| {
+                let tenant = state.tenant_of(linked);
                 !self.tenants.iter().any(|shown| shown.eq_ignore_ascii_case(tenant))
             })
         });

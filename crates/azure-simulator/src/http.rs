@@ -26,8 +26,8 @@ use crate::engine::fault::{FaultAction, Struck, Subject};
 use crate::engine::journal::{JournalEntry, RequestKind};
 use crate::engine::latency::bounded;
 use crate::engine::operation::RetryAfterStyle;
+use crate::engine::state::{AzureState, Execution};
 use crate::engine::target::Target;
-use crate::engine::world::{Execution, World};
 use crate::engine::write::Conditions;
 use crate::serve::Scheme;
 
@@ -128,12 +128,12 @@ async fn answer(State(azure): State<Azure>, request: Request) -> Response {
     }
     let head = Head::of(&azure, &request);
     let media = unsupported_media(request.headers());
-    let largest = azure.change(|world| world.limit("resources.requestBytes"));
+    let largest = azure.change(|state| state.limit("resources.requestBytes"));
     let body = match media {
         Some(refusal) => Err(refusal),
         None => read_body(request.into_body(), largest).await,
     };
-    let mut admitted = azure.change(|world| admit(&azure, world, &head, body.as_ref()));
+    let mut admitted = azure.change(|state| admit(&azure, state, &head, body.as_ref()));
     let action = admitted.struck.as_ref().map(|struck| struck.action.clone());
     let execution = action.as_ref().map(FaultAction::execution).unwrap_or_default();
     let refusal = action.as_ref().and_then(FaultAction::refusal);
@@ -151,9 +151,9 @@ async fn answer(State(azure): State<Azure>, request: Request) -> Response {
         if refusal.is_none() && !matches!(action, Some(FaultAction::DropRequest)) {
             late.do_after(azure.clone(), wait - GATEWAY_PATIENCE);
         }
-        return azure.change(|world| {
-            record(world, &head, &mut admitted, &timeout, Note::default());
-            respond(world, &head, &admitted, timeout)
+        return azure.change(|state| {
+            record(state, &head, &mut admitted, &timeout, Note::default());
+            respond(state, &head, &admitted, timeout)
         });
     }
     if !wait.is_zero() {
@@ -162,7 +162,7 @@ async fn answer(State(azure): State<Azure>, request: Request) -> Response {
     match &action {
         Some(FaultAction::DropRequest) => {
             let nothing = Ok(Answer::empty(0));
-            azure.change(|world| record(world, &head, &mut admitted, &nothing, Note::default()));
+            azure.change(|state| record(state, &head, &mut admitted, &nothing, Note::default()));
             return lost();
         }
         Some(FaultAction::Interfere { id, patch }) => {
@@ -176,21 +176,21 @@ async fn answer(State(azure): State<Azure>, request: Request) -> Response {
     }
     let drop_answer = matches!(action, Some(FaultAction::DropAnswer));
     let body = body.unwrap_or_default();
-    let (response, due) = azure.change(|world| {
+    let (response, due) = azure.change(|state| {
         let outcome = match (&admitted.located, refusal) {
             (_, Some(refusal)) => Err(refusal),
             (Err(refusal), None) => Err(refusal.clone()),
-            (Ok(located), None) => world.perform(&head.request(&body), located, &execution),
+            (Ok(located), None) => state.perform(&head.request(&body), located, &execution),
         };
-        let due = due(world, &outcome);
+        let due = due(state, &outcome);
         let note = outcome.as_ref().map(|answer| answer.note.clone()).unwrap_or_default();
         let outcome = match action.as_ref().and_then(FaultAction::refusal_after) {
             Some(refusal) => Err(refusal),
             None => outcome,
         };
-        record(world, &head, &mut admitted, &outcome, note);
-        world.revision += 1;
-        (respond(world, &head, &admitted, outcome), due)
+        record(state, &head, &mut admitted, &outcome, note);
+        state.revision += 1;
+        (respond(state, &head, &admitted, outcome), due)
     });
     if let Some(due) = due.filter(|due| *due > Instant::now()) {
         azure.wake_at(due);
@@ -199,9 +199,9 @@ async fn answer(State(azure): State<Azure>, request: Request) -> Response {
 }
 
 /// When the operation that was started ends.
-fn due(world: &World, outcome: &Result<Answer, Refusal>) -> Option<Instant> {
+fn due(state: &AzureState, outcome: &Result<Answer, Refusal>) -> Option<Instant> {
     let links = outcome.as_ref().ok()?.operation.as_ref()?;
-    world.operations.get(&links.key).filter(|operation| operation.ended.is_none())?.due
+    state.operations.get(&links.key).filter(|operation| operation.ended.is_none())?.due
 }
 
 /// How long ARM waits for a provider.
@@ -219,10 +219,10 @@ impl Late {
     fn do_after(self, azure: Azure, wait: Duration) {
         tokio::spawn(async move {
             tokio::time::sleep(wait).await;
-            let due = azure.change(|world| {
-                let outcome = world.perform(&self.head.request(&self.body), &self.located, &self.execution);
-                world.revision += 1;
-                due(world, &outcome)
+            let due = azure.change(|state| {
+                let outcome = state.perform(&self.head.request(&self.body), &self.located, &self.execution);
+                state.revision += 1;
+                due(state, &outcome)
             });
             if let Some(due) = due.filter(|due| *due > Instant::now()) {
                 azure.wake_at(due);
@@ -263,9 +263,9 @@ async fn read_body(body: Body, largest: u64) -> Result<Bytes, Refusal> {
 }
 
 /// Numbers a request, finds out what it is about and decides whether it may go on.
-fn admit(azure: &Azure, world: &mut World, head: &Head, body: Result<&Bytes, &Refusal>) -> Admitted {
-    world.requests += 1;
-    let (sequence, time) = (world.requests, world.now());
+fn admit(azure: &Azure, state: &mut AzureState, head: &Head, body: Result<&Bytes, &Refusal>) -> Admitted {
+    state.requests += 1;
+    let (sequence, time) = (state.requests, state.now());
     let mut admitted = Admitted {
         sequence,
         time,
@@ -276,8 +276,8 @@ fn admit(azure: &Azure, world: &mut World, head: &Head, body: Result<&Bytes, &Re
     };
     // A challenge names the tenant of the subscription that was asked for.
     let tenant = match Target::parse(&head.path) {
-        Ok(Target::Within(subscription, _)) => world.tenant_of(&subscription),
-        _ => &world.options.tenant,
+        Ok(Target::Within(subscription, _)) => state.tenant_of(&subscription),
+        _ => &state.options.tenant,
     };
     let caller = match Caller::of(azure, &head.credentials, tenant, time) {
         Ok(caller) => caller,
@@ -289,10 +289,10 @@ fn admit(azure: &Azure, world: &mut World, head: &Head, body: Result<&Bytes, &Re
     let request = head.request(body.map_or(&[], Bytes::as_ref));
     let located = match body {
         Err(refusal) => Err(refusal.clone()),
-        Ok(_) => world.locate(&request),
+        Ok(_) => state.locate(&request),
     };
     let located = located
-        .and_then(|located| caller.check(world, &located, &head.method, request.body).map(|()| located));
+        .and_then(|located| caller.check(state, &located, &head.method, request.body).map(|()| located));
     admitted.located = located;
     let Ok(located) = &admitted.located else { return admitted };
     let resource = located.resource().unwrap_or_default();
@@ -302,15 +302,15 @@ fn admit(azure: &Azure, world: &mut World, head: &Head, body: Result<&Bytes, &Re
         name: resource.rsplit('/').next().unwrap_or_default(),
         path: &head.path,
     };
-    admitted.struck = world.faults.strike(&subject, world.seed);
+    admitted.struck = state.faults.strike(&subject, state.seed);
     let verb = match head.method.as_str() {
         "GET" | "HEAD" if located.resolved.as_ref().is_some_and(|resolved| resolved.list) => "LIST",
         "HEAD" => "GET",
         method => method,
     };
-    let draw = world.seed.number("answer", &head.path, sequence);
-    admitted.pause = world.latency.answer(verb, &located.resource_type, draw);
-    let (remaining, passed) = world.admission(&request, located, &caller.name);
+    let draw = state.seed.number("answer", &head.path, sequence);
+    admitted.pause = state.latency.answer(verb, &located.resource_type, draw);
+    let (remaining, passed) = state.admission(&request, located, &caller.name);
     admitted.remaining = Some(remaining);
     if let Err(refusal) = passed {
         admitted.located = Err(refusal);
@@ -320,7 +320,7 @@ fn admit(azure: &Azure, world: &mut World, head: &Head, body: Result<&Bytes, &Re
 
 /// Writes a request into the journal. `note` says what was done, even where the answer says otherwise.
 fn record(
-    world: &mut World,
+    state: &mut AzureState,
     head: &Head,
     admitted: &mut Admitted,
     outcome: &Result<Answer, Refusal>,
@@ -337,7 +337,7 @@ fn record(
         Ok(answer) => (answer.status, None, None),
         Err(refusal) => (refusal.status, Some(refusal.code.clone()), Some(refusal.message.clone())),
     };
-    world.journal.record(JournalEntry {
+    state.journal.record(JournalEntry {
         sequence: admitted.sequence,
         time: admitted.time,
         method: head.method.clone(),
@@ -384,14 +384,19 @@ fn retry_after(headers: &mut HeaderMap, style: RetryAfterStyle, seconds: u64, no
     }
 }
 
-fn respond(world: &World, head: &Head, admitted: &Admitted, outcome: Result<Answer, Refusal>) -> Response {
+fn respond(
+    state: &AzureState,
+    head: &Head,
+    admitted: &Admitted,
+    outcome: Result<Answer, Refusal>,
+) -> Response {
     let mut headers = HeaderMap::new();
     let sequence = admitted.sequence;
-    let guid = |purpose: &str| world.seed.guid(purpose, "", sequence);
+    let guid = |purpose: &str| state.seed.guid(purpose, "", sequence);
     let request_id = guid("request");
     let correlation = head.correlation.clone().unwrap_or_else(|| guid("correlation"));
     let stamp = admitted.time.strftime("%Y%m%dT%H%M%SZ");
-    let region = world.options.region.to_ascii_uppercase();
+    let region = state.options.region.to_ascii_uppercase();
     header(&mut headers, "x-ms-routing-request-id", &format!("{region}:{stamp}:{correlation}"));
     header(&mut headers, "x-ms-request-id", &request_id);
     header(&mut headers, "x-ms-correlation-request-id", &correlation);
@@ -427,13 +432,13 @@ fn respond(world: &World, head: &Head, admitted: &Admitted, outcome: Result<Answ
             if let (Some(links), Ok(Located { target: Target::Within(subscription, _), .. })) =
                 (&answer.operation, &admitted.located)
             {
-                let operation_style = world
+                let operation_style = state
                     .operations
                     .get(&links.key)
                     .map(|operation| operation.operation_style)
                     .unwrap_or_default();
                 let (status_url, result_url) =
-                    world.operation_urls(&head.base, subscription, version, links, operation_style);
+                    state.operation_urls(&head.base, subscription, version, links, operation_style);
                 if let Some(url) = status_url {
                     header(&mut headers, "azure-asyncoperation", &url);
                     header(&mut headers, "azure-asyncnotification", "Enabled");
@@ -442,7 +447,7 @@ fn respond(world: &World, head: &Head, admitted: &Admitted, outcome: Result<Answ
                     header(&mut headers, "location", &url);
                 }
                 if let Some(seconds) = links.retry_after {
-                    let style = operation_style.retry_after.unwrap_or(world.options.retry_after);
+                    let style = operation_style.retry_after.unwrap_or(state.options.retry_after);
                     if style != RetryAfterStyle::OnPolls {
                         retry_after(&mut headers, style, seconds, admitted.time);
                     }
@@ -453,7 +458,7 @@ fn respond(world: &World, head: &Head, admitted: &Admitted, outcome: Result<Answ
                 header(&mut headers, "location", &url);
             }
             if let Some(seconds) = answer.poll_again {
-                let style = answer.operation_style.retry_after.unwrap_or(world.options.retry_after);
+                let style = answer.operation_style.retry_after.unwrap_or(state.options.retry_after);
                 retry_after(&mut headers, style, seconds, admitted.time);
                 if answer.status == 202 {
                     header(
@@ -473,7 +478,7 @@ fn respond(world: &World, head: &Head, admitted: &Admitted, outcome: Result<Answ
         }
         Err(refusal) => {
             if let Some(seconds) = refusal.retry_after {
-                retry_after(&mut headers, world.options.retry_after, seconds.into(), admitted.time);
+                retry_after(&mut headers, state.options.retry_after, seconds.into(), admitted.time);
             }
             if let Some(challenge) = refusal.extra.as_ref().and_then(|extra| extra.challenge.as_ref()) {
                 header(&mut headers, "www-authenticate", challenge);

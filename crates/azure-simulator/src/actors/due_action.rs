@@ -10,7 +10,7 @@ use super::{Actor, ActorAction, Actors, DueAction, PendingWrite, missing};
 use crate::compute::spot::deleted_when_evicted;
 use crate::edit::Edit;
 use crate::engine::document::{stored_reference, text};
-use crate::engine::world::World;
+use crate::engine::state::AzureState;
 use crate::imds::scheduled_events::{EventPlan, EventType};
 
 /// How long an actor waits before it repeats a write that was refused because the resource was busy: about as long as an
@@ -24,43 +24,43 @@ const SCALE_SETS: &str = "Microsoft.Compute/virtualMachineScaleSets";
 
 impl Actors {
     /// Does what is due first, if anything is due at `now`.
-    pub(crate) fn act(world: &mut World, now: Instant) {
-        let seed = world.seed;
-        match world.actors.take(now, seed) {
-            Some(DueAction::Scheduled(actor, count)) => routine(world, &actor, count),
-            Some(DueAction::Write(actor, pending)) => run(world, &actor, pending, now),
+    pub(crate) fn act(azure: &mut AzureState, now: Instant) {
+        let seed = azure.seed;
+        match azure.actors.take(now, seed) {
+            Some(DueAction::Scheduled(actor, count)) => routine(azure, &actor, count),
+            Some(DueAction::Write(actor, pending)) => run(azure, &actor, pending, now),
             None => {}
         }
     }
 }
 
-fn routine(world: &mut World, actor: &Actor, count: u64) {
-    let draw = world.seed.number("actor", &actor.name, count);
+fn routine(azure: &mut AzureState, actor: &Actor, count: u64) {
+    let draw = azure.seed.number("actor", &actor.name, count);
     match &actor.action {
         ActorAction::Edit { edit } => {
-            let found = fitting(world, actor, |_| true);
+            let found = fitting(azure, actor, |_| true);
             if let Some(id) = pick(&found, draw) {
-                let now = world.now().to_string();
+                let now = azure.now().to_string();
                 let fill = |text: &str| text.replace("{now}", &now).replace("{count}", &count.to_string());
-                change(world, actor, id, &edit.with_texts(&fill));
+                change(azure, actor, id, &edit.with_texts(&fill));
             }
         }
         ActorAction::Scale { min, max, capacities } => {
             let at = (count.saturating_sub(1)).checked_rem(capacities.len() as u64).unwrap_or_default();
             let scheduled = usize::try_from(at).ok().and_then(|at| capacities.get(at));
             for (number, id) in
-                fitting(world, actor, |kind| kind.eq_ignore_ascii_case(SCALE_SETS)).iter().enumerate()
+                fitting(azure, actor, |kind| kind.eq_ignore_ascii_case(SCALE_SETS)).iter().enumerate()
             {
                 let range = max.saturating_sub(*min).saturating_add(1);
                 let drawn =
                     || min + draw.wrapping_add(number as u64 * 7).checked_rem(range).unwrap_or_default();
                 let capacity = scheduled.copied().unwrap_or_else(drawn).clamp(*min, (*max).max(*min));
-                if world
+                if azure
                     .document(id)
                     .is_some_and(|set| set.pointer("/sku/capacity") != Some(&json!(capacity)))
                 {
                     // What is refused now is tried again with the next act.
-                    let _ = world.ask(
+                    let _ = azure.ask(
                         &actor.principal(),
                         "PATCH",
                         id,
@@ -70,15 +70,15 @@ fn routine(world: &mut World, actor: &Actor, count: u64) {
                 }
             }
         }
-        ActorAction::Evict { share, notice_seconds } => evict(world, actor, *share, *notice_seconds, draw),
+        ActorAction::Evict { share, notice_seconds } => evict(azure, actor, *share, *notice_seconds, draw),
         // Policies act on writes.
         ActorAction::Tag { .. } | ActorAction::Deny { .. } => {}
     }
 }
 
 /// The resources that an actor looks at and whose types it can work with, ordered by id.
-fn fitting(world: &World, actor: &Actor, can: impl Fn(&str) -> bool) -> Vec<ResourceId> {
-    world
+fn fitting(azure: &AzureState, actor: &Actor, can: impl Fn(&str) -> bool) -> Vec<ResourceId> {
+    azure
         .store
         .all()
         .filter(|record| {
@@ -95,44 +95,44 @@ fn pick(found: &[ResourceId], draw: u64) -> Option<&ResourceId> {
 }
 
 /// Reads a resource, changes it and writes it back whole, as an operator in a portal does.
-fn change(world: &mut World, actor: &Actor, id: &ResourceId, edit: &Edit) {
-    let Some(before) = world.document(id) else { return };
+fn change(azure: &mut AzureState, actor: &Actor, id: &ResourceId, edit: &Edit) {
+    let Some(before) = azure.document(id) else { return };
     let mut after = before.clone();
     edit.apply(&mut after);
     if after != before {
-        let _ = world.ask(&actor.principal(), "PUT", id, None, after);
+        let _ = azure.ask(&actor.principal(), "PUT", id, None, after);
     }
 }
 
 /// Writes the tags that a resource still lacks.
-fn run(world: &mut World, actor: &Actor, pending: PendingWrite, due: Instant) {
+fn run(azure: &mut AzureState, actor: &Actor, pending: PendingWrite, due: Instant) {
     let ActorAction::Tag { tags, replace, .. } = &actor.action else { return };
-    let Some(document) = world.document(&pending.id) else { return };
+    let Some(document) = azure.document(&pending.id) else { return };
     let present = document.get("tags").and_then(Value::as_object).cloned().unwrap_or_default();
-    let now = world.now().to_string();
+    let now = azure.now().to_string();
     let lacking = missing(tags, *replace, &present, &now);
     if lacking.is_empty() {
         return;
     }
     let mut all = present;
     all.extend(lacking.into_iter().map(|(tag, value)| (tag, value.into())));
-    let outcome = world.ask(&actor.principal(), "PATCH", &pending.id, None, json!({ "tags": all }));
+    let outcome = azure.ask(&actor.principal(), "PATCH", &pending.id, None, json!({ "tags": all }));
     // What is busy now will not be for ever.
     let busy = outcome.is_err_and(|refusal| matches!(refusal.status, 409 | 429));
     if let (true, Some(again)) = (busy && pending.tries < MAX_TRIES, due.checked_add(RETRY_INTERVAL)) {
-        world.actors.add_pending(again, PendingWrite { tries: pending.tries + 1, ..pending });
+        azure.actors.add_pending(again, PendingWrite { tries: pending.tries + 1, ..pending });
     }
 }
 
 /// Takes a share of the spot machines that run.
-fn evict(world: &mut World, actor: &Actor, share: f64, notice: u64, draw: u64) {
-    let mut running: Vec<(u64, ResourceId, bool)> = machines(world, actor)
+fn evict(azure: &mut AzureState, actor: &Actor, share: f64, notice: u64, draw: u64) {
+    let mut running: Vec<(u64, ResourceId, bool)> = machines(azure, actor)
         .into_iter()
-        .filter(|id| !world.events.announces(EventType::Preempt, id))
+        .filter(|id| !azure.events.announces(EventType::Preempt, id))
         .filter_map(|id| {
-            let deletes = deleted_when_evicted(world, &id)?;
-            let off = power(world, &id).is_some_and(|state| state != "running");
-            (!off).then(|| (world.seed.number("evicted", id.as_str(), draw), id, deletes))
+            let deletes = deleted_when_evicted(azure, &id)?;
+            let off = power(azure, &id).is_some_and(|state| state != "running");
+            (!off).then(|| (azure.seed.number("evicted", id.as_str(), draw), id, deletes))
         })
         .collect();
     running.sort();
@@ -143,21 +143,21 @@ fn evict(world: &mut World, actor: &Actor, share: f64, notice: u64, draw: u64) {
             let mut plan = EventPlan::of(EventType::Preempt, vec![id]);
             plan.in_seconds = Some(in_seconds);
             // Who is gone by now needs no announcement.
-            let _ = world.plan_event(plan);
+            let _ = azure.plan_event(plan);
             continue;
         }
         // What cannot be taken now stays for the next time.
         let _ = match deletes {
-            true => world.ask(&actor.principal(), "DELETE", &id, None, Value::Null),
-            false => world.ask(&actor.principal(), "POST", &id, Some("deallocate"), Value::Null),
+            true => azure.ask(&actor.principal(), "DELETE", &id, None, Value::Null),
+            false => azure.ask(&actor.principal(), "POST", &id, Some("deallocate"), Value::Null),
         };
     }
 }
 
 /// The machines that an actor looks at, by themselves or by their scale set.
-fn machines(world: &World, actor: &Actor) -> Vec<ResourceId> {
+fn machines(azure: &AzureState, actor: &Actor) -> Vec<ResourceId> {
     let instances = format!("{SCALE_SETS}/virtualMachines");
-    world
+    azure
         .store
         .all()
         .filter(|record| {
@@ -176,9 +176,9 @@ fn machines(world: &World, actor: &Actor) -> Vec<ResourceId> {
 }
 
 /// The word behind `PowerState/` in a machine's instance view.
-fn power(world: &World, id: &ResourceId) -> Option<String> {
-    let record = world.store.get(id)?;
-    let view = record.resource_type.view(world, record, &["instanceView"])?.ok()?;
+fn power(azure: &AzureState, id: &ResourceId) -> Option<String> {
+    let record = azure.store.get(id)?;
+    let view = record.resource_type.view(azure, record, &["instanceView"])?.ok()?;
     let statuses = view.get("statuses")?.as_array()?;
     let codes = statuses.iter().filter_map(|status| text(status, "code"));
     codes.filter_map(|code| code.strip_prefix("PowerState/")).map(str::to_owned).next()

@@ -1,7 +1,7 @@
 //! Actors: everybody else who works in the same Azure, such as policies that add tags, operators who
 //! edit by hand, autoscalers and the spot market.
 //!
-//! They need no task of their own: what they do is done when the world is looked at, at the time for
+//! They need no task of their own: what they do is done when the state is looked at, at the time for
 //! which it was due, as operations end. So the same seed and the same requests give the same history,
 //! however often anybody looks.
 
@@ -32,7 +32,7 @@ pub(crate) struct Write<'a> {
     pub(crate) by: Option<&'a str>,
 }
 
-/// The actors of one world, and what they have still to do.
+/// The actors of one Azure, and what they have still to do.
 #[derive(Default)]
 pub(crate) struct Actors {
     declared: Vec<Declared>,

@@ -6,8 +6,8 @@ use super::sku;
 use crate::engine::document::{Object, fill, integer, into_object, strip, take_properties};
 use crate::engine::error::Refusal;
 use crate::engine::resource_type::{Expand, Proposal, Protocol, ResourceType};
+use crate::engine::state::AzureState;
 use crate::engine::store::Record;
-use crate::engine::world::World;
 
 pub(super) struct AvailabilitySets;
 
@@ -26,7 +26,7 @@ impl ResourceType for AvailabilitySets {
         &PROTOCOL
     }
 
-    fn write(&self, world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let mut body = std::mem::take(&mut proposal.body);
         let mut sku = body.remove("sku").map(into_object).unwrap_or_default();
         fill(&mut sku, "name", "Classic");
@@ -58,7 +58,7 @@ impl ResourceType for AvailabilitySets {
             }
             let before = proposal.old_member(&format!("properties/{member}")).and_then(Value::as_i64);
             if before.is_some_and(|before| before != count)
-                && world.store.referrers(proposal.id).next().is_some()
+                && azure.store.referrers(proposal.id).next().is_some()
             {
                 return Err(Refusal::new(
                     409,
@@ -72,8 +72,8 @@ impl ResourceType for AvailabilitySets {
         Ok(Value::Object(body))
     }
 
-    fn check_delete(&self, world: &World, record: &Record) -> Result<(), Refusal> {
-        match world.store.referrers(&record.id).next() {
+    fn check_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
+        match azure.store.referrers(&record.id).next() {
             None => Ok(()),
             Some(user) => Err(Refusal::new(
                 409,
@@ -88,19 +88,19 @@ impl ResourceType for AvailabilitySets {
         }
     }
 
-    fn view(&self, _world: &World, _record: &Record, below: &[&str]) -> Option<Result<Value, Refusal>> {
+    fn view(&self, _azure: &AzureState, _record: &Record, below: &[&str]) -> Option<Result<Value, Refusal>> {
         match below {
             [view] if view.eq_ignore_ascii_case("vmSizes") => Some(Ok(sku::sizes())),
             _ => None,
         }
     }
 
-    fn present(&self, world: &World, record: &Record, document: &mut Object, _expand: Expand) {
+    fn present(&self, azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {
         let Some(properties) = document.get_mut("properties").and_then(Value::as_object_mut) else { return };
         // Placement has no state to be in.
         properties.remove("provisioningState");
         let members: Vec<Value> =
-            world.store.referrers(&record.id).map(|member| json!({ "id": member.from })).collect();
+            azure.store.referrers(&record.id).map(|member| json!({ "id": member.from })).collect();
         properties.insert("virtualMachines".into(), members.into());
     }
 }

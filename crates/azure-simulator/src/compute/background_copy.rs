@@ -7,8 +7,8 @@ use serde_json::Value;
 use super::disk;
 use crate::engine::document::{at, stored_reference, text};
 use crate::engine::error::Refusal;
+use crate::engine::state::AzureState;
 use crate::engine::store::Record;
-use crate::engine::world::World;
 
 /// How long a copy takes for each GiB, in milliseconds, and at least. Our choice: Azure promises no speed.
 const COPY_MS_PER_GIB: u64 = 200;
@@ -29,19 +29,19 @@ pub(super) fn is_of_fast_disk(source: &Record) -> bool {
 }
 
 /// Remembers of a new snapshot what it is of: its source may go before it.
-pub(super) fn remember(world: &mut World, snapshot: &ResourceId) {
-    let source = world
+pub(super) fn remember(azure: &mut AzureState, snapshot: &ResourceId) {
+    let source = azure
         .store
         .get(snapshot)
         .and_then(|record| stored_reference(&record.body, "properties/creationData/sourceResourceId"));
-    let fast = source.and_then(|source| world.store.get(&source)).is_some_and(is_of_fast_disk);
-    if let Some(record) = world.store.get_mut(snapshot).filter(|_| fast) {
+    let fast = source.and_then(|source| azure.store.get(&source)).is_some_and(is_of_fast_disk);
+    if let Some(record) = azure.store.get_mut(snapshot).filter(|_| fast) {
         record.hidden.insert(HIDDEN.into(), true.into());
     }
 }
 
 /// How far the copy of a snapshot is, in percent. Full snapshots do not tell.
-pub(super) fn progress(world: &World, snapshot: &Record) -> Option<f64> {
+pub(super) fn progress(azure: &AzureState, snapshot: &Record) -> Option<f64> {
     let option = text(&snapshot.body, "properties/creationData/createOption")?;
     let incremental = at(&snapshot.body, "properties/incremental") == Some(&Value::Bool(true));
     if !incremental {
@@ -52,18 +52,18 @@ pub(super) fn progress(world: &World, snapshot: &Record) -> Option<f64> {
     }
     let gib = at(&snapshot.body, "properties/diskSizeGB").and_then(Value::as_u64).unwrap_or_default();
     let whole = gib.saturating_mul(COPY_MS_PER_GIB).max(SHORTEST_COPY_MS) as f64;
-    let passed = world.time().duration_since(snapshot.created).as_millis().max(0) as f64;
+    let passed = azure.time().duration_since(snapshot.created).as_millis().max(0) as f64;
     Some((passed / whole * 100.0).min(100.0).floor())
 }
 
 /// Refuses a disk of a snapshot that is still being copied. Those with instant access are ready for fast disks
 /// while that lasts.
-pub(super) fn check_complete(world: &World, source: &Record, sku: &str) -> Result<(), Refusal> {
+pub(super) fn check_complete(azure: &AzureState, source: &Record, sku: &str) -> Result<(), Refusal> {
     let snapshot = source.resource_type.name() != disk::RESOURCE_TYPE;
-    let Some(percent) = progress(world, source).filter(|percent| snapshot && *percent < 100.0) else {
+    let Some(percent) = progress(azure, source).filter(|percent| snapshot && *percent < 100.0) else {
         return Ok(());
     };
-    if is_fast(sku) && has_instant_access(world, source) {
+    if is_fast(sku) && has_instant_access(azure, source) {
         return Ok(());
     }
     Err(Refusal::new(
@@ -76,9 +76,9 @@ pub(super) fn check_complete(world: &World, source: &Record, sku: &str) -> Resul
     ))
 }
 
-fn has_instant_access(world: &World, snapshot: &Record) -> bool {
+fn has_instant_access(azure: &AzureState, snapshot: &Record) -> bool {
     let minutes = at(&snapshot.body, "properties/creationData/instantAccessDurationMinutes");
     let lasts = minutes.and_then(Value::as_i64).map(|minutes| minutes.saturating_mul(60));
     lasts
-        .is_some_and(|lasts| world.time().duration_since(snapshot.created) < SignedDuration::from_secs(lasts))
+        .is_some_and(|lasts| azure.time().duration_since(snapshot.created) < SignedDuration::from_secs(lasts))
 }

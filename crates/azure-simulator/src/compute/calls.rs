@@ -9,24 +9,24 @@ use crate::engine::document::text;
 use crate::engine::error::Refusal;
 use crate::engine::location::normal_location;
 use crate::engine::resource_type::{Call, Expand, ResourceType as _};
-use crate::engine::world::World;
+use crate::engine::state::AzureState;
 
-pub(super) fn answer(world: &World, call: &Call<'_>) -> Option<Result<Value, Refusal>> {
+pub(super) fn answer(azure: &AzureState, call: &Call<'_>) -> Option<Result<Value, Refusal>> {
     if call.method != "GET" {
         return None;
     }
     match call.segments {
-        [skus] if skus.eq_ignore_ascii_case("skus") => Some(sku::catalogue(world, call)),
+        [skus] if skus.eq_ignore_ascii_case("skus") => Some(sku::catalogue(azure, call)),
         [locations, location, what] if locations.eq_ignore_ascii_case("locations") => {
             let location = normal_location(location);
             match what.to_ascii_lowercase().as_str() {
                 "vmsizes" => {
                     Some(Ok(json!({ "value": SIZES.iter().map(sku::as_vm_size).collect::<Vec<_>>() })))
                 }
-                "usages" => Some(Ok(quota::usages(world, call.subscription, &location))),
-                "virtualmachines" => Some(Ok(all_in(world, call, virtual_machine::RESOURCE_TYPE, &location))),
+                "usages" => Some(Ok(quota::usages(azure, call.subscription, &location))),
+                "virtualmachines" => Some(Ok(all_in(azure, call, virtual_machine::RESOURCE_TYPE, &location))),
                 "virtualmachinescalesets" => {
-                    Some(Ok(all_in(world, call, super::scale_set::ScaleSets.name(), &location)))
+                    Some(Ok(all_in(azure, call, super::scale_set::ScaleSets.name(), &location)))
                 }
                 _ => None,
             }
@@ -36,12 +36,12 @@ pub(super) fn answer(world: &World, call: &Call<'_>) -> Option<Result<Value, Ref
 }
 
 /// All resources of a type that a subscription has in a location.
-fn all_in(world: &World, call: &Call<'_>, resource_type: &str, location: &str) -> Value {
-    let here = world
+fn all_in(azure: &AzureState, call: &Call<'_>, resource_type: &str, location: &str) -> Value {
+    let here = azure
         .store
         .of_type(resource_type)
         .filter(|record| record.id.subscription_id().eq_ignore_ascii_case(call.subscription))
         .filter(|record| text(&record.body, "location") == Some(location));
-    let shown: Vec<Value> = here.map(|record| world.present(record, Expand::default())).collect();
+    let shown: Vec<Value> = here.map(|record| azure.present(record, Expand::default())).collect();
     Value::Object([("value".to_owned(), Value::Array(shown))].into_iter().collect())
 }

@@ -10,8 +10,8 @@ use super::scale_set_instance::Instances;
 use super::{flexible, scale_set_instance};
 use crate::engine::document::{at, items};
 use crate::engine::resource_type::ResourceType as _;
+use crate::engine::state::AzureState;
 use crate::engine::store::{Record, State};
-use crate::engine::world::World;
 
 /// A machine of a set.
 struct Member {
@@ -23,8 +23,8 @@ struct Member {
 }
 
 /// Makes the machines that are missing, or marks the surplus for deletion.
-pub(super) fn reconcile(world: &mut World, id: &ResourceId) {
-    let Some(set) = world.store.get(id) else { return };
+pub(super) fn reconcile(azure: &mut AzureState, id: &ResourceId) {
+    let Some(set) = azure.store.get(id) else { return };
     let capacity = at(&set.body, "sku/capacity").and_then(Value::as_u64).unwrap_or_default() as usize;
     let zones: Vec<String> =
         items(&set.body, "zones").iter().filter_map(Value::as_str).map(str::to_owned).collect();
@@ -38,7 +38,7 @@ pub(super) fn reconcile(world: &mut World, id: &ResourceId) {
     if flexible && !has_model {
         return;
     }
-    let mut live = members(world, id, flexible);
+    let mut live = members(azure, id, flexible);
     let mut by_zone: BTreeMap<String, usize> = BTreeMap::new();
     for member in &live {
         *by_zone.entry(member.zone.clone()).or_default() += 1;
@@ -53,7 +53,7 @@ pub(super) fn reconcile(world: &mut World, id: &ResourceId) {
         // Where all that are left are protected, nobody goes.
         let Some(gone) = going.map(|at| live.swap_remove(at)) else { break };
         *by_zone.entry(gone.zone).or_default() -= 1;
-        world.doom(&gone.id);
+        azure.doom(&gone.id);
     }
     for _ in live.len()..capacity {
         // The first of the zones with the fewest machines.
@@ -62,14 +62,14 @@ pub(super) fn reconcile(world: &mut World, id: &ResourceId) {
             *by_zone.entry(zone.clone()).or_default() += 1;
         }
         if flexible {
-            flexible::create(world, id, zone);
+            flexible::create(azure, id, zone);
         } else {
-            scale_set_instance::create(world, id, zone);
+            scale_set_instance::create(azure, id, zone);
         }
     }
 }
 
-fn members(world: &World, id: &ResourceId, flexible: bool) -> Vec<Member> {
+fn members(azure: &AzureState, id: &ResourceId, flexible: bool) -> Vec<Member> {
     let member = |age: u64, record: &Record| Member {
         zone: items(&record.body, "zones").first().and_then(Value::as_str).unwrap_or_default().to_owned(),
         age,
@@ -77,11 +77,11 @@ fn members(world: &World, id: &ResourceId, flexible: bool) -> Vec<Member> {
         id: record.id.clone(),
     };
     if flexible {
-        let ids = flexible::members(world, id);
-        let records = ids.iter().filter_map(|id| world.store.get(id));
+        let ids = flexible::members(azure, id);
+        let records = ids.iter().filter_map(|id| azure.store.get(id));
         return records.zip(0..).map(|(record, age)| member(age, record)).collect();
     }
-    let instances = world.store.of_type_below(Instances.name(), id);
+    let instances = azure.store.of_type_below(Instances.name(), id);
     instances
         .into_iter()
         .filter(|instance| instance.state != State::Deleting)
@@ -95,8 +95,8 @@ pub(super) fn protects(instance: &Record, member: &str) -> bool {
 }
 
 /// Lowers the capacity by the number of machines that were taken out one by one.
-pub(super) fn lower(world: &mut World, id: &ResourceId, by: u64) {
-    let Some(record) = world.store.get_mut(id) else { return };
+pub(super) fn lower(azure: &mut AzureState, id: &ResourceId, by: u64) {
+    let Some(record) = azure.store.get_mut(id) else { return };
     record.version += 1;
     if let Some(capacity) = record.body.get_mut("sku").and_then(|sku| sku.get_mut("capacity")) {
         let left = capacity.as_u64().unwrap_or_default().saturating_sub(by);

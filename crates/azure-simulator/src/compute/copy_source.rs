@@ -7,8 +7,8 @@ use serde_json::Value;
 use super::{disk, snapshot};
 use crate::engine::document::{Object, at, enumeration, integer, into_object, text};
 use crate::engine::error::Refusal;
+use crate::engine::state::AzureState;
 use crate::engine::store::{Record, State};
-use crate::engine::world::World;
 
 const GIB: u64 = 1 << 30;
 
@@ -80,9 +80,9 @@ impl Copy<'_> {
     }
 
     /// The disk or snapshot that is copied. Only a copy in the background reaches into another region.
-    pub(super) fn source<'a>(&self, world: &'a World, creation: &Object) -> Result<&'a Record, Refusal> {
+    pub(super) fn source<'a>(&self, azure: &'a AzureState, creation: &Object) -> Result<&'a Record, Refusal> {
         let given = creation.get("sourceResourceId").and_then(Value::as_str).unwrap_or_default();
-        let record = ResourceId::parse(given).ok().and_then(|id| world.store.get(&id));
+        let record = ResourceId::parse(given).ok().and_then(|id| azure.store.get(&id));
         let Some(record) = record.filter(|record| record.state != State::Deleting) else {
             return Err(Refusal::new(404, "NotFound", format!("Resource {given} is not found.")));
         };
@@ -103,13 +103,13 @@ impl Copy<'_> {
     /// Writes down the source, and takes its size where no larger one is asked for.
     pub(super) fn of(
         &self,
-        world: &World,
+        azure: &AzureState,
         source: &Record,
         mut creation: Object,
         properties: &mut Object,
     ) -> Result<(), Refusal> {
         creation.insert("sourceResourceId".into(), source.id.as_str().into());
-        let unique = world.seed.guid("disk", source.id.as_str(), source.incarnation);
+        let unique = azure.seed.guid("disk", source.id.as_str(), source.incarnation);
         creation.insert("sourceUniqueId".into(), unique.into());
         properties.insert("creationData".into(), Value::Object(creation));
         let Some(least) = at(&source.body, "properties/diskSizeGB").and_then(Value::as_i64) else {

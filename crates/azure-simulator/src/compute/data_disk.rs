@@ -15,8 +15,8 @@ use crate::engine::document::{
 use crate::engine::error::Refusal;
 use crate::engine::operation::Completion;
 use crate::engine::resource_type::{Action, Proposal, Reference, ResourceType, Source};
+use crate::engine::state::AzureState;
 use crate::engine::store::{Record, State};
-use crate::engine::world::World;
 
 /// Largest LUN of any size.
 const LAST_LUN: i64 = 63;
@@ -34,7 +34,11 @@ pub(super) struct Machine<'a> {
 
 /// Checks the data disks of a storage profile and fills what is left open. Entries marked for detaching
 /// are taken off.
-pub(super) fn normalise(world: &World, machine: &Machine<'_>, storage: &mut Object) -> Result<(), Refusal> {
+pub(super) fn normalise(
+    azure: &AzureState,
+    machine: &Machine<'_>,
+    storage: &mut Object,
+) -> Result<(), Refusal> {
     let list = match storage.remove("dataDisks") {
         None => Vec::new(),
         Some(Value::Array(list)) => list,
@@ -54,7 +58,7 @@ pub(super) fn normalise(world: &World, machine: &Machine<'_>, storage: &mut Obje
         if !luns.insert(lun) {
             return Err(bad(format!("more than one data disk uses lun {lun}")));
         }
-        check(world, machine, lun, &mut entry)?;
+        check(azure, machine, lun, &mut entry)?;
         if let Some(id) = at(&Value::Object(entry.clone()), "managedDisk/id").and_then(Value::as_str)
             && !disks.insert(id.to_ascii_lowercase())
         {
@@ -78,7 +82,7 @@ pub(super) fn normalise(world: &World, machine: &Machine<'_>, storage: &mut Obje
 }
 
 /// Checks one entry.
-fn check(world: &World, machine: &Machine<'_>, lun: i64, entry: &mut Object) -> Result<(), Refusal> {
+fn check(azure: &AzureState, machine: &Machine<'_>, lun: i64, entry: &mut Object) -> Result<(), Refusal> {
     entry.insert("lun".into(), lun.into());
     entry.insert("toBeDetached".into(), false.into());
     enumeration(entry, "createOption", &["Attach", "Empty", "FromImage", "Copy", "Restore"], true)?;
@@ -95,10 +99,10 @@ fn check(world: &World, machine: &Machine<'_>, lun: i64, entry: &mut Object) -> 
         let Some(id) = reference(&mut holder, "managedDisk")? else {
             return Err(bad("a data disk to attach needs managedDisk.id"));
         };
-        let Some(disk) = world.store.get(&id) else {
+        let Some(disk) = azure.store.get(&id) else {
             return Err(Refusal::new(404, "NotFound", format!("Disk {id} is not found.")));
         };
-        attachable(world, machine, disk)?;
+        attachable(azure, machine, disk)?;
         check_shared_caching(entry, disk)?;
         managed = kept;
         managed.insert("id".into(), disk.id.as_str().into());
@@ -111,18 +115,18 @@ fn check(world: &World, machine: &Machine<'_>, lun: i64, entry: &mut Object) -> 
     } else {
         if option != "Empty" {
             let source = entry.get("sourceResource").and_then(|source| stored_reference(source, "id"));
-            let source = source.and_then(|source| world.store.get(&source));
+            let source = source.and_then(|source| azure.store.get(&source));
             let size = source.and_then(|source| at(&source.body, "properties/diskSizeGB")).cloned();
             fill(entry, "diskSizeGB", size.unwrap_or_else(|| USUAL_GIB.into()));
         }
         if integer(entry, "diskSizeGB")?.is_none_or(|size| size < 1) {
             return Err(bad("an empty data disk needs diskSizeGB"));
         }
-        let incarnation = world.store.incarnation(machine.id);
+        let incarnation = azure.store.incarnation(machine.id);
         let subject = format!("{}/{lun}", machine.id);
-        let unique = world.seed.guid("data disk", &subject, incarnation).replace('-', "");
+        let unique = azure.seed.guid("data disk", &subject, incarnation).replace('-', "");
         fill(entry, "name", format!("{}_disk{}_{unique}", machine.name, lun + 2));
-        super::disk::check_name_free(world, machine.id, entry.get("name"), "dataDisk.name")?;
+        super::disk::check_name_free(azure, machine.id, entry.get("name"), "dataDisk.name")?;
         fill(&mut managed, "storageAccountType", "Standard_LRS");
     }
     let kind = managed.get("storageAccountType").and_then(Value::as_str).unwrap_or_default();
@@ -134,13 +138,13 @@ fn check(world: &World, machine: &Machine<'_>, lun: i64, entry: &mut Object) -> 
 }
 
 /// The kind of the disk that a member of a machine names: it may have changed since the machine was written.
-pub(super) fn kind_of<'a>(world: &'a World, managed: &Object) -> Option<&'a str> {
+pub(super) fn kind_of<'a>(azure: &'a AzureState, managed: &Object) -> Option<&'a str> {
     let id = managed.get("id").and_then(Value::as_str).and_then(|id| ResourceId::parse(id).ok())?;
-    text(&world.store.get(&id)?.body, "sku/name")
+    text(&azure.store.get(&id)?.body, "sku/name")
 }
 
 /// Shows the disks of a machine as they are now.
-pub(super) fn present(world: &World, storage: &mut Value) {
+pub(super) fn present(azure: &AzureState, storage: &mut Value) {
     let mut disks: Vec<&mut Value> = Vec::new();
     for (member, value) in storage.as_object_mut().into_iter().flatten() {
         match (member.as_str(), value) {
@@ -150,7 +154,7 @@ pub(super) fn present(world: &World, storage: &mut Value) {
         }
     }
     for managed in disks.into_iter().filter_map(|disk| disk.get_mut("managedDisk")?.as_object_mut()) {
-        if let Some(kind) = kind_of(world, managed) {
+        if let Some(kind) = kind_of(azure, managed) {
             managed.insert("storageAccountType".into(), kind.into());
         }
     }
@@ -200,16 +204,16 @@ pub(super) fn check_kind(size: &str, kind: &str, disk: &str, target: &str) -> Re
 }
 
 /// Whether a disk can be with this machine, too.
-fn attachable(world: &World, machine: &Machine<'_>, disk: &Record) -> Result<(), Refusal> {
-    let holds = world.store.referrers(&disk.id).any(|user| user.from == *machine.id);
+fn attachable(azure: &AzureState, machine: &Machine<'_>, disk: &Record) -> Result<(), Refusal> {
+    let holds = azure.store.referrers(&disk.id).any(|user| user.from == *machine.id);
     if !holds {
-        disk_access::check_none(world, disk)?;
+        disk_access::check_none(azure, disk)?;
         if disk.state == State::Deleting {
             return Err(Refusal::new(404, "NotFound", format!("Disk {} is not found.", disk.id)));
         }
     }
     let others: Vec<&ResourceId> =
-        world.store.referrers(&disk.id).map(|user| &user.from).filter(|user| *user != machine.id).collect();
+        azure.store.referrers(&disk.id).map(|user| &user.from).filter(|user| *user != machine.id).collect();
     let shares = at(&disk.body, "properties/maxShares").and_then(Value::as_u64).unwrap_or(1);
     if let (Some(other), true) = (others.first(), others.len() as u64 >= shares) {
         return Err(Refusal::new(
@@ -245,13 +249,18 @@ fn check_zone(machine: &Machine<'_>, disk: &Record) -> Result<(), Refusal> {
 }
 
 /// The disks that a scale set's model asks for, for one new instance: they go with it.
-pub(super) fn of_model(world: &World, instance: &ResourceId, prefix: &str, model: Option<&Value>) -> Value {
+pub(super) fn of_model(
+    azure: &AzureState,
+    instance: &ResourceId,
+    prefix: &str,
+    model: Option<&Value>,
+) -> Value {
     let asked = model.and_then(Value::as_array).map_or(&[] as &[Value], Vec::as_slice);
     let disks: Vec<Value> = asked
         .iter()
         .filter_map(|entry| {
             let lun = entry.get("lun").and_then(Value::as_i64)?;
-            let unique = world.seed.guid("data disk", &format!("{instance}/{lun}"), 0).replace('-', "");
+            let unique = azure.seed.guid("data disk", &format!("{instance}/{lun}"), 0).replace('-', "");
             let mut entry = into_object(entry.clone());
             entry.insert("name".into(), format!("{prefix}_disk{}_{unique}", lun + 2).into());
             fill(&mut entry, "deleteOption", "Delete");
@@ -276,9 +285,9 @@ pub(super) fn owned(body: &Value) -> Vec<ResourceId> {
 }
 
 /// Creates the disks that entries ask for, and says in the entries which they are.
-pub(super) fn create_asked_for(world: &mut World, id: &ResourceId) {
-    let Some(record) = world.store.get(id) else { return };
-    let location = world.location(id);
+pub(super) fn create_asked_for(azure: &mut AzureState, id: &ResourceId) {
+    let Some(record) = azure.store.get(id) else { return };
+    let location = azure.location(id);
     let zones = record.body.get("zones").cloned();
     let group = ResourceId::group(id.subscription_id(), id.group_name().unwrap_or_default());
     let mut asked = Vec::new();
@@ -311,12 +320,12 @@ pub(super) fn create_asked_for(world: &mut World, id: &ResourceId) {
         return;
     }
     for (disk, body) in asked {
-        super::disk::create(world, &disk, body);
+        super::disk::create(azure, &disk, body);
     }
-    if let Some(record) = world.store.get_mut(id) {
+    if let Some(record) = azure.store.get_mut(id) {
         record.body = body;
     }
-    world.changed(id);
+    azure.changed(id);
 }
 
 /// The document of a disk that comes with a machine.
@@ -343,12 +352,12 @@ pub(super) const CHANGE: &str = "attachDetachDataDisks";
 
 /// Does that: what it comes to is written as a whole list would be.
 pub(super) fn change(
-    world: &mut World,
+    azure: &mut AzureState,
     resource_type: &'static dyn ResourceType,
     id: &ResourceId,
     body: &Value,
 ) -> Result<Action, Refusal> {
-    let record = world.store.get(id).ok_or_else(|| world.not_found(id))?;
+    let record = azure.store.get(id).ok_or_else(|| azure.not_found(id))?;
     let mut list: Vec<Value> = items(&record.body, "properties/storageProfile/dataDisks").to_vec();
     let same = |entry: &Value, disk: &str| {
         text(entry, "managedDisk/id").is_some_and(|id| id.eq_ignore_ascii_case(disk))
@@ -376,15 +385,15 @@ pub(super) fn change(
     envelope.insert("properties".into(), json!({ "storageProfile": { "dataDisks": list } }));
     let written = {
         let (source, emptied) = (Source::Put, Vec::new());
-        resource_type.write(world, Proposal { id, old: Some(record), body: envelope, source, emptied })?
+        resource_type.write(azure, Proposal { id, old: Some(record), body: envelope, source, emptied })?
     };
     // Who asked is told the storage profile that came of it.
     let told = at(&written, "properties/storageProfile").cloned().unwrap_or_default();
-    if let Some(record) = world.store.get_mut(id) {
+    if let Some(record) = azure.store.get_mut(id) {
         record.body = written;
         record.version += 1;
     }
-    world.changed(id);
+    azure.changed(id);
     Ok(Action { completion: Completion::Report(told), answer: None })
 }
 

@@ -13,8 +13,8 @@ use crate::engine::document::{
 use crate::engine::error::Refusal;
 use crate::engine::operation::Completion;
 use crate::engine::resource_type::{Action, Expand, Polling, Proposal, Protocol, ResourceType};
+use crate::engine::state::AzureState;
 use crate::engine::store::Record;
-use crate::engine::world::World;
 
 pub(crate) const RESOURCE_TYPE: &str = "Microsoft.Compute/disks";
 
@@ -85,15 +85,15 @@ impl ResourceType for Disks {
         &PROTOCOL
     }
 
-    fn write(&self, world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let given = proposal.body.get("properties").cloned().unwrap_or_default();
         let mut body = super::updated(&mut proposal);
         let mut properties = take_properties(&mut body);
         strip(&mut properties, &DERIVED);
         let sku = sku(&mut body)?;
         let sku = sku.as_deref().unwrap_or(SKUS[0]);
-        place(world, &proposal, sku, &mut body)?;
-        creation_data(world, &proposal, &given, &body, &mut properties)?;
+        place(azure, &proposal, sku, &mut body)?;
+        creation_data(azure, &proposal, &given, &body, &mut properties)?;
         size(&proposal, sku, &mut properties)?;
         enumeration(&mut properties, "networkAccessPolicy", &["AllowAll", "AllowPrivate", "DenyAll"], false)?;
         enumeration(&mut properties, "publicNetworkAccess", &["Enabled", "Disabled"], false)?;
@@ -103,25 +103,31 @@ impl ResourceType for Disks {
             sku,
             gib: properties.get("diskSizeGB").and_then(Value::as_u64).unwrap_or_default(),
         };
-        wanted.check(world, &mut properties)?;
+        wanted.check(azure, &mut properties)?;
         let region = body.get("location").and_then(Value::as_str).unwrap_or_default();
-        disk_quota::check(world, &proposal, RESOURCE_TYPE, sku, region)?;
+        disk_quota::check(azure, &proposal, RESOURCE_TYPE, sku, region)?;
         body.insert("properties".into(), Value::Object(properties));
         Ok(Value::Object(body))
     }
 
-    fn after_operation(&self, world: &mut World, id: &ResourceId, completion: &Completion, failed: bool) {
+    fn after_operation(
+        &self,
+        azure: &mut AzureState,
+        id: &ResourceId,
+        completion: &Completion,
+        failed: bool,
+    ) {
         if failed || *completion != Completion::Write {
             return;
         }
-        if let Some(record) = world.store.get_mut(id) {
+        if let Some(record) = azure.store.get_mut(id) {
             provision(record);
         }
     }
 
-    fn check_delete(&self, world: &World, record: &Record) -> Result<(), Refusal> {
-        disk_access::check_none(world, record)?;
-        match world.store.referrers(&record.id).next() {
+    fn check_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
+        disk_access::check_none(azure, record)?;
+        match azure.store.referrers(&record.id).next() {
             None => Ok(()),
             Some(user) => Err(Refusal::new(
                 409,
@@ -133,15 +139,15 @@ impl ResourceType for Disks {
 
     fn act(
         &self,
-        world: &mut World,
+        azure: &mut AzureState,
         id: &ResourceId,
         action: &str,
         body: &Value,
     ) -> Option<Result<Action, Refusal>> {
-        disk_access::begin(world, id, action, body)
+        disk_access::begin(azure, id, action, body)
     }
 
-    fn accepted(&self, _world: &World, _record: &Record, document: &mut Object) {
+    fn accepted(&self, _azure: &AzureState, _record: &Record, document: &mut Object) {
         // What the service finds out about a disk comes with the end of the operation.
         if let Some(properties) = document.get_mut("properties").and_then(Value::as_object_mut) {
             strip(
@@ -163,8 +169,8 @@ impl ResourceType for Disks {
         }
     }
 
-    fn present(&self, world: &World, record: &Record, document: &mut Object, _expand: Expand) {
-        let holders: Vec<&ResourceId> = world.store.referrers(&record.id).map(|user| &user.from).collect();
+    fn present(&self, azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {
+        let holders: Vec<&ResourceId> = azure.store.referrers(&record.id).map(|user| &user.from).collect();
         if let Some(first) = holders.first() {
             document.insert("managedBy".into(), first.as_str().into());
         }
@@ -190,9 +196,9 @@ impl ResourceType for Disks {
         properties.insert("diskSizeBytes".into(), gib.saturating_mul(GIB).into());
         properties.insert(
             "uniqueId".into(),
-            world.seed.guid("disk", record.id.as_str(), record.incarnation).into(),
+            azure.seed.guid("disk", record.id.as_str(), record.incarnation).into(),
         );
-        properties.insert("diskState".into(), state(world, record, &holders).into());
+        properties.insert("diskState".into(), state(azure, record, &holders).into());
         if holders.len() > 1 || properties.get("maxShares").and_then(Value::as_u64).unwrap_or(1) > 1 {
             let shares: Vec<Value> = holders.iter().map(|holder| json!({ "vmUri": holder })).collect();
             properties.insert("shareInfo".into(), shares.into());
@@ -201,13 +207,13 @@ impl ResourceType for Disks {
 }
 
 /// Whether a disk is with a machine that runs, with one that does not, or free.
-fn state(world: &World, record: &Record, holders: &[&ResourceId]) -> &'static str {
-    if disk_access::is_granted(world, record) {
+fn state(azure: &AzureState, record: &Record, holders: &[&ResourceId]) -> &'static str {
+    if disk_access::is_granted(azure, record) {
         return "ActiveSAS";
     }
     match holders {
         [] => "Unattached",
-        holders if holders.iter().any(|holder| power::uses_disks(world, holder)) => "Attached",
+        holders if holders.iter().any(|holder| power::uses_disks(azure, holder)) => "Attached",
         _ => "Reserved",
     }
 }
@@ -226,7 +232,7 @@ fn provision(record: &mut Record) {
 
 /// Refuses a name for a disk that is to be made where there is one of that name: it would have two owners.
 pub(super) fn check_name_free(
-    world: &World,
+    azure: &AzureState,
     machine: &ResourceId,
     name: Option<&Value>,
     member: &str,
@@ -234,7 +240,7 @@ pub(super) fn check_name_free(
     let name = name.and_then(Value::as_str).unwrap_or_default();
     let group = machine.group_name().unwrap_or_default();
     let id = ResourceId::group(machine.subscription_id(), group).resource("Microsoft.Compute", "disks", name);
-    if name.is_empty() || world.store.get(&id).is_none() {
+    if name.is_empty() || azure.store.get(&id).is_none() {
         return Ok(());
     }
     Err(Refusal::new(
@@ -248,10 +254,10 @@ pub(super) fn check_name_free(
 }
 
 /// Creates a disk that comes with a machine: its system disk, or an empty data disk. Ready at once.
-pub(super) fn create(world: &mut World, id: &ResourceId, body: Value) {
-    let mut record = Record::new(&Disks, id, body, world.now());
+pub(super) fn create(azure: &mut AzureState, id: &ResourceId, body: Value) {
+    let mut record = Record::new(&Disks, id, body, azure.now());
     provision(&mut record);
-    world.insert(record);
+    azure.insert(record);
 }
 
 pub(super) fn tier(sku: &str) -> &'static str {
@@ -282,15 +288,15 @@ fn sku(body: &mut Object) -> Result<Option<String>, Refusal> {
 }
 
 /// Where the disk is, which does not change.
-fn place(world: &World, proposal: &Proposal<'_>, sku: &str, body: &mut Object) -> Result<(), Refusal> {
-    zones::check(world, proposal.id, Span::One, body)?;
+fn place(azure: &AzureState, proposal: &Proposal<'_>, sku: &str, body: &mut Object) -> Result<(), Refusal> {
+    zones::check(azure, proposal.id, Span::One, body)?;
     zones::check_kind(sku, body)?;
     proposal.old.map_or(Ok(()), |old| zones::check_same(old, body))
 }
 
 /// How the disk came to be, which does not change.
 fn creation_data(
-    world: &World,
+    azure: &AzureState,
     proposal: &Proposal<'_>,
     given: &Value,
     body: &Object,
@@ -310,10 +316,10 @@ fn creation_data(
         properties.insert("creationData".into(), Value::Object(creation));
         return Ok(());
     }
-    let source = copy.source(world, &creation)?;
+    let source = copy.source(azure, &creation)?;
     let sku = body.get("sku").and_then(|sku| text(sku, "name")).unwrap_or(SKUS[0]);
-    background_copy::check_complete(world, source, sku)?;
-    copy.of(world, source, creation, properties)
+    background_copy::check_complete(azure, source, sku)?;
+    copy.of(azure, source, creation, properties)
 }
 
 /// The largest disk of a kind, in GiB.

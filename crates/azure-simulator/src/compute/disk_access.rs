@@ -9,21 +9,21 @@ use crate::engine::document::{at, text};
 use crate::engine::error::Refusal;
 use crate::engine::operation::Completion;
 use crate::engine::resource_type::Action;
+use crate::engine::state::AzureState;
 use crate::engine::store::{Record, Referrer};
-use crate::engine::world::World;
 
 /// Where a disk keeps until when access is granted.
 const HIDDEN: &str = "accessUntil";
 
 /// Whether somebody may have access to the bytes now.
-pub(super) fn is_granted(world: &World, record: &Record) -> bool {
+pub(super) fn is_granted(azure: &AzureState, record: &Record) -> bool {
     let until = record.hidden.get(HIDDEN).and_then(Value::as_str);
-    until.and_then(|until| until.parse::<Timestamp>().ok()).is_some_and(|until| world.time() < until)
+    until.and_then(|until| until.parse::<Timestamp>().ok()).is_some_and(|until| azure.time() < until)
 }
 
 /// Refuses what cannot be done while somebody has access.
-pub(super) fn check_none(world: &World, disk: &Record) -> Result<(), Refusal> {
-    if !is_granted(world, disk) {
+pub(super) fn check_none(azure: &AzureState, disk: &Record) -> Result<(), Refusal> {
+    if !is_granted(azure, disk) {
         return Ok(());
     }
     Err(Refusal::new(
@@ -38,27 +38,27 @@ pub(super) fn check_none(world: &World, disk: &Record) -> Result<(), Refusal> {
 }
 
 /// Refuses what a machine cannot do while somebody has access to one of its disks.
-pub(super) fn check_none_of(world: &World, machine: &Record) -> Result<(), Refusal> {
+pub(super) fn check_none_of(azure: &AzureState, machine: &Record) -> Result<(), Refusal> {
     let storage = at(&machine.body, "properties/storageProfile");
     let disks = storage.into_iter().flat_map(|storage| data_disk::references(&machine.id, storage));
-    let mut records = disks.filter_map(|disk| world.store.get(&disk.to));
-    records.try_for_each(|disk| check_none(world, disk))
+    let mut records = disks.filter_map(|disk| azure.store.get(&disk.to));
+    records.try_for_each(|disk| check_none(azure, disk))
 }
 
 /// Starts either action; `None` for any other.
 pub(super) fn begin(
-    world: &mut World,
+    azure: &mut AzureState,
     id: &ResourceId,
     action: &str,
     body: &Value,
 ) -> Option<Result<Action, Refusal>> {
     match action.to_ascii_lowercase().as_str() {
-        "begingetaccess" => Some(grant(world, id, body)),
+        "begingetaccess" => Some(grant(azure, id, body)),
         "endgetaccess" => {
-            if let Some(record) = world.store.get_mut(id) {
+            if let Some(record) = azure.store.get_mut(id) {
                 record.hidden.remove(HIDDEN);
             }
-            world.changed(id);
+            azure.changed(id);
             let completion = Completion::Action("endGetAccess".into(), json!([id]));
             Some(Ok(Action { completion, answer: None }))
         }
@@ -66,8 +66,8 @@ pub(super) fn begin(
     }
 }
 
-fn grant(world: &mut World, id: &ResourceId, body: &Value) -> Result<Action, Refusal> {
-    let record = world.store.get(id).ok_or_else(|| world.not_found(id))?;
+fn grant(azure: &mut AzureState, id: &ResourceId, body: &Value) -> Result<Action, Refusal> {
+    let record = azure.store.get(id).ok_or_else(|| azure.not_found(id))?;
     let access = text(body, "access").unwrap_or_default();
     if !["None", "Read", "Write"].contains(&access) {
         return Err(Refusal::invalid_parameter(
@@ -89,8 +89,8 @@ fn grant(world: &mut World, id: &ResourceId, body: &Value) -> Result<Action, Ref
             format!("{} cannot be exported: its network access policy is DenyAll.", id.name()),
         ));
     }
-    let uses = |user: &&Referrer| power::uses_disks(world, &user.from);
-    if let Some(user) = world.store.referrers(id).find(uses) {
+    let uses = |user: &&Referrer| power::uses_disks(azure, &user.from);
+    if let Some(user) = azure.store.referrers(id).find(uses) {
         return Err(Refusal::new(
             409,
             "OperationNotAllowed",
@@ -101,14 +101,14 @@ fn grant(world: &mut World, id: &ResourceId, body: &Value) -> Result<Action, Ref
             ),
         ));
     }
-    let key = world.seed.guid("access", id.as_str(), record.incarnation).replace('-', "");
+    let key = azure.seed.guid("access", id.as_str(), record.incarnation).replace('-', "");
     let rights = if access == "Write" { "rw" } else { "r" };
     // Nobody can be reached by this name: there are no bytes behind a simulated disk.
     let url = format!("https://md-{key}.blob.storage.invalid/{key}?sr=b&sp={rights}&sig={key}");
-    let until = world.now().checked_add(SignedDuration::from_secs(seconds)).unwrap_or(Timestamp::MAX);
-    if let Some(record) = world.store.get_mut(id) {
+    let until = azure.now().checked_add(SignedDuration::from_secs(seconds)).unwrap_or(Timestamp::MAX);
+    if let Some(record) = azure.store.get_mut(id) {
         record.hidden.insert(HIDDEN.into(), until.to_string().into());
     }
-    world.changed(id);
+    azure.changed(id);
     Ok(Action { completion: Completion::Report(json!({ "accessSAS": url })), answer: None })
 }

@@ -5,8 +5,8 @@ use crate::engine::document::text;
 use crate::engine::error::Refusal;
 use crate::engine::limits::Excess;
 use crate::engine::resource_type::Proposal;
+use crate::engine::state::AzureState;
 use crate::engine::store::Record;
-use crate::engine::world::World;
 
 /// One kind, as the usages name it.
 struct Quota {
@@ -44,20 +44,20 @@ const QUOTAS: [Quota; 10] = [
 
 impl Quota {
     /// How many there are.
-    fn used(&self, world: &World, subscription: &str, location: &str) -> u64 {
+    fn used(&self, azure: &AzureState, subscription: &str, location: &str) -> u64 {
         let here = |record: &&Record| {
             text(&record.body, "location") == Some(location)
                 && kind_of(record) == self.sku
                 && record.id.subscription_id().eq_ignore_ascii_case(subscription)
         };
-        world.store.of_type(self.resource_type).filter(here).count() as u64
+        azure.store.of_type(self.resource_type).filter(here).count() as u64
     }
 }
 
 /// Refuses a further disk or snapshot of a kind, be it new or of another kind before, where a region has as many
 /// as it may have.
 pub(super) fn check(
-    world: &World,
+    azure: &AzureState,
     proposal: &Proposal<'_>,
     resource_type: &str,
     sku: &str,
@@ -66,13 +66,13 @@ pub(super) fn check(
     let before = proposal.old.map(kind_of);
     let quota = QUOTAS.iter().find(|quota| quota.resource_type == resource_type && quota.sku == sku);
     let Some(quota) = quota.filter(|_| before != Some(sku)) else { return Ok(()) };
-    let most = world.limit(quota.limit);
+    let most = azure.limit(quota.limit);
     // Where there are not as many anywhere, nobody has to count.
-    if (world.store.count(quota.resource_type) as u64) < most {
+    if (azure.store.count(quota.resource_type) as u64) < most {
         return Ok(());
     }
     let id = proposal.id;
-    let wanted = quota.used(world, id.subscription_id(), region).saturating_add(1);
+    let wanted = quota.used(azure, id.subscription_id(), region).saturating_add(1);
     if wanted <= most {
         return Ok(());
     }
@@ -86,11 +86,11 @@ fn kind_of(record: &Record) -> &str {
 
 /// The usages of all kinds: name, localized name, how many there are and may be.
 pub(super) fn usages<'a>(
-    world: &'a World,
+    azure: &'a AzureState,
     subscription: &'a str,
     location: &'a str,
 ) -> impl Iterator<Item = (&'static str, &'static str, u64, u64)> + 'a {
     QUOTAS.iter().map(move |quota| {
-        (quota.name, quota.shown, quota.used(world, subscription, location), world.limit(quota.limit))
+        (quota.name, quota.shown, quota.used(azure, subscription, location), azure.limit(quota.limit))
     })
 }

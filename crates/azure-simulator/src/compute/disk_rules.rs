@@ -8,8 +8,8 @@ use super::{disk_performance, power};
 use crate::engine::document::{Object, at, integer, text};
 use crate::engine::error::Refusal;
 use crate::engine::resource_type::Proposal;
+use crate::engine::state::AzureState;
 use crate::engine::store::Record;
-use crate::engine::world::World;
 
 /// What fast disks alone are told.
 const FIGURES: [&str; 2] = ["diskIOPSReadWrite", "diskMBpsReadWrite"];
@@ -25,9 +25,9 @@ pub(super) struct Wanted<'a> {
 
 impl Wanted<'_> {
     /// Checks all of it. What follows from kind and size is not kept, so that it changes with them.
-    pub(super) fn check(&self, world: &World, properties: &mut Object) -> Result<(), Refusal> {
-        self.check_kind(world)?;
-        self.check_shares(world, properties)?;
+    pub(super) fn check(&self, azure: &AzureState, properties: &mut Object) -> Result<(), Refusal> {
+        self.check_kind(azure)?;
+        self.check_shares(azure, properties)?;
         let becomes_fast = self.proposal.old.is_some_and(|old| !is_fast(kind_of(old)));
         for member in FIGURES {
             if !is_fast(self.sku) {
@@ -39,7 +39,7 @@ impl Wanted<'_> {
         self.check_tier(properties)
     }
 
-    fn check_shares(&self, world: &World, properties: &Object) -> Result<(), Refusal> {
+    fn check_shares(&self, azure: &AzureState, properties: &Object) -> Result<(), Refusal> {
         let shares = integer(properties, "maxShares")?.unwrap_or(1);
         let most = disk_performance::most_shares(self.sku, self.gib);
         let id = self.proposal.id;
@@ -57,7 +57,7 @@ impl Wanted<'_> {
         }
         let Some(old) = self.proposal.old else { return Ok(()) };
         let before = at(&old.body, "properties/maxShares").and_then(Value::as_i64).unwrap_or(1);
-        if before != shares && world.store.referrers(id).next().is_some() {
+        if before != shares && azure.store.referrers(id).next().is_some() {
             return Err(Refusal::new(
                 409,
                 "OperationNotAllowed",
@@ -71,7 +71,7 @@ impl Wanted<'_> {
     }
 
     /// The kind changes while no machine uses the disk; fast kinds do not become others, nor others UltraSSD_LRS.
-    fn check_kind(&self, world: &World) -> Result<(), Refusal> {
+    fn check_kind(&self, azure: &AzureState) -> Result<(), Refusal> {
         let Some(before) = self.proposal.old.map(kind_of).filter(|before| *before != self.sku) else {
             return Ok(());
         };
@@ -81,7 +81,7 @@ impl Wanted<'_> {
             let text = format!("{change}. Make a snapshot, and a disk of the other kind from it.");
             return Err(Refusal::new(409, "OperationNotAllowed", text));
         }
-        let user = world.store.referrers(self.proposal.id).find(|user| power::uses_disks(world, &user.from));
+        let user = azure.store.referrers(self.proposal.id).find(|user| power::uses_disks(azure, &user.from));
         match user {
             None => Ok(()),
             Some(user) => Err(Refusal::new(

@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::flexible;
 use crate::engine::document::{at, stored_reference};
+use crate::engine::state::AzureState;
 use crate::engine::store::Record;
-use crate::engine::world::World;
 
 /// What the instance view calls each domain, and the member of the set that says how many there are.
 const DOMAINS: [(&str, &str); 2] = [
@@ -16,18 +16,18 @@ const DOMAINS: [(&str, &str); 2] = [
 ];
 
 /// Gives a new machine that is in a set the domains with the fewest others; a machine of its own has none.
-pub(super) fn assign(world: &mut World, id: &ResourceId) {
-    let Some(record) = world.store.get(id) else { return };
+pub(super) fn assign(azure: &mut AzureState, id: &ResourceId) {
+    let Some(record) = azure.store.get(id) else { return };
     let set = ["availabilitySet", "virtualMachineScaleSet"]
         .into_iter()
         .find_map(|member| stored_reference(&record.body, &format!("properties/{member}/id")));
-    let Some(set) = set.and_then(|set| world.store.get(&set)) else { return };
+    let Some(set) = set.and_then(|set| azure.store.get(&set)) else { return };
     let chosen: Vec<(&str, u64)> = DOMAINS
         .into_iter()
         .filter_map(|(domain, member)| {
             let count = at(&set.body, &format!("properties/{member}"))?.as_u64()?;
             let mut used = vec![0_usize; usize::try_from(count.max(1)).ok()?];
-            let others = flexible::all_members(world, &set.id);
+            let others = flexible::all_members(azure, &set.id);
             for taken in others.filter_map(|other| other.hidden.get(domain)?.as_u64()) {
                 if let Some(used) = usize::try_from(taken).ok().and_then(|taken| used.get_mut(taken)) {
                     *used += 1;
@@ -38,7 +38,7 @@ pub(super) fn assign(world: &mut World, id: &ResourceId) {
             Some((domain, number))
         })
         .collect();
-    if let Some(record) = world.store.get_mut(id) {
+    if let Some(record) = azure.store.get_mut(id) {
         record.hidden.extend(chosen.into_iter().map(|(domain, number)| (domain.to_owned(), number.into())));
     }
 }

@@ -9,8 +9,8 @@ use super::virtual_machine::{self, VirtualMachines};
 use crate::engine::document::{Object, at, fill, into_object, stored_reference, strip, text};
 use crate::engine::error::Refusal;
 use crate::engine::resource_type::{Proposal, ResourceType as _};
+use crate::engine::state::{AzureState, is_of};
 use crate::engine::store::{Record, State};
-use crate::engine::world::{World, is_of};
 
 /// Whether a scale set has flexible orchestration.
 pub(super) fn is_flexible(set: &Record) -> bool {
@@ -30,20 +30,20 @@ pub(super) fn check_profile(id: &ResourceId, profile: &Object) -> Result<(), Ref
 }
 
 /// The machines of a set, oldest first; those that are going are left out.
-pub(super) fn members(world: &World, set: &ResourceId) -> Vec<ResourceId> {
+pub(super) fn members(azure: &AzureState, set: &ResourceId) -> Vec<ResourceId> {
     let mut members: Vec<&Record> =
-        all_members(world, set).filter(|record| record.state != State::Deleting).collect();
+        all_members(azure, set).filter(|record| record.state != State::Deleting).collect();
     members.sort_by_key(|record| (record.created, record.hidden.get("order").and_then(Value::as_u64)));
     members.into_iter().map(|record| record.id.clone()).collect()
 }
 
 /// The machines of a set, in the order of their ids.
-pub(super) fn all_members<'a>(world: &'a World, set: &ResourceId) -> impl Iterator<Item = &'a Record> {
-    world
+pub(super) fn all_members<'a>(azure: &'a AzureState, set: &ResourceId) -> impl Iterator<Item = &'a Record> {
+    azure
         .store
         .referrers(set)
         .filter(|user| is_of(&user.from, "/virtualmachines/"))
-        .filter_map(|user| world.store.get(&user.from))
+        .filter_map(|user| azure.store.get(&user.from))
 }
 
 /// A machine that a set is to have.
@@ -54,9 +54,15 @@ struct Member {
 }
 
 /// The machine with that number, from the set's document.
-fn member(world: &World, set_id: &ResourceId, body: &Value, number: u64, zone: Option<String>) -> Member {
+fn member(
+    azure: &AzureState,
+    set_id: &ResourceId,
+    body: &Value,
+    number: u64,
+    zone: Option<String>,
+) -> Member {
     let subject = format!("{}/{number}", text(body, "properties/uniqueId").unwrap_or_default());
-    let unique: String = world.seed.guid("member", &subject, 0).chars().take(8).collect();
+    let unique: String = azure.seed.guid("member", &subject, 0).chars().take(8).collect();
     let group = ResourceId::group(set_id.subscription_id(), set_id.group_name().unwrap_or_default());
     let id = group.resource("Microsoft.Compute", "virtualMachines", &format!("{}_{unique}", set_id.name()));
     let profile = at(body, "properties/virtualMachineProfile").cloned().unwrap_or_default();
@@ -67,7 +73,7 @@ fn member(world: &World, set_id: &ResourceId, body: &Value, number: u64, zone: O
     let prefix = text(&profile, "osProfile/computerNamePrefix").unwrap_or_default().to_owned();
     strip(&mut os, &["computerNamePrefix"]);
     let tail: String =
-        world.seed.guid("computer", &subject, 0).chars().filter(|c| *c != '-').take(6).collect();
+        azure.seed.guid("computer", &subject, 0).chars().filter(|c| *c != '-').take(6).collect();
     os.insert("computerName".into(), format!("{prefix}{}", tail.to_ascii_uppercase()).into());
     let mut storage = profile.get("storageProfile").cloned().map(into_object).unwrap_or_default();
     // Names of disks in a model would be the same for all members.
@@ -106,44 +112,44 @@ fn member(world: &World, set_id: &ResourceId, body: &Value, number: u64, zone: O
 }
 
 /// Whether a member could be made from a set's document now.
-pub(super) fn check_member(world: &World, set: &ResourceId, body: &Value) -> Result<(), Refusal> {
-    let next = world.store.get(set).and_then(|set| set.hidden.get("next")?.as_u64()).unwrap_or_default();
-    let Member { id, interfaces, document } = member(world, set, body, next, None);
-    interfaces.check(world)?;
+pub(super) fn check_member(azure: &AzureState, set: &ResourceId, body: &Value) -> Result<(), Refusal> {
+    let next = azure.store.get(set).and_then(|set| set.hidden.get("next")?.as_u64()).unwrap_or_default();
+    let Member { id, interfaces, document } = member(azure, set, body, next, None);
+    interfaces.check(azure)?;
     // The set itself may be what this write makes.
     let mut document = document;
     if let Some(properties) = document.get_mut("properties").and_then(Value::as_object_mut) {
         properties.remove("virtualMachineScaleSet");
     }
-    VirtualMachines.write(world, Proposal::of_service(&id, document)).map(drop)
+    VirtualMachines.write(azure, Proposal::of_service(&id, document)).map(drop)
 }
 
 /// Makes the next machine of a set from its model, with its interfaces.
-pub(super) fn create(world: &mut World, set_id: &ResourceId, zone: Option<String>) {
-    let Some(set) = world.store.get_mut(set_id) else { return };
+pub(super) fn create(azure: &mut AzureState, set_id: &ResourceId, zone: Option<String>) {
+    let Some(set) = azure.store.get_mut(set_id) else { return };
     let number = set.hidden.get("next").and_then(Value::as_u64).unwrap_or_default();
     set.hidden.insert("next".into(), (number + 1).into());
     let (set_id, body) = (set.id.clone(), set.body.clone());
-    let Member { id, interfaces, document } = member(world, &set_id, &body, number, zone);
+    let Member { id, interfaces, document } = member(azure, &set_id, &body, number, zone);
     // What could refuse it was checked with the set's write.
-    let Ok(stored) = VirtualMachines.write(world, Proposal::of_service(&id, document)) else { return };
-    if interfaces.make(world).is_err() {
+    let Ok(stored) = VirtualMachines.write(azure, Proposal::of_service(&id, document)) else { return };
+    if interfaces.make(azure).is_err() {
         return;
     }
-    let mut record = Record::new(&VirtualMachines, &id, stored, world.now());
+    let mut record = Record::new(&VirtualMachines, &id, stored, azure.now());
     record.state = State::Creating;
     record.hidden.insert("order".into(), number.into());
-    world.insert(record);
-    VirtualMachines.after_write(world, &id, None);
+    azure.insert(record);
+    VirtualMachines.after_write(azure, &id, None);
 }
 
 /// A machine that a client put into a set counts in its capacity.
-pub(super) fn joined(world: &mut World, machine: &ResourceId) {
-    let Some(record) = world.store.get(machine).filter(|record| !record.hidden.contains_key("order")) else {
+pub(super) fn joined(azure: &mut AzureState, machine: &ResourceId) {
+    let Some(record) = azure.store.get(machine).filter(|record| !record.hidden.contains_key("order")) else {
         return;
     };
     let Some(set) = stored_reference(&record.body, "properties/virtualMachineScaleSet/id") else { return };
-    let Some(set) = world.store.get_mut(&set) else { return };
+    let Some(set) = azure.store.get_mut(&set) else { return };
     set.version += 1;
     if let Some(sku) = set.body.get_mut("sku") {
         let count = sku.get("capacity").and_then(Value::as_u64).unwrap_or_default();
@@ -152,17 +158,17 @@ pub(super) fn joined(world: &mut World, machine: &ResourceId) {
 }
 
 /// Ends what a set's operation brought about in its members.
-pub(super) fn settle(world: &mut World, set: &ResourceId, failed: bool) {
-    let pending: Vec<(ResourceId, State)> = all_members(world, set)
+pub(super) fn settle(azure: &mut AzureState, set: &ResourceId, failed: bool) {
+    let pending: Vec<(ResourceId, State)> = all_members(azure, set)
         .filter(|member| member.state != State::Succeeded)
-        .filter(|member| world.operations.running(member.operation.as_ref()).is_none())
+        .filter(|member| azure.operations.running(member.operation.as_ref()).is_none())
         .map(|member| (member.id.clone(), member.state))
         .collect();
     for (member, state) in pending {
         match (state, failed) {
-            (State::Deleting, false) => world.remove(&member),
+            (State::Deleting, false) => azure.remove(&member),
             (State::Creating | State::Updating, _) => {
-                virtual_machine::settle(world, &member, failed);
+                virtual_machine::settle(azure, &member, failed);
             }
             _ => {}
         }

@@ -7,8 +7,8 @@ use crate::engine::answer::Answer;
 use crate::engine::error::Refusal;
 use crate::engine::operation::Completion;
 use crate::engine::resource_type::Action;
+use crate::engine::state::AzureState;
 use crate::engine::store::Record;
-use crate::engine::world::World;
 
 /// Where the machine keeps that it was.
 const HIDDEN: &str = "generalized";
@@ -19,8 +19,8 @@ pub(super) fn was(machine: &Record) -> bool {
 }
 
 /// Marks a machine that does not run; over at once.
-pub(super) fn begin(world: &mut World, id: &ResourceId) -> Result<Action, Refusal> {
-    let power = world.store.get(id).and_then(|machine| machine.hidden.get("power")?.as_str());
+pub(super) fn begin(azure: &mut AzureState, id: &ResourceId) -> Result<Action, Refusal> {
+    let power = azure.store.get(id).and_then(|machine| machine.hidden.get("power")?.as_str());
     if !matches!(power, Some("stopped" | "deallocated")) {
         return Err(Refusal::new(
             409,
@@ -28,7 +28,7 @@ pub(super) fn begin(world: &mut World, id: &ResourceId) -> Result<Action, Refusa
             format!("VM '{}' must be stopped or deallocated before it can be generalized.", id.name()),
         ));
     }
-    if let Some(machine) = world.store.get_mut(id) {
+    if let Some(machine) = azure.store.get_mut(id) {
         machine.hidden.insert(HIDDEN.into(), true.into());
     }
     Ok(Action { completion: Completion::Report(Value::Null), answer: Some(Answer::empty(200)) })

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use super::network_profile;
 use super::scale_set_instance::ip_configuration_id;
 use crate::engine::document::{at, name};
+use crate::engine::state::AzureState;
 use crate::engine::store::Record;
-use crate::engine::world::World;
 
 /// What an IP configuration says about its public address.
 fn configuration(ip: &Value) -> Option<&Value> {
@@ -23,18 +23,18 @@ pub(super) fn address(record: &Record) -> Option<IpAddr> {
 
 /// Gives an instance whose configuration asks for one a public address, or takes it back. The first
 /// configuration that asks gets it: Azure knows one for each instance.
-pub(super) fn allocate(world: &mut World, id: &azure_types::ResourceId) {
-    let Some(record) = world.store.get(id) else { return };
+pub(super) fn allocate(azure: &mut AzureState, id: &azure_types::ResourceId) {
+    let Some(record) = azure.store.get(id) else { return };
     let profile = at(&record.body, "properties/networkProfileConfiguration");
     let wanted = profile.is_some_and(|profile| {
         network_profile::ip_configurations(profile).any(|(_, ip)| configuration(ip).is_some())
     });
     let address = match (wanted, address(record)) {
-        (true, None) => crate::network::free_public_address(world, id, false).ok(),
+        (true, None) => crate::network::free_public_address(azure, id, false).ok(),
         (false, Some(_)) => None,
         _ => return,
     };
-    if let Some(record) = world.store.get_mut(id) {
+    if let Some(record) = azure.store.get_mut(id) {
         match address {
             Some(address) => record.hidden.insert("publicAddress".into(), address.to_string().into()),
             None => record.hidden.remove("publicAddress"),
@@ -43,7 +43,7 @@ pub(super) fn allocate(world: &mut World, id: &azure_types::ResourceId) {
 }
 
 /// The public address of one IP configuration, as a document.
-pub(super) fn document(world: &World, record: &Record, nic: &Value, ip: &Value) -> Option<Value> {
+pub(super) fn document(azure: &AzureState, record: &Record, nic: &Value, ip: &Value) -> Option<Value> {
     let given = configuration(ip)?;
     let owner = ip_configuration_id(&record.id, nic, ip);
     let id = owner.child("publicIPAddresses", name(given));
@@ -51,10 +51,10 @@ pub(super) fn document(world: &World, record: &Record, nic: &Value, ip: &Value) 
     Some(json!({
         "name": name(given),
         "id": id,
-        "etag": format!("W/\"{}\"", world.seed.guid("nic etag", record.id.as_str(), record.version)),
+        "etag": format!("W/\"{}\"", azure.seed.guid("nic etag", record.id.as_str(), record.version)),
         "properties": {
             "provisioningState": record.state.as_str(),
-            "resourceGuid": world.seed.guid("public ip", id.as_str(), record.incarnation),
+            "resourceGuid": azure.seed.guid("public ip", id.as_str(), record.incarnation),
             "ipAddress": address(record).map(|address| address.to_string()),
             "publicIPAddressVersion": "IPv4",
             "publicIPAllocationMethod": "Dynamic",
@@ -66,10 +66,10 @@ pub(super) fn document(world: &World, record: &Record, nic: &Value, ip: &Value) 
 }
 
 /// All public addresses of an instance.
-pub(super) fn all(world: &World, record: &Record) -> Vec<Value> {
+pub(super) fn all(azure: &AzureState, record: &Record) -> Vec<Value> {
     at(&record.body, "properties/networkProfileConfiguration")
         .into_iter()
         .flat_map(network_profile::ip_configurations)
-        .filter_map(|(nic, ip)| document(world, record, nic, ip))
+        .filter_map(|(nic, ip)| document(azure, record, nic, ip))
         .collect()
 }

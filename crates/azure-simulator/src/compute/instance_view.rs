@@ -8,8 +8,8 @@ use super::scale_set_instance::{Instances, set_of};
 use super::{fault_domain, flexible, generalize, image};
 use crate::engine::document::{at, items};
 use crate::engine::resource_type::ResourceType as _;
+use crate::engine::state::AzureState;
 use crate::engine::store::{Record, State};
-use crate::engine::world::World;
 
 fn provisioning(state: State) -> (&'static str, &'static str, &'static str) {
     match state {
@@ -27,9 +27,9 @@ fn power(record: &Record) -> Option<&str> {
 }
 
 /// The instance view of a scale set instance.
-pub(super) fn of_instance(world: &World, record: &Record) -> Value {
-    let set = set_of(world, &record.id);
-    let placement = set.map(|set| world.seed.guid("placement group", set.id.as_str(), 0));
+pub(super) fn of_instance(azure: &AzureState, record: &Record) -> Value {
+    let set = set_of(azure, &record.id);
+    let placement = set.map(|set| azure.seed.guid("placement group", set.id.as_str(), 0));
     let domain = fault_domain::of_number(set, record.id.name().parse().unwrap_or_default());
     let mut view = of_machine(record);
     view["placementGroupId"] = json!(placement);
@@ -97,10 +97,10 @@ pub(super) fn of_machine(record: &Record) -> Value {
 }
 
 /// The instance view of a scale set: how many machines are in which state.
-pub(super) fn of_set(world: &World, record: &Record) -> Value {
+pub(super) fn of_set(azure: &AzureState, record: &Record) -> Value {
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
-    let instances = world.store.of_type_below(Instances.name(), &record.id);
-    for instance in instances.into_iter().chain(flexible::all_members(world, &record.id)) {
+    let instances = azure.store.of_type_below(Instances.name(), &record.id);
+    for instance in instances.into_iter().chain(flexible::all_members(azure, &record.id)) {
         *counts.entry(provisioning(instance.state).0.to_owned()).or_default() += 1;
         if let Some(power) = power(instance) {
             *counts.entry(format!("PowerState/{power}")).or_default() += 1;

@@ -8,7 +8,7 @@ use super::network_profile;
 use crate::engine::document::{Object, at, fill, into_object, items, name, stored_reference, strip, text};
 use crate::engine::error::Refusal;
 use crate::engine::resource_type::{Reference, Role};
-use crate::engine::world::World;
+use crate::engine::state::AzureState;
 
 /// Oldest version of Network in which configurations may be written.
 const OLDEST_NETWORK: &str = "2020-11-01";
@@ -55,9 +55,9 @@ impl Interfaces {
     }
 
     /// Whether all of it could be made now.
-    pub(super) fn check(&self, world: &World) -> Result<(), Refusal> {
+    pub(super) fn check(&self, azure: &AzureState) -> Result<(), Refusal> {
         for (id, body) in &self.addresses {
-            world.draft(id, body.clone())?;
+            azure.draft(id, body.clone())?;
         }
         for (id, body, _) in &self.nics {
             let mut body = body.clone();
@@ -69,7 +69,7 @@ impl Interfaces {
                     properties.remove("publicIPAddress");
                 }
             }
-            world.draft(id, body)?;
+            azure.draft(id, body)?;
         }
         Ok(())
     }
@@ -81,12 +81,12 @@ impl Interfaces {
     }
 
     /// Makes all of it, or nothing.
-    pub(super) fn make(self, world: &mut World) -> Result<(), Refusal> {
+    pub(super) fn make(self, azure: &mut AzureState) -> Result<(), Refusal> {
         let nics = self.nics.into_iter().map(|(id, body, _)| (id, body));
         let mut made = Vec::new();
         for (id, body) in self.addresses.into_iter().chain(nics) {
-            if let Err(refusal) = world.make(&id, body) {
-                made.iter().rev().for_each(|id| world.remove(id));
+            if let Err(refusal) = azure.make(&id, body) {
+                made.iter().rev().for_each(|id| azure.remove(id));
                 return Err(refusal);
             }
             made.push(id);
@@ -152,13 +152,13 @@ pub(super) fn references(from: &ResourceId, profile: &Value) -> Vec<Reference> {
 }
 
 /// The public addresses that go with an interface.
-pub(super) fn owned_addresses(world: &World, nic: &ResourceId) -> Vec<ResourceId> {
-    let Some(record) = world.store.get(nic) else { return Vec::new() };
+pub(super) fn owned_addresses(azure: &AzureState, nic: &ResourceId) -> Vec<ResourceId> {
+    let Some(record) = azure.store.get(nic) else { return Vec::new() };
     items(&record.body, "properties/ipConfigurations")
         .iter()
         .filter_map(|ip| stored_reference(ip, "properties/publicIPAddress/id"))
         .filter(|id| {
-            let address = world.store.get(id);
+            let address = azure.store.get(id);
             address.is_some_and(|found| {
                 at(&found.body, "properties/deleteOption").is_some_and(|o| o == "Delete")
             })

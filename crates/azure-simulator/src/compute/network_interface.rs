@@ -6,35 +6,35 @@ use super::instance_public_ip;
 use super::scale_set_instance::{address, ip_configuration_id};
 use crate::engine::document::{at, items, name};
 use crate::engine::error::Refusal;
+use crate::engine::state::AzureState;
 use crate::engine::store::Record;
-use crate::engine::world::World;
 
 /// All NICs of an instance.
-pub(super) fn all(world: &World, record: &Record) -> Vec<Value> {
-    configurations(record).iter().map(|nic| interface(world, record, nic)).collect()
+pub(super) fn all(azure: &AzureState, record: &Record) -> Vec<Value> {
+    configurations(record).iter().map(|nic| interface(azure, record, nic)).collect()
 }
 
 fn configurations(record: &Record) -> &[Value] {
     items(&record.body, "properties/networkProfileConfiguration/networkInterfaceConfigurations")
 }
 
-fn etag(world: &World, record: &Record) -> Value {
-    format!("W/\"{}\"", world.seed.guid("nic etag", record.id.as_str(), record.version)).into()
+fn etag(azure: &AzureState, record: &Record) -> Value {
+    format!("W/\"{}\"", azure.seed.guid("nic etag", record.id.as_str(), record.version)).into()
 }
 
-fn interface(world: &World, record: &Record, nic: &Value) -> Value {
+fn interface(azure: &AzureState, record: &Record, nic: &Value) -> Value {
     let id = record.id.child("networkInterfaces", name(nic));
     let ips: Vec<Value> = items(nic, "properties/ipConfigurations")
         .iter()
-        .map(|ip| ip_configuration(world, record, nic, ip))
+        .map(|ip| ip_configuration(azure, record, nic, ip))
         .collect();
     let given = |member: &str| at(nic, &format!("properties/{member}")).cloned();
     let mut properties = json!({
         "provisioningState": record.state.as_str(),
-        "resourceGuid": world.seed.guid("nic", id.as_str(), 0),
+        "resourceGuid": azure.seed.guid("nic", id.as_str(), 0),
         "ipConfigurations": ips,
         "dnsSettings": { "dnsServers": [], "appliedDnsServers": [] },
-        "macAddress": world.seed.mac_address(id.as_str()),
+        "macAddress": azure.seed.mac_address(id.as_str()),
         "enableAcceleratedNetworking": given("enableAcceleratedNetworking"),
         "enableIPForwarding": given("enableIPForwarding"),
         "primary": given("primary").unwrap_or(Value::Bool(false)),
@@ -43,10 +43,10 @@ fn interface(world: &World, record: &Record, nic: &Value) -> Value {
     if let Some(group) = given("networkSecurityGroup") {
         properties["networkSecurityGroup"] = group;
     }
-    json!({ "name": name(nic), "id": id, "etag": etag(world, record), "properties": properties })
+    json!({ "name": name(nic), "id": id, "etag": etag(azure, record), "properties": properties })
 }
 
-fn ip_configuration(world: &World, record: &Record, nic: &Value, ip: &Value) -> Value {
+fn ip_configuration(azure: &AzureState, record: &Record, nic: &Value, ip: &Value) -> Value {
     let given = |member: &str| at(ip, &format!("properties/{member}")).cloned();
     let first = items(nic, "properties/ipConfigurations").first() == Some(ip);
     let mut properties = json!({
@@ -58,7 +58,7 @@ fn ip_configuration(world: &World, record: &Record, nic: &Value, ip: &Value) -> 
     if let Some(address) = address(record, nic, ip) {
         properties["privateIPAddress"] = address.into();
     }
-    if let Some(public) = instance_public_ip::document(world, record, nic, ip) {
+    if let Some(public) = instance_public_ip::document(azure, record, nic, ip) {
         properties["publicIPAddress"] = json!({ "id": public["id"] });
     }
     for member in ["subnet", "loadBalancerBackendAddressPools"] {
@@ -69,44 +69,44 @@ fn ip_configuration(world: &World, record: &Record, nic: &Value, ip: &Value) -> 
     json!({
         "name": name(ip),
         "id": ip_configuration_id(&record.id, nic, ip),
-        "etag": etag(world, record),
+        "etag": etag(azure, record),
         "properties": properties,
     })
 }
 
 /// Reads `networkInterfaces[/{nic}[/ipConfigurations[/{cfg}[/publicIPAddresses]]]]`.
-pub(super) fn view(world: &World, record: &Record, below: &[&str]) -> Option<Result<Value, Refusal>> {
+pub(super) fn view(azure: &AzureState, record: &Record, below: &[&str]) -> Option<Result<Value, Refusal>> {
     let is = |word: &str, expected: &str| word.eq_ignore_ascii_case(expected);
     let (first, rest) = below.split_first()?;
     if !is(first, "networkInterfaces") {
         return None;
     }
     let list = |value: Vec<Value>| Some(Ok(json!({ "value": value })));
-    let Some((wanted, rest)) = rest.split_first() else { return list(all(world, record)) };
+    let Some((wanted, rest)) = rest.split_first() else { return list(all(azure, record)) };
     let missing = |what: &str| {
         Some(Err(Refusal::network(404, "NotFound", format!("Resource {}/{what} not found.", record.id))))
     };
     let Some(nic) = configurations(record).iter().find(|nic| is(name(nic), wanted)) else {
         return missing(&format!("networkInterfaces/{wanted}"));
     };
-    let Some((collection, rest)) = rest.split_first() else { return Some(Ok(interface(world, record, nic))) };
+    let Some((collection, rest)) = rest.split_first() else { return Some(Ok(interface(azure, record, nic))) };
     if !is(collection, "ipConfigurations") {
         return None;
     }
     let ips = items(nic, "properties/ipConfigurations");
     let Some((wanted, rest)) = rest.split_first() else {
-        return list(ips.iter().map(|ip| ip_configuration(world, record, nic, ip)).collect());
+        return list(ips.iter().map(|ip| ip_configuration(azure, record, nic, ip)).collect());
     };
     let Some(ip) = ips.iter().find(|ip| is(name(ip), wanted)) else {
         return missing(&format!("networkInterfaces/{}/ipConfigurations/{wanted}", name(nic)));
     };
     match rest {
-        [] => Some(Ok(ip_configuration(world, record, nic, ip))),
+        [] => Some(Ok(ip_configuration(azure, record, nic, ip))),
         [word] if is(word, "publicIPAddresses") => {
-            list(instance_public_ip::document(world, record, nic, ip).into_iter().collect())
+            list(instance_public_ip::document(azure, record, nic, ip).into_iter().collect())
         }
         [word, wanted] if is(word, "publicIPAddresses") => {
-            match instance_public_ip::document(world, record, nic, ip).filter(|one| is(name(one), wanted)) {
+            match instance_public_ip::document(azure, record, nic, ip).filter(|one| is(name(one), wanted)) {
                 Some(found) => Some(Ok(found)),
                 None => missing(&format!("publicIPAddresses/{wanted}")),
             }

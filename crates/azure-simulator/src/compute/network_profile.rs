@@ -7,7 +7,7 @@ use crate::engine::document::{
     Object, fill, into_object, items, name, reference, references, stored_reference, take_properties, text,
 };
 use crate::engine::error::Refusal;
-use crate::engine::world::World;
+use crate::engine::state::AzureState;
 
 /// What an IP configuration can be a member of.
 const MEMBERSHIPS: [&str; 3] =
@@ -92,7 +92,7 @@ fn bad(why: &str, subject: &ResourceId) -> Refusal {
 /// Checks that each network interface may be in its subnets and in all pools that it is to be in; `interface`
 /// gives its id by its name, or the scale set whose model it stands in.
 pub(super) fn check(
-    world: &World,
+    azure: &AzureState,
     profile: &Value,
     interface: impl Fn(&str) -> ResourceId,
 ) -> Result<(), Refusal> {
@@ -106,7 +106,7 @@ pub(super) fn check(
         let interface = interface(name(nic));
         let subnets: Vec<ResourceId> = ips.iter().filter_map(subnet).collect();
         for subnet in &subnets {
-            crate::network::check_undelegated(world, subnet, &interface)?;
+            crate::network::check_undelegated(azure, subnet, &interface)?;
         }
         if let Some(other) = subnets.iter().find(|other| subnets.first() != Some(*other)) {
             return Err(Refusal::network(
@@ -117,7 +117,7 @@ pub(super) fn check(
                 ),
             ));
         }
-        crate::network::check_memberships(world, &interface, &joined)?;
+        crate::network::check_memberships(azure, &interface, &joined)?;
     }
     Ok(())
 }

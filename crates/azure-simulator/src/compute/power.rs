@@ -12,8 +12,8 @@ use crate::engine::document::items;
 use crate::engine::error::Refusal;
 use crate::engine::operation::Completion;
 use crate::engine::resource_type::Action;
+use crate::engine::state::AzureState;
 use crate::engine::store::{Record, State};
-use crate::engine::world::World;
 
 /// An action, with the power state while it runs and after it.
 struct Known {
@@ -44,29 +44,29 @@ const ACTIONS: [Known; 10] = [
 
 /// Starts an action on a scale set (some or all of its instances) or on one instance.
 pub(super) fn begin(
-    world: &mut World,
+    azure: &mut AzureState,
     id: &ResourceId,
     action: &str,
     body: &Value,
 ) -> Option<Result<Action, Refusal>> {
     if action.eq_ignore_ascii_case("simulateEviction") {
-        return Some(spot::simulate_eviction(world, id));
+        return Some(spot::simulate_eviction(azure, id));
     }
     let known = ACTIONS.iter().find(|known| known.name.eq_ignore_ascii_case(action))?;
-    let set = is_set(world.store.get(id)?);
+    let set = is_set(azure.store.get(id)?);
     if !set && known.names_instances {
         return None;
     }
     // The disks of machines of their own are theirs to make anew.
     if known.name == "reimageall"
-        && world.store.get(id)?.resource_type.name() == virtual_machine::RESOURCE_TYPE
+        && azure.store.get(id)?.resource_type.name() == virtual_machine::RESOURCE_TYPE
     {
         return None;
     }
-    let targets = if set { named_instances(world, id, known, body) } else { Ok(vec![id.clone()]) };
+    let targets = if set { named_instances(azure, id, known, body) } else { Ok(vec![id.clone()]) };
     let checked = targets.and_then(|targets| {
-        let mut records = targets.iter().filter_map(|target| world.store.get(target));
-        records.try_for_each(|record| check(world, record, known.name))?;
+        let mut records = targets.iter().filter_map(|target| azure.store.get(target));
+        records.try_for_each(|record| check(azure, record, known.name))?;
         Ok(targets)
     });
     let targets = match checked {
@@ -75,18 +75,18 @@ pub(super) fn begin(
     };
     for target in &targets {
         if known.name == "delete" {
-            world.doom(target);
+            azure.doom(target);
             continue;
         }
-        let Some(record) = world.store.get_mut(target) else { continue };
+        let Some(record) = azure.store.get_mut(target) else { continue };
         record.state = State::Updating;
         if let Some(during) = known.during {
             record.hidden.insert("power".into(), during.into());
         }
     }
     match known.name {
-        "manualupgrade" => targets.iter().for_each(|target| scale_set_instance::apply_model(world, target)),
-        "delete" => super::capacity::lower(world, id, targets.len() as u64),
+        "manualupgrade" => targets.iter().for_each(|target| scale_set_instance::apply_model(azure, target)),
+        "delete" => super::capacity::lower(azure, id, targets.len() as u64),
         _ => {}
     }
     let completion = Completion::Action(known.name.into(), json!(targets));
@@ -94,24 +94,24 @@ pub(super) fn begin(
 }
 
 /// Refuses what a machine cannot do now.
-fn check(world: &World, machine: &Record, action: &str) -> Result<(), Refusal> {
+fn check(azure: &AzureState, machine: &Record, action: &str) -> Result<(), Refusal> {
     generalize::check(machine, action)?;
-    if action == "start" { disk_access::check_none_of(world, machine) } else { Ok(()) }
+    if action == "start" { disk_access::check_none_of(azure, machine) } else { Ok(()) }
 }
 
 /// Whether a machine uses its disks: not while it is deallocated.
-pub(super) fn uses_disks(world: &World, machine: &ResourceId) -> bool {
-    let power = world.store.get(machine).and_then(|machine| machine.hidden.get("power")?.as_str());
+pub(super) fn uses_disks(azure: &AzureState, machine: &ResourceId) -> bool {
+    let power = azure.store.get(machine).and_then(|machine| machine.hidden.get("power")?.as_str());
     power != Some("deallocated")
 }
 
 fn named_instances(
-    world: &World,
+    azure: &AzureState,
     id: &ResourceId,
     known: &Known,
     body: &Value,
 ) -> Result<Vec<ResourceId>, Refusal> {
-    let all = scale_set::instances(world, id);
+    let all = scale_set::instances(azure, id);
     let names = items(body, "instanceIds");
     if names.is_empty() && known.names_instances {
         return Err(Refusal::invalid_parameter(
@@ -122,7 +122,7 @@ fn named_instances(
     if names.is_empty() || names.iter().any(|name| name == "*") {
         // Who is protected from what the set does is left out, unless it is named.
         let free = |id: &&ResourceId| {
-            !world
+            !azure
                 .store
                 .get(id)
                 .is_some_and(|record| super::capacity::protects(record, "protectFromScaleSetActions"))
@@ -146,33 +146,33 @@ fn named_instances(
 }
 
 /// Ends an action that went well.
-pub(super) fn finish(world: &mut World, _id: &ResourceId, action: &str, targets: &Value) {
+pub(super) fn finish(azure: &mut AzureState, _id: &ResourceId, action: &str, targets: &Value) {
     let Some(known) = ACTIONS.iter().find(|known| known.name == action) else { return };
     let targets = targets.as_array().into_iter().flatten().filter_map(Value::as_str);
     for target in targets.filter_map(|target| ResourceId::parse(target).ok()) {
         if known.name == "delete" {
-            world.remove(&target);
+            azure.remove(&target);
             continue;
         }
-        if let Some(record) = world.store.get_mut(&target).filter(|record| record.state != State::Deleting) {
+        if let Some(record) = azure.store.get_mut(&target).filter(|record| record.state != State::Deleting) {
             record.state = State::Succeeded;
             if let Some(after) = known.after {
                 record.hidden.insert("power".into(), after.into());
             }
         }
     }
-    world.revision += 1;
+    azure.revision += 1;
 }
 
 /// Switches a machine at once, as if somebody pulled its plug.
-pub(crate) fn set(world: &mut World, instance: &ResourceId, state: &str) -> Result<(), Refusal> {
+pub(crate) fn set(azure: &mut AzureState, instance: &ResourceId, state: &str) -> Result<(), Refusal> {
     let missing =
         || Refusal::new(404, "ResourceNotFound", format!("The Resource '{instance}' was not found."));
-    let record = world.store.get_mut(instance).filter(|record| !is_set(record)).ok_or_else(missing)?;
+    let record = azure.store.get_mut(instance).filter(|record| !is_set(record)).ok_or_else(missing)?;
     if !record.resource_type.name().ends_with("/virtualMachines") {
         return Err(missing());
     }
     record.hidden.insert("power".into(), state.into());
-    world.revision += 1;
+    azure.revision += 1;
     Ok(())
 }

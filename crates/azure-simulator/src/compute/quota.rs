@@ -9,8 +9,8 @@ use super::sku_table::{SIZES, cores, family};
 use super::{disk_quota, spot};
 use crate::engine::document::text;
 use crate::engine::error::Refusal;
+use crate::engine::state::AzureState;
 use crate::engine::store::Record;
-use crate::engine::world::World;
 
 const MACHINES: &str = "Microsoft.Compute/virtualMachines";
 const INSTANCES: &str = "Microsoft.Compute/virtualMachineScaleSets/virtualMachines";
@@ -24,15 +24,15 @@ fn size_of(record: &Record) -> &str {
 
 /// The machines of a region of a subscription; those that `but` says are left out.
 fn machines<'a>(
-    world: &'a World,
+    azure: &'a AzureState,
     subscription: &'a str,
     location: &'a str,
     but: Option<&'a ResourceId>,
 ) -> impl Iterator<Item = &'a Record> {
-    world
+    azure
         .store
         .of_type(MACHINES)
-        .chain(world.store.of_type(INSTANCES))
+        .chain(azure.store.of_type(INSTANCES))
         .filter(move |record| record.id.subscription_id().eq_ignore_ascii_case(subscription))
         .filter(move |record| but.is_none_or(|but| !record.id.is_within(but)))
         .filter(move |record| text(&record.body, "location") == Some(location))
@@ -41,7 +41,7 @@ fn machines<'a>(
 /// Refuses machines whose cores would be too many for the region or for their family. `count` machines
 /// are to be there in all for `id`, a machine or a scale set. Spot machines have a quota to themselves.
 pub(super) fn check(
-    world: &World,
+    azure: &AzureState,
     id: &ResourceId,
     location: &str,
     size: &str,
@@ -51,8 +51,8 @@ pub(super) fn check(
     let wanted = cores(size).saturating_mul(count);
     let kind = family(size);
     let (mut used, mut used_by_family) = (0, 0);
-    for record in machines(world, id.subscription_id(), location, Some(id)) {
-        if spot::is_spot(world, record) == is_spot {
+    for record in machines(azure, id.subscription_id(), location, Some(id)) {
+        if spot::is_spot(azure, record) == is_spot {
             let theirs = cores(size_of(record));
             used = u64::saturating_add(used, theirs);
             if family(size_of(record)) == kind {
@@ -61,11 +61,11 @@ pub(super) fn check(
         }
     }
     let quotas: &[(&str, u64, u64)] = if is_spot {
-        &[("Total Regional Spot Cores", used, world.limit("compute.spotCoresPerRegion"))]
+        &[("Total Regional Spot Cores", used, azure.limit("compute.spotCoresPerRegion"))]
     } else {
         &[
-            ("Total Regional Cores", used, world.limit("compute.coresPerRegion")),
-            (kind.as_str(), used_by_family, world.limit("compute.coresPerFamily")),
+            ("Total Regional Cores", used, azure.limit("compute.coresPerRegion")),
+            (kind.as_str(), used_by_family, azure.limit("compute.coresPerFamily")),
         ]
     };
     match quotas.iter().find(|(_, used, most)| used.saturating_add(wanted) > *most) {
@@ -84,13 +84,13 @@ pub(super) fn check(
 }
 
 /// `locations/{location}/usages`.
-pub(super) fn usages(world: &World, subscription: &str, location: &str) -> Value {
+pub(super) fn usages(azure: &AzureState, subscription: &str, location: &str) -> Value {
     let mut by_family: BTreeMap<String, u64> = SIZES.iter().map(|size| (size.family.to_owned(), 0)).collect();
     let (mut count, mut total, mut total_of_spot) = (0, 0, 0);
-    for record in machines(world, subscription, location, None) {
+    for record in machines(azure, subscription, location, None) {
         let size = size_of(record);
         count += 1;
-        if spot::is_spot(world, record) {
+        if spot::is_spot(azure, record) {
             total_of_spot = u64::saturating_add(total_of_spot, cores(size));
             continue;
         }
@@ -99,7 +99,7 @@ pub(super) fn usages(world: &World, subscription: &str, location: &str) -> Value
         *of_family = of_family.saturating_add(cores(size));
     }
     let here = |kind: &'static str| {
-        let records = world.store.of_type(kind);
+        let records = azure.store.of_type(kind);
         records
             .filter(|record| text(&record.body, "location") == Some(location))
             .filter(|record| record.id.subscription_id().eq_ignore_ascii_case(subscription))
@@ -118,26 +118,26 @@ pub(super) fn usages(world: &World, subscription: &str, location: &str) -> Value
             "availabilitySets",
             "Availability Sets",
             here("Microsoft.Compute/availabilitySets"),
-            world.limit("compute.availabilitySetsPerRegion"),
+            azure.limit("compute.availabilitySetsPerRegion"),
         ),
-        usage("cores", "Total Regional vCPUs", total, world.limit("compute.coresPerRegion")),
+        usage("cores", "Total Regional vCPUs", total, azure.limit("compute.coresPerRegion")),
         usage(
             "lowPriorityCores",
             "Total Regional Spot vCPUs",
             total_of_spot,
-            world.limit("compute.spotCoresPerRegion"),
+            azure.limit("compute.spotCoresPerRegion"),
         ),
-        usage("virtualMachines", "Virtual Machines", count, world.limit("compute.virtualMachinesPerRegion")),
+        usage("virtualMachines", "Virtual Machines", count, azure.limit("compute.virtualMachinesPerRegion")),
         usage(
             "virtualMachineScaleSets",
             "Virtual Machine Scale Sets",
             here("Microsoft.Compute/virtualMachineScaleSets"),
-            world.limit("compute.scaleSetsPerRegion"),
+            azure.limit("compute.scaleSetsPerRegion"),
         ),
     ];
-    let of_disks = disk_quota::usages(world, subscription, location);
+    let of_disks = disk_quota::usages(azure, subscription, location);
     list.extend(of_disks.map(|(name, shown, value, limit)| usage(name, shown, value, limit)));
-    let most = world.limit("compute.coresPerFamily");
+    let most = azure.limit("compute.coresPerFamily");
     list.extend(by_family.iter().map(|(name, value)| usage(name, &format!("{name} vCPUs"), *value, most)));
     json!({ "value": list })
 }

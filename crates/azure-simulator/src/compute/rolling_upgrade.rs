@@ -13,8 +13,8 @@ use crate::engine::document::{Object, at, fill, integer, into_object, items, tex
 use crate::engine::error::Refusal;
 use crate::engine::operation::Completion;
 use crate::engine::resource_type::Action;
+use crate::engine::state::AzureState;
 use crate::engine::store::{Record, State};
-use crate::engine::world::World;
 
 /// Where the scale set keeps the state of its upgrade, the running one or the last.
 const HIDDEN: &str = "rollingUpgrade";
@@ -71,29 +71,29 @@ fn pause(policy: &Object) -> Result<Duration, Refusal> {
 }
 
 /// Starts an upgrade where the policy wants one and the model is not everywhere yet.
-pub(super) fn follow_model(world: &mut World, id: &ResourceId) {
-    let rolling = world
+pub(super) fn follow_model(azure: &mut AzureState, id: &ResourceId) {
+    let rolling = azure
         .store
         .get(id)
         .is_some_and(|set| text(&set.body, "properties/upgradePolicy/mode") == Some("Rolling"));
     if !rolling {
         return;
     }
-    let behind: Vec<ResourceId> = scale_set::instances(world, id)
+    let behind: Vec<ResourceId> = scale_set::instances(azure, id)
         .into_iter()
         .filter(|instance| {
-            world.store.get(instance).is_some_and(|one| !scale_set_instance::is_latest(world, one))
+            azure.store.get(instance).is_some_and(|one| !scale_set_instance::is_latest(azure, one))
         })
         .collect();
     if !behind.is_empty() {
-        start(world, id, &behind);
+        start(azure, id, &behind);
     }
 }
 
 /// Starts an upgrade of these instances. One that runs goes on with them instead.
-fn start(world: &mut World, id: &ResourceId, instances: &[ResourceId]) {
-    let now = world.now().to_string();
-    let Some(set) = world.store.get_mut(id) else { return };
+fn start(azure: &mut AzureState, id: &ResourceId, instances: &[ResourceId]) {
+    let now = azure.now().to_string();
+    let Some(set) = azure.store.get_mut(id) else { return };
     let before = set.hidden.get(HIDDEN);
     let running = before.is_some_and(|upgrade| upgrade["code"] == "RollingForward");
     let batch = before.map_or(json!([]), |upgrade| upgrade["batch"].clone());
@@ -110,30 +110,30 @@ fn start(world: &mut World, id: &ResourceId, instances: &[ResourceId]) {
     });
     set.hidden.insert(HIDDEN.into(), upgrade);
     if idle {
-        next_batch(world, id);
+        next_batch(azure, id);
     }
 }
 
 /// Brings the next instances to the model, or ends the upgrade where none are left.
-fn next_batch(world: &mut World, id: &ResourceId) {
-    let Some(set) = world.store.get(id) else { return };
+fn next_batch(azure: &mut AzureState, id: &ResourceId) {
+    let Some(set) = azure.store.get(id) else { return };
     let goes_on =
         |upgrade: &&Value| upgrade["code"] == "RollingForward" && items(upgrade, "batch").is_empty();
     let Some(upgrade) = set.hidden.get(HIDDEN).filter(goes_on) else { return };
     let share = share(set, "maxBatchInstancePercent");
-    let most = (scale_set::instances(world, id).len() * share).div_ceil(100).max(1);
+    let most = (scale_set::instances(azure, id).len() * share).div_ceil(100).max(1);
     let mut pending = ids(&upgrade["pending"]);
-    pending.retain(|one| world.store.get(one).is_some_and(|one| one.state != State::Deleting));
+    pending.retain(|one| azure.store.get(one).is_some_and(|one| one.state != State::Deleting));
     let batch: Vec<ResourceId> = pending.drain(..pending.len().min(most)).collect();
     if batch.is_empty() {
-        update(world, id, json!({ "code": "Completed", "pending": [], "batch": [] }));
+        update(azure, id, json!({ "code": "Completed", "pending": [], "batch": [] }));
         return;
     }
-    update(world, id, json!({ "pending": pending, "batch": batch }));
-    let Some(key) = world.later(id, BATCH, None) else { return };
+    update(azure, id, json!({ "pending": pending, "batch": batch }));
+    let Some(key) = azure.later(id, BATCH, None) else { return };
     for instance in batch {
-        scale_set_instance::apply_model(world, &instance);
-        if let Some(record) = world.store.get_mut(&instance) {
+        scale_set_instance::apply_model(azure, &instance);
+        if let Some(record) = azure.store.get_mut(&instance) {
             record.state = State::Updating;
             record.operation = Some(key.clone());
         }
@@ -141,15 +141,15 @@ fn next_batch(world: &mut World, id: &ResourceId) {
 }
 
 /// Goes on after a step: instances of a batch are done, or a pause is over.
-pub(super) fn step(world: &mut World, id: &ResourceId, step: &str, failed: bool) {
-    let Some(set) = world.store.get(id) else { return };
+pub(super) fn step(azure: &mut AzureState, id: &ResourceId, step: &str, failed: bool) {
+    let Some(set) = azure.store.get(id) else { return };
     let Some(upgrade) = set.hidden.get(HIDDEN).cloned() else { return };
     if step == PAUSE {
-        return next_batch(world, id);
+        return next_batch(azure, id);
     }
     let batch = ids(&upgrade["batch"]);
     for instance in &batch {
-        scale_set_instance::settle(world, instance, failed);
+        scale_set_instance::settle(azure, instance, failed);
     }
     let count = |member: &str| upgrade[member].as_u64().unwrap_or_default();
     let done = batch.len() as u64;
@@ -158,28 +158,32 @@ pub(super) fn step(world: &mut World, id: &ResourceId, step: &str, failed: bool)
     } else {
         (count("successful") + done, count("failed"))
     };
-    update(world, id, json!({ "batch": [], "successful": successful, "failed": failures }));
-    let Some(set) = world.store.get(id) else { return };
+    update(azure, id, json!({ "batch": [], "successful": successful, "failed": failures }));
+    let Some(set) = azure.store.get(id) else { return };
     let upgraded = (successful + failures).max(1) as usize;
     if failures as usize * 100 > share(set, "maxUnhealthyUpgradedInstancePercent") * upgraded {
-        update(world, id, json!({ "code": "Faulted" }));
+        update(azure, id, json!({ "code": "Faulted" }));
         return;
     }
     let wait = at(&set.body, "properties/upgradePolicy/rollingUpgradePolicy")
         .and_then(|policy| pause(policy.as_object()?).ok())
         .unwrap_or_default();
     if wait.is_zero() || ids(&upgrade["pending"]).is_empty() {
-        return next_batch(world, id);
+        return next_batch(azure, id);
     }
-    world.later(id, PAUSE, Some(wait));
+    azure.later(id, PAUSE, Some(wait));
 }
 
 /// `rollingUpgrades/cancel`, `osRollingUpgrade` and `extensionRollingUpgrade`.
-pub(super) fn begin(world: &mut World, id: &ResourceId, action: &str) -> Option<Result<Action, Refusal>> {
+pub(super) fn begin(
+    azure: &mut AzureState,
+    id: &ResourceId,
+    action: &str,
+) -> Option<Result<Action, Refusal>> {
     let report = Action { completion: Completion::Report(json!({})), answer: None };
     match action.to_ascii_lowercase().as_str() {
         "rollingupgrades/cancel" => {
-            let running = world
+            let running = azure
                 .store
                 .get(id)?
                 .hidden
@@ -192,17 +196,17 @@ pub(super) fn begin(world: &mut World, id: &ResourceId, action: &str) -> Option<
                     format!("There is no rolling upgrade of {id} that could be cancelled."),
                 )));
             }
-            let now = world.now().to_string();
+            let now = azure.now().to_string();
             update(
-                world,
+                azure,
                 id,
                 json!({ "code": "Cancelled", "pending": [], "lastAction": "Cancel", "lastActionTime": now }),
             );
             Some(Ok(report))
         }
         "osrollingupgrade" | "extensionrollingupgrade" => {
-            let all = scale_set::instances(world, id);
-            start(world, id, &all);
+            let all = scale_set::instances(azure, id);
+            start(azure, id, &all);
             Some(Ok(report))
         }
         _ => None,
@@ -243,12 +247,12 @@ pub(super) fn latest(set: &Record) -> Result<Value, Refusal> {
 }
 
 /// Changes some members of the upgrade's state.
-fn update(world: &mut World, id: &ResourceId, members: Value) {
-    let upgrade = world.store.get_mut(id).and_then(|set| set.hidden.get_mut(HIDDEN));
+fn update(azure: &mut AzureState, id: &ResourceId, members: Value) {
+    let upgrade = azure.store.get_mut(id).and_then(|set| set.hidden.get_mut(HIDDEN));
     if let (Some(Value::Object(upgrade)), Value::Object(members)) = (upgrade, members) {
         upgrade.extend(members);
     }
-    world.revision += 1;
+    azure.revision += 1;
 }
 
 fn ids(list: &Value) -> Vec<ResourceId> {

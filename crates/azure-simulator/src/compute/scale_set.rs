@@ -18,8 +18,8 @@ use crate::engine::document::{
 use crate::engine::error::Refusal;
 use crate::engine::operation::Completion;
 use crate::engine::resource_type::{Action, Expand, Proposal, Protocol, Reference, ResourceType, Role};
+use crate::engine::state::AzureState;
 use crate::engine::store::{Record, State};
-use crate::engine::world::World;
 
 pub(crate) struct ScaleSets;
 
@@ -34,18 +34,18 @@ impl ResourceType for ScaleSets {
         &PROTOCOL
     }
 
-    fn write(&self, world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let id = proposal.id;
         let mut body = super::updated(&mut proposal);
-        zones::check(world, id, Span::Many, &mut body)?;
+        zones::check(azure, id, Span::Many, &mut body)?;
         proposal.old.map_or(Ok(()), |old| zones::check_kept(old, &body))?;
-        let capacity = sku(world, id, &mut body)?;
-        check_size(world, &proposal, &body, capacity)?;
+        let capacity = sku(azure, id, &mut body)?;
+        check_size(azure, &proposal, &body, capacity)?;
         let mut properties = take_properties(&mut body);
         strip(&mut properties, &["provisioningState", "timeCreated", "uniqueId"]);
         let unique = proposal.old_member("properties/uniqueId").cloned();
         let unique = unique
-            .unwrap_or_else(|| world.seed.guid("scale set", id.as_str(), world.store.incarnation(id)).into());
+            .unwrap_or_else(|| azure.seed.guid("scale set", id.as_str(), azure.store.incarnation(id)).into());
         properties.insert("uniqueId".into(), unique);
         let mode = properties.get("orchestrationMode").and_then(Value::as_str).unwrap_or("Uniform");
         let Some(mode) = ["Uniform", "Flexible"].into_iter().find(|known| known.eq_ignore_ascii_case(mode))
@@ -73,7 +73,7 @@ impl ResourceType for ScaleSets {
             fill(&mut properties, "overprovision", true);
             fill(&mut properties, "doNotRunExtensionsOnOverprovisionedVMs", false);
         }
-        check_capacity(world, id, &properties, capacity)?;
+        check_capacity(azure, id, &properties, capacity)?;
         fill(&mut properties, "platformFaultDomainCount", if zoned || flexible { 1 } else { 5 });
         let domains = integer(&properties, "platformFaultDomainCount")?.unwrap_or_default();
         if !(1..=MOST_FAULT_DOMAINS).contains(&domains) {
@@ -99,12 +99,12 @@ impl ResourceType for ScaleSets {
         properties.insert("virtualMachineProfile".into(), Value::Object(profile));
         body.insert("properties".into(), Value::Object(properties));
         let body = Value::Object(body);
-        check_room(world, id, &body, capacity)?;
-        if flexible && usize::try_from(capacity).is_ok_and(|wanted| wanted > instances(world, id).len()) {
-            flexible::check_member(world, id, &body)?;
+        check_room(azure, id, &body, capacity)?;
+        if flexible && usize::try_from(capacity).is_ok_and(|wanted| wanted > instances(azure, id).len()) {
+            flexible::check_member(azure, id, &body)?;
         }
         if let Some(profile) = at(&body, "properties/virtualMachineProfile/networkProfile") {
-            network_profile::check(world, profile, |_| id.clone())?;
+            network_profile::check(azure, profile, |_| id.clone())?;
         }
         Ok(body)
     }
@@ -119,8 +119,8 @@ impl ResourceType for ScaleSets {
         interface_configuration::references(&record.id, profile).into_iter().chain(probe).collect()
     }
 
-    fn after_write(&self, world: &mut World, id: &ResourceId, old: Option<&Value>) {
-        let Some(record) = world.store.get_mut(id) else { return };
+    fn after_write(&self, azure: &mut AzureState, id: &ResourceId, old: Option<&Value>) {
+        let Some(record) = azure.store.get_mut(id) else { return };
         let rest = |body: &Value| {
             let mut profile = at(body, "properties/virtualMachineProfile").cloned().unwrap_or_default();
             if let Some(profile) = profile.as_object_mut() {
@@ -135,54 +135,60 @@ impl ResourceType for ScaleSets {
         let automatic =
             text(&record.body, "properties/upgradePolicy/mode").is_some_and(|mode| mode == "Automatic");
         if automatic && old.is_some() {
-            for instance in instances(world, id) {
-                scale_set_instance::apply_model(world, &instance);
+            for instance in instances(azure, id) {
+                scale_set_instance::apply_model(azure, &instance);
             }
         }
-        capacity::reconcile(world, id);
+        capacity::reconcile(azure, id);
     }
 
-    fn owned(&self, world: &World, record: &Record) -> Vec<ResourceId> {
-        flexible::all_members(world, &record.id).map(|member| member.id.clone()).collect()
+    fn owned(&self, azure: &AzureState, record: &Record) -> Vec<ResourceId> {
+        flexible::all_members(azure, &record.id).map(|member| member.id.clone()).collect()
     }
 
-    fn after_operation(&self, world: &mut World, id: &ResourceId, completion: &Completion, failed: bool) {
+    fn after_operation(
+        &self,
+        azure: &mut AzureState,
+        id: &ResourceId,
+        completion: &Completion,
+        failed: bool,
+    ) {
         match completion {
-            Completion::Action(action, targets) if !failed => power::finish(world, id, action, targets),
-            Completion::Step(step) => return rolling_upgrade::step(world, id, step, failed),
+            Completion::Action(action, targets) if !failed => power::finish(azure, id, action, targets),
+            Completion::Step(step) => return rolling_upgrade::step(azure, id, step, failed),
             _ => {}
         }
         // What the operation brought about in instances ends with it.
-        flexible::settle(world, id, failed);
-        let pending: Vec<(ResourceId, State, bool)> = world
+        flexible::settle(azure, id, failed);
+        let pending: Vec<(ResourceId, State, bool)> = azure
             .store
             .of_type_below(Instances.name(), id)
             .into_iter()
             .filter(|instance| instance.state != State::Succeeded)
-            .filter(|instance| world.operations.running(instance.operation.as_ref()).is_none())
+            .filter(|instance| azure.operations.running(instance.operation.as_ref()).is_none())
             .map(|instance| (instance.id.clone(), instance.state, failed))
             .collect();
         for (instance, state, failed) in pending {
             match (state, failed) {
-                (State::Deleting, false) => world.remove(&instance),
+                (State::Deleting, false) => azure.remove(&instance),
                 (State::Creating | State::Updating, _) => {
-                    scale_set_instance::settle(world, &instance, failed)
+                    scale_set_instance::settle(azure, &instance, failed)
                 }
                 _ => {}
             }
         }
         if *completion == Completion::Write && !failed {
-            rolling_upgrade::follow_model(world, id);
+            rolling_upgrade::follow_model(azure, id);
         }
     }
 
-    fn on_delete(&self, world: &mut World, id: &ResourceId) {
-        for instance in instances(world, id) {
-            world.doom(&instance);
+    fn on_delete(&self, azure: &mut AzureState, id: &ResourceId) {
+        for instance in instances(azure, id) {
+            azure.doom(&instance);
         }
     }
 
-    fn present(&self, _world: &World, record: &Record, document: &mut Object, _expand: Expand) {
+    fn present(&self, _azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {
         let created = record.created.to_string();
         let Some(properties) = document.get_mut("properties").and_then(Value::as_object_mut) else { return };
         properties.insert("timeCreated".into(), created.as_str().into());
@@ -191,17 +197,17 @@ impl ResourceType for ScaleSets {
         }
     }
 
-    fn view(&self, world: &World, record: &Record, below: &[&str]) -> Option<Result<Value, Refusal>> {
+    fn view(&self, azure: &AzureState, record: &Record, below: &[&str]) -> Option<Result<Value, Refusal>> {
         match below {
             [view] if view.eq_ignore_ascii_case("instanceView") => {
-                Some(Ok(instance_view::of_set(world, record)))
+                Some(Ok(instance_view::of_set(azure, record)))
             }
             [view] if view.eq_ignore_ascii_case("networkInterfaces") => {
-                let all: Vec<Value> = world
+                let all: Vec<Value> = azure
                     .store
                     .of_type_below(Instances.name(), &record.id)
                     .into_iter()
-                    .flat_map(|instance| network_interface::all(world, instance))
+                    .flat_map(|instance| network_interface::all(azure, instance))
                     .collect();
                 Some(Ok(json!({ "value": all })))
             }
@@ -212,10 +218,10 @@ impl ResourceType for ScaleSets {
             }
             [view] if view.eq_ignore_ascii_case("skus") => Some(Ok(sku::of_set(record))),
             [view] if view.eq_ignore_ascii_case("publicIPAddresses") => {
-                let instances = world.store.of_type_below(Instances.name(), &record.id);
+                let instances = azure.store.of_type_below(Instances.name(), &record.id);
                 let all: Vec<Value> = instances
                     .into_iter()
-                    .flat_map(|instance| instance_public_ip::all(world, instance))
+                    .flat_map(|instance| instance_public_ip::all(azure, instance))
                     .collect();
                 Some(Ok(json!({ "value": all })))
             }
@@ -225,21 +231,21 @@ impl ResourceType for ScaleSets {
 
     fn act(
         &self,
-        world: &mut World,
+        azure: &mut AzureState,
         id: &ResourceId,
         action: &str,
         body: &Value,
     ) -> Option<Result<Action, Refusal>> {
-        rolling_upgrade::begin(world, id, action).or_else(|| power::begin(world, id, action, body))
+        rolling_upgrade::begin(azure, id, action).or_else(|| power::begin(azure, id, action, body))
     }
 }
 
 /// The ids of all instances of a set, deleted ones left out.
-pub(super) fn instances(world: &World, id: &ResourceId) -> Vec<ResourceId> {
-    if world.store.get(id).is_some_and(flexible::is_flexible) {
-        return flexible::members(world, id);
+pub(super) fn instances(azure: &AzureState, id: &ResourceId) -> Vec<ResourceId> {
+    if azure.store.get(id).is_some_and(flexible::is_flexible) {
+        return flexible::members(azure, id);
     }
-    world
+    azure
         .store
         .of_type_below(Instances.name(), id)
         .into_iter()
@@ -249,7 +255,7 @@ pub(super) fn instances(world: &World, id: &ResourceId) -> Vec<ResourceId> {
 }
 
 /// Checks the sku; gives the capacity.
-fn sku(world: &World, id: &ResourceId, body: &mut Object) -> Result<i64, Refusal> {
+fn sku(azure: &AzureState, id: &ResourceId, body: &mut Object) -> Result<i64, Refusal> {
     // A flexible set without a model is filled with machines of whatever size.
     let profile = body.get("properties").and_then(|properties| properties.get("virtualMachineProfile"));
     let mode = body.get("properties").and_then(|properties| text(properties, "orchestrationMode"));
@@ -267,7 +273,7 @@ fn sku(world: &World, id: &ResourceId, body: &mut Object) -> Result<i64, Refusal
     fill(&mut sku, "tier", "Standard");
     fill(&mut sku, "capacity", 0);
     let capacity = integer(&sku, "capacity")?.unwrap_or_default();
-    let most = i64::try_from(world.limit("compute.instancesPerScaleSet")).unwrap_or(i64::MAX);
+    let most = i64::try_from(azure.limit("compute.instancesPerScaleSet")).unwrap_or(i64::MAX);
     if !(0..=most).contains(&capacity) {
         return Err(Refusal::invalid_parameter(
             "sku.capacity",
@@ -280,7 +286,12 @@ fn sku(world: &World, id: &ResourceId, body: &mut Object) -> Result<i64, Refusal
 }
 
 /// A set in one placement group, and a set of a custom image, hold fewer machines than others.
-fn check_capacity(world: &World, id: &ResourceId, properties: &Object, capacity: i64) -> Result<(), Refusal> {
+fn check_capacity(
+    azure: &AzureState,
+    id: &ResourceId,
+    properties: &Object,
+    capacity: i64,
+) -> Result<(), Refusal> {
     let capacity = u64::try_from(capacity).unwrap_or_default();
     let one_group = properties.get("singlePlacementGroup") == Some(&Value::Bool(true));
     let image = properties
@@ -293,7 +304,7 @@ fn check_capacity(world: &World, id: &ResourceId, properties: &Object, capacity:
         (one_group, "compute.instancesPerPlacementGroup", "whose singlePlacementGroup is true"),
         (custom, "compute.instancesPerScaleSetOfCustomImage", "made from a custom image"),
     ] {
-        let most = world.limit(limit);
+        let most = azure.limit(limit);
         if applies && capacity > most {
             return Err(Refusal::invalid_parameter(
                 "sku.capacity",
@@ -307,7 +318,12 @@ fn check_capacity(world: &World, id: &ResourceId, properties: &Object, capacity:
 }
 
 /// More machines, or machines of another size, must be to be had.
-fn check_size(world: &World, proposal: &Proposal<'_>, body: &Object, capacity: i64) -> Result<(), Refusal> {
+fn check_size(
+    azure: &AzureState,
+    proposal: &Proposal<'_>,
+    body: &Object,
+    capacity: i64,
+) -> Result<(), Refusal> {
     let size = body.get("sku").and_then(|sku| text(sku, "name")).unwrap_or_default();
     let count = u64::try_from(capacity).unwrap_or_default();
     let before = proposal.old_member("sku/capacity").and_then(Value::as_u64).unwrap_or_default();
@@ -317,13 +333,13 @@ fn check_size(world: &World, proposal: &Proposal<'_>, body: &Object, capacity: i
     }
     let location = body.get("location").and_then(Value::as_str).unwrap_or_default();
     let zones = body.get("zones").and_then(Value::as_array).map_or(&[] as &[Value], Vec::as_slice);
-    sku::check_available(world, proposal.id, size, location, zones)?;
+    sku::check_available(azure, proposal.id, size, location, zones)?;
     // The machines of a flexible set count by themselves.
     let flexible = proposal.old.is_some_and(flexible::is_flexible);
     let count = if flexible { count.saturating_sub(before) } else { count };
     let profile = body.get("properties").and_then(|properties| properties.get("virtualMachineProfile"));
     let is_spot = spot::names_spot(profile.and_then(|profile| profile.get("priority")));
-    quota::check(world, proposal.id, location, size, count, is_spot)
+    quota::check(azure, proposal.id, location, size, count, is_spot)
 }
 
 fn scale_in_policy(id: &ResourceId, properties: &Object) -> Result<(), Refusal> {
@@ -443,8 +459,8 @@ pub(super) fn usual_disk(size: &str) -> &'static str {
 }
 
 /// The subnets must have room for the machines that the capacity adds.
-fn check_room(world: &World, id: &ResourceId, body: &Value, capacity: i64) -> Result<(), Refusal> {
-    let present = instances(world, id).len();
+fn check_room(azure: &AzureState, id: &ResourceId, body: &Value, capacity: i64) -> Result<(), Refusal> {
+    let present = instances(azure, id).len();
     let added = usize::try_from(capacity).unwrap_or_default().saturating_sub(present);
     let Some(profile) = at(body, "properties/virtualMachineProfile/networkProfile") else { return Ok(()) };
     if added == 0 {
@@ -458,7 +474,7 @@ fn check_room(world: &World, id: &ResourceId, body: &Value, capacity: i64) -> Re
         }
     }
     for ((_, v6), (subnet, count)) in wanted {
-        crate::network::check_room(world, &subnet, v6, count)?;
+        crate::network::check_room(azure, &subnet, v6, count)?;
     }
     Ok(())
 }

@@ -17,8 +17,8 @@ use crate::engine::operation::Completion;
 use crate::engine::resource_type::{
     Action, Expand, Listing, Proposal, Protocol, Reference, ResourceType, Role,
 };
+use crate::engine::state::AzureState;
 use crate::engine::store::{Record, State};
-use crate::engine::world::World;
 use crate::options::Options;
 
 pub(crate) struct Instances;
@@ -32,8 +32,8 @@ pub(super) fn ip_configuration_id(instance: &ResourceId, nic: &Value, ip: &Value
 }
 
 /// The scale set of an instance.
-pub(super) fn set_of<'a>(world: &'a World, instance: &ResourceId) -> Option<&'a Record> {
-    world.store.get(&instance.parent()?)
+pub(super) fn set_of<'a>(azure: &'a AzureState, instance: &ResourceId) -> Option<&'a Record> {
+    azure.store.get(&instance.parent()?)
 }
 
 /// The address that an instance holds for one IP configuration.
@@ -55,13 +55,13 @@ impl ResourceType for Instances {
         &PROTOCOL
     }
 
-    fn gather<'a>(&self, world: &'a World, scope: &ResourceId) -> Option<Vec<&'a Record>> {
-        let set = world.store.get(scope).filter(|set| flexible::is_flexible(set))?;
-        Some(flexible::all_members(world, &set.id).collect())
+    fn gather<'a>(&self, azure: &'a AzureState, scope: &ResourceId) -> Option<Vec<&'a Record>> {
+        let set = azure.store.get(scope).filter(|set| flexible::is_flexible(set))?;
+        Some(flexible::all_members(azure, &set.id).collect())
     }
 
-    fn listed(&self, world: &World, record: &Record, listing: &Listing<'_>) -> Option<Value> {
-        let mut shown = world.present(record, listing.expand);
+    fn listed(&self, azure: &AzureState, record: &Record, listing: &Listing<'_>) -> Option<Value> {
+        let mut shown = azure.present(record, listing.expand);
         if record.resource_type.name() != self.name() {
             shown["instanceId"] = record.id.name().into();
         }
@@ -82,9 +82,9 @@ impl ResourceType for Instances {
         ))
     }
 
-    fn stands_for(&self, world: &World, id: &ResourceId) -> Option<ResourceId> {
-        let set = set_of(world, id).filter(|set| flexible::is_flexible(set))?;
-        flexible::all_members(world, &set.id)
+    fn stands_for(&self, azure: &AzureState, id: &ResourceId) -> Option<ResourceId> {
+        let set = set_of(azure, id).filter(|set| flexible::is_flexible(set))?;
+        flexible::all_members(azure, &set.id)
             .find(|member| member.id.name().eq_ignore_ascii_case(id.name()))
             .map(|member| member.id.clone())
     }
@@ -99,7 +99,7 @@ impl ResourceType for Instances {
         ))
     }
 
-    fn write(&self, world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let id = proposal.id;
         let Some(old) = proposal.old else { return Err(self.not_active(id)) };
         if old.state == State::Deleting {
@@ -142,7 +142,7 @@ impl ResourceType for Instances {
             properties.remove("networkProfileConfiguration").map(into_object).unwrap_or_default();
         network_profile::normalise(&mut profile, id)?;
         let profile = Value::Object(profile);
-        network_profile::check(world, &profile, |nic| id.child("networkInterfaces", nic))?;
+        network_profile::check(azure, &profile, |nic| id.child("networkInterfaces", nic))?;
         properties.insert("networkProfileConfiguration".into(), profile);
         let mut storage = properties.remove("storageProfile").map(into_object).unwrap_or_default();
         let machine = data_disk::Machine {
@@ -152,13 +152,13 @@ impl ResourceType for Instances {
             zone: body.get("zones").and_then(|zones| zones.as_array()?.first()?.as_str()),
             name: &disk_prefix(id),
         };
-        data_disk::normalise(world, &machine, &mut storage)?;
+        data_disk::normalise(azure, &machine, &mut storage)?;
         properties.insert("storageProfile".into(), Value::Object(storage));
         body.insert("properties".into(), Value::Object(properties));
         Ok(Value::Object(body))
     }
 
-    fn owned(&self, _world: &World, record: &Record) -> Vec<ResourceId> {
+    fn owned(&self, _azure: &AzureState, record: &Record) -> Vec<ResourceId> {
         data_disk::owned(&record.body)
     }
 
@@ -193,31 +193,37 @@ impl ResourceType for Instances {
         instance_public_ip::address(record)
     }
 
-    fn after_write(&self, world: &mut World, id: &ResourceId, _old: Option<&Value>) {
-        data_disk::create_asked_for(world, id);
-        allocate(world, id);
+    fn after_write(&self, azure: &mut AzureState, id: &ResourceId, _old: Option<&Value>) {
+        data_disk::create_asked_for(azure, id);
+        allocate(azure, id);
     }
 
-    fn after_operation(&self, world: &mut World, id: &ResourceId, completion: &Completion, failed: bool) {
+    fn after_operation(
+        &self,
+        azure: &mut AzureState,
+        id: &ResourceId,
+        completion: &Completion,
+        failed: bool,
+    ) {
         match completion {
-            Completion::Action(action, targets) if !failed => power::finish(world, id, action, targets),
+            Completion::Action(action, targets) if !failed => power::finish(azure, id, action, targets),
             Completion::Delete if failed => {}
             Completion::Delete => {}
-            _ => settle(world, id, failed),
+            _ => settle(azure, id, failed),
         }
     }
 
-    fn on_delete(&self, world: &mut World, id: &ResourceId) {
+    fn on_delete(&self, azure: &mut AzureState, id: &ResourceId) {
         if let Some(set) = id.parent() {
-            super::capacity::lower(world, &set, 1);
+            super::capacity::lower(azure, &set, 1);
         }
     }
 
-    fn present(&self, world: &World, record: &Record, document: &mut Object, expand: Expand) {
-        let Some(set) = set_of(world, &record.id) else { return };
+    fn present(&self, azure: &AzureState, record: &Record, document: &mut Object, expand: Expand) {
+        let Some(set) = set_of(azure, &record.id) else { return };
         document.insert("name".into(), format!("{}_{}", set.id.name(), record.id.name()).into());
         document.insert("instanceId".into(), record.id.name().into());
-        let view = expand.instance_view.then(|| instance_view::of_instance(world, record));
+        let view = expand.instance_view.then(|| instance_view::of_instance(azure, record));
         let Some(properties) = document.get_mut("properties").and_then(Value::as_object_mut) else { return };
         let profile = at(&record.body, "properties/networkProfileConfiguration");
         let latest = follows(record, set);
@@ -234,34 +240,34 @@ impl ResourceType for Instances {
         }
     }
 
-    fn view(&self, world: &World, record: &Record, below: &[&str]) -> Option<Result<Value, Refusal>> {
+    fn view(&self, azure: &AzureState, record: &Record, below: &[&str]) -> Option<Result<Value, Refusal>> {
         match below {
             [view] if view.eq_ignore_ascii_case("instanceView") => {
-                Some(Ok(instance_view::of_instance(world, record)))
+                Some(Ok(instance_view::of_instance(azure, record)))
             }
-            _ => network_interface::view(world, record, below),
+            _ => network_interface::view(azure, record, below),
         }
     }
 
-    fn views_of_type(&self, world: &World, record: &Record, resource_type: &str) -> Vec<Value> {
+    fn views_of_type(&self, azure: &AzureState, record: &Record, resource_type: &str) -> Vec<Value> {
         let below = resource_type.get(self.name().len() + 1..).unwrap_or_default();
         if below.eq_ignore_ascii_case("networkInterfaces") {
-            return network_interface::all(world, record);
+            return network_interface::all(azure, record);
         }
         Vec::new()
     }
 
     fn act(
         &self,
-        world: &mut World,
+        azure: &mut AzureState,
         id: &ResourceId,
         action: &str,
         body: &Value,
     ) -> Option<Result<Action, Refusal>> {
         if action.eq_ignore_ascii_case(data_disk::CHANGE) {
-            return Some(data_disk::change(world, &Self, id, body));
+            return Some(data_disk::change(azure, &Self, id, body));
         }
-        power::begin(world, id, action, body)
+        power::begin(azure, id, action, body)
     }
 }
 
@@ -285,9 +291,9 @@ fn computer_number(number: u64) -> String {
 }
 
 /// Makes the next instance of a set from its model. Numbers are never used twice.
-pub(super) fn create(world: &mut World, set_id: &ResourceId, zone: Option<String>) {
-    let created = world.now();
-    let Some(set) = world.store.get_mut(set_id) else { return };
+pub(super) fn create(azure: &mut AzureState, set_id: &ResourceId, zone: Option<String>) {
+    let created = azure.now();
+    let Some(set) = azure.store.get_mut(set_id) else { return };
     let number = set.hidden.get("next").and_then(Value::as_u64).unwrap_or_default();
     set.hidden.insert("next".into(), (number + 1).into());
     let (set_id, body) = (set.id.clone(), set.body.clone());
@@ -303,10 +309,10 @@ pub(super) fn create(world: &mut World, set_id: &ResourceId, zone: Option<String
     let computer = format!("{prefix}{}", computer_number(number));
     record.hidden.insert("computerName".into(), computer.into());
     record.hidden.insert("model".into(), model);
-    copy_model(world, &set_id, &body, &mut record);
-    world.insert(record);
-    data_disk::create_asked_for(world, &id);
-    allocate(world, &id);
+    copy_model(azure, &set_id, &body, &mut record);
+    azure.insert(record);
+    data_disk::create_asked_for(azure, &id);
+    allocate(azure, &id);
 }
 
 /// What the names of an instance's disks begin with.
@@ -316,7 +322,7 @@ fn disk_prefix(instance: &ResourceId) -> String {
 }
 
 /// Gives an instance what the model says.
-fn copy_model(world: &World, set: &ResourceId, model: &Value, record: &mut Record) {
+fn copy_model(azure: &AzureState, set: &ResourceId, model: &Value, record: &mut Record) {
     let profile = |member: &str| at(model, &format!("properties/virtualMachineProfile/{member}")).cloned();
     let mut os = profile("osProfile").map(into_object).unwrap_or_default();
     strip(&mut os, &["computerNamePrefix"]);
@@ -327,7 +333,7 @@ fn copy_model(world: &World, set: &ResourceId, model: &Value, record: &mut Recor
     // The model's disks are made for each instance; those that it has stay as they are.
     let disks = match at(&record.body, "properties/storageProfile/dataDisks") {
         Some(disks) => disks.clone(),
-        None => data_disk::of_model(world, &record.id, &disk_prefix(&record.id), storage.get("dataDisks")),
+        None => data_disk::of_model(azure, &record.id, &disk_prefix(&record.id), storage.get("dataDisks")),
     };
     storage.insert("dataDisks".into(), disks);
     let image = super::image::of(&Value::Object(storage.clone()));
@@ -337,7 +343,7 @@ fn copy_model(world: &World, set: &ResourceId, model: &Value, record: &mut Recor
     let set_name = set.name();
     // Numbers of instances are used once in the life of a set, and every set has its own unique id.
     let subject = format!("{}/{}", text(model, "properties/uniqueId").unwrap_or_default(), record.id.name());
-    let unique = world.seed.guid("os disk", &subject, 0).replace('-', "");
+    let unique = azure.seed.guid("os disk", &subject, 0).replace('-', "");
     let disk_name = format!("{set_name}_{set_name}_{}_OS__1_{unique}", record.id.name());
     let group = ResourceId::group(set.subscription_id(), set.group_name().unwrap_or_default());
     if let Some(Value::Object(disk)) = storage.get_mut("osDisk") {
@@ -356,7 +362,7 @@ fn copy_model(world: &World, set: &ResourceId, model: &Value, record: &mut Recor
         "osProfile": os,
         "resilientVMDeletionStatus": "Disabled",
         "storageProfile": storage,
-        "vmId": world.seed.guid("vm", &subject, 0),
+        "vmId": azure.seed.guid("vm", &subject, 0),
     });
     let mut whole = record.body.clone();
     whole["sku"] = json!({ "name": at(model, "sku/name"), "tier": at(model, "sku/tier") });
@@ -377,43 +383,43 @@ fn follows(record: &Record, set: &Record) -> bool {
 }
 
 /// The same for an instance whose set is not at hand.
-pub(super) fn is_latest(world: &World, record: &Record) -> bool {
-    set_of(world, &record.id).is_none_or(|set| follows(record, set))
+pub(super) fn is_latest(azure: &AzureState, record: &Record) -> bool {
+    set_of(azure, &record.id).is_none_or(|set| follows(record, set))
 }
 
 /// Brings an instance to the latest model.
-pub(super) fn apply_model(world: &mut World, id: &ResourceId) {
-    let Some((set, body, model)) = set_of(world, id)
+pub(super) fn apply_model(azure: &mut AzureState, id: &ResourceId) {
+    let Some((set, body, model)) = set_of(azure, id)
         .map(|set| (set.id.clone(), set.body.clone(), set.hidden.get("model").cloned().unwrap_or_default()))
     else {
         return;
     };
-    let Some(old) = world.store.get(id).filter(|old| old.resource_type.name() == Instances.name()) else {
+    let Some(old) = azure.store.get(id).filter(|old| old.resource_type.name() == Instances.name()) else {
         return;
     };
     let mut record = old.clone();
     record.hidden.insert("model".into(), model);
-    copy_model(world, &set, &body, &mut record);
+    copy_model(azure, &set, &body, &mut record);
     if record.body != old.body {
         record.version += 1;
         record.state = if record.state == State::Succeeded { State::Updating } else { record.state };
-        world.insert(record);
-        allocate(world, id);
-    } else if let Some(stored) = world.store.get_mut(id) {
+        azure.insert(record);
+        allocate(azure, id);
+    } else if let Some(stored) = azure.store.get_mut(id) {
         stored.hidden = record.hidden;
     }
 }
 
 /// Gives every IP configuration an address, keeps those it has, returns those of configurations
 /// that are gone.
-fn allocate(world: &mut World, id: &ResourceId) {
-    let Some(record) = world.store.get(id) else { return };
+fn allocate(azure: &mut AzureState, id: &ResourceId) {
+    let Some(record) = azure.store.get(id) else { return };
     let mut kept = Object::new();
     let mut promised = BTreeSet::new();
     if let Some(profile) = at(&record.body, "properties/networkProfileConfiguration") {
         for (nic, ip) in network_profile::ip_configurations(profile) {
             let Some(subnet) = network_profile::subnet(ip) else { continue };
-            let prefixes = crate::network::subnet_prefixes(world, &subnet);
+            let prefixes = crate::network::subnet_prefixes(azure, &subnet);
             let held = address(record, nic, ip)
                 .filter(|held| {
                     let held = held.parse::<std::net::IpAddr>();
@@ -423,7 +429,7 @@ fn allocate(world: &mut World, id: &ResourceId) {
             let address = match held {
                 Some(held) => held,
                 None => {
-                    match crate::network::free_address(world, &subnet, network_profile::is_v6(ip), &promised)
+                    match crate::network::free_address(azure, &subnet, network_profile::is_v6(ip), &promised)
                     {
                         Ok(free) => {
                             promised.insert(free);
@@ -437,16 +443,16 @@ fn allocate(world: &mut World, id: &ResourceId) {
             kept.insert(network_profile::address_key(nic, ip), address.into());
         }
     }
-    if let Some(record) = world.store.get_mut(id) {
+    if let Some(record) = azure.store.get_mut(id) {
         record.hidden.insert("addresses".into(), Value::Object(kept));
     }
-    instance_public_ip::allocate(world, id);
-    world.changed(id);
+    instance_public_ip::allocate(azure, id);
+    azure.changed(id);
 }
 
 /// Ends whatever an instance was in.
-pub(super) fn settle(world: &mut World, id: &ResourceId, failed: bool) {
-    let Some(record) = world.store.get_mut(id).filter(|record| record.state != State::Deleting) else {
+pub(super) fn settle(azure: &mut AzureState, id: &ResourceId, failed: bool) {
+    let Some(record) = azure.store.get_mut(id).filter(|record| record.state != State::Deleting) else {
         return;
     };
     if failed {
@@ -457,7 +463,7 @@ pub(super) fn settle(world: &mut World, id: &ResourceId, failed: bool) {
             record.hidden.insert("power".into(), "running".into());
         }
     }
-    world.revision += 1;
+    azure.revision += 1;
 }
 
 /// Whether a record is a scale set (rather than one of its instances).

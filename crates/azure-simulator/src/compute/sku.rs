@@ -9,16 +9,16 @@ use crate::engine::document::{items, text};
 use crate::engine::error::Refusal;
 use crate::engine::location::normal_location;
 use crate::engine::resource_type::Call;
+use crate::engine::state::AzureState;
 use crate::engine::store::Record;
-use crate::engine::world::World;
 
 /// `$filter=location eq '{location}'` is the one filter that the catalogue takes.
 ///
 /// # Errors
 /// Refuses another filter.
-pub(super) fn catalogue(world: &World, call: &Call<'_>) -> Result<Value, Refusal> {
+pub(super) fn catalogue(azure: &AzureState, call: &Call<'_>) -> Result<Value, Refusal> {
     let location = match call.query.get("$filter").map(|filter| filter.trim()) {
-        None | Some("") => world.options.region.clone(),
+        None | Some("") => azure.options.region.clone(),
         Some(filter) => {
             let (member, wanted) = filter.split_once(" eq ").unwrap_or((filter, ""));
             if !member.trim().eq_ignore_ascii_case("location") {
@@ -30,11 +30,11 @@ pub(super) fn catalogue(world: &World, call: &Call<'_>) -> Result<Value, Refusal
             normal_location(wanted.trim().trim_matches('\''))
         }
     };
-    if !is_region(world, call.subscription, &location) {
+    if !is_region(azure, call.subscription, &location) {
         return Ok(json!({ "value": [] }));
     }
-    let machines = SIZES.iter().map(|size| machine_sku(world, size, &location));
-    let disks = disk::SKUS.iter().map(|name| disk_sku(world, name, &location));
+    let machines = SIZES.iter().map(|size| machine_sku(azure, size, &location));
+    let disks = disk::SKUS.iter().map(|name| disk_sku(azure, name, &location));
     let sets = ["Classic", "Aligned"].iter().map(|name| {
         json!({
             "resourceType": "availabilitySets",
@@ -49,29 +49,29 @@ pub(super) fn catalogue(world: &World, call: &Call<'_>) -> Result<Value, Refusal
 }
 
 /// Whether there is a region of that name.
-fn is_region(world: &World, subscription: &str, location: &str) -> bool {
+fn is_region(azure: &AzureState, subscription: &str, location: &str) -> bool {
     let listed = || {
-        let regions = world.list_locations(subscription).body.unwrap_or_default();
+        let regions = azure.list_locations(subscription).body.unwrap_or_default();
         items(&regions, "value").iter().any(|region| text(region, "name") == Some(location))
     };
-    location == world.options.region || listed()
+    location == azure.options.region || listed()
 }
 
 /// The zones that a region has: the simulated one has those of its options, others the usual three.
-pub(super) fn zones(world: &World, location: &str) -> Vec<String> {
-    if location == world.options.region {
-        world.options.zones.clone()
+pub(super) fn zones(azure: &AzureState, location: &str) -> Vec<String> {
+    if location == azure.options.region {
+        azure.options.zones.clone()
     } else {
         ["1", "2", "3"].map(str::to_owned).to_vec()
     }
 }
 
-fn machine_sku(world: &World, size: &Size, location: &str) -> Value {
+fn machine_sku(azure: &AzureState, size: &Size, location: &str) -> Value {
     let capability = |name: &str, value: String| json!({ "name": name, "value": value });
     let truth = |value: bool| if value { "True".to_owned() } else { "False".to_owned() };
     let modern = ["v5", "v6"].iter().any(|version| size.name.ends_with(version));
     let parts: Vec<&str> = size.name.splitn(2, '_').collect();
-    let zones = zones(world, location);
+    let zones = zones(azure, location);
     let ultra = modern && size.premium();
     // Where there are zones, ultra disks are to be had in them alone.
     let details: Vec<Value> = (ultra && !zones.is_empty())
@@ -101,7 +101,7 @@ fn machine_sku(world: &World, size: &Size, location: &str) -> Value {
             capability("EncryptionAtHostSupported", truth(size.premium())),
             capability("LowPriorityCapable", truth(!size.name.starts_with("Standard_B"))),
         ],
-        "restrictions": restrictions(world, size.name, location),
+        "restrictions": restrictions(azure, size.name, location),
     });
     if let Some(Value::Array(list)) = shown.get_mut("capabilities").filter(|_| zones.is_empty()) {
         list.push(capability("UltraSSDAvailable", truth(ultra)));
@@ -109,8 +109,8 @@ fn machine_sku(world: &World, size: &Size, location: &str) -> Value {
     shown
 }
 
-fn disk_sku(world: &World, name: &str, location: &str) -> Value {
-    let zonal = if name.ends_with("ZRS") { Vec::new() } else { zones(world, location) };
+fn disk_sku(azure: &AzureState, name: &str, location: &str) -> Value {
+    let zonal = if name.ends_with("ZRS") { Vec::new() } else { zones(azure, location) };
     let (tier, kind) = name.split_once('_').unwrap_or((name, ""));
     json!({
         "resourceType": "disks",
@@ -125,8 +125,8 @@ fn disk_sku(world: &World, name: &str, location: &str) -> Value {
 }
 
 /// Where the options say that a size is not to be had.
-fn restrictions(world: &World, size: &str, location: &str) -> Vec<Value> {
-    let Some(zones) = restricted(world, size).filter(|_| location == world.options.region) else {
+fn restrictions(azure: &AzureState, size: &str, location: &str) -> Vec<Value> {
+    let Some(zones) = restricted(azure, size).filter(|_| location == azure.options.region) else {
         return Vec::new();
     };
     let (kind, values, info) = if zones.is_empty() {
@@ -142,20 +142,20 @@ fn restrictions(world: &World, size: &str, location: &str) -> Vec<Value> {
     })]
 }
 
-fn restricted<'a>(world: &'a World, size: &str) -> Option<&'a Vec<String>> {
-    let found = world.options.restricted_sizes.iter().find(|(name, _)| name.eq_ignore_ascii_case(size));
+fn restricted<'a>(azure: &'a AzureState, size: &str) -> Option<&'a Vec<String>> {
+    let found = azure.options.restricted_sizes.iter().find(|(name, _)| name.eq_ignore_ascii_case(size));
     found.map(|(_, zones)| zones)
 }
 
 /// Refuses a size that is not to be had where it is wanted.
 pub(super) fn check_available(
-    world: &World,
+    azure: &AzureState,
     id: &ResourceId,
     size: &str,
     location: &str,
     wanted_zones: &[Value],
 ) -> Result<(), Refusal> {
-    let Some(zones) = restricted(world, size).filter(|_| location == world.options.region) else {
+    let Some(zones) = restricted(azure, size).filter(|_| location == azure.options.region) else {
         return Ok(());
     };
     let hit = zones.is_empty() || wanted_zones.iter().any(|zone| zones.iter().any(|other| zone == other));

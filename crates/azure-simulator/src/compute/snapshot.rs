@@ -12,8 +12,8 @@ use crate::engine::document::{
 use crate::engine::error::Refusal;
 use crate::engine::operation::Completion;
 use crate::engine::resource_type::{Action, Expand, Polling, Proposal, Protocol, ResourceType};
+use crate::engine::state::AzureState;
 use crate::engine::store::Record;
-use crate::engine::world::World;
 
 pub(super) const RESOURCE_TYPE: &str = "Microsoft.Compute/snapshots";
 
@@ -55,7 +55,7 @@ impl ResourceType for Snapshots {
         &PROTOCOL
     }
 
-    fn write(&self, world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let given = copy_source::creation_data(proposal.body.get("properties"));
         let mut body = super::updated(&mut proposal);
         let mut properties = take_properties(&mut body);
@@ -68,27 +68,33 @@ impl ResourceType for Snapshots {
             Some(old) => keep(old, &given, &mut properties)?,
             None => {
                 let location = body.get("location").and_then(Value::as_str).unwrap_or_default();
-                source(world, location, &mut properties)?;
+                source(azure, location, &mut properties)?;
             }
         }
         size(&proposal, &mut properties)?;
         let kind = body.get("sku").and_then(|sku| text(sku, "name")).unwrap_or(SKUS[0]);
         let region = body.get("location").and_then(Value::as_str).unwrap_or_default();
-        disk_quota::check(world, &proposal, RESOURCE_TYPE, kind, region)?;
+        disk_quota::check(azure, &proposal, RESOURCE_TYPE, kind, region)?;
         body.insert("properties".into(), Value::Object(properties));
         Ok(Value::Object(body))
     }
 
-    fn after_write(&self, world: &mut World, id: &ResourceId, old: Option<&Value>) {
+    fn after_write(&self, azure: &mut AzureState, id: &ResourceId, old: Option<&Value>) {
         if old.is_none() {
-            background_copy::remember(world, id);
+            background_copy::remember(azure, id);
         }
     }
 
-    fn after_operation(&self, world: &mut World, id: &ResourceId, completion: &Completion, failed: bool) {
+    fn after_operation(
+        &self,
+        azure: &mut AzureState,
+        id: &ResourceId,
+        completion: &Completion,
+        failed: bool,
+    ) {
         if !failed
             && *completion == Completion::Write
-            && let Some(record) = world.store.get_mut(id)
+            && let Some(record) = azure.store.get_mut(id)
         {
             record.hidden.insert("provisioned".into(), true.into());
         }
@@ -96,21 +102,21 @@ impl ResourceType for Snapshots {
 
     fn act(
         &self,
-        world: &mut World,
+        azure: &mut AzureState,
         id: &ResourceId,
         action: &str,
         body: &Value,
     ) -> Option<Result<Action, Refusal>> {
-        disk_access::begin(world, id, action, body)
+        disk_access::begin(azure, id, action, body)
     }
 
-    fn accepted(&self, _world: &World, _record: &Record, document: &mut Object) {
+    fn accepted(&self, _azure: &AzureState, _record: &Record, document: &mut Object) {
         if let Some(properties) = document.get_mut("properties").and_then(Value::as_object_mut) {
             properties.insert("provisioningState".into(), "Updating".into());
         }
     }
 
-    fn present(&self, world: &World, record: &Record, document: &mut Object, _expand: Expand) {
+    fn present(&self, azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {
         let Some(properties) = document.get_mut("properties").and_then(Value::as_object_mut) else { return };
         if record.hidden.get("provisioned").is_none() {
             return;
@@ -123,16 +129,16 @@ impl ResourceType for Snapshots {
         properties.insert("diskSizeBytes".into(), gib.saturating_mul(GIB).into());
         properties.insert(
             "uniqueId".into(),
-            world.seed.guid("disk", record.id.as_str(), record.incarnation).into(),
+            azure.seed.guid("disk", record.id.as_str(), record.incarnation).into(),
         );
-        let state = if disk_access::is_granted(world, record) { "ActiveSAS" } else { "Unattached" };
+        let state = if disk_access::is_granted(azure, record) { "ActiveSAS" } else { "Unattached" };
         properties.insert("diskState".into(), state.into());
         if let Some(family) = at(&record.body, "properties/creationData/sourceUniqueId").cloned()
             && properties.get("incremental") == Some(&Value::Bool(true))
         {
             properties.insert("incrementalSnapshotFamilyId".into(), family);
         }
-        if let Some(percent) = background_copy::progress(world, record) {
+        if let Some(percent) = background_copy::progress(azure, record) {
             properties.insert("completionPercent".into(), percent.into());
         }
     }
@@ -183,7 +189,7 @@ fn size(proposal: &Proposal<'_>, properties: &mut Object) -> Result<(), Refusal>
 }
 
 /// What the snapshot is of: a disk or another snapshot, which is remembered by its unique id.
-fn source(world: &World, location: &str, properties: &mut Object) -> Result<(), Refusal> {
+fn source(azure: &AzureState, location: &str, properties: &mut Object) -> Result<(), Refusal> {
     let copy = Copy { noun: "snapshot", location, options: &["Copy", "CopyStart", "Import", "Empty"] };
     let creation = copy.take(properties)?;
     let option = creation.get("createOption").and_then(Value::as_str).unwrap_or_default();
@@ -191,16 +197,16 @@ fn source(world: &World, location: &str, properties: &mut Object) -> Result<(), 
         properties.insert("creationData".into(), Value::Object(creation));
         return Ok(());
     }
-    let found = copy.source(world, &creation)?;
+    let found = copy.source(azure, &creation)?;
     let incremental = properties.get("incremental") == Some(&Value::Bool(true));
     check_way(&copy, found, option == "CopyStart", incremental)?;
-    check_count(world, &found.id)?;
+    check_count(azure, &found.id)?;
     for member in ["osType", "hyperVGeneration"] {
         if let Some(value) = at(&found.body, &format!("properties/{member}")) {
             fill(properties, member, value.clone());
         }
     }
-    copy.of(world, found, creation, properties)
+    copy.of(azure, found, creation, properties)
 }
 
 /// Which sources can be copied how: in the background incremental snapshots alone, and the bytes of fast disks
@@ -231,13 +237,13 @@ fn check_way(copy: &Copy<'_>, source: &Record, background: bool, incremental: bo
 }
 
 /// Of one disk there are only so many snapshots.
-fn check_count(world: &World, disk: &ResourceId) -> Result<(), Refusal> {
-    let most = world.limit("compute.snapshotsPerDisk");
+fn check_count(azure: &AzureState, disk: &ResourceId) -> Result<(), Refusal> {
+    let most = azure.limit("compute.snapshotsPerDisk");
     let of_disk = |snapshot: &&Record| {
         text(&snapshot.body, "properties/creationData/sourceResourceId")
             .is_some_and(|source| source.eq_ignore_ascii_case(disk.as_str()))
     };
-    let count = world.store.of_type(Snapshots.name()).filter(of_disk).count() as u64;
+    let count = azure.store.of_type(Snapshots.name()).filter(of_disk).count() as u64;
     if count < most {
         return Ok(());
     }

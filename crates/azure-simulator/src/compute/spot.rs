@@ -9,8 +9,8 @@ use crate::engine::error::Refusal;
 use crate::engine::inner_request::PLATFORM;
 use crate::engine::operation::Completion;
 use crate::engine::resource_type::Action;
+use crate::engine::state::AzureState;
 use crate::engine::store::Record;
-use crate::engine::world::World;
 
 /// Whether that priority of a machine or a model is the one of spot machines, or what it was called before.
 pub(super) fn names_spot(priority: Option<&Value>) -> bool {
@@ -37,10 +37,10 @@ pub(super) fn check_members(profile: &Object) -> Result<(), Refusal> {
 
 /// What a spot machine was told when it was made; `None` for others. The instances of a scale set are what
 /// its model says.
-fn profile<'a>(world: &'a World, machine: &'a Record) -> Option<&'a Value> {
+fn profile<'a>(azure: &'a AzureState, machine: &'a Record) -> Option<&'a Value> {
     let own = machine.body.get("properties");
     let model = || {
-        let set = world.store.get(&machine.id.parent()?)?;
+        let set = azure.store.get(&machine.id.parent()?)?;
         at(&set.body, "properties/virtualMachineProfile")
     };
     let spot = |profile: &&Value| names_spot(profile.get("priority"));
@@ -48,19 +48,19 @@ fn profile<'a>(world: &'a World, machine: &'a Record) -> Option<&'a Value> {
 }
 
 /// Whether a machine is a spot one.
-pub(super) fn is_spot(world: &World, machine: &Record) -> bool {
-    profile(world, machine).is_some()
+pub(super) fn is_spot(azure: &AzureState, machine: &Record) -> bool {
+    profile(azure, machine).is_some()
 }
 
 /// Whether a spot machine is deleted when it is evicted; `None` for machines that are not.
-pub(crate) fn deleted_when_evicted(world: &World, id: &ResourceId) -> Option<bool> {
-    let policy = text(profile(world, world.store.get(id)?)?, "evictionPolicy");
+pub(crate) fn deleted_when_evicted(azure: &AzureState, id: &ResourceId) -> Option<bool> {
+    let policy = text(profile(azure, azure.store.get(id)?)?, "evictionPolicy");
     Some(policy.is_some_and(|policy| policy.eq_ignore_ascii_case("Delete")))
 }
 
 /// `POST simulateEviction`: the machine goes as it would if its room were needed.
-pub(super) fn simulate_eviction(world: &mut World, id: &ResourceId) -> Result<Action, Refusal> {
-    let Some(deleted) = deleted_when_evicted(world, id) else {
+pub(super) fn simulate_eviction(azure: &mut AzureState, id: &ResourceId) -> Result<Action, Refusal> {
+    let Some(deleted) = deleted_when_evicted(azure, id) else {
         return Err(Refusal::new(
             409,
             "OperationNotAllowed",
@@ -71,8 +71,8 @@ pub(super) fn simulate_eviction(world: &mut World, id: &ResourceId) -> Result<Ac
         ));
     };
     match deleted {
-        true => world.ask(PLATFORM, "DELETE", id, None, Value::Null)?,
-        false => world.ask(PLATFORM, "POST", id, Some("deallocate"), Value::Null)?,
+        true => azure.ask(PLATFORM, "DELETE", id, None, Value::Null)?,
+        false => azure.ask(PLATFORM, "POST", id, Some("deallocate"), Value::Null)?,
     };
     let answer = Some(Answer::empty(204));
     Ok(Action { completion: Completion::Report(Value::Null), answer })

@@ -17,8 +17,8 @@ use crate::engine::operation::Completion;
 use crate::engine::resource_type::{
     Action, Expand, Listing, Proposal, Protocol, Reference, ResourceType, Source,
 };
+use crate::engine::state::AzureState;
 use crate::engine::store::{Record, State};
-use crate::engine::world::World;
 use crate::options::Options;
 
 pub(crate) const RESOURCE_TYPE: &str = "Microsoft.Compute/virtualMachines";
@@ -39,10 +39,10 @@ impl ResourceType for VirtualMachines {
         options.page_size
     }
 
-    fn write(&self, world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let id = proposal.id;
         let mut body = super::updated(&mut proposal);
-        zones::check(world, id, Span::One, &mut body)?;
+        zones::check(azure, id, Span::One, &mut body)?;
         let mut properties = take_properties(&mut body);
         strip(&mut properties, &DERIVED);
         let size =
@@ -54,21 +54,21 @@ impl ResourceType for VirtualMachines {
         let zones = body.get("zones").and_then(Value::as_array).map_or(&[] as &[Value], Vec::as_slice);
         let before = proposal.old_member("properties/hardwareProfile/vmSize").and_then(Value::as_str);
         if before != Some(size.as_str()) {
-            sku::check_available(world, id, &size, location, zones)?;
+            sku::check_available(azure, id, &size, location, zones)?;
             let is_spot = spot::names_spot(properties.get("priority"));
             // Who makes a machine for a set has counted it.
             if proposal.source != Source::Service {
-                quota::check(world, id, location, &size, 1, is_spot)?;
+                quota::check(azure, id, location, &size, 1, is_spot)?;
             }
         }
         for member in ["availabilitySet", "virtualMachineScaleSet", "proximityPlacementGroup"] {
             reference(&mut properties, member)?;
         }
-        check_scale_set(world, &proposal, &properties, zones)?;
-        check_availability_set(world, &properties, zones)?;
+        check_scale_set(azure, &proposal, &properties, zones)?;
+        check_availability_set(azure, &properties, zones)?;
         spot::check_members(&properties)?;
         let mut storage = properties.remove("storageProfile").map(into_object).unwrap_or_default();
-        let windows = system_disk(world, &proposal, &size, &mut storage)?;
+        let windows = system_disk(azure, &proposal, &size, &mut storage)?;
         let zone = body.get("zones").and_then(|zones| zones.as_array()?.first()?.as_str()).map(str::to_owned);
         let machine = data_disk::Machine {
             id,
@@ -77,10 +77,10 @@ impl ResourceType for VirtualMachines {
             zone: zone.as_deref(),
             name: id.name(),
         };
-        data_disk::normalise(world, &machine, &mut storage)?;
+        data_disk::normalise(azure, &machine, &mut storage)?;
         properties.insert("storageProfile".into(), Value::Object(storage));
         os_profile::normalise(&proposal, windows, &mut properties)?;
-        network_profile(world, &proposal, body.get("location"), &size, &mut properties)?;
+        network_profile(azure, &proposal, body.get("location"), &size, &mut properties)?;
         body.insert("properties".into(), Value::Object(properties));
         let body = Value::Object(body);
         if let Some(old) = proposal.old {
@@ -108,42 +108,48 @@ impl ResourceType for VirtualMachines {
             .collect()
     }
 
-    fn after_write(&self, world: &mut World, id: &ResourceId, old: Option<&Value>) {
+    fn after_write(&self, azure: &mut AzureState, id: &ResourceId, old: Option<&Value>) {
         if old.is_none() {
-            flexible::joined(world, id);
-            create_interfaces(world, id);
-            fault_domain::assign(world, id);
+            flexible::joined(azure, id);
+            create_interfaces(azure, id);
+            fault_domain::assign(azure, id);
         }
-        create_system_disk(world, id);
-        data_disk::create_asked_for(world, id);
+        create_system_disk(azure, id);
+        data_disk::create_asked_for(azure, id);
     }
 
-    fn after_operation(&self, world: &mut World, id: &ResourceId, completion: &Completion, failed: bool) {
+    fn after_operation(
+        &self,
+        azure: &mut AzureState,
+        id: &ResourceId,
+        completion: &Completion,
+        failed: bool,
+    ) {
         match completion {
-            Completion::Action(action, targets) if !failed => power::finish(world, id, action, targets),
-            Completion::Write => settle(world, id, failed),
+            Completion::Action(action, targets) if !failed => power::finish(azure, id, action, targets),
+            Completion::Write => settle(azure, id, failed),
             _ => {}
         }
     }
 
-    fn on_delete(&self, world: &mut World, id: &ResourceId) {
-        let set = world
+    fn on_delete(&self, azure: &mut AzureState, id: &ResourceId) {
+        let set = azure
             .store
             .get(id)
             .and_then(|record| stored_reference(&record.body, "properties/virtualMachineScaleSet/id"));
         if let Some(set) = set {
-            super::capacity::lower(world, &set, 1);
+            super::capacity::lower(azure, &set, 1);
         }
     }
 
-    fn owned(&self, world: &World, record: &Record) -> Vec<ResourceId> {
+    fn owned(&self, azure: &AzureState, record: &Record) -> Vec<ResourceId> {
         let deleted = |entry: &Value, path: &str| text(entry, path) == Some("Delete");
         let nics = items(&record.body, "properties/networkProfile/networkInterfaces")
             .iter()
             .filter(|nic| deleted(nic, "properties/deleteOption"))
             .filter_map(|nic| stored_reference(nic, "id"))
             .flat_map(|nic| {
-                let addresses = interface_configuration::owned_addresses(world, &nic);
+                let addresses = interface_configuration::owned_addresses(azure, &nic);
                 std::iter::once(nic).chain(addresses)
             });
         let system = at(&record.body, "properties/storageProfile/osDisk")
@@ -152,7 +158,7 @@ impl ResourceType for VirtualMachines {
         nics.chain(data_disk::owned(&record.body)).chain(system).collect()
     }
 
-    fn accepted(&self, _world: &World, record: &Record, document: &mut Object) {
+    fn accepted(&self, _azure: &AzureState, record: &Record, document: &mut Object) {
         // While a machine is being made, its system disk has no id yet.
         if record.hidden.get("power").is_some() {
             return;
@@ -168,27 +174,27 @@ impl ResourceType for VirtualMachines {
         }
     }
 
-    fn present(&self, world: &World, record: &Record, document: &mut Object, expand: Expand) {
+    fn present(&self, azure: &AzureState, record: &Record, document: &mut Object, expand: Expand) {
         let view = expand.instance_view.then(|| instance_view::of_machine(record));
         let Some(properties) = document.get_mut("properties").and_then(Value::as_object_mut) else { return };
         let subject = format!("{}#{}", record.id, record.incarnation);
-        properties.insert("vmId".into(), world.seed.guid("vm", &subject, 0).into());
+        properties.insert("vmId".into(), azure.seed.guid("vm", &subject, 0).into());
         properties.insert("timeCreated".into(), record.created.to_string().into());
         if let Some(storage) = properties.get_mut("storageProfile") {
-            data_disk::present(world, storage);
+            data_disk::present(azure, storage);
         }
         if let Some(view) = view {
             properties.insert("instanceView".into(), view);
         }
     }
 
-    fn listed(&self, world: &World, record: &Record, listing: &Listing<'_>) -> Option<Value> {
+    fn listed(&self, azure: &AzureState, record: &Record, listing: &Listing<'_>) -> Option<Value> {
         let Some(filter) = listing.query.get("$filter") else {
             // Who asks for the status alone gets the models with it.
             let status =
                 listing.query.get("statusonly").is_some_and(|asked| asked.eq_ignore_ascii_case("true"));
             let expand = Expand { instance_view: listing.expand.instance_view || status };
-            return Some(world.present(record, expand));
+            return Some(azure.present(record, expand));
         };
         // `'virtualMachineScaleSet/id' eq '{id}'`; who asks for views with it gets no models.
         let wanted = filter.rsplit_once(" eq ")?.1.trim().trim_matches('\'');
@@ -197,7 +203,7 @@ impl ResourceType for VirtualMachines {
             return None;
         }
         if !listing.expand.instance_view {
-            return Some(world.present(record, listing.expand));
+            return Some(azure.present(record, listing.expand));
         }
         Some(json!({
             "id": record.id,
@@ -206,7 +212,7 @@ impl ResourceType for VirtualMachines {
         }))
     }
 
-    fn view(&self, _world: &World, record: &Record, below: &[&str]) -> Option<Result<Value, Refusal>> {
+    fn view(&self, _azure: &AzureState, record: &Record, below: &[&str]) -> Option<Result<Value, Refusal>> {
         match below {
             [view] if view.eq_ignore_ascii_case("instanceView") => {
                 Some(Ok(instance_view::of_machine(record)))
@@ -218,24 +224,24 @@ impl ResourceType for VirtualMachines {
 
     fn act(
         &self,
-        world: &mut World,
+        azure: &mut AzureState,
         id: &ResourceId,
         action: &str,
         body: &Value,
     ) -> Option<Result<Action, Refusal>> {
         if action.eq_ignore_ascii_case(data_disk::CHANGE) {
-            return Some(data_disk::change(world, &Self, id, body));
+            return Some(data_disk::change(azure, &Self, id, body));
         }
         if action.eq_ignore_ascii_case("generalize") {
-            return Some(generalize::begin(world, id));
+            return Some(generalize::begin(azure, id));
         }
-        power::begin(world, id, action, body)
+        power::begin(azure, id, action, body)
     }
 }
 
 /// Ends the creation or change of a machine.
-pub(super) fn settle(world: &mut World, id: &ResourceId, failed: bool) {
-    let Some(record) = world.store.get_mut(id).filter(|record| record.state != State::Deleting) else {
+pub(super) fn settle(azure: &mut AzureState, id: &ResourceId, failed: bool) {
+    let Some(record) = azure.store.get_mut(id).filter(|record| record.state != State::Deleting) else {
         return;
     };
     record.state = if failed { State::Failed } else { State::Succeeded };
@@ -244,7 +250,7 @@ pub(super) fn settle(world: &mut World, id: &ResourceId, failed: bool) {
         // Recorded: the end of the creation is a change of its own.
         record.version += 1;
     }
-    world.revision += 1;
+    azure.revision += 1;
 }
 
 fn missing(parameter: &str) -> Refusal {
@@ -287,13 +293,13 @@ fn check_fixed(old: &Value, new: &Value) -> Result<(), Refusal> {
 
 /// A machine joins flexible sets alone, and stands where its set does.
 fn check_scale_set(
-    world: &World,
+    azure: &AzureState,
     proposal: &Proposal<'_>,
     properties: &Object,
     zones: &[Value],
 ) -> Result<(), Refusal> {
     let set = properties.get("virtualMachineScaleSet").and_then(|set| stored_reference(set, "id"));
-    let Some(set) = set.and_then(|set| world.store.get(&set)) else { return Ok(()) };
+    let Some(set) = set.and_then(|set| azure.store.get(&set)) else { return Ok(()) };
     if !flexible::is_flexible(set) {
         return Err(Refusal::invalid_parameter(
             "virtualMachineScaleSet.id",
@@ -311,7 +317,7 @@ fn check_scale_set(
 }
 
 /// A machine in an availability set is in no zone, and the set is one for managed disks.
-fn check_availability_set(world: &World, properties: &Object, zones: &[Value]) -> Result<(), Refusal> {
+fn check_availability_set(azure: &AzureState, properties: &Object, zones: &[Value]) -> Result<(), Refusal> {
     let set = properties.get("availabilitySet").and_then(|set| stored_reference(set, "id"));
     let Some(set) = set else { return Ok(()) };
     if spot::names_spot(properties.get("priority")) {
@@ -329,7 +335,7 @@ fn check_availability_set(world: &World, properties: &Object, zones: &[Value]) -
              Deploying an Availability Set to an Availability Zone isn't supported.",
         ));
     }
-    let kind = world.store.get(&set).and_then(|set| at(&set.body, "sku/name")?.as_str());
+    let kind = azure.store.get(&set).and_then(|set| at(&set.body, "sku/name")?.as_str());
     if kind == Some("Classic") {
         return Err(Refusal::new(
             409,
@@ -343,7 +349,7 @@ fn check_availability_set(world: &World, properties: &Object, zones: &[Value]) -
 
 /// Fills the system disk; says whether the system is Windows.
 fn system_disk(
-    world: &World,
+    azure: &AzureState,
     proposal: &Proposal<'_>,
     size: &str,
     storage: &mut Object,
@@ -359,18 +365,18 @@ fn system_disk(
     if let Some(reference) = storage.get_mut("imageReference").and_then(Value::as_object_mut) {
         reference.insert("exactVersion".into(), image.exact.into());
     }
-    let unique = world.seed.guid("os disk", id.as_str(), world.store.incarnation(id)).replace('-', "");
+    let unique = azure.seed.guid("os disk", id.as_str(), azure.store.incarnation(id)).replace('-', "");
     fill(&mut system, "osType", if image.windows { "Windows" } else { "Linux" });
     fill(&mut system, "name", format!("{}_OsDisk_1_{unique}", id.name()));
     fill(&mut system, "createOption", "FromImage");
     if proposal.old.is_none() && !attached {
-        disk::check_name_free(world, id, system.get("name"), "osDisk.name")?;
+        disk::check_name_free(azure, id, system.get("name"), "osDisk.name")?;
     }
     fill(&mut system, "caching", "ReadWrite");
     fill(&mut system, "deleteOption", "Detach");
     fill(&mut system, "diskSizeGB", if image.windows { 127 } else { 30 });
     let mut managed = system.remove("managedDisk").map(into_object).unwrap_or_default();
-    if let Some(kind) = data_disk::kind_of(world, &managed) {
+    if let Some(kind) = data_disk::kind_of(azure, &managed) {
         managed.insert("storageAccountType".into(), kind.into());
     }
     fill(&mut managed, "storageAccountType", super::scale_set::usual_disk(size));
@@ -383,8 +389,8 @@ fn system_disk(
 }
 
 /// Makes the system disk of a new machine a resource.
-fn create_system_disk(world: &mut World, id: &ResourceId) {
-    let Some(record) = world.store.get(id) else { return };
+fn create_system_disk(azure: &mut AzureState, id: &ResourceId) {
+    let Some(record) = azure.store.get(id) else { return };
     let Some(system) = at(&record.body, "properties/storageProfile/osDisk") else { return };
     if at(system, "managedDisk/id").is_some() {
         return;
@@ -392,7 +398,7 @@ fn create_system_disk(world: &mut World, id: &ResourceId) {
     let group = ResourceId::group(id.subscription_id(), id.group_name().unwrap_or_default());
     let disk_id = group.resource("Microsoft.Compute", "disks", text(system, "name").unwrap_or_default());
     let body = data_disk::disk_body(
-        &world.location(id),
+        &azure.location(id),
         record.body.get("zones"),
         text(system, "managedDisk/storageAccountType"),
         json!({
@@ -401,8 +407,8 @@ fn create_system_disk(world: &mut World, id: &ResourceId) {
             "diskSizeGB": system.get("diskSizeGB"),
         }),
     );
-    disk::create(world, &disk_id, body);
-    let managed = world
+    disk::create(azure, &disk_id, body);
+    let managed = azure
         .store
         .get_mut(id)
         .and_then(|record| record.body.get_mut("properties")?.get_mut("storageProfile")?.get_mut("osDisk"))
@@ -410,12 +416,12 @@ fn create_system_disk(world: &mut World, id: &ResourceId) {
     if let Some(managed) = managed {
         managed["id"] = disk_id.as_str().into();
     }
-    world.changed(id);
+    azure.changed(id);
 }
 
 /// A machine has at least one interface, each of which is its alone.
 fn network_profile(
-    world: &World,
+    azure: &AzureState,
     proposal: &Proposal<'_>,
     location: Option<&Value>,
     size: &str,
@@ -429,7 +435,7 @@ fn network_profile(
             let whole = Value::Object(profile.clone());
             interface_configuration::check_version(id, Some(&whole))?;
             let location = location.and_then(Value::as_str).unwrap_or_default();
-            new_interfaces(world, id, &whole, location).check(world)?;
+            new_interfaces(azure, id, &whole, location).check(azure)?;
         }
         // They were made with the machine, and are resources of their own since.
         Some(_) => strip(&mut profile, &["networkInterfaceConfigurations", "networkApiVersion"]),
@@ -449,7 +455,7 @@ fn network_profile(
                 format!("Network interface {nic} is listed more than once."),
             ));
         }
-        let user = world.store.referrers(nic).find(|user| user.from != *id);
+        let user = azure.store.referrers(nic).find(|user| user.from != *id);
         if let Some(user) = user {
             return Err(Refusal::network(
                 400,
@@ -477,32 +483,32 @@ fn network_profile(
 }
 
 /// The interfaces that the configurations in a new machine's profile stand for.
-fn new_interfaces(world: &World, id: &ResourceId, profile: &Value, location: &str) -> Interfaces {
+fn new_interfaces(azure: &AzureState, id: &ResourceId, profile: &Value, location: &str) -> Interfaces {
     let group = ResourceId::group(id.subscription_id(), id.group_name().unwrap_or_default());
-    let guid = world.seed.guid("interfaces", id.as_str(), world.store.incarnation(id));
+    let guid = azure.seed.guid("interfaces", id.as_str(), azure.store.incarnation(id));
     Interfaces::of(profile, &group, location, guid.get(..8).unwrap_or_default())
 }
 
 /// Makes them, and lists them where their configurations stood.
-fn create_interfaces(world: &mut World, id: &ResourceId) {
+fn create_interfaces(azure: &mut AzureState, id: &ResourceId) {
     let Some(profile) =
-        world.store.get(id).and_then(|record| at(&record.body, "properties/networkProfile")).cloned()
+        azure.store.get(id).and_then(|record| at(&record.body, "properties/networkProfile")).cloned()
     else {
         return;
     };
     let configurations = items(&profile, "networkInterfaceConfigurations");
     let Some(option) = configurations.first().map(|one| text(one, "properties/deleteOption")) else { return };
-    let interfaces = new_interfaces(world, id, &profile, &world.location(id));
+    let interfaces = new_interfaces(azure, id, &profile, &azure.location(id));
     let entries = interfaces.entries(option.unwrap_or("Detach"));
     // There was room when the write was checked.
-    if interfaces.make(world).is_err() {
+    if interfaces.make(azure).is_err() {
         return;
     }
     let all: Vec<Value> = items(&profile, "networkInterfaces").iter().cloned().chain(entries).collect();
-    if let Some(record) = world.store.get_mut(id) {
+    if let Some(record) = azure.store.get_mut(id) {
         record.body["properties"]["networkProfile"] = json!({ "networkInterfaces": all });
     }
-    world.changed(id);
+    azure.changed(id);
 }
 
 /// Cuts the entries of `networkInterfaces` down to what Azure keeps: the id and their few properties.

@@ -6,8 +6,8 @@ use serde_json::Value;
 use super::sku;
 use crate::engine::document::{Object, items};
 use crate::engine::error::Refusal;
+use crate::engine::state::AzureState;
 use crate::engine::store::Record;
-use crate::engine::world::World;
 
 /// How many zones a type can be in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +19,12 @@ pub(super) enum Span {
 }
 
 /// Checks that the zones of a document are zones of its region. No zones at all are left out.
-pub(super) fn check(world: &World, id: &ResourceId, span: Span, body: &mut Object) -> Result<(), Refusal> {
+pub(super) fn check(
+    azure: &AzureState,
+    id: &ResourceId,
+    span: Span,
+    body: &mut Object,
+) -> Result<(), Refusal> {
     let Some(zones) = body.get("zones") else { return Ok(()) };
     let Some(zones) = zones.as_array() else {
         return Err(Refusal::bad_format("Member 'zones' must be an array."));
@@ -29,7 +34,7 @@ pub(super) fn check(world: &World, id: &ResourceId, span: Span, body: &mut Objec
         return Ok(());
     }
     let location = body.get("location").and_then(Value::as_str).unwrap_or_default();
-    let known = sku::zones(world, location);
+    let known = sku::zones(azure, location);
     let named = format!("{}/{}", id.resource_type(), id.name());
     if known.is_empty() {
         return Err(Refusal::new(

@@ -3,13 +3,13 @@
 use super::error::Refusal;
 use super::operation::Operation;
 use super::resource_type::{Concurrency, WireDialect};
+use super::state::AzureState;
 use super::store::{Record, State};
-use super::world::World;
 
 /// The host that Azure names in texts, whatever host was asked.
 const HOST: &str = "https://management.azure.com";
 
-impl World {
+impl AzureState {
     /// Refuses a write where the resource is going, or where its operation neither ends nor gives way.
     pub(super) fn check_idle(&self, record: &Record) -> Result<(), Refusal> {
         let running = self.operations.running(record.operation.as_ref());

@@ -9,9 +9,9 @@ use super::answer::{Answer, Resolved};
 use super::error::Refusal;
 use super::operation::{OperationStyle, OperationUrls};
 use super::resource_type::{Call, Extension, WireDialect};
+use super::state::{AzureState, Execution};
 use super::target::{BadPath, Scope, Target};
 use super::version;
-use super::world::{Execution, World};
 use super::write::Conditions;
 use crate::resources::group;
 
@@ -48,7 +48,7 @@ impl Located {
     }
 }
 
-impl World {
+impl AzureState {
     /// Finds out what a request is about.
     pub(crate) fn locate(&self, request: &Request<'_>) -> Result<Located, Refusal> {
         let version = request.query.get("api-version").map(String::as_str).unwrap_or_default();

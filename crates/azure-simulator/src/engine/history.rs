@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
 use super::latency::bounded;
+use super::state::AzureState;
 use super::store::Record;
-use super::world::World;
 
 /// How far reads may lag behind writes. All zero, the default, is an Azure in which every read sees
 /// every write before it.
@@ -111,7 +111,7 @@ impl History {
     }
 }
 
-impl World {
+impl AzureState {
     /// Chooses how far reads lag from now on.
     pub(crate) fn set_consistency(&mut self, consistency: Consistency) {
         self.consistency = consistency;

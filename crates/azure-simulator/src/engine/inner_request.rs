@@ -7,13 +7,13 @@ use serde_json::Value;
 use super::answer::Answer;
 use super::error::Refusal;
 use super::journal::{JournalEntry, RequestKind};
-use super::world::{Execution, World};
+use super::state::{AzureState, Execution};
 use super::write::Conditions;
 
 /// Who the journal says it was, where Azure itself does something.
 pub(crate) const PLATFORM: &str = "platform";
 
-impl World {
+impl AzureState {
     /// Does what a request of that principal would do, and writes it into the journal.
     pub(crate) fn ask(
         &mut self,

@@ -2,7 +2,7 @@
 //! limits, quotas, and constraints"), each of which can be overridden.
 //!
 //! Providers declare theirs as data. What is a plain count (resources in a region, items of a list) is
-//! checked here; what takes knowledge of a type is checked there, against [`World::limit`].
+//! checked here; what takes knowledge of a type is checked there, against [`AzureState::limit`].
 
 use std::collections::BTreeMap;
 
@@ -12,8 +12,8 @@ use serde_json::Value;
 use super::document::{Object, items};
 use super::error::Refusal;
 use super::resource_type::{Provider, ResourceType};
+use super::state::AzureState;
 use super::store::Record;
-use super::world::World;
 
 /// One limit.
 #[derive(Debug, Clone, Copy)]
@@ -120,7 +120,7 @@ pub(crate) fn check(overrides: &BTreeMap<String, u64>) -> Result<(), String> {
     Limits::new(&crate::providers::all(), BTreeMap::new()).set(overrides.clone())
 }
 
-impl World {
+impl AzureState {
     /// The value of a limit: the override, or Azure's. A name that is in no table bounds nothing.
     pub(crate) fn limit(&self, name: &str) -> u64 {
         self.limits.get(name).unwrap_or(u64::MAX)

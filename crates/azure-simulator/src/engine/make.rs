@@ -10,10 +10,10 @@ use super::document::Object;
 use super::error::Refusal;
 use super::operation::Completion;
 use super::resource_type::{Proposal, WireDialect};
+use super::state::{AzureState, Execution};
 use super::store::Record;
-use super::world::{Execution, World};
 
-impl World {
+impl AzureState {
     /// What a PUT would store; refused as the PUT would be. The provider is found by the id's type.
     pub(crate) fn draft(&self, id: &ResourceId, body: Object) -> Result<Record, Refusal> {
         let resource_type = self.resource_type(&id.resource_type()).ok_or_else(|| self.not_found(id))?;

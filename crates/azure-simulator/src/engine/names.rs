@@ -7,8 +7,8 @@ use azure_types::ResourceId;
 use super::document::{items, name};
 use super::error::Refusal;
 use super::glob::matches;
+use super::state::AzureState;
 use super::store::Record;
-use super::world::World;
 
 /// What names of some types look like.
 pub(crate) struct NameRule {
@@ -29,7 +29,7 @@ pub(crate) fn ordinary(name: &str, longest: usize) -> bool {
         && name.chars().all(|c| word(c) || matches!(c, '.' | '-'))
 }
 
-impl World {
+impl AzureState {
     /// Checks the names that a write brings in: of the resource, and of children that were not there.
     pub(crate) fn check_names(&self, candidate: &Record, old: Option<&Record>) -> Result<(), Refusal> {
         let resource_type = candidate.resource_type.name();

@@ -10,14 +10,14 @@ use super::error::Refusal;
 use super::operation::{Completion, Status};
 use super::paging::{page, sort};
 use super::resource_type::{Expand, Listing, WireDialect};
+use super::state::AzureState;
 use super::store::Record;
 use super::version::remove;
-use super::world::World;
 
 /// Longest pause that polls are told to make, in seconds.
 const LONGEST_POLL_PAUSE: u64 = 10;
 
-impl World {
+impl AzureState {
     /// GET of anything below a provider namespace.
     pub(crate) fn read(
         &self,

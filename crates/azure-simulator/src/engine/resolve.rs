@@ -6,10 +6,10 @@ use serde_json::Value;
 use super::answer::Resolved;
 use super::error::Refusal;
 use super::resource_type::{ChildCollection, Expand};
+use super::state::AzureState;
 use super::store::Record;
-use super::world::World;
 
-impl World {
+impl AzureState {
     /// What an id stands for.
     pub(crate) fn resolve_id(&self, id: &ResourceId) -> Result<Resolved, Refusal> {
         let segments: Vec<String> = id

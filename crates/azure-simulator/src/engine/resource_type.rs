@@ -18,9 +18,9 @@ use super::names::NameRule;
 use super::operation::Completion;
 pub(crate) use super::protocol::{ChildCollection, Concurrency, Polling, Protocol, WireDialect};
 use super::schema::Members;
+use super::state::AzureState;
 use super::store::Record;
 use super::version::Since;
-use super::world::World;
 use crate::options::Options;
 
 /// Why one document points at another.
@@ -132,16 +132,16 @@ pub(crate) trait ResourceType: Send + Sync + 'static {
     }
 
     /// Changes the document in the answer to a write whose operation still runs.
-    fn accepted(&self, _world: &World, _record: &Record, _document: &mut Object) {}
+    fn accepted(&self, _azure: &AzureState, _record: &Record, _document: &mut Object) {}
 
     /// The resources that a list below a scope holds, where they are kept elsewhere.
-    fn gather<'a>(&self, _world: &'a World, _scope: &ResourceId) -> Option<Vec<&'a Record>> {
+    fn gather<'a>(&self, _azure: &'a AzureState, _scope: &ResourceId) -> Option<Vec<&'a Record>> {
         None
     }
 
     /// What a list shows of a resource; `None` leaves it out.
-    fn listed(&self, world: &World, record: &Record, listing: &Listing<'_>) -> Option<Value> {
-        Some(world.present(record, listing.expand))
+    fn listed(&self, azure: &AzureState, record: &Record, listing: &Listing<'_>) -> Option<Value> {
+        Some(azure.present(record, listing.expand))
     }
 
     /// Most items of one page of a list.
@@ -150,7 +150,7 @@ pub(crate) trait ResourceType: Send + Sync + 'static {
     }
 
     /// Checks a write and gives the document to store: defaults filled, derived members removed.
-    fn write(&self, world: &World, proposal: Proposal<'_>) -> Result<Value, Refusal>;
+    fn write(&self, azure: &AzureState, proposal: Proposal<'_>) -> Result<Value, Refusal>;
 
     /// Everything the document points at.
     fn references(&self, _record: &Record) -> Vec<Reference> {
@@ -163,30 +163,36 @@ pub(crate) trait ResourceType: Send + Sync + 'static {
     }
 
     /// After a write was stored: effects on other documents.
-    fn after_write(&self, _world: &mut World, _id: &ResourceId, _old: Option<&Value>) {}
+    fn after_write(&self, _azure: &mut AzureState, _id: &ResourceId, _old: Option<&Value>) {}
 
     /// After the set of documents that point at this one changed.
-    fn referrers_changed(&self, _world: &mut World, _id: &ResourceId) {}
+    fn referrers_changed(&self, _azure: &mut AzureState, _id: &ResourceId) {}
 
     /// After an operation ended; `failed` when it failed or was cancelled.
-    fn after_operation(&self, _world: &mut World, _id: &ResourceId, _completion: &Completion, _failed: bool) {
+    fn after_operation(
+        &self,
+        _azure: &mut AzureState,
+        _id: &ResourceId,
+        _completion: &Completion,
+        _failed: bool,
+    ) {
     }
 
     /// Whether the resource may go.
-    fn check_delete(&self, _world: &World, _record: &Record) -> Result<(), Refusal> {
+    fn check_delete(&self, _azure: &AzureState, _record: &Record) -> Result<(), Refusal> {
         Ok(())
     }
 
     /// After a deletion was accepted.
-    fn on_delete(&self, _world: &mut World, _id: &ResourceId) {}
+    fn on_delete(&self, _azure: &mut AzureState, _id: &ResourceId) {}
 
     /// Adds derived members to a document that is about to be shown.
-    fn present(&self, _world: &World, _record: &Record, _document: &mut Object, _expand: Expand) {}
+    fn present(&self, _azure: &AzureState, _record: &Record, _document: &mut Object, _expand: Expand) {}
 
     /// Adds derived members to a child document that is about to be shown.
     fn present_child(
         &self,
-        _world: &World,
+        _azure: &AzureState,
         _record: &Record,
         _collection: &str,
         _id: &ResourceId,
@@ -195,19 +201,19 @@ pub(crate) trait ResourceType: Send + Sync + 'static {
     }
 
     /// Read-only views below the resource, such as `instanceView`; `None` where there is none.
-    fn view(&self, _world: &World, _record: &Record, _below: &[&str]) -> Option<Result<Value, Refusal>> {
+    fn view(&self, _azure: &AzureState, _record: &Record, _below: &[&str]) -> Option<Result<Value, Refusal>> {
         None
     }
 
     /// The same for a GET over the wire, which may have query options (by lower-case name).
     fn answer(
         &self,
-        world: &World,
+        azure: &AzureState,
         record: &Record,
         below: &[&str],
         _query: &BTreeMap<String, String>,
     ) -> Option<Result<Value, Refusal>> {
-        self.view(world, record, below)
+        self.view(azure, record, below)
     }
 
     /// PUT (`body`) or DELETE (no body) of something below the resource that is kept elsewhere, such as
@@ -215,7 +221,7 @@ pub(crate) trait ResourceType: Send + Sync + 'static {
     /// where nothing below can be written so. What [`ResourceType::view`] then gives is the answer to a PUT.
     fn write_view(
         &self,
-        _world: &mut World,
+        _azure: &mut AzureState,
         _id: &ResourceId,
         _below: &[&str],
         _body: Option<&Value>,
@@ -224,12 +230,12 @@ pub(crate) trait ResourceType: Send + Sync + 'static {
     }
 
     /// Resources that the service made for this one and that go with it.
-    fn owned(&self, _world: &World, _record: &Record) -> Vec<ResourceId> {
+    fn owned(&self, _azure: &AzureState, _record: &Record) -> Vec<ResourceId> {
         Vec::new()
     }
 
     /// All documents of a type that only exists as views below this type's resources.
-    fn views_of_type(&self, _world: &World, _record: &Record, _resource_type: &str) -> Vec<Value> {
+    fn views_of_type(&self, _azure: &AzureState, _record: &Record, _resource_type: &str) -> Vec<Value> {
         Vec::new()
     }
 
@@ -237,7 +243,7 @@ pub(crate) trait ResourceType: Send + Sync + 'static {
     /// `backendAddressPools/{name}/{action}`.
     fn act(
         &self,
-        _world: &mut World,
+        _azure: &mut AzureState,
         _id: &ResourceId,
         _action: &str,
         _body: &Value,
@@ -252,7 +258,7 @@ pub(crate) trait ResourceType: Send + Sync + 'static {
 
     /// The resource that an id of this type stands for, where that is another one: a machine that is also
     /// known below its scale set.
-    fn stands_for(&self, _world: &World, _id: &ResourceId) -> Option<ResourceId> {
+    fn stands_for(&self, _azure: &AzureState, _id: &ResourceId) -> Option<ResourceId> {
         None
     }
 
@@ -278,7 +284,7 @@ pub(crate) struct Call<'a> {
 }
 
 /// Answers a call; `None` where it is not this function's.
-pub(crate) type Answers = fn(&World, &Call<'_>) -> Option<Result<Value, Refusal>>;
+pub(crate) type Answers = fn(&AzureState, &Call<'_>) -> Option<Result<Value, Refusal>>;
 
 /// A request to something that lies on a subscription, a group or a resource and belongs to another
 /// provider: tags, an identity.
@@ -293,7 +299,7 @@ pub(crate) struct Extension<'a> {
 }
 
 /// Answers such a request; `None` where it is not this function's.
-pub(crate) type Extends = fn(&mut World, &Extension<'_>) -> Option<Result<Answer, Refusal>>;
+pub(crate) type Extends = fn(&mut AzureState, &Extension<'_>) -> Option<Result<Answer, Refusal>>;
 
 /// A resource provider: a namespace, its types, and what it answers beside them.
 pub(crate) struct Provider {

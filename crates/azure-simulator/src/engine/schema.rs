@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::document::text;
 use super::error::Refusal;
 use super::glob::matches;
-use super::world::World;
+use super::state::AzureState;
 
 /// What a member holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub(crate) const fn members(
     Members { of, below, names, shape }
 }
 
-impl World {
+impl AzureState {
     /// Brings the members of a written document into the shapes that their provider declares.
     ///
     /// # Errors

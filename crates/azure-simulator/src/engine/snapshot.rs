@@ -18,8 +18,8 @@ use super::history::Consistency;
 use super::journal::Journal;
 use super::latency::LatencyProfile;
 use super::operation::{Completion, Operation, OperationStyle, Status};
+use super::state::AzureState;
 use super::store::{Record, State};
-use super::world::World;
 use crate::actors::{Actors, SavedActors};
 use crate::imds::scheduled_events::ScheduledEvents;
 use crate::options::Budgets;
@@ -119,7 +119,7 @@ fn after(now: Instant, nanoseconds: u64) -> Instant {
     now.checked_add(std::time::Duration::from_nanos(nanoseconds)).unwrap_or(now)
 }
 
-impl World {
+impl AzureState {
     /// The whole state.
     pub(crate) fn save(&mut self) -> Result<Value, serde_json::Error> {
         self.settle();

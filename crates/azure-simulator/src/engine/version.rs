@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::answer::{Answer, Resolved};
 use super::glob::matches;
-use super::world::World;
+use super::state::AzureState;
 
 /// The version before which Resource Manager had none.
 const FIRST: Date = jiff::civil::date(2014, 4, 1);
@@ -38,7 +38,7 @@ pub(crate) struct Since {
     pub(crate) version: &'static str,
 }
 
-impl World {
+impl AzureState {
     /// Takes out of an answer with one document what its version does not have.
     pub(super) fn shape(&self, resolved: &Resolved, version: &str, answer: &mut Answer) {
         for member in self.newer_members(resolved.resource_type.name(), version) {

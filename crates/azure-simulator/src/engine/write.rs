@@ -12,8 +12,8 @@ use super::latency::CREATE;
 use super::location::location_of;
 use super::operation::{Completion, Status};
 use super::resource_type::{ChildCollection, Expand, Proposal, ResourceType, Source, WireDialect};
+use super::state::{AzureState, Execution, Started};
 use super::store::{Record, State};
-use super::world::{Execution, Started, World};
 use crate::actors::Write;
 
 /// The preconditions of a request.
@@ -23,7 +23,7 @@ pub(crate) struct Conditions {
     pub(crate) if_none_match: Option<String>,
 }
 
-impl World {
+impl AzureState {
     /// PUT of a resource or of a child document.
     pub(crate) fn put(
         &mut self,

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use super::{Ids, user_assigned};
 use crate::engine::document::{Object, members, text};
 use crate::engine::error::Refusal;
+use crate::engine::state::AzureState;
 use crate::engine::store::Record;
-use crate::engine::world::World;
 use crate::imds::ManagedIdentity;
 
 /// Whether a document has an identity of its own.
@@ -19,7 +19,7 @@ fn user_assigned_of(document: &Value) -> impl Iterator<Item = &String> {
     members(document.pointer("/identity/userAssignedIdentities").unwrap_or(&Value::Null)).map(|(id, _)| id)
 }
 
-impl World {
+impl AzureState {
     /// Checks the identities that a write gives to a resource, and cuts them down to what clients write.
     pub(crate) fn check_identity(&self, id: &ResourceId, body: &mut Object) -> Result<(), Refusal> {
         let Some(identity) = body.get("identity") else { return Ok(()) };
@@ -92,17 +92,17 @@ impl World {
 }
 
 /// The identities that whoever runs on a machine may be: those of the machine, or of the set it is of.
-pub(crate) fn assigned(world: &World, machine: &ResourceId) -> Vec<ManagedIdentity> {
+pub(crate) fn assigned(azure: &AzureState, machine: &ResourceId) -> Vec<ManagedIdentity> {
     let mut holders = Vec::new();
     let mut next = Some(machine.clone());
     while let Some(id) = next.filter(|id| id.namespace().is_some()) {
-        holders.extend(world.store.get(&id));
+        holders.extend(azure.store.get(&id));
         next = id.parent();
     }
     let mut found: Vec<ManagedIdentity> = Vec::new();
     for record in holders {
         if is_own(&record.body) {
-            let ids = Ids::of(world, &record.id, record.incarnation);
+            let ids = Ids::of(azure, &record.id, record.incarnation);
             found.push(ManagedIdentity {
                 client_id: ids.client,
                 object_id: ids.principal,
@@ -111,7 +111,7 @@ pub(crate) fn assigned(world: &World, machine: &ResourceId) -> Vec<ManagedIdenti
         }
         for named in user_assigned_of(&record.body) {
             let Ok(id) = ResourceId::parse(named) else { continue };
-            let Some(ids) = user_assigned::ids(world, &id) else { continue };
+            let Some(ids) = user_assigned::ids(azure, &id) else { continue };
             if !found.iter().any(|known| known.resource_id.as_ref() == Some(&id)) {
                 found.push(ManagedIdentity {
                     client_id: ids.client,

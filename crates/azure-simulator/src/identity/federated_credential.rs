@@ -7,8 +7,8 @@ use super::own_spelling;
 use crate::engine::document::{Object, into_object, items, take_properties, text};
 use crate::engine::error::Refusal;
 use crate::engine::resource_type::{Expand, Proposal, Protocol, ResourceType};
+use crate::engine::state::AzureState;
 use crate::engine::store::Record;
-use crate::engine::world::World;
 
 pub(crate) struct FederatedCredentials;
 
@@ -35,7 +35,7 @@ impl ResourceType for FederatedCredentials {
         &PROTOCOL
     }
 
-    fn write(&self, world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let bad = |text: String| Refusal::new(400, "BadRequest", text);
         let mut properties = take_properties(&mut proposal.body);
         properties.retain(|member, _| matches!(member.as_str(), "issuer" | "subject" | "audiences"));
@@ -56,13 +56,13 @@ impl ResourceType for FederatedCredentials {
             return Err(bad("A federated identity credential has exactly one audience.".into()));
         }
         let identity = proposal.id.parent().unwrap_or_else(|| proposal.id.clone());
-        let others: Vec<&Record> = world
+        let others: Vec<&Record> = azure
             .store
             .of_type_below(self.name(), &identity)
             .into_iter()
             .filter(|other| other.id != *proposal.id)
             .collect();
-        let most = world.limit("managedIdentity.federatedCredentialsPerIdentity");
+        let most = azure.limit("managedIdentity.federatedCredentialsPerIdentity");
         if proposal.old.is_none() && others.len() as u64 >= most {
             return Err(bad(format!(
                 "Too many federated identity credentials are configured for the managed identity. The limit is {most}."
@@ -81,7 +81,7 @@ impl ResourceType for FederatedCredentials {
         Ok(json!({ "properties": into_object(value) }))
     }
 
-    fn present(&self, _world: &World, record: &Record, document: &mut Object, _expand: Expand) {
+    fn present(&self, _azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {
         document.insert("id".into(), own_spelling(&record.id).into());
         if let Some(Value::Object(properties)) = document.get_mut("properties") {
             properties.remove("provisioningState");

@@ -18,7 +18,7 @@ use crate::engine::names::NameRule;
 use crate::engine::resource_type::{
     Concurrency, Extension, Protocol, Provider, ResourceType as _, WireDialect,
 };
-use crate::engine::world::World;
+use crate::engine::state::AzureState;
 use crate::entra::{Application, FederatedCredential};
 
 /// Versions that clients of today use, newest first.
@@ -87,16 +87,16 @@ struct Ids {
 }
 
 impl Ids {
-    fn of(world: &World, id: &ResourceId, incarnation: u64) -> Self {
+    fn of(azure: &AzureState, id: &ResourceId, incarnation: u64) -> Self {
         Self {
-            principal: world.seed.guid("principal", id.as_str(), incarnation),
-            client: world.seed.guid("client", id.as_str(), incarnation),
+            principal: azure.seed.guid("principal", id.as_str(), incarnation),
+            client: azure.seed.guid("client", id.as_str(), incarnation),
         }
     }
 }
 
 /// `{scope}/providers/Microsoft.ManagedIdentity/identities/default`: the identity of a resource itself.
-fn own_identity(world: &mut World, asked: &Extension<'_>) -> Option<Result<Answer, Refusal>> {
+fn own_identity(azure: &mut AzureState, asked: &Extension<'_>) -> Option<Result<Answer, Refusal>> {
     let [kind, name] = asked.segments else { return None };
     if !kind.eq_ignore_ascii_case("identities") || !name.eq_ignore_ascii_case("default") {
         return None;
@@ -104,18 +104,18 @@ fn own_identity(world: &mut World, asked: &Extension<'_>) -> Option<Result<Answe
     if asked.method != "GET" {
         return Some(Err(Refusal::method_not_allowed(asked.method)));
     }
-    let Some(record) = world.store.get(asked.scope).filter(|record| assignment::is_own(&record.body)) else {
+    let Some(record) = azure.store.get(asked.scope).filter(|record| assignment::is_own(&record.body)) else {
         let text = format!("The resource '{}' has no identity of its own.", asked.scope);
         return Some(Err(Refusal::new(404, "NotFound", text)));
     };
-    let ids = Ids::of(world, &record.id, record.incarnation);
+    let ids = Ids::of(azure, &record.id, record.incarnation);
     Some(Ok(Answer::ok(json!({
         "id": format!("{}/providers/Microsoft.ManagedIdentity/identities/default", record.id),
         "name": "default",
         "type": "Microsoft.ManagedIdentity/identities",
-        "location": world.location(&record.id),
+        "location": azure.location(&record.id),
         "properties": {
-            "tenantId": world.tenant_of(record.id.subscription_id()),
+            "tenantId": azure.tenant_of(record.id.subscription_id()),
             "principalId": ids.principal,
             "clientId": ids.client,
         },
@@ -123,19 +123,19 @@ fn own_identity(world: &mut World, asked: &Extension<'_>) -> Option<Result<Answe
 }
 
 /// A user-assigned identity as the directory knows it: whom its credentials let in.
-pub(crate) fn application(world: &World, client_id: &str) -> Option<Application> {
-    let mut identities = world
+pub(crate) fn application(azure: &AzureState, client_id: &str) -> Option<Application> {
+    let mut identities = azure
         .store
         .all()
         .filter(|record| record.resource_type.name() == user_assigned::UserAssignedIdentities.name());
     let (record, ids) = identities
         .by_ref()
-        .map(|record| (record, Ids::of(world, &record.id, record.incarnation)))
+        .map(|record| (record, Ids::of(azure, &record.id, record.incarnation)))
         .find(|(_, ids)| ids.client.eq_ignore_ascii_case(client_id))?;
-    let tenant = world.tenant_of(record.id.subscription_id());
+    let tenant = azure.tenant_of(record.id.subscription_id());
     let application = Application::new(ids.client, ids.principal).in_tenant(tenant);
     let credentials =
-        world.store.of_type_below(federated_credential::FederatedCredentials.name(), &record.id);
+        azure.store.of_type_below(federated_credential::FederatedCredentials.name(), &record.id);
     Some(credentials.into_iter().fold(application, |application, credential| {
         let text = |member: &str| {
             let value = credential.body.get("properties").and_then(|properties| properties.get(member));

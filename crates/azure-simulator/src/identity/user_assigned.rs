@@ -7,8 +7,8 @@ use super::{Ids, own_spelling};
 use crate::engine::document::{Object, fill};
 use crate::engine::error::Refusal;
 use crate::engine::resource_type::{Expand, Proposal, Protocol, ResourceType};
+use crate::engine::state::AzureState;
 use crate::engine::store::Record;
-use crate::engine::world::World;
 
 pub(crate) struct UserAssignedIdentities;
 
@@ -25,17 +25,17 @@ impl ResourceType for UserAssignedIdentities {
         &PROTOCOL
     }
 
-    fn write(&self, _world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn write(&self, _azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         // All its properties are the service's.
         proposal.body.retain(|member, _| matches!(member.as_str(), "location" | "tags"));
         Ok(Value::Object(proposal.body))
     }
 
-    fn present(&self, world: &World, record: &Record, document: &mut Object, _expand: Expand) {
+    fn present(&self, azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {
         fill(document, "tags", json!({}));
         document.insert("id".into(), own_spelling(&record.id).into());
-        let Ids { principal, client } = Ids::of(world, &record.id, record.incarnation);
-        let tenant = world.tenant_of(record.id.subscription_id());
+        let Ids { principal, client } = Ids::of(azure, &record.id, record.incarnation);
+        let tenant = azure.tenant_of(record.id.subscription_id());
         document.insert(
             "properties".into(),
             json!({ "tenantId": tenant, "principalId": principal, "clientId": client }),
@@ -44,8 +44,8 @@ impl ResourceType for UserAssignedIdentities {
 }
 
 /// What an identity is called in the documents of the resources that have it.
-pub(super) fn ids(world: &World, id: &ResourceId) -> Option<Ids> {
+pub(super) fn ids(azure: &AzureState, id: &ResourceId) -> Option<Ids> {
     let record =
-        world.store.get(id).filter(|record| record.resource_type.name() == UserAssignedIdentities.name())?;
-    Some(Ids::of(world, &record.id, record.incarnation))
+        azure.store.get(id).filter(|record| record.resource_type.name() == UserAssignedIdentities.name())?;
+    Some(Ids::of(azure, &record.id, record.incarnation))
 }

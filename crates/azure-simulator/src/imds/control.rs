@@ -26,7 +26,7 @@ impl Azure {
     ///
     /// When a machine is absent, or none is named.
     pub fn plan_event(&self, plan: EventPlan) -> Result<String, Refusal> {
-        self.change(|world| world.plan_event(plan))
+        self.change(|state| state.plan_event(plan))
     }
 }
 
@@ -45,7 +45,7 @@ async fn set_addresses(State(azure): State<Azure>, Json(body): Json<Value>) -> R
 }
 
 async fn events(State(azure): State<Azure>) -> Json<Value> {
-    Json(Value::Array(azure.change(|world| world.planned_events())))
+    Json(Value::Array(azure.change(|state| state.planned_events())))
 }
 
 async fn plan(State(azure): State<Azure>, Json(body): Json<Value>) -> Response {
@@ -57,7 +57,7 @@ async fn plan(State(azure): State<Azure>, Json(body): Json<Value>) -> Response {
 }
 
 async fn cancel(State(azure): State<Azure>, Path(id): Path<String>) -> StatusCode {
-    match azure.change(|world| world.cancel_event(&id)) {
+    match azure.change(|state| state.cancel_event(&id)) {
         true => StatusCode::NO_CONTENT,
         false => StatusCode::NOT_FOUND,
     }

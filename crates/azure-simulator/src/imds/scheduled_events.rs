@@ -17,7 +17,7 @@ use crate::engine::document::stored_reference;
 use crate::engine::error::Refusal;
 use crate::engine::inner_request::PLATFORM;
 use crate::engine::operation::{Completion, Status};
-use crate::engine::world::World;
+use crate::engine::state::AzureState;
 
 /// What happens to the machines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -148,7 +148,7 @@ struct Shown {
     duration: i64,
 }
 
-impl World {
+impl AzureState {
     /// Announces an event. Gives its id.
     pub(crate) fn plan_event(&mut self, plan: EventPlan) -> Result<String, Refusal> {
         if plan.machines.is_empty() {

@@ -168,9 +168,9 @@ async fn answer(State(service): State<MetadataService>, request: Request) -> Res
 impl MetadataService {
     fn machine(&self, named: Option<&str>, peer: Option<IpAddr>) -> Option<ResourceId> {
         let table = self.azure.metadata_addresses();
-        self.azure.change(|world| match named {
-            Some(named) => caller::by_name(world, named),
-            None => caller::by_address(world, &table, peer),
+        self.azure.change(|state| match named {
+            Some(named) => caller::by_name(state, named),
+            None => caller::by_address(state, &table, peer),
         })
     }
 
@@ -184,8 +184,8 @@ impl MetadataService {
         let Some(entra) = self.entra.clone() else { return Problem::NotFound.answer() };
         let machine = self.machine(named, peer);
         let identities = machine.map(|machine| {
-            let found = self.azure.change(|world| crate::identity::assigned(world, &machine));
-            let tenant = self.azure.change(|world| world.tenant_of(machine.subscription_id()).to_owned());
+            let found = self.azure.change(|state| crate::identity::assigned(state, &machine));
+            let tenant = self.azure.change(|state| state.tenant_of(machine.subscription_id()).to_owned());
             (found, tenant)
         });
         let (identities, tenant) = identities.unwrap_or_default();
@@ -223,7 +223,7 @@ impl Asked<'_> {
                 let version = self.version(&versions::SCHEDULED_EVENTS, versions::SCHEDULED_EVENTS[0])?;
                 let machine = self.machine()?;
                 let azure = &self.service.azure;
-                let document = azure.change(|world| world.events_document(&machine, version));
+                let document = azure.change(|state| state.events_document(&machine, version));
                 Ok(Json(document).into_response())
             }
             ["scheduledevents"] if self.method == Method::POST => self.approve(body).await,
@@ -307,7 +307,7 @@ impl Asked<'_> {
         let approval: Approval = serde_json::from_slice(&body.to_bytes()).map_err(|_| Problem::BadBody)?;
         let machine = self.machine()?;
         let ids: Vec<String> = approval.start_requests.into_iter().map(|request| request.event_id).collect();
-        match self.service.azure.change(|world| world.approve_events(&machine, &ids)) {
+        match self.service.azure.change(|state| state.approve_events(&machine, &ids)) {
             true => Ok(StatusCode::OK.into_response()),
             false => Err(Problem::UnknownEvent),
         }

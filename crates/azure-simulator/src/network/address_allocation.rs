@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::engine::document::{items, text};
 use crate::engine::error::Refusal;
-use crate::engine::world::World;
+use crate::engine::state::AzureState;
 
 /// Azure keeps the network address, three addresses after it and, for IPv4, the last one.
 const RESERVED_AT_START: u128 = 4;
@@ -30,8 +30,8 @@ pub(crate) fn prefixes_of(subnet: &Value) -> Vec<IpNet> {
 }
 
 /// The prefixes of a subnet; empty when there is no such subnet.
-pub(crate) fn subnet_prefixes(world: &World, subnet: &ResourceId) -> Vec<IpNet> {
-    let found = world.store.holder(subnet).and_then(|network| world.find_child(network, subnet));
+pub(crate) fn subnet_prefixes(azure: &AzureState, subnet: &ResourceId) -> Vec<IpNet> {
+    let found = azure.store.holder(subnet).and_then(|network| azure.find_child(network, subnet));
     found.map_or_else(Vec::new, |(_, subnet)| prefixes_of(subnet))
 }
 
@@ -63,8 +63,8 @@ fn address(number: u128, v6: bool) -> IpAddr {
 }
 
 /// Whether an address can be had in a subnet.
-fn vacancy(world: &World, subnet: &ResourceId, wanted: IpAddr) -> Vacancy {
-    let prefixes = subnet_prefixes(world, subnet);
+fn vacancy(azure: &AzureState, subnet: &ResourceId, wanted: IpAddr) -> Vacancy {
+    let prefixes = subnet_prefixes(azure, subnet);
     let Some(prefix) = prefixes.iter().find(|prefix| prefix.contains(&wanted)) else {
         return Vacancy::OutsideSubnet;
     };
@@ -72,20 +72,20 @@ fn vacancy(world: &World, subnet: &ResourceId, wanted: IpAddr) -> Vacancy {
     if !(first..=last).contains(&number(wanted)) {
         return Vacancy::Reserved;
     }
-    match world.store.addresses(subnet).and_then(|taken| taken.get(&wanted)) {
+    match azure.store.addresses(subnet).and_then(|taken| taken.get(&wanted)) {
         Some(owner) => Vacancy::TakenBy(owner.clone()),
         None => Vacancy::Free,
     }
 }
 
 /// Whether an address of a subnet can be given out.
-pub(super) fn is_vacant(world: &World, subnet: &ResourceId, address: IpAddr) -> bool {
-    matches!(vacancy(world, subnet, address), Vacancy::Free)
+pub(super) fn is_vacant(azure: &AzureState, subnet: &ResourceId, address: IpAddr) -> bool {
+    matches!(vacancy(azure, subnet, address), Vacancy::Free)
 }
 
 /// How many addresses a subnet can give out.
-pub(super) fn subnet_size(world: &World, subnet: &ResourceId) -> u128 {
-    let sizes = subnet_prefixes(world, subnet);
+pub(super) fn subnet_size(azure: &AzureState, subnet: &ResourceId) -> u128 {
+    let sizes = subnet_prefixes(azure, subnet);
     let sizes = sizes.iter().map(usable).map(|(first, last)| last.saturating_add(1).saturating_sub(first));
     sizes.fold(0, u128::saturating_add)
 }
@@ -105,7 +105,7 @@ pub(crate) fn address_taken(id: &ResourceId, address: IpAddr, owner: &ResourceId
 /// The address that a configuration with static allocation asks for: in the subnet, not reserved, and
 /// free or its `own` already.
 pub(crate) fn static_address(
-    world: &World,
+    azure: &AzureState,
     id: &ResourceId,
     subnet: &ResourceId,
     given: Option<&str>,
@@ -126,8 +126,8 @@ pub(crate) fn static_address(
         )
     })?;
     let prefixes =
-        || subnet_prefixes(world, subnet).iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    match vacancy(world, subnet, address) {
+        || subnet_prefixes(azure, subnet).iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    match vacancy(azure, subnet, address) {
         Vacancy::Free => Ok(address),
         Vacancy::TakenBy(owner) if own(&owner) => Ok(address),
         Vacancy::TakenBy(owner) => Err(address_taken(id, address, &owner)),
@@ -152,14 +152,14 @@ pub(crate) fn static_address(
 
 /// The lowest free address of a subnet; `also_taken` are addresses promised in the same write.
 pub(crate) fn free_address(
-    world: &World,
+    azure: &AzureState,
     subnet: &ResourceId,
     v6: bool,
     also_taken: &BTreeSet<IpAddr>,
 ) -> Result<IpAddr, Refusal> {
-    super::limits::check_addresses(world, subnet, also_taken.len() + 1)?;
-    let prefixes = subnet_prefixes(world, subnet);
-    let taken = world.store.addresses(subnet);
+    super::limits::check_addresses(azure, subnet, also_taken.len() + 1)?;
+    let prefixes = subnet_prefixes(azure, subnet);
+    let taken = azure.store.addresses(subnet);
     for prefix in prefixes.iter().filter(|prefix| matches!(prefix, IpNet::V6(_)) == v6) {
         let (first, last) = usable(prefix);
         let mut candidate = first;
@@ -189,19 +189,23 @@ pub(crate) fn free_address(
 }
 
 /// A public address that nobody holds: where the search begins depends on the seed and the owner.
-pub(crate) fn free_public_address(world: &World, owner: &ResourceId, v6: bool) -> Result<IpAddr, Refusal> {
-    let prefix = if v6 { IpNet::V6(world.options.public_ipv6) } else { IpNet::V4(world.options.public_ipv4) };
+pub(crate) fn free_public_address(
+    azure: &AzureState,
+    owner: &ResourceId,
+    v6: bool,
+) -> Result<IpAddr, Refusal> {
+    let prefix = if v6 { IpNet::V6(azure.options.public_ipv6) } else { IpNet::V4(azure.options.public_ipv4) };
     let (first, last) = usable(&prefix);
     let size = last.saturating_sub(first) + 1;
-    let start = u128::from(world.seed.number("public address", owner.as_str(), 0)) % size;
+    let start = u128::from(azure.seed.number("public address", owner.as_str(), 0)) % size;
     // No more resources hold an address than there are, so that many steps find a free one.
-    let most = world.store.count(super::public_ip::RESOURCE_TYPE) as u128 + 1;
-    let prefixes = public_prefixes(world);
+    let most = azure.store.count(super::public_ip::RESOURCE_TYPE) as u128 + 1;
+    let prefixes = public_prefixes(azure);
     let promised: u128 =
         prefixes.iter().map(|prefix| 1 << (prefix.max_prefix_len() - prefix.prefix_len()).min(64)).sum();
     for step in 0..(most + promised).min(size) {
         let candidate = address(first + (start + step) % size, v6);
-        let free = !world.store.public_address_taken(&candidate);
+        let free = !azure.store.public_address_taken(&candidate);
         if free && !prefixes.iter().any(|prefix| prefix.contains(&candidate)) {
             return Ok(candidate);
         }
@@ -214,8 +218,8 @@ pub(crate) fn free_public_address(world: &World, owner: &ResourceId, v6: bool) -
 }
 
 /// The ranges that are set aside for public IP prefixes.
-fn public_prefixes(world: &World) -> Vec<IpNet> {
-    world
+fn public_prefixes(azure: &AzureState) -> Vec<IpNet> {
+    azure
         .store
         .of_type(super::public_ip_prefix::RESOURCE_TYPE)
         .filter_map(|record| text(&record.body, "properties/ipPrefix")?.parse().ok())
@@ -224,43 +228,57 @@ fn public_prefixes(world: &World) -> Vec<IpNet> {
 
 /// A range of public addresses in which nobody holds one: where the search begins depends on the seed
 /// and the owner.
-pub(super) fn free_public_prefix(world: &World, owner: &ResourceId, length: u8, v6: bool) -> Option<IpNet> {
-    let space = if v6 { IpNet::V6(world.options.public_ipv6) } else { IpNet::V4(world.options.public_ipv4) };
+pub(super) fn free_public_prefix(
+    azure: &AzureState,
+    owner: &ResourceId,
+    length: u8,
+    v6: bool,
+) -> Option<IpNet> {
+    let space = if v6 { IpNet::V6(azure.options.public_ipv6) } else { IpNet::V4(azure.options.public_ipv4) };
     let size = 1_u128 << (space.max_prefix_len().checked_sub(length)?).min(64);
     let blocks = 1_u128 << length.checked_sub(space.prefix_len())?.min(64);
-    let start = u128::from(world.seed.number("public prefix", owner.as_str(), 0)) % blocks;
-    let taken = public_prefixes(world);
+    let start = u128::from(azure.seed.number("public prefix", owner.as_str(), 0)) % blocks;
+    let taken = public_prefixes(azure);
     // Each address and each range that is held spoils at most one block of its own size.
-    let most = taken.len() as u128 + world.store.count(super::public_ip::RESOURCE_TYPE) as u128;
+    let most = taken.len() as u128 + azure.store.count(super::public_ip::RESOURCE_TYPE) as u128;
     (0..=(most * 16).min(blocks - 1)).find_map(|step| {
         let first = number(space.network()) + (start + step) % blocks * size;
         let candidate = IpNet::new(address(first, v6), length).ok()?;
         let clash = taken.iter().any(|other| other.contains(&candidate) || candidate.contains(other))
-            || world.store.public_address_within(&candidate.network(), &candidate.broadcast());
+            || azure.store.public_address_within(&candidate.network(), &candidate.broadcast());
         (!clash).then_some(candidate)
     })
 }
 
 /// Who holds an address anywhere in a virtual network.
-pub(crate) fn holder_in_network(world: &World, network: &ResourceId, address: IpAddr) -> Option<ResourceId> {
-    let record = world.store.get(network)?;
+pub(crate) fn holder_in_network(
+    azure: &AzureState,
+    network: &ResourceId,
+    address: IpAddr,
+) -> Option<ResourceId> {
+    let record = azure.store.get(network)?;
     items(&record.body, "properties/subnets").iter().find_map(|subnet| {
         let subnet = record.id.child("subnets", crate::engine::document::name(subnet));
-        world.store.addresses(&subnet)?.get(&address).cloned()
+        azure.store.addresses(&subnet)?.get(&address).cloned()
     })
 }
 
 /// Refuses when a subnet has not that many free addresses.
-pub(crate) fn check_room(world: &World, subnet: &ResourceId, v6: bool, count: usize) -> Result<(), Refusal> {
-    let prefixes = subnet_prefixes(world, subnet);
+pub(crate) fn check_room(
+    azure: &AzureState,
+    subnet: &ResourceId,
+    v6: bool,
+    count: usize,
+) -> Result<(), Refusal> {
+    let prefixes = subnet_prefixes(azure, subnet);
     let size: u128 = prefixes
         .iter()
         .filter(|prefix| matches!(prefix, IpNet::V6(_)) == v6)
         .map(usable)
         .fold(0, |sum, (first, last)| sum.saturating_add(last.saturating_add(1).saturating_sub(first)));
     let taken =
-        world.store.addresses(subnet).map_or(0, |taken| taken.keys().filter(|a| a.is_ipv6() == v6).count());
-    super::limits::check_addresses(world, subnet, count)?;
+        azure.store.addresses(subnet).map_or(0, |taken| taken.keys().filter(|a| a.is_ipv6() == v6).count());
+    super::limits::check_addresses(azure, subnet, count)?;
     // The reference check reports an absent subnet.
     if prefixes.is_empty() || size.saturating_sub(taken as u128) >= count as u128 {
         return Ok(());

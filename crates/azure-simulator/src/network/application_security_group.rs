@@ -10,8 +10,8 @@ use super::resource_guid;
 use crate::engine::document::{items, known_members, name, stored_reference, strip, take_properties};
 use crate::engine::error::Refusal;
 use crate::engine::resource_type::{Proposal, Protocol, ResourceType};
+use crate::engine::state::{AzureState, is_of};
 use crate::engine::store::Record;
-use crate::engine::world::{World, is_of};
 
 pub(super) struct ApplicationSecurityGroups;
 
@@ -23,18 +23,18 @@ impl ResourceType for ApplicationSecurityGroups {
         &PROTOCOL
     }
 
-    fn write(&self, world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let mut properties = take_properties(&mut proposal.body);
         known_members(&mut properties, &["provisioningState", "resourceGuid"], "ApplicationSecurityGroup")?;
         strip(&mut properties, &["provisioningState"]);
-        resource_guid(world, &proposal, &mut properties);
+        resource_guid(azure, &proposal, &mut properties);
         let mut body = proposal.body;
         body.insert("properties".into(), Value::Object(properties));
         Ok(Value::Object(body))
     }
 
-    fn check_delete(&self, world: &World, record: &Record) -> Result<(), Refusal> {
-        match world.store.referrers(&record.id).next() {
+    fn check_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
+        match azure.store.referrers(&record.id).next() {
             None => Ok(()),
             Some(user) => Err(Refusal::network(
                 400,
@@ -54,16 +54,16 @@ fn listed(document: &Value, path: &str) -> BTreeSet<ResourceId> {
 }
 
 /// The virtual network that the members of a group are in; those of `but` left out.
-fn network_of(world: &World, group: &ResourceId, but: Option<&ResourceId>) -> Option<ResourceId> {
+fn network_of(azure: &AzureState, group: &ResourceId, but: Option<&ResourceId>) -> Option<ResourceId> {
     // Rules name groups, too, and there may be a thousand of them.
-    let members = world
+    let members = azure
         .store
         .referrers(group)
         .filter(|user| !is_of(&user.from, "/securityrules/"))
         .filter(|member| but.is_none_or(|but| !member.from.is_within(but)));
     members
         .filter_map(|member| {
-            let holder = world.store.holder(&member.from)?;
+            let holder = azure.store.holder(&member.from)?;
             let references = holder.resource_type.references(holder);
             let subnet =
                 references.into_iter().find(|one| one.from == member.from && is_of(&one.to, "/subnets/"));
@@ -75,11 +75,11 @@ fn network_of(world: &World, group: &ResourceId, but: Option<&ResourceId>) -> Op
 /// Checks the groups that the IP configurations of one interface are in: not too many, everywhere the
 /// same, and all of the interface's network.
 pub(super) fn check_members(
-    world: &World,
+    azure: &AzureState,
     interface: &ResourceId,
     configurations: &[Value],
 ) -> Result<(), Refusal> {
-    let most = world.limit("network.applicationSecurityGroupsPerIpConfiguration");
+    let most = azure.limit("network.applicationSecurityGroupsPerIpConfiguration");
     let mut first: Option<BTreeSet<ResourceId>> = None;
     for configuration in configurations {
         let groups = listed(configuration, "properties/applicationSecurityGroups");
@@ -108,7 +108,7 @@ pub(super) fn check_members(
         let network =
             stored_reference(configuration, "properties/subnet/id").and_then(|subnet| subnet.parent());
         for group in &groups {
-            let theirs = network_of(world, group, Some(interface));
+            let theirs = network_of(azure, group, Some(interface));
             if let (Some(own), Some(theirs)) = (&network, theirs)
                 && *own != theirs
             {
@@ -129,12 +129,12 @@ pub(super) fn check_members(
 /// Checks the groups that the rules of a security group name: not too many, and those of one rule all of
 /// one network.
 pub(super) fn check_rules(
-    world: &World,
+    azure: &AzureState,
     security_group: &ResourceId,
     rules: &[Value],
 ) -> Result<(), Refusal> {
-    let per_rule = world.limit("network.applicationSecurityGroupsPerRule");
-    let in_all = world.limit("network.applicationSecurityGroupsPerSecurityGroup");
+    let per_rule = azure.limit("network.applicationSecurityGroupsPerRule");
+    let in_all = azure.limit("network.applicationSecurityGroupsPerSecurityGroup");
     let mut all = BTreeSet::new();
     let mut known: BTreeMap<ResourceId, Option<ResourceId>> = BTreeMap::new();
     for rule in rules {
@@ -149,7 +149,7 @@ pub(super) fn check_rules(
                 ));
             }
             networks.extend(groups.iter().filter_map(|group| {
-                known.entry(group.clone()).or_insert_with(|| network_of(world, group, None)).clone()
+                known.entry(group.clone()).or_insert_with(|| network_of(azure, group, None)).clone()
             }));
             all.extend(groups);
         }

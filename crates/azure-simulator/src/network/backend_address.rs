@@ -13,7 +13,7 @@ use crate::engine::document::{
     Object, enumeration, into_object, known_members, reference, strip, take_properties, text,
 };
 use crate::engine::error::Refusal;
-use crate::engine::world::World;
+use crate::engine::state::AzureState;
 
 const MEMBERS: [&str; 7] = [
     "adminState",
@@ -46,7 +46,7 @@ pub(super) fn normalise(
     network: Option<&ResourceId>,
     given: Vec<Value>,
 ) -> Result<Vec<Value>, Refusal> {
-    let most = balancer.world.limit("network.addressesPerBackendPool");
+    let most = balancer.azure.limit("network.addressesPerBackendPool");
     if given.len() as u64 > most {
         return Err(Refusal::network(
             400,
@@ -76,7 +76,7 @@ pub(super) fn normalise(
         let frontend = reference(&mut properties, "loadBalancerFrontendIPConfiguration")?;
         match (&address, &frontend) {
             (None, None) => {
-                kept.extend(of_member(balancer.world, pool, &name, &properties));
+                kept.extend(of_member(balancer.azure, pool, &name, &properties));
                 continue;
             }
             (Some(_), _) if balancer.global => {
@@ -142,10 +142,10 @@ fn admin_state(balancer: &Balancer<'_>, pool: &ResourceId, properties: &mut Obje
 
 /// What an entry without an address says of a member by network interface: named by id, or by the name
 /// that the service gave the entry, as read-only members are left out by some clients.
-fn of_member(world: &World, pool: &ResourceId, name: &str, properties: &Object) -> Option<Value> {
+fn of_member(azure: &AzureState, pool: &ResourceId, name: &str, properties: &Object) -> Option<Value> {
     let state = properties.get("adminState").filter(|state| *state != "None")?;
     let id = properties.get("networkInterfaceIPConfiguration").and_then(|reference| text(reference, "id"));
-    let member = members(world, pool).find(|member| match id {
+    let member = members(azure, pool).find(|member| match id {
         Some(id) => member.as_str().eq_ignore_ascii_case(id),
         None => generated_name(member).eq_ignore_ascii_case(name),
     })?;
@@ -157,8 +157,8 @@ fn of_member(world: &World, pool: &ResourceId, name: &str, properties: &Object) 
 
 /// A balancer over regions spreads over public frontends of standard balancers.
 fn check_regional(balancer: &Balancer<'_>, pool: &ResourceId, frontend: &ResourceId) -> Result<(), Refusal> {
-    let holder = balancer.world.store.holder(frontend).filter(|holder| holder.id != *frontend);
-    let found = holder.and_then(|holder| Some((holder, balancer.world.find_child(holder, frontend)?.1)));
+    let holder = balancer.azure.store.holder(frontend).filter(|holder| holder.id != *frontend);
+    let found = holder.and_then(|holder| Some((holder, balancer.azure.find_child(holder, frontend)?.1)));
     let Some((holder, document)) = found else { return Err(Refusal::invalid_reference(frontend, pool)) };
     let fits = balancer.global
         && text(&holder.body, "sku/name") == Some("Standard")

@@ -16,8 +16,8 @@ use crate::engine::document::{
 };
 use crate::engine::error::Refusal;
 use crate::engine::resource_type::{Reference, Role};
+use crate::engine::state::{AzureState, is_of};
 use crate::engine::store::Record;
-use crate::engine::world::{World, is_of};
 
 const MEMBERS: [&str; 13] = [
     "backendIPConfigurations",
@@ -41,7 +41,7 @@ pub(super) fn normalise(
     old: Option<&Value>,
     mut child: Object,
 ) -> Result<Value, Refusal> {
-    let world = balancer.world;
+    let azure = balancer.azure;
     let mut properties = take_properties(&mut child);
     known_members(&mut properties, &MEMBERS, "BackendAddressPool")?;
     let id = balancer.child("backendAddressPools", &child);
@@ -83,7 +83,7 @@ pub(super) fn normalise(
             format!("Backend address pool {id} with a syncMode needs a virtualNetwork."),
         ));
     }
-    if addresses.iter().any(holds_address) && members(world, &id).next().is_some() {
+    if addresses.iter().any(holds_address) && members(azure, &id).next().is_some() {
         return Err(Refusal::network(
             400,
             "BackendAddressPoolMixedMembership",
@@ -149,8 +149,8 @@ fn tunnels(balancer: &Balancer<'_>, id: &ResourceId, properties: &mut Object) ->
 }
 
 /// The IP configurations that are in a pool by their own choice.
-pub(super) fn members<'a>(world: &'a World, pool: &ResourceId) -> impl Iterator<Item = &'a ResourceId> {
-    world
+pub(super) fn members<'a>(azure: &'a AzureState, pool: &ResourceId) -> impl Iterator<Item = &'a ResourceId> {
+    azure
         .store
         .referrers(pool)
         .filter(|referrer| referrer.role == Role::Uses && is_of(&referrer.from, "/ipconfigurations/"))
@@ -159,9 +159,9 @@ pub(super) fn members<'a>(world: &'a World, pool: &ResourceId) -> impl Iterator<
 
 /// Names by which the members of a pool are remembered: the id of an IP configuration in lower case,
 /// or the address that the pool holds.
-pub(super) fn member_keys(world: &World, balancer: &Record, pool: &ResourceId) -> Vec<String> {
+pub(super) fn member_keys(azure: &AzureState, balancer: &Record, pool: &ResourceId) -> Vec<String> {
     let addresses = entries(balancer, pool).filter_map(|entry| text(entry, "properties/ipAddress"));
-    addresses.map(str::to_owned).chain(members(world, pool).map(ResourceId::to_lower)).collect()
+    addresses.map(str::to_owned).chain(members(azure, pool).map(ResourceId::to_lower)).collect()
 }
 
 pub(super) fn entries<'a>(balancer: &'a Record, pool: &ResourceId) -> impl Iterator<Item = &'a Value> {
@@ -198,7 +198,7 @@ pub(super) fn references(id: &ResourceId, pool: &Value) -> Vec<Reference> {
 
 /// Shows the pool's entries: its own, with the network interface that has the address, and those that
 /// the service makes for members by network interface.
-pub(super) fn present(world: &World, balancer: &Record, id: &ResourceId, properties: &mut Object) {
+pub(super) fn present(azure: &AzureState, balancer: &Record, id: &ResourceId, properties: &mut Object) {
     let network = properties.get("virtualNetwork").and_then(|network| stored_reference(network, "id"));
     let Some(Value::Array(stored)) = properties.remove("loadBalancerBackendAddresses") else { return };
     let (own, notes): (Vec<Value>, Vec<Value>) = stored.into_iter().partition(holds_address);
@@ -210,7 +210,7 @@ pub(super) fn present(world: &World, balancer: &Record, id: &ResourceId, propert
             .as_ref()
             .and_then(|address| address.parse::<IpAddr>().ok())
             .zip(network)
-            .and_then(|(address, network)| holder_in_network(world, &network, address))
+            .and_then(|(address, network)| holder_in_network(azure, &network, address))
             .filter(|holder| is_of(holder, "/ipconfigurations/"));
         if let Some(properties) = entry.get_mut("properties").and_then(Value::as_object_mut) {
             if let Some(interface) = interface {
@@ -220,7 +220,7 @@ pub(super) fn present(world: &World, balancer: &Record, id: &ResourceId, propert
         }
         shown.push(entry);
     }
-    for member in members(world, id) {
+    for member in members(azure, id) {
         let mut properties = Object::new();
         properties.insert("networkInterfaceIPConfiguration".into(), json!({ "id": member }));
         let note = notes.iter().find(|note| {
@@ -251,7 +251,7 @@ fn map_ports(balancer: &Record, pool: &ResourceId, member: Option<&str>, propert
 /// `queryInboundNatRulePortMapping`: the ports that lead to one member, named by its IP configuration or
 /// by its address.
 pub(super) fn port_mapping(
-    world: &World,
+    azure: &AzureState,
     balancer: &Record,
     pool: &ResourceId,
     asked: &Value,
@@ -260,15 +260,15 @@ pub(super) fn port_mapping(
         (Some(configuration), _) => Some(configuration.to_lower()),
         (None, Some(address)) => {
             let has = |member: &&ResourceId| {
-                world
+                azure
                     .document(member)
                     .is_some_and(|shown| text(&shown, "properties/privateIPAddress") == Some(address))
             };
-            Some(members(world, pool).find(has).map_or_else(|| address.to_owned(), ResourceId::to_lower))
+            Some(members(azure, pool).find(has).map_or_else(|| address.to_owned(), ResourceId::to_lower))
         }
         (None, None) => None,
     };
-    let known = member.filter(|member| member_keys(world, balancer, pool).contains(member));
+    let known = member.filter(|member| member_keys(azure, balancer, pool).contains(member));
     match known {
         Some(member) => {
             Ok(json!({ "inboundNatRulePortMappings": inbound_nat_rule::mappings(balancer, pool, &member) }))
@@ -282,10 +282,14 @@ pub(super) fn port_mapping(
 }
 
 /// `migrateToIpBased`: the members by network interface become addresses that the pool holds itself.
-pub(super) fn migrate(world: &mut World, balancer: &ResourceId, asked: &Value) -> Result<Value, Refusal> {
+pub(super) fn migrate(
+    azure: &mut AzureState,
+    balancer: &ResourceId,
+    asked: &Value,
+) -> Result<Value, Refusal> {
     let wanted: Vec<String> =
         items(asked, "pools").iter().filter_map(Value::as_str).map(str::to_owned).collect();
-    let record = world.store.get(balancer).ok_or_else(|| Refusal::child_not_found(balancer))?;
+    let record = azure.store.get(balancer).ok_or_else(|| Refusal::child_not_found(balancer))?;
     if text(&record.body, "sku/name") != Some("Standard") {
         return Err(Refusal::network(
             400,
@@ -299,13 +303,13 @@ pub(super) fn migrate(world: &mut World, balancer: &ResourceId, asked: &Value) -
     }
     for pool in &wanted {
         let pool = balancer.child("backendAddressPools", pool);
-        let states: Vec<Value> = world.store.get(balancer).map_or_else(Vec::new, |record| {
+        let states: Vec<Value> = azure.store.get(balancer).map_or_else(Vec::new, |record| {
             entries(record, &pool).filter(|entry| !holds_address(entry)).cloned().collect()
         });
         let mut network = None;
-        let moved: Vec<Value> = members(world, &pool)
+        let moved: Vec<Value> = members(azure, &pool)
             .filter_map(|member| {
-                let shown = world.document(member)?;
+                let shown = azure.document(member)?;
                 let address = text(&shown, "properties/privateIPAddress")?;
                 network =
                     network.take().or_else(|| stored_reference(&shown, "properties/subnet/id")?.parent());
@@ -323,8 +327,8 @@ pub(super) fn migrate(world: &mut World, balancer: &ResourceId, asked: &Value) -
         if moved.is_empty() {
             continue;
         }
-        world.release(&pool);
-        let stored = world.store.get_mut(balancer).and_then(|record| {
+        azure.release(&pool);
+        let stored = azure.store.get_mut(balancer).and_then(|record| {
             record.version += 1;
             let pools = record.body.get_mut("properties")?.get_mut("backendAddressPools")?.as_array_mut()?;
             pools
@@ -339,7 +343,7 @@ pub(super) fn migrate(world: &mut World, balancer: &ResourceId, asked: &Value) -
                 properties.insert("virtualNetwork".into(), json!({ "id": network }));
             }
         }
-        world.changed(balancer);
+        azure.changed(balancer);
     }
     Ok(json!({ "migratedPools": wanted }))
 }
@@ -357,8 +361,8 @@ pub(super) fn scale_set_of(id: &ResourceId) -> Option<ResourceId> {
 }
 
 /// The scale set that uses a pool, if one does.
-pub(super) fn scale_set_using(world: &World, pool: &ResourceId) -> Option<ResourceId> {
-    world.store.referrers(pool).find_map(|referrer| scale_set_of(&referrer.from))
+pub(super) fn scale_set_using(azure: &AzureState, pool: &ResourceId) -> Option<ResourceId> {
+    azure.store.referrers(pool).find_map(|referrer| scale_set_of(&referrer.from))
 }
 
 /// The names of the pools in a list, lower case.

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::virtual_network_peering;
 use crate::engine::document::{at, items, name, stored_reference, text};
+use crate::engine::state::AzureState;
 use crate::engine::store::Record;
-use crate::engine::world::World;
 
 /// Private ranges that Azure drops where no network has them (RFC 1918, RFC 6598).
 const DROPPED: [&str; 4] = ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10"];
@@ -20,13 +20,13 @@ fn subnet_of(interface: &Record) -> Option<ResourceId> {
 }
 
 /// Every route of the interface's subnet, with those that a user's route overrides as `Invalid`.
-pub(super) fn routes(world: &World, interface: &Record) -> Value {
-    let found = subnet_of(interface).and_then(|id| Some((world.store.holder(&id)?, id)));
+pub(super) fn routes(azure: &AzureState, interface: &Record) -> Value {
+    let found = subnet_of(interface).and_then(|id| Some((azure.store.holder(&id)?, id)));
     let Some((network, subnet)) = found else { return json!({ "value": [] }) };
-    let table = world
+    let table = azure
         .find_child(network, &subnet)
         .and_then(|(_, subnet)| stored_reference(subnet, "properties/routeTable/id"))
-        .and_then(|table| world.store.get(&table));
+        .and_then(|table| azure.store.get(&table));
     let written: &[Value] = table.map_or(&[], |table| items(&table.body, "properties/routes"));
     let own_prefixes: Vec<&str> = items(&network.body, "properties/addressSpace/addressPrefixes")
         .iter()
@@ -48,7 +48,7 @@ pub(super) fn routes(world: &World, interface: &Record) -> Value {
         })
     };
     let mut all: Vec<Value> = own_prefixes.iter().map(|prefix| default(prefix, "VnetLocal")).collect();
-    for prefix in virtual_network_peering::connected_prefixes(world, network) {
+    for prefix in virtual_network_peering::connected_prefixes(azure, network) {
         all.push(default(&prefix, "VNetPeering"));
     }
     all.push(default("0.0.0.0/0", "Internet"));
@@ -70,10 +70,10 @@ pub(super) fn routes(world: &World, interface: &Record) -> Value {
 }
 
 /// The security groups that judge the interface's traffic, the subnet's first.
-pub(super) fn security_groups(world: &World, interface: &Record) -> Value {
+pub(super) fn security_groups(azure: &AzureState, interface: &Record) -> Value {
     let subnet = subnet_of(interface);
     let of_subnet = subnet.as_ref().and_then(|id| {
-        let (_, subnet) = world.find_child(world.store.holder(id)?, id)?;
+        let (_, subnet) = azure.find_child(azure.store.holder(id)?, id)?;
         let group = stored_reference(subnet, "properties/networkSecurityGroup/id")?;
         Some((group, json!({ "subnet": { "id": id } })))
     });
@@ -83,7 +83,7 @@ pub(super) fn security_groups(world: &World, interface: &Record) -> Value {
         .into_iter()
         .chain(own)
         .filter_map(|(group, association)| {
-            let record = world.store.get(&group)?;
+            let record = azure.store.get(&group)?;
             let rules: Vec<Value> = ["securityRules", "defaultSecurityRules"]
                 .into_iter()
                 .flat_map(|collection| {

@@ -13,7 +13,7 @@ use crate::engine::document::{
 };
 use crate::engine::error::Refusal;
 use crate::engine::resource_type::{Reference, Role};
-use crate::engine::world::{World, is_of};
+use crate::engine::state::{AzureState, is_of};
 
 const MEMBERS: [&str; 13] = [
     "gatewayLoadBalancer",
@@ -38,7 +38,7 @@ pub(super) fn normalise(
     mut child: Object,
     promised: &mut BTreeSet<IpAddr>,
 ) -> Result<Value, Refusal> {
-    let world = balancer.world;
+    let azure = balancer.azure;
     let mut properties = take_properties(&mut child);
     known_members(&mut properties, &MEMBERS, "FrontendIPConfiguration")?;
     strip(
@@ -65,14 +65,14 @@ pub(super) fn normalise(
         }
         (None, Some(prefix), None) => check_prefix(balancer, &id, prefix)?,
         (None, None, Some(subnet)) => {
-            if subnet_prefixes(world, subnet).is_empty() {
+            if subnet_prefixes(azure, subnet).is_empty() {
                 return Err(Refusal::invalid_reference(subnet, &id));
             }
             check_subnet_of_basic(balancer, &id, subnet)?;
             if old.and_then(|old| stored_reference(old, "properties/subnet/id")).as_ref() != Some(subnet) {
-                super::subnet_delegation::check_undelegated(world, subnet, &id)?;
+                super::subnet_delegation::check_undelegated(azure, subnet, &id)?;
             }
-            let address = private_address(world, &id, subnet, old, &properties, promised)?;
+            let address = private_address(azure, &id, subnet, old, &properties, promised)?;
             if !promised.insert(address) {
                 return Err(address_taken(&id, address, &id));
             }
@@ -118,7 +118,7 @@ pub(super) fn normalise(
 }
 
 fn private_address(
-    world: &World,
+    azure: &AzureState,
     id: &ResourceId,
     subnet: &ResourceId,
     old: Option<&Value>,
@@ -129,7 +129,7 @@ fn private_address(
     if properties.get("privateIPAllocationMethod").and_then(Value::as_str) == Some("Static") {
         // An address may pass from one frontend of the balancer to another in one write.
         let balancer = id.parent();
-        return static_address(world, id, subnet, given, |owner| {
+        return static_address(azure, id, subnet, given, |owner| {
             balancer.as_ref().is_some_and(|balancer| owner.is_within(balancer))
         });
     }
@@ -141,7 +141,7 @@ fn private_address(
         Some(address) => Ok(address),
         None => {
             let v6 = properties.get("privateIPAddressVersion").and_then(Value::as_str) == Some("IPv6");
-            free_address(world, subnet, v6, promised)
+            free_address(azure, subnet, v6, promised)
         }
     }
 }
@@ -152,9 +152,9 @@ fn check_subnet_of_basic(
     id: &ResourceId,
     subnet: &ResourceId,
 ) -> Result<(), Refusal> {
-    let network = balancer.world.store.holder(subnet);
+    let network = balancer.azure.store.holder(subnet);
     let gateway = network
-        .and_then(|network| balancer.world.find_child(network, subnet))
+        .and_then(|network| balancer.azure.find_child(network, subnet))
         .and_then(|(_, subnet)| stored_reference(subnet, "properties/natGateway/id"));
     if balancer.sku != "Basic" || gateway.is_none() {
         return Ok(());
@@ -176,7 +176,7 @@ fn zones(
     internal: bool,
     child: &mut Object,
 ) -> Result<(), Refusal> {
-    super::check_zones(balancer.world, id, child)?;
+    super::check_zones(balancer.azure, id, child)?;
     if !child.contains_key("zones") {
         return Ok(());
     }
@@ -205,7 +205,7 @@ fn check_gateway(
     properties: &mut Object,
 ) -> Result<(), Refusal> {
     let Some(gateway) = reference(properties, "gatewayLoadBalancer")? else { return Ok(()) };
-    let holder = balancer.world.store.holder(&gateway).filter(|holder| holder.id != gateway);
+    let holder = balancer.azure.store.holder(&gateway).filter(|holder| holder.id != gateway);
     let Some(holder) = holder else { return Err(Refusal::invalid_reference(&gateway, id)) };
     if public && balancer.sku == "Standard" && text(&holder.body, "sku/name") == Some("Gateway") {
         return Ok(());
@@ -221,8 +221,8 @@ fn check_gateway(
 }
 
 fn check_public_ip(balancer: &Balancer<'_>, id: &ResourceId, public: &ResourceId) -> Result<(), Refusal> {
-    let (world, sku) = (balancer.world, balancer.sku);
-    let Some(record) = world.store.get(public) else { return Err(Refusal::invalid_reference(public, id)) };
+    let (azure, sku) = (balancer.azure, balancer.sku);
+    let Some(record) = azure.store.get(public) else { return Err(Refusal::invalid_reference(public, id)) };
     let theirs = text(&record.body, "sku/name").unwrap_or("Basic");
     if theirs != sku {
         return Err(Refusal::network(
@@ -245,7 +245,7 @@ fn check_public_ip(balancer: &Balancer<'_>, id: &ResourceId, public: &ResourceId
             ),
         ));
     }
-    match world.store.referrers(public).find(|user| !user.from.is_within(balancer.id)) {
+    match azure.store.referrers(public).find(|user| !user.from.is_within(balancer.id)) {
         None => Ok(()),
         Some(user) => Err(public_ip_in_use(id, public, &user.from)),
     }
@@ -263,7 +263,7 @@ fn check_prefix(balancer: &Balancer<'_>, id: &ResourceId, prefix: &ResourceId) -
             ),
         ));
     }
-    let mut users = balancer.world.store.referrers(prefix);
+    let mut users = balancer.azure.store.referrers(prefix);
     let user =
         users.find(|user| !user.from.is_within(balancer.id) && !is_of(&user.from, "/publicipaddresses/"));
     match user {
@@ -334,8 +334,12 @@ pub(super) fn public_ip_in_use(id: &ResourceId, public: &ResourceId, user: &Reso
 }
 
 /// Refuses to let a frontend go that something outside its balancer uses.
-pub(super) fn check_unused(world: &World, balancer: &ResourceId, id: &ResourceId) -> Result<(), Refusal> {
-    let Some(user) = world.store.referrers(id).find(|user| !user.from.is_within(balancer)) else {
+pub(super) fn check_unused(
+    azure: &AzureState,
+    balancer: &ResourceId,
+    id: &ResourceId,
+) -> Result<(), Refusal> {
+    let Some(user) = azure.store.referrers(id).find(|user| !user.from.is_within(balancer)) else {
         return Ok(());
     };
     let (code, what) = if is_of(&user.from, "/privatelinkservices/") {

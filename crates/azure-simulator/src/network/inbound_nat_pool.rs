@@ -14,7 +14,7 @@ use crate::engine::document::{
 };
 use crate::engine::error::Refusal;
 use crate::engine::resource_type::Role;
-use crate::engine::world::{World, is_of};
+use crate::engine::state::{AzureState, is_of};
 
 const MEMBERS: [&str; 9] = [
     "backendPort",
@@ -44,7 +44,7 @@ pub(super) fn normalise(balancer: &Balancer<'_>, mut child: Object) -> Result<Va
     require_frontend(&mut properties, &id)?;
     let port = |member: &str| properties.get(member).and_then(Value::as_i64).unwrap_or_default();
     let size = port("frontendPortRangeEnd") - port("frontendPortRangeStart") + 1;
-    let instances = instances(balancer.world, &id).len();
+    let instances = instances(balancer.azure, &id).len();
     if size < 1 || i64::try_from(instances).is_ok_and(|instances| instances > size) {
         return Err(Refusal::network(
             400,
@@ -60,8 +60,8 @@ pub(super) fn normalise(balancer: &Balancer<'_>, mut child: Object) -> Result<Va
 }
 
 /// The IP configurations of instances that use a NAT pool, and their instance numbers.
-fn instances(world: &World, pool: &ResourceId) -> Vec<(ResourceId, String)> {
-    world
+fn instances(azure: &AzureState, pool: &ResourceId) -> Vec<(ResourceId, String)> {
+    azure
         .store
         .referrers(pool)
         .filter(|referrer| referrer.role == Role::Uses && is_of(&referrer.from, "/ipconfigurations/"))
@@ -88,8 +88,8 @@ pub(super) fn names_generated(rule: &str, pools: &[String]) -> bool {
 
 /// Makes the rules of all instances, and drops those of instances that are gone. A rule that stays
 /// keeps its port.
-pub(super) fn generate_rules(world: &mut World, balancer: &ResourceId) {
-    let Some(record) = world.store.get(balancer) else { return };
+pub(super) fn generate_rules(azure: &mut AzureState, balancer: &ResourceId) {
+    let Some(record) = azure.store.get(balancer) else { return };
     let rules = items(&record.body, "properties/inboundNatRules");
     let pools = items(&record.body, "properties/inboundNatPools");
     if pools.is_empty() && !rules.iter().any(is_generated) {
@@ -99,7 +99,7 @@ pub(super) fn generate_rules(world: &mut World, balancer: &ResourceId) {
     for pool in pools {
         let id = record.id.child("inboundNatPools", name(pool));
         let range = number(pool, "frontendPortRangeStart")..=number(pool, "frontendPortRangeEnd");
-        let instances: Vec<(ResourceId, String)> = instances(world, &id)
+        let instances: Vec<(ResourceId, String)> = instances(azure, &id)
             .into_iter()
             .map(|(configuration, instance)| (configuration, format!("{}.{instance}", name(pool))))
             .collect();
@@ -127,11 +127,11 @@ pub(super) fn generate_rules(world: &mut World, balancer: &ResourceId) {
         return;
     }
     if let Some(properties) =
-        world.store.get_mut(balancer).and_then(|record| record.body.get_mut("properties")?.as_object_mut())
+        azure.store.get_mut(balancer).and_then(|record| record.body.get_mut("properties")?.as_object_mut())
     {
         properties.insert("inboundNatRules".into(), wanted.into());
     }
-    world.changed(balancer);
+    azure.changed(balancer);
 }
 
 /// The names of the pools in a document that a client sent.

@@ -15,8 +15,8 @@ use crate::engine::document::{
     take_properties, text,
 };
 use crate::engine::error::Refusal;
+use crate::engine::state::{AzureState, is_of};
 use crate::engine::store::Record;
-use crate::engine::world::{World, is_of};
 
 const MEMBERS: [&str; 12] = [
     "backendAddressPool",
@@ -70,7 +70,7 @@ pub(super) fn normalise(balancer: &Balancer<'_>, mut child: Object) -> Result<Va
             if size < 1 {
                 return Err(refused(&id, "has a range of frontend ports that ends before it starts"));
             }
-            let members = backend_pool::members(balancer.world, &pool).count();
+            let members = backend_pool::members(balancer.azure, &pool).count();
             if i64::try_from(members).is_ok_and(|members| members > size) {
                 return Err(Refusal::network(
                     400,
@@ -101,8 +101,8 @@ fn refused(id: &ResourceId, why: &str) -> Refusal {
 }
 
 /// Shows which network interface a rule leads to.
-pub(super) fn present(world: &World, id: &ResourceId, properties: &mut Object) {
-    let user = world.store.referrers(id).find(|referrer| is_of(&referrer.from, "/ipconfigurations/"));
+pub(super) fn present(azure: &AzureState, id: &ResourceId, properties: &mut Object) {
+    let user = azure.store.referrers(id).find(|referrer| is_of(&referrer.from, "/ipconfigurations/"));
     if let Some(user) = user {
         properties.insert("backendIPConfiguration".into(), json!({ "id": user.from }));
     }
@@ -116,14 +116,14 @@ fn of_pool<'a>(record: &'a Record, pool: &'a ResourceId) -> impl Iterator<Item =
 }
 
 /// Gives every member of a pool its port of every rule; who has one keeps it.
-pub(super) fn assign_ports(world: &mut World, balancer: &ResourceId) {
-    let Some(record) = world.store.get(balancer) else { return };
+pub(super) fn assign_ports(azure: &mut AzureState, balancer: &ResourceId) {
+    let Some(record) = azure.store.get(balancer) else { return };
     let mut assigned = Object::new();
     for rule in items(&record.body, "properties/inboundNatRules") {
         let Some(pool) = stored_reference(rule, "properties/backendAddressPool/id") else { continue };
         let range = number(rule, "frontendPortRangeStart")..=number(rule, "frontendPortRangeEnd");
         let key = name(rule).to_ascii_lowercase();
-        let members = member_keys(world, record, &pool);
+        let members = member_keys(azure, record, &pool);
         let before = record.hidden.get(PORTS).and_then(|ports| ports.get(&key));
         let mut ports: BTreeMap<&String, i64> = members
             .iter()
@@ -142,7 +142,7 @@ pub(super) fn assign_ports(world: &mut World, balancer: &ResourceId) {
         let ports: Object = ports.into_iter().map(|(member, port)| (member.clone(), port.into())).collect();
         assigned.insert(key, Value::Object(ports));
     }
-    if let Some(record) = world.store.get_mut(balancer) {
+    if let Some(record) = azure.store.get_mut(balancer) {
         if assigned.is_empty() {
             record.hidden.remove(PORTS);
         } else {

@@ -14,7 +14,7 @@ use crate::engine::document::{
 };
 use crate::engine::error::Refusal;
 use crate::engine::resource_type::{Reference, Role};
-use crate::engine::world::World;
+use crate::engine::state::AzureState;
 
 const MEMBERS: [&str; 15] = [
     "applicationGatewayBackendAddressPools",
@@ -41,7 +41,7 @@ const LISTS: [&str; 3] =
 /// Checks one IP configuration of an interface and gives it its address. `promised` collects the
 /// addresses of this write.
 pub(super) fn normalise(
-    world: &World,
+    azure: &AzureState,
     interface: &ResourceId,
     old: Option<&Value>,
     mut child: Object,
@@ -67,18 +67,18 @@ pub(super) fn normalise(
         }
     }
     if let Some(public) = reference(&mut properties, "publicIPAddress")? {
-        let user = world.store.referrers(&public).find(|user| !user.from.is_within(interface));
+        let user = azure.store.referrers(&public).find(|user| !user.from.is_within(interface));
         if let Some(user) = user {
             return Err(public_ip_in_use(&id, &public, &user.from));
         }
     }
-    if subnet_prefixes(world, &subnet).is_empty() {
+    if subnet_prefixes(azure, &subnet).is_empty() {
         return Err(Refusal::invalid_reference(&subnet, &id));
     }
     if old.and_then(|old| stored_reference(old, "properties/subnet/id")).as_ref() != Some(&subnet) {
-        super::subnet_delegation::check_undelegated(world, &subnet, &id)?;
+        super::subnet_delegation::check_undelegated(azure, &subnet, &id)?;
     }
-    let address = address(world, interface, &id, &subnet, old, &properties, promised)?;
+    let address = address(azure, interface, &id, &subnet, old, &properties, promised)?;
     if !promised.insert(address) {
         return Err(address_taken(&id, address, &id));
     }
@@ -89,7 +89,7 @@ pub(super) fn normalise(
 
 /// The address of a configuration: the one it asks for, the one it has, or a free one.
 fn address(
-    world: &World,
+    azure: &AzureState,
     interface: &ResourceId,
     id: &ResourceId,
     subnet: &ResourceId,
@@ -99,7 +99,7 @@ fn address(
 ) -> Result<IpAddr, Refusal> {
     let given = properties.get("privateIPAddress").and_then(Value::as_str);
     if properties.get("privateIPAllocationMethod").and_then(Value::as_str) == Some("Static") {
-        return static_address(world, id, subnet, given, |owner| owner.is_within(interface));
+        return static_address(azure, id, subnet, given, |owner| owner.is_within(interface));
     }
     let v6 = properties.get("privateIPAddressVersion").and_then(Value::as_str) == Some("IPv6");
     let held = old
@@ -108,7 +108,7 @@ fn address(
         .filter(|held| held.is_ipv6() == v6 && !promised.contains(held));
     match held {
         Some(held) => Ok(held),
-        None => free_address(world, subnet, v6, promised),
+        None => free_address(azure, subnet, v6, promised),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::engine::document::{items, name};
 use crate::engine::error::Refusal;
 use crate::engine::limits::{Counts, Excess, Limit};
 use crate::engine::names::{NameRule, ordinary};
-use crate::engine::world::World;
+use crate::engine::state::AzureState;
 
 macro_rules! per_region {
     ($name:literal, $value:literal, $of:literal, $called:literal) => {
@@ -103,12 +103,12 @@ pub(super) static UNLIMITED: &[&str] = &[
 ];
 
 /// Whether a virtual network may hold so many addresses more, in whichever of its subnets.
-pub(super) fn check_addresses(world: &World, subnet: &ResourceId, more: usize) -> Result<(), Refusal> {
-    let most = world.limit("network.addressesPerVirtualNetwork");
-    let Some(network) = subnet.parent().and_then(|network| world.store.get(&network)) else { return Ok(()) };
+pub(super) fn check_addresses(azure: &AzureState, subnet: &ResourceId, more: usize) -> Result<(), Refusal> {
+    let most = azure.limit("network.addressesPerVirtualNetwork");
+    let Some(network) = subnet.parent().and_then(|network| azure.store.get(&network)) else { return Ok(()) };
     let subnets = items(&network.body, "properties/subnets").iter();
     let held: usize = subnets
-        .filter_map(|subnet| world.store.addresses(&network.id.child("subnets", name(subnet))))
+        .filter_map(|subnet| azure.store.addresses(&network.id.child("subnets", name(subnet))))
         .map(BTreeMap::len)
         .sum();
     if (held + more) as u64 <= most {

@@ -17,8 +17,8 @@ use crate::engine::document::{
 use crate::engine::error::Refusal;
 use crate::engine::operation::Completion;
 use crate::engine::resource_type::{Action, ChildCollection, Proposal, Protocol, Reference, ResourceType};
+use crate::engine::state::AzureState;
 use crate::engine::store::Record;
-use crate::engine::world::World;
 
 /// The child collections in the order in which they are checked.
 const COLLECTIONS: [ChildCollection; 7] = [
@@ -59,7 +59,7 @@ pub(super) struct LoadBalancers;
 
 /// The balancer whose children are being checked.
 pub(super) struct Balancer<'a> {
-    pub(super) world: &'a World,
+    pub(super) azure: &'a AzureState,
     pub(super) id: &'a ResourceId,
     /// `Basic`, `Standard` or `Gateway`.
     pub(super) sku: &'a str,
@@ -99,18 +99,18 @@ impl ResourceType for LoadBalancers {
         &PROTOCOL
     }
 
-    fn write(&self, world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let id = proposal.id;
         let sku = sku(&mut proposal.body, &["Basic", "Standard", "Gateway"])?;
         let global = text(&Value::Object(proposal.body.clone()), "sku/tier") == Some("Global");
-        let balancer = Balancer { world, id, sku: &sku, global };
+        let balancer = Balancer { azure, id, sku: &sku, global };
         check_sku(&balancer, &proposal)?;
         let mut properties = take_properties(&mut proposal.body);
         let mut known = vec!["provisioningState", "resourceGuid", "scope"];
         known.extend(COLLECTIONS.map(|collection| collection.name));
         known_members(&mut properties, &known, "LoadBalancer")?;
         strip(&mut properties, &["provisioningState", "resourceGuid"]);
-        resource_guid(world, &proposal, &mut properties);
+        resource_guid(azure, &proposal, &mut properties);
         let old = |collection: &str, child: &Object| {
             let name_of = child.get("name").and_then(Value::as_str).unwrap_or_default();
             let old = proposal.old.map(|old| items(&old.body, &format!("properties/{collection}")))?;
@@ -161,36 +161,36 @@ impl ResourceType for LoadBalancers {
         outbound_rule::check(&balancer, &properties)?;
         check_prefix_frontends(&balancer, &properties)?;
         if let Some(old) = proposal.old {
-            check_removed(world, old, &properties)?;
+            check_removed(azure, old, &properties)?;
         }
         let mut body = proposal.body;
         body.insert("properties".into(), properties);
         Ok(Value::Object(body))
     }
 
-    fn after_write(&self, world: &mut World, id: &ResourceId, old: Option<&Value>) {
+    fn after_write(&self, azure: &mut AzureState, id: &ResourceId, old: Option<&Value>) {
         // Who joined by network interface a pool or rule that is gone is no member any more.
         for collection in ["backendAddressPools", "inboundNatRules"] {
             let path = format!("properties/{collection}");
             let left =
-                world.store.get(id).map_or_else(Default::default, |record| names(items(&record.body, &path)));
+                azure.store.get(id).map_or_else(Default::default, |record| names(items(&record.body, &path)));
             for child in old.map_or(&[] as &[Value], |old| items(old, &path)) {
                 if !left.contains(&name(child).to_ascii_lowercase()) {
-                    world.release(&id.child(collection, name(child)));
+                    azure.release(&id.child(collection, name(child)));
                 }
             }
         }
-        inbound_nat_pool::generate_rules(world, id);
-        inbound_nat_rule::assign_ports(world, id);
+        inbound_nat_pool::generate_rules(azure, id);
+        inbound_nat_rule::assign_ports(azure, id);
     }
 
-    fn referrers_changed(&self, world: &mut World, id: &ResourceId) {
-        inbound_nat_pool::generate_rules(world, id);
-        inbound_nat_rule::assign_ports(world, id);
+    fn referrers_changed(&self, azure: &mut AzureState, id: &ResourceId) {
+        inbound_nat_pool::generate_rules(azure, id);
+        inbound_nat_rule::assign_ports(azure, id);
     }
 
-    fn on_delete(&self, world: &mut World, id: &ResourceId) {
-        let members: Vec<ResourceId> = world.store.get(id).map_or_else(Vec::new, |record| {
+    fn on_delete(&self, azure: &mut AzureState, id: &ResourceId) {
+        let members: Vec<ResourceId> = azure.store.get(id).map_or_else(Vec::new, |record| {
             ["backendAddressPools", "inboundNatRules"]
                 .iter()
                 .flat_map(|collection| {
@@ -201,22 +201,22 @@ impl ResourceType for LoadBalancers {
                 .collect()
         });
         for member in members {
-            world.release(&member);
+            azure.release(&member);
         }
     }
 
-    fn view(&self, world: &World, record: &Record, below: &[&str]) -> Option<Result<Value, Refusal>> {
+    fn view(&self, azure: &AzureState, record: &Record, below: &[&str]) -> Option<Result<Value, Refusal>> {
         match below {
             [word] if word.eq_ignore_ascii_case("networkInterfaces") => {
                 let mut interfaces: Vec<ResourceId> = items(&record.body, "properties/backendAddressPools")
                     .iter()
                     .map(|pool| record.id.child("backendAddressPools", name(pool)))
-                    .flat_map(|pool| backend_pool::members(world, &pool).cloned().collect::<Vec<_>>())
+                    .flat_map(|pool| backend_pool::members(azure, &pool).cloned().collect::<Vec<_>>())
                     .filter_map(|member| member.parent())
                     .collect();
                 interfaces.sort();
                 interfaces.dedup();
-                let shown: Vec<Value> = interfaces.iter().filter_map(|id| world.document(id)).collect();
+                let shown: Vec<Value> = interfaces.iter().filter_map(|id| azure.document(id)).collect();
                 Some(Ok(json!({ "value": shown })))
             }
             _ => None,
@@ -225,7 +225,7 @@ impl ResourceType for LoadBalancers {
 
     fn act(
         &self,
-        world: &mut World,
+        azure: &mut AzureState,
         id: &ResourceId,
         action: &str,
         body: &Value,
@@ -236,16 +236,16 @@ impl ResourceType for LoadBalancers {
         };
         let is = |word: &str, expected: &str| word.eq_ignore_ascii_case(expected);
         match action.split('/').collect::<Vec<_>>().as_slice() {
-            [word] if is(word, "migrateToIpBased") => Some(backend_pool::migrate(world, id, body).map(done)),
+            [word] if is(word, "migrateToIpBased") => Some(backend_pool::migrate(azure, id, body).map(done)),
             [pools, pool, word]
                 if is(pools, "backendAddressPools") && is(word, "queryInboundNatRulePortMapping") =>
             {
                 let pool = id.child("backendAddressPools", pool);
-                let record = world.store.get(id)?;
-                if world.find_child(record, &pool).is_none() {
+                let record = azure.store.get(id)?;
+                if azure.find_child(record, &pool).is_none() {
                     return Some(Err(Refusal::child_not_found(&pool)));
                 }
-                Some(backend_pool::port_mapping(world, record, &pool, body).map(done))
+                Some(backend_pool::port_mapping(azure, record, &pool, body).map(done))
             }
             _ => None,
         }
@@ -266,10 +266,10 @@ impl ResourceType for LoadBalancers {
         all
     }
 
-    fn check_delete(&self, world: &World, record: &Record) -> Result<(), Refusal> {
+    fn check_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
         for frontend in items(&record.body, "properties/frontendIPConfigurations") {
             frontend::check_unused(
-                world,
+                azure,
                 &record.id,
                 &record.id.child("frontendIPConfigurations", name(frontend)),
             )?;
@@ -277,7 +277,7 @@ impl ResourceType for LoadBalancers {
         for collection in USED_BY_MODELS {
             for child in items(&record.body, &format!("properties/{collection}")) {
                 let child = record.id.child(collection, name(child));
-                let Some(set) = scale_set_using(world, &child) else { continue };
+                let Some(set) = scale_set_using(azure, &child) else { continue };
                 return Err(Refusal::network(
                     400,
                     "LoadBalancerInUseByVirtualMachineScaleSet",
@@ -294,15 +294,15 @@ impl ResourceType for LoadBalancers {
 
     fn present_child(
         &self,
-        world: &World,
+        azure: &AzureState,
         record: &Record,
         collection: &str,
         id: &ResourceId,
         properties: &mut Object,
     ) {
         match collection {
-            "backendAddressPools" => backend_pool::present(world, record, id, properties),
-            "inboundNatRules" => inbound_nat_rule::present(world, id, properties),
+            "backendAddressPools" => backend_pool::present(azure, record, id, properties),
+            "inboundNatRules" => inbound_nat_rule::present(azure, id, properties),
             _ => {}
         }
     }
@@ -334,7 +334,7 @@ fn check_sku(balancer: &Balancer<'_>, proposal: &Proposal<'_>) -> Result<(), Ref
             format!("The sku tier of load balancer {id} cannot be changed to {tier}."),
         ));
     }
-    if proposal.old.is_none() && *sku == "Basic" && balancer.world.options.basic_sku_retired {
+    if proposal.old.is_none() && *sku == "Basic" && balancer.azure.options.basic_sku_retired {
         return Err(Refusal::network(
             400,
             "BasicSkuLoadBalancerCreationNotSupported",
@@ -392,7 +392,7 @@ fn check_counts(balancer: &Balancer<'_>, properties: &Value) -> Result<(), Refus
             "outbound rules",
         ),
     ] {
-        let most = balancer.world.limit(limit);
+        let most = balancer.azure.limit(limit);
         if count > most {
             return Err(Refusal::network(
                 400,
@@ -420,12 +420,12 @@ fn check_counts(balancer: &Balancer<'_>, properties: &Value) -> Result<(), Refus
 
 /// The rules of a pool are rules of each network interface in it.
 fn check_rules_per_interface(balancer: &Balancer<'_>, properties: &Value) -> Result<(), Refusal> {
-    let most = balancer.world.limit("network.rulesPerInterface");
+    let most = balancer.azure.limit("network.rulesPerInterface");
     let rules = backend_pool::rules_by_pool(properties);
     for pool in items(properties, "backendAddressPools") {
         let id = balancer.child_named("backendAddressPools", name(pool));
         if rules.get(&id.to_lower()).is_some_and(|count| *count > most)
-            && let Some(member) = backend_pool::members(balancer.world, &id).next()
+            && let Some(member) = backend_pool::members(balancer.azure, &id).next()
         {
             return Err(pool_membership::too_many_rules(member, most));
         }
@@ -461,12 +461,12 @@ fn check_prefix_frontends(balancer: &Balancer<'_>, properties: &Value) -> Result
 }
 
 /// What scale sets use stays.
-fn check_removed(world: &World, old: &Record, properties: &Value) -> Result<(), Refusal> {
+fn check_removed(azure: &AzureState, old: &Record, properties: &Value) -> Result<(), Refusal> {
     let remaining = |collection: &str| names(items(properties, collection));
     let left = remaining("frontendIPConfigurations");
     for child in items(&old.body, "properties/frontendIPConfigurations") {
         if !left.contains(&name(child).to_ascii_lowercase()) {
-            frontend::check_unused(world, &old.id, &old.id.child("frontendIPConfigurations", name(child)))?;
+            frontend::check_unused(azure, &old.id, &old.id.child("frontendIPConfigurations", name(child)))?;
         }
     }
     for (collection, code, what) in [
@@ -484,7 +484,7 @@ fn check_removed(world: &World, old: &Record, properties: &Value) -> Result<(), 
                 continue;
             }
             let child = old.id.child(collection, name(child));
-            if let Some(set) = scale_set_using(world, &child) {
+            if let Some(set) = scale_set_using(azure, &child) {
                 return Err(Refusal::network(
                     400,
                     code,

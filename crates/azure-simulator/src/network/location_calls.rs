@@ -9,20 +9,20 @@ use crate::engine::document::text;
 use crate::engine::error::Refusal;
 use crate::engine::location::normal_location;
 use crate::engine::resource_type::Call;
-use crate::engine::world::World;
+use crate::engine::state::AzureState;
 
 /// Answers calls below `locations/{location}`.
-pub(super) fn answer(world: &World, call: &Call<'_>) -> Option<Result<Value, Refusal>> {
+pub(super) fn answer(azure: &AzureState, call: &Call<'_>) -> Option<Result<Value, Refusal>> {
     let [locations, location, what] = call.segments else { return None };
     if !locations.eq_ignore_ascii_case("locations") {
         return None;
     }
     let location = normal_location(location);
     match (call.method, what.to_ascii_lowercase().as_str()) {
-        ("GET", "usages") => Some(Ok(usage::of(world, call.subscription, &location))),
-        ("GET", "checkdnsnameavailability") => Some(name_availability(world, call, &location)),
+        ("GET", "usages") => Some(Ok(usage::of(azure, call.subscription, &location))),
+        ("GET", "checkdnsnameavailability") => Some(name_availability(azure, call, &location)),
         ("GET", "autoapprovedprivatelinkservices") => {
-            let services: Vec<Value> = all(world)
+            let services: Vec<Value> = all(azure)
                 .filter(|service| text(&service.body, "location") == Some(&location))
                 .filter(|service| approves(service, call.subscription))
                 .filter(|service| {
@@ -38,7 +38,7 @@ pub(super) fn answer(world: &World, call: &Call<'_>) -> Option<Result<Value, Ref
         }
         ("POST", "checkprivatelinkservicevisibility") => {
             let alias = text(call.body, "privateLinkServiceAlias").unwrap_or_default();
-            let seen = by_alias(world, alias)
+            let seen = by_alias(azure, alias)
                 .filter(|service| text(&service.body, "location") == Some(&location))
                 .is_some_and(|service| visible(service, call.subscription));
             Some(Ok(json!({ "visible": seen })))
@@ -47,7 +47,7 @@ pub(super) fn answer(world: &World, call: &Call<'_>) -> Option<Result<Value, Ref
     }
 }
 
-fn name_availability(world: &World, call: &Call<'_>, location: &str) -> Result<Value, Refusal> {
+fn name_availability(azure: &AzureState, call: &Call<'_>, location: &str) -> Result<Value, Refusal> {
     // Query options are known by their lower-case names.
     let Some(label) = call.query.get("domainnamelabel").filter(|label| !label.is_empty()) else {
         return Err(Refusal::network(
@@ -57,5 +57,5 @@ fn name_availability(world: &World, call: &Call<'_>, location: &str) -> Result<V
         ));
     };
     let label = public_ip::domain_name_label(label)?;
-    Ok(json!({ "available": public_ip::domain_name_is_free(world, None, &label, location) }))
+    Ok(json!({ "available": public_ip::domain_name_is_free(azure, None, &label, location) }))
 }

@@ -48,7 +48,7 @@ pub(crate) use subnet_delegation::check_undelegated;
 use crate::engine::document::{Object, name};
 use crate::engine::error::Refusal;
 use crate::engine::resource_type::{Concurrency, Proposal, Protocol, Provider, WireDialect};
-use crate::engine::world::World;
+use crate::engine::state::AzureState;
 
 /// Versions that clients of today use, newest first.
 const API_VERSIONS: [&str; 7] =
@@ -87,9 +87,9 @@ pub(crate) fn provider() -> Provider {
 }
 
 /// Gives a resource its GUID, which it keeps for life.
-fn resource_guid(world: &World, proposal: &Proposal<'_>, properties: &mut Object) {
+fn resource_guid(azure: &AzureState, proposal: &Proposal<'_>, properties: &mut Object) {
     let guid = proposal.old_member("properties/resourceGuid").cloned().unwrap_or_else(|| {
-        world.seed.guid("resource", proposal.id.as_str(), world.store.incarnation(proposal.id)).into()
+        azure.seed.guid("resource", proposal.id.as_str(), azure.store.incarnation(proposal.id)).into()
     });
     properties.insert("resourceGuid".into(), guid);
 }
@@ -159,7 +159,7 @@ fn bounded(
 }
 
 /// Checks the zones of a document: those of the region, each once.
-fn check_zones(world: &World, subject: &ResourceId, document: &mut Object) -> Result<(), Refusal> {
+fn check_zones(azure: &AzureState, subject: &ResourceId, document: &mut Object) -> Result<(), Refusal> {
     let Some(zones) = document.get("zones") else { return Ok(()) };
     let Some(zones) = zones.as_array() else {
         return Err(Refusal::bad_format("Member 'zones' must be an array."));
@@ -168,7 +168,7 @@ fn check_zones(world: &World, subject: &ResourceId, document: &mut Object) -> Re
         document.remove("zones");
         return Ok(());
     }
-    let known = &world.options.zones;
+    let known = &azure.options.zones;
     if known.is_empty() {
         return Err(Refusal::network(
             400,
@@ -194,9 +194,9 @@ fn check_zones(world: &World, subject: &ResourceId, document: &mut Object) -> Re
 }
 
 /// How many resources of a type a subscription has in the region of a proposal.
-fn count_in_region(world: &World, resource_type: &str, proposal: &Proposal<'_>) -> u64 {
+fn count_in_region(azure: &AzureState, resource_type: &str, proposal: &Proposal<'_>) -> u64 {
     let subscription = ResourceId::subscription(proposal.id.subscription_id());
     let location = proposal.body.get("location");
-    let all = world.store.of_type_below(resource_type, &subscription);
+    let all = azure.store.of_type_below(resource_type, &subscription);
     all.into_iter().filter(|record| record.body.get("location") == location).count() as u64
 }

@@ -10,8 +10,8 @@ use crate::engine::document::{
 };
 use crate::engine::error::Refusal;
 use crate::engine::resource_type::{Expand, Proposal, Protocol, Reference, ResourceType};
+use crate::engine::state::{AzureState, is_of};
 use crate::engine::store::Record;
-use crate::engine::world::{World, is_of};
 
 const RESOURCE_TYPE: &str = "Microsoft.Network/natGateways";
 
@@ -41,14 +41,14 @@ impl ResourceType for NatGateways {
         &PROTOCOL
     }
 
-    fn write(&self, world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let id = proposal.id;
         let mut properties = take_properties(&mut proposal.body);
         known_members(&mut properties, &MEMBERS, "NatGateway")?;
         strip(&mut properties, &["provisioningState", "resourceGuid", "subnets", "type"]);
-        resource_guid(world, &proposal, &mut properties);
+        resource_guid(azure, &proposal, &mut properties);
         let sku = load_balancer::sku(&mut proposal.body, &["Standard", "StandardV2"])?;
-        check_zones(world, id, &mut proposal.body)?;
+        check_zones(azure, id, &mut proposal.body)?;
         bounded(&mut properties, "idleTimeoutInMinutes", 4..=120, Some(4), id)?;
         properties.insert("type".into(), "Public".into());
         reference(&mut properties, "sourceVirtualNetwork")?;
@@ -67,17 +67,17 @@ impl ResourceType for NatGateways {
         let mut addresses = 0;
         for (member, v6) in [("publicIpAddresses", false), ("publicIpAddressesV6", true)] {
             for public in references(&mut properties, member)? {
-                check_source(world, id, &sku, &public, v6, frontend::public_ip_in_use)?;
+                check_source(azure, id, &sku, &public, v6, frontend::public_ip_in_use)?;
                 addresses += 1;
             }
         }
         for (member, v6) in [("publicIpPrefixes", false), ("publicIpPrefixesV6", true)] {
             for prefix in references(&mut properties, member)? {
-                check_source(world, id, &sku, &prefix, v6, prefix_in_use)?;
-                addresses += public_ip_prefix::size(world, &prefix);
+                check_source(azure, id, &sku, &prefix, v6, prefix_in_use)?;
+                addresses += public_ip_prefix::size(azure, &prefix);
             }
         }
-        let most = world.limit("network.publicIpAddressesPerNatGateway");
+        let most = azure.limit("network.publicIpAddressesPerNatGateway");
         if u64::try_from(addresses).is_ok_and(|addresses| addresses > most) {
             return Err(Refusal::network(
                 400,
@@ -99,8 +99,8 @@ impl ResourceType for NatGateways {
             .collect()
     }
 
-    fn check_delete(&self, world: &World, record: &Record) -> Result<(), Refusal> {
-        match world.store.referrers(&record.id).next() {
+    fn check_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
+        match azure.store.referrers(&record.id).next() {
             None => Ok(()),
             Some(user) => Err(Refusal::network(
                 400,
@@ -113,8 +113,8 @@ impl ResourceType for NatGateways {
         }
     }
 
-    fn present(&self, world: &World, record: &Record, document: &mut Object, _expand: Expand) {
-        let users: Vec<Value> = world
+    fn present(&self, azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {
+        let users: Vec<Value> = azure
             .store
             .referrers(&record.id)
             .filter(|referrer| is_of(&referrer.from, "/subnets/"))
@@ -153,7 +153,7 @@ fn prefix_in_use(id: &ResourceId, prefix: &ResourceId, user: &ResourceId) -> Ref
 /// A public IP or prefix that the gateway speaks from has its sku and the list's version, and no other
 /// user.
 fn check_source(
-    world: &World,
+    azure: &AzureState,
     id: &ResourceId,
     sku: &str,
     source: &ResourceId,
@@ -161,7 +161,7 @@ fn check_source(
     in_use: fn(&ResourceId, &ResourceId, &ResourceId) -> Refusal,
 ) -> Result<(), Refusal> {
     // The reference check reports an absent one.
-    let Some(record) = world.store.get(source) else { return Ok(()) };
+    let Some(record) = azure.store.get(source) else { return Ok(()) };
     let theirs = text(&record.body, "sku/name").unwrap_or("Basic");
     if theirs != sku {
         return Err(Refusal::network(
@@ -178,7 +178,7 @@ fn check_source(
             format!("NAT gateway {id} with sku {sku} cannot reference {source}, because of its IP version."),
         ));
     }
-    let mut users = world.store.referrers(source);
+    let mut users = azure.store.referrers(source);
     match users.find(|user| user.from != *id && !is_of(&user.from, "/publicipaddresses/")) {
         Some(user) => Err(in_use(id, source, &user.from)),
         None => Ok(()),

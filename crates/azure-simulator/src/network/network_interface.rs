@@ -18,8 +18,8 @@ use crate::engine::operation::Completion;
 use crate::engine::resource_type::{
     Action, ChildCollection, Expand, Proposal, Protocol, Reference, ResourceType,
 };
+use crate::engine::state::{AzureState, is_of};
 use crate::engine::store::Record;
-use crate::engine::world::{World, is_of};
 
 pub(crate) const RESOURCE_TYPE: &str = "Microsoft.Network/networkInterfaces";
 
@@ -86,7 +86,7 @@ impl ResourceType for NetworkInterfaces {
         &PROTOCOL
     }
 
-    fn write(&self, world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let id = proposal.id;
         if let Some(owner) = proposal.old.and_then(service_owner) {
             return Err(Refusal::network(
@@ -98,7 +98,7 @@ impl ResourceType for NetworkInterfaces {
         let mut properties = take_properties(&mut proposal.body);
         known_members(&mut properties, &MEMBERS, "NetworkInterface")?;
         strip(&mut properties, &DERIVED);
-        resource_guid(world, &proposal, &mut properties);
+        resource_guid(azure, &proposal, &mut properties);
         reference(&mut properties, "networkSecurityGroup")?;
         enumeration(&mut properties, "nicType", &["Standard", "Elastic"], true)?;
         enumeration(
@@ -115,15 +115,15 @@ impl ResourceType for NetworkInterfaces {
         strip(&mut dns, &["appliedDnsServers", "internalDomainNameSuffix", "internalFqdn"]);
         fill(&mut dns, "dnsServers", json!([]));
         properties.insert("dnsSettings".into(), Value::Object(dns));
-        let configurations = ip_configurations(world, &proposal, &mut properties)?;
+        let configurations = ip_configurations(azure, &proposal, &mut properties)?;
         check_networks(id, proposal.old, &configurations)?;
         let listed = |member: &str| -> Vec<ResourceId> {
             let lists = configurations.iter().flat_map(|one| items(one, &format!("properties/{member}")));
             lists.filter_map(|item| stored_reference(item, "id")).collect()
         };
-        application_security_group::check_members(world, id, &configurations)?;
-        check_memberships(world, id, &listed("loadBalancerBackendAddressPools"))?;
-        check_nat_rules(world, id, &listed("loadBalancerInboundNatRules"))?;
+        application_security_group::check_members(azure, id, &configurations)?;
+        check_memberships(azure, id, &listed("loadBalancerBackendAddressPools"))?;
+        check_nat_rules(azure, id, &listed("loadBalancerInboundNatRules"))?;
         properties.insert("ipConfigurations".into(), configurations.into());
         let mut body = proposal.body;
         strip(&mut body, &["kind"]);
@@ -140,9 +140,9 @@ impl ResourceType for NetworkInterfaces {
             .collect()
     }
 
-    fn check_delete(&self, world: &World, record: &Record) -> Result<(), Refusal> {
+    fn check_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
         let owner = service_owner(record).map(str::to_owned);
-        match owner.or_else(|| machine_of(world, record).map(|machine| machine.to_string())) {
+        match owner.or_else(|| machine_of(azure, record).map(|machine| machine.to_string())) {
             None => Ok(()),
             Some(owner) => Err(Refusal::network(
                 400,
@@ -156,13 +156,13 @@ impl ResourceType for NetworkInterfaces {
         }
     }
 
-    fn present(&self, world: &World, record: &Record, document: &mut Object, _expand: Expand) {
+    fn present(&self, azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {
         document.insert("kind".into(), "Regular".into());
-        let machine = machine_of(world, record);
+        let machine = machine_of(azure, record);
         let Some(properties) = document.get_mut("properties").and_then(Value::as_object_mut) else { return };
         if let Some(dns) = properties.get_mut("dnsSettings").and_then(Value::as_object_mut) {
             fill(dns, "appliedDnsServers", json!([]));
-            fill(dns, "internalDomainNameSuffix", domain_suffix(world, record));
+            fill(dns, "internalDomainNameSuffix", domain_suffix(azure, record));
         }
         for member in ["vnetEncryptionSupported", "defaultOutboundConnectivityEnabled"] {
             fill(properties, member, false);
@@ -172,17 +172,17 @@ impl ResourceType for NetworkInterfaces {
         }
         fill(properties, "allowPort25Out", true);
         if let Some(machine) = machine {
-            properties.insert("macAddress".into(), world.seed.mac_address(record.id.as_str()).into());
-            properties.insert("primary".into(), is_primary(world, &machine, &record.id).into());
+            properties.insert("macAddress".into(), azure.seed.mac_address(record.id.as_str()).into());
+            properties.insert("primary".into(), is_primary(azure, &machine, &record.id).into());
             properties.insert("virtualMachine".into(), json!({ "id": machine }));
         }
     }
 
-    fn view(&self, world: &World, record: &Record, below: &[&str]) -> Option<Result<Value, Refusal>> {
+    fn view(&self, azure: &AzureState, record: &Record, below: &[&str]) -> Option<Result<Value, Refusal>> {
         match below {
             [word] if word.eq_ignore_ascii_case("loadBalancers") => {
                 let balancers: Vec<Value> =
-                    balancers_of(record).iter().filter_map(|id| world.document(id)).collect();
+                    balancers_of(record).iter().filter_map(|id| azure.document(id)).collect();
                 Some(Ok(json!({ "value": balancers })))
             }
             _ => None,
@@ -191,20 +191,20 @@ impl ResourceType for NetworkInterfaces {
 
     fn act(
         &self,
-        world: &mut World,
+        azure: &mut AzureState,
         id: &ResourceId,
         action: &str,
         _body: &Value,
     ) -> Option<Result<Action, Refusal>> {
-        let report: fn(&World, &Record) -> Value = match action.to_ascii_lowercase().as_str() {
+        let report: fn(&AzureState, &Record) -> Value = match action.to_ascii_lowercase().as_str() {
             "effectiveroutetable" => effective_network::routes,
             "effectivenetworksecuritygroups" => effective_network::security_groups,
             _ => return None,
         };
-        let record = world.store.get(id)?;
+        let record = azure.store.get(id)?;
         Some(
-            check_running(world, record)
-                .map(|()| Action { completion: Completion::Report(report(world, record)), answer: None }),
+            check_running(azure, record)
+                .map(|()| Action { completion: Completion::Report(report(azure, record)), answer: None }),
         )
     }
 }
@@ -217,14 +217,14 @@ fn service_owner(record: &Record) -> Option<&str> {
 }
 
 /// The machine that an interface belongs to.
-fn machine_of(world: &World, record: &Record) -> Option<ResourceId> {
-    let mut users = world.store.referrers(&record.id);
+fn machine_of(azure: &AzureState, record: &Record) -> Option<ResourceId> {
+    let mut users = azure.store.referrers(&record.id);
     users.find(|user| is_of(&user.from, "/virtualmachines/")).map(|user| user.from.clone())
 }
 
 /// What is in force at an interface is only known where a machine runs.
-fn check_running(world: &World, record: &Record) -> Result<(), Refusal> {
-    let machine = machine_of(world, record).and_then(|machine| world.document(&machine));
+fn check_running(azure: &AzureState, record: &Record) -> Result<(), Refusal> {
+    let machine = machine_of(azure, record).and_then(|machine| azure.document(&machine));
     let statuses =
         machine.as_ref().map_or(&[][..], |machine| items(machine, "properties/instanceView/statuses"));
     if statuses.iter().any(|status| status.get("code").is_some_and(|code| code == "PowerState/running")) {
@@ -254,8 +254,8 @@ fn balancers_of(record: &Record) -> BTreeSet<ResourceId> {
 }
 
 /// Whether an interface is its machine's primary one: marked so, or the only one.
-fn is_primary(world: &World, machine: &ResourceId, interface: &ResourceId) -> bool {
-    let Some(record) = world.store.get(machine) else { return false };
+fn is_primary(azure: &AzureState, machine: &ResourceId, interface: &ResourceId) -> bool {
+    let Some(record) = azure.store.get(machine) else { return false };
     let all = items(&record.body, "properties/networkProfile/networkInterfaces");
     all.len() == 1
         || all.iter().any(|nic| {
@@ -265,13 +265,13 @@ fn is_primary(world: &World, machine: &ResourceId, interface: &ResourceId) -> bo
 }
 
 /// Machines of one virtual network find each other by names under one suffix.
-fn domain_suffix(world: &World, record: &Record) -> String {
+fn domain_suffix(azure: &AzureState, record: &Record) -> String {
     let network = items(&record.body, "properties/ipConfigurations")
         .first()
         .and_then(|one| stored_reference(one, "properties/subnet/id")?.parent());
     let network = network.as_ref().unwrap_or(&record.id);
-    let number = u128::from(world.seed.number("domain suffix", network.as_str(), 0)) << 64
-        | u128::from(world.seed.number("domain suffix", network.as_str(), 1));
+    let number = u128::from(azure.seed.number("domain suffix", network.as_str(), 0)) << 64
+        | u128::from(azure.seed.number("domain suffix", network.as_str(), 1));
     let letters: String = (0..26)
         .map(|at| {
             let digit = (number >> (at * 5) & 31) as u32;
@@ -282,7 +282,7 @@ fn domain_suffix(world: &World, record: &Record) -> String {
 }
 
 fn ip_configurations(
-    world: &World,
+    azure: &AzureState,
     proposal: &Proposal<'_>,
     properties: &mut Object,
 ) -> Result<Vec<Value>, Refusal> {
@@ -302,7 +302,7 @@ fn ip_configurations(
     for child in children {
         let named = child.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
         let old = old.into_iter().flatten().find(|old| name(old).eq_ignore_ascii_case(&named));
-        normal.push(ip_configuration::normalise(world, id, old, child, &mut promised)?);
+        normal.push(ip_configuration::normalise(azure, id, old, child, &mut promised)?);
     }
     let mut publics = BTreeMap::new();
     for one in &normal {

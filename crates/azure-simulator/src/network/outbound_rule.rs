@@ -12,7 +12,7 @@ use crate::engine::document::{
     strip, take_properties, text,
 };
 use crate::engine::error::Refusal;
-use crate::engine::world::World;
+use crate::engine::state::AzureState;
 
 const MEMBERS: [&str; 7] = [
     "allocatedOutboundPorts",
@@ -78,7 +78,7 @@ pub(super) fn check(balancer: &Balancer<'_>, properties: &Value) -> Result<(), R
                     ),
                 ));
             }
-            addresses += public_addresses(balancer.world, frontend);
+            addresses += public_addresses(balancer.azure, frontend);
             check_rules_on(balancer, properties, rule, &reference)?;
         }
         check_ports(balancer, &id, rule, addresses)?;
@@ -87,9 +87,9 @@ pub(super) fn check(balancer: &Balancer<'_>, properties: &Value) -> Result<(), R
 }
 
 /// How many public addresses a frontend has: more than one where it has a prefix.
-fn public_addresses(world: &World, frontend: &Value) -> i64 {
+fn public_addresses(azure: &AzureState, frontend: &Value) -> i64 {
     match stored_reference(frontend, "properties/publicIPPrefix/id") {
-        Some(prefix) => public_ip_prefix::size(world, &prefix),
+        Some(prefix) => public_ip_prefix::size(azure, &prefix),
         None => 1,
     }
 }
@@ -155,7 +155,7 @@ fn check_ports(
         );
     }
     let Some(pool) = stored_reference(rule, "properties/backendAddressPool/id") else { return Ok(()) };
-    let members = backend_pool::members(balancer.world, &pool).count();
+    let members = backend_pool::members(balancer.azure, &pool).count();
     let members = i64::try_from(members).unwrap_or(i64::MAX);
     if ports.saturating_mul(members) > all {
         return refuse(

@@ -6,8 +6,8 @@ use super::backend_pool::{entries, holds_address, rules_by_pool, scale_set_of};
 use super::frontend::is_internal;
 use crate::engine::document::{items, text};
 use crate::engine::error::Refusal;
+use crate::engine::state::{AzureState, is_of};
 use crate::engine::store::Record;
-use crate::engine::world::{World, is_of};
 
 /// What an interface behind too many rules gets.
 pub(super) fn too_many_rules(member: &ResourceId, most: u64) -> Refusal {
@@ -21,14 +21,14 @@ pub(super) fn too_many_rules(member: &ResourceId, most: u64) -> Refusal {
 /// Refuses memberships that cannot be: in a pool that holds addresses itself, behind balancers of
 /// different skus, behind two of one kind (public or internal), or behind too many rules. `pools` are
 /// all pools of one network interface, `member` is its id or that of the scale set whose model it is in.
-pub(crate) fn check(world: &World, member: &ResourceId, pools: &[ResourceId]) -> Result<(), Refusal> {
+pub(crate) fn check(azure: &AzureState, member: &ResourceId, pools: &[ResourceId]) -> Result<(), Refusal> {
     let mut behind: Vec<&Record> = Vec::new();
     let mut rules = 0;
     for pool in pools {
         // The reference check reports an absent balancer or pool.
-        let Some(balancer) = world.store.holder(pool).filter(|holder| holder.id != *pool) else { continue };
+        let Some(balancer) = azure.store.holder(pool).filter(|holder| holder.id != *pool) else { continue };
         // Who was in the pool when it was changed to addresses may say so until it is told otherwise.
-        let is_in = world.store.referrers(pool).any(|user| user.from.is_within(member));
+        let is_in = azure.store.referrers(pool).any(|user| user.from.is_within(member));
         if !is_in && entries(balancer, pool).any(holds_address) {
             return Err(Refusal::network(
                 400,
@@ -39,7 +39,7 @@ pub(crate) fn check(world: &World, member: &ResourceId, pools: &[ResourceId]) ->
         rules += balancer.body.get("properties").map_or(0, |properties| {
             rules_by_pool(properties).get(&pool.to_lower()).copied().unwrap_or_default()
         });
-        let most = world.limit("network.rulesPerInterface");
+        let most = azure.limit("network.rulesPerInterface");
         if rules > most {
             return Err(too_many_rules(member, most));
         }
@@ -54,12 +54,12 @@ pub(crate) fn check(world: &World, member: &ResourceId, pools: &[ResourceId]) ->
 /// Refuses inbound NAT rules that cannot lead to a network interface: those of another one, and those
 /// that lead to a pool.
 pub(crate) fn check_nat_rules(
-    world: &World,
+    azure: &AzureState,
     interface: &ResourceId,
     rules: &[ResourceId],
 ) -> Result<(), Refusal> {
     for rule in rules {
-        let user = world
+        let user = azure
             .store
             .referrers(rule)
             .find(|user| is_of(&user.from, "/ipconfigurations/") && !user.from.is_within(interface));
@@ -71,8 +71,8 @@ pub(crate) fn check_nat_rules(
             ));
         }
         // The reference check reports an absent rule.
-        let holder = world.store.holder(rule).filter(|holder| holder.id != *rule);
-        let found = holder.and_then(|holder| world.find_child(holder, rule));
+        let holder = azure.store.holder(rule).filter(|holder| holder.id != *rule);
+        let found = holder.and_then(|holder| azure.find_child(holder, rule));
         if found.is_some_and(|(_, rule)| text(rule, "properties/backendAddressPool/id").is_some()) {
             return Err(Refusal::network(
                 400,

@@ -18,8 +18,8 @@ use crate::engine::error::Refusal;
 use crate::engine::resource_type::{
     ChildCollection, Concurrency, Expand, Proposal, Protocol, Reference, ResourceType, Role,
 };
+use crate::engine::state::{AzureState, is_of};
 use crate::engine::store::{Record, State};
-use crate::engine::world::{World, is_of};
 
 const MEMBERS: [&str; 12] = [
     "applicationSecurityGroups",
@@ -56,7 +56,7 @@ impl ResourceType for PrivateEndpoints {
         &PROTOCOL
     }
 
-    fn write(&self, world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let id = proposal.id;
         let mut properties = take_properties(&mut proposal.body);
         known_members(&mut properties, &MEMBERS, "PrivateEndpoint")?;
@@ -64,18 +64,18 @@ impl ResourceType for PrivateEndpoints {
             &mut properties,
             &["networkInterfaces", "provisioningState", "resourceGuid", "customDnsConfigs"],
         );
-        resource_guid(world, &proposal, &mut properties);
+        resource_guid(azure, &proposal, &mut properties);
         fill(&mut properties, "customNetworkInterfaceName", "");
         fill(&mut properties, "isIPv6EnabledPrivateEndpoint", false);
-        interface_name(world, &proposal, &properties)?;
+        interface_name(azure, &proposal, &properties)?;
         crate::engine::document::references(&mut properties, "applicationSecurityGroups")?;
-        let subnet = subnet(world, &proposal, &mut properties)?;
+        let subnet = subnet(azure, &proposal, &mut properties)?;
         let mut targets = Vec::new();
         for collection in [AUTOMATIC, MANUAL] {
             let children = take_children(id, &mut properties, collection)?.unwrap_or_default();
             let children = children
                 .into_iter()
-                .map(|child| connection(world, &proposal, collection, child))
+                .map(|child| connection(azure, &proposal, collection, child))
                 .collect::<Result<Vec<Value>, Refusal>>()?;
             targets.extend(children.iter().filter_map(target));
             properties.insert(collection.into(), children.into());
@@ -87,9 +87,9 @@ impl ResourceType for PrivateEndpoints {
                 format!("Private endpoint {id} must have exactly one private link service connection."),
             ));
         }
-        addresses(world, &proposal, &subnet, &mut properties)?;
+        addresses(azure, &proposal, &subnet, &mut properties)?;
         if proposal.old.is_none() {
-            check_limits(world, id, &subnet, targets.first())?;
+            check_limits(azure, id, &subnet, targets.first())?;
         }
         let mut body = proposal.body;
         body.insert("properties".into(), Value::Object(properties));
@@ -122,15 +122,15 @@ impl ResourceType for PrivateEndpoints {
         subnet.into_iter().chain(groups).chain(services).collect()
     }
 
-    fn after_write(&self, world: &mut World, id: &ResourceId, _old: Option<&Value>) {
-        let Some(record) = world.store.get(id) else { return };
+    fn after_write(&self, azure: &mut AzureState, id: &ResourceId, _old: Option<&Value>) {
+        let Some(record) = azure.store.get(id) else { return };
         let Some(subnet) = stored_reference(&record.body, "properties/subnet/id") else { return };
         let member = |item: &Value, member: &str| {
             text(item, &format!("properties/{member}")).unwrap_or_default().to_owned()
         };
         let target = connections(record).find_map(target);
         let names = |member: &str| {
-            target.as_ref().map_or_else(Vec::new, |target| private_link_target::names(world, target, member))
+            target.as_ref().map_or_else(Vec::new, |target| private_link_target::names(azure, target, member))
         };
         let mut wanted: Vec<Wanted> = items(&record.body, "properties/ipConfigurations")
             .iter()
@@ -147,7 +147,7 @@ impl ResourceType for PrivateEndpoints {
             })
             .collect();
         if wanted.is_empty() {
-            let guid = world.seed.guid("endpoint address", record.id.as_str(), record.incarnation);
+            let guid = azure.seed.guid("endpoint address", record.id.as_str(), record.incarnation);
             let groups = connections(record).flat_map(|child| items(child, "properties/groupIds"));
             let group = groups.filter_map(Value::as_str).next().unwrap_or_default().to_owned();
             wanted.push(Wanted {
@@ -161,25 +161,25 @@ impl ResourceType for PrivateEndpoints {
         if let Some(first) = wanted.first_mut() {
             first.primary = true;
         }
-        let interface = interface(world, record);
-        private_link_interface::keep(world, id, "privateEndpoint", &interface, wanted);
+        let interface = interface(azure, record);
+        private_link_interface::keep(azure, id, "privateEndpoint", &interface, wanted);
     }
 
-    fn owned(&self, world: &World, record: &Record) -> Vec<ResourceId> {
-        vec![interface(world, record)]
+    fn owned(&self, azure: &AzureState, record: &Record) -> Vec<ResourceId> {
+        vec![interface(azure, record)]
     }
 
-    fn present(&self, world: &World, record: &Record, document: &mut Object, _expand: Expand) {
+    fn present(&self, azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {
         let Some(properties) = document.get_mut("properties").and_then(Value::as_object_mut) else { return };
-        let interface = interface(world, record);
-        let configs = custom_dns(world, record, &interface);
+        let interface = interface(azure, record);
+        let configs = custom_dns(azure, record, &interface);
         properties.insert("networkInterfaces".into(), json!([{ "id": interface }]));
         properties.insert("customDnsConfigs".into(), configs.into());
     }
 
     fn present_child(
         &self,
-        _world: &World,
+        _azure: &AzureState,
         _record: &Record,
         _collection: &str,
         _id: &ResourceId,
@@ -197,8 +197,8 @@ fn connections(record: &Record) -> impl Iterator<Item = &Value> {
         .flat_map(|collection| items(&record.body, &format!("properties/{collection}")))
 }
 
-fn interface(world: &World, record: &Record) -> ResourceId {
-    private_link_interface::id(world, record, text(&record.body, "properties/customNetworkInterfaceName"))
+fn interface(azure: &AzureState, record: &Record) -> ResourceId {
+    private_link_interface::id(azure, record, text(&record.body, "properties/customNetworkInterfaceName"))
 }
 
 /// What a stored connection leads to.
@@ -208,8 +208,8 @@ fn target(connection: &Value) -> Option<ResourceId> {
 }
 
 /// The names that lead to the endpoint's addresses, once it is connected.
-fn custom_dns(world: &World, record: &Record, interface: &ResourceId) -> Vec<Value> {
-    let addresses = private_link_interface::addresses(world, interface);
+fn custom_dns(azure: &AzureState, record: &Record, interface: &ResourceId) -> Vec<Value> {
+    let addresses = private_link_interface::addresses(azure, interface);
     connections(record)
         .filter(|child| {
             text(child, "properties/privateLinkServiceConnectionState/status") == Some("Approved")
@@ -219,14 +219,18 @@ fn custom_dns(world: &World, record: &Record, interface: &ResourceId) -> Vec<Val
             let groups: Vec<&str> = groups.iter().filter_map(Value::as_str).collect();
             groups
                 .iter()
-                .flat_map(|group| private_link_target::names(world, &target, group))
+                .flat_map(|group| private_link_target::names(azure, &target, group))
                 .collect::<Vec<_>>()
         })
         .map(|name| json!({ "fqdn": name, "ipAddresses": addresses }))
         .collect()
 }
 
-fn subnet(world: &World, proposal: &Proposal<'_>, properties: &mut Object) -> Result<ResourceId, Refusal> {
+fn subnet(
+    azure: &AzureState,
+    proposal: &Proposal<'_>,
+    properties: &mut Object,
+) -> Result<ResourceId, Refusal> {
     let id = proposal.id;
     let Some(subnet) = reference(properties, "subnet")? else {
         return Err(Refusal::network(
@@ -235,8 +239,8 @@ fn subnet(world: &World, proposal: &Proposal<'_>, properties: &mut Object) -> Re
             format!("Private endpoint {id} must reference a subnet."),
         ));
     };
-    let network = world.store.holder(&subnet).filter(|network| network.id != subnet);
-    if network.and_then(|network| world.find_child(network, &subnet)).is_none() {
+    let network = azure.store.holder(&subnet).filter(|network| network.id != subnet);
+    if network.and_then(|network| azure.find_child(network, &subnet)).is_none() {
         return Err(Refusal::invalid_reference(&subnet, id));
     }
     match proposal.old.and_then(|old| stored_reference(&old.body, "properties/subnet/id")) {
@@ -251,25 +255,25 @@ fn subnet(world: &World, proposal: &Proposal<'_>, properties: &mut Object) -> Re
 
 /// How many endpoints a virtual network and a service may have.
 fn check_limits(
-    world: &World,
+    azure: &AzureState,
     id: &ResourceId,
     subnet: &ResourceId,
     service: Option<&ResourceId>,
 ) -> Result<(), Refusal> {
     let here = |id: &ResourceId| {
-        world.store.referrers(id).filter(|user| is_of(&user.from, "/privateendpoints/")).count() as u64
+        azure.store.referrers(id).filter(|user| is_of(&user.from, "/privateendpoints/")).count() as u64
     };
-    let network = world.store.holder(subnet);
+    let network = azure.store.holder(subnet);
     let subnets = network.map_or(&[][..], |network| items(&network.body, "properties/subnets"));
     let behind: u64 = network.map_or(0, |network| {
         subnets.iter().map(|subnet| here(&network.id.child("subnets", name(subnet)))).sum()
     });
-    let connected = service.map_or(0, |service| of_service(world, service).len() as u64);
+    let connected = service.map_or(0, |service| of_service(azure, service).len() as u64);
     for (count, limit, what) in [
         (behind, "network.privateEndpointsPerVirtualNetwork", "virtual network"),
         (connected, "network.privateEndpointsPerPrivateLinkService", "private link service"),
     ] {
-        let most = world.limit(limit);
+        let most = azure.limit(limit);
         if count >= most {
             return Err(Refusal::network(
                 400,
@@ -284,7 +288,7 @@ fn check_limits(
 }
 
 /// The name of the interface may be chosen, once, and must be free.
-fn interface_name(world: &World, proposal: &Proposal<'_>, properties: &Object) -> Result<(), Refusal> {
+fn interface_name(azure: &AzureState, proposal: &Proposal<'_>, properties: &Object) -> Result<(), Refusal> {
     let id = proposal.id;
     let given = properties.get("customNetworkInterfaceName").and_then(Value::as_str).unwrap_or_default();
     if let Some(old) = proposal.old_member("properties/customNetworkInterfaceName").and_then(Value::as_str) {
@@ -297,7 +301,7 @@ fn interface_name(world: &World, proposal: &Proposal<'_>, properties: &Object) -
             format!("The customNetworkInterfaceName of private endpoint {id} cannot be changed."),
         ));
     }
-    match private_link_interface::existing(world, id, given) {
+    match private_link_interface::existing(azure, id, given) {
         None => Ok(()),
         Some(other) => Err(Refusal::network(
             400,
@@ -309,7 +313,7 @@ fn interface_name(world: &World, proposal: &Proposal<'_>, properties: &Object) -
 
 /// Checks one connection and finds its state: kept, given by right, or waiting.
 fn connection(
-    world: &World,
+    azure: &AzureState,
     proposal: &Proposal<'_>,
     collection: &str,
     mut child: Object,
@@ -332,12 +336,12 @@ fn connection(
         let to = ResourceId::parse(&wanted)
             .map_err(|_| Refusal::bad_id(&wanted, "properties.privateLinkServiceId"))?;
         let ours = to.resource_type().eq_ignore_ascii_case(private_link_service::RESOURCE_TYPE);
-        let service = world.store.get(&to).filter(|service| service.state != State::Deleting);
+        let service = azure.store.get(&to).filter(|service| service.state != State::Deleting);
         // Resources of kinds that this Azure has must exist; others are taken at their word.
-        if service.is_none() && world.resource_type(&to.resource_type()).is_some() {
+        if service.is_none() && azure.resource_type(&to.resource_type()).is_some() {
             return Err(Refusal::invalid_reference(&to, id));
         }
-        if !ours && world.resource_type(&to.resource_type()).is_some() && !private_link_target::takes(&to) {
+        if !ours && azure.resource_type(&to.resource_type()).is_some() && !private_link_target::takes(&to) {
             return Err(Refusal::network(
                 400,
                 "PrivateLinkServiceIdNotSupported",
@@ -353,7 +357,7 @@ fn connection(
         }
         service.filter(|_| ours)
     } else {
-        let service = private_link_service::by_alias(world, &wanted)
+        let service = private_link_service::by_alias(azure, &wanted)
             .filter(|service| service.state != State::Deleting)
             .filter(|service| visible(service, id.subscription_id()))
             .ok_or_else(|| {
@@ -381,7 +385,7 @@ fn connection(
         ));
     }
     if let (None, Some(service)) = (old, service) {
-        world.check_provisioned(service, &service.id, id)?;
+        azure.check_provisioned(service, &service.id, id)?;
     }
     let kept = old.and_then(|old| old.get("properties")?.get("privateLinkServiceConnectionState").cloned());
     let state = kept.unwrap_or_else(|| {
@@ -405,15 +409,15 @@ fn connection(
 
 /// Checks the addresses that the client chose, or that there is room for one.
 fn addresses(
-    world: &World,
+    azure: &AzureState,
     proposal: &Proposal<'_>,
     subnet: &ResourceId,
     properties: &mut Object,
 ) -> Result<(), Refusal> {
-    let interface = proposal.old.map(|old| interface(world, old));
+    let interface = proposal.old.map(|old| interface(azure, old));
     let given = take_children(proposal.id, properties, "ipConfigurations")?.unwrap_or_default();
-    if given.is_empty() && interface.as_ref().is_none_or(|interface| world.store.get(interface).is_none()) {
-        check_room(world, subnet, false, 1)?;
+    if given.is_empty() && interface.as_ref().is_none_or(|interface| azure.store.get(interface).is_none()) {
+        check_room(azure, subnet, false, 1)?;
     }
     let mut kept = Vec::with_capacity(given.len());
     let mut promised = BTreeSet::new();
@@ -425,7 +429,7 @@ fn addresses(
             .id
             .child("ipConfigurations", child.get("name").and_then(Value::as_str).unwrap_or_default());
         private_link_interface::check_static(
-            world,
+            azure,
             &me,
             interface.as_ref(),
             subnet,

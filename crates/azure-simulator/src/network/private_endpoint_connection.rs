@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::engine::document::{Object, items, name, text};
 use crate::engine::error::Refusal;
 use crate::engine::resource_type::ResourceType as _;
-use crate::engine::world::{World, is_of};
+use crate::engine::state::{AzureState, is_of};
 
 /// The path segment and member on the service's side.
 pub(super) const COLLECTION: &str = "privateEndpointConnections";
@@ -24,8 +24,8 @@ pub(super) struct Connection {
 }
 
 /// The connections that point at a service, ordered by endpoint.
-pub(super) fn of_service(world: &World, service: &ResourceId) -> Vec<Connection> {
-    let mut all: Vec<Connection> = world
+pub(super) fn of_service(azure: &AzureState, service: &ResourceId) -> Vec<Connection> {
+    let mut all: Vec<Connection> = azure
         .store
         .referrers(service)
         .filter_map(|referrer| {
@@ -45,31 +45,31 @@ pub(super) fn of_service(world: &World, service: &ResourceId) -> Vec<Connection>
 
 impl Connection {
     /// Its id on the service's side.
-    pub(super) fn id(&self, world: &World, service: &ResourceId) -> ResourceId {
-        let record = world.store.get(&self.endpoint);
+    pub(super) fn id(&self, azure: &AzureState, service: &ResourceId) -> ResourceId {
+        let record = azure.store.get(&self.endpoint);
         let (endpoint, incarnation) =
             record.map_or((&self.endpoint, 0), |record| (&record.id, record.incarnation));
         let subject = format!("{endpoint}/{}", self.name);
-        let guid = world.seed.guid("connection", &subject, incarnation);
+        let guid = azure.seed.guid("connection", &subject, incarnation);
         service.child(COLLECTION, &format!("{}.{guid}", endpoint.name()))
     }
 
-    fn document<'a>(&self, world: &'a World) -> Option<&'a Value> {
-        let endpoint = world.store.get(&self.endpoint)?;
+    fn document<'a>(&self, azure: &'a AzureState) -> Option<&'a Value> {
+        let endpoint = azure.store.get(&self.endpoint)?;
         items(&endpoint.body, &format!("properties/{}", self.collection))
             .iter()
             .find(|item| name(item).eq_ignore_ascii_case(&self.name))
     }
 
     /// The document on the service's side; `etag` is the service's.
-    pub(super) fn present(&self, world: &World, service: &ResourceId, etag: &Value) -> Value {
-        let id = self.id(world, service);
+    pub(super) fn present(&self, azure: &AzureState, service: &ResourceId, etag: &Value) -> Value {
+        let id = self.id(azure, service);
         let state = self
-            .document(world)
+            .document(azure)
             .and_then(|document| document.get("properties"))
             .and_then(|properties| properties.get("privateLinkServiceConnectionState").cloned());
-        let endpoint = world.store.get(&self.endpoint).map_or(&self.endpoint, |record| &record.id);
-        let link = world.seed.number("link identifier", id.as_str(), 0) % (1 << 29);
+        let endpoint = azure.store.get(&self.endpoint).map_or(&self.endpoint, |record| &record.id);
+        let link = azure.seed.number("link identifier", id.as_str(), 0) % (1 << 29);
         json!({
             "name": id.name(),
             "id": id,
@@ -80,7 +80,7 @@ impl Connection {
                 "privateEndpoint": { "id": endpoint },
                 "privateLinkServiceConnectionState": state,
                 "linkIdentifier": link.to_string(),
-                "privateEndpointLocation": world.location(endpoint),
+                "privateEndpointLocation": azure.location(endpoint),
             },
         })
     }
@@ -93,19 +93,19 @@ pub(super) fn state(status: &str, description: &str, actions: &str) -> Value {
 
 /// PUT (`body`) of the owner's decision, or DELETE of a connection (no body). Says whether there is one.
 pub(super) fn decide(
-    world: &mut World,
+    azure: &mut AzureState,
     service: &ResourceId,
     wanted: &str,
     body: Option<&Value>,
 ) -> Result<bool, Refusal> {
     let id = service.child(COLLECTION, wanted);
-    let found = of_service(world, service).into_iter().find(|connection| connection.id(world, service) == id);
+    let found = of_service(azure, service).into_iter().find(|connection| connection.id(azure, service) == id);
     let Some(connection) = found else { return Ok(false) };
     let state = match body {
         None => state("Disconnected", "The connection was removed by the owner of the service.", "None"),
-        Some(body) => decision(&id, body, connection.document(world))?,
+        Some(body) => decision(&id, body, connection.document(azure))?,
     };
-    if let Some(endpoint) = world.store.get_mut(&connection.endpoint) {
+    if let Some(endpoint) = azure.store.get_mut(&connection.endpoint) {
         endpoint.version += 1;
         let kept = endpoint
             .body
@@ -122,9 +122,9 @@ pub(super) fn decide(
         }
     }
     let endpoint = connection.endpoint.clone();
-    super::private_endpoint::PrivateEndpoints.after_write(world, &endpoint, None);
-    world.changed(&endpoint);
-    if let Some(service) = world.store.get_mut(service) {
+    super::private_endpoint::PrivateEndpoints.after_write(azure, &endpoint, None);
+    azure.changed(&endpoint);
+    if let Some(service) = azure.store.get_mut(service) {
         service.version += 1;
     }
     Ok(true)

@@ -11,8 +11,8 @@ use super::address_allocation::{address_taken, free_address, static_address};
 use super::network_interface::NetworkInterfaces;
 use crate::engine::document::{Object, items, name, stored_reference, text};
 use crate::engine::error::Refusal;
+use crate::engine::state::AzureState;
 use crate::engine::store::Record;
-use crate::engine::world::World;
 
 /// One IP configuration that the owner wants on its interface.
 pub(super) struct Wanted {
@@ -26,9 +26,9 @@ pub(super) struct Wanted {
 }
 
 /// The id of the interface of an endpoint or service: named by a GUID, unless its owner chose a name.
-pub(super) fn id(world: &World, owner: &Record, chosen: Option<&str>) -> ResourceId {
+pub(super) fn id(azure: &AzureState, owner: &Record, chosen: Option<&str>) -> ResourceId {
     let generated = || {
-        let guid = world.seed.guid("nic", owner.id.as_str(), owner.incarnation);
+        let guid = azure.seed.guid("nic", owner.id.as_str(), owner.incarnation);
         format!("{}.nic.{guid}", owner.id.name())
     };
     let name = chosen.filter(|name| !name.is_empty()).map_or_else(generated, str::to_owned);
@@ -41,20 +41,20 @@ pub(super) fn id(world: &World, owner: &Record, chosen: Option<&str>) -> Resourc
 }
 
 /// The interface that has a chosen name already.
-pub(super) fn existing(world: &World, owner: &ResourceId, name: &str) -> Option<ResourceId> {
+pub(super) fn existing(azure: &AzureState, owner: &ResourceId, name: &str) -> Option<ResourceId> {
     let group = ResourceId::group(owner.subscription_id(), owner.group_name().unwrap_or_default());
     let id = group.resource("Microsoft.Network", "networkInterfaces", name);
-    world.store.get(&id).filter(|_| !name.is_empty()).map(|record| record.id.clone())
+    azure.store.get(&id).filter(|_| !name.is_empty()).map(|record| record.id.clone())
 }
 
 /// The address that an interface's configuration holds in a subnet.
 pub(super) fn address_of(
-    world: &World,
+    azure: &AzureState,
     interface: Option<&ResourceId>,
     configuration: &str,
     subnet: &ResourceId,
 ) -> Option<IpAddr> {
-    items(&world.store.get(interface?)?.body, "properties/ipConfigurations")
+    items(&azure.store.get(interface?)?.body, "properties/ipConfigurations")
         .iter()
         .find(|item| name(item).eq_ignore_ascii_case(configuration))
         .filter(|item| stored_reference(item, "properties/subnet/id").as_ref() == Some(subnet))
@@ -62,8 +62,8 @@ pub(super) fn address_of(
 }
 
 /// All addresses of an interface.
-pub(super) fn addresses(world: &World, interface: &ResourceId) -> Vec<String> {
-    let record = world.store.get(interface);
+pub(super) fn addresses(azure: &AzureState, interface: &ResourceId) -> Vec<String> {
+    let record = azure.store.get(interface);
     record
         .map_or(&[] as &[Value], |record| items(&record.body, "properties/ipConfigurations"))
         .iter()
@@ -74,7 +74,7 @@ pub(super) fn addresses(world: &World, interface: &ResourceId) -> Vec<String> {
 /// Checks an address that the owner chose: it must be free, or the interface's already, and no other
 /// configuration of the write may have it; `promised` collects those.
 pub(super) fn check_static(
-    world: &World,
+    azure: &AzureState,
     owner: &ResourceId,
     interface: Option<&ResourceId>,
     subnet: &ResourceId,
@@ -82,7 +82,7 @@ pub(super) fn check_static(
     promised: &mut BTreeSet<IpAddr>,
 ) -> Result<(), Refusal> {
     let given = properties.get("privateIPAddress").and_then(Value::as_str);
-    let address = static_address(world, owner, subnet, given, |holder| {
+    let address = static_address(azure, owner, subnet, given, |holder| {
         interface.is_some_and(|interface| holder.is_within(interface))
     })?;
     if promised.insert(address) { Ok(()) } else { Err(address_taken(owner, address, owner)) }
@@ -90,7 +90,7 @@ pub(super) fn check_static(
 
 /// Creates the interface, or brings it up to date; addresses that it has stay.
 pub(super) fn keep(
-    world: &mut World,
+    azure: &mut AzureState,
     owner: &ResourceId,
     member: &str,
     interface: &ResourceId,
@@ -99,10 +99,10 @@ pub(super) fn keep(
     let mut promised: BTreeSet<IpAddr> = wanted.iter().filter_map(|wanted| wanted.address).collect();
     let mut configurations = Vec::with_capacity(wanted.len());
     for wanted in wanted {
-        let kept = address_of(world, Some(interface), &wanted.name, &wanted.subnet);
+        let kept = address_of(azure, Some(interface), &wanted.name, &wanted.subnet);
         let address = wanted.address.or(kept.filter(|kept| !promised.contains(kept)));
         // Room was found when the write was checked.
-        let Some(address) = address.or_else(|| free_address(world, &wanted.subnet, false, &promised).ok())
+        let Some(address) = address.or_else(|| free_address(azure, &wanted.subnet, false, &promised).ok())
         else {
             continue;
         };
@@ -120,12 +120,12 @@ pub(super) fn keep(
         }
         configurations.push(json!({ "name": wanted.name, "properties": properties }));
     }
-    let now = world.now();
-    let location = world.location(owner);
-    let old = world.store.get(interface);
+    let now = azure.now();
+    let location = azure.location(owner);
+    let old = azure.store.get(interface);
     let guid =
         old.and_then(|old| text(&old.body, "properties/resourceGuid").map(str::to_owned)).unwrap_or_else(
-            || world.seed.guid("resource", interface.as_str(), world.store.incarnation(interface)),
+            || azure.seed.guid("resource", interface.as_str(), azure.store.incarnation(interface)),
         );
     let body = json!({
         "location": location,
@@ -149,5 +149,5 @@ pub(super) fn keep(
     if let Some(old) = old {
         (record.hidden, record.version, record.created) = (old.hidden.clone(), old.version + 1, old.created);
     }
-    world.insert(record);
+    azure.insert(record);
 }

@@ -17,8 +17,8 @@ use crate::engine::error::Refusal;
 use crate::engine::resource_type::{
     ChildCollection, Concurrency, Expand, Proposal, Protocol, Reference, ResourceType, Role,
 };
+use crate::engine::state::{AzureState, is_of};
 use crate::engine::store::Record;
-use crate::engine::world::{World, is_of};
 
 pub(super) const RESOURCE_TYPE: &str = "Microsoft.Network/privateLinkServices";
 
@@ -64,7 +64,7 @@ impl ResourceType for PrivateLinkServices {
         &PROTOCOL
     }
 
-    fn write(&self, world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let id = proposal.id;
         let mut properties = take_properties(&mut proposal.body);
         known_members(&mut properties, &MEMBERS, "PrivateLinkService")?;
@@ -78,13 +78,13 @@ impl ResourceType for PrivateLinkServices {
                 "resourceGuid",
             ],
         );
-        resource_guid(world, &proposal, &mut properties);
+        resource_guid(azure, &proposal, &mut properties);
         let location = proposal.body.get("location").and_then(Value::as_str).unwrap_or_default();
-        let incarnation = world.store.incarnation(id);
+        let incarnation = azure.store.incarnation(id);
         let alias = format!(
             "{}.{}.{location}.azure.privatelinkservice",
             id.name().to_lowercase(),
-            world.seed.guid("alias", id.as_str(), incarnation)
+            azure.seed.guid("alias", id.as_str(), incarnation)
         );
         properties.insert("alias".into(), alias.into());
         fill(&mut properties, "fqdns", json!([]));
@@ -92,8 +92,8 @@ impl ResourceType for PrivateLinkServices {
         for member in ["visibility", "autoApproval"] {
             subscriptions(&mut properties, member)?;
         }
-        frontends(world, &proposal, &mut properties)?;
-        configurations(world, id, &mut properties)?;
+        frontends(azure, &proposal, &mut properties)?;
+        configurations(azure, id, &mut properties)?;
         let mut body = proposal.body;
         body.insert("properties".into(), Value::Object(properties));
         Ok(Value::Object(body))
@@ -114,8 +114,8 @@ impl ResourceType for PrivateLinkServices {
         frontends.chain(subnets).collect()
     }
 
-    fn after_write(&self, world: &mut World, id: &ResourceId, _old: Option<&Value>) {
-        let Some(record) = world.store.get(id) else { return };
+    fn after_write(&self, azure: &mut AzureState, id: &ResourceId, _old: Option<&Value>) {
+        let Some(record) = azure.store.get(id) else { return };
         let wanted = items(&record.body, &format!("properties/{CONFIGURATIONS}"))
             .iter()
             .filter_map(|item| {
@@ -128,16 +128,16 @@ impl ResourceType for PrivateLinkServices {
                 })
             })
             .collect();
-        let interface = private_link_interface::id(world, record, None);
-        private_link_interface::keep(world, id, "privateLinkService", &interface, wanted);
+        let interface = private_link_interface::id(azure, record, None);
+        private_link_interface::keep(azure, id, "privateLinkService", &interface, wanted);
     }
 
-    fn owned(&self, world: &World, record: &Record) -> Vec<ResourceId> {
-        vec![private_link_interface::id(world, record, None)]
+    fn owned(&self, azure: &AzureState, record: &Record) -> Vec<ResourceId> {
+        vec![private_link_interface::id(azure, record, None)]
     }
 
-    fn check_delete(&self, world: &World, record: &Record) -> Result<(), Refusal> {
-        match connection::of_service(world, &record.id).first() {
+    fn check_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
+        match connection::of_service(azure, &record.id).first() {
             None => Ok(()),
             Some(connection) => Err(Refusal::network(
                 400,
@@ -146,27 +146,27 @@ impl ResourceType for PrivateLinkServices {
                     "Private link service {} cannot be deleted because it has private endpoint connections, such as {}. \
                      Delete the connections first.",
                     record.id,
-                    connection.id(world, &record.id)
+                    connection.id(azure, &record.id)
                 ),
             )),
         }
     }
 
-    fn present(&self, world: &World, record: &Record, document: &mut Object, _expand: Expand) {
+    fn present(&self, azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {
         let etag = document.get("etag").cloned().unwrap_or_default();
         let Some(properties) = document.get_mut("properties").and_then(Value::as_object_mut) else { return };
-        let interface = private_link_interface::id(world, record, None);
+        let interface = private_link_interface::id(azure, record, None);
         properties.insert("networkInterfaces".into(), json!([{ "id": interface }]));
-        let connections: Vec<Value> = connection::of_service(world, &record.id)
+        let connections: Vec<Value> = connection::of_service(azure, &record.id)
             .iter()
-            .map(|connection| connection.present(world, &record.id, &etag))
+            .map(|connection| connection.present(azure, &record.id, &etag))
             .collect();
         properties.insert("privateEndpointConnections".into(), connections.into());
     }
 
     fn present_child(
         &self,
-        _world: &World,
+        _azure: &AzureState,
         _record: &Record,
         _collection: &str,
         _id: &ResourceId,
@@ -176,25 +176,25 @@ impl ResourceType for PrivateLinkServices {
         properties.insert("provisioningState".into(), "Succeeded".into());
     }
 
-    fn view(&self, world: &World, record: &Record, below: &[&str]) -> Option<Result<Value, Refusal>> {
+    fn view(&self, azure: &AzureState, record: &Record, below: &[&str]) -> Option<Result<Value, Refusal>> {
         let (collection, rest) = below.split_first()?;
         if !collection.eq_ignore_ascii_case(connection::COLLECTION) {
             return None;
         }
-        let connections = connection::of_service(world, &record.id);
-        let etag = Value::from(world.etag(record));
+        let connections = connection::of_service(azure, &record.id);
+        let etag = Value::from(azure.etag(record));
         match rest {
             [] => {
                 let shown: Vec<Value> =
-                    connections.iter().map(|each| each.present(world, &record.id, &etag)).collect();
+                    connections.iter().map(|each| each.present(azure, &record.id, &etag)).collect();
                 Some(Ok(json!({ "value": shown })))
             }
             [wanted] => {
                 let id = record.id.child(connection::COLLECTION, wanted);
-                let found = connections.iter().find(|each| each.id(world, &record.id) == id);
+                let found = connections.iter().find(|each| each.id(azure, &record.id) == id);
                 Some(
                     found
-                        .map(|found| found.present(world, &record.id, &etag))
+                        .map(|found| found.present(azure, &record.id, &etag))
                         .ok_or_else(|| Refusal::child_not_found(&id)),
                 )
             }
@@ -204,14 +204,14 @@ impl ResourceType for PrivateLinkServices {
 
     fn write_view(
         &self,
-        world: &mut World,
+        azure: &mut AzureState,
         id: &ResourceId,
         below: &[&str],
         body: Option<&Value>,
     ) -> Option<Result<bool, Refusal>> {
         match below {
             [collection, wanted] if collection.eq_ignore_ascii_case(connection::COLLECTION) => {
-                Some(connection::decide(world, id, wanted, body))
+                Some(connection::decide(azure, id, wanted, body))
             }
             _ => None,
         }
@@ -235,7 +235,7 @@ fn subscriptions(properties: &mut Object, member: &str) -> Result<(), Refusal> {
 }
 
 /// The frontends must be of one standard balancer, and no other service's; they are chosen once.
-fn frontends(world: &World, proposal: &Proposal<'_>, properties: &mut Object) -> Result<(), Refusal> {
+fn frontends(azure: &AzureState, proposal: &Proposal<'_>, properties: &mut Object) -> Result<(), Refusal> {
     let id = proposal.id;
     let given = references(properties, FRONTENDS)?;
     if given.is_empty() && !properties.contains_key("destinationIPAddress") {
@@ -249,7 +249,7 @@ fn frontends(world: &World, proposal: &Proposal<'_>, properties: &mut Object) ->
     }
     fill(properties, FRONTENDS, json!([]));
     for frontend in &given {
-        let user = world
+        let user = azure
             .store
             .referrers(frontend)
             .find(|user| user.from != *id && is_of(&user.from, "/privatelinkservices/"));
@@ -264,7 +264,7 @@ fn frontends(world: &World, proposal: &Proposal<'_>, properties: &mut Object) ->
                 ),
             ));
         }
-        let balancer = world.store.holder(frontend).filter(|holder| holder.id != *frontend);
+        let balancer = azure.store.holder(frontend).filter(|holder| holder.id != *frontend);
         if balancer.and_then(|balancer| text(&balancer.body, "sku/name")).is_some_and(|sku| sku != "Standard")
         {
             return Err(Refusal::network(
@@ -296,9 +296,9 @@ fn frontends(world: &World, proposal: &Proposal<'_>, properties: &mut Object) ->
 }
 
 /// The addresses from which the service speaks to its balancer.
-fn configurations(world: &World, id: &ResourceId, properties: &mut Object) -> Result<(), Refusal> {
+fn configurations(azure: &AzureState, id: &ResourceId, properties: &mut Object) -> Result<(), Refusal> {
     let given = take_children(id, properties, CONFIGURATIONS)?.unwrap_or_default();
-    let most = world.limit("network.ipConfigurationsPerPrivateLinkService");
+    let most = azure.limit("network.ipConfigurationsPerPrivateLinkService");
     if given.is_empty() || given.len() as u64 > most {
         return Err(Refusal::network(
             400,
@@ -331,8 +331,8 @@ fn configurations(world: &World, id: &ResourceId, properties: &mut Object) -> Re
                 format!("IP configuration {me} must reference a subnet."),
             ));
         };
-        let network = world.store.holder(&subnet).filter(|network| network.id != subnet);
-        let Some((_, document)) = network.and_then(|network| world.find_child(network, &subnet)) else {
+        let network = azure.store.holder(&subnet).filter(|network| network.id != subnet);
+        let Some((_, document)) = network.and_then(|network| azure.find_child(network, &subnet)) else {
             return Err(Refusal::invalid_reference(&subnet, &me));
         };
         if text(document, "properties/privateLinkServiceNetworkPolicies") != Some("Disabled") {
@@ -346,9 +346,9 @@ fn configurations(world: &World, id: &ResourceId, properties: &mut Object) -> Re
             ));
         }
         if properties.get("privateIPAllocationMethod") == Some(&json!("Static")) {
-            let interface = proposed_interface(world, id);
+            let interface = proposed_interface(azure, id);
             private_link_interface::check_static(
-                world,
+                azure,
                 &me,
                 interface.as_ref(),
                 &subnet,
@@ -358,8 +358,8 @@ fn configurations(world: &World, id: &ResourceId, properties: &mut Object) -> Re
         } else {
             properties.remove("privateIPAddress");
             if private_link_interface::address_of(
-                world,
-                proposed_interface(world, id).as_ref(),
+                azure,
+                proposed_interface(azure, id).as_ref(),
                 me.name(),
                 &subnet,
             )
@@ -367,7 +367,7 @@ fn configurations(world: &World, id: &ResourceId, properties: &mut Object) -> Re
             {
                 let count = wanted.entry(subnet.clone()).or_default();
                 *count += 1;
-                check_room(world, &subnet, false, *count)?;
+                check_room(azure, &subnet, false, *count)?;
             }
         }
         child.insert("properties".into(), Value::Object(properties));
@@ -378,8 +378,8 @@ fn configurations(world: &World, id: &ResourceId, properties: &mut Object) -> Re
     Ok(())
 }
 
-fn proposed_interface(world: &World, id: &ResourceId) -> Option<ResourceId> {
-    world.store.get(id).map(|record| private_link_interface::id(world, record, None))
+fn proposed_interface(azure: &AzureState, id: &ResourceId) -> Option<ResourceId> {
+    azure.store.get(id).map(|record| private_link_interface::id(azure, record, None))
 }
 
 /// Exactly one configuration is the primary one: the first, where none says so.
@@ -402,15 +402,15 @@ fn primary(id: &ResourceId, configurations: &mut [Value]) -> Result<(), Refusal>
 }
 
 /// The service that an alias names, in any subscription.
-pub(super) fn by_alias<'a>(world: &'a World, alias: &str) -> Option<&'a Record> {
-    all(world).find(|record| {
+pub(super) fn by_alias<'a>(azure: &'a AzureState, alias: &str) -> Option<&'a Record> {
+    all(azure).find(|record| {
         text(&record.body, "properties/alias").is_some_and(|known| known.eq_ignore_ascii_case(alias))
     })
 }
 
 /// Every private link service.
-pub(super) fn all(world: &World) -> impl Iterator<Item = &Record> {
-    world.store.of_type(RESOURCE_TYPE)
+pub(super) fn all(azure: &AzureState) -> impl Iterator<Item = &Record> {
+    azure.store.of_type(RESOURCE_TYPE)
 }
 
 /// Whether a service's list (`visibility` or `autoApproval`) holds a subscription.

@@ -4,7 +4,7 @@
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-use crate::engine::world::World;
+use crate::engine::state::AzureState;
 
 /// (type, group, pattern of the name; `{name}` and `{region}` are filled in).
 const TARGETS: [(&str, &str, &[&str]); 9] = [
@@ -30,9 +30,9 @@ pub(super) fn takes(target: &ResourceId) -> bool {
 }
 
 /// The names of a target's group.
-pub(super) fn names(world: &World, target: &ResourceId, group: &str) -> Vec<String> {
+pub(super) fn names(azure: &AzureState, target: &ResourceId, group: &str) -> Vec<String> {
     let kind = target.resource_type();
-    let region = world.location(target);
+    let region = azure.location(target);
     TARGETS
         .iter()
         .filter(|(of, named, _)| of.eq_ignore_ascii_case(&kind) && named.eq_ignore_ascii_case(group))

@@ -14,8 +14,8 @@ use crate::engine::document::{
 use crate::engine::error::Refusal;
 use crate::engine::operation::Completion;
 use crate::engine::resource_type::{Expand, Proposal, Protocol, Reference, ResourceType};
+use crate::engine::state::{AzureState, is_of};
 use crate::engine::store::Record;
-use crate::engine::world::{World, is_of};
 
 pub(super) const RESOURCE_TYPE: &str = "Microsoft.Network/publicIPAddresses";
 
@@ -51,14 +51,14 @@ impl ResourceType for PublicIpAddresses {
         &PROTOCOL
     }
 
-    fn write(&self, world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let id = proposal.id;
         let mut properties = take_properties(&mut proposal.body);
         known_members(&mut properties, &MEMBERS, "PublicIPAddress")?;
         strip(&mut properties, &DERIVED);
-        resource_guid(world, &proposal, &mut properties);
+        resource_guid(azure, &proposal, &mut properties);
         let sku = super::load_balancer::sku(&mut proposal.body, &["Basic", "Standard", "StandardV2"])?;
-        check_zones(world, id, &mut proposal.body)?;
+        check_zones(azure, id, &mut proposal.body)?;
         enumeration(&mut properties, "publicIPAllocationMethod", &["Dynamic", "Static"], true)?;
         enumeration(&mut properties, "publicIPAddressVersion", &["IPv4", "IPv6"], true)?;
         enumeration(&mut properties, "deleteOption", &["Detach", "Delete"], false)?;
@@ -88,16 +88,16 @@ impl ResourceType for PublicIpAddresses {
             reference(&mut settings, "ddosProtectionPlan")?;
             properties.insert("ddosSettings".into(), Value::Object(settings));
         }
-        dns_settings(world, &proposal, &mut properties)?;
-        check_immutable(world, &proposal, &sku, &properties)?;
+        dns_settings(azure, &proposal, &mut properties)?;
+        check_immutable(azure, &proposal, &sku, &properties)?;
         if proposal.old.is_none() {
-            check_count(world, &proposal, &sku)?;
+            check_count(azure, &proposal, &sku)?;
             if let Some(prefix) = &prefix {
-                check_prefix(world, &proposal, &sku, prefix, &properties)?;
+                check_prefix(azure, &proposal, &sku, prefix, &properties)?;
             }
         }
         // An address that was given stays, whatever the client sends or leaves out.
-        let keeps = is_static || world.store.referrers(id).next().is_some();
+        let keeps = is_static || azure.store.referrers(id).next().is_some();
         if let (true, Some(address)) = (keeps, proposal.old_member("properties/ipAddress")) {
             properties.insert("ipAddress".into(), address.clone());
         }
@@ -115,18 +115,24 @@ impl ResourceType for PublicIpAddresses {
         text(&record.body, "properties/ipAddress")?.parse().ok()
     }
 
-    fn after_operation(&self, world: &mut World, id: &ResourceId, completion: &Completion, failed: bool) {
+    fn after_operation(
+        &self,
+        azure: &mut AzureState,
+        id: &ResourceId,
+        completion: &Completion,
+        failed: bool,
+    ) {
         if !failed && *completion == Completion::Write {
-            give_address(world, id);
+            give_address(azure, id);
         }
     }
 
-    fn referrers_changed(&self, world: &mut World, id: &ResourceId) {
-        give_address(world, id);
+    fn referrers_changed(&self, azure: &mut AzureState, id: &ResourceId) {
+        give_address(azure, id);
     }
 
-    fn check_delete(&self, world: &World, record: &Record) -> Result<(), Refusal> {
-        let Some(user) = world.store.referrers(&record.id).next() else { return Ok(()) };
+    fn check_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
+        let Some(user) = azure.store.referrers(&record.id).next() else { return Ok(()) };
         Err(Refusal::network(
             400,
             "PublicIPAddressCannotBeDeleted",
@@ -138,9 +144,9 @@ impl ResourceType for PublicIpAddresses {
         ))
     }
 
-    fn present(&self, world: &World, record: &Record, document: &mut Object, _expand: Expand) {
+    fn present(&self, azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {
         let Some(properties) = document.get_mut("properties").and_then(Value::as_object_mut) else { return };
-        for referrer in world.store.referrers(&record.id) {
+        for referrer in azure.store.referrers(&record.id) {
             let member =
                 if is_of(&referrer.from, "/natgateways/") { "natGateway" } else { "ipConfiguration" };
             properties.insert(member.into(), json!({ "id": referrer.from }));
@@ -150,19 +156,19 @@ impl ResourceType for PublicIpAddresses {
 
 /// Allocates where an address is due: static ones when provisioning is over, dynamic ones while
 /// something uses them; and takes a dynamic one back.
-fn give_address(world: &mut World, id: &ResourceId) {
-    let Some(record) = world.store.get(id) else { return };
+fn give_address(azure: &mut AzureState, id: &ResourceId) {
+    let Some(record) = azure.store.get(id) else { return };
     let is_static = text(&record.body, "properties/publicIPAllocationMethod") == Some("Static");
     let has_address = text(&record.body, "properties/ipAddress").is_some();
-    let used = world.store.referrers(id).next().is_some();
+    let used = azure.store.referrers(id).next().is_some();
     let v6 = text(&record.body, "properties/publicIPAddressVersion") == Some("IPv6");
     let prefix = stored_reference(&record.body, "properties/publicIPPrefix/id")
-        .and_then(|prefix| public_ip_prefix::range(world, &prefix));
+        .and_then(|prefix| public_ip_prefix::range(azure, &prefix));
     let address = match (is_static || used, has_address) {
         (true, false) => {
             let free = match prefix {
-                Some(range) => public_ip_prefix::free_address(world, &range),
-                None => free_public_address(world, id, v6).ok(),
+                Some(range) => public_ip_prefix::free_address(azure, &range),
+                None => free_public_address(azure, id, v6).ok(),
             };
             match free {
                 Some(address) => Some(address),
@@ -172,17 +178,17 @@ fn give_address(world: &mut World, id: &ResourceId) {
         (false, true) => None,
         _ => return,
     };
-    let Some(record) = world.store.get_mut(id) else { return };
+    let Some(record) = azure.store.get_mut(id) else { return };
     if let Some(properties) = record.body.get_mut("properties").and_then(Value::as_object_mut) {
         match address {
             Some(address) => properties.insert("ipAddress".into(), address.to_string().into()),
             None => properties.remove("ipAddress"),
         };
     }
-    world.changed(id);
+    azure.changed(id);
 }
 
-fn dns_settings(world: &World, proposal: &Proposal<'_>, properties: &mut Object) -> Result<(), Refusal> {
+fn dns_settings(azure: &AzureState, proposal: &Proposal<'_>, properties: &mut Object) -> Result<(), Refusal> {
     let Some(settings) = properties.get_mut("dnsSettings") else { return Ok(()) };
     let Some(label) = text(settings, "domainNameLabel").filter(|label| !label.is_empty()) else {
         return Ok(());
@@ -191,9 +197,9 @@ fn dns_settings(world: &World, proposal: &Proposal<'_>, properties: &mut Object)
     let location = proposal.body.get("location").and_then(Value::as_str).unwrap_or_default();
     let label = match text(settings, "domainNameLabelScope") {
         None => label,
-        Some(scope) => format!("{label}.{}", scope_hash(world, proposal.id, scope)?),
+        Some(scope) => format!("{label}.{}", scope_hash(azure, proposal.id, scope)?),
     };
-    if !domain_name_is_free(world, Some(proposal.id), &label, location) {
+    if !domain_name_is_free(azure, Some(proposal.id), &label, location) {
         return Err(Refusal::network(
             400,
             "DnsRecordInUse",
@@ -213,20 +219,20 @@ fn domain_name(label: &str, location: &str) -> String {
 }
 
 /// Names with a scope hold a hash of it, so that only its owner can have them again.
-fn scope_hash(world: &World, id: &ResourceId, scope: &str) -> Result<String, Refusal> {
+fn scope_hash(azure: &AzureState, id: &ResourceId, scope: &str) -> Result<String, Refusal> {
     let group = ResourceId::group(id.subscription_id(), id.group_name().unwrap_or_default());
     let subject = match scope.to_ascii_lowercase().as_str() {
-        "tenantreuse" => world.options.tenant.clone(),
+        "tenantreuse" => azure.options.tenant.clone(),
         "subscriptionreuse" => id.subscription_id().to_lowercase(),
         "resourcegroupreuse" => group.to_lower(),
-        "noreuse" => format!("{}#{}", id.to_lower(), world.store.incarnation(id)),
+        "noreuse" => format!("{}#{}", id.to_lower(), azure.store.incarnation(id)),
         _ => {
             return Err(Refusal::bad_format(format!(
                 "Error converting value \"{scope}\" to member 'domainNameLabelScope'."
             )));
         }
     };
-    let guid = world.seed.guid("domain name scope", &subject, 0);
+    let guid = azure.seed.guid("domain name scope", &subject, 0);
     Ok(guid.chars().filter(|c| *c != '-').take(16).collect())
 }
 
@@ -253,13 +259,13 @@ pub(super) fn domain_name_label(label: &str) -> Result<String, Refusal> {
 
 /// Whether no public IP (beside `own`) has a label in a region.
 pub(super) fn domain_name_is_free(
-    world: &World,
+    azure: &AzureState,
     own: Option<&ResourceId>,
     label: &str,
     location: &str,
 ) -> bool {
     let name = domain_name(label, location);
-    !world.store.of_type(RESOURCE_TYPE).any(|record| {
+    !azure.store.of_type(RESOURCE_TYPE).any(|record| {
         Some(&record.id) != own && text(&record.body, "properties/dnsSettings/fqdn") == Some(&name)
     })
 }
@@ -281,16 +287,16 @@ fn check_basic(proposal: &Proposal<'_>) -> Result<(), Refusal> {
     ))
 }
 
-fn check_count(world: &World, proposal: &Proposal<'_>, sku: &str) -> Result<(), Refusal> {
-    if sku == "Basic" && world.options.basic_sku_retired {
+fn check_count(azure: &AzureState, proposal: &Proposal<'_>, sku: &str) -> Result<(), Refusal> {
+    if sku == "Basic" && azure.options.basic_sku_retired {
         return Err(Refusal::network(
             400,
             "IPv4BasicSkuPublicIpCountLimitReached",
             "Cannot create more than 0 IPv4 Basic SKU public IP addresses for this subscription in this region.",
         ));
     }
-    let most = world.limit("network.publicIpAddressesPerRegion");
-    if count_in_region(world, RESOURCE_TYPE, proposal) < most {
+    let most = azure.limit("network.publicIpAddressesPerRegion");
+    if count_in_region(azure, RESOURCE_TYPE, proposal) < most {
         return Ok(());
     }
     Err(Refusal::network(
@@ -302,14 +308,14 @@ fn check_count(world: &World, proposal: &Proposal<'_>, sku: &str) -> Result<(), 
 
 /// A public IP of a prefix has the prefix's sku and version, and the prefix has room for it.
 fn check_prefix(
-    world: &World,
+    azure: &AzureState,
     proposal: &Proposal<'_>,
     sku: &str,
     prefix: &ResourceId,
     properties: &Object,
 ) -> Result<(), Refusal> {
     let id = proposal.id;
-    let Some(record) = world.store.get(prefix) else { return Err(Refusal::invalid_reference(prefix, id)) };
+    let Some(record) = azure.store.get(prefix) else { return Err(Refusal::invalid_reference(prefix, id)) };
     let version = properties.get("publicIPAddressVersion").and_then(Value::as_str);
     for (what, theirs, ours) in [
         ("sku", text(&record.body, "sku/name"), Some(sku)),
@@ -325,10 +331,10 @@ fn check_prefix(
             ));
         }
     }
-    let held = world.store.referrers(prefix).filter(|user| is_of(&user.from, "/publicipaddresses/")).count();
+    let held = azure.store.referrers(prefix).filter(|user| is_of(&user.from, "/publicipaddresses/")).count();
     // The reference check reports a prefix that is not provisioned yet.
-    let Some(range) = public_ip_prefix::range(world, prefix) else { return Ok(()) };
-    let size = public_ip_prefix::size(world, prefix);
+    let Some(range) = public_ip_prefix::range(azure, prefix) else { return Ok(()) };
+    let size = public_ip_prefix::size(azure, prefix);
     if i64::try_from(held).is_ok_and(|held| held < size) {
         return Ok(());
     }
@@ -340,7 +346,7 @@ fn check_prefix(
 }
 
 fn check_immutable(
-    world: &World,
+    azure: &AzureState,
     proposal: &Proposal<'_>,
     sku: &str,
     properties: &Object,
@@ -353,7 +359,7 @@ fn check_immutable(
             format!("{what} of public IP address {} cannot be changed.", proposal.id),
         ))
     };
-    let used = world.store.referrers(proposal.id).next().is_some();
+    let used = azure.store.referrers(proposal.id).next().is_some();
     let was = text(&old.body, "sku/name").unwrap_or_default();
     let method = properties.get("publicIPAllocationMethod").and_then(Value::as_str);
     // The one way up: a static address that nothing uses may become a standard one.

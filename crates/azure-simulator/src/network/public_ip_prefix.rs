@@ -15,8 +15,8 @@ use crate::engine::document::{
 use crate::engine::error::Refusal;
 use crate::engine::operation::Completion;
 use crate::engine::resource_type::{Expand, Proposal, Protocol, ResourceType};
+use crate::engine::state::{AzureState, is_of};
 use crate::engine::store::Record;
-use crate::engine::world::{World, is_of};
 
 pub(super) const RESOURCE_TYPE: &str = "Microsoft.Network/publicIPPrefixes";
 
@@ -51,14 +51,14 @@ impl ResourceType for PublicIpPrefixes {
         &PROTOCOL
     }
 
-    fn write(&self, world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let id = proposal.id;
         let mut properties = take_properties(&mut proposal.body);
         known_members(&mut properties, &MEMBERS, "PublicIPPrefix")?;
         strip(&mut properties, &DERIVED);
-        resource_guid(world, &proposal, &mut properties);
+        resource_guid(azure, &proposal, &mut properties);
         let sku = load_balancer::sku(&mut proposal.body, &["Standard", "StandardV2"])?;
-        check_zones(world, id, &mut proposal.body)?;
+        check_zones(azure, id, &mut proposal.body)?;
         enumeration(&mut properties, "publicIPAddressVersion", &["IPv4", "IPv6"], true)?;
         fill(&mut properties, "ipTags", json!([]));
         reference(&mut properties, "customIPPrefix")?;
@@ -70,7 +70,7 @@ impl ResourceType for PublicIpPrefixes {
                 Refusal::bad_format(format!("Required property 'prefixLength' not found in {id}."))
             })?,
         };
-        check_length(world, id, length, v6)?;
+        check_length(azure, id, length, v6)?;
         properties.insert("prefixLength".into(), length.into());
         for (what, given, before) in [
             ("prefix length", Some(Value::from(length)), old("properties/prefixLength")),
@@ -92,8 +92,8 @@ impl ResourceType for PublicIpPrefixes {
         if proposal.old.is_some() {
             public_ip::check_zones_unchanged(&proposal)?;
         } else {
-            let most = world.limit("network.publicIpAddressesPerRegion");
-            if count_in_region(world, RESOURCE_TYPE, &proposal) >= most {
+            let most = azure.limit("network.publicIpAddressesPerRegion");
+            if count_in_region(azure, RESOURCE_TYPE, &proposal) >= most {
                 return Err(Refusal::network(
                     400,
                     "PublicIpPrefixCountLimitReached",
@@ -111,29 +111,35 @@ impl ResourceType for PublicIpPrefixes {
         Ok(Value::Object(body))
     }
 
-    fn after_operation(&self, world: &mut World, id: &ResourceId, completion: &Completion, failed: bool) {
+    fn after_operation(
+        &self,
+        azure: &mut AzureState,
+        id: &ResourceId,
+        completion: &Completion,
+        failed: bool,
+    ) {
         if failed || *completion != Completion::Write {
             return;
         }
-        let Some(record) = world.store.get(id) else { return };
+        let Some(record) = azure.store.get(id) else { return };
         if text(&record.body, "properties/ipPrefix").is_some() {
             return;
         }
         let v6 = text(&record.body, "properties/publicIPAddressVersion") == Some("IPv6");
         let length = at(&record.body, "properties/prefixLength").and_then(Value::as_u64).unwrap_or_default();
         let length = u8::try_from(length).unwrap_or(32);
-        let Some(prefix) = free_public_prefix(world, id, length, v6) else { return };
+        let Some(prefix) = free_public_prefix(azure, id, length, v6) else { return };
         if let Some(properties) =
-            world.store.get_mut(id).and_then(|record| record.body.get_mut("properties")?.as_object_mut())
+            azure.store.get_mut(id).and_then(|record| record.body.get_mut("properties")?.as_object_mut())
         {
             properties.insert("ipPrefix".into(), prefix.to_string().into());
         }
-        world.changed(id);
+        azure.changed(id);
     }
 
-    fn check_delete(&self, world: &World, record: &Record) -> Result<(), Refusal> {
+    fn check_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
         let users: Vec<&str> =
-            world.store.referrers(&record.id).map(|referrer| referrer.from.as_str()).collect();
+            azure.store.referrers(&record.id).map(|referrer| referrer.from.as_str()).collect();
         if users.is_empty() {
             return Ok(());
         }
@@ -148,10 +154,10 @@ impl ResourceType for PublicIpPrefixes {
         ))
     }
 
-    fn present(&self, world: &World, record: &Record, document: &mut Object, _expand: Expand) {
+    fn present(&self, azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {
         let Some(properties) = document.get_mut("properties").and_then(Value::as_object_mut) else { return };
         let mut addresses = Vec::new();
-        for referrer in world.store.referrers(&record.id) {
+        for referrer in azure.store.referrers(&record.id) {
             let shown = json!({ "id": referrer.from });
             if is_of(&referrer.from, "/publicipaddresses/") {
                 addresses.push(shown);
@@ -168,9 +174,9 @@ impl ResourceType for PublicIpPrefixes {
 }
 
 /// The shortest prefix that Azure gives depends on the quota: /28 and /124 hold 16 addresses.
-fn check_length(world: &World, id: &ResourceId, length: i64, v6: bool) -> Result<(), Refusal> {
+fn check_length(azure: &AzureState, id: &ResourceId, length: i64, v6: bool) -> Result<(), Refusal> {
     let bits = if v6 { 128 } else { 32 };
-    let most = world.limit("network.addressesPerPublicIpPrefix").max(1);
+    let most = azure.limit("network.addressesPerPublicIpPrefix").max(1);
     let shortest = bits - i64::from(most.min(1 << 20).ilog2());
     let longest = if v6 { 127 } else { 31 };
     if (shortest..=longest).contains(&length) {
@@ -186,18 +192,18 @@ fn check_length(world: &World, id: &ResourceId, length: i64, v6: bool) -> Result
 }
 
 /// The range of a prefix, once it is provisioned.
-pub(super) fn range(world: &World, prefix: &ResourceId) -> Option<IpNet> {
-    text(&world.store.get(prefix)?.body, "properties/ipPrefix")?.parse().ok()
+pub(super) fn range(azure: &AzureState, prefix: &ResourceId) -> Option<IpNet> {
+    text(&azure.store.get(prefix)?.body, "properties/ipPrefix")?.parse().ok()
 }
 
 /// How many addresses a prefix has.
-pub(super) fn size(world: &World, prefix: &ResourceId) -> i64 {
-    let hosts = range(world, prefix).map_or(0, |range| range.max_prefix_len() - range.prefix_len());
+pub(super) fn size(azure: &AzureState, prefix: &ResourceId) -> i64 {
+    let hosts = range(azure, prefix).map_or(0, |range| range.max_prefix_len() - range.prefix_len());
     1_i64 << hosts.min(62)
 }
 
 /// An address of a prefix that nobody holds.
-pub(super) fn free_address(world: &World, range: &IpNet) -> Option<IpAddr> {
+pub(super) fn free_address(azure: &AzureState, range: &IpNet) -> Option<IpAddr> {
     // Every address of a public prefix can be used, its first and last ones too.
     let start = range.network();
     let hosts = range.max_prefix_len() - range.prefix_len();
@@ -208,6 +214,6 @@ pub(super) fn free_address(world: &World, range: &IpNet) -> Option<IpAddr> {
             }
             IpAddr::V6(start) => IpAddr::V6((u128::from(start).checked_add(step)?).into()),
         };
-        (!world.store.public_address_taken(&address)).then_some(address)
+        (!azure.store.public_address_taken(&address)).then_some(address)
     })
 }

@@ -11,8 +11,8 @@ use super::{resource_guid, take_children};
 use crate::engine::document::{Object, enumeration, fill, known_members, strip, take_properties};
 use crate::engine::error::Refusal;
 use crate::engine::resource_type::{ChildCollection, Expand, Proposal, Protocol, ResourceType};
+use crate::engine::state::AzureState;
 use crate::engine::store::Record;
-use crate::engine::world::World;
 
 pub(super) struct RouteTables;
 
@@ -26,7 +26,7 @@ impl ResourceType for RouteTables {
         &PROTOCOL
     }
 
-    fn write(&self, world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let id = proposal.id;
         let mut properties = take_properties(&mut proposal.body);
         known_members(
@@ -35,7 +35,7 @@ impl ResourceType for RouteTables {
             "RouteTable",
         )?;
         strip(&mut properties, &["provisioningState", "resourceGuid", "subnets"]);
-        resource_guid(world, &proposal, &mut properties);
+        resource_guid(azure, &proposal, &mut properties);
         fill(&mut properties, "disableBgpRoutePropagation", false);
         let mut prefixes: HashMap<String, String> = HashMap::new();
         let mut routes = Vec::new();
@@ -55,7 +55,7 @@ impl ResourceType for RouteTables {
             }
             routes.push(route);
         }
-        let most = world.limit("network.routesPerTable");
+        let most = azure.limit("network.routesPerTable");
         if routes.len() as u64 > most {
             return Err(Refusal::network(
                 400,
@@ -69,8 +69,8 @@ impl ResourceType for RouteTables {
         Ok(Value::Object(body))
     }
 
-    fn check_delete(&self, world: &World, record: &Record) -> Result<(), Refusal> {
-        match world.store.referrers(&record.id).next() {
+    fn check_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
+        match azure.store.referrers(&record.id).next() {
             None => Ok(()),
             Some(_) => Err(Refusal::network(
                 400,
@@ -80,9 +80,9 @@ impl ResourceType for RouteTables {
         }
     }
 
-    fn present(&self, world: &World, record: &Record, document: &mut Object, _expand: Expand) {
+    fn present(&self, azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {
         let users: Vec<Value> =
-            world.store.referrers(&record.id).map(|referrer| json!({ "id": referrer.from })).collect();
+            azure.store.referrers(&record.id).map(|referrer| json!({ "id": referrer.from })).collect();
         if let (false, Some(properties)) =
             (users.is_empty(), document.get_mut("properties").and_then(Value::as_object_mut))
         {

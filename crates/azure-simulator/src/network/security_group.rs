@@ -7,8 +7,8 @@ use super::{application_security_group, resource_guid, security_rule, take_child
 use crate::engine::document::{Object, items, known_members, name, strip, take_properties};
 use crate::engine::error::Refusal;
 use crate::engine::resource_type::{ChildCollection, Expand, Proposal, Protocol, Reference, ResourceType};
+use crate::engine::state::{AzureState, is_of};
 use crate::engine::store::Record;
-use crate::engine::world::{World, is_of};
 
 const MEMBERS: [&str; 8] = [
     "defaultSecurityRules",
@@ -36,7 +36,7 @@ impl ResourceType for SecurityGroups {
         &PROTOCOL
     }
 
-    fn write(&self, world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let id = proposal.id;
         let mut properties = take_properties(&mut proposal.body);
         known_members(&mut properties, &MEMBERS, "NetworkSecurityGroup")?;
@@ -51,13 +51,13 @@ impl ResourceType for SecurityGroups {
                 "subnets",
             ],
         );
-        resource_guid(world, &proposal, &mut properties);
+        resource_guid(azure, &proposal, &mut properties);
         let rules = take_children(id, &mut properties, "securityRules")?
             .unwrap_or_default()
             .into_iter()
             .map(|child| security_rule::normalise(id, child))
             .collect::<Result<Vec<Value>, Refusal>>()?;
-        let most = world.limit("network.securityRulesPerGroup");
+        let most = azure.limit("network.securityRulesPerGroup");
         if rules.len() as u64 > most {
             return Err(Refusal::network(
                 400,
@@ -65,8 +65,8 @@ impl ResourceType for SecurityGroups {
                 format!("Cannot create more than {most} security rules in network security group {id}."),
             ));
         }
-        check_prefixes(world, id, &rules)?;
-        application_security_group::check_rules(world, id, &rules)?;
+        check_prefixes(azure, id, &rules)?;
+        application_security_group::check_rules(azure, id, &rules)?;
         security_rule::check_conflicts(&rules)?;
         properties.insert("securityRules".into(), rules.into());
         properties.insert("defaultSecurityRules".into(), security_rule::defaults().into());
@@ -84,9 +84,9 @@ impl ResourceType for SecurityGroups {
             .collect()
     }
 
-    fn check_delete(&self, world: &World, record: &Record) -> Result<(), Refusal> {
+    fn check_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
         let users: Vec<&str> =
-            world.store.referrers(&record.id).map(|referrer| referrer.from.as_str()).collect();
+            azure.store.referrers(&record.id).map(|referrer| referrer.from.as_str()).collect();
         if users.is_empty() {
             return Ok(());
         }
@@ -102,10 +102,10 @@ impl ResourceType for SecurityGroups {
         ))
     }
 
-    fn present(&self, world: &World, record: &Record, document: &mut Object, _expand: Expand) {
+    fn present(&self, azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {
         let Some(properties) = document.get_mut("properties").and_then(Value::as_object_mut) else { return };
         for (member, wanted) in [("subnets", "/subnets/"), ("networkInterfaces", "/networkinterfaces/")] {
-            let users: Vec<Value> = world
+            let users: Vec<Value> = azure
                 .store
                 .referrers(&record.id)
                 .filter(|referrer| is_of(&referrer.from, wanted))
@@ -120,8 +120,8 @@ impl ResourceType for SecurityGroups {
 
 /// Sources and destinations of all rules together are bounded, each for itself; single and plural
 /// members both count.
-fn check_prefixes(world: &World, id: &ResourceId, rules: &[Value]) -> Result<(), Refusal> {
-    let most = world.limit("network.prefixesPerSecurityGroup");
+fn check_prefixes(azure: &AzureState, id: &ResourceId, rules: &[Value]) -> Result<(), Refusal> {
+    let most = azure.limit("network.prefixesPerSecurityGroup");
     for side in ["source", "destination"] {
         let count = |rule: &Value| {
             let one = rule["properties"].get(format!("{side}AddressPrefix")).is_some();

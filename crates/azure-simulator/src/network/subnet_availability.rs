@@ -10,14 +10,14 @@ use serde_json::{Value, json};
 use super::address_allocation::{free_address, holder_in_network, is_vacant, subnet_prefixes, subnet_size};
 use crate::engine::document::{items, name};
 use crate::engine::error::Refusal;
+use crate::engine::state::AzureState;
 use crate::engine::store::Record;
-use crate::engine::world::World;
 
 /// How many free addresses are proposed in the place of a taken one.
 const PROPOSALS: usize = 5;
 
 pub(super) fn answer(
-    world: &World,
+    azure: &AzureState,
     record: &Record,
     below: &[&str],
     query: &BTreeMap<String, String>,
@@ -25,15 +25,15 @@ pub(super) fn answer(
     let is = |word: &str, expected: &str| word.eq_ignore_ascii_case(expected);
     match below {
         [word] if is(word, "CheckIPAddressAvailability") => {
-            Some(check(world, record, query.get("ipaddress").map_or("", String::as_str)))
+            Some(check(azure, record, query.get("ipaddress").map_or("", String::as_str)))
         }
-        [word] if is(word, "usages") => Some(Ok(usages(world, record))),
+        [word] if is(word, "usages") => Some(Ok(usages(azure, record))),
         [subnets, subnet, word]
             if is(subnets, "subnets")
                 && (is(word, "ResourceNavigationLinks") || is(word, "ServiceAssociationLinks")) =>
         {
             let subnet = record.id.child("subnets", subnet);
-            Some(match world.find_child(record, &subnet) {
+            Some(match azure.find_child(record, &subnet) {
                 Some(_) => Ok(json!({ "value": [] })),
                 None => Err(Refusal::child_not_found(&subnet)),
             })
@@ -46,7 +46,7 @@ fn subnets(network: &Record) -> impl Iterator<Item = ResourceId> {
     items(&network.body, "properties/subnets").iter().map(|subnet| network.id.child("subnets", name(subnet)))
 }
 
-fn check(world: &World, network: &Record, given: &str) -> Result<Value, Refusal> {
+fn check(azure: &AzureState, network: &Record, given: &str) -> Result<Value, Refusal> {
     let Ok(address) = given.parse::<IpAddr>() else {
         return Err(Refusal::network(
             400,
@@ -55,7 +55,7 @@ fn check(world: &World, network: &Record, given: &str) -> Result<Value, Refusal>
         ));
     };
     let inside =
-        |subnet: &ResourceId| subnet_prefixes(world, subnet).iter().any(|prefix| prefix.contains(&address));
+        |subnet: &ResourceId| subnet_prefixes(azure, subnet).iter().any(|prefix| prefix.contains(&address));
     let Some(subnet) = subnets(network).find(inside) else {
         return Err(Refusal::network(
             400,
@@ -67,26 +67,26 @@ fn check(world: &World, network: &Record, given: &str) -> Result<Value, Refusal>
         ));
     };
     let mut promised = BTreeSet::new();
-    if is_vacant(world, &subnet, address) {
+    if is_vacant(azure, &subnet, address) {
         return Ok(json!({ "available": true, "availableIPAddresses": [], "isPlatformReserved": false }));
     }
     while promised.len() < PROPOSALS {
-        let Ok(free) = free_address(world, &subnet, address.is_ipv6(), &promised) else { break };
+        let Ok(free) = free_address(azure, &subnet, address.is_ipv6(), &promised) else { break };
         promised.insert(free);
     }
-    let reserved = holder_in_network(world, &network.id, address).is_none();
+    let reserved = holder_in_network(azure, &network.id, address).is_none();
     let free: Vec<String> = promised.iter().map(ToString::to_string).collect();
     Ok(json!({ "available": false, "availableIPAddresses": free, "isPlatformReserved": reserved }))
 }
 
-fn usages(world: &World, network: &Record) -> Value {
+fn usages(azure: &AzureState, network: &Record) -> Value {
     let all: Vec<Value> = subnets(network)
         .map(|subnet| {
             json!({
                 "id": subnet,
-                "currentValue": world.store.addresses(&subnet).map_or(0, BTreeMap::len),
+                "currentValue": azure.store.addresses(&subnet).map_or(0, BTreeMap::len),
                 // JSON numbers of clients end where those of Azure do.
-                "limit": u64::try_from(subnet_size(world, &subnet)).unwrap_or(u64::MAX).min(i64::MAX as u64),
+                "limit": u64::try_from(subnet_size(azure, &subnet)).unwrap_or(u64::MAX).min(i64::MAX as u64),
                 "name": { "localizedValue": "Subnet size and usage", "value": "SubnetSpace" },
                 "unit": "Count",
             })

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::take_children;
 use crate::engine::document::{Object, items, known_members, name, take_properties, text};
 use crate::engine::error::Refusal;
-use crate::engine::world::World;
+use crate::engine::state::AzureState;
 
 /// Services whose endpoints serve the region alone; those of the others serve every region.
 const REGIONAL: [&str; 2] = ["Microsoft.Sql", "Microsoft.Storage"];
@@ -86,13 +86,13 @@ pub(super) fn endpoints(subnet: &ResourceId, location: &str, properties: &mut Ob
 
 /// Delegations stay as they are while anybody is in the subnet.
 pub(super) fn check_change(
-    world: &World,
+    azure: &AzureState,
     subnet: &ResourceId,
     old: &Value,
     new: &Value,
 ) -> Result<(), Refusal> {
     let (before, after) = (services(old), services(new));
-    let user = world.store.referrers(subnet).next();
+    let user = azure.store.referrers(subnet).next();
     match user.filter(|_| before != after) {
         None => Ok(()),
         Some(user) => Err(Refusal::network(
@@ -110,8 +110,12 @@ pub(super) fn check_change(
 }
 
 /// A subnet that is given to a service takes no other machines.
-pub(crate) fn check_undelegated(world: &World, subnet: &ResourceId, id: &ResourceId) -> Result<(), Refusal> {
-    let holder = world.store.holder(subnet).and_then(|network| world.find_child(network, subnet));
+pub(crate) fn check_undelegated(
+    azure: &AzureState,
+    subnet: &ResourceId,
+    id: &ResourceId,
+) -> Result<(), Refusal> {
+    let holder = azure.store.holder(subnet).and_then(|network| azure.find_child(network, subnet));
     let services = holder.map(|(_, subnet)| services(subnet)).unwrap_or_default();
     if services.is_empty() {
         return Ok(());

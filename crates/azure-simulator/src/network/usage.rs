@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::engine::document::text;
-use crate::engine::world::World;
+use crate::engine::state::AzureState;
 
 /// Azure's name of the count, in words, the type, and the limit.
 const COUNTED: [(&str, &str, &str, &str); 11] = [
@@ -30,10 +30,10 @@ const COUNTED: [(&str, &str, &str, &str); 11] = [
     ),
 ];
 
-pub(super) fn of(world: &World, subscription: &str, location: &str) -> Value {
+pub(super) fn of(azure: &AzureState, subscription: &str, location: &str) -> Value {
     let count = |name: &str, of: &str| {
         let resource_type = format!("Microsoft.Network/{of}");
-        let records = world.store.of_type(&resource_type);
+        let records = azure.store.of_type(&resource_type);
         records
             .filter(|record| record.id.subscription_id().eq_ignore_ascii_case(subscription))
             .filter(|record| text(&record.body, "location") == Some(location))
@@ -51,7 +51,7 @@ pub(super) fn of(world: &World, subscription: &str, location: &str) -> Value {
                 ),
                 "unit": "Count",
                 "currentValue": count(name, of),
-                "limit": world.limit(&format!("network.{limit}")),
+                "limit": azure.limit(&format!("network.{limit}")),
                 "name": { "value": name, "localizedValue": shown },
             })
         })

@@ -16,8 +16,8 @@ use crate::engine::error::Refusal;
 use crate::engine::resource_type::{
     ChildCollection, Concurrency, Proposal, Protocol, Reference, ResourceType, Role,
 };
+use crate::engine::state::{AzureState, is_of};
 use crate::engine::store::Record;
-use crate::engine::world::{World, is_of};
 
 const MEMBERS: [&str; 16] = [
     "addressSpace",
@@ -56,18 +56,18 @@ impl ResourceType for VirtualNetworks {
         &PROTOCOL
     }
 
-    fn write(&self, world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let id = proposal.id;
         let mut properties = take_properties(&mut proposal.body);
         known_members(&mut properties, &MEMBERS, "VirtualNetwork")?;
         strip(&mut properties, &["provisioningState", "resourceGuid", "flowLogs"]);
-        resource_guid(world, &proposal, &mut properties);
+        resource_guid(azure, &proposal, &mut properties);
         enumeration(&mut properties, "privateEndpointVNetPolicies", &["Disabled", "Basic"], true)?;
         fill(&mut properties, "enableDdosProtection", false);
-        check_options(world, id, &mut properties)?;
+        check_options(azure, id, &mut properties)?;
         let space = address_space(id, properties.get("addressSpace"))?;
         let peerings = match take_children(id, &mut properties, peering::COLLECTION)? {
-            Some(children) => peering::normalise(world, &proposal, &space, children)?,
+            Some(children) => peering::normalise(azure, &proposal, &space, children)?,
             None => {
                 items(proposal.old.map_or(&Value::Null, |old| &old.body), "properties/virtualNetworkPeerings")
                     .to_vec()
@@ -81,7 +81,7 @@ impl ResourceType for VirtualNetworks {
                 .into_iter()
                 .map(|child| subnet::normalise(id, &location, child).map(Value::Object))
                 .collect::<Result<Vec<_>, _>>()?,
-            None if world.options.keep_omitted_subnets => old_subnets.cloned().unwrap_or_default(),
+            None if azure.options.keep_omitted_subnets => old_subnets.cloned().unwrap_or_default(),
             None => Vec::new(),
         };
         subnet::check_inside(id, &space, &subnets)?;
@@ -89,10 +89,10 @@ impl ResourceType for VirtualNetworks {
         for old in old_subnets.into_iter().flatten() {
             let old_id = id.child("subnets", name(old));
             match subnets.iter().find(|new| name(new).eq_ignore_ascii_case(name(old))) {
-                None => check_unused(world, &old_id)?,
+                None => check_unused(azure, &old_id)?,
                 Some(new) => {
-                    check_allocations(world, &old_id, &prefixes_of(new))?;
-                    subnet_delegation::check_change(world, &old_id, old, new)?;
+                    check_allocations(azure, &old_id, &prefixes_of(new))?;
+                    subnet_delegation::check_change(azure, &old_id, old, new)?;
                 }
             }
         }
@@ -112,23 +112,23 @@ impl ResourceType for VirtualNetworks {
             .collect()
     }
 
-    fn after_write(&self, world: &mut World, id: &ResourceId, _old: Option<&Value>) {
-        peering::note_connections(world, id);
+    fn after_write(&self, azure: &mut AzureState, id: &ResourceId, _old: Option<&Value>) {
+        peering::note_connections(azure, id);
     }
 
     fn present_child(
         &self,
-        world: &World,
+        azure: &AzureState,
         record: &Record,
         collection: &str,
         id: &ResourceId,
         properties: &mut Object,
     ) {
         if collection == peering::COLLECTION {
-            peering::present(world, record, id, properties);
+            peering::present(azure, record, id, properties);
         } else {
-            subnet_delegation::present(id, &world.etag(record), record.state.as_str(), properties);
-            let endpoints: Vec<Value> = world
+            subnet_delegation::present(id, &azure.etag(record), record.state.as_str(), properties);
+            let endpoints: Vec<Value> = azure
                 .store
                 .referrers(id)
                 .filter(|user| is_of(&user.from, "/privateendpoints/"))
@@ -140,22 +140,22 @@ impl ResourceType for VirtualNetworks {
         }
     }
 
-    fn view(&self, world: &World, record: &Record, below: &[&str]) -> Option<Result<Value, Refusal>> {
-        self.answer(world, record, below, &BTreeMap::new())
+    fn view(&self, azure: &AzureState, record: &Record, below: &[&str]) -> Option<Result<Value, Refusal>> {
+        self.answer(azure, record, below, &BTreeMap::new())
     }
 
     fn answer(
         &self,
-        world: &World,
+        azure: &AzureState,
         record: &Record,
         below: &[&str],
         query: &BTreeMap<String, String>,
     ) -> Option<Result<Value, Refusal>> {
-        subnet_availability::answer(world, record, below, query)
+        subnet_availability::answer(azure, record, below, query)
     }
 
-    fn check_delete(&self, world: &World, record: &Record) -> Result<(), Refusal> {
-        let mut users = world.store.referrers(&record.id);
+    fn check_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
+        let mut users = azure.store.referrers(&record.id);
         if let Some(user) = users.find(|user| user.role != Role::Names) {
             return Err(Refusal::network(
                 400,
@@ -165,7 +165,7 @@ impl ResourceType for VirtualNetworks {
         }
         items(&record.body, "properties/subnets")
             .iter()
-            .try_for_each(|child| check_unused(world, &record.id.child("subnets", name(child))))
+            .try_for_each(|child| check_unused(azure, &record.id.child("subnets", name(child))))
     }
 }
 
@@ -203,9 +203,9 @@ fn address_space(id: &ResourceId, space: Option<&Value>) -> Result<Vec<IpNet>, R
 }
 
 /// What a network has beside addresses.
-fn check_options(world: &World, id: &ResourceId, properties: &mut Object) -> Result<(), Refusal> {
+fn check_options(azure: &AzureState, id: &ResourceId, properties: &mut Object) -> Result<(), Refusal> {
     if let Some(plan) = reference(properties, "ddosProtectionPlan")?
-        && world.store.get(&plan).is_none()
+        && azure.store.get(&plan).is_none()
     {
         return Err(Refusal::invalid_reference(&plan, id));
     }
@@ -236,8 +236,8 @@ fn check_options(world: &World, id: &ResourceId, properties: &mut Object) -> Res
 }
 
 /// A subnet that anybody uses stays.
-fn check_unused(world: &World, subnet: &ResourceId) -> Result<(), Refusal> {
-    let users: Vec<&str> = world.store.referrers(subnet).map(|referrer| referrer.from.as_str()).collect();
+fn check_unused(azure: &AzureState, subnet: &ResourceId) -> Result<(), Refusal> {
+    let users: Vec<&str> = azure.store.referrers(subnet).map(|referrer| referrer.from.as_str()).collect();
     if users.is_empty() {
         return Ok(());
     }
@@ -254,8 +254,8 @@ fn check_unused(world: &World, subnet: &ResourceId) -> Result<(), Refusal> {
 }
 
 /// Addresses that are in use stay inside the subnet's prefixes.
-fn check_allocations(world: &World, subnet: &ResourceId, prefixes: &[IpNet]) -> Result<(), Refusal> {
-    let lost = world
+fn check_allocations(azure: &AzureState, subnet: &ResourceId, prefixes: &[IpNet]) -> Result<(), Refusal> {
+    let lost = azure
         .store
         .addresses(subnet)
         .into_iter()

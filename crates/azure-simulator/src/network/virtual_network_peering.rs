@@ -9,8 +9,8 @@ use crate::engine::document::{
 };
 use crate::engine::error::Refusal;
 use crate::engine::resource_type::{Proposal, Reference, Role};
+use crate::engine::state::AzureState;
 use crate::engine::store::Record;
-use crate::engine::world::World;
 
 pub(super) const COLLECTION: &str = "virtualNetworkPeerings";
 
@@ -60,7 +60,7 @@ const DERIVED: [&str; 11] = [
 
 /// Checks the peerings of a network whose address space will be `space`.
 pub(super) fn normalise(
-    world: &World,
+    azure: &AzureState,
     proposal: &Proposal<'_>,
     space: &[IpNet],
     children: Vec<Object>,
@@ -85,10 +85,15 @@ pub(super) fn normalise(
         }
         remotes.push(remote);
     }
-    children.into_iter().map(|child| one(world, proposal, space, child)).collect()
+    children.into_iter().map(|child| one(azure, proposal, space, child)).collect()
 }
 
-fn one(world: &World, proposal: &Proposal<'_>, space: &[IpNet], mut child: Object) -> Result<Value, Refusal> {
+fn one(
+    azure: &AzureState,
+    proposal: &Proposal<'_>,
+    space: &[IpNet],
+    mut child: Object,
+) -> Result<Value, Refusal> {
     let network = proposal.id;
     let id = network.child(COLLECTION, child.get("name").and_then(Value::as_str).unwrap_or_default());
     let mut properties = take_properties(&mut child);
@@ -116,7 +121,7 @@ fn one(world: &World, proposal: &Proposal<'_>, space: &[IpNet], mut child: Objec
         .and_then(Value::as_array)
         .and_then(|all| all.iter().find(|old| name(old).eq_ignore_ascii_case(id.name())))
         .filter(|old| remote_of(old).as_ref() == Some(&remote));
-    match (world.store.get(&remote), old) {
+    match (azure.store.get(&remote), old) {
         (Some(other), old) => {
             if old.is_none() {
                 check_other_side(&id, network, other)?;
@@ -198,12 +203,12 @@ pub(super) fn reference_of(id: &ResourceId, peering: &Value) -> Option<Reference
 
 /// Notes on both sides which peerings are connected now, so that a side that loses its other one
 /// knows that it had it.
-pub(super) fn note_connections(world: &mut World, network: &ResourceId) {
-    let Some(record) = world.store.get(network) else { return };
+pub(super) fn note_connections(azure: &mut AzureState, network: &ResourceId) {
+    let Some(record) = azure.store.get(network) else { return };
     let mut notes: Vec<(ResourceId, Vec<String>)> = Vec::new();
     let mut here: Vec<String> = Vec::new();
     for peering in items(&record.body, "properties/virtualNetworkPeerings") {
-        let other = remote_of(peering).and_then(|remote| world.store.get(&remote));
+        let other = remote_of(peering).and_then(|remote| azure.store.get(&remote));
         let there = other.and_then(|other| Some((other, back(other, network)?)));
         let key = name(peering).to_ascii_lowercase();
         if let Some((other, back)) = there {
@@ -219,8 +224,8 @@ pub(super) fn note_connections(world: &mut World, network: &ResourceId) {
     for (id, mut names) in notes {
         names.sort();
         names.dedup();
-        if world.store.get(&id).is_some_and(|record| connected(record) != names)
-            && let Some(record) = world.store.get_mut(&id)
+        if azure.store.get(&id).is_some_and(|record| connected(record) != names)
+            && let Some(record) = azure.store.get_mut(&id)
         {
             record.hidden.insert(CONNECTED.into(), names.into());
         }
@@ -228,11 +233,11 @@ pub(super) fn note_connections(world: &mut World, network: &ResourceId) {
 }
 
 /// Adds what the other side says.
-pub(super) fn present(world: &World, record: &Record, id: &ResourceId, properties: &mut Object) {
-    let guid = world.seed.guid("peering", id.as_str(), record.incarnation);
+pub(super) fn present(azure: &AzureState, record: &Record, id: &ResourceId, properties: &mut Object) {
+    let guid = azure.seed.guid("peering", id.as_str(), record.incarnation);
     properties.insert("resourceGuid".into(), guid.into());
     let remote = properties.get("remoteVirtualNetwork").and_then(|remote| stored_reference(remote, "id"));
-    let other = remote.and_then(|remote| world.store.get(&remote));
+    let other = remote.and_then(|remote| azure.store.get(&remote));
     let mutual = other.is_some_and(|other| back(other, &record.id).is_some());
     let state = match (mutual, was_connected(record, id.name())) {
         (true, _) => "Connected",
@@ -253,7 +258,7 @@ pub(super) fn present(world: &World, record: &Record, id: &ResourceId, propertie
 }
 
 /// The addresses of the networks that a network is connected to and may reach.
-pub(super) fn connected_prefixes(world: &World, network: &Record) -> Vec<String> {
+pub(super) fn connected_prefixes(azure: &AzureState, network: &Record) -> Vec<String> {
     let allowed = |peering: &&Value| {
         crate::engine::document::at(peering, "properties/allowVirtualNetworkAccess")
             != Some(&Value::Bool(false))
@@ -261,7 +266,7 @@ pub(super) fn connected_prefixes(world: &World, network: &Record) -> Vec<String>
     items(&network.body, "properties/virtualNetworkPeerings")
         .iter()
         .filter(allowed)
-        .filter_map(|peering| world.store.get(&remote_of(peering)?))
+        .filter_map(|peering| azure.store.get(&remote_of(peering)?))
         .filter(|other| back(other, &network.id).is_some())
         .flat_map(space_of)
         .map(|prefix| prefix.to_string())

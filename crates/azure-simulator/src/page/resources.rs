@@ -29,8 +29,8 @@ pub(crate) fn router() -> Router<Azure> {
 }
 
 async fn list(State(azure): State<Azure>) -> Response {
-    let listed: Vec<Listed> = azure.change(|world| {
-        let records = world.store.all();
+    let listed: Vec<Listed> = azure.change(|state| {
+        let records = state.store.all();
         records
             .map(|record| Listed {
                 id: record.id.clone(),

@@ -10,18 +10,18 @@ use crate::engine::answer::Answer;
 use crate::engine::document::text;
 use crate::engine::error::Refusal;
 use crate::engine::paging::{page, sort};
+use crate::engine::state::AzureState;
 use crate::engine::store::Record;
-use crate::engine::world::World;
 
 /// Most items of one page.
 const PAGE: usize = 1_000;
 
 /// One page of a list of ARM's own, after `$filter` and `$top`.
 pub(super) fn listed(
-    world: &World,
+    azure: &AzureState,
     records: Vec<&Record>,
     query: &BTreeMap<String, String>,
-    show: impl Fn(&World, &Record) -> Value,
+    show: impl Fn(&AzureState, &Record) -> Value,
 ) -> Result<Answer, Refusal> {
     let given = |name: &str| query.get(name).map(String::as_str).filter(|value| !value.is_empty());
     let filter = given("$filter").map(Filter::parse).transpose()?;
@@ -40,7 +40,7 @@ pub(super) fn listed(
     let mut records = records;
     if let Some(filter) = &filter {
         records
-            .retain(|record| filter.admits(record.body.get("tags"), &|field| field_of(world, record, field)));
+            .retain(|record| filter.admits(record.body.get("tags"), &|field| field_of(azure, record, field)));
     }
     sort(&mut records, |record| record.id.as_str());
     let (records, next_page) = page(records, |record: &&Record| record.id.as_str(), given("$skiptoken"), top)
@@ -51,11 +51,11 @@ pub(super) fn listed(
                 "The $skiptoken in the query string is invalid.",
             )
         })?;
-    let shown = records.into_iter().map(|record| show(world, record));
+    let shown = records.into_iter().map(|record| show(azure, record));
     Ok(Answer { next_page, ..Answer::list(shown) })
 }
 
-fn field_of(world: &World, record: &Record, field: &str) -> Option<String> {
+fn field_of(azure: &AzureState, record: &Record, field: &str) -> Option<String> {
     let member = |path: &str| text(&record.body, path).map(str::to_owned);
     match field {
         "resourcetype" => Some(record.resource_type.name().to_owned()),
@@ -64,14 +64,14 @@ fn field_of(world: &World, record: &Record, field: &str) -> Option<String> {
         "location" => member("location"),
         "plan/publisher" | "plan/product" | "plan/name" | "plan/version" => member(field),
         "identity/principalid" => {
-            let shown = world.present(record, Default::default());
+            let shown = azure.present(record, Default::default());
             text(&shown, "identity/principalId").map(str::to_owned)
         }
         _ => None,
     }
 }
 
-impl World {
+impl AzureState {
     /// GET of every tracked resource of a group or subscription, as ARM's generic lists show them.
     pub(crate) fn list_resources(
         &self,
@@ -84,8 +84,8 @@ impl World {
             .filter(|record| record.resource_type.protocol().tracked && record.id.namespace().is_some())
             .collect();
         let expand = query.get("$expand").map(|expand| expand.to_ascii_lowercase()).unwrap_or_default();
-        listed(self, records, query, |world, record| {
-            let shown = world.present(record, Default::default());
+        listed(self, records, query, |azure, record| {
+            let shown = azure.present(record, Default::default());
             let mut item = json!({
                 "id": shown.get("id"),
                 "name": record.id.name(),

@@ -15,8 +15,8 @@ use crate::engine::journal::differences;
 use crate::engine::location::location_of;
 use crate::engine::operation::Completion;
 use crate::engine::resource_type::{Expand, Proposal, Protocol, ResourceType, Role, Source, WireDialect};
+use crate::engine::state::{AzureState, Execution};
 use crate::engine::store::{Record, State};
-use crate::engine::world::{Execution, World};
 
 pub(crate) const RESOURCE_TYPE: &str = "Microsoft.Resources/resourceGroups";
 
@@ -41,14 +41,14 @@ impl ResourceType for ResourceGroups {
         &PROTOCOL
     }
 
-    fn write(&self, world: &World, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
-        world.check_tags(&mut proposal.body)?;
+    fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+        azure.check_tags(&mut proposal.body)?;
         proposal.body.retain(|member, _| matches!(member.as_str(), "location" | "tags" | "managedBy"));
         Ok(Value::Object(proposal.body))
     }
 }
 
-impl World {
+impl AzureState {
     /// PUT of a group: synchronous.
     pub(crate) fn put_group(
         &mut self,
@@ -151,7 +151,7 @@ impl World {
         query: &BTreeMap<String, String>,
     ) -> Result<Answer, Refusal> {
         let groups = self.store.of_type_below(RESOURCE_TYPE, &ResourceId::subscription(subscription));
-        listed(self, groups, query, |world, record| world.present(record, Expand::default()))
+        listed(self, groups, query, |azure, record| azure.present(record, Expand::default()))
     }
 
     /// DELETE of a group and all that is in it.

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::engine::answer::Answer;
 use crate::engine::error::Refusal;
-use crate::engine::world::World;
+use crate::engine::state::AzureState;
 
 /// A region that a subscription may use.
 pub(super) struct Region {
@@ -141,7 +141,7 @@ pub fn region_display_name(region: &str) -> &str {
     PLACES.iter().find(|place| place.name == region).map_or(region, |place| place.display_name)
 }
 
-impl World {
+impl AzureState {
     /// Refuses a location, in its normal spelling, where there is no region. `resource_type` is `None` for groups.
     pub(crate) fn check_region(&self, location: &str, resource_type: Option<&str>) -> Result<(), Refusal> {
         if self.options.region == location || region_names().any(|name| name == location) {

@@ -9,7 +9,7 @@ use crate::engine::answer::{Answer, Note};
 use crate::engine::document::at;
 use crate::engine::error::Refusal;
 use crate::engine::operation::Completion;
-use crate::engine::world::{Execution, World};
+use crate::engine::state::{AzureState, Execution};
 
 /// What a subscription's record calls a provider's state, by the lower-case namespace.
 const STATES: &str = "registrations";
@@ -32,7 +32,7 @@ const REGISTERING: &str = "Registering";
 const UNREGISTERING: &str = "Unregistering";
 const NOT_REGISTERED: &str = "NotRegistered";
 
-impl World {
+impl AzureState {
     fn registration<'a>(&'a self, subscription: &str, namespace: &str) -> &'a str {
         let record = self.store.get(&ResourceId::subscription(subscription));
         let states = record.and_then(|record| record.hidden.get(STATES));

@@ -8,8 +8,8 @@ use crate::engine::answer::Answer;
 use crate::engine::error::Refusal;
 use crate::engine::operation::Completion;
 use crate::engine::resource_type::{Proposal, Protocol, ResourceType};
+use crate::engine::state::AzureState;
 use crate::engine::store::Record;
-use crate::engine::world::World;
 
 /// What is known about a subscription beyond the options: its tags, and which providers it uses. There
 /// is a record only of a subscription where something was said about it.
@@ -27,26 +27,32 @@ impl ResourceType for Subscriptions {
         &PROTOCOL
     }
 
-    fn write(&self, _world: &World, proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn write(&self, _azure: &AzureState, proposal: Proposal<'_>) -> Result<Value, Refusal> {
         Ok(Value::Object(proposal.body))
     }
 
-    fn after_operation(&self, world: &mut World, id: &ResourceId, completion: &Completion, failed: bool) {
+    fn after_operation(
+        &self,
+        azure: &mut AzureState,
+        id: &ResourceId,
+        completion: &Completion,
+        failed: bool,
+    ) {
         if let Completion::Action(_, change) = completion {
-            world.registration_ended(id, change, failed);
+            azure.registration_ended(id, change, failed);
         }
     }
 }
 
 /// Makes the record of a subscription, where there is none.
-pub(super) fn hold(world: &mut World, id: &ResourceId) {
-    if world.store.get(id).is_none() {
-        let created = world.now();
-        world.insert(Record::new(&Subscriptions, id, json!({}), created));
+pub(super) fn hold(azure: &mut AzureState, id: &ResourceId) {
+    if azure.store.get(id).is_none() {
+        let created = azure.now();
+        azure.insert(Record::new(&Subscriptions, id, json!({}), created));
     }
 }
 
-impl World {
+impl AzureState {
     /// The tenant that a subscription belongs to.
     pub(crate) fn tenant_of(&self, subscription: &str) -> &str {
         let mut others = self.options.subscription_tenants.iter();

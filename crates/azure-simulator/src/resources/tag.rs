@@ -9,13 +9,13 @@ use crate::engine::document::{Object, members, text};
 use crate::engine::error::Refusal;
 use crate::engine::journal::differences;
 use crate::engine::resource_type::{Extension, WireDialect};
-use crate::engine::world::World;
+use crate::engine::state::AzureState;
 
 /// Answers `{scope}/providers/Microsoft.Resources/tags/default`.
-pub(super) fn answer(world: &mut World, asked: &Extension<'_>) -> Option<Result<Answer, Refusal>> {
+pub(super) fn answer(azure: &mut AzureState, asked: &Extension<'_>) -> Option<Result<Answer, Refusal>> {
     match asked.segments {
         [tags, name] if tags.eq_ignore_ascii_case("tags") && name.eq_ignore_ascii_case("default") => {
-            Some(world.tags_of(asked))
+            Some(azure.tags_of(asked))
         }
         [tags, name] if tags.eq_ignore_ascii_case("tags") => Some(Err(Refusal::new(
             400,
@@ -26,7 +26,7 @@ pub(super) fn answer(world: &mut World, asked: &Extension<'_>) -> Option<Result<
     }
 }
 
-impl World {
+impl AzureState {
     fn tags_of(&mut self, asked: &Extension<'_>) -> Result<Answer, Refusal> {
         let scope = asked.scope;
         if scope.group_name().is_some() {
@@ -121,7 +121,7 @@ fn shown(scope: &ResourceId, tags: &Object) -> Value {
     })
 }
 
-impl World {
+impl AzureState {
     /// The older way to manage tags: names and values of a subscription, and how often they are used.
     pub(crate) fn tag_names(
         &mut self,
@@ -136,8 +136,8 @@ impl World {
             [name, values, value] if values.eq_ignore_ascii_case("tagValues") => (*name, Some(*value)),
             _ => return Err(Refusal::method_not_allowed(method)),
         };
-        let entry = |world: &World| {
-            let used = world.used_tags(&scope);
+        let entry = |azure: &AzureState| {
+            let used = azure.used_tags(&scope);
             let tag = used
                 .into_iter()
                 .find(|tag| text(tag, "tagName").is_some_and(|n| n.eq_ignore_ascii_case(name)))?;

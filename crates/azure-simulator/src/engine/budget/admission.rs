@@ -9,10 +9,10 @@ use crate::engine::dispatch::{Located, Request};
 use crate::engine::error::Refusal;
 use crate::engine::location::normal_location;
 use crate::engine::resource_type::Provider;
+use crate::engine::state::AzureState;
 use crate::engine::target::{Scope, Target};
-use crate::engine::world::World;
 
-impl World {
+impl AzureState {
     /// Counts a request: what is left, and whether it may pass.
     pub(crate) fn admission(
         &mut self,

@@ -39,7 +39,7 @@ pub(crate) struct Execution {
 }
 
 /// The state of one simulated Azure.
-pub(crate) struct World {
+pub(crate) struct AzureState {
     pub(crate) options: Arc<Options>,
     pub(crate) providers: Vec<Provider>,
     pub(crate) seed: Seed,
@@ -77,10 +77,10 @@ pub(crate) struct Started {
 /// How exact Azure's clocks are, in nanoseconds: its documents show seven digits.
 const TICK: i128 = 100;
 
-impl World {
+impl AzureState {
     pub(crate) fn new(options: Arc<Options>, providers: Vec<Provider>) -> Self {
         let consistency = options.consistency;
-        let mut world = Self {
+        let mut azure = Self {
             seed: Seed(options.seed),
             journal: JournalBook::with_capacity(options.journal_capacity),
             latency: options.latency.clone(),
@@ -101,8 +101,8 @@ impl World {
             origin: None,
             moment: None,
         };
-        world.set_consistency(consistency);
-        world
+        azure.set_consistency(consistency);
+        azure
     }
 
     /// The time on tokio's clock; while something overdue is being done, the time when it was due.
@@ -112,7 +112,7 @@ impl World {
 
     /// The simulated wall-clock time.
     pub(crate) fn now(&mut self) -> Timestamp {
-        // The origin is the first look at the clock, so that a world can be built outside a runtime.
+        // The origin is the first look at the clock, so that a state can be made outside a runtime.
         if self.origin.is_none() {
             self.origin = Some(self.instant());
         }
