@@ -20,8 +20,8 @@ use crate::engine::state::AzureState;
 use crate::engine::target::Target;
 use crate::entra::{AuthFailure, Principal};
 
-/// Most tokens of other tenants that one request may carry.
-const MOST_AUXILIARY: usize = 3;
+/// How many tokens of other tenants one request may carry, as Resource Manager documents.
+const MAX_AUXILIARY_TOKENS: usize = 3;
 
 /// The tokens of a request.
 #[derive(Clone, Default)]
@@ -83,8 +83,8 @@ impl Caller {
             return Err(insufficient_claims(&options.authority, tenant, since));
         }
         let mut tenants = vec![principal.tenant_id.clone()];
-        if credentials.auxiliary.len() > MOST_AUXILIARY {
-            return Err(invalid_auxiliary(&format!("at most {MOST_AUXILIARY} are allowed")));
+        if credentials.auxiliary.len() > MAX_AUXILIARY_TOKENS {
+            return Err(invalid_auxiliary(&format!("at most {MAX_AUXILIARY_TOKENS} are allowed")));
         }
         for token in &credentials.auxiliary {
             match verifier.verify(token, now) {

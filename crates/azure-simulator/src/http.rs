@@ -142,14 +142,14 @@ async fn answer(State(azure): State<Azure>, request: Request) -> Response {
         _ => Duration::ZERO,
     };
     let wait = admitted.pause + delay;
-    if let (true, Ok(located)) = (wait > GATEWAY_PATIENCE, &admitted.located) {
-        tokio::time::sleep(GATEWAY_PATIENCE).await;
+    if let (true, Ok(located)) = (wait > GATEWAY_TIMEOUT, &admitted.located) {
+        tokio::time::sleep(GATEWAY_TIMEOUT).await;
         let late =
             Late { head: head.clone(), located: located.clone(), body: body.unwrap_or_default(), execution };
         let timeout = Err(Refusal::gateway_timeout(&located.resource_type));
         // The work is done all the same, unless the fault says that it is not.
         if refusal.is_none() && !matches!(action, Some(FaultAction::DropRequest)) {
-            late.do_after(azure.clone(), wait - GATEWAY_PATIENCE);
+            late.do_after(azure.clone(), wait - GATEWAY_TIMEOUT);
         }
         return azure.change(|state| {
             record(state, &head, &mut admitted, &timeout, Note::default());
@@ -205,7 +205,7 @@ fn due(state: &AzureState, outcome: &Result<Answer, Refusal>) -> Option<Instant>
 }
 
 /// How long ARM waits for a provider.
-const GATEWAY_PATIENCE: Duration = Duration::from_secs(60);
+const GATEWAY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Work that its provider goes on with after ARM has given up on the answer.
 struct Late {

@@ -82,11 +82,11 @@ impl Server {
 }
 
 /// How long open requests may take to finish once the server stops; streams without end are cut then.
-const STOP_GRACE: Duration = Duration::from_secs(2);
+const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long a client may take for the TLS handshake.
-const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long to wait when the system has no more file descriptors for new connections.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
+const ACCEPT_RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Binds `address` and serves `router` on it until `stop` is cancelled: with TLS when given a
 /// configuration, else in the clear; HTTP/1.1 and HTTP/2 on either.
@@ -118,7 +118,7 @@ async fn accept(listener: TcpListener, router: Router, tls: Option<TlsAcceptor>,
             }
             Err(error) => {
                 tracing::warn!(%error, "cannot accept a connection");
-                tokio::time::sleep(ACCEPT_PAUSE).await;
+                tokio::time::sleep(ACCEPT_RETRY_INTERVAL).await;
             }
         }
     }
@@ -140,7 +140,7 @@ async fn connection(
         None => exchange(stream, peer, Scheme::Http, router, stop).await,
         Some(acceptor) => {
             let handshake = tokio::select! {
-                handshake = timeout(HANDSHAKE_LIMIT, acceptor.accept(stream)) => handshake,
+                handshake = timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream)) => handshake,
                 () = stop.cancelled() => return,
             };
             match handshake {
@@ -169,7 +169,7 @@ where
         ended = connection.as_mut() => ended,
         () = stop.cancelled() => {
             connection.as_mut().graceful_shutdown();
-            match timeout(STOP_GRACE, connection.as_mut()).await {
+            match timeout(STOP_TIMEOUT, connection.as_mut()).await {
                 Ok(ended) => ended,
                 Err(_elapsed) => return,
             }

@@ -141,7 +141,7 @@ async fn create(client: &Client, namespace: &str, path: &str, version: &str, bod
     assert!(matches!(reply.status, 200..=202), "{path}: {} {}", reply.status, reply.body);
 }
 
-async fn world() -> Client {
+async fn client_with_cluster() -> Client {
     let client = Client::with_group(Options { strict_api_versions: true, ..Options::default() }).await;
     let subnet = client.network("10.1.0.0/16").await;
     let ip = client.public_ip("ip").await;
@@ -227,7 +227,7 @@ async fn world() -> Client {
 
 #[tokio::test(start_paused = true)]
 async fn every_operation_in_use_is_answered() {
-    let client = world().await;
+    let client = client_with_cluster().await;
     for row in table() {
         for version in std::iter::once(row.version).chain(row.stack) {
             let ask = if row.path.contains('?') { '&' } else { '?' };
@@ -275,7 +275,7 @@ async fn every_operation_in_use_is_answered() {
 
 #[tokio::test(start_paused = true)]
 async fn members_of_flexible_sets_are_found_by_filter() {
-    let client = world().await;
+    let client = client_with_cluster().await;
     let set = compute_id("virtualMachineScaleSets/flex");
     let subnet = network_id("virtualNetworks/net/subnets/nodes");
     let mut body = scale_set(2, &subnet, &[]);

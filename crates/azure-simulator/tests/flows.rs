@@ -1,7 +1,7 @@
 //! Many flows: how they spread, and which of them break when something changes.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod worlds;
+mod networks;
 
 use azure_simulator::Edit;
 use azure_simulator::packet::{
@@ -11,14 +11,14 @@ use azure_simulator::packet::{
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-use worlds::*;
+use networks::*;
 
 fn plan(port: u16) -> FlowPlan {
     FlowPlan { flows: 900, ..FlowPlan::new(PUBLIC.parse().unwrap(), port) }
 }
 
-fn ask(world: &World, plan: &FlowPlan) -> FlowReport {
-    flows(world, &AlwaysHealthy, plan)
+fn ask(documents: &DocumentSet, plan: &FlowPlan) -> FlowReport {
+    flows(documents, &AlwaysHealthy, plan)
 }
 
 fn before(report: &FlowReport) -> Vec<(&str, usize)> {
@@ -26,8 +26,8 @@ fn before(report: &FlowReport) -> Vec<(&str, usize)> {
 }
 
 /// What becomes of flows of port 80 with a change.
-fn changed(world: &World, change: Change, protocol: Protocol) -> (FlowReport, FlowChange) {
-    let report = ask(world, &plan(80).over(protocol).with_change(change));
+fn changed(documents: &DocumentSet, change: Change, protocol: Protocol) -> (FlowReport, FlowChange) {
+    let report = ask(documents, &plan(80).over(protocol).with_change(change));
     let change = report.change.clone().unwrap();
     assert_eq!(change.kept + change.moved + change.broken, report.established, "{}", report.sentence());
     (report, change)
@@ -55,28 +55,28 @@ fn of(report: &FlowReport, node: &str) -> (usize, usize, usize, usize) {
     found.map_or((0, 0, 0, 0), |flows| (flows.before, flows.kept, flows.gained, flows.new))
 }
 
-/// A world where UDP 80 is open and probed like TCP 80.
-fn over_udp() -> World {
-    let mut world = cluster();
-    world.change(&lb(), &rule_member(0, "protocol"), json!("Udp"));
-    world
+/// Documents in which UDP 80 is open and probed like TCP 80.
+fn over_udp() -> DocumentSet {
+    let mut documents = cluster();
+    documents.change(&lb(), &rule_member(0, "protocol"), json!("Udp"));
+    documents
 }
 
 #[test]
 fn flows_spread_over_all_nodes_and_the_same_way_each_time() {
-    let world = cluster();
-    let report = ask(&world, &plan(80));
+    let documents = cluster();
+    let report = ask(&documents, &plan(80));
     assert_eq!((report.flows, report.established), (900, 900));
     assert!(report.nodes.iter().all(|flows| (240..360).contains(&flows.before)), "{:?}", before(&report));
     assert_eq!(report.nodes.len(), 3);
     assert!(report.change.is_none());
     assert!(report.sentence().starts_with("Of 900 TCP flows to 198.18.0.4:80 900 arrive: node0 "));
-    assert_eq!(ask(&world, &plan(80)), report);
-    assert_ne!(before(&ask(&world, &FlowPlan { seed: 1, ..plan(80) })), before(&report));
+    assert_eq!(ask(&documents, &plan(80)), report);
+    assert_ne!(before(&ask(&documents, &FlowPlan { seed: 1, ..plan(80) })), before(&report));
     let flows: std::collections::BTreeSet<String> =
         plan(80).packets().iter().map(|packet| format!("{:?} {}", packet.from, packet.source_port)).collect();
     assert_eq!(flows.len(), 900, "no two packets are of one flow");
-    let report = ask(&world, &plan(81));
+    let report = ask(&documents, &plan(81));
     assert_eq!(report.established, 0);
     assert!(
         report.sentence().contains("900 do not (mostly because frontend a1 has no rule"),
@@ -87,12 +87,12 @@ fn flows_spread_over_all_nodes_and_the_same_way_each_time() {
 
 #[test]
 fn the_distribution_mode_decides_what_of_a_flow_counts() {
-    let mut world = cluster();
+    let mut documents = cluster();
     let one_client = FlowPlan { from: Some(Source::internet(CLIENT.parse().unwrap())), ..plan(80) };
     for (mode, nodes) in [("Default", 3), ("SourceIP", 1), ("SourceIPProtocol", 1)] {
-        world.change(&lb(), &rule_member(0, "loadDistribution"), json!(mode));
-        assert_eq!(ask(&world, &one_client).nodes.len(), nodes, "{mode}");
-        assert_eq!(ask(&world, &plan(80)).nodes.len(), 3, "{mode}");
+        documents.change(&lb(), &rule_member(0, "loadDistribution"), json!(mode));
+        assert_eq!(ask(&documents, &one_client).nodes.len(), nodes, "{mode}");
+        assert_eq!(ask(&documents, &plan(80)).nodes.len(), 3, "{mode}");
     }
 }
 
@@ -112,9 +112,9 @@ fn a_drained_node_keeps_its_tcp_flows_and_loses_its_udp_flows() {
 
 #[test]
 fn a_drained_node_behind_a_rule_without_probe_goes_on() {
-    let mut world = cluster();
-    world.change(&lb(), &rule_member(0, "probe"), Value::Null);
-    let (report, change) = changed(&world, drain("node1"), Protocol::Tcp);
+    let mut documents = cluster();
+    documents.change(&lb(), &rule_member(0, "probe"), Value::Null);
+    let (report, change) = changed(&documents, drain("node1"), Protocol::Tcp);
     assert_eq!(change.kept, 900);
     assert!(of(&report, "node1").3 > 0, "administrative states need a probe");
 }
@@ -129,11 +129,11 @@ fn a_failing_probe_ends_no_tcp_flow_as_long_as_others_answer() {
 
 #[test]
 fn when_every_probe_fails_only_standard_balancers_keep_tcp_flows() {
-    let silent = |world: &World, protocol: Protocol| {
+    let silent = |documents: &DocumentSet, protocol: Protocol| {
         let plan = ["node0", "node1", "node2"]
             .into_iter()
             .fold(plan(80).over(protocol), |plan, node| plan.with_change(silence(node)));
-        ask(world, &plan).change.unwrap()
+        ask(documents, &plan).change.unwrap()
     };
     let change = silent(&cluster(), Protocol::Tcp);
     assert_eq!((change.kept, change.accepted), (900, 0));
@@ -209,13 +209,13 @@ fn security_rules_judge_new_flows_alone() {
 #[test]
 fn a_new_member_moves_no_flow_but_may_get_the_next_one() {
     let two = {
-        let mut world = cluster();
-        world.change(
+        let mut documents = cluster();
+        documents.change(
             &instance(2),
             "/properties/networkProfileConfiguration/networkInterfaceConfigurations",
             json!([]),
         );
-        world
+        documents
     };
     let (two, three) = (Network::read(&two), Network::read(&cluster()));
     let report = two.flows_after(&AlwaysHealthy, &three, &AlwaysHealthy, &plan(80));
@@ -229,10 +229,11 @@ fn a_new_member_moves_no_flow_but_may_get_the_next_one() {
 
 #[test]
 fn an_outbound_flow_ends_when_its_public_address_changes() {
-    let mut world = cluster();
+    let mut documents = cluster();
     let (gateway, pip) = (network("natGateways", "nat"), network("publicIPAddresses", "nat-pip"));
-    world.put(&pip, json!({ "sku": { "name": "Standard" }, "properties": { "ipAddress": "198.18.0.77" } }));
-    world.put(&gateway, json!({ "properties": { "publicIpAddresses": [reference(&pip)] } }));
+    documents
+        .put(&pip, json!({ "sku": { "name": "Standard" }, "properties": { "ipAddress": "198.18.0.77" } }));
+    documents.put(&gateway, json!({ "properties": { "publicIpAddresses": [reference(&pip)] } }));
     let plan = FlowPlan {
         from: Some(Source::node("node0")),
         flows: 50,
@@ -242,7 +243,7 @@ fn an_outbound_flow_ends_when_its_public_address_changes() {
         }],
         ..FlowPlan::new("203.0.113.9".parse().unwrap(), 443)
     };
-    let change = ask(&world, &plan).change.unwrap();
+    let change = ask(&documents, &plan).change.unwrap();
     assert_eq!((change.broken, change.accepted), (50, 50));
     assert_eq!(change.reasons[0].why, "its public address changed on the way out");
 }

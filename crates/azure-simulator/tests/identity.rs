@@ -187,19 +187,19 @@ impl Judged {
 
 #[tokio::test(start_paused = true)]
 async fn tokens_are_of_the_tenant_of_the_subscription() {
-    let world = Judged::new();
-    let home = world.azure.options().tenant.clone();
-    let (own, other) = (world.token(&home, "").await, world.token(OTHER_TENANT, "").await);
+    let identities = Judged::new();
+    let home = identities.azure.options().tenant.clone();
+    let (own, other) = (identities.token(&home, "").await, identities.token(OTHER_TENANT, "").await);
     let at = |subscription: &str| format!("/subscriptions/{subscription}/resourcegroups/rg");
     let group = json!({ "location": "eastus" });
-    let refused = world.arm("PUT", &at(OTHER), group.clone(), &own, "").await;
+    let refused = identities.arm("PUT", &at(OTHER), group.clone(), &own, "").await;
     let refused = refused.refused(401, "InvalidAuthenticationTokenTenant");
     assert!(refused.header("www-authenticate").unwrap().contains(OTHER_TENANT));
-    world.arm("PUT", &at(OTHER), group.clone(), &other, "").await.expect(201);
-    world.arm("PUT", &at(SUBSCRIPTION), group, &own, "").await.expect(201);
+    identities.arm("PUT", &at(OTHER), group.clone(), &other, "").await.expect(201);
+    identities.arm("PUT", &at(SUBSCRIPTION), group, &own, "").await.expect(201);
     // Who comes without a token learns the tenant.
     let request = Request::get(format!("{}?api-version=2021-04-01", at(OTHER))).body(Body::empty()).unwrap();
-    let asked = world.send(request).await.refused(401, "AuthenticationFailed");
+    let asked = identities.send(request).await.refused(401, "AuthenticationFailed");
     assert!(asked.header("www-authenticate").unwrap().contains(OTHER_TENANT));
 
     // What lies in another tenant needs a token of that tenant beside one's own.
@@ -207,14 +207,17 @@ async fn tokens_are_of_the_tenant_of_the_subscription() {
     let address = format!("{}/providers/Microsoft.Network/publicIPAddresses/a", at(SUBSCRIPTION));
     let prefix =
         json!({ "location": "eastus", "sku": { "name": "Standard" }, "properties": { "prefixLength": 30 } });
-    world.arm("PUT", &foreign, prefix, &other, "").await.expect(201);
+    identities.arm("PUT", &foreign, prefix, &other, "").await.expect(201);
     let body = json!({ "location": "eastus", "sku": { "name": "Standard" }, "properties": {
         "publicIPAllocationMethod": "Static", "publicIPPrefix": { "id": foreign },
     }});
-    let linked = world.arm("PUT", &address, body.clone(), &own, "").await;
+    let linked = identities.arm("PUT", &address, body.clone(), &own, "").await;
     linked.refused(403, "LinkedAuthorizationFailed");
-    world.arm("PUT", &address, body.clone(), &own, "nonsense").await.refused(401, "InvalidAuxiliaryTokens");
-    let with_both = world.arm("PUT", &address, body, &own, &other).await;
+    identities
+        .arm("PUT", &address, body.clone(), &own, "nonsense")
+        .await
+        .refused(401, "InvalidAuxiliaryTokens");
+    let with_both = identities.arm("PUT", &address, body, &own, &other).await;
     assert_ne!(
         (with_both.status, with_both.code()),
         (403, "LinkedAuthorizationFailed"),
@@ -225,16 +228,16 @@ async fn tokens_are_of_the_tenant_of_the_subscription() {
 
 #[tokio::test(start_paused = true)]
 async fn a_revoked_token_is_replaced_by_one_with_the_claims_of_the_challenge() {
-    let world = Judged::new();
-    let tenant = world.azure.options().tenant.clone();
+    let identities = Judged::new();
+    let tenant = identities.azure.options().tenant.clone();
     let able = r#"{"access_token":{"xms_cc":{"values":["CP1"]}}}"#;
-    let (token, plain) = (world.token(&tenant, able).await, world.token(&tenant, "").await);
+    let (token, plain) = (identities.token(&tenant, able).await, identities.token(&tenant, "").await);
     let path = format!("/subscriptions/{SUBSCRIPTION}");
-    world.arm("GET", &path, Value::Null, &token, "").await.expect(200);
+    identities.arm("GET", &path, Value::Null, &token, "").await.expect(200);
     let revoke = Request::post("/_cerulean/tokens/revoke").header("content-type", "application/json");
     let revoke = revoke.body(Body::from(json!({ "clientId": CLIENT }).to_string())).unwrap();
-    world.send(revoke).await.expect(204);
-    let challenged = world.arm("GET", &path, Value::Null, &token, "").await;
+    identities.send(revoke).await.expect(204);
+    let challenged = identities.arm("GET", &path, Value::Null, &token, "").await;
     let challenged = challenged.refused(401, "InvalidAuthenticationToken");
     let challenge = challenged.header("www-authenticate").unwrap();
     assert!(challenge.contains("error=\"insufficient_claims\""));
@@ -242,24 +245,24 @@ async fn a_revoked_token_is_replaced_by_one_with_the_claims_of_the_challenge() {
     let claims: Value = serde_json::from_slice(&STANDARD.decode(claims).unwrap()).unwrap();
     let mut wanted: Value = serde_json::from_str(able).unwrap();
     wanted["access_token"]["nbf"] = claims["access_token"]["nbf"].clone();
-    let renewed = world.token(&tenant, &wanted.to_string()).await;
-    world.arm("GET", &path, Value::Null, &renewed, "").await.expect(200);
+    let renewed = identities.token(&tenant, &wanted.to_string()).await;
+    identities.arm("GET", &path, Value::Null, &renewed, "").await.expect(200);
     // A client that cannot answer challenges keeps its token.
-    world.arm("GET", &path, Value::Null, &plain, "").await.expect(200);
+    identities.arm("GET", &path, Value::Null, &plain, "").await.expect(200);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_managed_identity_signs_in_by_its_federated_credential() {
-    let world = Judged::new();
+    let identities = Judged::new();
     let id = identity("worker");
-    let made = world.azure.put(&id, json!({})).unwrap();
+    let made = identities.azure.put(&id, json!({})).unwrap();
     let credential = json!({ "properties": {
         "issuer": "https://issuer.example/", "subject": "system:serviceaccount:ns:name",
         "audiences": ["api://AzureADTokenExchange"],
     }});
-    world.azure.put(&id.child("federatedIdentityCredentials", "cluster"), credential).unwrap();
+    identities.azure.put(&id.child("federatedIdentityCredentials", "cluster"), credential).unwrap();
     let client_id = made["properties"]["clientId"].as_str().unwrap();
-    let now = world.azure.now().as_second();
+    let now = identities.azure.now().as_second();
     let assertion = |subject: &str| {
         let part = |value: Value| URL_SAFE_NO_PAD.encode(value.to_string());
         let header = part(json!({ "alg": "RS256", "typ": "JWT" }));
@@ -270,28 +273,31 @@ async fn a_managed_identity_signs_in_by_its_federated_credential() {
         format!("{header}.{claims}.{}", URL_SAFE_NO_PAD.encode("unchecked"))
     };
     let sign_in = |tenant: String, assertion: String| {
-        let world = &world;
+        let identities = &identities;
         async move {
             let kind = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
             let fields =
                 [("client_id", client_id), ("client_assertion_type", kind), ("client_assertion", &assertion)];
-            world.grant(&tenant, &fields).await
+            identities.grant(&tenant, &fields).await
         }
     };
-    let tenant = world.azure.options().tenant.clone();
+    let tenant = identities.azure.options().tenant.clone();
     let right = "system:serviceaccount:ns:name";
     let granted = sign_in(tenant.clone(), assertion(right)).await.expect(200);
     let token = granted.body["access_token"].as_str().unwrap();
-    world.arm("GET", &format!("/subscriptions/{SUBSCRIPTION}"), Value::Null, token, "").await.expect(200);
+    identities
+        .arm("GET", &format!("/subscriptions/{SUBSCRIPTION}"), Value::Null, token, "")
+        .await
+        .expect(200);
     let wrong = sign_in(tenant.clone(), assertion("system:serviceaccount:ns:other")).await.expect(401);
     assert_eq!(wrong.body["error_codes"], json!([700213]));
     // It is known in its own tenant alone, and its issuer's keys count as soon as they are known.
     let abroad = sign_in(OTHER_TENANT.into(), assertion(right)).await.expect(400);
     assert_eq!(abroad.body["error_codes"], json!([700016]));
     let keys = Request::get(format!("/{tenant}/discovery/v2.0/keys")).body(Body::empty()).unwrap();
-    let keys = world.send(keys).await.expect(200);
+    let keys = identities.send(keys).await.expect(200);
     let key = azure_simulator::entra::PublicKey::from_jwk(&keys.body["keys"][0]).unwrap();
-    world.entra.know_issuer("https://issuer.example/", vec![key]);
+    identities.entra.know_issuer("https://issuer.example/", vec![key]);
     let unsigned = sign_in(tenant, assertion(right)).await.expect(401);
     assert_eq!(unsigned.body["error_codes"], json!([700027]));
 }

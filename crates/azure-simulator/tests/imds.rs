@@ -22,12 +22,12 @@ const JSON: [(&str, &str); 1] = [("content-type", "application/json")];
 const INSTANCE: &str = "/metadata/instance?api-version=2021-10-01";
 const EVENTS: &str = "/metadata/scheduledevents?api-version=2020-07-01";
 
-struct World {
+struct MetadataFixture {
     client: Client,
     router: axum::Router,
 }
 
-impl World {
+impl MetadataFixture {
     /// A scale set of three machines behind a public balancer.
     async fn new() -> Self {
         let client = Client::with_group(Options::default()).await;
@@ -87,8 +87,8 @@ fn of(number: u32, path: &str) -> String {
 
 #[tokio::test(start_paused = true)]
 async fn a_machine_of_a_scale_set_learns_who_and_where_it_is() {
-    let world = World::new().await;
-    let shown = world.get(&of(1, INSTANCE)).await.expect(200).body;
+    let fixture = MetadataFixture::new().await;
+    let shown = fixture.get(&of(1, INSTANCE)).await.expect(200).body;
     let compute = &shown["compute"];
     assert_eq!(compute["name"], "pool_1");
     assert_eq!(compute["resourceId"], machine(1).as_str());
@@ -108,12 +108,12 @@ async fn a_machine_of_a_scale_set_learns_who_and_where_it_is() {
     }
     let tags = compute["tagsList"].as_array().unwrap();
     assert!(tags.contains(&json!({ "name": "team", "value": "blue" })) && tags.len() == 2);
-    let document = world.azure().document(&machine(1)).unwrap();
+    let document = fixture.azure().document(&machine(1)).unwrap();
     assert_eq!(compute["vmId"], document["properties"]["vmId"]);
     assert_eq!(compute["osProfile"]["computerName"], document["properties"]["osProfile"]["computerName"]);
 
     let nic = &shown["network"]["interface"][0];
-    let stored = world.azure().document(&machine(1).child("networkInterfaces", "nic")).unwrap();
+    let stored = fixture.azure().document(&machine(1).child("networkInterfaces", "nic")).unwrap();
     let private = &stored["properties"]["ipConfigurations"][0]["properties"]["privateIPAddress"];
     assert_eq!(nic["ipv4"]["ipAddress"][0], json!({ "privateIpAddress": private, "publicIpAddress": "" }));
     assert_eq!(nic["ipv4"]["subnet"][0], json!({ "address": "10.1.0.0", "prefix": "16" }));
@@ -126,14 +126,14 @@ async fn a_machine_of_a_scale_set_learns_who_and_where_it_is() {
         [machine(1).as_str().to_uppercase(), host.to_owned(), machine(1).as_str().replace('/', "%2F")]
     {
         let path = format!("/instances/{}{INSTANCE}", named.trim_start_matches('/'));
-        assert_eq!(world.get(&path).await.expect(200).body["compute"]["name"], "pool_1", "{named}");
+        assert_eq!(fixture.get(&path).await.expect(200).body["compute"]["name"], "pool_1", "{named}");
     }
-    world.get(&of(9, INSTANCE)).await.expect(404);
+    fixture.get(&of(9, INSTANCE)).await.expect(404);
 }
 
 #[tokio::test(start_paused = true)]
 async fn parts_are_read_by_path_and_members_come_with_their_version() {
-    let world = World::new().await;
+    let fixture = MetadataFixture::new().await;
     let text = |path: &str| of(0, &format!("/metadata/instance/{path}?api-version=2021-10-01&format=text"));
     for (path, expected) in [
         ("compute/name", "pool_0"),
@@ -141,27 +141,27 @@ async fn parts_are_read_by_path_and_members_come_with_their_version() {
         ("network", "interface/"),
         ("network/interface/0", "ipv4/\nipv6/\nmacAddress"),
     ] {
-        let reply = world.get(&text(path)).await.expect(200);
+        let reply = fixture.get(&text(path)).await.expect(200);
         assert_eq!(reply.body, expected, "{path}");
         assert!(reply.header("content-type").unwrap().starts_with("text/plain"));
     }
     let part =
-        world.get(&of(0, "/metadata/instance/compute/osProfile?api-version=2021-10-01")).await.expect(200);
+        fixture.get(&of(0, "/metadata/instance/compute/osProfile?api-version=2021-10-01")).await.expect(200);
     assert!(part.body["computerName"].is_string());
-    world.get(&text("compute/nothing")).await.expect(404);
-    world.get(&text("network/interface/7")).await.expect(404);
-    world.get(&of(0, "/metadata/instance/compute/name?api-version=2021-10-01")).await.expect(400);
-    world.get(&of(0, &format!("{INSTANCE}&format=xml"))).await.expect(400);
+    fixture.get(&text("compute/nothing")).await.expect(404);
+    fixture.get(&text("network/interface/7")).await.expect(404);
+    fixture.get(&of(0, "/metadata/instance/compute/name?api-version=2021-10-01")).await.expect(400);
+    fixture.get(&of(0, &format!("{INSTANCE}&format=xml"))).await.expect(400);
 
-    let old = world.get(&of(0, "/metadata/instance?api-version=2017-04-02")).await.expect(200).body;
+    let old = fixture.get(&of(0, "/metadata/instance?api-version=2017-04-02")).await.expect(200).body;
     assert!(old["compute"].get("zone").is_none() && old["compute"]["vmSize"].is_string());
-    let later = world.get(&of(0, "/metadata/instance?api-version=2020-07-15")).await.expect(200).body;
+    let later = fixture.get(&of(0, "/metadata/instance?api-version=2020-07-15")).await.expect(200).body;
     assert!(later["compute"]["osProfile"].get("disablePasswordAuthentication").is_none());
 }
 
 #[tokio::test(start_paused = true)]
 async fn requests_that_are_not_from_a_machine_itself_are_refused() {
-    let world = World::new().await;
+    let fixture = MetadataFixture::new().await;
     let path = of(0, INSTANCE);
     let ours = ("Metadata", "true");
     for (headers, status) in [
@@ -170,38 +170,38 @@ async fn requests_that_are_not_from_a_machine_itself_are_refused() {
         (vec![ours, ("X-Forwarded-For", "10.0.0.1")], 400),
         (vec![("metadata", "TRUE")], 200),
     ] {
-        let reply = world.send("GET", &path, "", &headers, Value::Null).await;
+        let reply = fixture.send("GET", &path, "", &headers, Value::Null).await;
         assert_eq!(reply.status, status, "{headers:?}: {}", reply.body);
     }
     for path in ["/metadata/instance", "/metadata/instance?api-version=2016-01-01"] {
-        let reply = world.get(&of(0, path)).await.expect(400);
+        let reply = fixture.get(&of(0, path)).await.expect(400);
         assert_eq!(reply.body["newest-versions"].as_array().unwrap().len(), 3);
     }
-    let versions = world.get("/metadata/versions").await.expect(200);
+    let versions = fixture.get("/metadata/versions").await.expect(200);
     assert!(versions.body["apiVersions"].as_array().unwrap().contains(&json!("2021-10-01")));
-    world.send("PUT", &path, "", &[ours], Value::Null).await.expect(405);
+    fixture.send("PUT", &path, "", &[ours], Value::Null).await.expect(405);
     for path in
         ["/metadata/attested/document?api-version=2020-09-01", "/else", "/instances/%zz/metadata/instance"]
     {
-        world.get(path).await.expect(404);
+        fixture.get(path).await.expect(404);
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_source_address_tells_machines_apart() {
-    let world = World::new().await;
+    let fixture = MetadataFixture::new().await;
     let name = async |from: &str| {
-        let reply = world.send("GET", INSTANCE, from, &[("Metadata", "true")], Value::Null).await;
+        let reply = fixture.send("GET", INSTANCE, from, &[("Metadata", "true")], Value::Null).await;
         (reply.status, reply.body["compute"]["name"].as_str().map(str::to_owned))
     };
-    let nic = world.azure().document(&machine(2).child("networkInterfaces", "nic")).unwrap();
+    let nic = fixture.azure().document(&machine(2).child("networkInterfaces", "nic")).unwrap();
     let own = nic["properties"]["ipConfigurations"][0]["properties"]["privateIPAddress"].as_str().unwrap();
     assert_eq!(name(own).await, (200, Some("pool_2".into())));
     assert_eq!(name("127.0.0.9").await, (404, None));
     let table = json!({ "addresses": { "127.0.0.9": machine(1), (own): machine(1) }, "default": machine(0) });
     let control = "/_cerulean/metadata-addresses";
-    world.client.send("PUT", control, Some(table.clone()), &JSON).await.expect(204);
-    assert_eq!(world.client.send("GET", control, None, &[]).await.body, table);
+    fixture.client.send("PUT", control, Some(table.clone()), &JSON).await.expect(204);
+    assert_eq!(fixture.client.send("GET", control, None, &[]).await.body, table);
     for (from, expected) in [
         ("127.0.0.9", "pool_1"),
         (own, "pool_1"),
@@ -211,19 +211,19 @@ async fn the_source_address_tells_machines_apart() {
     ] {
         assert_eq!(name(from).await, (200, Some(expected.into())), "{from}");
     }
-    world.azure().set_metadata_addresses(MetadataAddresses::default());
-    world.azure().scale(&compute_id("virtualMachineScaleSets/pool"), 1).unwrap();
+    fixture.azure().set_metadata_addresses(MetadataAddresses::default());
+    fixture.azure().scale(&compute_id("virtualMachineScaleSets/pool"), 1).unwrap();
     assert_eq!(name("127.0.0.9").await, (200, Some("pool_0".into())));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_machine_knows_the_balancer_in_front_of_it() {
-    let world = World::new().await;
+    let fixture = MetadataFixture::new().await;
     let path = "/metadata/loadbalancer?api-version=2020-10-01";
-    let shown = world.get(&of(0, path)).await.expect(200).body["loadbalancer"].clone();
-    let front = world.azure().document(&network_id("publicIPAddresses/front")).unwrap();
+    let shown = fixture.get(&of(0, path)).await.expect(200).body["loadbalancer"].clone();
+    let front = fixture.azure().document(&network_id("publicIPAddresses/front")).unwrap();
     let front = &front["properties"]["ipAddress"];
-    let nic = world.azure().document(&machine(0).child("networkInterfaces", "nic")).unwrap();
+    let nic = fixture.azure().document(&machine(0).child("networkInterfaces", "nic")).unwrap();
     let private = &nic["properties"]["ipConfigurations"][0]["properties"]["privateIPAddress"];
     assert_eq!(
         shown["publicIpAddresses"],
@@ -237,22 +237,22 @@ async fn a_machine_knows_the_balancer_in_front_of_it() {
         }])
     );
     assert_eq!(shown["outboundRules"], json!([]));
-    world.get(&of(0, "/metadata/loadbalancer?api-version=2020-09-01")).await.expect(400);
+    fixture.get(&of(0, "/metadata/loadbalancer?api-version=2020-09-01")).await.expect(400);
     let set = compute_id("virtualMachineScaleSets/alone");
-    let subnets = world.azure().documents_of_type("Microsoft.Network/virtualNetworks/subnets");
+    let subnets = fixture.azure().documents_of_type("Microsoft.Network/virtualNetworks/subnets");
     let subnet = ResourceId::parse(subnets[0]["id"].as_str().unwrap()).unwrap();
-    world.client.create(&set, scale_set(1, &subnet, &[])).await;
-    world.get(&format!("/instances/alone_0{path}")).await.expect(404);
+    fixture.client.create(&set, scale_set(1, &subnet, &[])).await;
+    fixture.get(&format!("/instances/alone_0{path}")).await.expect(404);
 }
 
 #[tokio::test(start_paused = true)]
 async fn events_are_announced_approved_and_over() {
-    let world = World::new().await;
-    let events = async |number: u32| world.get(&of(number, EVENTS)).await.expect(200).body;
+    let fixture = MetadataFixture::new().await;
+    let events = async |number: u32| fixture.get(&of(number, EVENTS)).await.expect(200).body;
     assert_eq!(events(0).await, json!({ "DocumentIncarnation": 1, "Events": [] }));
     let plan = json!({ "eventType": "Reboot", "machines": [machine(0)], "durationSeconds": 9, "description": "why" });
     let planned =
-        world.client.send("POST", "/_cerulean/scheduled-events", Some(plan), &JSON).await.expect(201);
+        fixture.client.send("POST", "/_cerulean/scheduled-events", Some(plan), &JSON).await.expect(201);
     let id = planned.body["eventId"].clone();
     // Those beside it hear of it, too.
     let shown = events(1).await;
@@ -266,9 +266,9 @@ async fn events_are_announced_approved_and_over() {
 
     let header = [("Metadata", "true")];
     let approve = |id: Value| json!({ "StartRequests": [{ "EventId": id }] });
-    world.send("POST", &of(0, EVENTS), "", &header, approve(json!("none"))).await.expect(400);
-    world.send("POST", &of(0, EVENTS), "", &header, json!([1])).await.expect(400);
-    world.send("POST", &of(0, EVENTS), "", &header, approve(id)).await.expect(200);
+    fixture.send("POST", &of(0, EVENTS), "", &header, approve(json!("none"))).await.expect(400);
+    fixture.send("POST", &of(0, EVENTS), "", &header, json!([1])).await.expect(400);
+    fixture.send("POST", &of(0, EVENTS), "", &header, approve(id)).await.expect(200);
     let started = events(0).await;
     assert_eq!(
         (&started["Events"][0]["EventStatus"], &started["Events"][0]["NotBefore"]),
@@ -287,10 +287,10 @@ async fn events_are_announced_approved_and_over() {
         description: String::new(),
         by_user: false,
     };
-    world.azure().plan_event(plan).unwrap();
+    fixture.azure().plan_event(plan).unwrap();
     tokio::time::sleep(Duration::from_secs(29)).await;
     let power = async || {
-        let reply = world
+        let reply = fixture
             .client
             .send("GET", &format!("{}/instanceView?api-version={COMPUTE_VERSION}", machine(2)), None, &[])
             .await;
@@ -300,21 +300,21 @@ async fn events_are_announced_approved_and_over() {
     tokio::time::sleep(Duration::from_secs(2)).await;
     assert_eq!(power().await, "PowerState/deallocated");
     let absent = json!({ "eventType": "Freeze", "machines": [machine(77)] });
-    world.client.send("POST", "/_cerulean/scheduled-events", Some(absent), &JSON).await.expect(404);
+    fixture.client.send("POST", "/_cerulean/scheduled-events", Some(absent), &JSON).await.expect(404);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_restart_by_a_user_shows_as_an_event_and_events_are_saved() {
-    let world = World::new().await;
-    world.azure().set_latency(azure_simulator::LatencyProfile::typical());
-    world.client.post(&machine(1), "restart", Value::Null).await.expect(202);
-    let shown = world.get(&of(0, EVENTS)).await.expect(200).body;
+    let fixture = MetadataFixture::new().await;
+    fixture.azure().set_latency(azure_simulator::LatencyProfile::typical());
+    fixture.client.post(&machine(1), "restart", Value::Null).await.expect(202);
+    let shown = fixture.get(&of(0, EVENTS)).await.expect(200).body;
     let event = &shown["Events"][0];
     assert_eq!((&event["EventType"], &event["EventStatus"]), (&json!("Reboot"), &json!("Started")));
     assert_eq!((&event["EventSource"], &event["Resources"]), (&json!("User"), &json!(["pool_1"])));
     let plan = json!({ "eventType": "Freeze", "machines": [machine(0)], "inSeconds": 3_600 });
-    world.client.send("POST", "/_cerulean/scheduled-events", Some(plan), &JSON).await.expect(201);
-    let saved = world.azure().save().unwrap();
+    fixture.client.send("POST", "/_cerulean/scheduled-events", Some(plan), &JSON).await.expect(201);
+    let saved = fixture.azure().save().unwrap();
     let other = Azure::new(Options::default());
     other.restore(saved).unwrap();
     let router = MetadataService::new(other).router();
@@ -326,17 +326,17 @@ async fn a_restart_by_a_user_shows_as_an_event_and_events_are_saved() {
 
 #[tokio::test(start_paused = true)]
 async fn a_machine_gets_tokens_of_the_identities_of_its_set() {
-    let world = World::new().await;
+    let fixture = MetadataFixture::new().await;
     let set = compute_id("virtualMachineScaleSets/pool");
-    let own = world.azure().document(&set).unwrap()["identity"].clone();
+    let own = fixture.azure().document(&set).unwrap()["identity"].clone();
     let assigned = ResourceId::group(SUBSCRIPTION, GROUP).resource(
         "Microsoft.ManagedIdentity",
         "userAssignedIdentities",
         "worker",
     );
-    let worker = world.azure().put(&assigned, json!({})).unwrap()["properties"].clone();
+    let worker = fixture.azure().put(&assigned, json!({})).unwrap()["properties"].clone();
     let path = "/metadata/identity/oauth2/token?api-version=2018-02-01&resource=https%3A%2F%2Fmanagement.azure.com%2F";
-    let ask = async |choice: &str| world.get(&of(0, &format!("{path}{choice}"))).await;
+    let ask = async |choice: &str| fixture.get(&of(0, &format!("{path}{choice}"))).await;
     let by_client = format!("&client_id={}", worker["clientId"].as_str().unwrap());
     // It exists, but is not this machine's.
     ask(&by_client).await.expect(400);
@@ -352,8 +352,8 @@ async fn a_machine_gets_tokens_of_the_identities_of_its_set() {
         "type": "SystemAssigned, UserAssigned", "userAssignedIdentities": { (assigned.as_str()): {} },
     }});
     let path = format!("{set}?api-version={COMPUTE_VERSION}");
-    let reply = world.client.send("PATCH", &path, Some(patch), &[]).await.expect(200);
-    world.client.wait(&reply).await;
+    let reply = fixture.client.send("PATCH", &path, Some(patch), &[]).await.expect(200);
+    fixture.client.wait(&reply).await;
     let by_object = format!("&object_id={}", worker["principalId"].as_str().unwrap());
     let by_id = format!("&msi_res_id={assigned}");
     for choice in [by_client, by_object, by_id] {
@@ -364,9 +364,9 @@ async fn a_machine_gets_tokens_of_the_identities_of_its_set() {
 
 #[tokio::test(start_paused = true)]
 async fn a_single_machine_is_known_by_its_interface_and_has_its_own_public_address() {
-    let world = World::new().await;
-    let client = &world.client;
-    let subnets = world.azure().documents_of_type("Microsoft.Network/virtualNetworks/subnets");
+    let fixture = MetadataFixture::new().await;
+    let client = &fixture.client;
+    let subnets = fixture.azure().documents_of_type("Microsoft.Network/virtualNetworks/subnets");
     let address = client.public_ip("own").await;
     let nic = network_id("networkInterfaces/vm-nic");
     let interface = json!({ "location": "eastus", "properties": { "ipConfigurations": [{ "name": "ip", "properties": {
@@ -377,12 +377,12 @@ async fn a_single_machine_is_known_by_its_interface_and_has_its_own_public_addre
     let mut body = machine_body(&nic);
     body["tags"] = json!({ "a": "b" });
     client.create(&vm, body).await;
-    let nic = world.azure().document(&nic).unwrap();
+    let nic = fixture.azure().document(&nic).unwrap();
     let private =
         nic["properties"]["ipConfigurations"][0]["properties"]["privateIPAddress"].as_str().unwrap();
-    let public = world.azure().document(&address).unwrap()["properties"]["ipAddress"].clone();
+    let public = fixture.azure().document(&address).unwrap()["properties"]["ipAddress"].clone();
     let shown =
-        world.send("GET", INSTANCE, private, &[("Metadata", "true")], Value::Null).await.expect(200).body;
+        fixture.send("GET", INSTANCE, private, &[("Metadata", "true")], Value::Null).await.expect(200).body;
     let compute = &shown["compute"];
     assert_eq!((&compute["name"], &compute["resourceId"]), (&json!("Solo"), &json!(vm)));
     assert_eq!((&compute["vmScaleSetName"], &compute["tags"]), (&json!(""), &json!("a:b")));
@@ -399,7 +399,8 @@ async fn a_single_machine_is_known_by_its_interface_and_has_its_own_public_addre
         )
         .await
         .expect(201);
-    let heard = async |path: &str| world.get(path).await.expect(200).body["Events"].as_array().unwrap().len();
+    let heard =
+        async |path: &str| fixture.get(path).await.expect(200).body["Events"].as_array().unwrap().len();
     assert_eq!((heard(&format!("/instances/solo{EVENTS}")).await, heard(&of(0, EVENTS)).await), (1, 0));
     tokio::time::sleep(Duration::from_secs(301)).await;
     client.get(&vm).await.expect(404);

@@ -25,7 +25,7 @@ fn interface(subnet: &ResourceId, pools: &[ResourceId], rules: &[ResourceId]) ->
 }
 
 /// The balancer `lb` with a pool `p`, and a NAT rule `ssh` for one machine.
-async fn world() -> (Client, ResourceId) {
+async fn prepared() -> (Client, ResourceId) {
     let client = Client::with_group(Options::default()).await;
     let pip = client.public_ip("a").await;
     let subnet = client.network("10.1.0.0/24").await;
@@ -42,7 +42,7 @@ async fn world() -> (Client, ResourceId) {
 
 #[tokio::test(start_paused = true)]
 async fn interfaces_join_pools_and_rules_and_let_go_of_them() {
-    let (client, subnet) = world().await;
+    let (client, subnet) = prepared().await;
     let (pool, rule) = (lb().child("backendAddressPools", "p"), lb().child("inboundNatRules", "ssh"));
     let nic = network_id("networkInterfaces/one");
     let body = interface(&subnet, std::slice::from_ref(&pool), std::slice::from_ref(&rule));

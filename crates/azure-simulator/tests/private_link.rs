@@ -19,7 +19,7 @@ fn frontend(n: u8) -> ResourceId {
 
 /// A network with a subnet for services (policies off) and one for endpoints, and a balancer with two
 /// internal frontends.
-async fn world() -> Client {
+async fn prepared() -> Client {
     world_of(Options { more_subscriptions: vec![OTHER.into()], ..Options::default() }).await
 }
 
@@ -81,7 +81,7 @@ fn status(endpoint: &Value, connections: &str) -> Value {
 
 #[tokio::test(start_paused = true)]
 async fn a_service_has_an_alias_an_interface_and_addresses() {
-    let client = world().await;
+    let client = prepared().await;
     let id = network_id("privateLinkServices/Shop");
     let shown = client.create(&id, service(&[frontend(0)])).await;
     let properties = &shown["properties"];
@@ -121,7 +121,7 @@ async fn a_service_has_an_alias_an_interface_and_addresses() {
 
 #[tokio::test(start_paused = true)]
 async fn services_are_checked_and_guard_their_frontends() {
-    let client = world().await;
+    let client = prepared().await;
     let id = network_id("privateLinkServices/one");
     let case = |edit: &dyn Fn(&mut Value)| {
         let mut body = service(&[frontend(0)]);
@@ -184,7 +184,7 @@ async fn services_are_checked_and_guard_their_frontends() {
 
 #[tokio::test(start_paused = true)]
 async fn a_connection_is_asked_for_decided_and_removed() {
-    let client = world().await;
+    let client = prepared().await;
     let id = network_id("privateLinkServices/shop");
     client.create(&id, service(&[frontend(0)])).await;
     let (auto, manual) = (network_id("privateEndpoints/auto"), network_id("privateEndpoints/manual"));
@@ -258,7 +258,7 @@ async fn an_endpoint_waits_for_its_service() {
 
 #[tokio::test(start_paused = true)]
 async fn an_alias_leads_only_those_who_may_see_the_service() {
-    let client = world().await;
+    let client = prepared().await;
     let id = network_id("privateLinkServices/shop");
     let alias = client.create(&id, service(&[frontend(0)])).await["properties"]["alias"].clone();
     let alias = alias.as_str().unwrap();
@@ -297,7 +297,7 @@ async fn an_alias_leads_only_those_who_may_see_the_service() {
 
 #[tokio::test(start_paused = true)]
 async fn endpoints_lead_to_other_kinds_and_are_checked() {
-    let client = world().await;
+    let client = prepared().await;
     let id = network_id("privateEndpoints/files");
     let account = format!("{}/providers/Microsoft.Storage/storageAccounts/Depot", group_path());
     let mut body = endpoint(AUTOMATIC, &account);

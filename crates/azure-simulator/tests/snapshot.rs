@@ -20,7 +20,7 @@ fn options() -> Options {
 
 /// One thing that a client does; the numbers choose names and values.
 #[derive(Debug, Clone)]
-enum Step {
+enum Act {
     Ip(u8, u8),
     NoIp(u8),
     Balancer(u8, Vec<u16>),
@@ -30,45 +30,45 @@ enum Step {
     Trouble,
 }
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let step = prop_oneof![
-        3 => (0..3u8, 0..3u8).prop_map(|(ip, tag)| Step::Ip(ip, tag)),
-        1 => (0..3u8).prop_map(Step::NoIp),
-        3 => (0..3u8, prop::collection::vec(80..84u16, 0..3)).prop_map(|(ip, ports)| Step::Balancer(ip, ports)),
-        2 => (0..5u8, prop::option::of(0..3u8)).prop_map(|(capacity, pool)| Step::Set(capacity, pool)),
-        1 => Just(Step::NoSet),
-        2 => (0..12u8).prop_map(Step::Wait),
-        1 => Just(Step::Trouble),
+fn acts() -> impl Strategy<Value = Vec<Act>> {
+    let act = prop_oneof![
+        3 => (0..3u8, 0..3u8).prop_map(|(ip, tag)| Act::Ip(ip, tag)),
+        1 => (0..3u8).prop_map(Act::NoIp),
+        3 => (0..3u8, prop::collection::vec(80..84u16, 0..3)).prop_map(|(ip, ports)| Act::Balancer(ip, ports)),
+        2 => (0..5u8, prop::option::of(0..3u8)).prop_map(|(capacity, pool)| Act::Set(capacity, pool)),
+        1 => Just(Act::NoSet),
+        2 => (0..12u8).prop_map(Act::Wait),
+        1 => Just(Act::Trouble),
     ];
-    prop::collection::vec(step, 1..24)
+    prop::collection::vec(act, 1..24)
 }
 
 fn ip(number: u8) -> ResourceId {
     network_id(&format!("publicIPAddresses/p{number}"))
 }
 
-async fn take(client: &Client, step: &Step) {
+async fn take(client: &Client, act: &Act) {
     let balancer = network_id("loadBalancers/lb");
     let (set, subnet) =
         (compute_id("virtualMachineScaleSets/s"), network_id("virtualNetworks/net/subnets/nodes"));
-    match step {
-        Step::Ip(number, tag) => {
+    match act {
+        Act::Ip(number, tag) => {
             let mut body = public_ip();
             body["tags"] = json!({ "n": tag.to_string() });
             client.put(&ip(*number), body).await;
         }
-        Step::NoIp(number) => drop(client.delete(&ip(*number)).await),
-        Step::Balancer(number, ports) => {
+        Act::NoIp(number) => drop(client.delete(&ip(*number)).await),
+        Act::Balancer(number, ports) => {
             drop(client.put(&balancer, load_balancer(&balancer, &ip(*number), ports)).await);
         }
-        Step::Set(capacity, pool) => {
+        Act::Set(capacity, pool) => {
             let pools: Vec<ResourceId> =
                 pool.iter().map(|_| balancer.child("backendAddressPools", "p")).collect();
             client.put(&set, scale_set(u64::from(*capacity), &subnet, &pools)).await;
         }
-        Step::NoSet => drop(client.delete(&set).await),
-        Step::Wait(seconds) => tokio::time::sleep(Duration::from_secs(u64::from(*seconds))).await,
-        Step::Trouble => client.azure.inject(
+        Act::NoSet => drop(client.delete(&set).await),
+        Act::Wait(seconds) => tokio::time::sleep(Duration::from_secs(u64::from(*seconds))).await,
+        Act::Trouble => client.azure.inject(
             Fault::new(FaultAction::StallOperation)
                 .on_method("PUT")
                 .on_type("*/publicIPAddresses")
@@ -105,23 +105,23 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn a_restored_azure_goes_on_as_the_first_would(before in steps(), after in steps()) {
+    fn a_restored_azure_goes_on_as_the_first_would(before in acts(), after in acts()) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
         runtime.block_on(async {
             let first = Client::with_group(options()).await;
             first.network("10.1.0.0/16").await;
-            for step in &before {
-                take(&first, step).await;
+            for act in &before {
+                take(&first, act).await;
             }
             let second = restored(&first).await;
             assert_eq!(first.azure.save().unwrap()["resources"], second.azure.save().unwrap()["resources"]);
             assert_eq!(first.azure.now(), second.azure.now());
             // What follows is answered alike, byte for byte, although the second was made with another seed.
-            for step in &after {
-                // Both clocks are tokio's: a step that waits may be taken once only.
-                take(&first, step).await;
-                if !matches!(step, Step::Wait(_)) {
-                    take(&second, step).await;
+            for act in &after {
+                // Both clocks are tokio's: an act that waits may be taken once only.
+                take(&first, act).await;
+                if !matches!(act, Act::Wait(_)) {
+                    take(&second, act).await;
                 }
             }
             assert_eq!(seen(&first).await, seen(&second).await);

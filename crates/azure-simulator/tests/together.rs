@@ -17,7 +17,7 @@ use tower::ServiceExt as _;
 
 const CLIENT: &str = "6c11a2b3-0000-4000-8000-000000000002";
 
-fn world() -> (Azure, Router) {
+fn prepared() -> (Azure, Router) {
     let azure = Azure::new(Options::default());
     let mut options = EntraOptions::new(azure.options().tenant.clone(), azure.clock());
     options.applications.push(Application::new(CLIENT, "object").with_secret("open~sesame"));
@@ -56,7 +56,7 @@ fn groups(azure: &Azure, bearer: Option<&str>) -> Request<Body> {
 
 #[tokio::test]
 async fn resource_manager_accepts_the_tokens_of_its_own_directory_alone() {
-    let (azure, router) = world();
+    let (azure, router) = prepared();
     let form = format!(
         "grant_type=client_credentials&client_id={CLIENT}&client_secret=open~sesame\
          &scope=https%3A%2F%2Fmanagement.azure.com%2F.default"
@@ -97,7 +97,7 @@ async fn resource_manager_accepts_the_tokens_of_its_own_directory_alone() {
 
 #[tokio::test(start_paused = true)]
 async fn tokens_end_with_the_simulated_clock() {
-    let (azure, router) = world();
+    let (azure, router) = prepared();
     let request = Request::get("/msi/token?api-version=2019-08-01&resource=https://management.azure.com/")
         .header("x-identity-header", "header")
         .body(Body::empty());
@@ -114,7 +114,7 @@ async fn tokens_end_with_the_simulated_clock() {
 
 #[tokio::test]
 async fn the_page_stands_beside_resource_manager() {
-    let (_, router) = world();
+    let (_, router) = prepared();
     for path in [
         "/_cerulean/",
         "/_cerulean/topology",

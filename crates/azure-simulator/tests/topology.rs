@@ -1,31 +1,32 @@
 //! The topology that pages draw: networks, interfaces, private endpoints, inbound NAT.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod worlds;
+mod networks;
 
 use azure_simulator::packet::AlwaysHealthy;
 use azure_simulator::view::Topology;
 use serde_json::{Value, json};
 
-use worlds::*;
+use networks::*;
 
-fn read(world: &World) -> Value {
-    serde_json::to_value(Topology::read(world, &AlwaysHealthy)).unwrap()
+fn read(documents: &DocumentSet) -> Value {
+    serde_json::to_value(Topology::read(documents, &AlwaysHealthy)).unwrap()
 }
 
 #[test]
 fn machines_show_their_interfaces_and_scale_sets() {
-    let mut world = cluster();
-    forward(&mut world);
+    let mut documents = cluster();
+    forward(&mut documents);
     let subnet = network("virtualNetworks", "vnet").child("subnets", "nodes");
-    let nic = machine(&mut world, "single", "10.0.0.50", &subnet);
+    let nic = machine(&mut documents, "single", "10.0.0.50", &subnet);
     let flexible = group().resource("Microsoft.Compute", "virtualMachineScaleSets", "flex");
     let id = group().resource("Microsoft.Compute", "virtualMachines", "single");
-    world.change(&id, "/properties/virtualMachineScaleSet", reference(&flexible));
+    documents.change(&id, "/properties/virtualMachineScaleSet", reference(&flexible));
     let own = network("publicIPAddresses", "own");
-    world.put(&own, json!({ "sku": { "name": "Standard" }, "properties": { "ipAddress": "198.18.0.61" } }));
-    world.change(&nic, "/properties/ipConfigurations/0/properties/publicIPAddress", reference(&own));
-    let topology = read(&world);
+    documents
+        .put(&own, json!({ "sku": { "name": "Standard" }, "properties": { "ipAddress": "198.18.0.61" } }));
+    documents.change(&nic, "/properties/ipConfigurations/0/properties/publicIPAddress", reference(&own));
+    let topology = read(&documents);
     let nodes = topology["nodes"].as_array().unwrap();
     let single = nodes.iter().find(|node| node["name"] == "single").unwrap();
     assert_eq!((&single["scale_set"], &single["flexible"]), (&json!("flex"), &json!(true)));
@@ -39,17 +40,17 @@ fn machines_show_their_interfaces_and_scale_sets() {
     let own = addresses.iter().find(|address| address["address"] == "198.18.0.61").unwrap();
     assert_eq!(own["node"], "single");
     assert_eq!(topology["interfaces"], json!([]));
-    world.change(&nic, "/properties/virtualMachine", Value::Null);
-    assert_eq!(read(&world)["interfaces"][0]["name"], "single-nic");
+    documents.change(&nic, "/properties/virtualMachine", Value::Null);
+    assert_eq!(read(&documents)["interfaces"][0]["name"], "single-nic");
 }
 
 #[test]
 fn networks_show_what_holds_in_their_subnets() {
-    let mut world = cluster();
-    virtual_network(&mut world, "other", "172.16.0.0/16");
-    peer(&mut world, &network("virtualNetworks", "vnet"), &network("virtualNetworks", "other"));
-    routes(&mut world, &[("pods", "10.244.0.0/24", "VirtualAppliance", Some("10.0.0.4"))]);
-    let networks = read(&world)["networks"].clone();
+    let mut documents = cluster();
+    virtual_network(&mut documents, "other", "172.16.0.0/16");
+    peer(&mut documents, &network("virtualNetworks", "vnet"), &network("virtualNetworks", "other"));
+    routes(&mut documents, &[("pods", "10.244.0.0/24", "VirtualAppliance", Some("10.0.0.4"))]);
+    let networks = read(&documents)["networks"].clone();
     assert_eq!(networks[0]["name"], "other");
     assert_eq!(networks[1]["peers"], json!(["other"]));
     let subnet = &networks[1]["subnets"][0];
@@ -59,10 +60,10 @@ fn networks_show_what_holds_in_their_subnets() {
 
 #[test]
 fn frontends_show_inbound_nat_rules_and_who_offers_them() {
-    let mut world = cluster();
+    let mut documents = cluster();
     let frontend = lb().child("frontendIPConfigurations", "b2");
     let target = instance(1).child("networkInterfaces", "nic").child("ipConfigurations", "ipconfig");
-    world.change(
+    documents.change(
         &lb(),
         "/properties/inboundNatRules",
         json!([{ "id": lb().child("inboundNatRules", "ssh"), "name": "ssh", "properties": { "protocol": "Tcp",
@@ -70,16 +71,16 @@ fn frontends_show_inbound_nat_rules_and_who_offers_them() {
             "backendIPConfiguration": reference(&target) } }]),
     );
     let service = network("privateLinkServices", "pls");
-    world.put(
+    documents.put(
         &service,
         json!({ "properties": { "loadBalancerFrontendIpConfigurations": [reference(&frontend)] } }),
     );
-    world.put(
+    documents.put(
         &network("privateEndpoints", "pe"),
         json!({ "properties": { "privateLinkServiceConnections": [{ "name": "x", "properties": {
             "privateLinkServiceId": service, "privateLinkServiceConnectionState": { "status": "Pending" } } }] } }),
     );
-    let topology = read(&world);
+    let topology = read(&documents);
     let address =
         topology["addresses"].as_array().unwrap().iter().find(|a| a["frontend"] == "b2").unwrap().clone();
     assert_eq!(

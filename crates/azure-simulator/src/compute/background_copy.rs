@@ -12,7 +12,7 @@ use crate::engine::store::Record;
 
 /// How long a copy takes for each GiB, in milliseconds, and at least. Our choice: Azure promises no speed.
 const COPY_MS_PER_GIB: u64 = 200;
-const SHORTEST_COPY_MS: u64 = 10_000;
+const MIN_COPY_MS: u64 = 10_000;
 
 /// Where a snapshot keeps that its bytes are those of a fast disk.
 const HIDDEN: &str = "ofFastDisk";
@@ -51,7 +51,7 @@ pub(super) fn progress(azure: &AzureState, snapshot: &Record) -> Option<f64> {
         return Some(100.0);
     }
     let gib = at(&snapshot.body, "properties/diskSizeGB").and_then(Value::as_u64).unwrap_or_default();
-    let whole = gib.saturating_mul(COPY_MS_PER_GIB).max(SHORTEST_COPY_MS) as f64;
+    let whole = gib.saturating_mul(COPY_MS_PER_GIB).max(MIN_COPY_MS) as f64;
     let passed = azure.time().duration_since(snapshot.created).as_millis().max(0) as f64;
     Some((passed / whole * 100.0).min(100.0).floor())
 }

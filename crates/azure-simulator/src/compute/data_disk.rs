@@ -19,7 +19,7 @@ use crate::engine::state::AzureState;
 use crate::engine::store::{Record, State};
 
 /// Largest LUN of any size.
-const LAST_LUN: i64 = 63;
+const MAX_LUN: i64 = 63;
 
 /// The machine that gets the disks.
 pub(super) struct Machine<'a> {
@@ -52,8 +52,8 @@ pub(super) fn normalise(
         if entry.get("toBeDetached") == Some(&Value::Bool(true)) {
             continue;
         }
-        let Some(lun) = integer(&entry, "lun")?.filter(|lun| (0..=LAST_LUN).contains(lun)) else {
-            return Err(bad(format!("every data disk needs a lun from 0 to {LAST_LUN}")));
+        let Some(lun) = integer(&entry, "lun")?.filter(|lun| (0..=MAX_LUN).contains(lun)) else {
+            return Err(bad(format!("every data disk needs a lun from 0 to {MAX_LUN}")));
         };
         if !luns.insert(lun) {
             return Err(bad(format!("more than one data disk uses lun {lun}")));
@@ -372,7 +372,7 @@ pub(super) fn change(
     }
     for wanted in items(body, "dataDisksToAttach") {
         let used: BTreeSet<i64> = list.iter().filter_map(|entry| entry.get("lun")?.as_i64()).collect();
-        let free = (0..=LAST_LUN).find(|lun| !used.contains(lun));
+        let free = (0..=MAX_LUN).find(|lun| !used.contains(lun));
         let lun = wanted.get("lun").and_then(Value::as_i64).or(free);
         let mut entry = into_object(wanted.clone());
         let disk = entry.remove("diskId");

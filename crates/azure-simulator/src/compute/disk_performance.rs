@@ -1,7 +1,7 @@
 //! What disks of each kind and size can do, as published ("Azure managed disk types").
 
-/// A size step of a kind of disk.
-struct Step {
+/// A size of a kind of disk.
+struct DiskSize {
     /// Up to this many GiB.
     gib: u64,
     iops: u64,
@@ -10,36 +10,36 @@ struct Step {
     tier: &'static str,
 }
 
-const fn step(gib: u64, iops: u64, mbps: u64, tier: &'static str) -> Step {
-    Step { gib, iops, mbps, tier }
+const fn size(gib: u64, iops: u64, mbps: u64, tier: &'static str) -> DiskSize {
+    DiskSize { gib, iops, mbps, tier }
 }
 
-const PREMIUM: [Step; 14] = [
-    step(4, 120, 25, "P1"),
-    step(8, 120, 25, "P2"),
-    step(16, 120, 25, "P3"),
-    step(32, 120, 25, "P4"),
-    step(64, 240, 50, "P6"),
-    step(128, 500, 100, "P10"),
-    step(256, 1_100, 125, "P15"),
-    step(512, 2_300, 150, "P20"),
-    step(1_024, 5_000, 200, "P30"),
-    step(2_048, 7_500, 250, "P40"),
-    step(4_096, 7_500, 250, "P50"),
-    step(8_192, 16_000, 500, "P60"),
-    step(16_384, 18_000, 750, "P70"),
-    step(32_767, 20_000, 900, "P80"),
+const PREMIUM: [DiskSize; 14] = [
+    size(4, 120, 25, "P1"),
+    size(8, 120, 25, "P2"),
+    size(16, 120, 25, "P3"),
+    size(32, 120, 25, "P4"),
+    size(64, 240, 50, "P6"),
+    size(128, 500, 100, "P10"),
+    size(256, 1_100, 125, "P15"),
+    size(512, 2_300, 150, "P20"),
+    size(1_024, 5_000, 200, "P30"),
+    size(2_048, 7_500, 250, "P40"),
+    size(4_096, 7_500, 250, "P50"),
+    size(8_192, 16_000, 500, "P60"),
+    size(16_384, 18_000, 750, "P70"),
+    size(32_767, 20_000, 900, "P80"),
 ];
 
-const STANDARD_SSD: [Step; 4] = [
-    step(4_096, 500, 100, ""),
-    step(8_192, 2_000, 400, ""),
-    step(16_384, 4_000, 600, ""),
-    step(32_767, 6_000, 750, ""),
+const STANDARD_SSD: [DiskSize; 4] = [
+    size(4_096, 500, 100, ""),
+    size(8_192, 2_000, 400, ""),
+    size(16_384, 4_000, 600, ""),
+    size(32_767, 6_000, 750, ""),
 ];
 
-const STANDARD: [Step; 3] =
-    [step(4_096, 500, 60, ""), step(8_192, 1_300, 300, ""), step(32_767, 2_000, 500, "")];
+const STANDARD: [DiskSize; 3] =
+    [size(4_096, 500, 60, ""), size(8_192, 1_300, 300, ""), size(32_767, 2_000, 500, "")];
 
 /// What a disk that was given no figures of its own can do.
 pub(super) struct Performance {
@@ -51,7 +51,7 @@ pub(super) struct Performance {
 /// The figures of a kind of disk at a size in GiB, or of a higher tier that was asked for.
 pub(super) fn of(sku: &str, gib: u64, tier: Option<&str>) -> Performance {
     let gib = tier.map_or(gib, |tier| gib.max(size_of_tier(tier)));
-    let steps: &[Step] = match sku {
+    let sizes: &[DiskSize] = match sku {
         "Premium_LRS" | "Premium_ZRS" => &PREMIUM,
         "StandardSSD_LRS" | "StandardSSD_ZRS" => &STANDARD_SSD,
         // These two have what was asked for; this is what they have when nothing was.
@@ -59,17 +59,17 @@ pub(super) fn of(sku: &str, gib: u64, tier: Option<&str>) -> Performance {
         "UltraSSD_LRS" => return Performance { iops: 500, mbps: 100, tier: None },
         _ => &STANDARD,
     };
-    let step = steps.iter().find(|step| gib <= step.gib).or(steps.last());
-    step.map_or(Performance { iops: 0, mbps: 0, tier: None }, |step| Performance {
-        iops: step.iops,
-        mbps: step.mbps,
-        tier: Some(step.tier).filter(|tier| !tier.is_empty()),
+    let size = sizes.iter().find(|size| gib <= size.gib).or(sizes.last());
+    size.map_or(Performance { iops: 0, mbps: 0, tier: None }, |size| Performance {
+        iops: size.iops,
+        mbps: size.mbps,
+        tier: Some(size.tier).filter(|tier| !tier.is_empty()),
     })
 }
 
 /// Up to how many GiB a tier is the usual one; 0 for what is none.
 pub(super) fn size_of_tier(tier: &str) -> u64 {
-    PREMIUM.iter().find(|step| step.tier.eq_ignore_ascii_case(tier)).map_or(0, |step| step.gib)
+    PREMIUM.iter().find(|size| size.tier.eq_ignore_ascii_case(tier)).map_or(0, |size| size.gib)
 }
 
 /// How many machines can share a disk of a kind and a size in GiB.

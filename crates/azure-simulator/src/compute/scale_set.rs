@@ -24,7 +24,7 @@ use crate::engine::store::{Record, State};
 pub(crate) struct ScaleSets;
 
 /// Most fault domains of any region.
-const MOST_FAULT_DOMAINS: i64 = 5;
+const MAX_FAULT_DOMAINS: i64 = 5;
 
 const PROTOCOL: Protocol =
     super::protocol("Microsoft.Compute/virtualMachineScaleSets", "VirtualMachineScaleSet");
@@ -76,11 +76,11 @@ impl ResourceType for ScaleSets {
         check_capacity(azure, id, &properties, capacity)?;
         fill(&mut properties, "platformFaultDomainCount", if zoned || flexible { 1 } else { 5 });
         let domains = integer(&properties, "platformFaultDomainCount")?.unwrap_or_default();
-        if !(1..=MOST_FAULT_DOMAINS).contains(&domains) {
+        if !(1..=MAX_FAULT_DOMAINS).contains(&domains) {
             return Err(Refusal::invalid_parameter(
                 "platformFaultDomainCount",
                 format!(
-                    "The specified fault domain count {domains} must fall in the range 1 to {MOST_FAULT_DOMAINS}."
+                    "The specified fault domain count {domains} must fall in the range 1 to {MAX_FAULT_DOMAINS}."
                 ),
             ));
         }

@@ -19,8 +19,8 @@ pub(super) const RESOURCE_TYPE: &str = "Microsoft.Compute/snapshots";
 
 const GIB: u64 = 1 << 30;
 
-/// No disk is larger.
-const LARGEST_GIB: i64 = 65_536;
+/// The size of the largest disk that Azure has, an Ultra disk: 64 TiB.
+const MAX_GIB: i64 = 65_536;
 
 /// Kinds of snapshots, the default first.
 const SKUS: [&str; 3] = ["Standard_LRS", "Standard_ZRS", "Premium_LRS"];
@@ -178,8 +178,7 @@ fn size(proposal: &Proposal<'_>, properties: &mut Object) -> Result<(), Refusal>
     if let Some(size) = copy_source::size_from_outside(properties) {
         fill(properties, "diskSizeGB", size);
     }
-    let Some(size) = integer(properties, "diskSizeGB")?.filter(|size| (1..=LARGEST_GIB).contains(size))
-    else {
+    let Some(size) = integer(properties, "diskSizeGB")?.filter(|size| (1..=MAX_GIB).contains(size)) else {
         return Err(Refusal::invalid_parameter(
             "snapshot.diskSizeGB",
             "Required parameter 'snapshot.diskSizeGB' is missing (null).",

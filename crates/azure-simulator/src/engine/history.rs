@@ -50,8 +50,9 @@ struct Past {
     record: Option<Record>,
 }
 
-/// How many states are remembered before old ones are looked for.
-const SWEEP_EVERY: usize = 4_096;
+/// After how many new states those that no read can see any more are dropped: that reads all of them, so it
+/// must be rare, and so many states cost a few megabytes.
+const SWEEP_INTERVAL: usize = 4_096;
 
 /// The states that are over, for as long as a read may still see them.
 #[derive(Default)]
@@ -87,7 +88,7 @@ impl History {
         }
         states.push_back(Past { until: now, record: record.cloned() });
         self.remembered += 1;
-        if self.remembered.is_multiple_of(SWEEP_EVERY) {
+        if self.remembered.is_multiple_of(SWEEP_INTERVAL) {
             let bound = self.bound;
             self.past.retain(|_, states| {
                 states.retain(|past| now.saturating_duration_since(past.until) <= bound);

@@ -6,15 +6,15 @@ use serde::{Deserialize, Serialize};
 
 use super::glob::matches;
 
-/// Longest duration that can be asked for, in milliseconds: a year.
-const LONGEST_MS: u64 = 365 * 24 * 3_600 * 1_000;
+/// Longest duration that can be asked for, in milliseconds: a year. Sums of such times stay within what the clock counts.
+const MAX_MS: u64 = 365 * 24 * 3_600 * 1_000;
 
-/// Largest jitter.
-const MOST_JITTER: f64 = 10.0;
+/// Largest jitter, as a part of the duration: ten times as long is more than any test of patience needs.
+const MAX_JITTER: f64 = 10.0;
 
 /// A duration in milliseconds, bounded so that no sum of times overflows.
 pub(crate) fn bounded(ms: u64) -> Duration {
-    Duration::from_millis(ms.min(LONGEST_MS))
+    Duration::from_millis(ms.min(MAX_MS))
 }
 
 /// The verb of a PUT that creates: rules for `PUT` fit it, too.
@@ -111,7 +111,7 @@ impl LatencyProfile {
 
     fn drawn(&self, ms: u64, draw: u64) -> Duration {
         let share = (draw % 1_000) as f64 / 1_000.0;
-        let jitter = if self.jitter.is_finite() { self.jitter.clamp(0.0, MOST_JITTER) } else { 0.0 };
+        let jitter = if self.jitter.is_finite() { self.jitter.clamp(0.0, MAX_JITTER) } else { 0.0 };
         bounded(ms).mul_f64(1.0 + jitter * share)
     }
 }

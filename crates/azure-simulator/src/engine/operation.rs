@@ -186,8 +186,9 @@ impl Operation {
     }
 }
 
-/// How many ended operations stay readable.
-const REMEMBERED: usize = 10_000;
+/// How many ended operations stay readable. A client polls an operation within minutes of its end, and in that time not
+/// even hundreds of clients end as many.
+const MAX_ENDED: usize = 10_000;
 
 /// How long an ended operation stays readable. Azure promises no time; a day is our choice.
 const READABLE_FOR: std::time::Duration = std::time::Duration::from_secs(24 * 3_600);
@@ -230,7 +231,7 @@ impl Operations {
         operation.ended = Some(now);
         operation.readable_until = Some(Instant::now() + READABLE_FOR);
         self.ended.push_back(key.to_owned());
-        if self.ended.len() > REMEMBERED
+        if self.ended.len() > MAX_ENDED
             && let Some(oldest) = self.ended.pop_front()
         {
             self.by_key.remove(&oldest);

@@ -15,7 +15,7 @@ use super::store::Record;
 use super::version::remove;
 
 /// Longest pause that polls are told to make, in seconds.
-const LONGEST_POLL_PAUSE: u64 = 10;
+const MAX_POLL_SECONDS: u64 = 10;
 
 impl AzureState {
     /// GET of anything below a provider namespace.
@@ -167,9 +167,9 @@ impl AzureState {
 
     /// Seconds until an operation should be looked at again: until it ends, but not too long.
     pub(crate) fn poll_pause(&self, due: Option<tokio::time::Instant>) -> Option<u64> {
-        let Some(due) = due else { return Some(LONGEST_POLL_PAUSE) };
+        let Some(due) = due else { return Some(MAX_POLL_SECONDS) };
         let left = due.saturating_duration_since(tokio::time::Instant::now());
         let seconds = left.as_secs_f64().ceil() as u64;
-        (seconds > 0).then(|| seconds.min(LONGEST_POLL_PAUSE))
+        (seconds > 0).then(|| seconds.min(MAX_POLL_SECONDS))
     }
 }

@@ -61,7 +61,7 @@ pub(crate) enum BadPath {
 }
 
 /// Longest name of a resource.
-const LONGEST_NAME: usize = 260;
+const MAX_NAME_LENGTH: usize = 260;
 
 impl Target {
     /// Reads a path. Fixed words are compared ignoring case.
@@ -177,7 +177,11 @@ fn decode(segment: &str) -> Result<String, BadPath> {
     let text = String::from_utf8(bytes).map_err(|_| BadPath::BadCharacter)?;
     let forbidden =
         |c: char| c.is_control() || matches!(c, '<' | '>' | '%' | '&' | ':' | '\\' | '?' | '/' | '#');
-    if text.is_empty() || text == "." || text == ".." || text.len() > LONGEST_NAME || text.contains(forbidden)
+    if text.is_empty()
+        || text == "."
+        || text == ".."
+        || text.len() > MAX_NAME_LENGTH
+        || text.contains(forbidden)
     {
         return Err(BadPath::BadCharacter);
     }

@@ -12,7 +12,7 @@ use super::state::AzureState;
 const FIRST: Date = jiff::civil::date(2014, 4, 1);
 
 /// How long before their date versions are in use, in days: our choice.
-const AHEAD: i64 = 366;
+const MAX_DAYS_AHEAD: i64 = 366;
 
 /// Whether there can be a version: a date since Resource Manager exists, not too far ahead of the
 /// simulated clock, perhaps with one of the suffixes that Azure gives.
@@ -24,7 +24,7 @@ pub(super) fn known(version: &str, now: Timestamp) -> bool {
     });
     let Some(date) = date.parse::<Date>().ok().filter(|_| digits) else { return false };
     let today = now.to_zoned(jiff::tz::TimeZone::UTC).date();
-    let last = today.checked_add(jiff::Span::new().days(AHEAD)).unwrap_or(Date::MAX);
+    let last = today.checked_add(jiff::Span::new().days(MAX_DAYS_AHEAD)).unwrap_or(Date::MAX);
     let suffixes = ["", "-preview", "-alpha", "-beta", "-rc", "-privatepreview"];
     FIRST <= date && date <= last && suffixes.contains(&suffix)
 }

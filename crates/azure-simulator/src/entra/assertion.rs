@@ -9,7 +9,7 @@ use super::jwt::Jwt;
 use super::refusal::Refusal;
 
 /// How far the clocks of the client and of Entra may be apart, in seconds.
-const CLOCK_SKEW: i64 = 300;
+const MAX_CLOCK_SKEW: i64 = 300;
 
 /// Checks an assertion that `application` is offered by, at the token endpoint of `tenant`
 /// (as the URL spells it).
@@ -35,8 +35,8 @@ fn in_time(claims: &Value, now: Timestamp) -> Result<(), Refusal> {
     let second = |name: &str| claims.get(name).and_then(Value::as_f64).map(|at| at as i64);
     let expiry = second("exp").ok_or(Refusal::MalformedAssertion)?;
     let at = now.as_second();
-    let early = second("nbf").is_some_and(|begin| begin > at.saturating_add(CLOCK_SKEW));
-    if early || expiry.saturating_add(CLOCK_SKEW) <= at {
+    let early = second("nbf").is_some_and(|begin| begin > at.saturating_add(MAX_CLOCK_SKEW));
+    if early || expiry.saturating_add(MAX_CLOCK_SKEW) <= at {
         let expiry = Timestamp::from_second(expiry).map_err(|_| Refusal::MalformedAssertion)?;
         return Err(Refusal::AssertionNotInTime { now, expiry });
     }

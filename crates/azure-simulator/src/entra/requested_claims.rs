@@ -13,7 +13,7 @@ pub(super) struct RequestedClaims {
 }
 
 /// How far ahead a token may begin, in seconds: a challenge names the end of the second it is from.
-const FARTHEST: i64 = 60;
+const MAX_SECONDS_AHEAD: i64 = 60;
 
 impl RequestedClaims {
     /// Reads the form field; `None` where it is no JSON object.
@@ -24,7 +24,7 @@ impl RequestedClaims {
         let not_before = claims
             .pointer("/access_token/nbf/value")
             .and_then(|value| value.as_i64().or_else(|| value.as_str().and_then(|text| text.parse().ok())));
-        let last = now.saturating_add(FARTHEST);
+        let last = now.saturating_add(MAX_SECONDS_AHEAD);
         Some(Self {
             capabilities: capabilities.collect(),
             not_before: not_before.filter(|second| *second <= last),

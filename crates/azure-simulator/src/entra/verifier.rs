@@ -140,9 +140,9 @@ type TokenHash = [u8; 32];
 pub(super) struct SeenTokens(Mutex<HashMap<TokenHash, AccessClaims>>);
 
 /// Beyond this many the memory starts anew: no simulated cloud has so many live tokens.
-const MOST_SEEN: usize = 4096;
+const MAX_SEEN_TOKENS: usize = 4096;
 /// How far the clocks of issuer and verifier may be apart, in seconds.
-const CLOCK_SKEW: i64 = 300;
+const MAX_CLOCK_SKEW: i64 = 300;
 
 impl TokenVerifier for Entra {
     fn verify(&self, bearer: &str, now: Timestamp) -> Result<Principal, AuthFailure> {
@@ -152,7 +152,7 @@ impl TokenVerifier for Entra {
         if expiry <= now {
             return Err(AuthFailure::Expired { expiry, now });
         }
-        if claims.nbf > now.as_second().saturating_add(CLOCK_SKEW) {
+        if claims.nbf > now.as_second().saturating_add(MAX_CLOCK_SKEW) {
             return Err(AuthFailure::NotYetValid { not_before, now });
         }
         if self.tenant(&claims.tid).is_none() {
@@ -192,7 +192,7 @@ impl Entra {
         }
         let claims: AccessClaims = serde_json::from_value(token.claims).map_err(|_| AuthFailure::Invalid)?;
         let mut seen = seen.lock();
-        if seen.len() >= MOST_SEEN {
+        if seen.len() >= MAX_SEEN_TOKENS {
             seen.clear();
         }
         seen.insert(hash, claims.clone());

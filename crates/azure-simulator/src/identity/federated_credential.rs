@@ -12,8 +12,8 @@ use crate::engine::store::Record;
 
 pub(crate) struct FederatedCredentials;
 
-/// Longest issuer, subject and audience.
-const LONGEST: usize = 600;
+/// Longest issuer, subject and audience, as Azure documents for the members.
+const MAX_LENGTH: usize = 600;
 
 /// They came later than identities.
 const VERSIONS: [&str; 3] = ["2024-11-30", "2023-01-31", "2022-01-31-preview"];
@@ -42,9 +42,9 @@ impl ResourceType for FederatedCredentials {
         let value = Value::Object(properties);
         for member in ["issuer", "subject"] {
             let given = text(&value, member).unwrap_or_default();
-            if given.is_empty() || given.len() > LONGEST {
+            if given.is_empty() || given.len() > MAX_LENGTH {
                 return Err(bad(format!(
-                    "The federated identity credential's {member} must have 1 to {LONGEST} characters."
+                    "The federated identity credential's {member} must have 1 to {MAX_LENGTH} characters."
                 )));
             }
         }
@@ -52,7 +52,7 @@ impl ResourceType for FederatedCredentials {
         if url::Url::parse(issuer).is_err() {
             return Err(bad(format!("The issuer '{issuer}' is no URL.")));
         }
-        if !matches!(items(&value, "audiences"), [Value::String(audience)] if audience.len() <= LONGEST) {
+        if !matches!(items(&value, "audiences"), [Value::String(audience)] if audience.len() <= MAX_LENGTH) {
             return Err(bad("A federated identity credential has exactly one audience.".into()));
         }
         let identity = proposal.id.parent().unwrap_or_else(|| proposal.id.clone());

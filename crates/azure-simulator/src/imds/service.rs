@@ -35,7 +35,7 @@ pub struct MetadataService {
 }
 
 /// Largest body that is read, in bytes: approvals are small.
-const LARGEST_BODY: usize = 64 * 1024;
+const MAX_BODY_BYTES: usize = 64 * 1024;
 
 impl MetadataService {
     /// A service without tokens.
@@ -303,7 +303,7 @@ impl Asked<'_> {
             event_id: String,
         }
         self.version(&versions::SCHEDULED_EVENTS, versions::SCHEDULED_EVENTS[0])?;
-        let body = Limited::new(body, LARGEST_BODY).collect().await.map_err(|_| Problem::BadBody)?;
+        let body = Limited::new(body, MAX_BODY_BYTES).collect().await.map_err(|_| Problem::BadBody)?;
         let approval: Approval = serde_json::from_slice(&body.to_bytes()).map_err(|_| Problem::BadBody)?;
         let machine = self.machine()?;
         let ids: Vec<String> = approval.start_requests.into_iter().map(|request| request.event_id).collect();

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::bounded;
 use super::load_balancer::Balancer;
-use super::load_balancing_rule::{LONGEST_IDLE, number, require_frontend};
+use super::load_balancing_rule::{MAX_IDLE_MINUTES, number, require_frontend};
 use crate::engine::document::{
     Object, at, enumeration, fill, items, known_members, name, strip, take_properties, text,
 };
@@ -38,7 +38,7 @@ pub(super) fn normalise(balancer: &Balancer<'_>, mut child: Object) -> Result<Va
     bounded(&mut properties, "frontendPortRangeStart", 1..=65_534, Some(0), &id)?;
     bounded(&mut properties, "frontendPortRangeEnd", 1..=65_535, Some(0), &id)?;
     bounded(&mut properties, "backendPort", 1..=65_535, Some(0), &id)?;
-    bounded(&mut properties, "idleTimeoutInMinutes", 4..=LONGEST_IDLE, Some(4), &id)?;
+    bounded(&mut properties, "idleTimeoutInMinutes", 4..=MAX_IDLE_MINUTES, Some(4), &id)?;
     fill(&mut properties, "enableFloatingIP", false);
     fill(&mut properties, "enableTcpReset", false);
     require_frontend(&mut properties, &id)?;

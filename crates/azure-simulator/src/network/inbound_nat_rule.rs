@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::backend_pool::member_keys;
 use super::load_balancer::Balancer;
-use super::load_balancing_rule::{LONGEST_IDLE, number, require_frontend};
+use super::load_balancing_rule::{MAX_IDLE_MINUTES, number, require_frontend};
 use super::{backend_pool, bounded};
 use crate::engine::document::{
     Object, enumeration, fill, items, known_members, name, reference, stored_reference, strip,
@@ -43,7 +43,7 @@ pub(super) fn normalise(balancer: &Balancer<'_>, mut child: Object) -> Result<Va
     strip(&mut properties, &["provisioningState", "backendIPConfiguration"]);
     let id = balancer.child("inboundNatRules", &child);
     enumeration(&mut properties, "protocol", &["Tcp", "Udp", "All"], true)?;
-    bounded(&mut properties, "idleTimeoutInMinutes", 4..=LONGEST_IDLE, Some(4), &id)?;
+    bounded(&mut properties, "idleTimeoutInMinutes", 4..=MAX_IDLE_MINUTES, Some(4), &id)?;
     fill(&mut properties, "enableFloatingIP", false);
     fill(&mut properties, "enableTcpReset", false);
     require_frontend(&mut properties, &id)?;

@@ -12,8 +12,8 @@ use crate::engine::document::{
 use crate::engine::error::Refusal;
 use crate::engine::resource_type::Reference;
 
-/// Longest idle timeout in minutes.
-pub(super) const LONGEST_IDLE: i64 = 100;
+/// Longest idle timeout in minutes, as Azure documents for load balancers.
+pub(super) const MAX_IDLE_MINUTES: i64 = 100;
 
 const MEMBERS: [&str; 15] = [
     "backendAddressPool",
@@ -47,7 +47,7 @@ pub(super) fn normalise(balancer: &Balancer<'_>, mut child: Object) -> Result<Va
     let (lowest, highest) = if all { (0, 0) } else { (1, 65_534) };
     bounded(&mut properties, "frontendPort", lowest..=highest, Some(0), &id)?;
     bounded(&mut properties, "backendPort", lowest..=if all { 0 } else { 65_535 }, Some(0), &id)?;
-    bounded(&mut properties, "idleTimeoutInMinutes", 4..=LONGEST_IDLE, Some(4), &id)?;
+    bounded(&mut properties, "idleTimeoutInMinutes", 4..=MAX_IDLE_MINUTES, Some(4), &id)?;
     enumeration(&mut properties, "loadDistribution", &["Default", "SourceIP", "SourceIPProtocol"], true)?;
     for member in ["enableFloatingIP", "enableTcpReset", "disableOutboundSnat"] {
         fill(&mut properties, member, false);

@@ -5,7 +5,7 @@ use azure_types::ResourceId;
 use serde_json::{Value, json};
 
 use super::load_balancer::Balancer;
-use super::load_balancing_rule::{LONGEST_IDLE, number};
+use super::load_balancing_rule::{MAX_IDLE_MINUTES, number};
 use super::{backend_pool, bounded, public_ip_prefix};
 use crate::engine::document::{
     Object, at, enumeration, fill, items, known_members, name, reference, references, stored_reference,
@@ -42,7 +42,7 @@ pub(super) fn normalise(balancer: &Balancer<'_>, mut child: Object) -> Result<Va
     }
     enumeration(&mut properties, "protocol", &["All", "Tcp", "Udp"], true)?;
     bounded(&mut properties, "allocatedOutboundPorts", 0..=i64::MAX, Some(1_024), &id)?;
-    bounded(&mut properties, "idleTimeoutInMinutes", 4..=LONGEST_IDLE, Some(4), &id)?;
+    bounded(&mut properties, "idleTimeoutInMinutes", 4..=MAX_IDLE_MINUTES, Some(4), &id)?;
     fill(&mut properties, "enableTcpReset", false);
     let frontends = references(&mut properties, "frontendIPConfigurations")?;
     let pool = reference(&mut properties, "backendAddressPool")?;

@@ -14,7 +14,7 @@ use crate::engine::state::AzureState;
 use crate::engine::store::Record;
 
 /// How many free addresses are proposed in the place of a taken one.
-const PROPOSALS: usize = 5;
+const MAX_PROPOSALS: usize = 5;
 
 pub(super) fn answer(
     azure: &AzureState,
@@ -70,7 +70,7 @@ fn check(azure: &AzureState, network: &Record, given: &str) -> Result<Value, Ref
     if is_vacant(azure, &subnet, address) {
         return Ok(json!({ "available": true, "availableIPAddresses": [], "isPlatformReserved": false }));
     }
-    while promised.len() < PROPOSALS {
+    while promised.len() < MAX_PROPOSALS {
         let Ok(free) = free_address(azure, &subnet, address.is_ipv6(), &promised) else { break };
         promised.insert(free);
     }

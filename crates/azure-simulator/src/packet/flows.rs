@@ -14,11 +14,11 @@ use super::what_if::{Change, Silenced, changed_network};
 use super::{Packet, ProbeAnswers, Protocol, Source};
 use crate::Documents;
 
-/// Most flows of one question.
-pub const MOST_FLOWS: usize = 20_000;
+/// Most flows of one question: enough that the shares of hundreds of machines mean something.
+pub const MAX_FLOWS: usize = 20_000;
 
-/// Most broken flows that an answer shows one by one.
-const EXAMPLES: usize = 10;
+/// Most broken flows that an answer shows one by one: what people read of a list that they can count themselves.
+const MAX_EXAMPLES: usize = 10;
 
 /// Which flows to look at, and what to change meanwhile.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -34,10 +34,10 @@ pub struct FlowPlan {
     /// Who sends all of them; without it clients on the internet.
     #[serde(default)]
     pub from: Option<Source>,
-    /// How many flows, at most [`MOST_FLOWS`].
+    /// How many flows, at most [`MAX_FLOWS`].
     #[serde(default = "some_flows", deserialize_with = "few")]
     pub flows: usize,
-    /// How many clients on the internet they come from, at most [`MOST_FLOWS`].
+    /// How many clients on the internet they come from, at most [`MAX_FLOWS`].
     #[serde(default = "some_clients", deserialize_with = "few")]
     pub clients: usize,
     /// Chooses addresses and ports of the clients.
@@ -55,8 +55,8 @@ fn tcp() -> Protocol {
 /// So many as can be looked at.
 fn few<'de, D: Deserializer<'de>>(input: D) -> Result<usize, D::Error> {
     let number = usize::deserialize(input)?;
-    if number > MOST_FLOWS {
-        return Err(D::Error::custom(format_args!("{number} are too many: {MOST_FLOWS} can be looked at")));
+    if number > MAX_FLOWS {
+        return Err(D::Error::custom(format_args!("{number} are too many: {MAX_FLOWS} can be looked at")));
     }
     Ok(number)
 }
@@ -175,8 +175,8 @@ impl FlowPlan {
     pub fn packets(&self) -> Vec<Packet> {
         let mut draw = Draw(self.seed ^ 0x9e37_79b9_7f4a_7c15);
         let clients: Vec<IpAddr> =
-            (0..self.clients.clamp(1, MOST_FLOWS)).map(|number| client(self.to, number, &mut draw)).collect();
-        let wanted = self.flows.min(MOST_FLOWS);
+            (0..self.clients.clamp(1, MAX_FLOWS)).map(|number| client(self.to, number, &mut draw)).collect();
+        let wanted = self.flows.min(MAX_FLOWS);
         let mut seen = BTreeSet::new();
         let mut packets = Vec::with_capacity(wanted);
         // One client has so many ports and no more.
@@ -324,7 +324,7 @@ impl Tally {
                 *self.broken.entry(why.clone()).or_default() += 1;
             }
         }
-        if self.change.examples.len() < EXAMPLES {
+        if self.change.examples.len() < MAX_EXAMPLES {
             self.change.examples.push(FlowFate { packet: before.packet.clone(), node: was, fate });
         }
     }

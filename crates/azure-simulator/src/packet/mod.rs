@@ -37,7 +37,7 @@ use crate::Documents;
 
 pub use balancer::AdminState;
 pub use fate::Fate;
-pub use flows::{FlowChange, FlowFate, FlowPlan, FlowReport, MOST_FLOWS, NodeFlows, Reason, flows};
+pub use flows::{FlowChange, FlowFate, FlowPlan, FlowReport, MAX_FLOWS, NodeFlows, Reason, flows};
 pub use health::{Health, MemberState, Members};
 pub use network::Network;
 pub use outbound::{NoOutbound, Outbound, OutboundMeans};

@@ -96,8 +96,8 @@ pub enum NoOutbound {
 /// SNAT ports of one public address, by Azure's documents.
 const PORTS_OF_BALANCER_ADDRESS: u32 = 64_000;
 const PORTS_OF_GATEWAY_ADDRESS: u32 = 64_512;
-/// The most addresses that a NAT gateway uses.
-const MOST_GATEWAY_ADDRESSES: usize = 16;
+/// The most addresses that a NAT gateway uses, by Azure's documents.
+const MAX_GATEWAY_ADDRESSES: usize = 16;
 
 /// (largest pool size, ports that each member gets by default).
 const DEFAULT_PORTS: [(usize, u32); 6] =
@@ -132,7 +132,7 @@ impl Network {
             let ranges = gateway.prefixes.iter().filter_map(|id| self.public_prefixes.get(id));
             let addresses: Vec<IpAddr> = single
                 .chain(ranges.filter(|range| wants(&range.addr())).flat_map(addresses_of))
-                .take(MOST_GATEWAY_ADDRESSES)
+                .take(MAX_GATEWAY_ADDRESSES)
                 .collect();
             if !addresses.is_empty() {
                 let ports = PORTS_OF_GATEWAY_ADDRESS.saturating_mul(addresses.len() as u32);
@@ -260,7 +260,7 @@ impl Network {
 /// The addresses of a public prefix, as many as a gateway or frontend uses.
 fn addresses_of(prefix: &IpNet) -> impl Iterator<Item = IpAddr> + use<> {
     let single = prefix.subnets(prefix.max_prefix_len()).into_iter().flatten();
-    single.map(|one| one.addr()).take(MOST_GATEWAY_ADDRESSES)
+    single.map(|one| one.addr()).take(MAX_GATEWAY_ADDRESSES)
 }
 
 fn default_ports(members: usize) -> u32 {

@@ -58,8 +58,8 @@ impl Network {
     }
 }
 
-/// The most machines that may pass a packet on.
-const MOST_PASSED: u8 = 8;
+/// The most machines that may forward a packet: firewalls in front of firewalls make a handful, so more is a loop.
+const MAX_FORWARDS: u8 = 8;
 
 pub(super) struct PacketTrace<'a> {
     pub(super) network: &'a Network,
@@ -309,7 +309,7 @@ impl<'a> PacketTrace<'a> {
             return Ok(());
         }
         self.passed += 1;
-        if self.passed > MOST_PASSED {
+        if self.passed > MAX_FORWARDS {
             return Err(Refusal::Loop { address: self.to });
         }
         self.hops.push(Hop::Forwarded { node, address });

@@ -502,14 +502,14 @@ fn list(offered: &[String]) -> String {
 }
 
 fn states(members: &[MemberState]) -> String {
-    const MOST: usize = 5;
+    const MAX_NAMED: usize = 5;
     let mut words: Vec<String> = members
         .iter()
-        .take(MOST)
+        .take(MAX_NAMED)
         .map(|member| format!("{} {}", member.node, member.health.words()))
         .collect();
-    if members.len() > MOST {
-        words.push(format!("and {} more", members.len() - MOST));
+    if members.len() > MAX_NAMED {
+        words.push(format!("and {} more", members.len() - MAX_NAMED));
     }
     words.join("; ")
 }

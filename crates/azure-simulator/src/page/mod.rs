@@ -35,8 +35,8 @@ pub const PATH: &str = "/_cerulean/";
 const PAGE: &str = include_str!("page.html");
 /// Everything that the page uses is in the page.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; img-src data:";
-/// Changes come in bursts; a reader is told of them at most this often.
-const QUIET: Duration = Duration::from_millis(150);
+/// Changes come in bursts; a reader hears of them at most this often, which still looks like at once.
+const EVENT_INTERVAL: Duration = Duration::from_millis(150);
 /// A host on the internet that packets come from unless told otherwise; set aside for documentation.
 const SOMEONE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(203, 0, 113, 7));
 const SOMEONE_V6: IpAddr = IpAddr::V6(std::net::Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 7));
@@ -170,7 +170,7 @@ async fn events<S: PageSource>(State(source): State<Arc<S>>) -> impl IntoRespons
 fn revisions(changed: watch::Receiver<u64>) -> impl Stream<Item = Result<Event, Infallible>> {
     futures::stream::unfold((changed, false), |(mut changed, told)| async move {
         if told {
-            tokio::time::sleep(QUIET).await;
+            tokio::time::sleep(EVENT_INTERVAL).await;
             changed.changed().await.ok()?;
         }
         let revision = *changed.borrow_and_update();

@@ -5,8 +5,8 @@ use serde_json::Value;
 use crate::engine::document::members;
 use crate::engine::error::Refusal;
 
-/// How deep parentheses may stand in each other.
-const DEEPEST: usize = 16;
+/// How deep parentheses may stand in each other: each level is a call of the parser on the stack.
+const MAX_DEPTH: usize = 16;
 
 /// What a list is to hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -134,7 +134,7 @@ fn all(rest: &mut &[Token], depth: usize) -> Option<Filter> {
 fn one(rest: &mut &[Token], depth: usize) -> Option<Filter> {
     use Token::{Mark, Text, Word};
     let (filter, behind) = match *rest {
-        [Mark('('), behind @ ..] if depth < DEEPEST => {
+        [Mark('('), behind @ ..] if depth < MAX_DEPTH => {
             *rest = behind;
             let filter = any(rest, depth + 1)?;
             let [Mark(')'), behind @ ..] = *rest else { return None };

@@ -14,7 +14,7 @@ use crate::engine::state::AzureState;
 use crate::engine::store::Record;
 
 /// Most items of one page.
-const PAGE: usize = 1_000;
+const MAX_PAGE_ITEMS: usize = 1_000;
 
 /// One page of a list of ARM's own, after `$filter` and `$top`.
 pub(super) fn listed(
@@ -26,15 +26,17 @@ pub(super) fn listed(
     let given = |name: &str| query.get(name).map(String::as_str).filter(|value| !value.is_empty());
     let filter = given("$filter").map(Filter::parse).transpose()?;
     let top = match given("$top") {
-        None => PAGE,
+        None => MAX_PAGE_ITEMS,
         Some(top) => {
-            top.parse().ok().filter(|top| *top > 0).map(|top: usize| top.min(PAGE)).ok_or_else(|| {
-                Refusal::new(
-                    400,
-                    "InvalidTopInQueryString",
-                    format!("The value '{top}' of $top in the query string is invalid."),
-                )
-            })?
+            top.parse().ok().filter(|top| *top > 0).map(|top: usize| top.min(MAX_PAGE_ITEMS)).ok_or_else(
+                || {
+                    Refusal::new(
+                        400,
+                        "InvalidTopInQueryString",
+                        format!("The value '{top}' of $top in the query string is invalid."),
+                    )
+                },
+            )?
         }
     };
     let mut records = records;

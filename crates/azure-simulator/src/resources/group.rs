@@ -24,8 +24,8 @@ pub(crate) const RESOURCE_TYPE: &str = "Microsoft.Resources/resourceGroups";
 pub(crate) const API_VERSIONS: [&str; 7] =
     ["2025-04-01", "2024-03-01", "2022-09-01", "2021-04-01", "2020-06-01", "2019-05-01", "2018-05-01"];
 
-/// Longest name of a group.
-const LONGEST_NAME: usize = 90;
+/// Longest name of a group, as Azure documents.
+const MAX_NAME_LENGTH: usize = 90;
 
 pub(crate) struct ResourceGroups;
 
@@ -57,13 +57,13 @@ impl AzureState {
         body: Value,
     ) -> Result<Answer, Refusal> {
         let valid = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '(' | ')');
-        if name.len() > LONGEST_NAME || name.ends_with('.') || !name.chars().all(valid) {
+        if name.len() > MAX_NAME_LENGTH || name.ends_with('.') || !name.chars().all(valid) {
             return Err(Refusal::new(
                 400,
                 "InvalidResourceGroup",
                 format!(
                     "The provided resource group name '{name}' has these invalid characters: it may hold letters, digits, \
-                     '-', '_', '.', '(' and ')', at most {LONGEST_NAME}, and must not end with '.'."
+                     '-', '_', '.', '(' and ')', at most {MAX_NAME_LENGTH}, and must not end with '.'."
                 ),
             ));
         }

@@ -48,7 +48,7 @@ pub struct AddressView {
     pub updating: bool,
     /// The frontend's rules.
     pub rules: Vec<RuleView>,
-    /// The frontend's inbound NAT rules, at most [`MOST_MEMBERS`].
+    /// The frontend's inbound NAT rules, at most [`MAX_MEMBERS`].
     pub nat_rules: Vec<NatRuleView>,
     /// Names of the private link services that offer the frontend.
     pub link_services: Vec<String>,
@@ -125,7 +125,7 @@ pub struct SubnetView {
     pub security_group: Option<String>,
     /// The name of its NAT gateway.
     pub nat_gateway: Option<String>,
-    /// User routes in force in it, in a few words each; at most [`MOST_MEMBERS`].
+    /// User routes in force in it, in a few words each; at most [`MAX_MEMBERS`].
     pub routes: Vec<String>,
 }
 
@@ -150,7 +150,7 @@ pub struct RuleView {
     pub taking: usize,
     /// How many members there are.
     pub total: usize,
-    /// The members, those that take no connections first; at most [`MOST_MEMBERS`].
+    /// The members, those that take no connections first; at most [`MAX_MEMBERS`].
     pub members: Vec<MemberView>,
 }
 
@@ -219,4 +219,4 @@ pub struct SecurityRuleView {
 }
 
 /// A page has room for so many members of one rule; a cluster may have thousands.
-pub const MOST_MEMBERS: usize = 48;
+pub const MAX_MEMBERS: usize = 48;

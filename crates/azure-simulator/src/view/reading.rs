@@ -4,7 +4,7 @@ use azure_types::ResourceId;
 use serde_json::Value;
 
 use super::{
-    AddressView, EndpointView, InterfaceView, MOST_MEMBERS, MemberView, NatRuleView, NetworkView, NodeView,
+    AddressView, EndpointView, InterfaceView, MAX_MEMBERS, MemberView, NatRuleView, NetworkView, NodeView,
     RuleView, SecurityGroupView, SecurityRuleView, SubnetView, Topology,
 };
 use crate::Documents;
@@ -110,7 +110,7 @@ fn address_view(
             .nat_rules
             .iter()
             .filter(|rule| rule.frontend.as_ref() == Some(&frontend.id))
-            .take(MOST_MEMBERS)
+            .take(MAX_MEMBERS)
             .map(|rule| NatRuleView {
                 name: rule.id.name().to_owned(),
                 protocol: rule.protocol.clone(),
@@ -139,7 +139,7 @@ fn rule_view(network: &Network, probes: &dyn ProbeAnswers, balancer: &LoadBalanc
     states.sort_by(|one, other| {
         (one.health.takes_flows(), &one.node).cmp(&(other.health.takes_flows(), &other.node))
     });
-    states.truncate(MOST_MEMBERS);
+    states.truncate(MAX_MEMBERS);
     let probe = rule.probe.as_ref().and_then(|id| balancer.probe(id)).map(|probe| {
         let path = probe.path.as_deref().map(|path| format!(" {path}")).unwrap_or_default();
         format!("{} {}{path}", probe.protocol.to_uppercase(), probe.port)
@@ -273,7 +273,7 @@ fn networks(network: &Network) -> Vec<NetworkView> {
                         .routes
                         .iter()
                         .filter(|route| route.is_users())
-                        .take(MOST_MEMBERS)
+                        .take(MAX_MEMBERS)
                         .map(|route| route.words())
                         .collect(),
                 })

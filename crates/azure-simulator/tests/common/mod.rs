@@ -1,4 +1,4 @@
-//! A bare client for one simulated Azure in the same process, and a small world to work in.
+//! A bare client for one simulated Azure in the same process, and a few resources to work with.
 
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

@@ -20,7 +20,7 @@ use universe::{Choices, GROUPS, SUBJECTS, Subject};
 
 /// One thing that a client does; the salt decides the names and values in it.
 #[derive(Debug, Clone, Copy)]
-struct Step {
+struct Act {
     verb: Verb,
     subject: usize,
     salt: u64,
@@ -44,7 +44,7 @@ enum Verb {
     Wait,
 }
 
-fn steps(most: usize) -> impl Strategy<Value = Vec<Step>> {
+fn acts(most: usize) -> impl Strategy<Value = Vec<Act>> {
     let verb = prop_oneof![
         40 => Just(Verb::Put),
         4 => Just(Verb::PutNonsense),
@@ -59,12 +59,9 @@ fn steps(most: usize) -> impl Strategy<Value = Vec<Step>> {
         4 => Just(Verb::Read),
         10 => Just(Verb::Wait),
     ];
-    let step = (verb, 0..SUBJECTS.len(), any::<u64>()).prop_map(|(verb, subject, salt)| Step {
-        verb,
-        subject,
-        salt,
-    });
-    prop::collection::vec(step, 1..most)
+    let act =
+        (verb, 0..SUBJECTS.len(), any::<u64>()).prop_map(|(verb, subject, salt)| Act { verb, subject, salt });
+    prop::collection::vec(act, 1..most)
 }
 
 fn options(seed: u64) -> Options {
@@ -126,13 +123,13 @@ fn spoil(choices: &mut Choices, value: &mut Value) {
     }
 }
 
-async fn take(client: &Client, step: &Step) {
-    let mut choices = Choices(step.salt);
-    let subject: &Subject = &SUBJECTS[step.subject];
+async fn take(client: &Client, act: &Act) {
+    let mut choices = Choices(act.salt);
+    let subject: &Subject = &SUBJECTS[act.subject];
     let id = subject.id(&mut choices);
     let group = ResourceId::group(SUBSCRIPTION, choices.pick(&[GROUPS[1], GROUPS[1], GROUPS[1], GROUPS[0]]));
     let child = subject.children.get(choices.below(subject.children.len() as u64) as usize);
-    match step.verb {
+    match act.verb {
         Verb::Put => {
             let body = (subject.body)(&mut choices, &id);
             send(client, "PUT", id.as_str(), subject.version, Some(body), None).await;
@@ -162,7 +159,7 @@ async fn take(client: &Client, step: &Step) {
             send(client, "DELETE", &format!("{id}/{collection}/{name}"), subject.version, None, None).await;
         }
         Verb::Patch => {
-            let body = json!({ "tags": { "step": step.salt.to_string() } });
+            let body = json!({ "tags": { "act": act.salt.to_string() } });
             send(client, "PATCH", id.as_str(), subject.version, Some(body), None).await;
         }
         Verb::Delete => send(client, "DELETE", id.as_str(), subject.version, None, None).await,
@@ -195,11 +192,11 @@ async fn take(client: &Client, step: &Step) {
     }
 }
 
-async fn run(steps: &[Step], seed: u64, faults: Vec<Fault>, check: bool) -> Azure {
+async fn run(acts: &[Act], seed: u64, faults: Vec<Fault>, check: bool) -> Azure {
     let client = Client::with_group(options(seed)).await;
     faults.into_iter().for_each(|fault| client.azure.inject(fault));
-    for step in steps {
-        take(&client, step).await;
+    for act in acts {
+        take(&client, act).await;
         if check {
             invariants::check(&client.azure);
         }
@@ -231,16 +228,16 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn nothing_dangles_whatever_clients_do(steps in steps(120)) {
-        ended(&in_paused_time(run(&steps, 1, Vec::new(), true)));
+    fn nothing_dangles_whatever_clients_do(acts in acts(120)) {
+        ended(&in_paused_time(run(&acts, 1, Vec::new(), true)));
     }
 }
 
 /// The universe is rich enough: most types come to exist, so that the properties above say something.
 #[test]
 fn the_random_workload_reaches_every_type() {
-    let steps = long_workload(4_000);
-    let azure = in_paused_time(run(&steps, 1, Vec::new(), false));
+    let acts = long_workload(4_000);
+    let azure = in_paused_time(run(&acts, 1, Vec::new(), false));
     let journal = azure.journal();
     for subject in &SUBJECTS {
         let kind = format!("{}/{}", subject.namespace, subject.collection);
@@ -251,7 +248,7 @@ fn the_random_workload_reaches_every_type() {
 }
 
 /// One fixed workload, from a seed.
-fn long_workload(length: usize) -> Vec<Step> {
+fn long_workload(length: usize) -> Vec<Act> {
     let mut choices = Choices(42);
     let verbs = [
         Verb::Put,
@@ -276,7 +273,7 @@ fn long_workload(length: usize) -> Vec<Step> {
                 399 => Verb::DeleteGroup,
                 _ => choices.pick(&verbs),
             };
-            Step { verb, subject: choices.below(SUBJECTS.len() as u64) as usize, salt: choices.next() }
+            Act { verb, subject: choices.below(SUBJECTS.len() as u64) as usize, salt: choices.next() }
         })
         .collect()
 }
@@ -295,9 +292,9 @@ fn faults() -> Vec<Fault> {
 
 #[test]
 fn the_same_seed_and_input_give_the_same_journal_byte_for_byte() {
-    let steps = long_workload(3_000);
+    let acts = long_workload(3_000);
     let told = |seed| {
-        let azure = in_paused_time(run(&steps, seed, faults(), false));
+        let azure = in_paused_time(run(&acts, seed, faults(), false));
         let journal = serde_json::to_string(&azure.journal()).unwrap();
         (journal, serde_json::to_string(&azure.documents()).unwrap())
     };

@@ -11,7 +11,7 @@ pub const GROUPS: [&str; 2] = ["rg", "other"];
 /// How many names each type has in each group.
 const NAMES: u64 = 3;
 
-/// A source of choices: SplitMix64, so that a step's salt decides everything about it.
+/// A source of choices: SplitMix64, so that an act's salt decides everything about it.
 pub struct Choices(pub u64);
 
 impl Choices {

@@ -178,8 +178,9 @@ pub(crate) struct Asker<'a> {
     pub(crate) provider: Option<(&'static str, &'static [Policy])>,
 }
 
-/// Above how many buckets full ones are forgotten.
-const MOST_BUCKETS: usize = 20_000;
+/// Above how many buckets full ones are forgotten, which changes no answer: a bucket that is made anew is full. Thousands
+/// of resources with budgets of their own stay below it.
+const MAX_BUCKETS: usize = 20_000;
 
 /// All buckets.
 #[derive(Default)]
@@ -203,7 +204,7 @@ impl Buckets {
             self.take_side(side, now, &mut left)
                 .map_err(|exhausted| Exhausted { remaining: remaining(asker, &drawn, &left), ..exhausted })?;
         }
-        if self.buckets.len() > MOST_BUCKETS {
+        if self.buckets.len() > MAX_BUCKETS {
             self.buckets.retain(|_, bucket| {
                 bucket.refill(now);
                 bucket.tokens < bucket.figures.size

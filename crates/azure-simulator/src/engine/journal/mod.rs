@@ -185,8 +185,8 @@ impl JournalBook {
     }
 }
 
-/// Most changes named in one entry.
-const CHANGES_NAMED: usize = 40;
+/// Most changes named in one entry: a first write of a load balancer would otherwise fill a page by itself.
+const MAX_NAMED_CHANGES: usize = 40;
 
 /// Names the members in which two documents differ. `None` stands for an absent document.
 pub(crate) fn differences(before: Option<&Value>, after: Option<&Value>) -> Vec<String> {
@@ -204,9 +204,9 @@ pub(crate) fn differences(before: Option<&Value>, after: Option<&Value>) -> Vec<
         (Some(before), Some(after)) => compare(before, after, "", &mut found),
         (None, None) => {}
     }
-    if found.len() > CHANGES_NAMED {
-        let more = found.len() - CHANGES_NAMED;
-        found.truncate(CHANGES_NAMED);
+    if found.len() > MAX_NAMED_CHANGES {
+        let more = found.len() - MAX_NAMED_CHANGES;
+        found.truncate(MAX_NAMED_CHANGES);
         found.push(format!("and {more} more"));
     }
     found

@@ -1,4 +1,4 @@
-//! Small named worlds of documents for the packet oracle.
+//! Small networks, as documents, for the packet oracle.
 
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -18,9 +18,9 @@ pub const CLIENT: &str = "203.0.113.7";
 
 /// Documents by id.
 #[derive(Default, Clone)]
-pub struct World(pub BTreeMap<ResourceId, Value>);
+pub struct DocumentSet(pub BTreeMap<ResourceId, Value>);
 
-impl Documents for World {
+impl Documents for DocumentSet {
     fn document(&self, id: &ResourceId) -> Option<Value> {
         self.0.get(id).cloned()
     }
@@ -51,7 +51,7 @@ pub fn reference(id: &ResourceId) -> Value {
     json!({ "id": id })
 }
 
-impl World {
+impl DocumentSet {
     pub fn put(&mut self, id: &ResourceId, mut document: Value) -> &mut Self {
         document["id"] = json!(id);
         document["name"] = json!(id.name());
@@ -86,7 +86,7 @@ pub fn instance(number: usize) -> ResourceId {
     scale_set().child("virtualMachines", &number.to_string())
 }
 
-/// The load balancing rule number `at` of the world's balancer.
+/// The load balancing rule number `at` of the only balancer.
 pub fn rule_member(at: usize, member: &str) -> String {
     format!("/properties/loadBalancingRules/{at}/properties/{member}")
 }
@@ -94,12 +94,12 @@ pub fn rule_member(at: usize, member: &str) -> String {
 /// Three scale set nodes 10.0.0.4 to .6 behind a public frontend (TCP 80, probed; UDP 53, not) and an
 /// internal one (TCP 80), floating IP everywhere, as a cluster has it. The security group lets the
 /// internet reach TCP 80 and UDP 53 of the public address.
-pub fn cluster() -> World {
-    let mut world = World::default();
+pub fn cluster() -> DocumentSet {
+    let mut documents = DocumentSet::default();
     let vnet = network("virtualNetworks", "vnet");
     let subnet = vnet.child("subnets", "nodes");
     let nsg = network("networkSecurityGroups", "nsg");
-    world.put(
+    documents.put(
         &vnet,
         json!({ "properties": {
             "addressSpace": { "addressPrefixes": ["10.0.0.0/8"] },
@@ -107,8 +107,8 @@ pub fn cluster() -> World {
                 "properties": { "addressPrefix": "10.0.0.0/16", "networkSecurityGroup": reference(&nsg) } }],
         }}),
     );
-    world.put(&nsg, json!({ "properties": { "securityRules": [], "defaultSecurityRules": [] } }));
-    world.rule(
+    documents.put(&nsg, json!({ "properties": { "securityRules": [], "defaultSecurityRules": [] } }));
+    documents.rule(
         "allow-services",
         500,
         "Allow",
@@ -119,7 +119,7 @@ pub fn cluster() -> World {
     let pool = lb().child("backendAddressPools", "kubernetes");
     let (public, internal) =
         (lb().child("frontendIPConfigurations", "a1"), lb().child("frontendIPConfigurations", "b2"));
-    world.put(
+    documents.put(
         &pip,
         json!({ "sku": { "name": "Standard" },
                 "properties": { "ipAddress": PUBLIC, "ipConfiguration": reference(&public) } }),
@@ -137,7 +137,7 @@ pub fn cluster() -> World {
         }
         rule
     };
-    world.put(
+    documents.put(
         &lb(),
         json!({ "sku": { "name": "Standard" }, "properties": {
             "frontendIPConfigurations": [
@@ -160,7 +160,7 @@ pub fn cluster() -> World {
         let nic = instance(number).child("networkInterfaces", "nic");
         let configuration = json!({ "name": "ipconfig", "properties": {
             "primary": true, "subnet": reference(&subnet), "loadBalancerBackendAddressPools": [reference(&pool)] }});
-        world.put(
+        documents.put(
             &instance(number),
             json!({ "properties": {
                 "osProfile": { "computerName": format!("node{number}") },
@@ -170,7 +170,7 @@ pub fn cluster() -> World {
                     { "name": "nic", "properties": { "ipConfigurations": [configuration] } } ] },
             }}),
         );
-        world.put(
+        documents.put(
             &nic,
             json!({ "properties": { "ipConfigurations": [{
                 "id": nic.child("ipConfigurations", "ipconfig"), "name": "ipconfig", "properties": {
@@ -178,7 +178,7 @@ pub fn cluster() -> World {
                 } }] }}),
         );
     }
-    world
+    documents
 }
 
 pub fn tcp(to: &str, port: u16) -> Packet {
@@ -189,8 +189,8 @@ pub fn from_node(node: &str, to: &str, port: u16) -> Packet {
     Packet { from: Source::node(node), ..tcp(to, port) }
 }
 
-pub fn send(world: &World, packet: &Packet) -> Verdict {
-    trace(world, &AlwaysHealthy, packet)
+pub fn send(documents: &DocumentSet, packet: &Packet) -> Verdict {
+    trace(documents, &AlwaysHealthy, packet)
 }
 
 pub fn refusal(verdict: &Verdict) -> &Refusal {
@@ -199,8 +199,12 @@ pub fn refusal(verdict: &Verdict) -> &Refusal {
 }
 
 /// Where 64 flows of one client go.
-pub fn nodes_reached(world: &World, probes: &dyn ProbeAnswers, packet: &Packet) -> BTreeSet<String> {
-    let network = Network::read(world);
+pub fn nodes_reached(
+    documents: &DocumentSet,
+    probes: &dyn ProbeAnswers,
+    packet: &Packet,
+) -> BTreeSet<String> {
+    let network = Network::read(documents);
     (0..64)
         .filter_map(|port| {
             let verdict = network.trace(probes, &packet.clone().with_source_port(50_000 + port));
@@ -227,11 +231,11 @@ impl ProbeAnswers for Only {
 }
 
 /// An ordinary machine with an interface in a subnet.
-pub fn machine(world: &mut World, name: &str, address: &str, subnet: &ResourceId) -> ResourceId {
+pub fn machine(documents: &mut DocumentSet, name: &str, address: &str, subnet: &ResourceId) -> ResourceId {
     let machine = group().resource("Microsoft.Compute", "virtualMachines", name);
     let nic = network("networkInterfaces", &format!("{name}-nic"));
-    world.put(&machine, json!({ "properties": {} }));
-    world.put(
+    documents.put(&machine, json!({ "properties": {} }));
+    documents.put(
         &nic,
         json!({ "properties": { "virtualMachine": reference(&machine), "ipConfigurations": [{
             "id": nic.child("ipConfigurations", "c"), "name": "c", "properties": {
@@ -241,10 +245,10 @@ pub fn machine(world: &mut World, name: &str, address: &str, subnet: &ResourceId
 }
 
 /// A virtual network with one subnet `s` that has all of it.
-pub fn virtual_network(world: &mut World, name: &str, prefix: &str) -> ResourceId {
+pub fn virtual_network(documents: &mut DocumentSet, name: &str, prefix: &str) -> ResourceId {
     let id = network("virtualNetworks", name);
     let subnet = id.child("subnets", "s");
-    world.put(
+    documents.put(
         &id,
         json!({ "properties": { "addressSpace": { "addressPrefixes": [prefix] }, "virtualNetworkPeerings": [],
             "subnets": [{ "id": subnet, "name": "s", "properties": { "addressPrefix": prefix } }] } }),
@@ -253,16 +257,16 @@ pub fn virtual_network(world: &mut World, name: &str, prefix: &str) -> ResourceI
 }
 
 /// Connects two networks.
-pub fn peer(world: &mut World, one: &ResourceId, other: &ResourceId) {
+pub fn peer(documents: &mut DocumentSet, one: &ResourceId, other: &ResourceId) {
     for (here, there) in [(one, other), (other, one)] {
         let peering = json!({ "name": there.name(), "properties":
             { "peeringState": "Connected", "remoteVirtualNetwork": reference(there) } });
-        world.change(here, "/properties/virtualNetworkPeerings", json!([peering]));
+        documents.change(here, "/properties/virtualNetworkPeerings", json!([peering]));
     }
 }
 
 /// Gives the subnet of the cluster's nodes a route table.
-pub fn routes(world: &mut World, routes: &[(&str, &str, &str, Option<&str>)]) {
+pub fn routes(documents: &mut DocumentSet, routes: &[(&str, &str, &str, Option<&str>)]) {
     let table = network("routeTables", "table");
     let routes: Vec<Value> = routes
         .iter()
@@ -271,15 +275,15 @@ pub fn routes(world: &mut World, routes: &[(&str, &str, &str, Option<&str>)]) {
                 "addressPrefix": prefix, "nextHopType": kind, "nextHopIpAddress": hop } })
         })
         .collect();
-    world.put(&table, json!({ "properties": { "routes": routes } }));
+    documents.put(&table, json!({ "properties": { "routes": routes } }));
     let vnet = network("virtualNetworks", "vnet");
-    world.change(&vnet, "/properties/subnets/0/properties/routeTable", reference(&table));
+    documents.change(&vnet, "/properties/subnets/0/properties/routeTable", reference(&table));
 }
 
 /// Lets the interfaces of all nodes of the cluster forward packets.
-pub fn forward(world: &mut World) {
+pub fn forward(documents: &mut DocumentSet) {
     for number in 0..3 {
         let nic = instance(number).child("networkInterfaces", "nic");
-        world.change(&nic, "/properties/enableIPForwarding", json!(true));
+        documents.change(&nic, "/properties/enableIPForwarding", json!(true));
     }
 }
