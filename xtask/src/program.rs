@@ -21,12 +21,12 @@ pub fn build_release() -> anyhow::Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     // Cargo told this program about its package. Some build scripts watch those words, and would compile
     // half of the workspace again.
-    let told = std::env::vars_os().map(|(name, _)| name).filter(|name| {
+    let of_cargo = std::env::vars_os().map(|(name, _)| name).filter(|name| {
         let name = name.to_string_lossy();
         name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")
     });
     let mut build = Command::new(cargo);
-    told.for_each(|name| {
+    of_cargo.for_each(|name| {
         build.env_remove(name);
     });
     let status = build

@@ -520,8 +520,8 @@ mod tests {
     /// Each error has one kind; what it means for a retry hangs on it.
     #[test]
     fn kinds() {
-        type Kind = fn(&Error) -> bool;
-        let kinds: [(&str, Kind); 8] = [
+        type Predicate = fn(&Error) -> bool;
+        let kinds: [(&str, Predicate); 8] = [
             ("not found", Error::is_not_found),
             ("precondition", Error::is_precondition_failed),
             ("conflict", Error::is_conflict_in_progress),

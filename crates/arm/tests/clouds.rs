@@ -1,15 +1,15 @@
 //! Clouds by name, by their description and by an environment file.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod world;
+mod scripted_azure;
 
 use std::time::Duration;
 
 use arm::{Cloud, Transport};
 use cloud_config::CloudConfig;
+use scripted_azure::{azure, reply};
 use serde_json::{Value, json};
 use tokio::time::Instant;
-use world::{azure, reply};
 
 fn two_clouds() -> Value {
     json!([

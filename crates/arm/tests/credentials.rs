@@ -1,7 +1,7 @@
 //! Credentials against a scripted authority, through the same transport as everything else.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod world;
+mod scripted_azure;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,8 +16,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use cloud_config::CloudConfig;
 use rustls_pki_types::pem::PemObject;
+use scripted_azure::{RecordedRequest, Reply, azure, balancer, reply};
 use serde_json::{Value, json};
-use world::{Reply, Seen, azure, balancer, reply};
 
 const SECRET: &str = "hunter2-the-secret";
 
@@ -31,7 +31,7 @@ fn service_principal() -> CloudConfig {
 
 fn client(config: &CloudConfig, transport: &Transport) -> Result<Client, Error> {
     let cloud = Cloud::built_in(&config.endpoints())?;
-    let clock = Clock::following_tokio(Duration::from_secs(world::START));
+    let clock = Clock::following_tokio(Duration::from_secs(scripted_azure::START));
     let credential = Credential::from_config(config, &cloud, transport, clock)?;
     assert!(!format!("{credential:?}").contains(SECRET));
     Ok(Client::builder(cloud, transport.clone(), credential).build())
@@ -42,8 +42,8 @@ fn form(body: &str) -> HashMap<String, String> {
 }
 
 /// Gives out a token at the token endpoint and documents elsewhere.
-fn gives_token(_: usize, seen: &Seen) -> Reply {
-    if seen.uri.contains("/oauth2/") {
+fn gives_token(_: usize, request: &RecordedRequest) -> Reply {
+    if request.uri.contains("/oauth2/") {
         // Authorities may spell numbers as text.
         reply(200, json!({"token_type": "Bearer", "expires_in": "3599", "access_token": "token-1"}))
     } else {
@@ -151,7 +151,8 @@ async fn workload_identity_reads_its_token_file_for_each_exchange() {
     let error = client.check_credential().await.unwrap_err().to_string();
     assert!(error.contains("aadFederatedTokenFile=") && error.contains("cannot be read"), "{error}");
     let journal = journal.lock();
-    let sent: Vec<String> = journal.iter().map(|seen| form(&seen.body)["client_assertion"].clone()).collect();
+    let sent: Vec<String> =
+        journal.iter().map(|request| form(&request.body)["client_assertion"].clone()).collect();
     assert_eq!(sent, ["projected-1", "projected-2"]);
     assert_eq!(
         form(&journal[0].body)["client_assertion_type"],
@@ -246,7 +247,7 @@ async fn a_client_certificate_signs_assertions_that_verify() {
         assert_eq!(claims["aud"], "https://login.microsoftonline.com/tenant/oauth2/v2.0/token");
         assert_eq!((&claims["iss"], &claims["sub"]), (&json!("client"), &json!("client")));
         assert_eq!(claims["exp"].as_u64().unwrap() - claims["nbf"].as_u64().unwrap(), 600);
-        assert_eq!(claims["nbf"], world::START);
+        assert_eq!(claims["nbf"], scripted_azure::START);
         ring::signature::UnparsedPublicKey::new(
             &ring::signature::RSA_PSS_2048_8192_SHA256,
             key.public().as_ref(),
@@ -304,8 +305,8 @@ impl TokenCredential for Source {
     }
 }
 
-fn client_of_source(takes: Duration) -> (Client, Arc<Source>, world::Journal) {
-    let clock = Clock::following_tokio(Duration::from_secs(world::START));
+fn client_of_source(takes: Duration) -> (Client, Arc<Source>, scripted_azure::Journal) {
+    let clock = Clock::following_tokio(Duration::from_secs(scripted_azure::START));
     let (asked, fails) = (AtomicUsize::new(0), AtomicBool::new(false));
     let source = Arc::new(Source { clock: clock.clone(), asked, fails, takes });
     let (transport, journal) = azure(|_, _| reply(200, json!({"ok": true})));
@@ -330,7 +331,7 @@ async fn a_valid_token_is_used_while_its_renewal_fails() {
         read(&client).await.unwrap();
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
-    assert!(journal.lock().iter().all(|seen| seen.headers["authorization"] == "Bearer token-0"));
+    assert!(journal.lock().iter().all(|request| request.headers["authorization"] == "Bearer token-0"));
     let asked = source.asked.load(Ordering::Relaxed);
     assert!((3..=6).contains(&asked), "asked {asked} times");
     tokio::time::sleep(Duration::from_secs(100)).await;

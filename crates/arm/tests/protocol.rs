@@ -1,13 +1,15 @@
 //! The rules of Azure Resource Manager's protocol, one by one, on paused time.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod world;
+mod scripted_azure;
 
 use std::time::Duration;
 
 use arm::{ApiVersion, Class, Error, Listing, Operation, OperationStyle};
+use scripted_azure::{
+    asked, azure, balancer, builder, error, group, operation_url, reply, scripted_client, seconds,
+};
 use serde_json::{Value, json};
-use world::{asked, azure, balancer, builder, error, group, operation_url, reply, seconds, world};
 
 const V: ApiVersion = ApiVersion::NETWORK;
 
@@ -31,20 +33,20 @@ async fn only_azures_own_word_makes_a_resource_absent() {
         (200, Value::Null, false),
     ] {
         let shown = body.clone();
-        let (client, journal) = world(move |_, _| reply(status, body.clone()));
+        let (client, journal) = scripted_client(move |_, _| reply(status, body.clone()));
         let found = client.get_optional::<Value>(&balancer("lb"), V, Class::Refresh).await;
         assert_eq!(matches!(found, Ok(None)), absent, "{status} {shown}: {found:?}");
         assert_eq!(found.is_err(), !absent, "{status} {shown}");
         assert_eq!(journal.lock().len(), 1, "an answer is not asked for twice");
     }
-    let (client, _) = world(|_, _| reply(200, document("Succeeded")));
+    let (client, _) = scripted_client(|_, _| reply(200, document("Succeeded")));
     let found = client.get_optional::<Value>(&balancer("lb"), V, Class::Refresh).await.unwrap();
     assert_eq!(found, Some(document("Succeeded")));
 }
 
 #[tokio::test(start_paused = true)]
 async fn requests_carry_what_azure_expects_and_nothing_more() {
-    let (client, journal) = world(|_, _| reply(200, document("Succeeded")));
+    let (client, journal) = scripted_client(|_, _| reply(200, document("Succeeded")));
     client.get::<Value>(&balancer("lb"), V, Class::Refresh).await.unwrap();
     client
         .put::<_, Value>(&balancer("lb"), V, &json!({"a": 1}), Some("W/\"e1\""), Class::Create)
@@ -75,7 +77,7 @@ async fn requests_carry_what_azure_expects_and_nothing_more() {
 #[tokio::test(start_paused = true)]
 async fn lists_follow_next_links_verbatim_over_empty_pages() {
     let second = "https://management.azure.com/subscriptions/sub/x?api-version=1&$skiptoken=a%2Bb%3D+c";
-    let (client, journal) = world(move |n, _| match n {
+    let (client, journal) = scripted_client(move |n, _| match n {
         0 => reply(200, json!({"value": [1, 2], "nextLink": second})),
         1 => reply(200, json!({"value": [], "nextLink": format!("{second}2")})),
         _ => reply(200, json!({"value": [3], "nextLink": null})),
@@ -93,13 +95,14 @@ async fn lists_follow_next_links_verbatim_over_empty_pages() {
 #[tokio::test(start_paused = true)]
 async fn no_token_follows_a_link_to_another_host() {
     for link in ["https://evil.example/x", "http://management.azure.com/x"] {
-        let (client, journal) = world(move |_, _| reply(200, json!({"value": [], "nextLink": link})));
+        let (client, journal) =
+            scripted_client(move |_, _| reply(200, json!({"value": [], "nextLink": link})));
         let listing = Listing::of(&group(), "Microsoft.Network", "loadBalancers");
         let error = client.list::<Value>(&listing, V, &[], Class::Refresh).await.unwrap_err();
         assert!(error.to_string().contains("which is not Azure Resource Manager"), "{error}");
         assert_eq!(journal.lock().len(), 1);
     }
-    let (client, journal) = world(|_, _| {
+    let (client, journal) = scripted_client(|_, _| {
         reply(201, document("Updating")).with("azure-asyncoperation", "https://evil.example/op")
     });
     let accepted = client.put::<_, Value>(&balancer("lb"), V, &json!({}), None, Class::Create).await.unwrap();
@@ -110,7 +113,7 @@ async fn no_token_follows_a_link_to_another_host() {
 #[tokio::test(start_paused = true)]
 async fn a_list_in_a_circle_ends_in_an_error() {
     let link = "https://management.azure.com/subscriptions/sub/again?x=1";
-    let (client, journal) = world(move |_, _| reply(200, json!({"value": [1], "nextLink": link})));
+    let (client, journal) = scripted_client(move |_, _| reply(200, json!({"value": [1], "nextLink": link})));
     let listing = Listing::of(&group(), "Microsoft.Network", "loadBalancers");
     assert!(client.list::<Value>(&listing, V, &[], Class::Refresh).await.is_err());
     assert_eq!(journal.lock().len(), 2);
@@ -119,7 +122,7 @@ async fn a_list_in_a_circle_ends_in_an_error() {
 /// The whole way of a load balancer write: accepted, polled with Azure's own pauses, read at the end.
 #[tokio::test(start_paused = true)]
 async fn a_put_is_polled_by_its_status_url_and_read_at_the_end() {
-    let (client, journal) = world(|n, _| match n {
+    let (client, journal) = scripted_client(|n, _| match n {
         0 => reply(201, document("Updating"))
             .with("Azure-AsyncOperation", operation_url("1"))
             .with("Retry-After", 10),
@@ -139,7 +142,7 @@ async fn a_put_is_polled_by_its_status_url_and_read_at_the_end() {
 
 #[tokio::test(start_paused = true)]
 async fn a_first_answer_that_is_final_is_not_polled() {
-    let (client, journal) = world(|n, _| match n {
+    let (client, journal) = scripted_client(|n, _| match n {
         0 => reply(201, document("Succeeded"))
             .with("Azure-AsyncOperation", operation_url("1"))
             .with("Retry-After", 10),
@@ -149,7 +152,7 @@ async fn a_first_answer_that_is_final_is_not_polled() {
     assert_eq!(asked(&journal), ["PUT lb", "GET lb"]);
     assert_eq!(seconds(&journal), [0, 0]);
 
-    let (client, _) = world(|_, _| reply(200, document("Failed")));
+    let (client, _) = scripted_client(|_, _| reply(200, document("Failed")));
     let error =
         client.put::<_, Value>(&balancer("lb"), V, &json!({}), None, Class::Create).await.unwrap_err();
     assert_eq!(
@@ -161,7 +164,7 @@ async fn a_first_answer_that_is_final_is_not_polled() {
 #[tokio::test(start_paused = true)]
 async fn location_is_polled_while_it_answers_202() {
     for last in [200, 204] {
-        let (client, journal) = world(move |n, _| match n {
+        let (client, journal) = scripted_client(move |n, _| match n {
             0 => reply(202, Value::Null).with("Location", operation_url("2")).with("Retry-After", 15),
             1 => reply(202, Value::Null).with("Location", operation_url("2")).with("Retry-After", 15),
             _ => reply(last, Value::Null),
@@ -174,7 +177,7 @@ async fn location_is_polled_while_it_answers_202() {
 
 #[tokio::test(start_paused = true)]
 async fn without_urls_the_resource_itself_is_polled() {
-    let (client, journal) = world(|n, _| match n {
+    let (client, journal) = scripted_client(|n, _| match n {
         0 => reply(201, document("Creating")),
         1 => reply(200, document("Updating")),
         _ => reply(200, document("Succeeded")),
@@ -191,7 +194,7 @@ async fn without_urls_the_resource_itself_is_polled() {
 
 #[tokio::test(start_paused = true)]
 async fn synchronous_writes_and_deletes_have_no_operation() {
-    let (client, journal) = world(|n, _| match n {
+    let (client, journal) = scripted_client(|n, _| match n {
         0 => reply(200, json!({"name": "nic"})),
         1 => reply(204, Value::Null),
         _ => error(404, "ResourceNotFound"),
@@ -207,14 +210,14 @@ async fn synchronous_writes_and_deletes_have_no_operation() {
 
 #[tokio::test(start_paused = true)]
 async fn an_accepted_delete_without_a_place_to_look_is_an_error() {
-    let (client, _) = world(|_, _| reply(202, Value::Null));
+    let (client, _) = scripted_client(|_, _| reply(202, Value::Null));
     let error = client.delete(&balancer("lb"), V, None, Class::Delete).await.unwrap_err();
     assert!(matches!(error, Error::Malformed { .. }), "{error}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn actions_are_posted_and_answer_with_their_document() {
-    let (client, journal) = world(|_, _| reply(200, json!({"migratedPools": ["a"]})));
+    let (client, journal) = scripted_client(|_, _| reply(200, json!({"migratedPools": ["a"]})));
     let body = json!({"pools": ["a"]});
     let answer = client
         .post::<_, Value>(&balancer("lb"), "migrateToIpBased", V, Some(&body), Class::Create)
@@ -227,7 +230,7 @@ async fn actions_are_posted_and_answer_with_their_document() {
 
 #[tokio::test(start_paused = true)]
 async fn a_failed_operation_speaks_in_azures_words() {
-    let (client, _) = world(|n, _| match n {
+    let (client, _) = scripted_client(|n, _| match n {
         0 => reply(201, document("Updating")).with("Azure-AsyncOperation", operation_url("1")),
         _ => reply(
             200,
@@ -242,7 +245,7 @@ async fn a_failed_operation_speaks_in_azures_words() {
     assert!(error.is_refusal());
     assert_eq!(error.service().unwrap().resource.as_ref(), Some(&balancer("LB")));
 
-    let (client, _) = world(|n, _| match n {
+    let (client, _) = scripted_client(|n, _| match n {
         0 => reply(201, document("Updating")).with("Azure-AsyncOperation", operation_url("1")),
         _ => reply(
             200,
@@ -259,7 +262,7 @@ async fn a_failed_operation_speaks_in_azures_words() {
 
 #[tokio::test(start_paused = true)]
 async fn an_operation_goes_on_in_another_process() {
-    let (client, _) = world(|_, _| {
+    let (client, _) = scripted_client(|_, _| {
         reply(201, document("Updating"))
             .with("Azure-AsyncOperation", operation_url("1"))
             .with("Retry-After", 40)
@@ -273,7 +276,7 @@ async fn an_operation_goes_on_in_another_process() {
     let (transport, journal) =
         azure(|n, _| reply(200, json!({"status": if n == 0 { "InProgress" } else { "Succeeded" }})));
     // The new process's clock reads 30 s later, as the wall clock would.
-    let clock = arm::Clock::following_tokio(Duration::from_secs(world::START + 30));
+    let clock = arm::Clock::following_tokio(Duration::from_secs(scripted_azure::START + 30));
     builder(transport).clock(clock).build().wait(&operation).await.unwrap();
     assert_eq!(asked(&journal), ["GET 1", "GET 1"]);
     assert_eq!(seconds(&journal)[0], 10, "30 of the 40 seconds had passed");
@@ -283,7 +286,7 @@ async fn an_operation_goes_on_in_another_process() {
 /// that no clock holds.
 #[tokio::test(start_paused = true)]
 async fn the_largest_wait_that_azure_can_ask_for_is_taken() {
-    let (client, journal) = world(|n, _| {
+    let (client, journal) = scripted_client(|n, _| {
         let answer = match n {
             0 => reply(201, document("Updating")).with("Azure-AsyncOperation", operation_url("1")),
             1 => reply(201, document("Updating")).with("Azure-AsyncOperation", operation_url("1")),
@@ -298,7 +301,7 @@ async fn the_largest_wait_that_azure_can_ask_for_is_taken() {
         let operation = put().await.operation.unwrap();
         let error = client.wait(&operation).await.unwrap_err();
         assert!(matches!(error, Error::OperationDeadline { .. }), "{error}");
-        assert_eq!(journal.lock().iter().filter(|seen| seen.method == "GET").count(), polls);
+        assert_eq!(journal.lock().iter().filter(|request| request.method == "GET").count(), polls);
     }
     let error = client.get::<Value>(&balancer("lb"), V, Class::Refresh).await.unwrap_err();
     assert_eq!(error.retry_after(), Some(Duration::from_secs(24 * 3600)));
@@ -312,7 +315,7 @@ fn put_operation() -> Operation {
         style: OperationStyle::Status,
         resource: balancer("lb"),
         method: "PUT".into(),
-        started: world::START,
+        started: scripted_azure::START,
         first_look: None,
         class: Class::Create,
     }
@@ -320,8 +323,9 @@ fn put_operation() -> Operation {
 
 #[tokio::test(start_paused = true)]
 async fn an_operation_is_given_up_after_its_deadline_counted_from_its_start() {
-    let (client, journal) = world(|_, _| reply(200, json!({"status": "InProgress"})).with("Retry-After", 60));
-    let operation = Operation { started: world::START - 20 * 60, ..put_operation() };
+    let (client, journal) =
+        scripted_client(|_, _| reply(200, json!({"status": "InProgress"})).with("Retry-After", 60));
+    let operation = Operation { started: scripted_azure::START - 20 * 60, ..put_operation() };
     let started = tokio::time::Instant::now();
     let error = client.wait(&operation).await.unwrap_err();
     assert!(matches!(error, Error::OperationDeadline { .. }), "{error}");
@@ -334,7 +338,7 @@ async fn an_operation_is_given_up_after_its_deadline_counted_from_its_start() {
 #[tokio::test(start_paused = true)]
 async fn a_poll_that_is_refused_says_nothing_about_the_resource() {
     for (status, code) in [(404, "ResourceNotFound"), (400, "BadRequest"), (410, "Gone"), (409, "Conflict")] {
-        let (client, _) = world(move |n, _| match n {
+        let (client, _) = scripted_client(move |n, _| match n {
             0 => reply(202, Value::Null).with("Location", operation_url("1")),
             _ => error(status, code),
         });
@@ -342,7 +346,7 @@ async fn a_poll_that_is_refused_says_nothing_about_the_resource() {
         assert_eq!(error.to_string(), "DELETE loadBalancers/lb: Azure no longer knows the operation");
         assert!(error.is_transient() && !error.is_not_found() && !error.is_refusal());
     }
-    let (client, _) = world(|n, _| match n {
+    let (client, _) = scripted_client(|n, _| match n {
         0 => reply(202, Value::Null).with("Location", operation_url("1")),
         _ => error(403, "AuthorizationFailed"),
     });
@@ -356,7 +360,7 @@ async fn a_poll_that_is_refused_says_nothing_about_the_resource() {
 
 #[tokio::test(start_paused = true)]
 async fn polls_that_fail_in_passing_do_not_fail_the_operation() {
-    let (client, journal) = world(|n, _| match n {
+    let (client, journal) = scripted_client(|n, _| match n {
         0 => reply(201, document("Updating")).with("Azure-AsyncOperation", operation_url("1")),
         // More failures than the retry policy repeats.
         1..=9 => error(503, "ServiceUnavailable"),
@@ -383,7 +387,7 @@ async fn node_148_minimum_retry_after() {
 
 #[tokio::test(start_paused = true)]
 async fn an_unregistered_provider_is_registered_once_and_the_call_repeated() {
-    let (client, journal) = world(|n, _| match n {
+    let (client, journal) = scripted_client(|n, _| match n {
         0 => error(409, "MissingSubscriptionRegistration"),
         1 => reply(200, json!({"registrationState": "Registering"})),
         2 => reply(200, json!({"registrationState": "Registering"})),
@@ -402,7 +406,7 @@ async fn an_unregistered_provider_is_registered_once_and_the_call_repeated() {
             .ends_with("/subscriptions/sub/providers/Microsoft.Network/register?api-version=2019-05-01")
     );
 
-    let (client, journal) = world(|n, _| match n {
+    let (client, journal) = scripted_client(|n, _| match n {
         1 | 2 => reply(200, json!({"registrationState": "Registered"})),
         _ => error(409, "MissingSubscriptionRegistration"),
     });
@@ -415,7 +419,7 @@ async fn an_unregistered_provider_is_registered_once_and_the_call_repeated() {
 #[tokio::test(start_paused = true)]
 async fn a_resource_provider_is_read_as_the_subscription_knows_it() {
     let (client, journal) =
-        world(|_, _| reply(200, json!({"namespace": "Microsoft.Compute", "resourceTypes": []})));
+        scripted_client(|_, _| reply(200, json!({"namespace": "Microsoft.Compute", "resourceTypes": []})));
     let provider: Value = client.resource_provider("sub", "Microsoft.Compute", Class::Refresh).await.unwrap();
     assert_eq!(provider["namespace"], "Microsoft.Compute");
     assert_eq!(
@@ -431,7 +435,7 @@ async fn documents_that_do_not_parse_name_the_member_and_hide_the_rest() {
         #[allow(dead_code)]
         count: u32,
     }
-    let (client, _) = world(|_, _| reply(200, json!({"count": -1, "other": "x"})));
+    let (client, _) = scripted_client(|_, _| reply(200, json!({"count": -1, "other": "x"})));
     let error = client.get::<Typed>(&balancer("lb"), V, Class::Refresh).await.unwrap_err();
     assert!(
         error.to_string().starts_with("loadBalancers/lb: answer not understood: the document does not parse"),

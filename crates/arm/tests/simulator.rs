@@ -14,14 +14,14 @@ use tokio::time::Instant;
 
 const V: ApiVersion = ApiVersion::NETWORK;
 
-struct World {
+struct SimulatedAzure {
     client: Client,
     group: ResourceId,
     throttled: Arc<AtomicUsize>,
     calls: Arc<AtomicUsize>,
 }
 
-async fn world(latency: LatencyProfile) -> World {
+async fn simulated_azure(latency: LatencyProfile) -> SimulatedAzure {
     let options = Options { latency, ..Options::default() };
     let group = ResourceId::group(&options.subscription, "group");
     let azure = Azure::new(options);
@@ -37,7 +37,7 @@ async fn world(latency: LatencyProfile) -> World {
         .build();
     let body = json!({"location": "eastus"});
     client.put_and_wait::<_, Value>(&group, ApiVersion::RESOURCES, &body, None, Class::Create).await.unwrap();
-    World { client, group, throttled, calls }
+    SimulatedAzure { client, group, throttled, calls }
 }
 
 fn address() -> Value {
@@ -47,7 +47,7 @@ fn address() -> Value {
 #[tokio::test(start_paused = true)]
 async fn a_public_ip_lives_and_dies() {
     let slow = LatencyProfile::instant().with("*", "Microsoft.Network/*", Duration::from_secs(20));
-    let World { client, group, .. } = world(slow).await;
+    let SimulatedAzure { client, group, .. } = simulated_azure(slow).await;
     let id = group.resource("Microsoft.Network", "publicIPAddresses", "ip");
     assert_eq!(client.get_optional::<Value>(&id, V, Class::Refresh).await.unwrap(), None);
 
@@ -76,7 +76,7 @@ async fn a_public_ip_lives_and_dies() {
 
 #[tokio::test(start_paused = true)]
 async fn azures_refusal_arrives_in_its_own_words() {
-    let World { client, group, .. } = world(LatencyProfile::instant()).await;
+    let SimulatedAzure { client, group, .. } = simulated_azure(LatencyProfile::instant()).await;
     let id = group.resource("Microsoft.Network", "loadBalancers", "lb");
     let gone = group.resource("Microsoft.Network", "publicIPAddresses", "gone");
     let body = json!({"location": "eastus", "sku": {"name": "Standard"}, "properties": {"frontendIPConfigurations": [
@@ -94,7 +94,7 @@ async fn azures_refusal_arrives_in_its_own_words() {
 /// one is thrown back.
 #[tokio::test(start_paused = true)]
 async fn a_burst_beyond_the_bucket_is_paced_and_never_throttled() {
-    let World { client, group, throttled, calls } = world(LatencyProfile::instant()).await;
+    let SimulatedAzure { client, group, throttled, calls } = simulated_azure(LatencyProfile::instant()).await;
     let started = Instant::now();
     let tasks: Vec<_> = (0..300)
         .map(|n| {

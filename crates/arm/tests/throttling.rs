@@ -1,16 +1,16 @@
 //! Retries, throttling and the order of those who wait, on paused time.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod world;
+mod scripted_azure;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use arm::{ApiVersion, CallRecord, Class, OperationGroup, Purpose};
 use parking_lot::Mutex;
+use scripted_azure::{azure, balancer, builder, error, reply, scale_set, scripted_client, seconds};
 use serde_json::{Value, json};
 use tokio::time::Instant;
-use world::{azure, balancer, builder, error, reply, scale_set, seconds, world};
 
 const V: ApiVersion = ApiVersion::NETWORK;
 
@@ -24,7 +24,7 @@ async fn answers_are_final_and_never_repeated() {
         (409, "AnotherOperationInProgress"),
         (412, "PreconditionFailed"),
     ] {
-        let (client, journal) = world(move |_, _| error(status, code).with("Retry-After", 5));
+        let (client, journal) = scripted_client(move |_, _| error(status, code).with("Retry-After", 5));
         let started = Instant::now();
         let error = client
             .put::<_, Value>(&balancer("lb"), V, &json!({}), Some("e"), Class::Create)
@@ -39,17 +39,17 @@ async fn answers_are_final_and_never_repeated() {
 #[tokio::test(start_paused = true)]
 async fn passing_failures_are_repeated_three_times_with_growing_pauses() {
     for status in [408, 500, 502, 503, 504, 0] {
-        let (client, journal) = world(move |_, _| error(status, "ServiceUnavailable"));
+        let (client, journal) = scripted_client(move |_, _| error(status, "ServiceUnavailable"));
         let error = client.get::<Value>(&balancer("lb"), V, Class::Refresh).await.unwrap_err();
         assert!(error.is_transient(), "{error}");
-        let at: Vec<f64> = journal.lock().iter().map(|seen| seen.at.as_secs_f64()).collect();
+        let at: Vec<f64> = journal.lock().iter().map(|request| request.at.as_secs_f64()).collect();
         assert_eq!(at.len(), 4, "{status}");
         for (pair, base) in at.windows(2).zip([5.0, 15.0, 35.0]) {
             let pause = pair[1] - pair[0];
             assert!(pause >= base * 0.8 && pause <= base * 1.3 + 0.01, "{status}: {at:?}");
         }
     }
-    let (client, _) = world(|_, _| error(0, ""));
+    let (client, _) = scripted_client(|_, _| error(0, ""));
     let error = client.get::<Value>(&balancer("lb"), V, Class::Refresh).await.unwrap_err();
     assert!(error.to_string().starts_with("GET loadBalancers/lb: no answer from Azure: "), "{error}");
     assert!(error.to_string().contains("connection reset"), "{error}");
@@ -57,7 +57,7 @@ async fn passing_failures_are_repeated_three_times_with_growing_pauses() {
 
 #[tokio::test(start_paused = true)]
 async fn retry_after_is_preferred_and_too_much_of_it_ends_the_call() {
-    let (client, journal) = world(|n, _| match n {
+    let (client, journal) = scripted_client(|n, _| match n {
         0..=2 => error(503, "ServiceUnavailable").with("Retry-After", 30),
         _ => reply(200, json!({"ok": true})),
     });
@@ -65,7 +65,7 @@ async fn retry_after_is_preferred_and_too_much_of_it_ends_the_call() {
     client.get::<Value>(&balancer("lb"), V, Class::Refresh).await.unwrap();
     assert_eq!((journal.lock().len(), started.elapsed()), (4, Duration::from_secs(90)));
 
-    let (client, journal) = world(|_, _| error(503, "ServiceUnavailable").with("Retry-After", 61));
+    let (client, journal) = scripted_client(|_, _| error(503, "ServiceUnavailable").with("Retry-After", 61));
     let error = client.get::<Value>(&balancer("lb"), V, Class::Refresh).await.unwrap_err();
     assert_eq!(error.retry_after(), Some(Duration::from_secs(61)));
     assert_eq!(journal.lock().len(), 1);
@@ -87,7 +87,7 @@ async fn a_request_that_is_never_answered_ends_after_a_minute() {
 /// A write in the meantime proceeds, because reads and writes are counted apart.
 #[tokio::test(start_paused = true)]
 async fn node_146_a_throttled_group_waits_and_the_other_goes_on() {
-    let (client, journal) = world(|n, seen| match (n, seen.method.as_str()) {
+    let (client, journal) = scripted_client(|n, request| match (n, request.method.as_str()) {
         (0, _) => error(429, "SubscriptionRequestsThrottled").with("Retry-After", 10),
         _ => reply(200, json!({"ok": true})),
     });
@@ -104,7 +104,7 @@ async fn node_146_a_throttled_group_waits_and_the_other_goes_on() {
     first.await.unwrap().unwrap();
     let journal = journal.lock();
     let trace: Vec<(u64, &str)> =
-        journal.iter().map(|seen| (seen.at.as_secs(), seen.method.as_str())).collect();
+        journal.iter().map(|request| (request.at.as_secs(), request.method.as_str())).collect();
     assert_eq!(trace, [(0, "GET"), (2, "PUT"), (10, "GET"), (10, "GET")]);
     assert!(journal[2].uri.contains("virtualMachineScaleSets/c"), "the repair goes before the refresh");
 }
@@ -112,7 +112,7 @@ async fn node_146_a_throttled_group_waits_and_the_other_goes_on() {
 /// NODE-147: without a header nothing closes; the caller alone pauses.
 #[tokio::test(start_paused = true)]
 async fn node_147_a_429_without_retry_after_closes_nothing() {
-    let (client, journal) = world(|n, _| match n {
+    let (client, journal) = scripted_client(|n, _| match n {
         0 => error(429, "SubscriptionRequestsThrottled"),
         _ => reply(200, json!({})),
     });
@@ -129,7 +129,7 @@ async fn node_147_a_429_without_retry_after_closes_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn callers_queued_behind_a_429_are_sent_in_class_order() {
-    let (client, journal) = world(|n, _| match n {
+    let (client, journal) = scripted_client(|n, _| match n {
         0 => error(429, "SubscriptionRequestsThrottled").with("Retry-After", 30),
         _ => reply(200, json!({})),
     });
@@ -153,16 +153,16 @@ async fn callers_queued_behind_a_429_are_sent_in_class_order() {
     let journal = journal.lock();
     let order: Vec<&str> = journal[1..]
         .iter()
-        .map(|seen| seen.uri.split('?').next().unwrap().rsplit('/').next().unwrap())
+        .map(|request| request.uri.split('?').next().unwrap().rsplit('/').next().unwrap())
         .collect();
     assert_eq!(order[..3], ["repair", "delete", "create"]);
-    assert!(journal[1..].iter().all(|seen| seen.at.as_secs() == 30), "{journal:?}");
+    assert!(journal[1..].iter().all(|request| request.at.as_secs() == 30), "{journal:?}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn computes_throttling_leaves_the_network_alone() {
-    let (client, journal) = world(|_, seen| {
-        if seen.uri.contains("Microsoft.Compute") && seen.at < Duration::from_secs(20) {
+    let (client, journal) = scripted_client(|_, request| {
+        if request.uri.contains("Microsoft.Compute") && request.at < Duration::from_secs(20) {
             reply(
                 429,
                 json!({"error": {"code": "OperationNotAllowed", "message": "m",
@@ -189,7 +189,7 @@ async fn computes_throttling_leaves_the_network_alone() {
 /// repeated, the caller is told.
 #[tokio::test(start_paused = true)]
 async fn a_busy_resource_is_a_conflict_and_not_throttling() {
-    let (client, journal) = world(|n, _| match n {
+    let (client, journal) = scripted_client(|n, _| match n {
         0 => reply(
             429,
             json!({"error": {"code": "RetryableError", "message": "A retryable error occurred.",
@@ -210,7 +210,7 @@ async fn a_busy_resource_is_a_conflict_and_not_throttling() {
 #[tokio::test(start_paused = true)]
 async fn a_closure_of_many_minutes_is_told_at_once_and_nothing_more_is_sent() {
     let (client, journal) =
-        world(|_, _| error(429, "SubscriptionRequestsThrottled").with("Retry-After", 900));
+        scripted_client(|_, _| error(429, "SubscriptionRequestsThrottled").with("Retry-After", 900));
     let first = client.get::<Value>(&balancer("a"), V, Class::Repair).await.unwrap_err();
     let second = client.get::<Value>(&balancer("b"), V, Class::Repair).await.unwrap_err();
     for error in [&first, &second] {
@@ -226,7 +226,7 @@ async fn a_closure_of_many_minutes_is_told_at_once_and_nothing_more_is_sent() {
 
 #[tokio::test(start_paused = true)]
 async fn budgets_learn_from_headers_and_keep_the_last_tokens_for_repairs() {
-    let (client, journal) = world(|n, _| {
+    let (client, journal) = scripted_client(|n, _| {
         reply(200, json!({})).with("x-ms-ratelimit-remaining-subscription-writes", 8 - n.min(8))
     });
     let put = |name: &'static str, class| {
@@ -249,7 +249,7 @@ async fn every_attempt_is_reported_and_no_report_holds_a_token() {
     let (transport, _) = azure(|n, _| match n {
         0 => error(503, "ServiceUnavailable").with("Retry-After", 2),
         1 => reply(201, json!({"properties": {"provisioningState": "Updating"}}))
-            .with("Azure-AsyncOperation", world::operation_url("1")),
+            .with("Azure-AsyncOperation", scripted_azure::operation_url("1")),
         2 => reply(200, json!({"status": "Succeeded"})),
         _ => reply(200, json!({})),
     });

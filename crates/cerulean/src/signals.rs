@@ -10,13 +10,13 @@ use tokio_util::sync::CancellationToken;
 pub fn stop_token() -> anyhow::Result<CancellationToken> {
     let stop = CancellationToken::new();
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-    let told = stop.clone();
+    let stopper = stop.clone();
     tokio::spawn(async move {
         tokio::select! {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
         }
-        told.cancel();
+        stopper.cancel();
     });
     Ok(stop)
 }

@@ -326,8 +326,10 @@ impl CloudConfig {
             remarks,
         };
         let idle = KEYS.iter().filter(|key| matches!(key.effect, Effect::None(_)));
-        let set: Vec<&'static str> =
-            idle.filter(|key| keys.judge(key.name, key.kind, key.default)).map(|key| key.name).collect();
+        let set: Vec<&'static str> = idle
+            .filter(|key| keys.judge(key.name, key.value_type, key.default))
+            .map(|key| key.name)
+            .collect();
         let (unknown, shadowed) = keys.remaining();
         config.remarks.extend(unknown.into_iter().map(Warning::unknown));
         config.remarks.extend(shadowed.into_iter().map(|key| Warning::Shadowed { key }));

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::keys::{self, Kind};
+use crate::keys::{self, ValueType};
 use crate::secret::HIDDEN;
 use crate::{ConfigError, Problem, Remedy, Secret};
 
@@ -259,43 +259,43 @@ impl<'a> Keys<'a> {
         pairs
     }
 
-    /// Takes a key that nothing is done with and judges its value by its kind, since a document that is
+    /// Takes a key that nothing is done with and judges its value by its type, since a document that is
     /// refused today should not become good by a new release alone. Returns whether the value asks for
     /// anything: empty texts, `false` and 0 do not, nor does the default.
-    pub(crate) fn judge(&mut self, key: &str, kind: Kind, default: &str) -> bool {
-        match kind {
-            Kind::Any => self.take(key).is_some_and(|value| asks_for_something(&value)),
-            Kind::Text | Kind::Secret => {
+    pub(crate) fn judge(&mut self, key: &str, value_type: ValueType, default: &str) -> bool {
+        match value_type {
+            ValueType::Any => self.take(key).is_some_and(|value| asks_for_something(&value)),
+            ValueType::Text | ValueType::Secret => {
                 let text = self.string(key);
                 !text.is_empty() && text != default
             }
-            Kind::Word(words) => {
+            ValueType::Word(words) => {
                 let text = self.string(key);
                 if !text.is_empty() && !words.iter().any(|word| word.eq_ignore_ascii_case(text.trim())) {
                     self.not_a_word(key, &text, words, default);
                 }
                 !text.is_empty() && !text.trim().eq_ignore_ascii_case(default)
             }
-            Kind::Boolean => self.boolean(key),
-            Kind::Whole => {
+            ValueType::Boolean => self.boolean(key),
+            ValueType::Whole => {
                 let value = self.integer(key);
                 value != 0 && value.to_string() != default
             }
-            Kind::Number => {
+            ValueType::Number => {
                 let value = self.float(key);
                 value != 0.0 && default.parse() != Ok(value)
             }
-            Kind::List => !self.list(key).is_empty(),
-            Kind::Mapping(inner) => self.object(key).is_some_and(|object| {
+            ValueType::List => !self.list(key).is_empty(),
+            ValueType::Mapping(inner) => self.object(key).is_some_and(|object| {
                 let mut keys = Keys::new(object, Some(self.path(key)), self.problems);
                 let judged: Vec<bool> =
-                    inner.iter().map(|(name, kind)| keys.judge(name, *kind, "")).collect();
+                    inner.iter().map(|(name, value_type)| keys.judge(name, *value_type, "")).collect();
                 judged.contains(&true)
             }),
-            Kind::MapOf(kind) => self.object(key).is_some_and(|object| {
+            ValueType::MapOf(value_type) => self.object(key).is_some_and(|object| {
                 let names: Vec<String> = object.keys().cloned().collect();
                 let mut keys = Keys::new(object, Some(self.path(key)), self.problems);
-                let judged: Vec<bool> = names.iter().map(|name| keys.judge(name, *kind, "")).collect();
+                let judged: Vec<bool> = names.iter().map(|name| keys.judge(name, *value_type, "")).collect();
                 judged.contains(&true)
             }),
         }

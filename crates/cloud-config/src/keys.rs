@@ -17,7 +17,7 @@ pub struct Key {
     /// The documented spelling; documents may use any case.
     pub name: &'static str,
     /// What a value must look like.
-    pub kind: Kind,
+    pub value_type: ValueType,
     /// The default in words; empty for "not set".
     pub default: &'static str,
     /// What it does.
@@ -26,7 +26,7 @@ pub struct Key {
 
 /// What a value must look like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ValueType {
     /// A text; numbers and booleans count as their text.
     Text,
     /// A text that is never printed.
@@ -42,9 +42,9 @@ pub enum Kind {
     /// A list.
     List,
     /// A mapping with these keys; others are ignored.
-    Mapping(&'static [(&'static str, Kind)]),
+    Mapping(&'static [(&'static str, ValueType)]),
     /// A mapping from any names to such values.
-    MapOf(&'static Kind),
+    MapOf(&'static ValueType),
     /// Anything: the key is another program's.
     Any,
 }
@@ -63,8 +63,8 @@ pub enum Effect {
     None(&'static str),
 }
 
-impl Kind {
-    /// The kind in words, for the documentation.
+impl ValueType {
+    /// The type in words, for the documentation.
     pub fn describe(self) -> &'static str {
         match self {
             Self::Text | Self::Word(_) => "text",

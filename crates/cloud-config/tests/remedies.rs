@@ -14,11 +14,11 @@ fn owners_value(key: &str) -> Value {
         "tags" | "tagsMap" => json!(null),
         // A value of the right type.
         key => match KEYS.iter().find(|known| known.name == key.split('.').next().unwrap()) {
-            Some(known) if known.kind.describe() == "boolean" => json!(true),
-            Some(known) if known.kind.describe() == "integer" => json!(3),
-            Some(known) if known.kind.describe() == "number" => json!(1.5),
-            Some(known) if known.kind.describe() == "list" => json!([]),
-            Some(known) if known.kind.describe() == "mapping" => json!({}),
+            Some(known) if known.value_type.describe() == "boolean" => json!(true),
+            Some(known) if known.value_type.describe() == "integer" => json!(3),
+            Some(known) if known.value_type.describe() == "number" => json!(1.5),
+            Some(known) if known.value_type.describe() == "list" => json!([]),
+            Some(known) if known.value_type.describe() == "mapping" => json!({}),
             _ => json!("00000000-0000-0000-0000-00000000000a"),
         },
     }

@@ -4,31 +4,31 @@
 use std::path::{Path, PathBuf};
 
 use cloud_config::CloudConfig;
-use cloud_config::keys::{Effect, KEYS, Kind};
+use cloud_config::keys::{Effect, KEYS, ValueType};
 use serde_json::{Value, json};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-fn sample(key: &str, kind: Kind) -> Value {
-    match kind {
-        Kind::Text | Kind::Secret if key == "tags" => json!("a=b"),
-        Kind::Text | Kind::Secret if key == "resourceManagerEndpoint" => json!("https://x"),
-        Kind::Text if key.ends_with("Type") && key.starts_with("loadBalancer") => json!("nodeIP"),
-        Kind::Text if key == "clusterServiceLoadBalancerHealthProbeMode" => json!("shared"),
-        Kind::Text | Kind::Secret => json!("x"),
-        Kind::Word(words) => json!(words[0]),
-        Kind::Boolean if key == "excludeMasterFromStandardLB" => json!(false),
-        Kind::Boolean => json!(true),
-        Kind::Whole => json!(77),
-        Kind::Number => json!(7.5),
-        Kind::List => json!([{"name": "a", "primaryVMSet": "b"}]),
-        Kind::Mapping(inner) => {
-            inner.iter().map(|(name, kind)| ((*name).to_owned(), sample(name, *kind))).collect()
+fn sample(key: &str, value_type: ValueType) -> Value {
+    match value_type {
+        ValueType::Text | ValueType::Secret if key == "tags" => json!("a=b"),
+        ValueType::Text | ValueType::Secret if key == "resourceManagerEndpoint" => json!("https://x"),
+        ValueType::Text if key.ends_with("Type") && key.starts_with("loadBalancer") => json!("nodeIP"),
+        ValueType::Text if key == "clusterServiceLoadBalancerHealthProbeMode" => json!("shared"),
+        ValueType::Text | ValueType::Secret => json!("x"),
+        ValueType::Word(words) => json!(words[0]),
+        ValueType::Boolean if key == "excludeMasterFromStandardLB" => json!(false),
+        ValueType::Boolean => json!(true),
+        ValueType::Whole => json!(77),
+        ValueType::Number => json!(7.5),
+        ValueType::List => json!([{"name": "a", "primaryVMSet": "b"}]),
+        ValueType::Mapping(inner) => {
+            inner.iter().map(|(name, value_type)| ((*name).to_owned(), sample(name, *value_type))).collect()
         }
-        Kind::MapOf(inner) => json!({"a": sample("a", *inner)}),
-        Kind::Any => json!({"anything": ["goes"]}),
+        ValueType::MapOf(inner) => json!({"a": sample("a", *inner)}),
+        ValueType::Any => json!({"anything": ["goes"]}),
     }
 }
 
@@ -38,7 +38,7 @@ fn keys_with_effect_change_the_configuration_and_others_are_named_in_a_warning()
     for key in KEYS {
         // Some keys count only beside another.
         let mut document = json!({"cloudProviderBackoff": true});
-        document[key.name] = sample(key.name, key.kind);
+        document[key.name] = sample(key.name, key.value_type);
         let config = CloudConfig::parse(&document.to_string()).unwrap();
         let warnings: Vec<String> = config.warnings().iter().map(ToString::to_string).collect();
         match key.effect {
@@ -58,12 +58,12 @@ fn keys_with_effect_change_the_configuration_and_others_are_named_in_a_warning()
 #[test]
 fn a_key_that_asks_for_what_happens_anyway_is_no_warning() {
     for key in KEYS {
-        let empty = match key.kind {
-            Kind::Text | Kind::Secret | Kind::Word(_) | Kind::Any => json!(""),
-            Kind::Boolean => json!(false),
-            Kind::Whole | Kind::Number => json!(0),
-            Kind::List => json!([]),
-            Kind::Mapping(_) | Kind::MapOf(_) => json!({}),
+        let empty = match key.value_type {
+            ValueType::Text | ValueType::Secret | ValueType::Word(_) | ValueType::Any => json!(""),
+            ValueType::Boolean => json!(false),
+            ValueType::Whole | ValueType::Number => json!(0),
+            ValueType::List => json!([]),
+            ValueType::Mapping(_) | ValueType::MapOf(_) => json!({}),
         };
         let document = json!({key.name: empty, "useManagedIdentityExtension": null});
         assert_eq!(CloudConfig::parse(&document.to_string()).unwrap().warnings(), [], "{document}");
@@ -127,7 +127,7 @@ fn the_documentation_is_made_from_the_table() {
     for key in KEYS {
         if let Effect::Applies { what, .. } = key.effect {
             let default = if key.default.is_empty() { String::new() } else { format!("`{}`", key.default) };
-            text += &format!("| `{}` | {} | {default} | {what} |\n", key.name, key.kind.describe());
+            text += &format!("| `{}` | {} | {default} | {what} |\n", key.name, key.value_type.describe());
         }
     }
     text += "\n## Keys without effect\n\n\

@@ -37,7 +37,7 @@ async fn proxy(to: SocketAddr) -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
     (address, asked)
 }
 
-struct World {
+struct Fixture {
     proxy: SocketAddr,
     asked: Arc<Mutex<Vec<String>>>,
     files: tempfile::TempDir,
@@ -45,7 +45,7 @@ struct World {
     stop: CancellationToken,
 }
 
-impl World {
+impl Fixture {
     /// An API server that is at `kubernetes.example` for those who ask the proxy, and nowhere for others.
     async fn new() -> Self {
         arm::install_crypto_provider();
@@ -76,19 +76,19 @@ impl World {
 
 #[tokio::test]
 async fn the_kubernetes_api_is_reached_through_the_proxy_that_was_chosen() {
-    let world = World::new().await;
-    let url = format!("http://user:hunter2@{}", world.proxy);
+    let fixture = Fixture::new().await;
+    let url = format!("http://user:hunter2@{}", fixture.proxy);
     for name in ["HTTPS_PROXY", "https_proxy"] {
         // Empty entries and stars are ordinary there.
         let variables = [(name, url.as_str()), ("NO_PROXY", "*.svc,,.cluster.local,10.0.0.0/8,")];
-        world.reach(&world.kubeconfig, &variables).await.unwrap();
+        fixture.reach(&fixture.kubeconfig, &variables).await.unwrap();
     }
-    let own = world
+    let own = fixture
         .kubeconfig
         .replace("    tls-server-name", &format!("    proxy-url: {url}\n    tls-server-name"));
-    world.reach(&own, &[("HTTPS_PROXY", "http://127.0.0.1:1")]).await.unwrap();
+    fixture.reach(&own, &[("HTTPS_PROXY", "http://127.0.0.1:1")]).await.unwrap();
     {
-        let asked = world.asked.lock();
+        let asked = fixture.asked.lock();
         assert_eq!(asked.len(), 3);
         for head in asked.iter() {
             assert!(head.starts_with("CONNECT kubernetes.example:6443 "), "{head}");
@@ -96,22 +96,22 @@ async fn the_kubernetes_api_is_reached_through_the_proxy_that_was_chosen() {
         }
     }
     let excepted = [("HTTPS_PROXY", url.as_str()), ("NO_PROXY", "kubernetes.example")];
-    let error = world.reach(&world.kubeconfig, &excepted).await.unwrap_err();
+    let error = fixture.reach(&fixture.kubeconfig, &excepted).await.unwrap_err();
     assert!(!error.contains("proxy"), "{error}");
-    assert_eq!(world.asked.lock().len(), 3, "nobody is there without it, and it was not asked");
-    world.stop.cancel();
+    assert_eq!(fixture.asked.lock().len(), 3, "nobody is there without it, and it was not asked");
+    fixture.stop.cancel();
 }
 
 #[tokio::test]
 async fn a_proxy_that_is_down_or_unusable_is_named_without_its_password() {
-    let world = World::new().await;
+    let fixture = Fixture::new().await;
     for (url, words) in [
         ("http://user:hunter2@127.0.0.1:1", "through the proxy 127.0.0.1:1 cannot be reached"),
         ("socks5://user:hunter2@127.0.0.1:1", "HTTPS_PROXY: socks5 proxies are not supported"),
         ("http://user:hunter2 @127.0.0.1:1", "HTTPS_PROXY: is no URL of a proxy"),
     ] {
-        let error = world.reach(&world.kubeconfig, &[("HTTPS_PROXY", url)]).await.unwrap_err();
+        let error = fixture.reach(&fixture.kubeconfig, &[("HTTPS_PROXY", url)]).await.unwrap_err();
         assert!(error.contains(words) && !error.contains("hunter2"), "{error}");
     }
-    world.stop.cancel();
+    fixture.stop.cancel();
 }

@@ -334,12 +334,12 @@ mod tests {
             let newest = states.last().map(|(_, objects)| objects.clone()).unwrap_or_default();
             let shelf = store.shelf(&shelf_name());
             for (version, objects) in &states {
-                let told = shelf.at(*version, key_of);
+                let then = shelf.at(*version, key_of);
                 let changes = shelf.changes_after(*version, usize::MAX);
-                prop_assert_eq!(told.is_some(), changes.is_ok());
-                let (Some(told), Ok(changes)) = (told, changes) else { continue };
-                prop_assert_eq!(values(&told), values(objects));
-                let mut followed = told;
+                prop_assert_eq!(then.is_some(), changes.is_ok());
+                let (Some(then), Ok(changes)) = (then, changes) else { continue };
+                prop_assert_eq!(values(&then), values(objects));
+                let mut followed = then;
                 for entry in changes {
                     let key = key_of(&entry.object);
                     let known = match entry.change {

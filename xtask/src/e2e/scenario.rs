@@ -45,9 +45,9 @@ pub async fn run(
     real: Option<&RealKubernetes>,
 ) -> anyhow::Result<()> {
     let mut manager = manager::start(binaries, directory, &cluster, "manager-1")?;
-    let world = World { cluster, real };
-    let first = world.until_traffic_flows(directory, &mut manager).await;
-    first.map_err(|problem| with_words(problem, &[&manager, &world.cluster.program]))?;
+    let scenario = Scenario { cluster, real };
+    let first = scenario.until_traffic_flows(directory, &mut manager).await;
+    first.map_err(|problem| with_words(problem, &[&manager, &scenario.cluster.program]))?;
 
     let stopped = manager.terminate(Duration::from_secs(30)).await?;
     ensure!(
@@ -58,18 +58,18 @@ pub async fn run(
     print::line("  ok  SIGTERM: the controller manager stopped in good order");
 
     // Counted while nobody runs: the first thing that the next one does counts.
-    let before = world.call_counts().await?;
-    let mut manager = manager::start(binaries, directory, &world.cluster, "manager-2")?;
-    let second = world.restart_until_nothing_is_left(before, &mut manager).await;
-    second.map_err(|problem| with_words(problem, &[&manager, &world.cluster.program]))
+    let before = scenario.call_counts().await?;
+    let mut manager = manager::start(binaries, directory, &scenario.cluster, "manager-2")?;
+    let second = scenario.restart_until_nothing_is_left(before, &mut manager).await;
+    second.map_err(|problem| with_words(problem, &[&manager, &scenario.cluster.program]))
 }
 
-struct World<'a> {
+struct Scenario<'a> {
     cluster: Cluster,
     real: Option<&'a RealKubernetes>,
 }
 
-impl World<'_> {
+impl Scenario<'_> {
     async fn until_traffic_flows(&self, directory: &Path, manager: &mut Program) -> anyhow::Result<()> {
         let nodes = self
             .until("three nodes are initialised", manager, async || self.initialised_nodes(3).await)

@@ -116,19 +116,19 @@ async fn one_who_leaves_the_queue_makes_room() {
 }
 
 #[derive(Debug, Clone)]
-enum Step {
+enum GateEvent {
     Enter(usize),
     Answer(u32),
     Pass(u64),
     Close(u64),
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn event() -> impl Strategy<Value = GateEvent> {
     prop_oneof![
-        4 => (0..4usize).prop_map(Step::Enter),
-        2 => (0..40u32).prop_map(Step::Answer),
-        2 => (1..3000u64).prop_map(Step::Pass),
-        1 => (0..2000u64).prop_map(Step::Close),
+        4 => (0..4usize).prop_map(GateEvent::Enter),
+        2 => (0..40u32).prop_map(GateEvent::Answer),
+        2 => (1..3000u64).prop_map(GateEvent::Pass),
+        1 => (0..2000u64).prop_map(GateEvent::Close),
     ]
 }
 
@@ -138,16 +138,16 @@ proptest! {
     /// Whatever happens: nobody goes while closed or without tokens for its class (conservation), and
     /// nobody goes while one of a class above, or an earlier one of its own, still waits.
     #[test]
-    fn conservation_and_no_starvation_from_below(steps in prop::collection::vec(step(), 1..120)) {
+    fn conservation_and_no_starvation_from_below(events in prop::collection::vec(event(), 1..120)) {
         let mut now = Instant::now();
         let mut state = State::new(OperationGroup::Writes, now);
         let mut receivers: BTreeMap<(Class, u64), oneshot::Receiver<()>> = BTreeMap::new();
         // Since the last answer: the figure, when, and how many were let through.
         let mut known: Option<(f64, Instant, u32)> = None;
-        for step in steps {
+        for event in events {
             let granted_before = state.in_flight;
-            match step {
-                Step::Enter(class) => {
+            match event {
+                GateEvent::Enter(class) => {
                     let class = Class::ALL[class];
                     let went = state.try_take(class, "n", now);
                     if went {
@@ -161,7 +161,7 @@ proptest! {
                         receivers.insert(key, turn);
                     }
                 }
-                Step::Answer(remaining) => {
+                GateEvent::Answer(remaining) => {
                     state.in_flight = state.in_flight.saturating_sub(1);
                     state.observe(Some(f64::from(remaining)), now);
                     known = Some((f64::from(remaining) - f64::from(state.in_flight), now, 0));
@@ -169,16 +169,16 @@ proptest! {
                     state.pump(now);
                     known = known.map(|(figure, at, _)| (figure, at, state.in_flight - before));
                 }
-                Step::Pass(ms) => {
+                GateEvent::Pass(ms) => {
                     now += Duration::from_millis(ms);
                     state.pump(now);
                 }
-                Step::Close(ms) => {
+                GateEvent::Close(ms) => {
                     let until = now + Duration::from_millis(ms);
                     state.closed = state.closed.max(Some(until));
                 }
             }
-            if !matches!(step, Step::Answer(_)) {
+            if !matches!(event, GateEvent::Answer(_)) {
                 let granted = state.in_flight - granted_before;
                 if let Some((_, _, count)) = &mut known {
                     *count += granted;

@@ -219,12 +219,12 @@ mod tests {
 
     use super::*;
 
-    struct World {
+    struct Fixture {
         kubernetes: Kubernetes,
         cluster: Cluster,
     }
 
-    impl World {
+    impl Fixture {
         fn new() -> Self {
             let kubernetes = Kubernetes::new(Options::default());
             let client = kube::Client::new(kubernetes.router(), "default");
@@ -256,20 +256,20 @@ spec: {type: LoadBalancer, selector: {app: web}, ports: [{name: http, port: 80},
     }
 
     /// Stores what `kubectl apply` of the manifest stores.
-    fn apply(world: &World, yaml: &str) {
+    fn apply(fixture: &Fixture, yaml: &str) {
         let mut object = simulated_cluster::manifests::read("x.yaml", yaml).unwrap().remove(0);
         object["metadata"]["namespace"] = "default".into();
         let annotation = json!({"kubectl.kubernetes.io/last-applied-configuration": object.to_string()});
         object["metadata"]["annotations"] = annotation;
-        world.kubernetes.create(object).unwrap();
+        fixture.kubernetes.create(object).unwrap();
     }
 
     #[tokio::test]
     async fn ports_that_the_manifest_drops_vanish_and_the_others_keep_their_node_ports() {
-        let world = World::new();
-        apply(&world, TWO_PORTS);
-        let live = world.kubernetes.get("Service", "default", "web").unwrap().value().clone();
-        let previewed = world.preview(&one_port(), None).await.unwrap();
+        let fixture = Fixture::new();
+        apply(&fixture, TWO_PORTS);
+        let live = fixture.kubernetes.get("Service", "default", "web").unwrap().value().clone();
+        let previewed = fixture.preview(&one_port(), None).await.unwrap();
         let [service] = &previewed.services[..] else { panic!("{previewed:?}") };
         assert_eq!(service.uid(), live["metadata"]["uid"]);
         let [port] = &service.spec.ports[..] else { panic!("{:?}", service.spec.ports) };
@@ -279,7 +279,7 @@ spec: {type: LoadBalancer, selector: {app: web}, ports: [{name: http, port: 80},
         );
         assert_eq!(previewed.notes, Vec::<String>::new());
         assert_eq!(
-            world.kubernetes.get("Service", "default", "web").unwrap().value().clone(),
+            fixture.kubernetes.get("Service", "default", "web").unwrap().value().clone(),
             live,
             "nothing is stored"
         );
@@ -288,37 +288,37 @@ spec: {type: LoadBalancer, selector: {app: web}, ports: [{name: http, port: 80},
     /// `kubectl get svc -o yaml | cerulean plan -f -`
     #[tokio::test]
     async fn what_the_cluster_prints_of_a_service_is_that_service() {
-        let world = World::new();
-        apply(&world, TWO_PORTS);
-        let live = world.kubernetes.get("Service", "default", "web").unwrap().value().clone();
+        let fixture = Fixture::new();
+        apply(&fixture, TWO_PORTS);
+        let live = fixture.kubernetes.get("Service", "default", "web").unwrap().value().clone();
         let list = json!({"apiVersion": "v1", "kind": "List", "items": [live]}).to_string();
-        let previewed = world.preview(&list, None).await.unwrap();
+        let previewed = fixture.preview(&list, None).await.unwrap();
         let same: Service = serde_json::from_value(live).unwrap();
         assert_eq!(previewed.services, [same]);
     }
 
     #[tokio::test]
     async fn a_new_service_gets_the_same_uid_each_time_and_a_note_says_that_it_is_an_example() {
-        let world = World::new();
+        let fixture = Fixture::new();
         let text = format!("apiVersion: v1\nkind: Namespace\nmetadata: {{name: shop}}\n---{TWO_PORTS}");
-        let first = world.preview(&text, Some("shop")).await.unwrap();
-        let second = world.preview(&text, Some("shop")).await.unwrap();
+        let first = fixture.preview(&text, Some("shop")).await.unwrap();
+        let second = fixture.preview(&text, Some("shop")).await.unwrap();
         let [service] = &first.services[..] else { panic!("{first:?}") };
         assert_eq!(service.key().to_string(), "shop/web");
         assert!(service.spec.ports.iter().all(|port| port.node_port > 0), "{service:?}");
         assert_eq!(service.uid(), second.services[0].uid());
         assert!(first.notes[0].starts_with("not in the cluster yet: shop/web."), "{:?}", first.notes);
-        assert!(world.kubernetes.list("Service").iter().all(|service| service.name() != "web"));
+        assert!(fixture.kubernetes.list("Service").iter().all(|service| service.name() != "web"));
     }
 
     #[tokio::test]
     async fn objects_of_other_kinds_are_passed_over_and_misspelt_kinds_are_not() {
-        let world = World::new();
+        let fixture = Fixture::new();
         let others = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\napiVersion: x.io/v1\nkind: Widget\nmetadata: {name: b}\n";
-        let previewed = world.preview(others, None).await.unwrap();
+        let previewed = fixture.preview(others, None).await.unwrap();
         assert_eq!(previewed.services, Vec::<Service>::new());
         assert_eq!(previewed.notes, ["none of the 2 objects in the manifests is a Service"]);
-        let said = world.refused(&TWO_PORTS.replace("kind: Service", "kind: Servce"), None).await;
+        let said = fixture.refused(&TWO_PORTS.replace("kind: Service", "kind: Servce"), None).await;
         assert_eq!(
             said,
             "x.yaml: no matches for kind \"Servce\" in version \"v1\"; did you mean kind Service in version v1?"
@@ -327,9 +327,9 @@ spec: {type: LoadBalancer, selector: {app: web}, ports: [{name: http, port: 80},
 
     #[tokio::test]
     async fn members_that_services_do_not_have_are_named() {
-        let world = World::new();
+        let fixture = Fixture::new();
         let misspelt = TWO_PORTS.replace("selector:", "loadBalancerSourceRange: [\"10.0.0.0/8\"], selector:");
-        let previewed = world.preview(&misspelt, None).await.unwrap();
+        let previewed = fixture.preview(&misspelt, None).await.unwrap();
         let expected = "x.yaml: Service default/web has members that Services do not have: \
                         spec.loadBalancerSourceRange";
         assert_eq!(previewed.notes[0], expected);
@@ -337,19 +337,19 @@ spec: {type: LoadBalancer, selector: {app: web}, ports: [{name: http, port: 80},
 
     #[tokio::test]
     async fn what_the_api_refuses_is_said_in_its_words_and_once() {
-        let world = World::new();
-        let said = world.refused(&TWO_PORTS.replace("port: 443", "port: 0"), None).await;
+        let fixture = Fixture::new();
+        let said = fixture.refused(&TWO_PORTS.replace("port: 443", "port: 0"), None).await;
         assert!(said.contains("spec.ports[1].port: Invalid value: 0"), "{said}");
         assert_eq!(said.matches("Invalid value").count(), 1, "{said}");
         assert!(!said.contains("Status {") && !said.contains("ErrorResponse"), "{said}");
-        let said = world.refused(&TWO_PORTS.replace("port: 443", "port: \"x\""), None).await;
+        let said = fixture.refused(&TWO_PORTS.replace("port: 443", "port: \"x\""), None).await;
         assert!(said.contains("spec.ports[1].port: invalid type: string \"x\""), "{said}");
-        let said = world.refused(TWO_PORTS, Some("absent")).await;
+        let said = fixture.refused(TWO_PORTS, Some("absent")).await;
         assert!(said.contains("namespace absent of Service web is neither in the cluster nor"), "{said}");
         let said =
-            world.refused(&TWO_PORTS.replace("{name: web}", "{name: web, namespace: a}"), Some("b")).await;
+            fixture.refused(&TWO_PORTS.replace("{name: web}", "{name: web, namespace: a}"), Some("b")).await;
         assert!(said.contains("is in namespace a, and --namespace is b"), "{said}");
-        let said = world.refused(&format!("{TWO_PORTS}---{TWO_PORTS}"), None).await;
+        let said = fixture.refused(&format!("{TWO_PORTS}---{TWO_PORTS}"), None).await;
         assert!(said.contains("default/web stands in the manifests twice"), "{said}");
     }
 }

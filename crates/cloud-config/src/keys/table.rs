@@ -1,29 +1,29 @@
 //! The table itself, in the order of the documentation.
 
-use super::Kind::{self, Boolean, List, MapOf, Mapping, Number, Secret, Text, Whole, Word};
+use super::ValueType::{self, Boolean, List, MapOf, Mapping, Number, Secret, Text, Whole, Word};
 use super::{Effect, Key};
 use crate::CloudConfig;
 
 const fn applies(
     name: &'static str,
-    kind: Kind,
+    value_type: ValueType,
     default: &'static str,
     what: &'static str,
     value: fn(&CloudConfig) -> String,
 ) -> Key {
-    Key { name, kind, default, effect: Effect::Applies { what, value } }
+    Key { name, value_type, default, effect: Effect::Applies { what, value } }
 }
 
-const fn idle(name: &'static str, kind: Kind, default: &'static str, reason: &'static str) -> Key {
-    Key { name, kind, default, effect: Effect::None(reason) }
+const fn idle(name: &'static str, value_type: ValueType, default: &'static str, reason: &'static str) -> Key {
+    Key { name, value_type, default, effect: Effect::None(reason) }
 }
 
 const fn limit(name: &'static str) -> Key {
-    idle(name, Kind::Mapping(RATE_LIMIT), "", RATE)
+    idle(name, ValueType::Mapping(RATE_LIMIT), "", RATE)
 }
 
 const fn foreign(name: &'static str, reason: &'static str) -> Key {
-    idle(name, Kind::Any, "", reason)
+    idle(name, ValueType::Any, "", reason)
 }
 
 const ROUTES: &str = "this release writes no routes";
@@ -36,19 +36,19 @@ const RELOADING: &str = "this release does not reload its configuration: restart
 const KMS: &str = "belongs to the KMS plugin";
 const RETIRED: &str = "earlier controller managers read it, the one of today does not";
 
-const RATE_LIMIT: &[(&str, Kind)] = &[
-    ("cloudProviderRateLimit", Kind::Boolean),
-    ("cloudProviderRateLimitQPS", Kind::Number),
-    ("cloudProviderRateLimitBucket", Kind::Whole),
-    ("cloudProviderRateLimitQPSWrite", Kind::Number),
-    ("cloudProviderRateLimitBucketWrite", Kind::Whole),
+const RATE_LIMIT: &[(&str, ValueType)] = &[
+    ("cloudProviderRateLimit", ValueType::Boolean),
+    ("cloudProviderRateLimitQPS", ValueType::Number),
+    ("cloudProviderRateLimitBucket", ValueType::Whole),
+    ("cloudProviderRateLimitQPSWrite", ValueType::Number),
+    ("cloudProviderRateLimitBucketWrite", ValueType::Whole),
 ];
 
-const VAULT: &[(&str, Kind)] = &[
-    ("subscriptionID", Kind::Text),
-    ("resourceGroup", Kind::Text),
-    ("vaultName", Kind::Text),
-    ("secretName", Kind::Text),
+const VAULT: &[(&str, ValueType)] = &[
+    ("subscriptionID", ValueType::Text),
+    ("resourceGroup", ValueType::Text),
+    ("vaultName", ValueType::Text),
+    ("secretName", ValueType::Text),
 ];
 
 /// All keys, in the order of the documentation.

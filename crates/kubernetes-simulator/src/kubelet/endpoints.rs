@@ -86,7 +86,7 @@ impl EndpointSlices {
 }
 
 #[allow(clippy::large_enum_variant, reason = "one at a time, and used up at once")]
-enum Seen {
+enum Input {
     Service(watcher::Event<Service>),
     Node(watcher::Event<Node>),
     Tick,
@@ -113,19 +113,19 @@ impl Maker {
         let nodes: Api<Node> = Api::all(self.client.clone());
         let services = watcher(services, watcher::Config::default())
             .default_backoff()
-            .map_ok(Seen::Service)
+            .map_ok(Input::Service)
             .filter_map(async |event| event.ok());
         let nodes = watcher(nodes, watcher::Config::default())
             .default_backoff()
-            .map_ok(Seen::Node)
+            .map_ok(Input::Node)
             .filter_map(async |event| event.ok());
         let mut period = interval(PLACEMENT_INTERVAL);
         period.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let ticks = stream::poll_fn(move |context| period.poll_tick(context).map(|_| Some(Seen::Tick)));
-        let mut seen = pin!(stream::select(ticks, stream::select(services, nodes)));
-        while let Some(first) = seen.next().await {
+        let ticks = stream::poll_fn(move |context| period.poll_tick(context).map(|_| Some(Input::Tick)));
+        let mut inputs = pin!(stream::select(ticks, stream::select(services, nodes)));
+        while let Some(first) = inputs.next().await {
             if self.take(first) {
-                while let Ok(Some(more)) = timeout(BATCH_INTERVAL, seen.next()).await {
+                while let Ok(Some(more)) = timeout(BATCH_INTERVAL, inputs.next()).await {
                     self.take(more);
                 }
             }
@@ -139,16 +139,16 @@ impl Maker {
     }
 
     /// Remembers what was seen; whether it was news.
-    fn take(&mut self, seen: Seen) -> bool {
+    fn take(&mut self, input: Input) -> bool {
         use watcher::Event::{Apply, Delete, Init, InitApply, InitDone};
-        match seen {
-            Seen::Tick => return false,
-            Seen::Service(Init) => {
+        match input {
+            Input::Tick => return false,
+            Input::Service(Init) => {
                 self.services.clear();
                 self.listed.0 = false;
             }
-            Seen::Service(InitDone) => self.listed.0 = true,
-            Seen::Service(Apply(service) | InitApply(service)) => {
+            Input::Service(InitDone) => self.listed.0 = true,
+            Input::Service(Apply(service) | InitApply(service)) => {
                 let selects = service.spec.as_ref().is_some_and(|spec| {
                     spec.selector.as_ref().is_some_and(|selector| !selector.is_empty())
                         && spec.type_.as_deref() != Some("ExternalName")
@@ -159,18 +159,18 @@ impl Maker {
                     self.services.remove(&key(&service.metadata));
                 }
             }
-            Seen::Service(Delete(service)) => {
+            Input::Service(Delete(service)) => {
                 self.services.remove(&key(&service.metadata));
             }
-            Seen::Node(Init) => {
+            Input::Node(Init) => {
                 self.nodes.clear();
                 self.listed.1 = false;
             }
-            Seen::Node(InitDone) => self.listed.1 = true,
-            Seen::Node(Apply(node) | InitApply(node)) if !takes_pods(&node) => {
+            Input::Node(InitDone) => self.listed.1 = true,
+            Input::Node(Apply(node) | InitApply(node)) if !takes_pods(&node) => {
                 return self.nodes.remove(&node.metadata.name.unwrap_or_default()).is_some();
             }
-            Seen::Node(Apply(node) | InitApply(node)) => {
+            Input::Node(Apply(node) | InitApply(node)) => {
                 let conditions = node.status.and_then(|status| status.conditions).unwrap_or_default();
                 let ready = conditions
                     .iter()
@@ -178,7 +178,7 @@ impl Maker {
                 let name = node.metadata.name.unwrap_or_default();
                 return self.nodes.insert(name, ready) != Some(ready);
             }
-            Seen::Node(Delete(node)) => {
+            Input::Node(Delete(node)) => {
                 self.nodes.remove(&node.metadata.name.unwrap_or_default());
             }
         }

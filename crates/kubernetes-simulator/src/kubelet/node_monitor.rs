@@ -84,7 +84,7 @@ enum Readiness {
 }
 
 #[allow(clippy::large_enum_variant, reason = "one at a time, and used up at once")]
-enum Seen {
+enum Input {
     Node(watcher::Event<Node>),
     Lease(watcher::Event<Lease>),
     Tick,
@@ -102,36 +102,36 @@ impl Monitor {
         let leases: Api<Lease> = Api::namespaced(client, LEASES);
         let nodes = watcher(self.nodes.clone(), watcher::Config::default())
             .default_backoff()
-            .map_ok(Seen::Node)
+            .map_ok(Input::Node)
             .filter_map(async |event| event.ok());
         let leases = watcher(leases, watcher::Config::default())
             .default_backoff()
-            .map_ok(Seen::Lease)
+            .map_ok(Input::Lease)
             .filter_map(async |event| event.ok());
         let mut period = interval(self.pace.monitor_period);
         period.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let ticks = stream::poll_fn(move |context| period.poll_tick(context).map(|_| Some(Seen::Tick)));
-        let mut seen = pin!(stream::select(ticks, stream::select(nodes, leases)));
+        let ticks = stream::poll_fn(move |context| period.poll_tick(context).map(|_| Some(Input::Tick)));
+        let mut inputs = pin!(stream::select(ticks, stream::select(nodes, leases)));
         let mut listed = BTreeSet::new();
-        while let Some(seen) = seen.next().await {
-            match seen {
-                Seen::Node(watcher::Event::Apply(node)) => {
+        while let Some(input) = inputs.next().await {
+            match input {
+                Input::Node(watcher::Event::Apply(node)) => {
                     if let Some(name) = self.see_node(&node) {
                         self.settle(&name).await;
                     }
                 }
-                Seen::Node(watcher::Event::Init) => listed.clear(),
-                Seen::Node(watcher::Event::InitApply(node)) => listed.extend(self.see_node(&node)),
-                Seen::Node(watcher::Event::InitDone) => {
+                Input::Node(watcher::Event::Init) => listed.clear(),
+                Input::Node(watcher::Event::InitApply(node)) => listed.extend(self.see_node(&node)),
+                Input::Node(watcher::Event::InitDone) => {
                     self.known.retain(|name, known| known.readiness.is_none() || listed.contains(name));
                 }
-                Seen::Node(watcher::Event::Delete(node)) => {
+                Input::Node(watcher::Event::Delete(node)) => {
                     self.known.remove(&node.metadata.name.unwrap_or_default());
                 }
-                Seen::Lease(watcher::Event::Apply(lease) | watcher::Event::InitApply(lease)) => {
+                Input::Lease(watcher::Event::Apply(lease) | watcher::Event::InitApply(lease)) => {
                     self.see_lease(&lease);
                 }
-                Seen::Tick => {
+                Input::Tick => {
                     let names: Vec<String> = self.known.keys().cloned().collect();
                     for name in names {
                         self.settle(&name).await;

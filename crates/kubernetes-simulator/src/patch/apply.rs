@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::PatchError;
-use super::field_set::{FieldSet, Step, compare, items, step_of};
+use super::field_set::{FieldSet, PathElement, compare, element_of, items};
 use super::managed_fields::{self, Entry};
 use super::schema::{self, List};
 
@@ -164,27 +164,27 @@ fn merge_list(kind: &str, path: &str, live: &[Value], wanted: &[Value]) -> Vec<V
     else {
         return wanted.to_vec();
     };
-    let id = |item: &Value| step_of(rule, item).ok().flatten();
+    let id = |item: &Value| element_of(rule, item).ok().flatten();
     let mut own = live.iter().enumerate().peekable();
-    let places: BTreeMap<Step, usize> =
+    let places: BTreeMap<PathElement, usize> =
         live.iter().enumerate().filter_map(|(place, item)| Some((id(item)?, place))).collect();
     let mut merged = Vec::with_capacity(live.len() + wanted.len());
     for item in wanted {
-        let Some(step) = id(item) else { continue };
-        if let Some(place) = places.get(&step) {
+        let Some(element) = id(item) else { continue };
+        if let Some(place) = places.get(&element) {
             while let Some((_, left)) = own.next_if(|(at, _)| at < place) {
-                if id(left).is_none_or(|step| !wanted_items.contains_key(&step)) {
+                if id(left).is_none_or(|element| !wanted_items.contains_key(&element)) {
                     merged.push(left.clone());
                 }
             }
         }
         merged.push(match item {
-            Value::Object(_) => merge(kind, path, live_items.get(&step).copied(), item),
+            Value::Object(_) => merge(kind, path, live_items.get(&element).copied(), item),
             value => value.clone(),
         });
     }
     for (_, left) in own {
-        if id(left).is_none_or(|step| !wanted_items.contains_key(&step)) {
+        if id(left).is_none_or(|element| !wanted_items.contains_key(&element)) {
             merged.push(left.clone());
         }
     }
@@ -194,10 +194,10 @@ fn merge_list(kind: &str, path: &str, live: &[Value], wanted: &[Value]) -> Vec<V
 /// Removes from `value` what is in `dropped` and not, itself or in part, in `kept`.
 fn prune(kind: &str, path: &str, value: &mut Value, dropped: &FieldSet, kept: &FieldSet) {
     let empty = FieldSet::default();
-    for (step, gone) in dropped.steps() {
-        let keep = kept.at(step).unwrap_or(&empty);
-        match (step, &mut *value) {
-            (Step::Field(name), Value::Object(map)) => {
+    for (element, gone) in dropped.elements() {
+        let keep = kept.at(element).unwrap_or(&empty);
+        match (element, &mut *value) {
+            (PathElement::Field(name), Value::Object(map)) => {
                 let at = schema::join(path, name);
                 if gone.is_member() && keep.is_empty() {
                     map.remove(name);
@@ -213,10 +213,11 @@ fn prune(kind: &str, path: &str, value: &mut Value, dropped: &FieldSet, kept: &F
                     }
                 }
             }
-            (step, Value::Array(list)) => {
+            (element, Value::Array(list)) => {
                 let rule = schema::list(kind, path);
-                let Some(place) =
-                    list.iter().position(|item| step_of(rule, item).ok().flatten().as_ref() == Some(step))
+                let Some(place) = list
+                    .iter()
+                    .position(|item| element_of(rule, item).ok().flatten().as_ref() == Some(element))
                 else {
                     continue;
                 };

@@ -7,9 +7,9 @@ use serde_json::{Map, Value};
 
 use super::schema::{self, List};
 
-/// One step of a path into an object.
+/// One element of a path into an object.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Step {
+pub(super) enum PathElement {
     /// A member of a map: `f:name`.
     Field(String),
     /// An item of a keyed list, as the JSON of its keys: `k:{"port":80,"protocol":"TCP"}`.
@@ -22,7 +22,7 @@ pub(super) enum Step {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct FieldSet {
     member: bool,
-    children: BTreeMap<Step, FieldSet>,
+    children: BTreeMap<PathElement, FieldSet>,
 }
 
 /// What tells a new state of an object from an old one.
@@ -61,7 +61,7 @@ impl FieldSet {
         match value {
             Value::Object(map) if !schema::atomic_map(kind, path) => {
                 for (name, child) in map {
-                    self.child(Step::Field(name.clone())).add_applied(
+                    self.child(PathElement::Field(name.clone())).add_applied(
                         kind,
                         &schema::join(path, name),
                         child,
@@ -71,8 +71,10 @@ impl FieldSet {
             Value::Array(list) => match schema::list(kind, path) {
                 List::Atomic => self.member = true,
                 rule => {
-                    for (step, item) in items(rule, list).map_err(|why| BadList(format!(".{path}: {why}")))? {
-                        let child = self.child(step);
+                    for (element, item) in
+                        items(rule, list).map_err(|why| BadList(format!(".{path}: {why}")))?
+                    {
+                        let child = self.child(element);
                         child.member = true;
                         if item.is_object() {
                             child.add_applied(kind, path, item)?;
@@ -91,7 +93,11 @@ impl FieldSet {
         match value {
             Value::Object(map) if !schema::atomic_map(kind, path) => {
                 for (name, child) in map {
-                    self.child(Step::Field(name.clone())).add_all(kind, &schema::join(path, name), child);
+                    self.child(PathElement::Field(name.clone())).add_all(
+                        kind,
+                        &schema::join(path, name),
+                        child,
+                    );
                 }
             }
             Value::Array(list) => {
@@ -99,8 +105,8 @@ impl FieldSet {
                 if rule != List::Atomic
                     && let Ok(items) = items(rule, list)
                 {
-                    for (step, item) in items {
-                        let child = self.child(step);
+                    for (element, item) in items {
+                        let child = self.child(element);
                         child.member = true;
                         if item.is_object() {
                             child.add_all(kind, path, item);
@@ -129,8 +135,8 @@ impl FieldSet {
             return;
         }
         let Value::Object(map) = value else { return };
-        for (step, child) in &mut self.children {
-            if let Step::Field(name) = step
+        for (element, child) in &mut self.children {
+            if let PathElement::Field(name) = element
                 && let Some(value) = map.get(name)
             {
                 child.expand_at(kind, &schema::join(path, name), value);
@@ -138,22 +144,22 @@ impl FieldSet {
         }
     }
 
-    fn child(&mut self, step: Step) -> &mut FieldSet {
-        self.children.entry(step).or_default()
+    fn child(&mut self, element: PathElement) -> &mut FieldSet {
+        self.children.entry(element).or_default()
     }
 
     pub(super) fn union(&mut self, other: &FieldSet) {
         self.member |= other.member;
-        for (step, theirs) in &other.children {
-            self.child(step.clone()).union(theirs);
+        for (element, theirs) in &other.children {
+            self.child(element.clone()).union(theirs);
         }
     }
 
     /// Takes out what is in `other`.
     pub(super) fn subtract(&mut self, other: &FieldSet) {
         self.member &= !other.member;
-        for (step, theirs) in &other.children {
-            if let Some(ours) = self.children.get_mut(step) {
+        for (element, theirs) in &other.children {
+            if let Some(ours) = self.children.get_mut(element) {
                 ours.subtract(theirs);
             }
         }
@@ -166,24 +172,24 @@ impl FieldSet {
             children: self
                 .children
                 .iter()
-                .filter_map(|(step, ours)| {
-                    let both = ours.intersection(other.children.get(step)?);
-                    (!both.is_empty()).then(|| (step.clone(), both))
+                .filter_map(|(element, ours)| {
+                    let both = ours.intersection(other.children.get(element)?);
+                    (!both.is_empty()).then(|| (element.clone(), both))
                 })
                 .collect(),
         }
     }
 
-    /// The node at `step`.
-    pub(super) fn at(&self, step: &Step) -> Option<&FieldSet> {
-        self.children.get(step)
+    /// The node at `element`.
+    pub(super) fn at(&self, element: &PathElement) -> Option<&FieldSet> {
+        self.children.get(element)
     }
 
     pub(super) fn is_member(&self) -> bool {
         self.member
     }
 
-    pub(super) fn steps(&self) -> impl Iterator<Item = (&Step, &FieldSet)> {
+    pub(super) fn elements(&self) -> impl Iterator<Item = (&PathElement, &FieldSet)> {
         self.children.iter()
     }
 
@@ -195,18 +201,18 @@ impl FieldSet {
     }
 
     fn collect_paths(&self, prefix: &str, paths: &mut Vec<String>) {
-        let at = |step: &Step| format!("{prefix}{}", step.readable());
+        let at = |element: &PathElement| format!("{prefix}{}", element.readable());
         // What is a member comes before what is inside of its siblings.
-        paths.extend(self.children.iter().filter(|(_, child)| child.member).map(|(step, _)| at(step)));
-        for (step, child) in &self.children {
-            child.collect_paths(&at(step), paths);
+        paths.extend(self.children.iter().filter(|(_, child)| child.member).map(|(element, _)| at(element)));
+        for (element, child) in &self.children {
+            child.collect_paths(&at(element), paths);
         }
     }
 
     /// The `fieldsV1` document.
     pub(super) fn to_fields_v1(&self) -> Value {
         let mut document = Map::new();
-        for (step, child) in &self.children {
+        for (element, child) in &self.children {
             let mut inner = child.to_fields_v1();
             if child.member
                 && !child.children.is_empty()
@@ -214,7 +220,7 @@ impl FieldSet {
             {
                 inner.insert(".".into(), Value::Object(Map::new()));
             }
-            document.insert(step.to_fields_v1(), inner);
+            document.insert(element.to_fields_v1(), inner);
         }
         Value::Object(document)
     }
@@ -224,10 +230,10 @@ impl FieldSet {
         let mut set = FieldSet::default();
         let Some(document) = document.as_object() else { return set };
         for (name, inner) in document {
-            let Some(step) = Step::from_fields_v1(name) else { continue };
+            let Some(element) = PathElement::from_fields_v1(name) else { continue };
             let mut child = FieldSet::from_fields_v1(inner);
             child.member = child.children.is_empty() || inner.get(".").is_some();
-            set.children.insert(step, child);
+            set.children.insert(element, child);
         }
         set
     }
@@ -252,19 +258,19 @@ fn compare_at(
         (Value::Object(old), Value::Object(new)) if !schema::atomic_map(kind, path) => {
             for (name, after) in new {
                 let at = schema::join(path, name);
-                let step = Step::Field(name.clone());
+                let element = PathElement::Field(name.clone());
                 match old.get(name) {
                     Some(before) if before == after => {}
                     Some(before) => {
-                        compare_child(kind, &at, before, after, step, changed, removed);
+                        compare_child(kind, &at, before, after, element, changed, removed);
                     }
-                    None => changed.child(step).add_all(kind, &at, after),
+                    None => changed.child(element).add_all(kind, &at, after),
                 }
             }
             for (name, before) in old {
                 if !new.contains_key(name) {
                     let at = schema::join(path, name);
-                    removed.child(Step::Field(name.clone())).add_all(kind, &at, before);
+                    removed.child(PathElement::Field(name.clone())).add_all(kind, &at, before);
                 }
             }
         }
@@ -276,16 +282,18 @@ fn compare_at(
                 changed.member |= old != new;
                 return;
             };
-            for (step, after) in &after {
-                match before.get(step) {
+            for (element, after) in &after {
+                match before.get(element) {
                     Some(before) if before == after => {}
-                    Some(before) => compare_child(kind, path, before, after, step.clone(), changed, removed),
-                    None => changed.child(step.clone()).add_all(kind, path, after),
+                    Some(before) => {
+                        compare_child(kind, path, before, after, element.clone(), changed, removed)
+                    }
+                    None => changed.child(element.clone()).add_all(kind, path, after),
                 }
             }
-            for (step, before) in &before {
-                if !after.contains_key(step) {
-                    removed.child(step.clone()).add_all(kind, path, before);
+            for (element, before) in &before {
+                if !after.contains_key(element) {
+                    removed.child(element.clone()).add_all(kind, path, before);
                 }
             }
         }
@@ -298,31 +306,31 @@ fn compare_child(
     path: &str,
     old: &Value,
     new: &Value,
-    step: Step,
+    element: PathElement,
     changed: &mut FieldSet,
     removed: &mut FieldSet,
 ) {
     let (mut inner_changed, mut inner_removed) = (FieldSet::default(), FieldSet::default());
     compare_at(kind, path, old, new, &mut inner_changed, &mut inner_removed);
     if !inner_changed.is_empty() {
-        changed.children.insert(step.clone(), inner_changed);
+        changed.children.insert(element.clone(), inner_changed);
     }
     if !inner_removed.is_empty() {
-        removed.children.insert(step, inner_removed);
+        removed.children.insert(element, inner_removed);
     }
 }
 
-/// The items of a list under the steps that lead to them.
+/// The items of a list under the elements that lead to them.
 ///
 /// # Errors
 /// When an item lacks a key that has no default, or two items have the same.
-pub(super) fn items(rule: List, list: &[Value]) -> Result<BTreeMap<Step, &Value>, String> {
+pub(super) fn items(rule: List, list: &[Value]) -> Result<BTreeMap<PathElement, &Value>, String> {
     let mut items = BTreeMap::new();
     for (index, item) in list.iter().enumerate() {
-        let step = step_of(rule, item).map_err(|why| format!("element {index}: {why}"))?;
-        if let Some(step) = step {
-            let readable = step.readable();
-            if items.insert(step, item).is_some() {
+        let element = element_of(rule, item).map_err(|why| format!("element {index}: {why}"))?;
+        if let Some(element) = element {
+            let readable = element.readable();
+            if items.insert(element, item).is_some() {
                 return Err(format!("duplicate entries for key {readable}"));
             }
         }
@@ -330,11 +338,11 @@ pub(super) fn items(rule: List, list: &[Value]) -> Result<BTreeMap<Step, &Value>
     Ok(items)
 }
 
-/// The step that leads to `item`; `None` in an atomic list.
-pub(super) fn step_of(rule: List, item: &Value) -> Result<Option<Step>, String> {
+/// The element that leads to `item`; `None` in an atomic list.
+pub(super) fn element_of(rule: List, item: &Value) -> Result<Option<PathElement>, String> {
     match rule {
         List::Atomic => Ok(None),
-        List::Set => Ok(Some(Step::Value(item.to_string()))),
+        List::Set => Ok(Some(PathElement::Value(item.to_string()))),
         List::Keyed(keys) => {
             let mut found: BTreeMap<&str, Value> = BTreeMap::new();
             for key in keys {
@@ -352,22 +360,22 @@ pub(super) fn step_of(rule: List, item: &Value) -> Result<Option<Step>, String> 
                 found.insert(key, value);
             }
             serde_json::to_string(&found)
-                .map(|keys| Some(Step::Key(keys)))
+                .map(|keys| Some(PathElement::Key(keys)))
                 .map_err(|error| format!("keys that are not JSON: {error}"))
         }
     }
 }
 
-impl Step {
+impl PathElement {
     fn to_fields_v1(&self) -> String {
         match self {
-            Step::Field(name) => format!("f:{name}"),
-            Step::Key(keys) => format!("k:{keys}"),
-            Step::Value(value) => format!("v:{value}"),
+            PathElement::Field(name) => format!("f:{name}"),
+            PathElement::Key(keys) => format!("k:{keys}"),
+            PathElement::Value(value) => format!("v:{value}"),
         }
     }
 
-    fn from_fields_v1(text: &str) -> Option<Step> {
+    fn from_fields_v1(text: &str) -> Option<PathElement> {
         let (form, rest) = text.split_once(':')?;
         // Other programs may write the keys with spaces or in another order.
         let json = |text: &str| {
@@ -376,18 +384,18 @@ impl Step {
                 .and_then(|keys| serde_json::to_string(&keys).ok())
         };
         match form {
-            "f" => Some(Step::Field(rest.to_owned())),
-            "k" => Some(Step::Key(json(rest)?)),
-            "v" => Some(Step::Value(serde_json::from_str::<Value>(rest).ok()?.to_string())),
+            "f" => Some(PathElement::Field(rest.to_owned())),
+            "k" => Some(PathElement::Key(json(rest)?)),
+            "v" => Some(PathElement::Value(serde_json::from_str::<Value>(rest).ok()?.to_string())),
             _ => None,
         }
     }
 
     fn readable(&self) -> String {
         match self {
-            Step::Field(name) => format!(".{name}"),
-            Step::Value(value) => format!("[={value}]"),
-            Step::Key(keys) => {
+            PathElement::Field(name) => format!(".{name}"),
+            PathElement::Value(value) => format!("[={value}]"),
+            PathElement::Key(keys) => {
                 let keys: BTreeMap<String, Value> = serde_json::from_str(keys).unwrap_or_default();
                 let mut text = String::from("[");
                 for (index, (key, value)) in keys.iter().enumerate() {

@@ -3,7 +3,7 @@
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, Preconditions};
 use serde_json::{Value, json};
 
-use crate::raw::told;
+use crate::raw::describe_events;
 use crate::*;
 
 fn owned(name: &str, owners: &[(&str, &str)]) -> Value {
@@ -42,7 +42,7 @@ async fn finalizers_hold_an_object_until_the_last_is_removed() {
     assert!(api.get_opt("a").await.unwrap().is_none());
     let path = "/api/v1/namespaces/default/configmaps?watch=1&timeoutSeconds=1&resourceVersion=";
     let events = raw::watch(&kubernetes, &format!("{path}{}", created.version())).await;
-    assert_eq!(told(&events), ["MODIFIED a", "MODIFIED a", "DELETED a"]);
+    assert_eq!(describe_events(&events), ["MODIFIED a", "MODIFIED a", "DELETED a"]);
 }
 
 #[tokio::test(start_paused = true)]

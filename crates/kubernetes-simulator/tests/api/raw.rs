@@ -48,8 +48,8 @@ pub async fn watch(kubernetes: &Kubernetes, path: &str) -> Vec<Value> {
     lines.map(|line| serde_json::from_slice(line).unwrap()).collect()
 }
 
-/// Type and name of watch events.
-pub fn told(events: &[Value]) -> Vec<String> {
+/// Type and name of each watch event.
+pub fn describe_events(events: &[Value]) -> Vec<String> {
     let name = |event: &Value| event["object"]["metadata"]["name"].as_str().unwrap_or("-").to_owned();
     events.iter().map(|event| format!("{} {}", event["type"].as_str().unwrap(), name(event))).collect()
 }

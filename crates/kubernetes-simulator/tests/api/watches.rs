@@ -9,7 +9,7 @@ use kube::runtime::{WatchStreamExt, reflector, watcher};
 use kubernetes_simulator::{Kubernetes, Options};
 use serde_json::json;
 
-use crate::raw::told;
+use crate::raw::describe_events;
 use crate::*;
 
 const PATH: &str = "/api/v1/namespaces/default/configmaps?watch=1&timeoutSeconds=5";
@@ -28,7 +28,7 @@ async fn a_watch_tells_changes_after_its_version_in_order() {
     });
     let events = raw::watch(&kubernetes, &format!("{PATH}&resourceVersion={version}")).await;
     later.await.unwrap();
-    assert_eq!(told(&events), ["ADDED b", "MODIFIED a", "DELETED a"]);
+    assert_eq!(describe_events(&events), ["ADDED b", "MODIFIED a", "DELETED a"]);
     let versions: Vec<u64> = events
         .iter()
         .map(|event| event["object"]["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap())
@@ -42,7 +42,7 @@ async fn without_a_version_a_watch_begins_with_what_there_is() {
     let kubernetes = kubernetes();
     kubernetes.create(config_map("a", json!({}))).unwrap();
     for query in ["", "&resourceVersion=0"] {
-        assert_eq!(told(&raw::watch(&kubernetes, &format!("{PATH}{query}")).await), ["ADDED a"]);
+        assert_eq!(describe_events(&raw::watch(&kubernetes, &format!("{PATH}{query}")).await), ["ADDED a"]);
     }
 }
 
@@ -60,7 +60,7 @@ async fn objects_enter_and_leave_a_selection_by_changing() {
     kubernetes.delete("ConfigMap", "default", "a").unwrap();
     let path = format!("{PATH}&resourceVersion={version}&labelSelector=app%3Dweb");
     let events = raw::watch(&kubernetes, &path).await;
-    assert_eq!(told(&events), ["ADDED a", "DELETED a", "ADDED a", "MODIFIED a", "DELETED a"]);
+    assert_eq!(describe_events(&events), ["ADDED a", "DELETED a", "ADDED a", "MODIFIED a", "DELETED a"]);
     let left = &events[1]["object"]["metadata"];
     assert_eq!(left["labels"]["app"], "web", "what leaves is told as it last was inside");
     assert_eq!(left["resourceVersion"], (version + 2).to_string());
@@ -75,7 +75,7 @@ async fn bookmarks_tell_the_version_reached() {
     let query = format!("&resourceVersion={version}&allowWatchBookmarks=true");
     let path = format!("/api/v1/configmaps?watch=true&timeoutSeconds=70{query}");
     let events = raw::watch(&kubernetes, &path).await;
-    assert_eq!(told(&events), ["BOOKMARK -", "BOOKMARK -"], "one a minute, and one at the end");
+    assert_eq!(describe_events(&events), ["BOOKMARK -", "BOOKMARK -"], "one a minute, and one at the end");
     assert_eq!(events[0]["object"]["metadata"]["resourceVersion"], other.to_string());
     let quiet = format!("/api/v1/configmaps?watch=true&timeoutSeconds=70&resourceVersion={version}");
     assert!(raw::watch(&kubernetes, &quiet).await.is_empty());
@@ -87,7 +87,7 @@ async fn streaming_lists_end_with_a_marked_bookmark() {
     kubernetes.create(config_map("a", json!({}))).unwrap();
     let query = "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
     let events = raw::watch(&kubernetes, &format!("{PATH}{query}")).await;
-    assert_eq!(told(&events)[..2], ["ADDED a", "BOOKMARK -"]);
+    assert_eq!(describe_events(&events)[..2], ["ADDED a", "BOOKMARK -"]);
     assert_eq!(events[1]["object"]["metadata"]["annotations"]["k8s.io/initial-events-end"], "true");
     let (code, _) = raw::get(&kubernetes, &format!("{PATH}&sendInitialEvents=true"), "").await;
     assert_eq!(code, 422);
@@ -101,17 +101,17 @@ async fn a_version_that_is_forgotten_is_answered_with_410_on_the_stream() {
         kubernetes.create(config_map(name, json!({}))).unwrap();
     }
     let events = raw::watch(&kubernetes, &format!("{PATH}&resourceVersion={version}")).await;
-    assert_eq!(told(&events), ["ERROR -"]);
+    assert_eq!(describe_events(&events), ["ERROR -"]);
     assert_eq!(
         (&events[0]["object"]["code"], &events[0]["object"]["reason"]),
         (&json!(410), &json!("Expired"))
     );
     let next = raw::watch(&kubernetes, &format!("{PATH}&resourceVersion={}", version + 1)).await;
-    assert_eq!(told(&next), ["ADDED b", "ADDED c", "ADDED d"]);
+    assert_eq!(describe_events(&next), ["ADDED b", "ADDED c", "ADDED d"]);
 
     kubernetes.compact();
     let events = raw::watch(&kubernetes, &format!("{PATH}&resourceVersion={}", version + 4)).await;
-    assert_eq!(told(&events), ["ERROR -"]);
+    assert_eq!(describe_events(&events), ["ERROR -"]);
     let newest = kubernetes.resource_version();
     assert!(raw::watch(&kubernetes, &format!("{PATH}&resourceVersion={newest}")).await.is_empty());
 }
@@ -198,9 +198,9 @@ async fn a_watch_of_one_object_hears_of_no_other() {
     kubernetes.create(config_map("a", json!({}))).unwrap();
     kubernetes.create(config_map("b", json!({}))).unwrap();
     let by_field = format!("{PATH}&resourceVersion={version}&fieldSelector=metadata.name%3Db");
-    assert_eq!(told(&raw::watch(&kubernetes, &by_field).await), ["ADDED b"]);
+    assert_eq!(describe_events(&raw::watch(&kubernetes, &by_field).await), ["ADDED b"]);
     let by_path = "/api/v1/namespaces/default/configmaps/b?watch=1&timeoutSeconds=1";
-    assert_eq!(told(&raw::watch(&kubernetes, by_path).await), ["ADDED b"]);
+    assert_eq!(describe_events(&raw::watch(&kubernetes, by_path).await), ["ADDED b"]);
     let elsewhere = "/api/v1/namespaces/kube-system/configmaps?watch=1&timeoutSeconds=1";
     assert!(raw::watch(&kubernetes, elsewhere).await.is_empty());
 }

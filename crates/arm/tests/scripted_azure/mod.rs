@@ -15,13 +15,13 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-/// 2026-11-21, the start of every world, in seconds since 1970.
+/// 2026-11-21, when every scripted Azure starts, in seconds since 1970.
 pub const START: u64 = 1_795_219_200;
 
 /// One request as it arrived.
 #[derive(Debug, Clone)]
-pub struct Seen {
-    /// Since the world began.
+pub struct RecordedRequest {
+    /// Since the start.
     pub at: Duration,
     pub method: String,
     pub uri: String,
@@ -29,7 +29,7 @@ pub struct Seen {
     pub body: String,
 }
 
-impl Seen {
+impl RecordedRequest {
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_default()
     }
@@ -53,11 +53,13 @@ pub fn error(status: u16, code: &str) -> Reply {
     reply(status, json!({"error": {"code": code, "message": format!("about {code}")}}))
 }
 
-pub type Journal = Arc<Mutex<Vec<Seen>>>;
+pub type Journal = Arc<Mutex<Vec<RecordedRequest>>>;
 
 /// A transport to an Azure that answers request number `n` (from 0) as the closure says. Status 0 means
 /// that the connection breaks.
-pub fn azure(answer: impl Fn(usize, &Seen) -> Reply + Send + Sync + 'static) -> (Transport, Journal) {
+pub fn azure(
+    answer: impl Fn(usize, &RecordedRequest) -> Reply + Send + Sync + 'static,
+) -> (Transport, Journal) {
     let journal = Journal::default();
     let start = Instant::now();
     let answer = Arc::new(answer);
@@ -67,7 +69,7 @@ pub fn azure(answer: impl Fn(usize, &Seen) -> Reply + Send + Sync + 'static) -> 
         async move {
             let (parts, body) = request.into_parts();
             let body = axum::body::to_bytes(body, usize::MAX).await.unwrap();
-            let seen = Seen {
+            let seen = RecordedRequest {
                 at: start.elapsed(),
                 method: parts.method.to_string(),
                 uri: parts.uri.to_string(),
@@ -126,7 +128,9 @@ pub fn builder(transport: Transport) -> ClientBuilder {
 }
 
 /// A client of a scripted Azure, and what that was asked.
-pub fn world(answer: impl Fn(usize, &Seen) -> Reply + Send + Sync + 'static) -> (Client, Journal) {
+pub fn scripted_client(
+    answer: impl Fn(usize, &RecordedRequest) -> Reply + Send + Sync + 'static,
+) -> (Client, Journal) {
     let (transport, journal) = azure(answer);
     (builder(transport).build(), journal)
 }
@@ -152,7 +156,7 @@ pub fn operation_url(name: &str) -> String {
 
 /// When the requests came, in whole seconds.
 pub fn seconds(journal: &Journal) -> Vec<u64> {
-    journal.lock().iter().map(|seen| seen.at.as_secs()).collect()
+    journal.lock().iter().map(|request| request.at.as_secs()).collect()
 }
 
 /// What was asked: methods and paths' last parts.
@@ -160,9 +164,9 @@ pub fn asked(journal: &Journal) -> Vec<String> {
     journal
         .lock()
         .iter()
-        .map(|seen| {
-            let path = seen.uri.split('?').next().unwrap();
-            format!("{} {}", seen.method, path.rsplit('/').next().unwrap())
+        .map(|request| {
+            let path = request.uri.split('?').next().unwrap();
+            format!("{} {}", request.method, path.rsplit('/').next().unwrap())
         })
         .collect()
 }
