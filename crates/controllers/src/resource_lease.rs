@@ -364,7 +364,7 @@ mod tests {
         }
     }
 
-    /// LB-041.
+    /// LB-041, NODE-150.
     #[test]
     fn lb_041_when_another_program_has_held_it() {
         for (annotations, expected) in [

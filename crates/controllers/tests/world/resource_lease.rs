@@ -33,7 +33,7 @@ fn foreign(world: &World, holder: &str, age: i64, annotations: Value) {
         .unwrap();
 }
 
-/// LB-039.
+/// LB-039, NODE-149.
 #[tokio::test(start_paused = true)]
 async fn lb_039_while_another_program_holds_the_lease_nothing_is_asked_of_the_cloud() {
     let mut world = World::new();
@@ -50,7 +50,7 @@ async fn lb_039_while_another_program_holds_the_lease_nothing_is_asked_of_the_cl
     assert_eq!(world.addresses("web").len(), 1, "it goes on when the lease has expired");
 }
 
-/// LB-040.
+/// LB-040, NODE-149.
 #[tokio::test(start_paused = true)]
 async fn lb_040_an_expired_lease_is_taken() {
     let mut world = World::new();
@@ -80,7 +80,7 @@ async fn lb_041_what_another_holder_may_have_written_is_observed_again() {
     }
 }
 
-/// LB-042.
+/// LB-042, NODE-149.
 #[tokio::test(start_paused = true)]
 async fn lb_042_the_lease_is_released_after_the_work() {
     let mut world = World::new();
@@ -92,7 +92,7 @@ async fn lb_042_the_lease_is_released_after_the_work() {
     assert_eq!(released["metadata"]["annotations"], json!({PREVIOUS: "cloud-controller-manager"}));
 }
 
-/// LB-043.
+/// LB-043, NODE-149.
 #[tokio::test(start_paused = true)]
 async fn lb_043_a_lease_that_this_program_left_behind_is_taken_again() {
     let mut world = World::new();

@@ -1,4 +1,4 @@
-//! Cases of section H. The load balancer's address is 20.0.0.1 unless stated.
+//! Cases of `docs/rules/security-groups.md`. The load balancer's address is 20.0.0.1 unless stated.
 
 mod arrival;
 mod limits;
@@ -192,7 +192,7 @@ fn lb_277_lb_278_service_tags_come_before_ranges() {
     assert!(both[2].starts_with("502") && both[2].contains("10.0.0.0/24"), "{both:?}");
 }
 
-/// All hashes of the specification's table.
+/// Hashes that rules in clusters of today bear.
 #[test]
 fn names_carry_the_hash_of_protocol_sources_and_ports() {
     for (protocol, sources, ports, hash) in [

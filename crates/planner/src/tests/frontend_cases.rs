@@ -1,4 +1,4 @@
-//! Cases of sections A, C and J: frontends and whole load balancers.
+//! Cases of `docs/rules`: names, frontends and whole load balancers.
 
 use std::net::IpAddr;
 

@@ -1,4 +1,4 @@
-//! Cases of section F for pools of network interfaces.
+//! Cases of `docs/rules/backend-pools.md`.
 
 use azure_types::InterfaceConfigurations;
 use k8s::names::*;

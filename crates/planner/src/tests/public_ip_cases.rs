@@ -1,4 +1,4 @@
-//! Cases of section D: public IPs.
+//! Cases of `docs/rules/public-ips.md`.
 
 use azure_types::Tags;
 use serde_json::json;

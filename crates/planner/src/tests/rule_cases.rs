@@ -1,4 +1,4 @@
-//! Cases of section E: rules and probes.
+//! Cases of `docs/rules/rules-and-probes.md`.
 
 use serde_json::json;
 

@@ -12,7 +12,7 @@ fn fail(status: u16, code: &str, message: &str) -> FaultAction {
     FaultAction::Fail { status, code: code.into(), message: message.into() }
 }
 
-/// LB-047.
+/// LB-047, NODE-151.
 #[tokio::test(start_paused = true)]
 async fn lb_047_a_foreign_write_between_reading_and_writing_is_kept() {
     let world = World::new();
@@ -32,7 +32,7 @@ async fn lb_047_a_foreign_write_between_reading_and_writing_is_kept() {
     assert_eq!(world.load_balancer("kube").unwrap()["tags"]["owner"], "somebody");
 }
 
-/// LB-048.
+/// LB-048, NODE-153.
 #[tokio::test(start_paused = true)]
 async fn lb_048_a_public_ip_that_is_not_ready_is_repaired_and_the_load_balancer_written_again() {
     let world = World::new();

@@ -35,6 +35,7 @@ async fn questions_of_one_moment_are_one_list() {
     assert_eq!(lists(&world), 1);
 }
 
+/// NODE-014.
 #[tokio::test(start_paused = true)]
 async fn present_absent_and_unknown_are_three_things() {
     let world = World::new();

@@ -124,7 +124,7 @@ async fn drift_is_repaired_when_the_service_is_looked_at_again() {
     assert_eq!(balancer["properties"]["loadBalancingRules"].as_array().unwrap().len(), 1);
 }
 
-/// LB-122.
+/// LB-122, NODE-152.
 #[tokio::test(start_paused = true)]
 async fn lb_122_a_public_ip_that_is_still_in_use_does_not_hold_up_the_deletion() {
     let world = World::new();
