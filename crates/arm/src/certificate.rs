@@ -64,7 +64,7 @@ impl Certificate {
             "x5t#S256": URL_SAFE_NO_PAD.encode(thumbprint),
             "x5c": self.chain.iter().map(|certificate| STANDARD.encode(certificate)).collect::<Vec<_>>(),
         });
-        let now = self.clock.now().as_secs();
+        let now = self.clock.since_1970().as_secs();
         let claims = serde_json::json!({
             "aud": self.audience,
             "iss": self.client_id,

@@ -313,7 +313,7 @@ impl Client {
         let subject = Subject::of_operation(&operation.resource);
         let line = || format!("{} {}", operation.method, Subject::of(&operation.resource).short);
         let deadline = self.inner.operation_deadline;
-        let age = self.inner.clock.now().saturating_sub(Duration::from_secs(operation.started));
+        let age = self.inner.clock.since_1970().saturating_sub(Duration::from_secs(operation.started));
         let allowed = deadline.saturating_sub(age);
         let begin = Instant::now();
         let uri = request::follow(&self.inner.cloud.resource_manager, &operation.url, &subject)?;
@@ -440,7 +440,7 @@ impl Client {
                 style,
                 resource: id.clone(),
                 method: call.method.to_string(),
-                started: self.inner.clock.now().as_secs(),
+                started: self.inner.clock.since_1970().as_secs(),
                 first_look: self
                     .asked_after_success(answer)
                     .map(|asked| u64::try_from(asked.as_millis()).unwrap_or(u64::MAX)),

@@ -34,7 +34,6 @@ mod budget;
 mod builder;
 mod certificate;
 mod client;
-mod clock;
 mod cloud;
 mod credential;
 mod error;

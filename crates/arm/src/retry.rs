@@ -93,7 +93,7 @@ fn asked(headers: &HeaderMap, clock: &Clock) -> Option<Duration> {
     let until = unix(text_value)?;
     let now = text("date")
         .and_then(unix)
-        .unwrap_or_else(|| i64::try_from(clock.now().as_secs()).unwrap_or(i64::MAX));
+        .unwrap_or_else(|| i64::try_from(clock.since_1970().as_secs()).unwrap_or(i64::MAX));
     Some(Duration::from_secs(u64::try_from(until.saturating_sub(now)).unwrap_or_default()))
 }
 

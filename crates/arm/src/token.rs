@@ -54,7 +54,7 @@ impl Tokens {
     pub(crate) fn held(&self, scope: &str) -> Held {
         let known = self.known.lock();
         let Some(Known { token: Some(token), failed }) = known.get(scope) else { return Held::Nothing };
-        let left = token.expires.saturating_sub(self.clock.now());
+        let left = token.expires.saturating_sub(self.clock.since_1970());
         if left.is_zero() {
             return Held::Nothing;
         }

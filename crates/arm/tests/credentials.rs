@@ -299,7 +299,7 @@ impl TokenCredential for Source {
         if self.fails.load(Ordering::Relaxed) {
             return Err(azure_core::Error::with_message(ErrorKind::Credential, "the authority is down"));
         }
-        let expires = self.clock.now().as_secs() + 3600;
+        let expires = self.clock.since_1970().as_secs() + 3600;
         let expires = OffsetDateTime::from_unix_timestamp(i64::try_from(expires).unwrap()).unwrap();
         Ok(AccessToken::new(format!("token-{number}"), expires))
     }

@@ -1,7 +1,6 @@
 //! `cerulean`: see it work, simulate Azure and Kubernetes, show plans, measure, compare runs.
 
 mod bench;
-mod clock;
 mod demo;
 mod http_client;
 mod journal;
@@ -16,6 +15,7 @@ mod watch_writes;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use cloud_controller_manager::in_one_line;
 use screen::Screen;
 
 /// Kubernetes on Azure, on your own machine: both come along as simulators.
@@ -69,19 +69,6 @@ fn main() -> ExitCode {
     })
 }
 
-/// An error and its causes. Many errors have the text of their cause in their own; nothing is said twice.
-fn in_one_line(problem: &anyhow::Error) -> String {
-    let mut text = String::new();
-    for part in problem.chain().map(ToString::to_string) {
-        if text.is_empty() {
-            text = part;
-        } else if !text.contains(&part) {
-            text = format!("{text}: {part}");
-        }
-    }
-    text
-}
-
 /// So that a busy simulator does not hold up its clients.
 const TWO_THREADS: usize = 2;
 
@@ -97,14 +84,6 @@ fn runtime(threads: usize) -> anyhow::Result<tokio::runtime::Runtime> {
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory as _;
-
-    #[test]
-    fn causes_are_said_once() {
-        let said = |problem: &anyhow::Error| super::in_one_line(problem);
-        let problem = anyhow::anyhow!("in use").context("cannot listen on port 80: in use").context("start");
-        assert_eq!(said(&problem), "start: cannot listen on port 80: in use");
-        assert_eq!(said(&anyhow::anyhow!("b").context("a")), "a: b");
-    }
 
     #[test]
     fn commands_and_flags_fit_together() {

@@ -26,15 +26,12 @@ pub fn in_one_line(error: &anyhow::Error) -> String {
     text
 }
 
-/// The time of day, for log lines. Controllers and clients get clocks of their own.
-#[allow(clippy::disallowed_methods, reason = "the process's one seam to the wall clock for logs")]
-pub const WALL_CLOCK: telemetry::logs::WallClock = || jiff::Timestamp::now();
-
 #[cfg(test)]
 mod tests {
     #[test]
     fn causes_are_said_once() {
         let problem = anyhow::anyhow!("in use").context("cannot listen on port 80: in use").context("start");
         assert_eq!(super::in_one_line(&problem), "start: cannot listen on port 80: in use");
+        assert_eq!(super::in_one_line(&anyhow::anyhow!("b").context("a\nc")), "a c: b");
     }
 }

@@ -3,9 +3,10 @@
 use std::io::Write;
 use std::process::ExitCode;
 
+use clock::Clock;
 use cloud_controller_manager::flags::{self, CommandLine, Instead};
 use cloud_controller_manager::surroundings::Surroundings;
-use cloud_controller_manager::{WALL_CLOCK, in_one_line, run};
+use cloud_controller_manager::{in_one_line, run};
 use telemetry::logs::{self, Format};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -36,7 +37,7 @@ fn start() -> anyhow::Result<String> {
         return Ok(format!("Cloud Provider Azure v{}\n", env!("CARGO_PKG_VERSION")));
     }
     let format = if line.flags.log_format == "json" { Format::Json } else { Format::Text };
-    logs::start(format, line.flags.verbosity, WALL_CLOCK);
+    logs::start(format, line.flags.verbosity, Clock::system());
     arm::install_crypto_provider();
     block_on(until_stopped(line))?
 }

@@ -26,10 +26,10 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::api::{ApiError, call_within};
-use crate::clock::Clock;
 use crate::events::{self, Reference};
 use crate::health::HealthCheck;
 use crate::observer::Observer;
+use clock::Clock;
 
 /// Candidates wait between attempts for the retry period and up to this much of it more.
 const JITTER: f64 = 1.2;

@@ -11,7 +11,6 @@
 //! case stands in `docs/rules`, with the test that proves it.
 
 mod api;
-mod clock;
 mod events;
 mod finalizer;
 mod freshness;

@@ -15,12 +15,12 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::api::{ApiError, call, patch_params};
-use crate::clock::Clock;
 use crate::events::Recorder;
 use crate::freshness::Freshness;
 use crate::node_addresses::{self, ProvidedAddressMissing};
 use crate::observer::Observer;
 use crate::queue::Next;
+use clock::Clock;
 
 /// How often, and how far apart, a write is tried when others write the same node: for a second, in which kubelet and
 /// controllers fill a new node. Kubernetes' own library for cloud providers does the same.
@@ -163,7 +163,8 @@ impl NodeController {
             }
             match self.initialise(current, &instance).await {
                 Ok(()) => {
-                    let age = self.clock.age(node.metadata.creation_timestamp.as_ref());
+                    let age =
+                        self.clock.age(node.metadata.creation_timestamp.as_ref().map(|created| created.0));
                     self.observer.taint_removed(age);
                     self.recorder.normal(node, "Synced", "Node synced successfully");
                     self.observer.node_initialized(age);

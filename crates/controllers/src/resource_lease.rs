@@ -22,7 +22,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::api::{ApiError, call};
-use crate::clock::Clock;
+use clock::Clock;
 
 /// Where the Lease is, who holds it, and for how long; fixed, because other programs know them.
 const NAMESPACE: &str = "kube-system";

@@ -13,7 +13,6 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::clock::Clock;
 use crate::events;
 use crate::freshness::Freshness;
 use crate::health::{HealthCheck, HealthChecks};
@@ -28,6 +27,7 @@ use crate::resource_lease::ResourceLease;
 use crate::service::ServiceController;
 use crate::watch::{watch as watch_objects, with_answer_timeout};
 use crate::{node, node_lifecycle, out_of_service};
+use clock::Clock;
 
 /// Services worked on at a time. They wait for the cloud, which joins them into few writes, and for the
 /// API server's answers; each costs a few kilobytes meanwhile.

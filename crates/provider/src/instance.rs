@@ -1,7 +1,6 @@
 //! Machines: whether they are there and what they are like.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use azure_types::{NetworkInterface, ResourceId, ScaleSet, ScaleSetInstance};
 use cloud::{Existence, Instance, LogicalTime, Presence, Proof};
@@ -186,10 +185,7 @@ impl Inner {
     /// Whether the node is so young that Azure may not show its machine yet (the grace rule of 4.2).
     fn is_young(&self, node: &Node) -> bool {
         let grace = self.cluster.config.node_instance_not_found_grace_period;
-        let Some(created) = node.metadata.creation_timestamp.as_ref().filter(|_| !grace.is_zero()) else {
-            return false;
-        };
-        let created = Duration::from_secs(u64::try_from(created.0.as_second()).unwrap_or_default());
-        self.clock.now().saturating_sub(created) < grace
+        let created = node.metadata.creation_timestamp.as_ref().filter(|_| !grace.is_zero());
+        created.is_some_and(|created| self.clock.age(Some(created.0)) < grace)
     }
 }

@@ -6,6 +6,7 @@
 
 use std::fmt;
 
+use clock::Clock;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::filter::{EnvFilter, LevelFilter};
@@ -24,15 +25,12 @@ pub enum Format {
     Json,
 }
 
-/// Tells the time of day, so that tests can own it.
-pub type WallClock = fn() -> jiff::Timestamp;
-
 /// Starts logging for the whole process; later calls change nothing.
 ///
 /// `verbosity` is the number of the `-v` flag: up to 3 what changes and what went wrong, 4 adds debugging,
 /// 5 and more adds everything that this program's own crates say. Libraries below stay at warnings, because
 /// HTTP clients write headers (and so tokens) at their lowest levels.
-pub fn start(format: Format, verbosity: u8, clock: WallClock) {
+pub fn start(format: Format, verbosity: u8, clock: Clock) {
     let own = match verbosity {
         0..=3 => "info",
         4 => "debug",
@@ -72,7 +70,7 @@ pub fn start(format: Format, verbosity: u8, clock: WallClock) {
 
 /// One log line as Kubernetes' components write it.
 struct Line {
-    clock: WallClock,
+    clock: Clock,
 }
 
 impl<S, N> FormatEvent<S, N> for Line
@@ -93,7 +91,7 @@ where
             Level::INFO => 'I',
             Level::DEBUG | Level::TRACE => 'D',
         };
-        let time = (self.clock)().to_zoned(jiff::tz::TimeZone::UTC);
+        let time = self.clock.now().to_zoned(jiff::tz::TimeZone::UTC);
         let file = metadata.file().map_or("", |path| path.rsplit(['/', '\\']).next().unwrap_or(path));
         write!(
             writer,
@@ -175,10 +173,10 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_line_has_the_form_that_cluster_tooling_parses() {
+    #[tokio::test(start_paused = true)]
+    async fn a_line_has_the_form_that_cluster_tooling_parses() {
         let captured = Captured::default();
-        let clock: WallClock = || jiff::Timestamp::from_second(1_700_000_000).unwrap();
+        let clock = Clock::following_tokio(std::time::Duration::from_secs(1_700_000_000));
         let subscriber = tracing_subscriber::registry().with(
             tracing_subscriber::fmt::layer().with_writer(captured.clone()).event_format(Line { clock }),
         );

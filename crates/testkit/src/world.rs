@@ -100,7 +100,7 @@ impl World {
         assert!(self.running.is_none(), "the controllers are running");
         let stop = CancellationToken::new();
         let provider = self.provider_at(&self.azure, switch);
-        let clock = controllers::Clock::following_tokio(self.kubernetes.now());
+        let clock = self.clock();
         let options = controllers::Options { clock, ..self.options.clone() };
         let state = provider.state().clone();
         let cloud = controllers::Cloud::of(provider, state);
@@ -113,6 +113,12 @@ impl World {
     /// stay as they are: nobody is left who would miss a heartbeat.
     pub fn end_stand_ins(&mut self) {
         self.stand_ins = None;
+    }
+
+    /// The clock of the simulated Kubernetes, as the controllers read it.
+    fn clock(&self) -> arm::Clock {
+        let since_1970 = Duration::try_from(self.kubernetes.now().as_duration()).expect("it is after 1970");
+        arm::Clock::following_tokio(since_1970)
     }
 
     /// azure.json as the controllers have it.
@@ -133,8 +139,7 @@ impl World {
     pub(crate) fn provider_at(&self, azure: &Azure, switch: &KillSwitch) -> Provider {
         let cloud = Cloud::built_in(&cloud_config::PUBLIC).expect("the public cloud is known");
         let transport = switch.transport(azure);
-        let since_1970 = Duration::try_from(self.kubernetes.now().as_duration()).expect("it is after 1970");
-        let clock = arm::Clock::following_tokio(since_1970);
+        let clock = self.clock();
         let cluster = self.cluster();
         let client = arm::Client::builder(cloud, transport, self.credential.clone())
             .configure(&cluster.config)

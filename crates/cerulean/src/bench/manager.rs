@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
+use clock::Clock;
 use k8s::{Node, Service};
 use kube::Api;
 use kube::api::{ListParams, PostParams};
@@ -19,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::resident::{megabytes, resident};
 use crate::screen::Screen;
-use crate::{TWO_THREADS, clock, runtime};
+use crate::{TWO_THREADS, runtime};
 
 /// What to measure.
 #[derive(Debug, clap::Args)]
@@ -65,7 +66,7 @@ async fn measure(screen: Screen, manager: &Path, services: u32) -> anyhow::Resul
         kubeconfig: None,
         ports: Ports::default(),
         credentials: Credentials::default(),
-        now: clock::now(),
+        now: Clock::system().now(),
     };
     let cluster = HostedCluster::start(options, &stop).await?;
     let bar = screen.waiting("measuring");

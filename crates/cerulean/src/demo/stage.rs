@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use azure_simulator::packet::{Packet, Protocol, Source, Verdict};
+use clock::Clock;
 use cloud_controller_manager::surroundings::Surroundings;
 use cloud_controller_manager::{flags, run};
 use k8s::api::api::core::v1::Event;
@@ -17,7 +18,6 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::clock;
 use crate::screen::Screen;
 use crate::simulate::latency;
 use crate::watch_writes::Writes;
@@ -59,7 +59,7 @@ impl Stage {
             kubeconfig: None,
             ports: Ports::default(),
             credentials: Credentials::default(),
-            now: clock::now(),
+            now: Clock::system().now(),
         };
         // Two tokens: the manager says goodbye to a Kubernetes that still listens.
         let (stop, stop_manager) = (CancellationToken::new(), CancellationToken::new());

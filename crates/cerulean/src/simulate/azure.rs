@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use azure_simulator::{Actor, Azure, Consistency, Fault, LatencyProfile, Options};
 use clap::Args;
+use clock::Clock;
 use kubernetes_simulator::Token;
 use simulated_cluster::{HostedAzure, HostedAzureOptions, Shape};
 
@@ -12,7 +13,7 @@ use super::folder::Folder;
 use super::limits::Limits;
 use super::{input, latency, limits};
 use crate::screen::Screen;
-use crate::{clock, signals};
+use crate::signals;
 
 /// How to simulate Azure alone.
 #[derive(Debug, Args)]
@@ -106,7 +107,7 @@ impl AzureArguments {
             page_size: self.page_size,
             strict_api_versions: self.strict_api_versions,
             tenant: Shape::default().tenant,
-            start: clock::now(),
+            start: Clock::system().now(),
             ..Options::default()
         };
         if self.without_budgets {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use azure_simulator::LatencyProfile;
 use clap::Args;
+use clock::Clock;
 use cloud_controller_manager::go_values;
 use kubernetes_simulator::Token;
 use kubernetes_simulator::kubelet::Pace;
@@ -15,7 +16,7 @@ use simulated_cluster::{
 use super::folder::Folder;
 use super::{azure, input, latency};
 use crate::screen::Screen;
-use crate::{clock, signals};
+use crate::signals;
 
 /// How to simulate a cluster.
 #[derive(Debug, Args)]
@@ -110,7 +111,7 @@ impl ClusterArguments {
                 kubernetes: self.kubernetes_port,
             },
             credentials: Credentials { client_secret: self.client_secret, token: self.token },
-            now: clock::now(),
+            now: Clock::system().now(),
         }
     }
 }

@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use clock::Clock;
 use kubernetes_simulator::Token;
 use simulated_cluster::{HostedKubernetes, HostedKubernetesOptions};
 
 use super::folder::Folder;
 use super::input;
 use crate::screen::Screen;
-use crate::{clock, signals};
+use crate::signals;
 
 /// How to simulate Kubernetes alone.
 #[derive(Debug, Args)]
@@ -37,7 +38,7 @@ pub async fn run(screen: Screen, arguments: KubernetesArguments) -> anyhow::Resu
     let stop = signals::stop_token()?;
     let folder = Folder::take(&directory)?;
     let directory = folder.path().to_owned();
-    let options = HostedKubernetesOptions { seed, directory, port, token, now: clock::now() };
+    let options = HostedKubernetesOptions { seed, directory, port, token, now: Clock::system().now() };
     let hosted = HostedKubernetes::start(options, &stop).await?;
     screen.line(format_args!("Kubernetes API  {}", hosted.url));
     screen.line("");

@@ -19,8 +19,8 @@ use tokio_util::sync::CancellationToken;
 
 use self::correlator::{Correlator, Verdict};
 use crate::api::{ApiError, call, patch_params};
-use crate::clock::Clock;
 use crate::observer::Observer;
+use clock::Clock;
 
 /// Events that may wait for the writer: two for each of 2,000 Services that become ready at once.
 const MAX_WAITING: usize = 4096;

@@ -27,7 +27,7 @@ pub fn client(kubernetes: &Kubernetes) -> Client {
 }
 
 pub fn clock(kubernetes: &Kubernetes) -> Clock {
-    Clock::following_tokio(kubernetes.now())
+    Clock::following_tokio(kubernetes.now().as_duration().unsigned_abs())
 }
 
 impl World {

@@ -49,7 +49,7 @@ impl TokenCredential for Authority {
         if self.silent.load(Ordering::Relaxed) {
             pending::<()>().await;
         }
-        let end = OffsetDateTime::UNIX_EPOCH + self.clock.now() + Duration::from_secs(2);
+        let end = OffsetDateTime::UNIX_EPOCH + self.clock.since_1970() + Duration::from_secs(2);
         Ok(AccessToken::new("token".to_owned(), end))
     }
 }
