@@ -19,7 +19,7 @@ use crate::engine::store::Record;
 pub(crate) const RESOURCE_TYPE: &str = "Microsoft.Compute/disks";
 
 /// Versions of disks and snapshots, newest first: they have their own.
-pub(super) const API_VERSIONS: [&str; 8] = [
+const API_VERSIONS: [&str; 8] = [
     "2025-01-02",
     "2024-03-02",
     "2023-10-02",
@@ -70,15 +70,20 @@ const GIB: u64 = 1 << 30;
 
 pub(super) struct Disks;
 
-const PROTOCOL: Protocol = Protocol {
-    api_versions: &API_VERSIONS,
-    etagged: false,
-    create_status: 202,
-    update_status: 202,
-    patch_status: 202,
-    polling: Polling { segment: "DiskOperations", location_on_writes: true, output: true },
-    ..super::protocol(RESOURCE_TYPE, "Disk")
-};
+/// What disks and snapshots have in common.
+pub(super) const fn disk_protocol(resource_type: &'static str, noun: &'static str) -> Protocol {
+    Protocol {
+        api_versions: &API_VERSIONS,
+        etagged: false,
+        create_status: 202,
+        update_status: 202,
+        patch_status: 202,
+        polling: Polling { segment: "DiskOperations", location_on_writes: true, output: true },
+        ..super::protocol(resource_type, noun)
+    }
+}
+
+const PROTOCOL: Protocol = disk_protocol(RESOURCE_TYPE, "Disk");
 
 impl ResourceType for Disks {
     fn protocol(&self) -> &'static Protocol {

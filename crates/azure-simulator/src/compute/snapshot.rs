@@ -4,14 +4,14 @@ use azure_types::ResourceId;
 use serde_json::{Value, json};
 
 use super::copy_source::{self, Copy};
-use super::disk::API_VERSIONS;
+use super::disk::disk_protocol;
 use super::{background_copy, disk, disk_access, disk_quota};
 use crate::engine::document::{
     Object, at, enumeration, fill, integer, into_object, strip, take_properties, text,
 };
 use crate::engine::error::Refusal;
 use crate::engine::operation::Completion;
-use crate::engine::resource_type::{Action, Expand, Polling, Proposal, Protocol, ResourceType};
+use crate::engine::resource_type::{Action, Expand, Proposal, Protocol, ResourceType};
 use crate::engine::state::AzureState;
 use crate::engine::store::Record;
 
@@ -40,15 +40,7 @@ const DERIVED: [&str; 9] = [
 
 pub(super) struct Snapshots;
 
-const PROTOCOL: Protocol = Protocol {
-    api_versions: &API_VERSIONS,
-    etagged: false,
-    create_status: 202,
-    update_status: 202,
-    patch_status: 202,
-    polling: Polling { segment: "DiskOperations", location_on_writes: true, output: true },
-    ..super::protocol(RESOURCE_TYPE, "Snapshot")
-};
+const PROTOCOL: Protocol = disk_protocol(RESOURCE_TYPE, "Snapshot");
 
 impl ResourceType for Snapshots {
     fn protocol(&self) -> &'static Protocol {

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use azure_types::ResourceId;
 use serde_json::Value;
 
-use super::resource_guid;
+use super::{check_unused, resource_guid};
 use crate::engine::document::{items, known_members, name, stored_reference, strip, take_properties};
 use crate::engine::error::Refusal;
 use crate::engine::resource_type::{Proposal, Protocol, ResourceType};
@@ -34,17 +34,10 @@ impl ResourceType for ApplicationSecurityGroups {
     }
 
     fn check_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
-        match azure.store.referrers(&record.id).next() {
-            None => Ok(()),
-            Some(user) => Err(Refusal::network(
-                400,
-                "InUseApplicationSecurityGroupCannotBeDeleted",
-                format!(
-                    "Application security group {} cannot be deleted because it is in use by {}.",
-                    record.id, user.from
-                ),
-            )),
-        }
+        check_unused(azure, &record.id, "InUseApplicationSecurityGroupCannotBeDeleted", |users| {
+            let (id, user) = (&record.id, users.first().copied().unwrap_or_default());
+            format!("Application security group {id} cannot be deleted because it is in use by {user}.")
+        })
     }
 }
 

@@ -200,3 +200,14 @@ fn count_in_region(azure: &AzureState, resource_type: &str, proposal: &Proposal<
     let all = azure.store.of_type_below(resource_type, &subscription);
     all.into_iter().filter(|record| record.body.get("location") == location).count() as u64
 }
+
+/// Refuses to delete what others point at, in Azure's code and the words that `says` makes of who they are.
+fn check_unused(
+    azure: &AzureState,
+    id: &ResourceId,
+    code: &str,
+    says: impl FnOnce(&[&str]) -> String,
+) -> Result<(), Refusal> {
+    let users: Vec<&str> = azure.store.referrers(id).map(|referrer| referrer.from.as_str()).collect();
+    if users.is_empty() { Ok(()) } else { Err(Refusal::network(400, code, says(&users))) }
+}

@@ -4,7 +4,9 @@ use serde_json::{Value, json};
 
 use azure_types::ResourceId;
 
-use super::{bounded, check_zones, frontend, load_balancer, public_ip, public_ip_prefix, resource_guid};
+use super::{
+    bounded, check_unused, check_zones, frontend, load_balancer, public_ip, public_ip_prefix, resource_guid,
+};
 use crate::engine::document::{
     Object, items, known_members, reference, references, stored_reference, strip, take_properties, text,
 };
@@ -100,17 +102,10 @@ impl ResourceType for NatGateways {
     }
 
     fn check_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
-        match azure.store.referrers(&record.id).next() {
-            None => Ok(()),
-            Some(user) => Err(Refusal::network(
-                400,
-                "InUseNatGatewayCannotBeDeleted",
-                format!(
-                    "NAT gateway {} cannot be deleted because it is in use by subnet {}.",
-                    record.id, user.from
-                ),
-            )),
-        }
+        check_unused(azure, &record.id, "InUseNatGatewayCannotBeDeleted", |users| {
+            let user = users.first().copied().unwrap_or_default();
+            format!("NAT gateway {} cannot be deleted because it is in use by subnet {user}.", record.id)
+        })
     }
 
     fn present(&self, azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {

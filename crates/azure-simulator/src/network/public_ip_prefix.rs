@@ -8,7 +8,7 @@ use ipnet::IpNet;
 use serde_json::{Value, json};
 
 use super::address_allocation::free_public_prefix;
-use super::{check_zones, count_in_region, load_balancer, public_ip, resource_guid};
+use super::{check_unused, check_zones, count_in_region, load_balancer, public_ip, resource_guid};
 use crate::engine::document::{
     Object, at, enumeration, fill, integer, known_members, reference, strip, take_properties, text,
 };
@@ -138,20 +138,13 @@ impl ResourceType for PublicIpPrefixes {
     }
 
     fn check_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
-        let users: Vec<&str> =
-            azure.store.referrers(&record.id).map(|referrer| referrer.from.as_str()).collect();
-        if users.is_empty() {
-            return Ok(());
-        }
-        Err(Refusal::network(
-            400,
-            "InUsePublicIpPrefixCannotBeDeleted",
+        check_unused(azure, &record.id, "InUsePublicIpPrefixCannotBeDeleted", |users| {
             format!(
                 "Public IP prefix {} cannot be deleted because it is in use by {}.",
                 record.id,
                 users.join(", ")
-            ),
-        ))
+            )
+        })
     }
 
     fn present(&self, azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {

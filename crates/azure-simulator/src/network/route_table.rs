@@ -7,7 +7,7 @@ use azure_types::ResourceId;
 use ipnet::IpNet;
 use serde_json::{Value, json};
 
-use super::{resource_guid, take_children};
+use super::{check_unused, resource_guid, take_children};
 use crate::engine::document::{Object, enumeration, fill, known_members, strip, take_properties};
 use crate::engine::error::Refusal;
 use crate::engine::resource_type::{ChildCollection, Expand, Proposal, Protocol, ResourceType};
@@ -70,14 +70,9 @@ impl ResourceType for RouteTables {
     }
 
     fn check_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
-        match azure.store.referrers(&record.id).next() {
-            None => Ok(()),
-            Some(_) => Err(Refusal::network(
-                400,
-                "InUseRouteTableCannotBeDeleted",
-                format!("Route table {} is in use and cannot be deleted.", record.id.name()),
-            )),
-        }
+        check_unused(azure, &record.id, "InUseRouteTableCannotBeDeleted", |_| {
+            format!("Route table {} is in use and cannot be deleted.", record.id.name())
+        })
     }
 
     fn present(&self, azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {

@@ -3,7 +3,7 @@
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-use super::{application_security_group, resource_guid, security_rule, take_children};
+use super::{application_security_group, check_unused, resource_guid, security_rule, take_children};
 use crate::engine::document::{Object, items, known_members, name, strip, take_properties};
 use crate::engine::error::Refusal;
 use crate::engine::resource_type::{ChildCollection, Expand, Proposal, Protocol, Reference, ResourceType};
@@ -85,21 +85,14 @@ impl ResourceType for SecurityGroups {
     }
 
     fn check_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
-        let users: Vec<&str> =
-            azure.store.referrers(&record.id).map(|referrer| referrer.from.as_str()).collect();
-        if users.is_empty() {
-            return Ok(());
-        }
-        Err(Refusal::network(
-            400,
-            "InUseNetworkSecurityGroupCannotBeDeleted",
+        check_unused(azure, &record.id, "InUseNetworkSecurityGroupCannotBeDeleted", |users| {
             format!(
                 "Network security group {} cannot be deleted because it is in use by the following resources: {}. In \
                  order to delete the Network security group, remove the association with the resource(s).",
                 record.id,
                 users.join(", ")
-            ),
-        ))
+            )
+        })
     }
 
     fn present(&self, azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {

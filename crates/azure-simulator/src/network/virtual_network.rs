@@ -7,7 +7,7 @@ use ipnet::IpNet;
 use serde_json::{Value, json};
 
 use super::address_allocation::prefixes_of;
-use super::{bounded, resource_guid, subnet, subnet_delegation, take_children};
+use super::{bounded, check_unused, resource_guid, subnet, subnet_delegation, take_children};
 use super::{subnet_availability, virtual_network_peering as peering};
 use crate::engine::document::{
     Object, enumeration, fill, into_object, items, known_members, name, reference, strip, take_properties,
@@ -89,7 +89,7 @@ impl ResourceType for VirtualNetworks {
         for old in old_subnets.into_iter().flatten() {
             let old_id = id.child("subnets", name(old));
             match subnets.iter().find(|new| name(new).eq_ignore_ascii_case(name(old))) {
-                None => check_unused(azure, &old_id)?,
+                None => check_unused_subnet(azure, &old_id)?,
                 Some(new) => {
                     check_allocations(azure, &old_id, &prefixes_of(new))?;
                     subnet_delegation::check_change(azure, &old_id, old, new)?;
@@ -165,7 +165,7 @@ impl ResourceType for VirtualNetworks {
         }
         items(&record.body, "properties/subnets")
             .iter()
-            .try_for_each(|child| check_unused(azure, &record.id.child("subnets", name(child))))
+            .try_for_each(|child| check_unused_subnet(azure, &record.id.child("subnets", name(child))))
     }
 }
 
@@ -236,21 +236,15 @@ fn check_options(azure: &AzureState, id: &ResourceId, properties: &mut Object) -
 }
 
 /// A subnet that anybody uses stays.
-fn check_unused(azure: &AzureState, subnet: &ResourceId) -> Result<(), Refusal> {
-    let users: Vec<&str> = azure.store.referrers(subnet).map(|referrer| referrer.from.as_str()).collect();
-    if users.is_empty() {
-        return Ok(());
-    }
-    Err(Refusal::network(
-        400,
-        "InUseSubnetCannotBeDeleted",
+fn check_unused_subnet(azure: &AzureState, subnet: &ResourceId) -> Result<(), Refusal> {
+    check_unused(azure, subnet, "InUseSubnetCannotBeDeleted", |users| {
         format!(
             "Subnet {} is in use by {} and cannot be deleted. In order to delete the subnet, delete all the resources \
              within the subnet. See aka.ms/deletesubnet.",
             subnet.name(),
             users.join(", ")
-        ),
-    ))
+        )
+    })
 }
 
 /// Addresses that are in use stay inside the subnet's prefixes.

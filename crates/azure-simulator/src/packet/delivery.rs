@@ -80,19 +80,7 @@ impl<'a> PacketTrace<'a> {
     ) -> Result<(), Refusal> {
         let network = self.network;
         if interface.found.subnet.as_deref().is_some_and(|subnet| subnet.endpoint_policies.security_group) {
-            self.pass(
-                interface,
-                &Flow {
-                    source: sender.address,
-                    source_port: self.packet.source_port,
-                    source_interface: sender.interface,
-                    destination: self.to,
-                    port: self.packet.port,
-                    destination_interface: Some(interface),
-                    protocol: self.packet.protocol,
-                },
-                Direction::Inbound,
-            )?;
+            self.pass(interface, &self.flow(sender, Some(interface)), Direction::Inbound)?;
         }
         match network.endpoints.get(endpoint) {
             Some(endpoint) => self.come_through(endpoint, Some(sender)),
@@ -300,13 +288,9 @@ impl<'a> PacketTrace<'a> {
         let asked = self.pass(
             interface,
             &Flow {
-                source: sender.address,
-                source_port: self.packet.source_port,
-                source_interface: sender.interface,
                 destination: delivery.destination,
                 port: delivery.port,
-                destination_interface: Some(interface),
-                protocol: self.packet.protocol,
+                ..self.flow(sender, Some(interface))
             },
             Direction::Inbound,
         )?;

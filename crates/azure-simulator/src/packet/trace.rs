@@ -178,19 +178,7 @@ impl<'a> PacketTrace<'a> {
             Next::Owner(Owner::Interface(there)) => Some(*there),
             _ => None,
         };
-        self.pass(
-            from,
-            &Flow {
-                source: address,
-                source_port: self.packet.source_port,
-                source_interface: Some(from),
-                destination: self.to,
-                port: self.packet.port,
-                destination_interface,
-                protocol: self.packet.protocol,
-            },
-            Direction::Outbound,
-        )?;
+        self.pass(from, &self.flow(sender, destination_interface), Direction::Outbound)?;
         match next {
             Next::Owner(Owner::Frontend(balancer, frontend)) => self.through(balancer, frontend, sender),
             Next::Owner(Owner::Interface(there)) => match &there.endpoint {
@@ -278,19 +266,7 @@ impl<'a> PacketTrace<'a> {
             }
         };
         let node = interface.node_name().to_owned();
-        self.pass(
-            interface,
-            &Flow {
-                source: sender.address,
-                source_port: self.packet.source_port,
-                source_interface: sender.interface,
-                destination: self.to,
-                port: self.packet.port,
-                destination_interface: None,
-                protocol: self.packet.protocol,
-            },
-            Direction::Inbound,
-        )?;
+        self.pass(interface, &self.flow(sender, None), Direction::Inbound)?;
         if interface.machine.is_none() {
             return Err(Refusal::NoMachine { address });
         }
@@ -341,6 +317,19 @@ impl<'a> PacketTrace<'a> {
             return Ok(());
         }
         self.enter_from_outside(Sender { address: address.unwrap_or(unnamed), interface: None })
+    }
+
+    /// The packet as security groups see it; `receiver` is the interface that it goes to, where that is known.
+    pub(super) fn flow<'f>(&self, sender: Sender<'f>, receiver: Option<&'f Interface>) -> Flow<'f> {
+        Flow {
+            source: sender.address,
+            source_port: self.packet.source_port,
+            source_interface: sender.interface,
+            destination: self.to,
+            port: self.packet.port,
+            destination_interface: receiver,
+            protocol: self.packet.protocol,
+        }
     }
 
     /// Asks the security groups around an interface; `Ok(false)` when there are none.
