@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 const MAX_STOP: Duration = Duration::from_secs(20);
 
 /// How long anything else may take on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const STEP_TIMEOUT: Duration = Duration::from_secs(60);
 
 async fn hosted(directory: &Path, stop: &CancellationToken) -> HostedCluster {
     let options = HostedOptions {
@@ -108,7 +108,7 @@ async fn a_stop_ends_the_wait_for_the_description_of_the_cloud() {
     let (azure, mut asks) = silent().await;
     let config = patched(&cluster, &json!({"resourceManagerEndpoint": format!("https://{azure}")}));
     let mut program = start(&cluster, &config);
-    timeout(PATIENCE, asks.recv()).await.unwrap();
+    timeout(STEP_TIMEOUT, asks.recv()).await.unwrap();
     assert!(terminate(&mut program).await.success());
     stop.cancel();
 }
@@ -128,7 +128,7 @@ async fn a_stop_ends_the_wait_for_a_token_of_the_metadata_service() {
     surroundings.redirects = vec![("169.254.169.254".to_owned(), format!("http://{metadata}"))];
     let sigterm = CancellationToken::new();
     let program = tokio::spawn(run::run(line, surroundings, sigterm.clone()));
-    timeout(PATIENCE, asks.recv()).await.unwrap();
+    timeout(STEP_TIMEOUT, asks.recv()).await.unwrap();
     sigterm.cancel();
     let ended = timeout(MAX_STOP, program).await.expect("it ends in time");
     assert_eq!(ended.unwrap().unwrap(), None);
@@ -144,7 +144,7 @@ async fn a_leader_that_waits_for_azure_gives_its_lease_away_when_it_is_stopped()
     let leases: Api<Lease> = Api::namespaced(cluster.client.clone(), "kube-system");
     let name = "cloud-controller-manager";
     let leads = |lease: Option<&Lease>| !holder(lease).is_empty();
-    timeout(PATIENCE, await_condition(leases.clone(), name, leads)).await.unwrap().unwrap();
+    timeout(STEP_TIMEOUT, await_condition(leases.clone(), name, leads)).await.unwrap().unwrap();
     assert!(terminate(&mut program).await.success());
     assert_eq!(holder(Some(&leases.get(name).await.unwrap())), "");
     stop.cancel();

@@ -3,6 +3,7 @@
 pub(crate) mod answer;
 pub(crate) mod budget;
 mod conflict;
+mod delete;
 pub(crate) mod dispatch;
 pub(crate) mod document;
 mod envelope;

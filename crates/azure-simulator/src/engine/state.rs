@@ -412,16 +412,16 @@ impl AzureState {
         let now = Instant::now();
         loop {
             let operation = self.operations.next_due().filter(|due| *due <= now);
-            let deed = self.actors.due(now).filter(|due| *due <= now);
+            let action = self.actors.due(now).filter(|due| *due <= now);
             let event = self.events.due().and_then(|due| self.instant_of(due)).filter(|due| *due <= now);
-            let Some(due) = operation.into_iter().chain(deed).chain(event).min() else { break };
+            let Some(due) = operation.into_iter().chain(action).chain(event).min() else { break };
             self.moment = Some(due);
             self.store.history.moment = self.moment;
             if operation == Some(due) {
                 if let Some(key) = self.operations.take_due(due) {
                     self.finish(&key);
                 }
-            } else if deed == Some(due) {
+            } else if action == Some(due) {
                 Actors::act(self, due);
             } else {
                 self.attend_events();
