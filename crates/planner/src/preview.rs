@@ -244,7 +244,14 @@ impl<'a> Preview<'a> {
             }
             return;
         };
-        let usage = ClusterUsage::of(self.cluster, self.services, self.nodes, &self.opened, true);
+        let usage = ClusterUsage::of(
+            self.cluster,
+            self.services,
+            self.nodes,
+            &self.opened,
+            self.expected.load_balancers(),
+            true,
+        );
         let planned = security_group::plan(self.cluster, observed, batch, &usage);
         self.refused.extend(planned.refused);
         self.notices.extend(planned.notices);

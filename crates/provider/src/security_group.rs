@@ -76,7 +76,14 @@ impl SharedSecurityGroup {
     pub(crate) fn usage(&self) -> ClusterUsage {
         let known = self.state.services_synced() && self.state.nodes_synced();
         let (services, nodes) = (self.state.services(), self.state.nodes());
-        ClusterUsage::of(&self.cluster, &services, &nodes, &self.recently.unpublished(&services), known)
+        let load_balancers: Vec<_> = self
+            .cluster
+            .balancers()
+            .into_iter()
+            .filter_map(|one| self.observed.load_balancers().known(&one.name).map(|document| (one, document)))
+            .collect();
+        let recently = self.recently.unpublished(&services);
+        ClusterUsage::of(&self.cluster, &services, &nodes, &recently, &load_balancers, known)
     }
 
     fn intents(batch: &[(ObjectKey, AccessIntent)]) -> Vec<AccessIntent> {

@@ -69,6 +69,9 @@ impl<'a> Others<'a> {
             let at_port = |port: &i32| self.at_nodes.get(&(family, protocol, *port)).into_iter().flatten();
             concerned.extend(ports.iter().flat_map(at_port).copied());
         }
+        if concerned.values().any(|footprint| footprint.holds_on) {
+            return Verdict::Keep;
+        }
         if entry.is_deny() {
             let mut wanted = concerned.values().flat_map(|footprint| footprint.demand.at(family, is_node));
             let is_wanted = wanted.any(|rule| entry.is_named(&rule.name));

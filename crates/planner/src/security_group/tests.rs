@@ -40,7 +40,7 @@ fn absent(service: &Svc, addresses: &[&str]) -> AccessIntent {
 /// The usage of a cluster where these are all Services and two nodes run.
 fn world(services: &[&Svc]) -> ClusterUsage {
     let services: Vec<_> = services.iter().map(|service| service.arc()).collect();
-    ClusterUsage::of(&cluster(), &services, &nodes([node("alpha", 0), node("alpha", 1)]), &[], true)
+    ClusterUsage::of(&cluster(), &services, &nodes([node("alpha", 0), node("alpha", 1)]), &[], &[], true)
 }
 
 fn run_on(
@@ -428,10 +428,10 @@ fn recently_programmed_addresses_survive_the_next_plan() {
     let group = security_group(json!([]));
     let group = after(&group, &run(&group, &[present(&a, &["20.0.0.1"])], &world(&[&a, &b])));
     let recent = [(a.0.key(), ip("20.0.0.1"))];
-    let usage = ClusterUsage::of(&cluster(), &services, &[], &recent, true);
+    let usage = ClusterUsage::of(&cluster(), &services, &[], &recent, &[], true);
     let planned = run(&group, &[present(&b, &["20.0.0.2"])], &usage);
     assert_eq!(told(&after(&group, &planned)).len(), 2);
-    let forgotten = ClusterUsage::of(&cluster(), &services, &[], &[], true);
+    let forgotten = ClusterUsage::of(&cluster(), &services, &[], &[], &[], true);
     let planned = run(&group, &[present(&b, &["20.0.0.2"])], &forgotten);
     assert_eq!(told(&after(&group, &planned)).len(), 1, "this is what would happen without");
 }

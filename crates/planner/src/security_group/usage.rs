@@ -1,15 +1,18 @@
 //! What the cluster's Services and Nodes need of the security group: who must keep what when others change.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use azure_types::{LoadBalancer, ResourceId};
 use k8s::{Node, ObjectKey, Service};
 
 use super::demand::{self, Demand, Ports};
+use super::rule;
 use crate::access::Access;
-use crate::cluster::{Cluster, Family};
-use crate::intent::{ServiceRemoval, Transport};
+use crate::cluster::{Balancer, Cluster, Family};
+use crate::intent::{ServiceIntent, ServiceRemoval, Transport};
+use crate::names;
 
 /// What one Service needs of the security group, as far as its object tells without validation.
 #[derive(Debug, Clone)]
@@ -22,6 +25,59 @@ pub(super) struct Footprint {
     pub demand: Demand,
     /// The addresses at which packets arrive, but not those of nodes.
     pub addresses: BTreeSet<IpAddr>,
+    /// Whether its load-balancing rules are others than it asks for now, because it is refused or on its way:
+    /// everything that it may live on stays until it is planned itself.
+    pub holds_on: bool,
+}
+
+/// What a load-balancing rule delivers.
+struct Delivery {
+    family: Family,
+    is_floating: bool,
+    /// The port with which packets arrive; 0 for all.
+    port: i32,
+}
+
+/// What load balancers deliver, by the base name of the Service whose rule it is.
+fn deliveries(load_balancers: &[(Balancer, Arc<LoadBalancer>)]) -> HashMap<String, Vec<Delivery>> {
+    let mut all: HashMap<String, Vec<Delivery>> = HashMap::new();
+    let properties = load_balancers.iter().filter_map(|(_, document)| document.properties.as_ref());
+    for rule in properties.flat_map(|p| p.load_balancing_rules.iter().flatten()) {
+        let (Some(name), Some(p)) = (&rule.name, &rule.properties) else { continue };
+        let base = name.split('-').next().unwrap_or_default().to_ascii_lowercase();
+        let pool = p.backend_address_pool.as_ref().and_then(|pool| pool.id.as_ref());
+        all.entry(base).or_default().push(Delivery {
+            family: names::family_of_name(pool.map(ResourceId::name).unwrap_or_default()),
+            is_floating: p.enable_floating_ip == Some(true),
+            port: p.backend_port.unwrap_or_default(),
+        });
+    }
+    all
+}
+
+impl Footprint {
+    /// Whether it lets in what a load-balancing rule delivers.
+    fn covers(&self, owner: &ServiceRemoval, delivery: &Delivery) -> bool {
+        let is_floating = owner.arrival(delivery.family).is_floating();
+        let mut ports = self.ports.get(&delivery.family).into_iter().flat_map(BTreeMap::values);
+        owner.families.contains(&delivery.family)
+            && delivery.is_floating == is_floating
+            && (delivery.port == 0 || ports.any(|ports| ports.contains(&delivery.port)))
+    }
+
+    /// Keeps everything that the Service may live on: all its addresses, and its ports at nodes.
+    fn hold_on(&mut self, service: &Service, addresses: BTreeSet<IpAddr>, deliveries: &[Delivery]) {
+        self.holds_on = true;
+        self.addresses = addresses;
+        let spec = service.spec.ports.iter().flat_map(|port| [port.port, port.node_port]);
+        let ports: BTreeSet<i32> = spec.chain(deliveries.iter().map(|delivery| delivery.port)).collect();
+        for family in Family::BOTH {
+            self.at_nodes.insert(family);
+            for protocol in rule::PROTOCOLS {
+                self.ports.entry(family).or_default().entry(protocol).or_default().extend(&ports);
+            }
+        }
+    }
 }
 
 /// What all Services and Nodes of the cluster need of the security group.
@@ -39,14 +95,16 @@ pub struct ClusterUsage {
 
 impl ClusterUsage {
     /// Sums up all Services and Nodes. `recently_programmed` are addresses that Services were given and
-    /// that their status may not show yet.
+    /// that their status may not show yet, and `load_balancers` what delivers packets now.
     pub fn of(
         cluster: &Cluster,
         services: &[Arc<Service>],
         nodes: &[Arc<Node>],
         recently_programmed: &[(ObjectKey, IpAddr)],
+        load_balancers: &[(Balancer, Arc<LoadBalancer>)],
         is_complete: bool,
     ) -> Self {
+        let deliveries = deliveries(load_balancers);
         let mut usage = Self { is_complete, ..Self::default() };
         for service in services {
             let owner = ServiceRemoval::of(cluster, service);
@@ -73,9 +131,16 @@ impl ClusterUsage {
                 owner.families.iter().copied().filter(|family| !owner.arrival(*family).is_floating());
             let at_nodes = at_nodes.collect();
             let demand = Demand::of(&Access::read(service), owner.flavor, &ports, &at_nodes);
+            let of_it = owner.base_name.as_ref().and_then(|base| deliveries.get(&base.to_ascii_lowercase()));
+            let of_it = of_it.map(Vec::as_slice).unwrap_or_default();
+            let all = addresses.clone();
             addresses.retain(|address| owner.arrival(Family::of(*address)).is_floating());
             addresses.extend(&owner.additional_addresses);
-            let footprint = Footprint { ports, at_nodes, demand, addresses };
+            let mut footprint = Footprint { ports, at_nodes, demand, addresses, holds_on: false };
+            let is_refused = || ServiceIntent::from_service(cluster, service).is_err();
+            if !of_it.iter().all(|delivery| footprint.covers(&owner, delivery)) || is_refused() {
+                footprint.hold_on(service, all, of_it);
+            }
             usage.footprints.insert(owner.key, footprint);
         }
         for (_, address) in recently_programmed {

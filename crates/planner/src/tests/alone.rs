@@ -142,7 +142,8 @@ impl Alone {
                     .iter()
                     .flat_map(|(key, list)| list.iter().map(|address| (key.clone(), *address)))
                     .collect();
-                let usage = ClusterUsage::of(&cluster, &self.all, &self.nodes, &programmed, true);
+                let balancers = cluster.own_load_balancers(&self.azure.observed.load_balancers);
+                let usage = ClusterUsage::of(&cluster, &self.all, &self.nodes, &programmed, &balancers, true);
                 let group = self.azure.observed.security_group.clone().unwrap();
                 let planned = security_group::plan(&cluster, &group, &[intent], &usage);
                 self.take(planned.step.as_slice());

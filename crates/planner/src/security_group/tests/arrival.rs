@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{after, ip, run, world};
 use crate::security_group::AccessIntent;
 use crate::security_group::rule::{destination_ports, items};
-use crate::tests::{Svc, cluster, security_group, svc};
+use crate::tests::{Azure, Svc, cluster, node, nodes, security_group, svc};
 use crate::{Family, rule};
 
 const NODES: [&str; 4] = ["10.0.1.10", "10.0.1.11", "fd00:1::10", "fd00:1::11"];
@@ -169,4 +169,30 @@ fn a_denial_of_everything_at_nodes_is_taken_back() {
     } }]));
     let planned = run(&group, &[at_nodes(&service, "20.0.0.1", &NODES[..2])], &world(&[&service]));
     assert!(super::told(&after(&group, &planned)).iter().all(|rule| !rule.contains("deny-all")));
+}
+
+/// A Service that is refused keeps its load-balancing rules; whatever they deliver is let in until it is planned.
+#[test]
+fn what_a_refused_service_still_lives_on_stays() {
+    let floating_off = "azure-disable-load-balancer-floating-ip";
+    let served = svc("a1").tcp(80).annotate(floating_off, "true").published(&["20.0.0.1"]);
+    let other = svc("b1").tcp(81).annotate(floating_off, "true").published(&["20.0.0.2"]);
+    let all_nodes = nodes([node("alpha", 0), node("alpha", 1)]);
+    let mut azure = Azure::new();
+    azure.converge(&[served.arc(), other.arc()], &all_nodes);
+    let bad = |service: Svc| service.annotate("azure-load-balancer-tcp-idle-timeout", "3");
+    for refused in [
+        bad(served.clone().annotate(floating_off, "false")),
+        bad(served.clone().ranges(&["10.0.0.0/24"])),
+        bad(served.clone().change(|s| s.spec.ports[0].node_port = 31000)),
+        // Refused by what Azure holds, not by what the Service says.
+        served.clone().annotate(floating_off, "false").annotate("azure-pip-name", "missing"),
+    ] {
+        let services = [refused.arc(), other.arc()];
+        assert_eq!(azure.plan(&services, &all_nodes).plan.steps, []);
+        let alone = [other.clone().deleting().arc()];
+        let planned = azure.plan(&[refused.arc(), alone[0].clone()], &all_nodes);
+        let changes: Vec<String> = planned.plan.steps.into_iter().flat_map(|step| step.changes).collect();
+        assert!(changes.iter().all(|change| !change.contains("10080")), "{changes:#?}");
+    }
 }
