@@ -25,20 +25,24 @@ pub trait LoadBalancers: Send + Sync + 'static {
     /// everything that may pass.
     async fn ensure(&self, service: &Arc<Service>, newer_than: LogicalTime) -> Result<Ensured, ServiceError>;
 
-    /// Whether anything is left of a Service.
+    /// Whether anything is left of a Service, judged as in [`Self::ensure`].
     ///
     /// # Errors
     ///
     /// If the cloud could not say.
-    async fn exists(&self, service: &Arc<Service>) -> Result<bool, ServiceError>;
+    async fn exists(&self, service: &Arc<Service>, newer_than: LogicalTime) -> Result<bool, ServiceError>;
 
-    /// Removes everything that belongs to a Service alone, and nothing else; succeeds if nothing is left.
-    /// Gives what to tell the Service's owner.
+    /// Removes everything that belongs to a Service alone, and nothing else, judged as in [`Self::ensure`]; succeeds
+    /// if nothing is left. Gives what to tell the Service's owner.
     ///
     /// # Errors
     ///
     /// If something is still there.
-    async fn delete(&self, service: &Arc<Service>) -> Result<Vec<Notice>, ServiceError>;
+    async fn delete(
+        &self,
+        service: &Arc<Service>,
+        newer_than: LogicalTime,
+    ) -> Result<Vec<Notice>, ServiceError>;
 
     /// Brings every load balancer to the Nodes as they are now.
     ///

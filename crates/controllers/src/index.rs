@@ -12,7 +12,7 @@ use k8s::{Node, ObjectKey, Service};
 use kube::runtime::watcher::Event;
 
 use crate::node_set::membership_changed;
-use crate::service_change::{is_relevant, needs_cleanup, needs_update};
+use crate::service_change::{is_relevant, needs_update};
 
 /// Services that concern load balancers. Others are not kept, so that thousands of them cost nothing.
 #[derive(Debug)]
@@ -53,8 +53,8 @@ impl ServiceIndex {
         let key = service.key();
         let old = self.state.service(&key);
         let needs_work = match &old {
-            None => service.wants_load_balancer() || needs_cleanup(&service),
-            Some(old) => needs_update(old, &service) || needs_cleanup(&service),
+            None => service.is_to_be_served() || service.is_to_be_cleaned_up(),
+            Some(old) => needs_update(old, &service) || service.is_to_be_cleaned_up(),
         };
         // A Service that stops to matter stays until the work that this causes is done (`forget`).
         if needs_work || is_relevant(&service) {
@@ -359,13 +359,13 @@ mod tests {
                     match (worked.get(&name).cloned().flatten(), cluster.get(&name)) {
                         (Some(old), Some(new)) => {
                             assert!(!needs_update(&old, new), "a change of s{name} was missed");
-                            assert!(!needs_cleanup(new) || needs_cleanup(&old), "a cleanup of s{name} was missed");
+                            assert!(!new.is_to_be_cleaned_up() || old.is_to_be_cleaned_up(), "a cleanup of s{name} was missed");
                         }
                         (None, Some(new)) => {
-                            assert!(!new.wants_load_balancer() && !needs_cleanup(new), "s{name} was missed");
+                            assert!(!new.is_to_be_served() && !new.is_to_be_cleaned_up(), "s{name} was missed");
                         }
                         (Some(old), None) => {
-                            let served = old.wants_load_balancer() && !needs_cleanup(&old);
+                            let served = old.is_to_be_served();
                             assert!(!served, "the end of s{name} was missed");
                         }
                         (None, None) => {}

@@ -19,7 +19,7 @@ use crate::index::forget_irrelevant;
 use crate::node_set::is_member;
 use crate::queue::{Backoff, Next};
 use crate::resource_lease::ResourceLease;
-use crate::service_change::{needs_cleanup, needs_update};
+use crate::service_change::needs_update;
 use crate::{finalizer, status};
 
 /// What the controller remembers of Services between runs.
@@ -150,9 +150,9 @@ impl ServiceController {
                 self.memory.lock().refused.remove(&key);
                 return Next::Done;
             }
-            (None, Some(served)) => return self.clean_up_after(&key, &served).await,
+            (None, Some(served)) => return self.clean_up_after(&key, &served, LogicalTime::now()).await,
             (Some(service), Some(served)) if service.metadata.uid != served.metadata.uid => {
-                let next = self.clean_up_after(&key, &served).await;
+                let next = self.clean_up_after(&key, &served, service.stamp).await;
                 if next != Next::Done {
                     return next;
                 }
@@ -161,12 +161,12 @@ impl ServiceController {
             (Some(service), _) => service,
         };
         let Stamped { object: current, stamp } = current;
-        let unwanted = !current.wants_load_balancer() || needs_cleanup(&current);
+        let unwanted = !current.is_to_be_served();
         if !unwanted && self.is_refused(&key, &current) {
             return Next::Done;
         }
         let outcome = if unwanted {
-            self.clean_up(&key, &current).await
+            self.clean_up(&key, &current, stamp).await
         } else {
             self.memory.lock().refused.remove(&key);
             self.ensure(&key, &current, stamp).await
@@ -239,8 +239,13 @@ impl ServiceController {
         Ok(())
     }
 
-    async fn clean_up(&self, key: &ObjectKey, service: &Arc<Service>) -> Result<(), Failure> {
-        self.delete(service).await?;
+    async fn clean_up(
+        &self,
+        key: &ObjectKey,
+        service: &Arc<Service>,
+        newer_than: LogicalTime,
+    ) -> Result<(), Failure> {
+        self.delete(service, newer_than).await?;
         finalizer::remove_with_status(&self.client, service).await?;
         self.forget(key);
         forget_irrelevant(&self.state, key);
@@ -249,8 +254,8 @@ impl ServiceController {
     }
 
     /// Removes what was made for a Service that is not there any more.
-    async fn clean_up_after(&self, key: &ObjectKey, served: &Arc<Service>) -> Next {
-        match self.delete(served).await {
+    async fn clean_up_after(&self, key: &ObjectKey, served: &Arc<Service>, newer_than: LogicalTime) -> Next {
+        match self.delete(served, newer_than).await {
             Ok(()) => {
                 self.forget(key);
                 self.recorder.normal(served.as_ref(), "DeletedLoadBalancer", "Deleted load balancer");
@@ -266,15 +271,15 @@ impl ServiceController {
         }
     }
 
-    async fn delete(&self, service: &Arc<Service>) -> Result<(), Failure> {
-        let exists = self.cloud.exists(service).await;
+    async fn delete(&self, service: &Arc<Service>, newer_than: LogicalTime) -> Result<(), Failure> {
+        let exists = self.cloud.exists(service, newer_than).await;
         if exists.map_err(doing("failed to check if load balancer exists before cleanup"))? {
             self.recorder.normal(service.as_ref(), "DeletingLoadBalancer", "Deleting load balancer");
             let _guard = match &self.lease {
                 Some(lease) => Some(lease.hold("delete load balancer").await.map_err(Failure::Lease)?),
                 None => None,
             };
-            let deleted = self.cloud.delete(service).await;
+            let deleted = self.cloud.delete(service, newer_than).await;
             self.tell(service, &deleted.map_err(doing("failed to delete load balancer"))?);
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use k8s::{Service, is_deleting, names};
+use k8s::{Service, names};
 
 /// Whether a Service carries the finalizer of load balancers.
 pub(crate) fn has_finalizer(service: &Service) -> bool {
@@ -11,12 +11,6 @@ pub(crate) fn has_finalizer(service: &Service) -> bool {
         .finalizers
         .as_ref()
         .is_some_and(|finalizers| finalizers.iter().any(|f| f == names::LOAD_BALANCER_FINALIZER))
-}
-
-/// Whether what was made for a Service must go: it carries the finalizer, and is being deleted or no
-/// longer of the type.
-pub(crate) fn needs_cleanup(service: &Service) -> bool {
-    has_finalizer(service) && (is_deleting(&service.metadata) || service.spec.kind != "LoadBalancer")
 }
 
 /// Whether the difference between two states of a Service matters to its load balancer. Labels,
@@ -138,20 +132,22 @@ mod tests {
         assert!(!needs_update(&old, &new));
     }
 
+    /// What is being deleted gets no finalizer any more, whoever holds it: what was made for it goes.
     #[test]
-    fn cleanup_needs_the_finalizer_and_a_reason() {
+    fn cleanup_needs_a_reason_and_a_load_balancer_that_was_asked_for() {
         let finalizer = json!({"metadata": {"finalizers": [names::LOAD_BALANCER_FINALIZER]}});
         let deleting = json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}});
         let other_type = json!({"spec": {"type": "ClusterIP"}});
         let all = |changes: &[&Value]| {
             let mut sum = json!({});
             changes.iter().for_each(|change| merge(&mut sum, change));
-            needs_cleanup(&service(&sum))
+            service(&sum).is_to_be_cleaned_up()
         };
         assert!(!all(&[]));
         assert!(!all(&[&finalizer]));
-        assert!(!all(&[&deleting]));
         assert!(!all(&[&other_type]));
+        assert!(!all(&[&deleting, &other_type]));
+        assert!(all(&[&deleting]));
         assert!(all(&[&finalizer, &deleting]));
         assert!(all(&[&finalizer, &other_type]));
     }

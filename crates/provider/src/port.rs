@@ -17,12 +17,16 @@ impl LoadBalancers for Provider {
         Self::ensure(self, service, newer_than).await
     }
 
-    async fn exists(&self, service: &Arc<Service>) -> Result<bool, ServiceError> {
-        Self::exists(self, service).await
+    async fn exists(&self, service: &Arc<Service>, newer_than: LogicalTime) -> Result<bool, ServiceError> {
+        Self::exists(self, service, newer_than).await
     }
 
-    async fn delete(&self, service: &Arc<Service>) -> Result<Vec<Notice>, ServiceError> {
-        Self::delete(self, service).await
+    async fn delete(
+        &self,
+        service: &Arc<Service>,
+        newer_than: LogicalTime,
+    ) -> Result<Vec<Notice>, ServiceError> {
+        Self::delete(self, service, newer_than).await
     }
 
     async fn update_nodes(&self) -> Result<(), ServiceError> {

@@ -77,7 +77,7 @@ pub(crate) struct Inner {
     /// Who has a place on which load balancer, or was promised one.
     pub(crate) occupancy: Mutex<HashMap<Balancer, Occupancy>>,
     /// The latest event for which each Service was ensured.
-    ensured_for: Mutex<HashMap<ObjectKey, LogicalTime>>,
+    answered: Mutex<HashMap<ObjectKey, LogicalTime>>,
     _guard: DropGuard,
 }
 
@@ -131,14 +131,21 @@ impl Inner {
     /// By readings newer than what a Service must be judged: than the event that asked for it, and if that event
     /// was answered before, than this moment. Whoever comes again asks what has become of it.
     pub(crate) fn required_freshness(&self, key: &ObjectKey, event: LogicalTime) -> LogicalTime {
+        let fresh = self.freshness_to_look(key, event);
+        self.answered.lock().insert(key.clone(), event.max(self.observed.started));
+        fresh
+    }
+
+    /// The same for a question that is followed by work for the same event.
+    pub(crate) fn freshness_to_look(&self, key: &ObjectKey, event: LogicalTime) -> LogicalTime {
         let event = event.max(self.observed.started);
-        let last = self.ensured_for.lock().insert(key.clone(), event);
+        let last = self.answered.lock().get(key).copied();
         if last.is_some_and(|last| last >= event) { LogicalTime::now() } else { event }
     }
 
     /// A Service is gone.
     pub(crate) fn forget(&self, key: &ObjectKey) {
-        self.ensured_for.lock().remove(key);
+        self.answered.lock().remove(key);
     }
 
     async fn update_nodes(&self) -> Result<(), ServiceError> {
@@ -251,7 +258,7 @@ impl Provider {
             load_balancers: Mutex::default(),
             security_group: OnceLock::new(),
             occupancy: Mutex::default(),
-            ensured_for: Mutex::default(),
+            answered: Mutex::default(),
         }))
     }
 
@@ -282,8 +289,12 @@ impl Provider {
     /// # Errors
     ///
     /// Where Azure could not say.
-    pub async fn exists(&self, service: &Arc<Service>) -> Result<bool, ServiceError> {
-        self.0.exists(service).await
+    pub async fn exists(
+        &self,
+        service: &Arc<Service>,
+        newer_than: LogicalTime,
+    ) -> Result<bool, ServiceError> {
+        self.0.exists(service, newer_than).await
     }
 
     /// Removes everything that Azure holds of the Service's, and nothing else (LB-045).
@@ -292,8 +303,12 @@ impl Provider {
     /// # Errors
     ///
     /// Where something is still there.
-    pub async fn delete(&self, service: &Arc<Service>) -> Result<Vec<Notice>, ServiceError> {
-        self.0.delete(service).await
+    pub async fn delete(
+        &self,
+        service: &Arc<Service>,
+        newer_than: LogicalTime,
+    ) -> Result<Vec<Notice>, ServiceError> {
+        self.0.delete(service, newer_than).await
     }
 
     /// Brings the members of all pools to the Nodes in the [`ClusterState`], and the security rules of

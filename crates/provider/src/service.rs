@@ -86,16 +86,24 @@ impl Inner {
     }
 
     /// Removes everything of a Service's.
-    pub(crate) async fn delete(&self, service: &Service) -> Result<Vec<Notice>, ServiceError> {
+    pub(crate) async fn delete(
+        &self,
+        service: &Service,
+        newer_than: LogicalTime,
+    ) -> Result<Vec<Notice>, ServiceError> {
+        let newer_than = self.required_freshness(&service.key(), newer_than);
         let removal = Arc::new(ServiceRemoval::of(&self.cluster, service));
+        // Most leave the load balancer that they ask for.
+        let balancer = self.cluster.placement(removal.flavor);
+        let load_balancer = (balancer.clone(), self.load_balancer(&balancer).announce());
         // Where no security group is configured, none holds anything.
         let security_group = self.security_group().ok().map(|writer| writer.announce());
-        let announced = Announced { load_balancer: None, security_group };
+        let announced = Announced { load_balancer: Some(load_balancer), security_group };
         self.recently.forget(&removal.key);
         self.give_up_place(&removal.key);
         let mut notices = Vec::new();
         let sequence = Sequence::remove(Arc::clone(&removal));
-        match self.drive(sequence, LogicalTime::now(), announced, &mut notices).await {
+        match self.drive(sequence, newer_than, announced, &mut notices).await {
             Ok(_) => {
                 self.forget(&removal.key);
                 Ok(notices)
@@ -105,8 +113,12 @@ impl Inner {
     }
 
     /// Whether Azure holds anything of the Service's.
-    pub(crate) async fn exists(&self, service: &Service) -> Result<bool, ServiceError> {
-        let newer_than = LogicalTime::now();
+    pub(crate) async fn exists(
+        &self,
+        service: &Service,
+        newer_than: LogicalTime,
+    ) -> Result<bool, ServiceError> {
+        let newer_than = self.freshness_to_look(&service.key(), newer_than);
         let removal = Arc::new(ServiceRemoval::of(&self.cluster, service));
         let mut sequence = Sequence::remove(Arc::clone(&removal));
         let reading = self.read(&mut sequence, newer_than, &mut Vec::new()).await?;
@@ -170,7 +182,8 @@ impl Inner {
                 }
                 Ok(Task::AwaitPublicIps(ids)) => public_ips.settle(&ids).await?,
                 Ok(Task::Submit(intents)) => {
-                    self.submit(known, intents, newer_than, &mut announced, notices).await?;
+                    let leaves = sequence.intent().is_none();
+                    self.submit(known, intents, newer_than, &mut announced, leaves, notices).await?;
                     sequence.submitted();
                 }
                 Ok(Task::ReleasePublicIps(steps)) => {
@@ -235,6 +248,7 @@ impl Inner {
         intents: Vec<Intent>,
         newer_than: LogicalTime,
         announced: &mut Announced,
+        leaves: bool,
         notices: &mut Vec<Notice>,
     ) -> Result<(), ServiceError> {
         let (mut balancing, mut access) = (Vec::new(), Vec::new());
@@ -249,6 +263,10 @@ impl Inner {
                     access.push(self.give_access(intent, newer_than, announcement));
                 }
             }
+        }
+        if leaves {
+            // Nothing more will come: nobody has to wait for it.
+            announced.load_balancer = None;
         }
         let (balanced, opened) = futures::join!(join_all(balancing), join_all(access));
         for result in balanced {

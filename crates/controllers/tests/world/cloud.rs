@@ -233,12 +233,16 @@ impl LoadBalancers for TestCloud {
         Ok(Ensured { addresses, notices })
     }
 
-    async fn exists(&self, service: &Arc<Service>) -> Result<bool, ServiceError> {
+    async fn exists(&self, service: &Arc<Service>, _newer_than: LogicalTime) -> Result<bool, ServiceError> {
         self.called(Call::Exists(service.key().name));
         Ok(self.inner.lock().load_balancers.contains_key(service.uid()))
     }
 
-    async fn delete(&self, service: &Arc<Service>) -> Result<Vec<Notice>, ServiceError> {
+    async fn delete(
+        &self,
+        service: &Arc<Service>,
+        _newer_than: LogicalTime,
+    ) -> Result<Vec<Notice>, ServiceError> {
         self.called(Call::Delete(service.key().name, service.uid().to_owned()));
         let takes = self.begin();
         tokio::time::sleep(takes).await;

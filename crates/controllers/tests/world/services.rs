@@ -125,6 +125,25 @@ async fn deleting_removes_the_load_balancer_and_then_the_service() {
     assert_eq!(world.cloud.deletes(), 1);
 }
 
+/// Somebody took our finalizer away, and another one keeps the Service: it can get none any more, and is cleaned up.
+#[tokio::test(start_paused = true)]
+async fn a_deletion_without_our_finalizer_cleans_up() {
+    let mut world = World::new();
+    world.start(World::services()).await;
+    world.service("web", json!({}));
+    seconds(1).await;
+    world.change("web", json!({"metadata": {"finalizers": ["example.com/mine"]}}));
+    world.delete("web");
+    seconds(5).await;
+    assert_eq!(world.cloud.load_balancers(), 0);
+    assert_eq!(world.addresses("web").len(), 0);
+    assert!(!world.get("web").is_null(), "the other finalizer keeps it");
+    world.change("web", json!({"metadata": {"finalizers": []}}));
+    seconds(1).await;
+    assert!(world.get("web").is_null());
+    assert!(!world.events("web").iter().any(|event| event.contains("Warning")), "{:?}", world.events("web"));
+}
+
 /// NODE-090.
 #[tokio::test(start_paused = true)]
 async fn node_090_deleting_a_service_without_a_load_balancer_only_removes_the_finalizer() {

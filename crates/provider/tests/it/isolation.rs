@@ -92,7 +92,7 @@ async fn a_service_whose_security_rules_are_left_still_exists() {
     world.remove(&program, &inside).await.unwrap_err();
     world.azure.clear_faults();
     assert!(world.load_balancer("kube-internal").is_none());
-    assert!(program.provider.exists(&world.stored(&inside)).await.unwrap());
+    assert!(program.provider.exists(&world.stored(&inside), LogicalTime::now()).await.unwrap());
     world.remove(&program, &inside).await.unwrap();
     assert!(!rules());
 }

@@ -35,7 +35,7 @@ async fn lb_045_a_deleted_service_leaves_nothing_and_the_second_deletion_writes_
     let web = service("web", &[80, 443]);
     world.serve(&program, web.clone()).await.unwrap();
     let stored = world.stored(&web);
-    assert!(program.provider.exists(&stored).await.unwrap());
+    assert!(program.provider.exists(&stored, LogicalTime::now()).await.unwrap());
     world.remove(&program, &web).await.unwrap();
     // An emptied list of pools may stay as an empty list.
     assert!(world.documents(LOAD_BALANCERS).is_empty());
@@ -45,8 +45,8 @@ async fn lb_045_a_deleted_service_leaves_nothing_and_the_second_deletion_writes_
         before.split_whitespace().count()
     );
     world.azure.clear_journal();
-    assert!(!program.provider.exists(&stored).await.unwrap());
-    program.provider.delete(&stored).await.unwrap();
+    assert!(!program.provider.exists(&stored, LogicalTime::now()).await.unwrap());
+    program.provider.delete(&stored, LogicalTime::now()).await.unwrap();
     assert_eq!(world.all_writes(), Vec::<String>::new());
 }
 
@@ -138,7 +138,7 @@ async fn lb_122_a_public_ip_that_is_still_in_use_does_not_hold_up_the_deletion()
     };
     world.azure.inject(azure_simulator::Fault::new(fault).on_method("DELETE").on_type(PUBLIC_IPS));
     let stored = world.stored(&web);
-    let notices = program.provider.delete(&stored).await.unwrap();
+    let notices = program.provider.delete(&stored, LogicalTime::now()).await.unwrap();
     assert_eq!(notices.len(), 1);
     assert_eq!((notices[0].reason, notices[0].warning), ("DeletePublicIPAddress", true));
     assert!(notices[0].message.contains("still allocated"));
@@ -185,7 +185,7 @@ async fn lb_081_a_scale_set_that_still_refers_to_the_load_balancer_is_cleaned_an
         .azure
         .inject(azure_simulator::Fault::new(fault).on_method("DELETE").on_type(LOAD_BALANCERS).times(1));
     let stored = world.stored(&web);
-    program.provider.delete(&stored).await.unwrap();
+    program.provider.delete(&stored, LogicalTime::now()).await.unwrap();
     assert!(world.documents(LOAD_BALANCERS).is_empty());
     let deletions = world
         .azure
@@ -237,11 +237,14 @@ async fn lb_030_lb_031_lb_032_lb_034_what_exists() {
     let world = World::new();
     let program = world.start();
     let web = world.apply(&program, service("web", &[80]));
-    assert!(!program.provider.exists(&web).await.unwrap(), "nothing yet");
+    assert!(!program.provider.exists(&web, LogicalTime::now()).await.unwrap(), "nothing yet");
     world.ensure(&program, &web).await.unwrap();
-    assert!(program.provider.exists(&web).await.unwrap(), "on the load balancer");
+    assert!(program.provider.exists(&web, LogicalTime::now()).await.unwrap(), "on the load balancer");
     let flipped = world.apply(&program, internal(service("web", &[80])));
-    assert!(program.provider.exists(&flipped).await.unwrap(), "on the other load balancer");
+    assert!(
+        program.provider.exists(&flipped, LogicalTime::now()).await.unwrap(),
+        "on the other load balancer"
+    );
     let other = world.apply(&program, service("other", &[80]));
     world.ensure(&program, &other).await.unwrap();
     // Somebody took the frontend away; the public IP is left.
@@ -255,9 +258,9 @@ async fn lb_030_lb_031_lb_032_lb_034_what_exists() {
             }
         })
         .unwrap();
-    assert!(program.provider.exists(&web).await.unwrap(), "by its public IP");
+    assert!(program.provider.exists(&web, LogicalTime::now()).await.unwrap(), "by its public IP");
     world.azure.delete(&id("publicIPAddresses", "kube-aweb")).unwrap();
-    assert!(!program.provider.exists(&web).await.unwrap());
+    assert!(!program.provider.exists(&web, LogicalTime::now()).await.unwrap());
 }
 
 /// LB-094.
@@ -358,7 +361,7 @@ async fn lb_073_a_frontend_that_others_use_stays() {
         })
         .unwrap();
     let web = world.stored(&service("web", &[80]));
-    let notices = program.provider.delete(&web).await.unwrap();
+    let notices = program.provider.delete(&web, LogicalTime::now()).await.unwrap();
     assert!(notices.iter().any(|notice| notice.reason == "DeletingFrontendIPConfiguration"), "{notices:?}");
     let balancer = world.load_balancer("kube").unwrap();
     let rules = balancer["properties"]["loadBalancingRules"].as_array().unwrap();

@@ -208,8 +208,8 @@ impl World {
     /// What the Service controller does with a Service that goes.
     pub async fn remove(&self, program: &Program, service: &Service) -> Result<(), ServiceError> {
         let service = self.stored(service);
-        if program.provider.exists(&service).await? {
-            program.provider.delete(&service).await?;
+        if program.provider.exists(&service, LogicalTime::now()).await? {
+            program.provider.delete(&service, LogicalTime::now()).await?;
         }
         self.services.lock().remove(&service.key().to_string());
         program.provider.state().remove_service(&service.key());
