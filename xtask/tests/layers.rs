@@ -1,0 +1,86 @@
+//! The manifests keep the layers apart: what a crate links, directly or through others of the house.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// Crates that have no runtime, no clock and no I/O.
+const PURE: [&str; 5] = ["azure-types", "cloud", "cloud-config", "k8s", "planner"];
+/// The simulators and what tests are made of.
+const WITNESSES: [&str; 5] =
+    ["azure-simulator", "kubernetes-simulator", "simulated-cluster", "testkit", "explorer"];
+/// What a pure crate must not link.
+const IMPURE: [&str; 5] = ["tokio", "hyper", "http", "kube", "rand"];
+
+/// All crates that a crate of the house links, as `cargo metadata` tells.
+struct Graph(BTreeMap<String, BTreeSet<String>>);
+
+impl Graph {
+    fn read() -> Self {
+        let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+        let output = Command::new(cargo)
+            .args(["metadata", "--format-version", "1", "--no-deps", "--offline", "--locked"])
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .output()
+            .expect("cargo runs");
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "cargo metadata fails: {told}");
+        let metadata: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let packages = metadata["packages"].as_array().expect("there are packages");
+        let links = |package: &Value| {
+            let all = package["dependencies"].as_array().cloned().unwrap_or_default();
+            all.iter().filter(|one| one["kind"].is_null()).map(|one| text(&one["name"])).collect()
+        };
+        Self(packages.iter().map(|package| (text(&package["name"]), links(package))).collect())
+    }
+
+    fn linked_by(&self, name: &str) -> BTreeSet<String> {
+        let mut all = BTreeSet::new();
+        let mut open = vec![name.to_owned()];
+        while let Some(next) = open.pop() {
+            for link in self.0.get(&next).into_iter().flatten() {
+                if all.insert(link.clone()) {
+                    open.push(link.clone());
+                }
+            }
+        }
+        assert!(self.0.contains_key(name), "there is no crate {name}: correct this test");
+        all
+    }
+
+    fn assert_apart(&self, name: &str, others: &[&str]) {
+        let linked = self.linked_by(name);
+        let found: Vec<_> = others.iter().filter(|other| linked.contains(**other)).collect();
+        assert!(found.is_empty(), "{name} links {found:?}, and ARCHITECTURE.md says that it does not");
+    }
+}
+
+#[test]
+fn pure_crates_link_no_runtime() {
+    let graph = Graph::read();
+    for name in PURE {
+        graph.assert_apart(name, &IMPURE);
+    }
+}
+
+#[test]
+fn controllers_know_no_cloud_and_the_azure_client_no_kubernetes() {
+    let graph = Graph::read();
+    graph.assert_apart("controllers", &["arm", "provider", "planner", "azure-types", "cloud-config"]);
+    graph.assert_apart("arm", &["k8s", "kube", "planner", "cloud"]);
+    graph.assert_apart("planner", &["cloud", "arm"]);
+    graph.assert_apart("telemetry", &["arm", "provider", "controllers", "kube"]);
+}
+
+#[test]
+fn what_runs_in_production_and_its_witnesses_are_apart() {
+    let graph = Graph::read();
+    for name in ["cloud-controller-manager", "provider", "controllers", "arm"] {
+        graph.assert_apart(name, &WITNESSES);
+    }
+    for name in ["azure-simulator", "kubernetes-simulator"] {
+        graph.assert_apart(name, &["arm", "provider", "controllers", "planner", "cloud", "cloud-config"]);
+    }
+}
