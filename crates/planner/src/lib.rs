@@ -9,6 +9,28 @@
 //! [`security_group`] and [`scale_set`], each with at most one write and an answer for each Service.
 //! [`plan_cluster`] puts it all together in the order in which it has to happen.
 //!
+//! What a Service becomes in Azure, and which module decides it:
+//!
+//! ```text
+//!                          Service ── intent ── what it asks for; refusal: why it cannot be served
+//!                             │
+//!                         sequence ── what is next: addresses, load balancer, security rules, release
+//!       ┌─────────────────────┼───────────────────────────────┐
+//!   public_ip            load_balancer                   security_group
+//!   claim: whose         placing: which frontend         demand: which rules it asks for
+//!   change: what         limits, occupancy: is there     usage: what others need
+//!   becomes of it        a place; conflict: is the       clean: what nobody needs any more
+//!       │                port free                            │
+//!       │                     │                               │ destination and port:
+//!       └─▶ frontend ◀── load-balancing rule ── arrival ──────┘ where packets arrive
+//!           frontend     rule │      │
+//!                             ▼      ▼
+//!                        health     backend pool ◀── backend_pool: which nodes belong in it
+//!                        probe           ▲
+//!                        probe           │
+//!                                   scale_set ── instances that join or leave it; unserved: nodes that cannot
+//! ```
+//!
 //! What is decided in which case stands in `docs/rules`, with its source and the test that proves it.
 
 mod access;

@@ -1,6 +1,7 @@
 //! How plans read.
 
 use super::*;
+use crate::Purpose;
 
 fn shop() -> Svc {
     svc("web").tcp(80).udp(53).change(|s| s.metadata.namespace = Some("shop".into()))
@@ -84,6 +85,40 @@ fn lb_051_a_change_and_a_removal_read_like_this_and_no_change_is_no_write() {
 
     Plan: 0 to create, 4 to change, 1 to delete.
     "#);
+}
+
+/// LB-406: what Azure left half done is written again, and a preview says so beforehand.
+#[test]
+fn repairs_stand_in_the_preview() {
+    let mut azure = Azure::new();
+    let (services, nodes) = ([shop().arc()], nodes([node("alpha", 0)]));
+    azure.converge(&services, &nodes);
+    let failed = Some(azure_types::Word::from("Failed"));
+    for public_ip in &mut azure.observed.public_ips {
+        public_ip.properties.get_or_insert_default().provisioning_state = failed.clone();
+    }
+    for load_balancer in &mut azure.observed.load_balancers {
+        load_balancer.properties.get_or_insert_default().provisioning_state = failed.clone();
+    }
+    let group = azure.observed.security_group.as_mut().unwrap();
+    group.properties.get_or_insert_default().provisioning_state = failed;
+    let planned = azure.plan(&services, &nodes);
+    assert!(planned.plan.steps.iter().all(|step| step.purpose == Purpose::Repair), "{planned}");
+    insta::assert_snapshot!(planned, @"
+    In this order (+ create, ~ change, - delete):
+
+      ~ public IP testCluster-aweb (resource group rg)
+          written again as it is: Azure did not finish the last write
+          for shop/web
+
+      ~ load balancer testCluster (resource group rg)
+          written again as it is: the last operation on it failed
+
+      ~ security group nsg (resource group rg)
+          written again as it is: the last operation on it failed
+
+    Plan: 0 to create, 3 to change, 0 to delete.
+    ");
 }
 
 /// A plan says what an annotation means that means nothing, before anything is made public by mistake.

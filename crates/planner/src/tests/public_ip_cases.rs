@@ -313,7 +313,7 @@ fn lb_120_lb_121_a_change_of_group_releases_where_the_address_is() {
     );
 }
 
-/// The frontend tells where the public IP is, while nothing else does.
+/// LB-404: the frontend tells where the public IP is, while nothing else does.
 #[test]
 fn a_public_ip_in_a_group_that_is_no_longer_named_is_given_up() {
     let in_group = |group: &str| web().annotate("azure-load-balancer-resource-group", group);
@@ -328,6 +328,19 @@ fn a_public_ip_in_a_group_that_is_no_longer_named_is_given_up() {
         assert!(!left.contains(&"other".to_owned()), "{left:?}");
         assert_eq!(left.is_empty(), then.0.metadata.deletion_timestamp.is_some());
     }
+}
+
+/// LB-405.
+#[test]
+fn a_prefix_wins_over_a_requested_address_and_the_owner_is_told() {
+    let prefix = "/subscriptions/s/resourceGroups/rg/providers/Microsoft.Network/publicIPPrefixes/p4";
+    let service = web().change(|s| s.spec.load_balancer_ip = "20.1.2.3".into());
+    let service = service.annotate("azure-pip-prefix-id", prefix);
+    let planned = run(&service, &[]);
+    assert_eq!(planned.ensure[0].target.name(), "testCluster-atest1-p4");
+    let intent = service.intent(&cluster());
+    let [notice] = &intent.notices[..] else { panic!("{:?}", intent.notices) };
+    assert!(notice.warning && notice.message.contains("20.1.2.3 is not used"), "{}", notice.message);
 }
 
 /// LB-124.

@@ -104,7 +104,7 @@ fn at_nodes(service: &Svc, frontend: &str, nodes: &[&str]) -> AccessIntent {
     }
 }
 
-/// At nodes others are reached, too: kubelets, other Services, and this one by health probes. There a Service
+/// LB-400: at nodes others are reached, too: kubelets, other Services, and this one by health probes. There a Service
 /// that denies all else denies it at its own ports alone.
 #[test]
 fn what_arrives_at_nodes_is_denied_for_the_services_ports_alone() {
@@ -136,7 +136,7 @@ fn what_arrives_at_nodes_is_denied_for_the_services_ports_alone() {
     }
 }
 
-/// What one Service denies at nodes stays while others are planned, and goes with it.
+/// LB-401: what one Service denies at nodes stays while others are planned, and goes with it.
 #[test]
 fn denials_at_nodes_live_as_long_as_their_service() {
     let closed = |name: &str, port: i32| {
@@ -157,7 +157,7 @@ fn denials_at_nodes_live_as_long_as_their_service() {
     assert_eq!(super::told(&after(&both, &left)), super::told(&one));
 }
 
-/// The program replaced denies everything at nodes, which closes them. A takeover opens them again.
+/// LB-402: the program replaced denies everything at nodes, which closes them. A takeover opens them again.
 #[test]
 fn a_denial_of_everything_at_nodes_is_taken_back() {
     let service = svc("a1").tcp(80).ranges(&["10.0.0.0/24"]).annotate(DENY, "true");
@@ -171,7 +171,7 @@ fn a_denial_of_everything_at_nodes_is_taken_back() {
     assert!(super::told(&after(&group, &planned)).iter().all(|rule| !rule.contains("deny-all")));
 }
 
-/// A Service that is refused keeps its load-balancing rules; whatever they deliver is let in until it is planned.
+/// LB-403: a Service that is refused keeps its load-balancing rules; whatever they deliver is let in until it is planned.
 #[test]
 fn what_a_refused_service_still_lives_on_stays() {
     let floating_off = "azure-disable-load-balancer-floating-ip";
