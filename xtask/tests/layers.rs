@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
+use anyhow::Context as _;
 use serde_json::Value;
 
 /// Crates that have no runtime, no clock and no I/O.
@@ -17,23 +18,22 @@ const IMPURE: [&str; 5] = ["tokio", "hyper", "http", "kube", "rand"];
 struct Graph(BTreeMap<String, BTreeSet<String>>);
 
 impl Graph {
-    fn read() -> Self {
+    fn read() -> anyhow::Result<Self> {
         let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
         let output = Command::new(cargo)
             .args(["metadata", "--format-version", "1", "--no-deps", "--offline", "--locked"])
             .current_dir(env!("CARGO_MANIFEST_DIR"))
-            .output()
-            .expect("cargo runs");
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "cargo metadata fails: {told}");
-        let metadata: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+            .output()?;
+        let errors = String::from_utf8_lossy(&output.stderr);
+        anyhow::ensure!(output.status.success(), "cargo metadata fails: {errors}");
+        let metadata: Value = serde_json::from_slice(&output.stdout)?;
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let packages = metadata["packages"].as_array().expect("there are packages");
+        let packages = metadata["packages"].as_array().context("there are no packages")?;
         let links = |package: &Value| {
             let all = package["dependencies"].as_array().cloned().unwrap_or_default();
             all.iter().filter(|one| one["kind"].is_null()).map(|one| text(&one["name"])).collect()
         };
-        Self(packages.iter().map(|package| (text(&package["name"]), links(package))).collect())
+        Ok(Self(packages.iter().map(|package| (text(&package["name"]), links(package))).collect()))
     }
 
     fn linked_by(&self, name: &str) -> BTreeSet<String> {
@@ -59,7 +59,7 @@ impl Graph {
 
 #[test]
 fn pure_crates_link_no_runtime() {
-    let graph = Graph::read();
+    let graph = Graph::read().unwrap();
     for name in PURE {
         graph.assert_apart(name, &IMPURE);
     }
@@ -67,7 +67,7 @@ fn pure_crates_link_no_runtime() {
 
 #[test]
 fn controllers_know_no_cloud_and_the_azure_client_no_kubernetes() {
-    let graph = Graph::read();
+    let graph = Graph::read().unwrap();
     graph.assert_apart("controllers", &["arm", "provider", "planner", "azure-types", "cloud-config"]);
     graph.assert_apart("arm", &["k8s", "kube", "planner", "cloud"]);
     graph.assert_apart("planner", &["cloud", "arm"]);
@@ -76,7 +76,7 @@ fn controllers_know_no_cloud_and_the_azure_client_no_kubernetes() {
 
 #[test]
 fn what_runs_in_production_and_its_witnesses_are_apart() {
-    let graph = Graph::read();
+    let graph = Graph::read().unwrap();
     for name in ["cloud-controller-manager", "provider", "controllers", "arm"] {
         graph.assert_apart(name, &WITNESSES);
     }

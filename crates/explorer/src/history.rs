@@ -67,6 +67,18 @@ pub enum Act {
         /// The tag's value.
         value: u64,
     },
+    /// Somebody else adds a part of their own to a shared resource: a backend pool, or a security rule.
+    ForeignPart {
+        /// The load balancer; otherwise the security group.
+        balancer: bool,
+        /// What the part's name and place end with.
+        number: u64,
+    },
+    /// Somebody takes a rule of ours away while the controllers are restarted, who find out.
+    Spoil {
+        /// From the load balancer; otherwise from the security group.
+        balancer: bool,
+    },
     /// The controllers are killed and started anew.
     Kill,
     /// Seconds pass.
@@ -78,6 +90,10 @@ pub enum Act {
 pub enum Trouble {
     /// 429.
     Throttled,
+    /// 400, of a kind that may pass.
+    Refused,
+    /// 403.
+    Denied,
     /// 409: another operation is in progress.
     InProgress,
     /// 412: somebody else wrote between read and write.
@@ -94,8 +110,10 @@ pub enum Trouble {
     Slow,
 }
 
-const TROUBLES: [Trouble; 8] = [
+const TROUBLES: [Trouble; 10] = [
     Trouble::Throttled,
+    Trouble::Refused,
+    Trouble::Denied,
     Trouble::InProgress,
     Trouble::Overtaken,
     Trouble::Broken,
@@ -116,6 +134,8 @@ impl Trouble {
         };
         match self {
             Self::Throttled => FaultAction::Throttle { retry_after: Some(7) },
+            Self::Refused => fail(400, "NotWelcomeToday"),
+            Self::Denied => fail(403, "AuthorizationFailed"),
             Self::InProgress => fail(409, "AnotherOperationInProgress"),
             Self::Overtaken => {
                 FaultAction::Interfere { id: None, patch: json!({"tags": {"overtaken": "yes"}}) }
@@ -147,6 +167,18 @@ impl fmt::Display for Act {
             Self::ForeignTag { balancer, value } => {
                 let target = if *balancer { "load balancer" } else { "security group" };
                 write!(f, "somebody tags the {target} with {value}")
+            }
+            Self::ForeignPart { balancer, number } => {
+                let part =
+                    if *balancer { "a pool to the load balancer" } else { "a rule to the security group" };
+                write!(f, "somebody adds {part}: {number}")
+            }
+            Self::Spoil { balancer } => {
+                let target = if *balancer { "load balancer" } else { "security group" };
+                write!(
+                    f,
+                    "somebody takes a rule of ours from the {target}, and the controllers are restarted"
+                )
             }
             Self::Kill => f.write_str("kill the controllers"),
             Self::Wait(seconds) => write!(f, "wait {seconds} s"),
@@ -191,8 +223,10 @@ impl History {
                     what: TROUBLES[random.random_range(0..TROUBLES.len())],
                     times: random.random_range(1..=3),
                 },
-                78..83 => Act::ForeignTag { balancer: random.random(), value: random.random_range(0..1000) },
-                83..89 => Act::Kill,
+                78..81 => Act::ForeignTag { balancer: random.random(), value: random.random_range(0..1000) },
+                81..84 => Act::ForeignPart { balancer: random.random(), number: random.random_range(0..100) },
+                84..86 => Act::Spoil { balancer: random.random() },
+                86..90 => Act::Kill,
                 _ => Act::Wait([1, 3, 10, 60, 400][random.random_range(0..5)]),
             });
         }
@@ -348,6 +382,30 @@ impl Play {
                 let id = if *balancer { world.load_balancer() } else { world.security_group() };
                 world.edit_foreign(&id, |document| document["tags"]["owner"] = value.to_string().into());
             }
+            Act::ForeignPart { balancer: true, number } => {
+                let pool = json!({"name": format!("theirs-{number}"), "properties": {}});
+                let id = stage.world.load_balancer();
+                stage.world.edit_foreign(&id, |document| add(document, "backendAddressPools", pool));
+            }
+            Act::ForeignPart { balancer: false, number } => {
+                let rule = json!({"name": format!("theirs-{number}"), "properties": {
+                    "priority": 200 + number, "access": "Allow", "direction": "Inbound", "protocol": "Icmp",
+                    "sourceAddressPrefix": "192.0.2.0/24", "sourcePortRange": "*",
+                    "destinationAddressPrefix": "*", "destinationPortRange": "*"}});
+                let id = stage.world.security_group();
+                stage.world.edit_foreign(&id, |document| add(document, "securityRules", rule));
+            }
+            Act::Spoil { balancer } => {
+                stage.world.stop().await;
+                let world = &stage.world;
+                let (id, kind) = if *balancer {
+                    (world.load_balancer(), "loadBalancingRules")
+                } else {
+                    (world.security_group(), "securityRules")
+                };
+                world.edit_foreign(&id, |document| take_one_of_ours(document, kind));
+                stage.world.start();
+            }
             Act::Kill => stage.world.restart().await,
             Act::Wait(seconds) => tokio::time::sleep(Duration::from_secs(*seconds)).await,
         }
@@ -376,6 +434,26 @@ impl Play {
             served.after_trouble = true;
         }
         self.expect.insert(key, expectation);
+    }
+}
+
+/// Adds a part, if none of this name is there.
+fn add(document: &mut Value, kind: &str, part: Value) {
+    let Some(parts) = document["properties"][kind].as_array_mut() else { return };
+    if !parts.iter().any(|there| there["name"] == part["name"]) {
+        parts.push(part);
+    }
+}
+
+/// Takes the first rule away that was made for a Service of the history.
+fn take_one_of_ours(document: &mut Value, kind: &str) {
+    let Some(parts) = document["properties"][kind].as_array_mut() else { return };
+    let is_ours = |part: &Value| {
+        let name = part["name"].as_str().unwrap_or_default();
+        name.starts_with("k8s-azure-lb_allow") || name.starts_with('a')
+    };
+    if let Some(at) = parts.iter().position(is_ours) {
+        parts.remove(at);
     }
 }
 

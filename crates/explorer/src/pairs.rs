@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::corpus::Expectations;
 use crate::features::{self, Row};
+use crate::preview;
 use crate::stage::Stage;
 use crate::trial;
 use crate::{quietly, shrink};
@@ -24,10 +25,15 @@ pub async fn try_rows(rows: &[Row]) -> Vec<String> {
         expect.insert(key.clone(), features::expectation(row, number, &key));
     }
     trial::fill_in(&stage, &mut expect);
+    stage.world.stop().await;
     if let Err(error) = stage.apply(&objects).await {
         return vec![format!("the API refuses a manifest: {error}")];
     }
+    let planned = preview::planned(&stage.world).await;
+    stage.world.azure.clear_journal();
+    stage.world.start();
     stage.rest(&expect).await;
+    let previewed = preview::differences_of_crowd(&planned, &stage.world);
     let name_features = |complaint: String| {
         let number = complaint.strip_prefix("pairs/s").and_then(|rest| rest.get(..3)?.parse::<usize>().ok());
         let row = number.and_then(|number| rows.get(number));
@@ -40,7 +46,9 @@ pub async fn try_rows(rows: &[Row]) -> Vec<String> {
     stage.world.restart().await;
     stage.rest(&expect).await;
     complaints.extend(trial::judge_second_pass(&stage.world, &expect));
-    complaints.extend(stage.clear(&objects, &[]).await);
+    let (left, planned) = stage.clear(&objects, &[]).await;
+    let at_the_end = preview::differences_of_crowd(&planned, &stage.world);
+    complaints.extend(previewed.into_iter().chain(left).chain(at_the_end));
     complaints
 }
 

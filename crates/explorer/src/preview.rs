@@ -1,5 +1,7 @@
 //! What the preview prints, against what the journal holds afterwards.
 
+use std::collections::BTreeSet;
+
 use azure_simulator::RequestKind;
 use azure_types::ResourceId;
 use testkit::World;
@@ -22,8 +24,12 @@ pub async fn planned(world: &World) -> Vec<String> {
             .steps
             .iter()
             .map(|planned| {
-                let delete = planned.action == planner::Action::Delete;
-                step(if delete { "delete" } else { "write" }, planned.target.as_str())
+                let action = match planned.action {
+                    planner::Action::Create => "create",
+                    planner::Action::Update => "update",
+                    planner::Action::Delete => "delete",
+                };
+                step(action, planned.target.as_str())
             })
             .collect(),
         Err(error) => vec![format!("there is no preview: {error}")],
@@ -37,7 +43,8 @@ pub fn done(world: &World) -> Vec<String> {
     accepted
         .filter_map(|entry| {
             let action = match entry.kind {
-                RequestKind::Write => "write",
+                RequestKind::Write if entry.status == 201 => "create",
+                RequestKind::Write => "update",
                 RequestKind::Delete => "delete",
                 _ => return None,
             };
@@ -48,32 +55,52 @@ pub fn done(world: &World) -> Vec<String> {
 
 /// In which steps a preview and what was done after it differ; empty where they do not. Steps of one kind that
 /// stand side by side have no order among themselves, and neither have the security group and the load balancer with
-/// its members: of the security group only counts how many addresses were bought before it. What Azure refuses nobody can preview.
+/// its members: of the security group only counts how many addresses were bought before it. What Azure refuses nobody
+/// can preview, nor what would have followed from it: then the steps on public IPs that it takes are compared alone.
 pub fn differences(planned: &[String], world: &World) -> Vec<String> {
     let done = done(world);
-    if is_refused(world) || path(planned) == path(&done) {
+    let refused = refused(world);
+    let is_compared = |step: &&String| {
+        refused.is_empty()
+            || step.contains(" publicipaddresses ") && !refused.iter().any(|target| step.ends_with(target))
+    };
+    let of = |steps: &[String]| path(&steps.iter().filter(is_compared).cloned().collect::<Vec<_>>());
+    if of(planned) == of(&done) {
         return Vec::new();
     }
     vec![format!("previewed {planned:#?}, done {done:#?}")]
 }
 
-/// Whether Azure refused a write for good: not because it was busy or somebody else was faster.
-fn is_refused(world: &World) -> bool {
+/// The same for a crowd of Services, each at its own pace: which resources are written, whatever the order and how
+/// many writes they share.
+pub fn differences_of_crowd(planned: &[String], world: &World) -> Vec<String> {
+    let (planned, done) = (BTreeSet::from_iter(planned.iter().cloned()), BTreeSet::from_iter(done(world)));
+    let missing = planned.difference(&done).map(|step| format!("previewed and not done: {step}"));
+    let unforeseen = done.difference(&planned).map(|step| format!("done and not previewed: {step}"));
+    missing.chain(unforeseen).collect()
+}
+
+/// What Azure refused to write for good: not because it was busy or somebody else was faster.
+fn refused(world: &World) -> Vec<String> {
     let passing = [409, 412, 429];
-    world.azure.journal().entries.iter().any(|entry| {
+    let journal = world.azure.journal();
+    let entries = journal.entries.iter().filter(|entry| {
         matches!(entry.kind, RequestKind::Write | RequestKind::Delete)
             && (400..500).contains(&entry.status)
             && !passing.contains(&entry.status)
-    })
+    });
+    entries.map(|entry| step("", entry.resource.as_deref().unwrap_or(&entry.path))).collect()
+}
+
+fn is_bought(step: &str) -> bool {
+    step.contains(" publicipaddresses ") && !step.starts_with("delete ")
 }
 
 /// The steps in an order that equal paths share, and for each write of the security group the number of public IPs
 /// that were written before it.
 fn path(steps: &[String]) -> (Vec<String>, Vec<usize>) {
     let is_group = |step: &&String| step.contains(" networksecuritygroups ");
-    let bought = |until: usize| {
-        steps.iter().take(until).filter(|step| step.starts_with("write publicipaddresses ")).count()
-    };
+    let bought = |until: usize| steps.iter().take(until).filter(|step| is_bought(step)).count();
     let groups = steps.iter().enumerate().filter(|(_, step)| is_group(step)).map(|(at, _)| bought(at));
     let others: Vec<String> = steps.iter().filter(|step| !is_group(step)).cloned().collect();
     (in_groups(&others), groups.collect())

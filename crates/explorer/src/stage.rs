@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use crate::corpus::{Expectations, key_of};
 use crate::expectation::Expectation;
 use crate::judge;
+use crate::preview;
 
 /// A second resource group, for public IPs that are kept elsewhere.
 pub const OTHER_GROUP: &str = "other";
@@ -103,7 +104,8 @@ impl Stage {
     /// The same in a world of this kind.
     pub async fn set_in(builder: WorldBuilder, more: &[Given]) -> Self {
         let second = ["10.241.0.0/16", "fd00:10:240:1::/64"];
-        let mut world = builder.dual_stack().subnet("second", &second).build();
+        let mut world =
+            builder.dual_stack().subnet("second", &second).subnet("only-ipv4", &["10.242.0.0/16"]).build();
         let group = ResourceId::group(&world.shape.subscription, OTHER_GROUP);
         world.azure.put(&group, json!({"location": "westeurope"})).expect("the group can be made");
         for given in surroundings().iter().chain(more) {
@@ -190,9 +192,10 @@ impl Stage {
         (counts.writes, counts.deletes, services)
     }
 
-    /// Deletes Services and waits until they and everything of theirs are gone; says what is not.
-    /// What the resources called `stays_changed` hold is taken as it is.
-    pub async fn clear(&mut self, objects: &[Value], stays_changed: &[String]) -> Vec<String> {
+    /// Deletes Services and waits until they and everything of theirs are gone; says what is not, and what the
+    /// preview said beforehand. What the resources called `stays_changed` hold is taken as it is.
+    pub async fn clear(&mut self, objects: &[Value], stays_changed: &[String]) -> (Vec<String>, Vec<String>) {
+        self.world.stop().await;
         let keys: Vec<String> =
             objects.iter().filter(|object| object["kind"] == "Service").map(key_of).collect();
         for key in &keys {
@@ -200,6 +203,9 @@ impl Stage {
             // One that the API refused is not there.
             let _refused = self.world.kubernetes.delete("Service", namespace, name);
         }
+        let planned = preview::planned(&self.world).await;
+        self.world.azure.clear_journal();
+        self.world.start();
         let begin = Instant::now();
         while keys.iter().any(|key| !self.world.service(key).is_null()) && begin.elapsed() < MAX_WAIT {
             tokio::time::sleep(Duration::from_secs(1)).await;
@@ -224,7 +230,7 @@ impl Stage {
         if !left.is_empty() {
             complaints.push(format!("deletion leaves this behind:\n{}", left.join("\n")));
         }
-        complaints
+        (complaints, planned)
     }
 }
 

@@ -47,7 +47,10 @@ pub async fn try_entry(stage: &mut Stage, entry: &Entry) -> Outcome {
             stage.world.change(key, patch);
         }
         for key in &change.delete {
-            stage.world.delete(key);
+            // A patch may have let go of it for good.
+            if !stage.world.service(key).is_null() {
+                stage.world.delete(key);
+            }
             expect.remove(key);
         }
         let mut more = change.expect.clone();
@@ -66,7 +69,10 @@ pub async fn try_entry(stage: &mut Stage, entry: &Entry) -> Outcome {
     stage.world.restart().await;
     stage.rest(&expect).await;
     outcome.complaints.extend(judge_second_pass(&stage.world, &expect));
-    outcome.complaints.extend(stage.clear(&entry.objects, &entry.stays_changed).await);
+    let (left, planned) = stage.clear(&entry.objects, &entry.stays_changed).await;
+    outcome.complaints.extend(left);
+    let differences = preview::differences(&planned, &stage.world);
+    outcome.preview.extend(differences.into_iter().map(|text| format!("at the end: {text}")));
     outcome
 }
 
