@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use anyhow::bail;
-use explorer::history::{Failure, explore};
+use explorer::history::{Failure, explore, kept};
 use parking_lot::Mutex;
 
 use crate::print;
@@ -25,11 +25,14 @@ pub struct Arguments {
     failures: usize,
 }
 
-/// Explores, one history on each core at a time.
+/// Explores, one history on each core at a time: those first that ended badly once.
 ///
 /// # Errors
 /// Histories that do not end well: each with the fewest acts and features that show it, and its seed.
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    for one in kept().map_err(anyhow::Error::msg)? {
+        one.explore().map_err(anyhow::Error::msg)?;
+    }
     #[allow(
         clippy::disallowed_types,
         clippy::disallowed_methods,

@@ -7,7 +7,8 @@
 //! * controllers that start anew then write nothing (idempotence);
 //! * what others made is as they left it, and nothing of ours is left when all Services are gone.
 //!
-//! A history is decided by its seed. A failure is shrunk to the fewest acts and features.
+//! A history is decided by its seed. A failure is shrunk to the fewest acts and features, and printed as the text
+//! that [`kept`] reads: what was wrong once is tried again, whatever seeds come to mean.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -25,6 +26,11 @@ use crate::expectation::Expectation;
 use crate::features::{self, FACTORS, Row};
 use crate::stage::{Given, Stage};
 use crate::{quietly, shrink, trial};
+
+mod kept;
+mod text;
+
+pub use kept::{FOLDER, Kept, kept};
 
 /// How many Services a history has at most.
 const MAX_SERVICES: usize = 6;
@@ -123,6 +129,8 @@ const TROUBLES: [Trouble; 10] = [
     Trouble::Slow,
 ];
 
+const METHODS: [&str; 3] = ["PUT", "GET", "DELETE"];
+
 const KINDS: [&str; 5] = [LOAD_BALANCERS, PUBLIC_IPS, SECURITY_GROUPS, SCALE_SETS, INSTANCES];
 
 impl Trouble {
@@ -148,40 +156,6 @@ impl Trouble {
                 message: "An error of this test.".to_owned(),
             },
             Self::Slow => FaultAction::SlowOperation { ms: 60_000 },
-        }
-    }
-}
-
-impl fmt::Display for Act {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Apply { service, row } => {
-                let features = features::features(row);
-                let features =
-                    if features.is_empty() { "nothing unusual".to_owned() } else { features.join(" ") };
-                write!(f, "apply s{service:03}: {features}")
-            }
-            Self::Delete { service } => write!(f, "delete s{service:03}"),
-            Self::Scale(nodes) => write!(f, "scale to {nodes} machines"),
-            Self::Trouble { kind, method, what, times } => write!(f, "{times} x {method} {kind}: {what:?}"),
-            Self::ForeignTag { balancer, value } => {
-                let target = if *balancer { "load balancer" } else { "security group" };
-                write!(f, "somebody tags the {target} with {value}")
-            }
-            Self::ForeignPart { balancer, number } => {
-                let part =
-                    if *balancer { "a pool to the load balancer" } else { "a rule to the security group" };
-                write!(f, "somebody adds {part}: {number}")
-            }
-            Self::Spoil { balancer } => {
-                let target = if *balancer { "load balancer" } else { "security group" };
-                write!(
-                    f,
-                    "somebody takes a rule of ours from the {target}, and the controllers are restarted"
-                )
-            }
-            Self::Kill => f.write_str("kill the controllers"),
-            Self::Wait(seconds) => write!(f, "wait {seconds} s"),
         }
     }
 }
@@ -480,18 +454,6 @@ fn replacement(before: &Value, manifest: &Value) -> Value {
     json!({"metadata": {"annotations": annotations}, "spec": spec})
 }
 
-/// A history that ends badly today.
-#[derive(Debug)]
-pub struct Known {
-    /// The bug.
-    pub bug: &'static str,
-    /// The history; seeds leave such acts out.
-    pub history: fn() -> History,
-}
-
-/// What ends badly today. An entry whose bug is mended fails the tests until it is taken out.
-pub const KNOWN: &[Known] = &[];
-
 /// A failure, ready to be shown.
 #[derive(Debug)]
 pub struct Failure {
@@ -503,15 +465,12 @@ pub struct Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let History { seed, typical_latency, acts } = &self.history;
-        writeln!(f, "seed {seed}{}:", if *typical_latency { ", Azure takes its time" } else { "" })?;
-        for act in acts {
-            writeln!(f, "  {act}")?;
-        }
+        write!(f, "{}", self.history)?;
         for complaint in &self.complaints {
             writeln!(f, "=> {complaint}")?;
         }
-        write!(f, "to see it again: cargo xtask explore --rounds 1 --seed {seed}")
+        writeln!(f, "to see it again: cargo xtask explore --rounds 1 --seed {}", self.history.seed)?;
+        write!(f, "to keep it: put the lines above the first `=>` into {FOLDER}/NAME.txt")
     }
 }
 

@@ -2,6 +2,9 @@
 //!
 //! * `CERULEAN_SEED` is the seed of the first world, 1 if it is not set.
 //! * `CERULEAN_SEEDS` is how many seeds in a row a test runs with, 1 if it is not set.
+//!
+//! Seeds that failed once are kept in `tests/seeds.txt` of the package whose test it is, a line `TEST SEED` each.
+//! The test runs with them first.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -32,8 +35,12 @@ pub fn count() -> u64 {
     number(SEEDS).max(1)
 }
 
-/// Runs a test once for each seed, on paused time and on a runtime of its own. Worlds that it builds draw
-/// everything random from that seed. A failure prints the line that shows it again.
+/// Where a package keeps the seeds with which its tests failed once.
+const KEPT: &str = "tests/seeds.txt";
+
+/// Runs a test once for each seed, on paused time and on a runtime of its own: for those that are kept, then for
+/// those that the environment names. Worlds that it builds draw everything random from that seed. A failure
+/// prints the line that shows it again, and the line that keeps its seed.
 ///
 /// ```
 /// testkit::run(async || {
@@ -45,7 +52,10 @@ pub fn count() -> u64 {
 /// ```
 pub fn run(test: impl AsyncFn()) {
     let first = number(SEED);
-    for seed in first..first.saturating_add(count()) {
+    let thread = std::thread::current();
+    let name = thread.name().unwrap_or_default();
+    let kept = kept(name, &kept_text());
+    for seed in kept.into_iter().chain(first..first.saturating_add(count())) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
         let runtime = runtime.expect("a runtime can be made");
         CURRENT.set(Some(seed));
@@ -53,9 +63,27 @@ pub fn run(test: impl AsyncFn()) {
         CURRENT.set(None);
         if let Err(panic) = outcome {
             show(&reproduction(seed));
+            note(&format!("to keep it: add the line `{name} {seed}` to {KEPT} of its package"));
             resume_unwind(panic);
         }
     }
+}
+
+/// What the package whose test runs has kept; nothing where it is unknown or has kept none.
+fn kept_text() -> String {
+    let package = std::env::var("CARGO_MANIFEST_DIR").unwrap_or_default();
+    std::fs::read_to_string(std::path::Path::new(&package).join(KEPT)).unwrap_or_default()
+}
+
+/// The seeds that are kept for a test.
+fn kept(test: &str, text: &str) -> Vec<u64> {
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let seeds = lines.filter_map(|line| {
+        let (name, seed) = line.split_once(' ').unwrap_or((line, ""));
+        let seed = seed.trim().parse().unwrap_or_else(|_| panic!("{KEPT}: `{line}` is not `TEST SEED`"));
+        (name == test).then_some(seed)
+    });
+    seeds.collect()
 }
 
 /// The command that runs the current test again with this seed.
@@ -72,10 +100,15 @@ pub fn reproduction(seed: u64) -> String {
     command
 }
 
+/// Prints how a failure is seen again.
+pub(crate) fn show(command: &str) {
+    note(&format!("to see it again: {command}"));
+}
+
 /// Prints a line where test output goes.
 #[allow(clippy::print_stderr, reason = "a failing test says how to see it again")]
-pub(crate) fn show(line: &str) {
-    eprintln!("to see it again: {line}");
+fn note(line: &str) {
+    eprintln!("{line}");
 }
 
 fn number(variable: &str) -> u64 {
@@ -88,6 +121,24 @@ fn number(variable: &str) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn seeds_are_kept_by_the_names_of_their_tests() {
+        let text = "# why\n\na::b 7\na::c 8\n a::b  9 \n";
+        assert_eq!(kept("a::b", text), vec![7_u64, 9]);
+        assert!(kept("a::d", text).is_empty());
+        assert!(std::panic::catch_unwind(|| kept("a::b", "a::b seven")).is_err());
+    }
+
+    /// `tests/seeds.txt` of this package keeps 41 for this test.
+    #[test]
+    fn kept_seeds_come_before_those_of_the_environment() {
+        let seen = std::cell::RefCell::new(Vec::new());
+        run(async || seen.borrow_mut().push(current()));
+        let first = number(SEED);
+        let expected: Vec<u64> = std::iter::once(41).chain(first..first + count()).collect();
+        assert_eq!(*seen.borrow(), expected);
+    }
 
     #[test]
     fn a_test_sees_the_seed_it_runs_with_and_the_line_names_seed_and_test() {

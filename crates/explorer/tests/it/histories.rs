@@ -1,8 +1,9 @@
-//! A fixed share of the generated histories; `cargo xtask explore` runs as many as there is time for.
+//! A fixed share of the generated histories, and before them those that ended badly once;
+//! `cargo xtask explore` runs as many as there is time for.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use explorer::history::{KNOWN, explore};
+use explorer::history::{explore, kept};
 use explorer::workers;
 
 /// How many histories every run of the tests goes through.
@@ -28,11 +29,18 @@ fn whatever_happens_it_ends_well() {
     });
 }
 
-/// A mark that has had its day has to go.
+/// `tests/corpus/histories`, known bugs among them: a mark that has had its day has to go.
 #[test]
-fn histories_that_are_known_to_end_badly_still_do() {
-    for known in KNOWN {
-        let complaints = (known.history)().complaints();
-        assert!(!complaints.is_empty(), "this ends well: take `{}` out of KNOWN", known.bug);
-    }
+fn what_ended_badly_once_ends_well_or_is_known() {
+    let all = kept().unwrap();
+    let next = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..workers() {
+            scope.spawn(|| {
+                while let Some(one) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    one.explore().unwrap_or_else(|problem| panic!("{problem}"));
+                }
+            });
+        }
+    });
 }

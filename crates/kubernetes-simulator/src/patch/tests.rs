@@ -401,9 +401,6 @@ fn normal(mut object: Value) -> Value {
 }
 
 proptest! {
-    // Failures print their smallest input; no files beside the sources.
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
-
     #[test]
     fn merge_patch_twice_is_merge_patch_once(
         current in any_map(any_json()), change in any_map(any_json())

@@ -261,7 +261,7 @@ fn arcs(services: &[Svc]) -> Vec<Arc<Service>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     /// Applying a plan and planning again gives an empty plan, nothing foreign changes, and when all
     /// Services have gone, so has everything that was theirs.

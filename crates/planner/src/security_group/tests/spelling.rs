@@ -174,7 +174,7 @@ fn changes(planned: &SecurityGroupPlan) -> Vec<String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
 
     /// However Azure spells it: a second pass writes nothing, for all together and for each alone, and
     /// nothing is left of those who leave.
