@@ -1,24 +1,26 @@
-//! What a real cluster has beside its API server: kubelets, and the controllers that judge nodes and
-//! make EndpointSlices.
+//! What a real cluster has beside its API server: kubelets, and the controllers that judge nodes, keep pods and make
+//! EndpointSlices.
 
 use std::sync::Arc;
 
 use azure_simulator::Azure;
 use kube::Client;
-use kubernetes_simulator::kubelet::{EndpointSlices, Kubelets, NodeMonitor, Pace};
+use kubernetes_simulator::kubelet::{Deployments, EndpointSlices, Kubelets, NodeMonitor, Pace};
 use tokio_util::sync::CancellationToken;
 
 use crate::machines::AzureMachines;
 use crate::node_answers::NodeAnswers;
 
-/// Runs a kubelet for each machine of `azure`, one ready pod of every Service on each node, and the node
-/// monitor, all against the API behind `client`, until `stop`. Returns what the nodes answer to probes.
+/// Runs a kubelet for each machine of `azure`, the pods of Deployments, one ready pod on each node for every
+/// Service that selects none of these, and the node monitor, all against the API behind `client`, until `stop`.
+/// Returns what the nodes answer to probes.
 pub fn spawn(azure: &Azure, client: &Client, pace: Pace, stop: &CancellationToken) -> NodeAnswers {
     let clock = azure.clock();
     let machines = Arc::new(AzureMachines(azure.clone()));
     // Dropping the handles does not end them; the token does.
     let _kubelets = Kubelets::spawn_at(pace, client.clone(), machines, clock.clone(), stop.clone());
-    let _monitor = NodeMonitor::spawn_at(pace, client.clone(), clock, stop.clone());
+    let _monitor = NodeMonitor::spawn_at(pace, client.clone(), clock.clone(), stop.clone());
+    let _deployments = Deployments::spawn(client.clone(), clock, stop.clone());
     let _slices = EndpointSlices::spawn_evenly(client.clone(), 1, stop.clone());
     NodeAnswers::follow(azure.clone(), client, stop)
 }

@@ -2,15 +2,19 @@
 //!
 //! They speak through [`kube::Client`] alone, to the simulator or to a real kube-apiserver (1.20 and
 //! later). With them come stand-ins for the parts of kube-controller-manager that a cluster without
-//! one misses: [`NodeMonitor`] marks nodes whose kubelet is silent, [`EndpointSlices`] makes slices
-//! of pretend pods; and [`answers`] tells what a node's kube-proxy answers.
+//! one misses: [`NodeMonitor`] marks nodes whose kubelet is silent, [`Deployments`] keeps pods,
+//! [`EndpointSlices`] makes slices of them, and of pretend pods; and [`answers`] tells what a node's kube-proxy
+//! answers.
 
 pub mod answers;
+mod deployments;
 mod endpoints;
 mod heartbeat;
 mod node_monitor;
 mod pace;
+mod pods;
 
+pub use deployments::Deployments;
 pub use endpoints::{EndpointSlices, PodPlacement};
 pub use node_monitor::NodeMonitor;
 pub use pace::Pace;

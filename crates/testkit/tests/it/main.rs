@@ -4,6 +4,7 @@
 mod bad_days;
 mod checker;
 mod crowd;
+mod deployments;
 mod kill;
 mod nodes;
 mod services;
