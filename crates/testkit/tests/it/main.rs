@@ -7,6 +7,7 @@ mod crowd;
 mod deployments;
 mod kill;
 mod nodes;
+mod places;
 mod services;
 mod shapes;
 mod stopping;

@@ -1,0 +1,65 @@
+//! More Services than a load balancer has places for.
+
+use std::time::Duration;
+
+use azure_simulator::{LatencyProfile, RequestKind};
+use testkit::types::PUBLIC_IPS;
+use testkit::{World, run, service};
+use tokio::time::{Instant, sleep};
+
+/// How many Services come.
+const SERVICES: usize = 1000;
+
+/// How many frontends a load balancer has at most.
+const PLACES: usize = 600;
+
+/// After how long at most whoever waits tries again.
+const MAX_BACKOFF: Duration = Duration::from_secs(300);
+
+fn name(number: usize) -> String {
+    format!("shop/s{number:03}")
+}
+
+fn is_served(world: &World, number: usize) -> bool {
+    !world.addresses(&name(number)).is_empty()
+}
+
+/// The places are given to those who come first. Whoever gets none says so, costs Azure nothing, and gets the
+/// next place that is free.
+#[test]
+#[ignore = "hours of 400 Services that try again take a minute without optimisation: .ci/run runs it"]
+fn a_thousand_services_share_600_places_without_refusals_and_wait_for_the_next_that_is_free() {
+    run(async || {
+        let world = World::builder().latency(LatencyProfile::typical()).start().await;
+        world.azure.clear_journal();
+        let begin = Instant::now();
+        for number in 0..SERVICES {
+            world.create(service(&name(number)));
+        }
+        sleep(Duration::from_secs(3600).saturating_sub(begin.elapsed())).await;
+
+        let (served, waiting): (Vec<_>, Vec<_>) =
+            (0..SERVICES).partition(|number| is_served(&world, *number));
+        assert_eq!(served.len(), PLACES);
+        assert_eq!(world.azure.documents_of_type(PUBLIC_IPS).len(), PLACES, "nobody buys what has no place");
+        assert_eq!(world.writes(PUBLIC_IPS), PLACES);
+        for number in &waiting {
+            let mut events = world.events(&name(*number));
+            events.retain(|event| event.starts_with("Warning "));
+            let says_so = matches!(&events[..], [event] if event.contains("600 frontends"));
+            assert!(says_so, "{}: {events:#?}", name(*number));
+        }
+        let journal = world.azure.journal();
+        let refused = journal.entries.iter().filter(|entry| {
+            matches!(entry.kind, RequestKind::Write | RequestKind::Delete) && entry.status >= 400
+        });
+        let refused: Vec<String> = refused.map(|e| format!("{} {} {}", e.method, e.path, e.status)).collect();
+        assert!(refused.len() <= 20, "{} refused writes: {refused:#?}", refused.len());
+
+        world.delete(&name(served[0]));
+        let next = |world: &World| waiting.iter().any(|number| is_served(world, *number));
+        world.until("the place that is free serves the next", MAX_BACKOFF * 2, next).await;
+        let now = (0..SERVICES).filter(|number| is_served(&world, *number)).count();
+        assert_eq!(now, PLACES);
+    });
+}
