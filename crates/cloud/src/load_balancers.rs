@@ -1,7 +1,6 @@
 //! What the service controller asks of a cloud.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use k8s::{Notice, Service};
@@ -44,16 +43,28 @@ pub trait LoadBalancers: Send + Sync + 'static {
         newer_than: LogicalTime,
     ) -> Result<Vec<Notice>, ServiceError>;
 
-    /// Brings every load balancer to the Nodes as they are now.
+    /// Brings the members of every load balancer to the Nodes as they are now, judged by what was read after
+    /// `newer_than`. Services that [follow Nodes](Self::follows_nodes) besides have to be ensured for that.
     ///
     /// # Errors
     ///
-    /// If a machine or a Service's rules could not be changed; the others are.
-    async fn update_nodes(&self) -> Result<(), ServiceError>;
+    /// If a machine could not be changed; the others are.
+    async fn update_nodes(&self, newer_than: LogicalTime) -> Result<(), ServiceError>;
 
-    /// When to call [`Self::update_nodes`] again although no Node changes: machines that should get traffic and
-    /// could not yet, because they do not run. Absent if there are none.
-    fn look_at_nodes_after(&self) -> Option<Duration>;
+    /// Whether what a Service has in the cloud names the Nodes' own addresses, so that it has to be ensured
+    /// again if the Nodes change.
+    fn follows_nodes(&self, service: &Service) -> bool;
+
+    /// Whether machines should get traffic and could not yet, because they do not run.
+    fn waits_for_machines(&self) -> bool;
+
+    /// Brings the machines that are waited for behind the load balancers, as far as they run by now, judged by
+    /// what was read after `newer_than`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::update_nodes`].
+    async fn update_waiting_machines(&self, newer_than: LogicalTime) -> Result<(), ServiceError>;
 
     /// Forgets what was observed of shared resources, because another program wrote them. What is read
     /// afterwards is fresh.

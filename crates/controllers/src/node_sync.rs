@@ -1,16 +1,22 @@
 //! Brings all load balancers to a changed set of nodes: one request to the cloud for each real change,
 //! however many Services and node events there are (NODE-087).
+//!
+//! The members of pools are one matter for all Services, and done here. Services whose rules name the nodes'
+//! addresses go through the queue of Services like any other change of them: what keeps one of them waiting
+//! keeps no node out of the pools, and no Service is worked on twice at a time.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use cloud::{ClusterState, LoadBalancers, ServiceError};
+use cloud::{ClusterState, LoadBalancers, LogicalTime, ServiceError};
+use k8s::ObjectKey;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
+use crate::freshness::Freshness;
 use crate::node_set::NodeSet;
 use crate::observer::Observer;
-use crate::queue::Next;
+use crate::queue::{Next, Queue};
 use crate::service::ServiceController;
 
 /// Node names that an event lists at most: an event's message holds 1,024 bytes, of which 20 usual names fill half.
@@ -18,8 +24,23 @@ const MAX_NAMES_IN_EVENT: usize = 20;
 
 /// How often this asks whether machines wait for a place, while none does. Asking costs no call.
 const IDLE_INTERVAL: Duration = Duration::from_secs(60);
-/// The shortest time between two looks at machines that wait.
-const MIN_INTERVAL: Duration = Duration::from_secs(5);
+/// The pause before the first look at machines that wait for a place, doubled after each: a machine that boots
+/// takes traffic soon after it runs.
+const MIN_LOOK_INTERVAL: Duration = Duration::from_secs(10);
+/// The longest pause between two looks, as for the machines of dead nodes: one that is started after a day
+/// takes traffic about a minute later.
+const MAX_LOOK_INTERVAL: Duration = Duration::from_secs(60);
+/// By how much an answer must be younger than the pause before the look. Less would answer looks that nobody
+/// else asks by what the look before has read; more would miss the lists that are read for dead nodes, and
+/// cost a second list a minute.
+const ANSWER_MARGIN: Duration = Duration::from_secs(5);
+
+/// The looks at machines that wait for a place, since the first of them began to wait.
+#[derive(Debug)]
+struct Looks {
+    pause: Duration,
+    next: Instant,
+}
 
 /// Brings load balancers to the set of nodes.
 pub(crate) struct NodeSync {
@@ -30,6 +51,13 @@ pub(crate) struct NodeSync {
     /// The set that all load balancers have. Taken over only after success, so that a failed change is
     /// not mistaken for a finished one.
     synced: Mutex<Option<NodeSet>>,
+    /// The set for which the Services that follow nodes were queued last.
+    followed: Mutex<Option<NodeSet>>,
+    /// The queue of Services.
+    queue: Queue<ObjectKey>,
+    freshness: Arc<Freshness>,
+    /// Absent while no machine waits.
+    looks: Mutex<Option<Looks>>,
 }
 
 impl NodeSync {
@@ -37,30 +65,40 @@ impl NodeSync {
         cloud: Arc<dyn LoadBalancers>,
         state: ClusterState,
         services: Arc<ServiceController>,
+        queue: Queue<ObjectKey>,
+        freshness: Arc<Freshness>,
         observer: Arc<dyn Observer>,
     ) -> Self {
-        Self { cloud, state, services, observer, synced: Mutex::new(None) }
+        let (synced, followed, looks) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Self { cloud, state, services, observer, synced, followed, queue, freshness, looks }
     }
 
     /// Takes the nodes of this moment as known: every Service is ensured with them when this program
     /// starts, and no load balancer has to be told of them once more.
     pub fn start_with_current(&self) {
-        *self.synced.lock() = Some(NodeSet::of(&self.state.nodes()));
+        let nodes = NodeSet::of(&self.state.nodes());
+        *self.followed.lock() = Some(nodes.clone());
+        *self.synced.lock() = Some(nodes);
     }
 
     /// Compares, and asks the cloud where there is a difference.
     pub async fn reconcile(&self) -> Next {
         let nodes = NodeSet::of(&self.state.nodes());
         if self.synced.lock().as_ref() == Some(&nodes) {
-            return self.look_at_waiting_nodes().await;
+            return self.look_at_waiting_machines().await;
         }
         let served = self.services.served();
+        if self.followed.lock().replace(nodes.clone()).as_ref() != Some(&nodes) {
+            for service in served.iter().filter(|service| self.cloud.follows_nodes(service)) {
+                self.queue.add(service.key());
+            }
+        }
         if !self.services.serves_any() {
             *self.synced.lock() = Some(nodes);
             return Next::After(IDLE_INTERVAL);
         }
         let start = Instant::now();
-        let outcome = self.update().await;
+        let outcome = self.update(|cloud| cloud.update_nodes(LogicalTime::now())).await;
         self.observer.nodes_synced(start.elapsed(), outcome.is_ok());
         let recorder = self.services.recorder();
         match outcome {
@@ -75,7 +113,7 @@ impl NodeSync {
                     }
                 }
                 *self.synced.lock() = Some(nodes);
-                Next::After(MIN_INTERVAL)
+                self.look_at_waiting_machines().await
             }
             Err(error) => {
                 tracing::warn!(%error, nodes = nodes.len(), "failed to update load balancers with new nodes");
@@ -93,21 +131,42 @@ impl NodeSync {
     }
 
     /// The nodes are the same; machines among them that did not run may have started.
-    async fn look_at_waiting_nodes(&self) -> Next {
-        if self.cloud.look_at_nodes_after().is_some_and(|wait| wait.is_zero())
-            && let Err(error) = self.update().await
-        {
-            tracing::warn!(%error, "failed to update load balancers with machines that did not run before");
+    async fn look_at_waiting_machines(&self) -> Next {
+        let now = Instant::now();
+        let pause = {
+            let mut looks = self.looks.lock();
+            if !self.cloud.waits_for_machines() {
+                *looks = None;
+                return Next::After(IDLE_INTERVAL);
+            }
+            // Somebody has just looked: that is how they are known to wait.
+            let first = || Looks { pause: MIN_LOOK_INTERVAL, next: now + MIN_LOOK_INTERVAL };
+            let looks = looks.get_or_insert_with(first);
+            if looks.next > now {
+                return Next::After(looks.next - now);
+            }
+            let passed = looks.pause;
+            looks.pause = passed.saturating_mul(2).min(MAX_LOOK_INTERVAL);
+            looks.next = now + looks.pause;
+            passed
+        };
+        let newer_than = self.freshness.within(pause.saturating_sub(ANSWER_MARGIN));
+        if let Err(error) = self.update(|cloud| cloud.update_waiting_machines(newer_than)).await {
+            tracing::warn!(%error, "machines that wait for a place behind load balancers could not be looked at");
         }
-        Next::After(self.cloud.look_at_nodes_after().unwrap_or(IDLE_INTERVAL).max(MIN_INTERVAL))
+        let next = self.looks.lock().as_ref().map_or(now + IDLE_INTERVAL, |looks| looks.next);
+        Next::After(next.saturating_duration_since(Instant::now()))
     }
 
-    async fn update(&self) -> Result<(), ServiceError> {
+    async fn update<'a, F>(&'a self, work: impl FnOnce(&'a dyn LoadBalancers) -> F) -> Result<(), ServiceError>
+    where
+        F: Future<Output = Result<(), ServiceError>>,
+    {
         let _guard = match self.services.lease() {
             Some(lease) => Some(lease.hold("update load balancer nodes").await?),
             None => None,
         };
-        self.cloud.update_nodes().await
+        work(&*self.cloud).await
     }
 }
 

@@ -256,6 +256,8 @@ pub async fn run(
             Arc::clone(&load_balancers),
             cloud.state.clone(),
             Arc::clone(&controller),
+            queues.services.clone(),
+            Arc::clone(&freshness),
             Arc::clone(&options.observer),
         );
         tasks.start_services(&queues, controller, Arc::new(sync), all_known);

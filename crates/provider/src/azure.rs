@@ -71,7 +71,7 @@ fn kind_of(error: &arm::Error) -> Kind {
 /// A call that failed, in the terms that writers decide by.
 pub(crate) fn failure(error: arm::Error) -> Failure {
     let (kind, message, after) = (kind_of(&error), error.to_string(), error.retry_after());
-    Failure { kind, message, after, cause: Some(Box::new(error)) }
+    Failure { kind, message, after, cause: Some(Box::new(error)), notices: Vec::new() }
 }
 
 /// The client with the words of this crate. Cheap to clone.

@@ -6,9 +6,6 @@ use planner::sequence::Stop;
 
 use crate::{Notice, ServiceError};
 
-/// Longest text that goes to a user: events hold 1024 bytes.
-const LONGEST: usize = 1024;
-
 /// What a failed call means for the one who made it. The names are gRPC's canonical ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -40,12 +37,14 @@ pub(crate) struct Failure {
     pub(crate) after: Option<Duration>,
     /// The client's error, where a call failed.
     pub(crate) cause: Option<Box<arm::Error>>,
+    /// What to tell the Service's owner besides.
+    pub(crate) notices: Vec<Notice>,
 }
 
 impl Failure {
     /// A failure without a time to wait.
     pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), after: None, cause: None }
+        Self { kind, message: message.into(), after: None, cause: None, notices: Vec::new() }
     }
 
     /// Whether Azure said that the resource is not there.
@@ -78,83 +77,55 @@ impl Failure {
         Self { kind, ..self }
     }
 
-    /// What the owner of a Service is told: terminal only where the Service itself was refused.
-    pub(crate) fn into_service_error(self, notices: Vec<Notice>) -> ServiceError {
-        match self.kind {
-            Kind::InvalidArgument => refused(self.message, notices),
-            _ => ServiceError::Retry { message: short(self.message), after: self.after, notices },
+    /// The same failure with more to tell.
+    pub(crate) fn with_notices(mut self, more: impl IntoIterator<Item = Notice>) -> Self {
+        self.notices.extend(more);
+        self
+    }
+}
+
+/// What the owner of a Service is told: terminal only where the Service itself was refused.
+impl From<Failure> for ServiceError {
+    fn from(failure: Failure) -> Self {
+        let Failure { kind, message, after, cause, notices } = failure;
+        match kind {
+            // What the planner refuses says by itself what to change.
+            Kind::InvalidArgument if cause.is_none() => Self::Refused { message: short(message), notices },
+            Kind::InvalidArgument => Self::Refused { message: with_remedy(message), notices },
+            _ => Self::Retry { message: short(message), after, notices },
         }
     }
 }
 
-/// A terminal answer, which says when it will be reconsidered.
-pub(crate) fn refused(message: String, notices: Vec<Notice>) -> ServiceError {
+/// Azure's refusal, and when it will be reconsidered.
+fn with_remedy(message: String) -> String {
     const REMEDY: &str = " (not tried again until the Service changes)";
-    let mut message = cut(message, LONGEST - REMEDY.len());
+    let mut message = k8s::shorten(message, k8s::MAX_EVENT_MESSAGE - REMEDY.len());
     message.push_str(REMEDY);
-    ServiceError::Refused { message, notices }
-}
-
-/// An answer that asks for another try.
-pub(crate) fn retry(message: impl Into<String>, after: Option<Duration>) -> ServiceError {
-    ServiceError::Retry { message: short(message.into()), after, notices: Vec::new() }
-}
-
-impl From<Failure> for ServiceError {
-    fn from(failure: Failure) -> Self {
-        failure.into_service_error(Vec::new())
-    }
+    message
 }
 
 /// A refusal of the planner's.
-pub(crate) fn of_refusal(refusal: planner::Refusal) -> ServiceError {
-    let message = short(refusal.to_string());
-    if refusal.is_terminal() {
-        return ServiceError::Refused { message, notices: Vec::new() };
+impl From<planner::Refusal> for Failure {
+    fn from(refusal: planner::Refusal) -> Self {
+        let kind = if refusal.is_terminal() { Kind::InvalidArgument } else { Kind::FailedPrecondition };
+        Self::new(kind, refusal.to_string())
     }
-    ServiceError::Retry { message, after: None, notices: Vec::new() }
 }
 
 /// Why a Service's sequence cannot go on.
-pub(crate) fn of_stop(stop: Stop) -> ServiceError {
-    match stop {
-        Stop::Refused(refusal) => of_refusal(refusal),
-        Stop::NotYet(what) => retry(what, None),
-    }
-}
-
-/// The same error with more to tell.
-pub(crate) fn with_notices(error: ServiceError, more: Vec<Notice>) -> ServiceError {
-    let joined = |mut notices: Vec<Notice>| {
-        notices.extend(more);
-        notices
-    };
-    match error {
-        ServiceError::Refused { message, notices } => {
-            ServiceError::Refused { message, notices: joined(notices) }
-        }
-        ServiceError::Retry { message, after, notices } => {
-            ServiceError::Retry { message, after, notices: joined(notices) }
+impl From<Stop> for Failure {
+    fn from(stop: Stop) -> Self {
+        match stop {
+            Stop::Refused(refusal) => refusal.into(),
+            Stop::NotYet(what) => Self::new(Kind::Unavailable, what),
         }
     }
 }
 
 /// The text, cut to what an event holds.
 pub(crate) fn short(message: String) -> String {
-    cut(message, LONGEST)
-}
-
-fn cut(mut message: String, longest: usize) -> String {
-    const MORE: &str = "…";
-    if message.len() > longest {
-        let mut end = longest - MORE.len();
-        while !message.is_char_boundary(end) {
-            end -= 1;
-        }
-        message.truncate(end);
-        message.push_str(MORE);
-    }
-    message
+    k8s::shorten(message, k8s::MAX_EVENT_MESSAGE)
 }
 
 #[cfg(test)]
@@ -163,8 +134,8 @@ mod tests {
 
     #[test]
     fn texts_for_events_keep_within_their_limit_and_keep_the_remedy() {
-        let ServiceError::Refused { message, .. } = refused("ä".repeat(2000), Vec::new()) else { panic!() };
-        assert!(message.len() <= LONGEST, "{}", message.len());
+        let message = with_remedy("ä".repeat(2000));
+        assert!(message.len() <= k8s::MAX_EVENT_MESSAGE, "{}", message.len());
         assert!(message.ends_with("until the Service changes)"));
         assert_eq!(short("fine".into()), "fine");
     }

@@ -205,7 +205,7 @@ impl Resource for SharedLoadBalancer {
         let plan = plans::plan(&self.cluster, &self.balancer, observed, &intents, known.as_ref());
         let empty_first = plan.empty_first;
         let work = plan.step.map(|step| Work { step, empty_first });
-        let refused = plan.refused.into_iter().map(|(key, refusal)| (key, failure::of_refusal(refusal)));
+        let refused = plan.refused.into_iter().map(|(key, refusal)| (key, refusal.into()));
         Planned {
             work,
             refused: refused.collect(),

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
-use std::time::Duration;
 
 use azure_types::{ResourceId, ScaleSet};
 use cloud::LogicalTime;
@@ -13,19 +12,14 @@ use planner::backend_pool::{self, PoolMembership};
 use planner::instance::{self, ProviderId};
 use planner::unserved::{self, Unserved};
 use planner::{Cluster, scale_set};
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::azure::Azure;
-use crate::failure::{self, Failure, Kind};
+use crate::failure::{Failure, Kind};
 use crate::observed::Observed;
 use crate::scale_set::SharedScaleSet;
 use crate::writer::{Pace, Writer};
-use crate::{ClusterState, Notice, ServiceError};
-
-/// How often machines are looked at again that should be in a pool and do not run. Each look costs one LIST a
-/// scale set, of the ten a minute that Azure allows for it.
-const PENDING_INTERVAL: Duration = Duration::from_secs(60);
+use crate::{ClusterState, Notice};
 
 /// The scale sets and their place in the pools.
 pub(crate) struct Membership {
@@ -45,20 +39,17 @@ type NodeIdentities = BTreeSet<(String, String)>;
 
 /// What is known of a pool's members.
 struct Filled {
+    membership: PoolMembership,
+    /// The nodes that it was filled with.
     nodes: NodeIdentities,
     /// Those of them that are not in it.
     unserved: Vec<Unserved>,
-    at: Instant,
 }
 
 impl Filled {
-    fn is_pending(&self) -> bool {
-        self.unserved.iter().any(|one| one.reason.may_pass())
-    }
-
-    /// Whether nothing has to be done: the nodes are the same, and those who wait were looked at a moment ago.
-    fn stands(&self, nodes: &NodeIdentities) -> bool {
-        self.nodes == *nodes && (!self.is_pending() || self.at.elapsed() < PENDING_INTERVAL)
+    /// The names of the nodes that belong in the pool and cannot join yet.
+    fn waiting(&self) -> impl Iterator<Item = &str> {
+        self.unserved.iter().filter(|one| one.reason.may_pass()).map(|one| one.node.as_str())
     }
 }
 
@@ -93,47 +84,94 @@ impl Membership {
         eligible.iter().map(|node| (node.name().to_owned(), node.spec.provider_id.clone())).collect()
     }
 
-    /// Brings the eligible nodes into the pools, unless they are known to be there since the nodes last
-    /// changed.
-    pub(crate) async fn join_if_changed(&self, pools: &[PoolMembership]) -> Result<(), ServiceError> {
+    /// Brings the eligible nodes into the pools, unless they were brought there since the nodes last changed.
+    /// Machines that could not join then are [looked at](Self::join_waiting) for all Services together.
+    pub(crate) async fn join_if_changed(&self, pools: &[PoolMembership]) -> Result<(), Failure> {
         let nodes = self.eligible_nodes();
-        let mut changed = false;
         let open: Vec<PoolMembership> = {
             let filled = self.filled.lock();
             let is_open = |membership: &&PoolMembership| {
-                let known = filled.get(&membership.pool);
-                changed |= known.is_some_and(|known| known.is_pending());
-                !known.is_some_and(|known| known.stands(&nodes))
+                filled.get(&membership.pool).is_none_or(|known| known.nodes != nodes)
             };
             pools.iter().filter(is_open).cloned().collect()
         };
         if open.is_empty() {
             return Ok(());
         }
-        // The machines of nodes that are new must be in what is read. Those who wait have to be read anew.
-        let newer_than = if changed { LogicalTime::now() } else { self.state.nodes_changed() };
-        self.join(&open, newer_than.max(self.observed.started)).await
+        // The machines of nodes that are new must be in what is read.
+        self.join(&open, self.state.nodes_changed().max(self.observed.started)).await
     }
 
     /// Brings the eligible nodes into the pools, judged by readings after `newer_than`.
-    pub(crate) async fn join(
-        &self,
-        pools: &[PoolMembership],
-        newer_than: LogicalTime,
-    ) -> Result<(), ServiceError> {
+    pub(crate) async fn join(&self, pools: &[PoolMembership], newer_than: LogicalTime) -> Result<(), Failure> {
         if pools.is_empty() {
             return Ok(());
         }
         if !self.state.nodes_synced() {
-            return Err(failure::retry("the cluster's nodes are not all known yet", None));
+            return Err(Failure::new(Kind::Unavailable, "the cluster's nodes are not all known yet"));
         }
-        let identities = self.eligible_nodes();
+        let nodes = self.eligible_nodes();
+        let unserved = self.fill(pools, newer_than, |_| true).await?;
+        let mut filled = self.filled.lock();
+        for membership in pools {
+            let of_pool = unserved.iter().filter(|one| one.pool == membership.pool).cloned().collect();
+            let membership = membership.clone();
+            let known = Filled { membership, nodes: nodes.clone(), unserved: of_pool };
+            filled.insert(known.membership.pool.clone(), known);
+        }
+        Ok(())
+    }
+
+    /// Whether machines belong in a pool and cannot join yet.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.filled.lock().values().any(|known| known.waiting().next().is_some())
+    }
+
+    /// Brings the machines that could not join before into their pools, judged by readings after `newer_than`.
+    /// Of scale sets in which nobody waits nothing is read.
+    pub(crate) async fn join_waiting(&self, newer_than: LogicalTime) -> Result<(), Failure> {
+        let mut pools = Vec::new();
+        let mut sets = BTreeSet::new();
+        for known in self.filled.lock().values_mut() {
+            // Who is gone is waited for no longer.
+            known.unserved.retain(|one| self.state.node(&one.node).is_some());
+            if known.waiting().next().is_some() {
+                pools.push(known.membership.clone());
+                let nodes = known.waiting().filter_map(|name| self.state.node(name));
+                sets.extend(nodes.filter_map(|node| scale_set_of(&node)));
+            }
+        }
+        if pools.is_empty() {
+            return Ok(());
+        }
+        let found = self.fill(&pools, newer_than, |set| sets.contains(set)).await?;
+        let is_of_sets = |one: &Unserved| {
+            let node = self.state.node(&one.node);
+            node.and_then(|node| scale_set_of(&node)).is_some_and(|set| sets.contains(&set))
+        };
+        let mut filled = self.filled.lock();
+        for membership in &pools {
+            let Some(known) = filled.get_mut(&membership.pool) else { continue };
+            known.unserved.retain(|one| !is_of_sets(one));
+            let mine = found.iter().filter(|one| one.pool == membership.pool && is_of_sets(one));
+            known.unserved.extend(mine.cloned());
+        }
+        Ok(())
+    }
+
+    /// Brings the eligible nodes of some scale sets into the pools; gives the nodes that are not in them.
+    async fn fill(
+        &self,
+        pools: &[PoolMembership],
+        newer_than: LogicalTime,
+        which: impl Fn(&ResourceId) -> bool,
+    ) -> Result<Vec<Unserved>, Failure> {
         let nodes = self.state.nodes();
-        let sets = self.sets(newer_than).await?;
-        let mine: Vec<Arc<ScaleSet>> = sets.iter().filter(|set| has_node(set, &nodes)).cloned().collect();
-        self.submit(mine.iter().filter_map(|set| set.id.clone()), pools, newer_than).await?;
+        let mut sets = self.sets(newer_than).await?;
+        sets.retain(|set| has_node(set, &nodes) && set.id.as_ref().is_some_and(&which));
+        self.submit(sets.iter().filter_map(|set| set.id.clone()), pools, newer_than).await?;
         let mut machines = Vec::new();
-        for set in mine {
+        for set in sets {
             let Some(id) = set.id.as_ref().filter(|_| !scale_set::is_flexible(&set)) else {
                 machines.push((set, Vec::new()));
                 continue;
@@ -141,19 +179,11 @@ impl Membership {
             let instances = match self.observed.instances(id).all(newer_than).await {
                 Ok(instances) => instances,
                 Err(failure) if failure.is_not_found() => continue,
-                Err(failure) => return Err(failure.into()),
+                Err(failure) => return Err(failure),
             };
             machines.push((set, instances));
         }
-        let unserved = unserved::find(&self.cluster, &nodes, &machines, pools);
-        let at = Instant::now();
-        let mut filled = self.filled.lock();
-        for membership in pools {
-            let of_pool = unserved.iter().filter(|one| one.pool == membership.pool).cloned().collect();
-            let known = Filled { nodes: identities.clone(), unserved: of_pool, at };
-            filled.insert(membership.pool.clone(), known);
-        }
-        Ok(())
+        Ok(unserved::find(&self.cluster, &nodes, &machines, pools))
     }
 
     /// What to tell the owner of a Service about nodes that get none of its traffic.
@@ -164,13 +194,6 @@ impl Membership {
         unserved::notices(service, &unserved)
     }
 
-    /// When to look again at machines that should be in a pool and are not yet; absent if there are none.
-    pub(crate) fn look_again_after(&self) -> Option<Duration> {
-        let filled = self.filled.lock();
-        let pending = filled.values().filter(|known| known.is_pending());
-        pending.map(|known| PENDING_INTERVAL.saturating_sub(known.at.elapsed())).min()
-    }
-
     /// Takes everybody out of the pools.
     pub(crate) async fn leave(&self, pools: &[PoolMembership]) -> Result<(), Failure> {
         if pools.is_empty() {
@@ -179,12 +202,12 @@ impl Membership {
         let newer_than = LogicalTime::now();
         let sets = self.sets(newer_than).await?;
         let ids = sets.iter().filter_map(|set| set.id.clone());
-        self.submit(ids, pools, newer_than).await.map_err(of_writer)
+        self.submit(ids, pools, newer_than).await.map_err(Failure::not_attributable)
     }
 
     /// Takes one scale set out of the pools.
     pub(crate) async fn leave_one(&self, set: &ResourceId, pools: &[PoolMembership]) -> Result<(), Failure> {
-        self.submit([set.clone()], pools, LogicalTime::now()).await.map_err(of_writer)
+        self.submit([set.clone()], pools, LogicalTime::now()).await.map_err(Failure::not_attributable)
     }
 
     async fn submit(
@@ -192,7 +215,7 @@ impl Membership {
         sets: impl IntoIterator<Item = ResourceId>,
         pools: &[PoolMembership],
         newer_than: LogicalTime,
-    ) -> Result<(), ServiceError> {
+    ) -> Result<(), Failure> {
         let mut work = Vec::new();
         for set in sets {
             let writer = self.writer(&set);
@@ -212,9 +235,7 @@ impl Membership {
         let own = ResourceId::group(&config.subscription_id, &config.resource_group);
         let mut groups = BTreeSet::from([own]);
         for node in self.state.nodes() {
-            if let ProviderId::Instance(machine) = instance::parse_provider_id(&node.spec.provider_id) {
-                groups.extend(machine.scale_set.parent());
-            }
+            groups.extend(scale_set_of(&node).and_then(|set| set.parent()));
         }
         let mut all = Vec::new();
         for group in groups {
@@ -252,12 +273,10 @@ fn has_node(set: &ScaleSet, nodes: &[Arc<Node>]) -> bool {
     })
 }
 
-/// What the writer of a scale set answers, as a failure of the load balancer that waits for it: nobody's in
-/// particular, since machines belong to all Services.
-fn of_writer(error: ServiceError) -> Failure {
-    let (message, after) = match error {
-        ServiceError::Refused { message, .. } => (message, None),
-        ServiceError::Retry { message, after, .. } => (message, after),
-    };
-    Failure { after, ..Failure::new(Kind::PermissionDenied, message) }
+/// The scale set of a node's machine, as its provider id names it.
+fn scale_set_of(node: &Node) -> Option<ResourceId> {
+    match instance::parse_provider_id(&node.spec.provider_id) {
+        ProviderId::Instance(machine) => Some(machine.scale_set),
+        ProviderId::Machine(_) | ProviderId::Other => None,
+    }
 }

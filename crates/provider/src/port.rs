@@ -1,7 +1,6 @@
 //! The provider as the controllers see it.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use cloud::{
@@ -29,12 +28,20 @@ impl LoadBalancers for Provider {
         Self::delete(self, service, newer_than).await
     }
 
-    async fn update_nodes(&self) -> Result<(), ServiceError> {
-        Self::update_nodes(self).await
+    async fn update_nodes(&self, newer_than: LogicalTime) -> Result<(), ServiceError> {
+        Self::update_nodes(self, newer_than).await
     }
 
-    fn look_at_nodes_after(&self) -> Option<Duration> {
-        self.0.membership.look_again_after()
+    fn follows_nodes(&self, service: &Service) -> bool {
+        self.0.follows_nodes(service)
+    }
+
+    fn waits_for_machines(&self) -> bool {
+        self.0.membership.is_waiting()
+    }
+
+    async fn update_waiting_machines(&self, newer_than: LogicalTime) -> Result<(), ServiceError> {
+        Ok(self.0.membership.join_waiting(newer_than).await?)
     }
 
     fn forget_observed(&self) {

@@ -16,7 +16,7 @@ use planner::{Balancer, Cluster, ClusterPlan, ServiceIntent, ServiceRemoval, bac
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::azure::Azure;
-use crate::failure::{self, Failure};
+use crate::failure::{Failure, Kind};
 use crate::load_balancer::SharedLoadBalancer;
 use crate::membership::Membership;
 use crate::observed::Observed;
@@ -107,11 +107,11 @@ impl Inner {
         writer
     }
 
-    pub(crate) fn security_group(&self) -> Result<Writer<SharedSecurityGroup>, ServiceError> {
+    pub(crate) fn security_group(&self) -> Result<Writer<SharedSecurityGroup>, Failure> {
         let Some(id) = self.cluster.security_group_id() else {
-            return Err(failure::retry(
+            return Err(Failure::new(
+                Kind::FailedPrecondition,
                 "no security group is configured: set securityGroupName in the cloud configuration",
-                None,
             ));
         };
         let start = || {
@@ -148,8 +148,7 @@ impl Inner {
         self.answered.lock().remove(key);
     }
 
-    async fn update_nodes(&self) -> Result<(), ServiceError> {
-        let newer_than = LogicalTime::now();
+    async fn update_nodes(&self, newer_than: LogicalTime) -> Result<(), Failure> {
         let mut pools = Vec::new();
         for balancer in self.cluster.balancers() {
             // What nodes are in is their own matter; of the load balancer only the pools' names count.
@@ -163,15 +162,11 @@ impl Inner {
         self.membership.join(&pools, newer_than).await
     }
 
-    /// The Services whose security rules name nodes.
-    fn services_at_nodes(&self) -> Vec<Arc<Service>> {
-        let mut services = self.state.services();
-        services.retain(|service| {
-            service.is_to_be_served()
-                && ServiceIntent::from_service(&self.cluster, service)
-                    .is_ok_and(|intent| intent.arrives_at_nodes())
-        });
-        services
+    /// Whether the Service's security rules name nodes.
+    pub(crate) fn follows_nodes(&self, service: &Service) -> bool {
+        service.is_to_be_served()
+            && ServiceIntent::from_service(&self.cluster, service)
+                .is_ok_and(|intent| intent.arrives_at_nodes())
     }
 
     async fn dry_run(&self) -> Result<ClusterPlan, Failure> {
@@ -311,28 +306,15 @@ impl Provider {
         self.0.delete(service, newer_than).await
     }
 
-    /// Brings the members of all pools to the Nodes in the [`ClusterState`], and the security rules of
-    /// Services that are reached at the nodes' own addresses.
+    /// Brings the members of all pools to the Nodes in the [`ClusterState`], judged by what was read after
+    /// `newer_than`. The security rules of Services that are reached at the nodes' own addresses are not
+    /// touched: each of these Services has to be ensured.
     ///
     /// # Errors
     ///
-    /// Where a machine could not be changed, or a Service's rules could not; the others are.
-    pub async fn update_nodes(&self) -> Result<(), ServiceError> {
-        let members = self.0.update_nodes().await;
-        let at_nodes = self.0.services_at_nodes();
-        let rules = futures::future::join_all(
-            at_nodes.iter().map(|service| self.0.ensure(service, LogicalTime::BEGINNING)),
-        )
-        .await;
-        members?;
-        // A Service that is refused is its own owner's business.
-        rules
-            .into_iter()
-            .find_map(|result| match result {
-                Err(error @ ServiceError::Retry { .. }) => Some(Err(error)),
-                _ => None,
-            })
-            .unwrap_or(Ok(()))
+    /// Where a machine could not be changed; the others are.
+    pub async fn update_nodes(&self, newer_than: LogicalTime) -> Result<(), ServiceError> {
+        Ok(self.0.update_nodes(newer_than).await?)
     }
 
     /// Forgets what was observed, because another program may have written it: whatever is read afterwards
@@ -347,6 +329,6 @@ impl Provider {
     ///
     /// Where Azure could not be read.
     pub async fn dry_run(&self) -> Result<ClusterPlan, ServiceError> {
-        self.0.dry_run().await.map_err(|failure| failure.into_service_error(Vec::new()))
+        Ok(self.0.dry_run().await?)
     }
 }

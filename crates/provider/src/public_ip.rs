@@ -25,7 +25,7 @@ use crate::failure::{self, Failure, Kind};
 use crate::fingerprint;
 use crate::observed::{Observed, State};
 use crate::repeats::{Repeats, Verdict};
-use crate::{Notice, ServiceError};
+use crate::Notice;
 
 /// How often one Service's public IPs are planned again because somebody else changed them. Ten lost races in a
 /// row mean that something else writes all the time: the Service backs off.
@@ -249,7 +249,7 @@ impl Attempt<'_> {
         steps: &[Step],
         sequence: &mut Sequence,
         notices: &mut Vec<Notice>,
-    ) -> Result<(), ServiceError> {
+    ) -> Result<(), Failure> {
         const REASON: &str = "CreateOrUpdatePublicIPAddress";
         let owner = Arc::clone(sequence.owner());
         let mut now = Vec::new();
@@ -281,27 +281,27 @@ impl Attempt<'_> {
         match problem {
             Some(failure) if !self.should_retry(&failure).await => {
                 notices.push(warning(&owner, REASON, &failure.message));
-                Err(failure.into())
+                Err(failure)
             }
             _ => Ok(()),
         }
     }
 
     /// Before a failed public IP is written again: if our own write failed, its operation says why.
-    async fn repair(&mut self, step: &Step, owner: &ServiceRemoval) -> Result<(), ServiceError> {
+    async fn repair(&mut self, step: &Step, owner: &ServiceRemoval) -> Result<(), Failure> {
         let refused = [Kind::InvalidArgument, Kind::FailedPrecondition, Kind::PermissionDenied];
         if let Some(operation) = self.operations.remove(&step.target)
             && let Err(failure) = self.public_ips.azure.outcome(&operation).await
             && refused.contains(&failure.kind)
         {
             let notice = warning(owner, "CreateOrUpdatePublicIPAddress", &failure.message);
-            return Err(failure.into_service_error(vec![notice]));
+            return Err(failure.with_notices([notice]));
         }
         let count = self.repairs.entry(step.target.clone()).or_default();
         *count += 1;
         if *count > MAX_REPAIRS {
             let message = format!("public IP {} is in a failed state", step.target.name());
-            return Err(failure::retry(message, None));
+            return Err(Failure::new(Kind::FailedPrecondition, message));
         }
         Ok(())
     }
@@ -323,9 +323,9 @@ impl Attempt<'_> {
     }
 
     /// Waits until no operation runs on these public IPs.
-    pub(crate) async fn settle(&mut self, ids: &[ResourceId]) -> Result<(), ServiceError> {
+    pub(crate) async fn settle(&mut self, ids: &[ResourceId]) -> Result<(), Failure> {
         match self.public_ips.settled(ids).await {
-            Err(failure) if !self.should_retry(&failure).await => Err(failure.into()),
+            Err(failure) if !self.should_retry(&failure).await => Err(failure),
             _ => Ok(()),
         }
     }
@@ -336,7 +336,7 @@ impl Attempt<'_> {
         steps: &[Step],
         sequence: &mut Sequence,
         notices: &mut Vec<Notice>,
-    ) -> Result<(), ServiceError> {
+    ) -> Result<(), Failure> {
         const REASON: &str = "DeletePublicIPAddress";
         let owner = Arc::clone(sequence.owner());
         let public_ips = self.public_ips;
@@ -355,7 +355,7 @@ impl Attempt<'_> {
             } else if !self.should_retry(&failure).await {
                 notices.push(warning(&owner, REASON, &failure.message));
                 // A deletion that is refused now may be possible later without the Service changing.
-                return Err(failure.not_attributable().into());
+                return Err(failure.not_attributable());
             }
         }
         Ok(())

@@ -15,7 +15,7 @@ use planner::{Cluster, Purpose, Step};
 
 use crate::ClusterState;
 use crate::azure::Azure;
-use crate::failure::{self, Failure};
+use crate::failure::Failure;
 use crate::fingerprint;
 use crate::observed::Observed;
 use crate::writer::{Planned, Resource};
@@ -108,7 +108,7 @@ impl Resource for SharedSecurityGroup {
 
     fn plan(&self, observed: &Arc<SecurityGroup>, batch: &[(ObjectKey, AccessIntent)]) -> Planned<Self> {
         let plan = plans::plan(&self.cluster, observed, &Self::intents(batch), &self.usage());
-        let refused = plan.refused.into_iter().map(|(key, refusal)| (key, failure::of_refusal(refusal)));
+        let refused = plan.refused.into_iter().map(|(key, refusal)| (key, refusal.into()));
         Planned {
             work: plan.step,
             refused: refused.collect(),

@@ -13,7 +13,7 @@ use planner::security_group::{self, AccessIntent};
 use planner::sequence::{Intent, Seen, Sequence, Stop, Task};
 use planner::{Balancer, ServiceIntent, ServiceRemoval, backend_pool, public_ip};
 
-use crate::failure::{self, Failure};
+use crate::failure::{Failure, Kind};
 use crate::load_balancer::{self, SharedLoadBalancer};
 use crate::provider::Inner;
 use crate::security_group::SharedSecurityGroup;
@@ -66,7 +66,7 @@ impl Inner {
         newer_than: LogicalTime,
     ) -> Result<Ensured, ServiceError> {
         let newer_than = self.required_freshness(&service.key(), newer_than);
-        let intent = ServiceIntent::from_service(&self.cluster, service).map_err(failure::of_refusal)?;
+        let intent = ServiceIntent::from_service(&self.cluster, service).map_err(Failure::from)?;
         let balancer = self.cluster.placement(intent.flavor);
         let announced = Announced {
             load_balancer: Some((balancer.clone(), self.load_balancer(&balancer).announce())),
@@ -76,11 +76,11 @@ impl Inner {
         let sequence = Sequence::ensure(Arc::new(intent));
         match self.drive(sequence, newer_than, announced, &mut notices).await {
             Ok(addresses) => Ok(Ensured { addresses, notices }),
-            Err(error) => {
-                if matches!(error, ServiceError::Refused { .. }) {
+            Err(failure) => {
+                if failure.kind == Kind::InvalidArgument {
                     self.give_up_place(&service.key());
                 }
-                Err(failure::with_notices(error, notices))
+                Err(failure.with_notices(notices).into())
             }
         }
     }
@@ -108,7 +108,7 @@ impl Inner {
                 self.forget(&removal.key);
                 Ok(notices)
             }
-            Err(error) => Err(failure::with_notices(error, notices)),
+            Err(failure) => Err(failure.with_notices(notices).into()),
         }
     }
 
@@ -126,7 +126,7 @@ impl Inner {
             return Ok(true);
         }
         let next = sequence.next(&self.cluster, &reading.seen(), &mut Occupancy::default());
-        let Task::Submit(intents) = next.map_err(failure::of_stop)? else { return Ok(false) };
+        let Task::Submit(intents) = next.map_err(Failure::from)? else { return Ok(false) };
         for intent in intents {
             match intent {
                 // Only those that hold something are named.
@@ -152,7 +152,7 @@ impl Inner {
         mut newer_than: LogicalTime,
         mut announced: Announced,
         notices: &mut Vec<Notice>,
-    ) -> Result<Vec<std::net::IpAddr>, ServiceError> {
+    ) -> Result<Vec<std::net::IpAddr>, Failure> {
         let mut public_ips = self.public_ips.attempt();
         let mut reading: Option<Reading> = None;
         let mut looked_again = false;
@@ -173,7 +173,7 @@ impl Inner {
             let known = match read {
                 Ok(known) => known,
                 Err(failure) if public_ips.should_retry(&failure).await => continue,
-                Err(failure) => return Err(failure.into()),
+                Err(failure) => return Err(failure),
             };
             known.nodes = self.state.nodes();
             match self.next(&mut sequence, &known.seen()) {
@@ -196,7 +196,7 @@ impl Inner {
                     newer_than = LogicalTime::now();
                     reading = None;
                 }
-                Err(stop) => return Err(failure::of_stop(stop)),
+                Err(stop) => return Err(stop.into()),
             }
         }
     }
@@ -250,17 +250,17 @@ impl Inner {
         announced: &mut Announced,
         leaves: bool,
         notices: &mut Vec<Notice>,
-    ) -> Result<(), ServiceError> {
+    ) -> Result<(), Failure> {
         let (mut balancing, mut access) = (Vec::new(), Vec::new());
         for intent in intents {
             match intent {
                 Intent::LoadBalancer(balancer, intent) => {
                     let announcement = announced.take_load_balancer(&balancer);
-                    balancing.push(self.balance(balancer, intent, newer_than, announcement));
+                    balancing.push(self.ensure_load_balancer(balancer, intent, newer_than, announcement));
                 }
                 Intent::SecurityGroup(intent) => {
                     let announcement = announced.security_group.take();
-                    access.push(self.give_access(intent, newer_than, announcement));
+                    access.push(self.ensure_security_rules(intent, newer_than, announcement));
                 }
             }
         }
@@ -281,13 +281,13 @@ impl Inner {
     }
 
     /// A load balancer; where the Service is present there, then the members of its pools.
-    async fn balance(
+    async fn ensure_load_balancer(
         &self,
         balancer: Balancer,
         intent: LoadBalancerIntent,
         newer_than: LogicalTime,
         announcement: Option<Announcement<SharedLoadBalancer>>,
-    ) -> Result<(Balancer, Option<Arc<LoadBalancer>>, Vec<Notice>), ServiceError> {
+    ) -> Result<(Balancer, Option<Arc<LoadBalancer>>, Vec<Notice>), Failure> {
         let key = intent.key().clone();
         let present = matches!(intent, LoadBalancerIntent::Present { .. });
         let writer = self.load_balancer(&balancer);
@@ -303,12 +303,12 @@ impl Inner {
         Ok((balancer, document, notices))
     }
 
-    async fn give_access(
+    async fn ensure_security_rules(
         &self,
         intent: AccessIntent,
         newer_than: LogicalTime,
         announcement: Option<Announcement<SharedSecurityGroup>>,
-    ) -> Result<Vec<Notice>, ServiceError> {
+    ) -> Result<Vec<Notice>, Failure> {
         let key = intent.key().clone();
         let writer = match (self.security_group(), &intent) {
             (Ok(writer), _) => writer,

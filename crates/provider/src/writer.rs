@@ -17,9 +17,9 @@ use tokio::time::{Instant, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
-use crate::failure::{self, Failure, Kind};
+use crate::failure::{Failure, Kind};
 use crate::repeats::{Repeats, Verdict};
-use crate::{Notice, ServiceError};
+use crate::Notice;
 
 /// A resource that many objects share.
 #[async_trait]
@@ -75,7 +75,7 @@ pub(crate) struct Planned<R: Resource + ?Sized> {
     /// The write; `None` where the resource already is as it should be.
     pub(crate) work: Option<R::Work>,
     /// Whose intent cannot be carried out, and what its owner is told.
-    pub(crate) refused: Vec<(R::Key, ServiceError)>,
+    pub(crate) refused: Vec<(R::Key, Failure)>,
     /// What to tell whom.
     pub(crate) notices: Vec<(R::Key, Notice)>,
 }
@@ -112,7 +112,7 @@ impl<R: Resource> Clone for Acknowledged<R> {
     }
 }
 
-type Answer<R> = Result<Acknowledged<R>, ServiceError>;
+type Answer<R> = Result<Acknowledged<R>, Failure>;
 
 struct Entry<R: Resource> {
     intent: R::Intent,
@@ -212,14 +212,18 @@ impl<R: Resource> Writer<R> {
         {
             let mut queue = self.0.queue.lock();
             if queue.stopped {
-                return Err(failure::retry("the program is stopping", None));
+                return Err(stopping());
             }
             put(&mut queue.waiting, key, Entry { intent, newer_than, waiters: vec![sender] });
         }
         drop(announcement);
         self.0.wake.notify_one();
-        receiver.await.unwrap_or_else(|_closed| Err(failure::retry("the program is stopping", None)))
+        receiver.await.unwrap_or_else(|_closed| Err(stopping()))
     }
+}
+
+fn stopping() -> Failure {
+    Failure::new(Kind::Unavailable, "the program is stopping")
 }
 
 fn put<R: Resource>(batch: &mut BTreeMap<R::Key, Entry<R>>, key: R::Key, entry: Entry<R>) {
@@ -318,10 +322,10 @@ impl<R: Resource> Inner<R> {
         for (key, notice) in planned.notices {
             notices.entry(key).or_default().push(notice);
         }
-        for (key, error) in planned.refused {
+        for (key, refusal) in planned.refused {
             let told = notices.remove(&key).unwrap_or_default();
             if let Some(entry) = group.take(&key) {
-                entry.answer(Err(failure::with_notices(error, told)));
+                entry.answer(Err(refusal.with_notices(told)));
             }
         }
         if group.entries.is_empty() {
@@ -359,7 +363,7 @@ impl<R: Resource> Inner<R> {
                 group.newer_than = LogicalTime::BEGINNING;
                 if group.rounds > MAX_ROUNDS {
                     let message = format!("{} needs more writes than it should", self.resource.name());
-                    group.answer_all(|_| Err(failure::retry(message.clone(), None)));
+                    group.answer_all(|_| Err(Failure::new(Kind::FailedPrecondition, message.clone())));
                     return Vec::new();
                 }
                 vec![group]
@@ -397,7 +401,7 @@ impl<R: Resource> Inner<R> {
                  successful write. Look for another program (or a policy) that changes it; next try in {} s",
                 wait.as_secs()
             );
-            Err(failure::retry(message, Some(wait)))
+            Err(Failure { after: Some(wait), ..Failure::new(Kind::FailedPrecondition, message) })
         });
     }
 
@@ -429,11 +433,13 @@ impl<R: Resource> Inner<R> {
             let error = match failure.kind {
                 // Nobody's intent in particular was refused, so nobody's is terminal.
                 Kind::InvalidArgument => failure.not_attributable(),
+                // Whoever waits for this resource on the way to its own has lost no race there.
+                Kind::Aborted => Failure { kind: Kind::Unavailable, ..failure },
                 _ => failure,
             };
             group.answer_all(|key| {
                 let complaint = self.resource.complaint(key, work, &error);
-                Err(error.clone().while_doing(&name).into_service_error(complaint.into_iter().collect()))
+                Err(error.clone().while_doing(&name).with_notices(complaint))
             });
             return Vec::new();
         };
@@ -451,7 +457,7 @@ impl<R: Resource> Inner<R> {
         let name = self.resource.name();
         let refuse = |key: &R::Key, entry: Entry<R>| {
             warn!(resource = %name, owner = %key, error = %failure.message, "Azure refused a change");
-            entry.answer(Err(failure.clone().while_doing(&name).into_service_error(Vec::new())));
+            entry.answer(Err(failure.clone().while_doing(&name)));
         };
         if group.entries.len() == 1 && !self.resource.is_repair(work) {
             for (key, entry) in group.entries {

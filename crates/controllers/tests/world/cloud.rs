@@ -44,6 +44,8 @@ struct Inner {
     notices: BTreeMap<String, Vec<Notice>>,
     delete_failures: VecDeque<ServiceError>,
     update_failures: VecDeque<ServiceError>,
+    /// Names of Services that have to be ensured again if nodes change.
+    following: Vec<String>,
     instances: BTreeMap<String, Existence<Instance>>,
     presences: BTreeMap<String, Existence<Presence>>,
     /// When all machines were listed last, as a cloud does that answers many questions from one list.
@@ -162,6 +164,11 @@ impl TestCloud {
         self.inner.lock().update_failures.extend(failures);
     }
 
+    /// What a Service has names the nodes' addresses from now on.
+    pub fn follow_nodes(&self, name: &str) {
+        self.inner.lock().following.push(name.into());
+    }
+
     pub fn set_instance(&self, name: &str, instance: Existence<Instance>) {
         self.inner.lock().instances.insert(name.into(), instance);
     }
@@ -255,7 +262,7 @@ impl LoadBalancers for TestCloud {
         Ok(vec![])
     }
 
-    async fn update_nodes(&self) -> Result<(), ServiceError> {
+    async fn update_nodes(&self, _newer_than: LogicalTime) -> Result<(), ServiceError> {
         let nodes = self.state.nodes().iter().map(|node| node.name().to_owned()).collect();
         self.called(Call::UpdateNodes(nodes));
         let takes = self.begin();
@@ -265,8 +272,16 @@ impl LoadBalancers for TestCloud {
         inner.update_failures.pop_front().map_or(Ok(()), Err)
     }
 
-    fn look_at_nodes_after(&self) -> Option<Duration> {
-        None
+    fn follows_nodes(&self, service: &Service) -> bool {
+        self.inner.lock().following.contains(&service.key().name)
+    }
+
+    fn waits_for_machines(&self) -> bool {
+        false
+    }
+
+    async fn update_waiting_machines(&self, _newer_than: LogicalTime) -> Result<(), ServiceError> {
+        Ok(())
     }
 
     fn forget_observed(&self) {

@@ -105,3 +105,46 @@ async fn the_load_balancer_of_a_refused_service_follows_the_nodes_too() {
     assert_eq!(world.cloud.updates(), [["n1", "n2"]]);
     assert_eq!(world.count_of("web", "UpdatedLoadBalancer"), 0, "it is not as its owner wants it");
 }
+
+/// What keeps one Service waiting is told to its owner alone, and keeps no node out of the pools of others.
+#[tokio::test(start_paused = true)]
+async fn a_service_that_follows_nodes_and_waits_fails_no_change_of_nodes() {
+    let mut world = World::new();
+    world.start(World::services()).await;
+    world.service("web", json!({}));
+    world.service("named", json!({}));
+    seconds(1).await;
+    world.cloud.follow_nodes("named");
+    world.cloud.fail("named", (0..20).map(|_| retry("DnsRecordInUse", None)));
+    let before = (world.cloud.ensures("web"), world.cloud.ensures("named"));
+    world.node("n2", json!({}));
+    seconds(1).await;
+    assert_eq!(world.cloud.updates(), [["n1", "n2"]]);
+    let now = (world.cloud.ensures("web"), world.cloud.ensures("named"));
+    assert_eq!(now, (before.0, before.1 + 1), "only the one that follows nodes is ensured");
+    seconds(600).await;
+    assert_eq!(world.cloud.updates().len(), 1, "the change is done");
+    for name in ["web", "named"] {
+        assert_eq!(world.count_of(name, "UpdateLoadBalancerFailed"), 0, "{name}");
+    }
+    assert_eq!(world.reasons("web").last().unwrap(), "UpdatedLoadBalancer");
+    assert_eq!(world.reasons("named").last().unwrap(), "SyncLoadBalancerFailed");
+}
+
+/// A node comes while a Service that follows nodes is being worked on: it is worked on once more, afterwards.
+#[tokio::test(start_paused = true)]
+async fn a_service_that_follows_nodes_is_never_worked_on_twice_at_a_time() {
+    let mut world = World::new();
+    world.start(World::services()).await;
+    world.cloud.follow_nodes("web");
+    world.service("web", json!({}));
+    seconds(1).await;
+    world.cloud.writes_take(std::time::Duration::from_secs(20));
+    world.change("web", json!({"metadata": {"annotations": {"x": "y"}}}));
+    seconds(1).await;
+    world.node("n2", json!({}));
+    seconds(120).await;
+    let ensured = world.cloud.times(|call| matches!(call, Call::Ensure(..)));
+    assert_eq!(ensured.len(), 3, "{ensured:?}");
+    assert!(ensured[2] - ensured[1] >= 20, "after the end of the work that ran: {ensured:?}");
+}

@@ -7,6 +7,7 @@ use cloud::LogicalTime;
 use proptest::prelude::*;
 
 use super::*;
+use crate::ServiceError;
 
 type Items = BTreeMap<String, u32>;
 
@@ -92,7 +93,7 @@ impl Resource for Shelf {
         for (key, intent) in batch {
             match intent {
                 Some(value) if *value > 1000 => {
-                    refused.push((key.clone(), failure::refused(format!("{value} is too much"), Vec::new())));
+                    refused.push((key.clone(), Failure::new(Kind::InvalidArgument, format!("{value} is too much"))));
                 }
                 Some(value) => {
                     items.insert(key.clone(), *value);
@@ -163,7 +164,7 @@ fn start(shelf: &Shelf) -> Writer<Shelf> {
 }
 
 async fn submit(writer: &Writer<Shelf>, key: &str, value: u32) -> Result<(), ServiceError> {
-    writer.submit(key.into(), Some(value), LogicalTime::now(), None).await.map(drop)
+    Ok(writer.submit(key.into(), Some(value), LogicalTime::now(), None).await.map(drop)?)
 }
 
 async fn submit_all(writer: &Writer<Shelf>, keys: impl IntoIterator<Item = String>) -> Vec<(String, bool)> {
@@ -414,7 +415,9 @@ async fn a_difference_that_does_not_last_stops_only_whom_it_concerns() {
     let writer = start(&shelf);
     let submit = |name: &str| writer.submit(name.to_owned(), Some(1), LogicalTime::BEGINNING, None);
     let (bad, good) = futures::join!(submit("bad"), submit("good"));
-    let Err(ServiceError::Retry { message, .. }) = bad.map(drop) else { panic!("it cannot be had") };
+    let Err(Failure { kind: Kind::FailedPrecondition, message, .. }) = bad.map(drop) else {
+        panic!("it cannot be had")
+    };
     assert!(message.contains("does not keep what is written"), "{message}");
     good.map(drop).unwrap();
     assert_eq!(shelf.items().keys().collect::<Vec<_>>(), ["good"]);

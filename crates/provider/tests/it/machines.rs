@@ -154,11 +154,11 @@ async fn a_new_node_joins_with_one_write_and_lb_197_a_stopped_one_is_skipped() {
         program.provider.state().apply_node(Arc::clone(node));
     }
     world.azure.clear_journal();
-    program.provider.update_nodes().await.unwrap();
+    program.provider.update_nodes(LogicalTime::now()).await.unwrap();
     assert_eq!(world.all_writes().len(), 1, "{:#?}", world.all_writes());
     assert_eq!(world.members("kube"), 4);
     world.azure.clear_journal();
-    program.provider.update_nodes().await.unwrap();
+    program.provider.update_nodes(LogicalTime::now()).await.unwrap();
     assert_eq!(world.all_writes(), Vec::<String>::new());
 }
 
@@ -225,6 +225,6 @@ async fn an_excluded_node_leaves_the_pools() {
     let labels = node.metadata.labels.get_or_insert_default();
     labels.insert("node.kubernetes.io/exclude-from-external-load-balancers".into(), String::new());
     program.provider.state().apply_node(Arc::new(node));
-    program.provider.update_nodes().await.unwrap();
+    program.provider.update_nodes(LogicalTime::now()).await.unwrap();
     assert_eq!(world.members("kube"), 2);
 }

@@ -96,8 +96,17 @@ impl World {
     }
 
     pub fn with(options: azure_simulator::Options) -> Self {
+        Self::laid_out(&shape(), options)
+    }
+
+    /// A cluster of another shape.
+    pub fn of(shape: &Shape) -> Self {
+        Self::laid_out(shape, azure_simulator::Options::default())
+    }
+
+    fn laid_out(shape: &Shape, options: azure_simulator::Options) -> Self {
         let azure = Azure::new(options);
-        shape().lay_out(&azure).unwrap();
+        shape.lay_out(&azure).unwrap();
         let world = Self { azure, services: Mutex::default(), nodes: Mutex::default() };
         world.register_nodes();
         world
