@@ -2,6 +2,7 @@
 //! (NODE-087, NODE-088).
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use k8s::{Node, is_deleting, names};
@@ -10,13 +11,9 @@ use k8s::{Node, is_deleting, names};
 /// deleted, not excluded by label, not about to be removed by the autoscaler. Readiness is no part of it,
 /// because probes tell that.
 pub(crate) fn is_member(node: &Node) -> bool {
-    !is_deleting(&node.metadata) && !is_excluded(node) && !node.has_taint(names::TAINT_TO_BE_DELETED)
-}
-
-/// Whether the exclusion label keeps a node out: it is there, and its value is not a form of `false`.
-fn is_excluded(node: &Node) -> bool {
-    node.label(names::LABEL_EXCLUDE_FROM_LOAD_BALANCERS)
-        .is_some_and(|value| k8s::parse_bool(value) != Some(false))
+    !is_deleting(&node.metadata)
+        && !node.is_excluded_from_load_balancers()
+        && !node.has_taint(names::TAINT_TO_BE_DELETED)
 }
 
 /// What of a node decides about its place in pools.
@@ -26,15 +23,12 @@ struct Member {
     managed: bool,
     control_plane: bool,
     resource_group: Option<String>,
-    addresses: Vec<String>,
+    addresses: Vec<IpAddr>,
 }
 
 impl Member {
     fn of(node: &Node) -> Self {
-        let mut addresses: Vec<String> = (node.status.addresses.iter())
-            .filter(|address| address.kind == "InternalIP")
-            .map(|address| address.address.clone())
-            .collect();
+        let mut addresses: Vec<IpAddr> = node.internal_addresses().collect();
         addresses.sort_unstable();
         Self {
             provider_id: node.spec.provider_id.clone(),
@@ -53,7 +47,7 @@ impl Member {
 /// (NODE-087).
 pub(crate) fn membership_changed(old: &Node, new: &Node) -> bool {
     old.metadata.uid != new.metadata.uid
-        || is_excluded(old) != is_excluded(new)
+        || old.is_excluded_from_load_balancers() != new.is_excluded_from_load_balancers()
         || Member::of(old) != Member::of(new)
 }
 

@@ -158,7 +158,10 @@ impl NodeSync {
         Next::After(next.saturating_duration_since(Instant::now()))
     }
 
-    async fn update<'a, F>(&'a self, work: impl FnOnce(&'a dyn LoadBalancers) -> F) -> Result<(), ServiceError>
+    async fn update<'a, F>(
+        &'a self,
+        work: impl FnOnce(&'a dyn LoadBalancers) -> F,
+    ) -> Result<(), ServiceError>
     where
         F: Future<Output = Result<(), ServiceError>>,
     {

@@ -1,9 +1,11 @@
 //! Nodes: the members that decide about pools, addresses and taints.
 
+use std::net::IpAddr;
+
 use serde::{Deserialize, Serialize};
 
 use crate::meta::{self, ObjectMeta, Time};
-use crate::names;
+use crate::{names, parse_bool};
 
 /// A Node, as far as the cloud cares.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -106,6 +108,18 @@ impl Node {
         self.label(names::LABEL_CONTROL_PLANE).is_some()
             || self.label(names::LABEL_MASTER).is_some()
             || self.label(names::LABEL_ROLE) == Some("master")
+    }
+
+    /// Whether the label keeps the node out of load balancers: it is there, and its value is no form of `false`.
+    pub fn is_excluded_from_load_balancers(&self) -> bool {
+        self.label(names::LABEL_EXCLUDE_FROM_LOAD_BALANCERS)
+            .is_some_and(|value| parse_bool(value) != Some(false))
+    }
+
+    /// The node's addresses within the cluster's network, in its own order. What is no address is left out.
+    pub fn internal_addresses(&self) -> impl Iterator<Item = IpAddr> {
+        let internal = self.status.addresses.iter().filter(|address| address.kind == "InternalIP");
+        internal.filter_map(|address| address.address.parse().ok())
     }
 
     /// Whether Azure manages the node: not labelled `kubernetes.azure.com/managed=false`.

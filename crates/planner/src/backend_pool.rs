@@ -26,9 +26,6 @@ pub struct PoolMembership {
 /// the autoscaler, managed by Azure, in the cluster's resource group, and no control-plane node where
 /// those are kept out. Readiness does not matter: health probes see to it.
 pub fn is_eligible(cluster: &Cluster, node: &Node) -> bool {
-    let excluded = node
-        .label(names::LABEL_EXCLUDE_FROM_LOAD_BALANCERS)
-        .is_some_and(|value| !matches!(value, "0" | "f" | "F" | "false" | "FALSE" | "False"));
     let elsewhere = node.label(names::LABEL_RESOURCE_GROUP).is_some_and(|group| {
         !group.is_empty() && !group.eq_ignore_ascii_case(&cluster.config.resource_group)
     });
@@ -36,7 +33,7 @@ pub fn is_eligible(cluster: &Cluster, node: &Node) -> bool {
         && cluster.config.uses_standard_load_balancer()
         && cluster.config.exclude_master_from_standard_lb;
     !(k8s::is_deleting(&node.metadata)
-        || excluded
+        || node.is_excluded_from_load_balancers()
         || node.has_taint(names::TAINT_TO_BE_DELETED)
         || !node.is_managed()
         || elsewhere
@@ -53,9 +50,7 @@ pub fn eligible_nodes(cluster: &Cluster, nodes: &[Arc<Node>]) -> Vec<Arc<Node>> 
 pub fn node_addresses(cluster: &Cluster, nodes: &[Arc<Node>], families: &[Family]) -> Vec<IpAddr> {
     let nodes = nodes.iter().filter(|node| is_eligible(cluster, node));
     let addresses: BTreeSet<IpAddr> = nodes
-        .flat_map(|node| &node.status.addresses)
-        .filter(|address| address.kind == "InternalIP")
-        .filter_map(|address| address.address.parse().ok())
+        .flat_map(|node| node.internal_addresses())
         .filter(|address| families.contains(&Family::of(*address)))
         .collect();
     addresses.into_iter().collect()

@@ -56,7 +56,8 @@ pub struct Step {
     pub action: Action,
     /// To what.
     pub target: ResourceId,
-    /// The version that the step was planned against, for `If-Match`; absent for creations and deletions.
+    /// The version that the step was planned against, for `If-Match`; absent for creations, and for deletions of
+    /// load balancers.
     pub if_match: Option<String>,
     /// What is written; absent for deletions, and in a preview whose values Azure has yet to choose.
     pub document: Option<Document>,
@@ -76,20 +77,17 @@ pub struct Plan {
 }
 
 impl Step {
-    /// A deletion. It carries no version: what has to happen before it (a load balancer lets go of an
-    /// address, machines leave a pool) changes the version, and Azure itself keeps what is in use.
-    pub(crate) fn delete(target: ResourceId, changes: Vec<String>, key: &ObjectKey) -> Self {
+    /// The deletion of a public IP in the version that was seen to be nobody else's. Azure keeps what is in use,
+    /// but whoever is about to use it has only its name in a tag so far: that makes a new version.
+    pub(crate) fn delete(
+        target: ResourceId,
+        if_match: Option<String>,
+        changes: Vec<String>,
+        key: &ObjectKey,
+    ) -> Self {
         let on_behalf_of = vec![key.clone()];
         let purpose = Purpose::Change;
-        Self {
-            action: Action::Delete,
-            target,
-            if_match: None,
-            document: None,
-            changes,
-            purpose,
-            on_behalf_of,
-        }
+        Self { action: Action::Delete, target, if_match, document: None, changes, purpose, on_behalf_of }
     }
 }
 

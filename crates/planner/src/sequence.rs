@@ -243,8 +243,14 @@ impl Sequence {
         match (self.stage, self.intent().is_some()) {
             (Stage::Addresses, _) | (_, false) => true,
             (Stage::Releasing, true) => self.releases,
-            (Stage::Leaving | Stage::Balancing | Stage::Access, true) => false,
+            (Stage::Access, true) => self.waits_for_release(),
+            (Stage::Leaving | Stage::Balancing, true) => false,
         }
+    }
+
+    /// Whether it has no address before a public IP was deleted and created again.
+    fn waits_for_release(&self) -> bool {
+        self.recreates && self.public_ips.is_empty()
     }
 
     fn next_present(
@@ -281,9 +287,8 @@ impl Sequence {
         if self.stage == Stage::Balancing {
             return Ok(Task::Submit(self.place(cluster, seen, &balancer, intent)));
         }
-        let waits_for_release = self.recreates && self.public_ips.is_empty();
         if self.stage == Stage::Access {
-            if !waits_for_release {
+            if !self.waits_for_release() {
                 let addresses = self.frontend_addresses(cluster, seen, &balancer)?;
                 return Ok(Task::Submit(vec![access(cluster, seen, intent, addresses)]));
             }

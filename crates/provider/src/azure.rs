@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use arm::{Accepted, ApiVersion, Class, Client, Listing, Operation};
 use azure_types::ResourceId;
-use planner::{Action, Document, Step};
+use planner::{Action, Document, Purpose, Step};
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 use tracing::{info, warn};
@@ -156,10 +156,10 @@ impl Azure {
         finished(step, started, result)
     }
 
-    /// Asks for a deletion and does not wait for the end.
+    /// Asks for the deletion of the version that the step names and does not wait for the end.
     pub(crate) async fn begin_delete(&self, step: &Step, version: ApiVersion) -> Result<Begun<()>, Failure> {
         let started = Instant::now();
-        let result = self.client.delete(&step.target, version, None, Class::Delete).await;
+        let result = self.client.delete(&step.target, version, step.if_match.as_deref(), Class::Delete).await;
         finished(step, started, result)
             .map(|accepted| Begun { document: None, operation: accepted.operation })
     }
@@ -176,24 +176,32 @@ fn required(step: &Step) -> Result<&Document, Failure> {
     step.document.as_ref().ok_or_else(missing)
 }
 
-/// The class in which a step, and what it waits for, queues.
+/// The class in which a step, and what it waits for, queues. While something is broken nothing else gets on,
+/// so repairs and what takes a refused change back go first.
 pub(crate) fn class(step: &Step) -> Class {
-    if step.action == Action::Delete { Class::Delete } else { Class::Create }
+    match (step.purpose, step.action) {
+        (Purpose::Repair | Purpose::Restore, _) => Class::Repair,
+        (Purpose::Change, Action::Delete) => Class::Delete,
+        (Purpose::Change, Action::Create | Action::Update) => Class::Create,
+    }
 }
 
-/// The Services that a step is for, as logs show them: not all of hundreds.
-fn owners(step: &Step) -> String {
-    const SHOWN: usize = 8;
+/// How many Services a line of the log names: with namespaces some 400 letters, which a terminal still shows.
+const MAX_OWNERS: usize = 8;
+
+/// The Services that a step is for, as logs show them: not all of hundreds. Absent if it is for what all share;
+/// then the changes say which load balancer it serves.
+fn owners(step: &Step) -> Option<String> {
     let mut text = String::new();
-    for key in step.on_behalf_of.iter().take(SHOWN) {
+    for key in step.on_behalf_of.iter().take(MAX_OWNERS) {
         let separator = if text.is_empty() { "" } else { ", " };
         // Writing to a string cannot fail.
         let _ = write!(text, "{separator}{key}");
     }
-    if let Some(more) = step.on_behalf_of.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+    if let Some(more) = step.on_behalf_of.len().checked_sub(MAX_OWNERS).filter(|more| *more > 0) {
         let _ = write!(text, " and {more} more");
     }
-    text
+    (!text.is_empty()).then_some(text)
 }
 
 fn finished<T>(step: &Step, started: Instant, result: Result<T, arm::Error>) -> Result<T, Failure> {
@@ -214,5 +222,42 @@ fn finished<T>(step: &Step, started: Instant, result: Result<T, arm::Error>) -> 
                 request_id = error.request_id(), "a write to Azure failed");
             Err(failure(error))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s::ObjectKey;
+
+    use super::*;
+
+    fn step(action: Action, purpose: Purpose) -> Step {
+        let target = ResourceId::group("s", "rg").resource("Microsoft.Network", "publicIPAddresses", "pip");
+        let on_behalf_of = Vec::new();
+        Step { action, target, if_match: None, document: None, changes: Vec::new(), purpose, on_behalf_of }
+    }
+
+    #[test]
+    fn repairs_queue_before_deletions_and_those_before_all_else() {
+        for (action, purpose, expected) in [
+            (Action::Create, Purpose::Change, Class::Create),
+            (Action::Update, Purpose::Change, Class::Create),
+            (Action::Delete, Purpose::Change, Class::Delete),
+            (Action::Update, Purpose::Repair, Class::Repair),
+            (Action::Update, Purpose::Restore, Class::Repair),
+            (Action::Delete, Purpose::Restore, Class::Repair),
+        ] {
+            assert_eq!(class(&step(action, purpose)), expected, "{action:?} {purpose:?}");
+        }
+    }
+
+    #[test]
+    fn a_line_of_the_log_names_some_owners_and_has_no_empty_field() {
+        let mut step = step(Action::Update, Purpose::Change);
+        assert_eq!(owners(&step), None);
+        step.on_behalf_of = vec![ObjectKey::new("shop", "web")];
+        assert_eq!(owners(&step).as_deref(), Some("shop/web"));
+        step.on_behalf_of = (0..10).map(|number| ObjectKey::new("shop", format!("s{number}"))).collect();
+        assert!(owners(&step).unwrap().ends_with("shop/s7 and 2 more"), "{:?}", owners(&step));
     }
 }

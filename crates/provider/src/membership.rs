@@ -103,7 +103,11 @@ impl Membership {
     }
 
     /// Brings the eligible nodes into the pools, judged by readings after `newer_than`.
-    pub(crate) async fn join(&self, pools: &[PoolMembership], newer_than: LogicalTime) -> Result<(), Failure> {
+    pub(crate) async fn join(
+        &self,
+        pools: &[PoolMembership],
+        newer_than: LogicalTime,
+    ) -> Result<(), Failure> {
         if pools.is_empty() {
             return Ok(());
         }

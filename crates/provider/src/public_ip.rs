@@ -19,13 +19,13 @@ use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, sleep_until};
 use tracing::{info, warn};
 
+use crate::Notice;
 use crate::azure::Azure;
 use crate::collection::Collection;
 use crate::failure::{self, Failure, Kind};
 use crate::fingerprint;
 use crate::observed::{Observed, State};
 use crate::repeats::{Repeats, Verdict};
-use crate::Notice;
 
 /// How often one Service's public IPs are planned again because somebody else changed them. Ten lost races in a
 /// row mean that something else writes all the time: the Service backs off.

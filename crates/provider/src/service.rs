@@ -68,6 +68,7 @@ impl Inner {
         let newer_than = self.required_freshness(&service.key(), newer_than);
         let intent = ServiceIntent::from_service(&self.cluster, service).map_err(Failure::from)?;
         let balancer = self.cluster.placement(intent.flavor);
+        self.revise_places(&intent, &balancer);
         let announced = Announced {
             load_balancer: Some((balancer.clone(), self.load_balancer(&balancer).announce())),
             security_group: Some(self.security_group()?.announce()),
@@ -208,6 +209,17 @@ impl Inner {
                 sequence.next(&self.cluster, seen, all.entry(balancer).or_default())
             }
             None => sequence.next(&self.cluster, seen, &mut Occupancy::default()),
+        }
+    }
+
+    /// Places that a Service was promised for something else than it wants now are for others.
+    fn revise_places(&self, intent: &ServiceIntent, destination: &Balancer) {
+        for (balancer, occupancy) in self.occupancy.lock().iter_mut() {
+            if balancer == destination {
+                occupancy.revise(intent);
+            } else {
+                occupancy.release(&intent.key);
+            }
         }
     }
 

@@ -17,9 +17,9 @@ use tokio::time::{Instant, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
+use crate::Notice;
 use crate::failure::{Failure, Kind};
 use crate::repeats::{Repeats, Verdict};
-use crate::Notice;
 
 /// A resource that many objects share.
 #[async_trait]

@@ -74,6 +74,18 @@ impl Occupancy {
         Ok(())
     }
 
+    /// A Service wants something else than what it was promised a place for: the promise is for what it wants
+    /// now. If that is more, it has to ask again.
+    pub fn revise(&mut self, intent: &ServiceIntent) {
+        let Some(promised) = self.promised.get_mut(&intent.key) else { return };
+        let need = Need::of(intent);
+        if need.frontends > promised.frontends || need.rules > promised.rules {
+            self.promised.remove(&intent.key);
+        } else {
+            *promised = need;
+        }
+    }
+
     /// Takes a promise back.
     pub fn release(&mut self, key: &ObjectKey) {
         self.promised.remove(key);

@@ -34,7 +34,7 @@ pub struct PublicIpPlan {
     /// Those of them on which an operation runs: they may not be referred to before it ends.
     pub running: Vec<ResourceId>,
     /// What to give up after the load balancer and the security group no longer use it. Letting go changes
-    /// a public IP's version: for updates, plan again with what is observed then.
+    /// a public IP's version: plan again with what is observed then.
     pub release: Vec<Step>,
     /// A public IP has to be deleted and created again under its name: after `release`, plan again.
     pub recreates: bool,
@@ -134,7 +134,8 @@ pub fn plan(
         match update(cluster, intent, *family, existing)? {
             Outcome::Replace(reason) => {
                 plan.recreates = true;
-                plan.release.push(Step::delete(target.id, vec![reason], &intent.key));
+                let version = existing.etag.clone();
+                plan.release.push(Step::delete(target.id, version, vec![reason], &intent.key));
             }
             Outcome::Keep(step) => {
                 if is_running(existing) {
@@ -182,7 +183,7 @@ fn release(
             services(service_tag).filter(|listed| !listed.eq_ignore_ascii_case(&key)).collect();
         if others.is_empty() {
             let reason = format!("{key} no longer uses it, and no other Service does");
-            steps.push(Step::delete(id.clone(), vec![reason], &owner.key));
+            steps.push(Step::delete(id.clone(), public_ip.etag.clone(), vec![reason], &owner.key));
             continue;
         }
         let mut document = public_ip.clone();

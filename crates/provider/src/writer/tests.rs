@@ -93,7 +93,10 @@ impl Resource for Shelf {
         for (key, intent) in batch {
             match intent {
                 Some(value) if *value > 1000 => {
-                    refused.push((key.clone(), Failure::new(Kind::InvalidArgument, format!("{value} is too much"))));
+                    refused.push((
+                        key.clone(),
+                        Failure::new(Kind::InvalidArgument, format!("{value} is too much")),
+                    ));
                 }
                 Some(value) => {
                     items.insert(key.clone(), *value);

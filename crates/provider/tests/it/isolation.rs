@@ -142,7 +142,10 @@ async fn a_machine_that_starts_later_joins_later() {
 /// Of scale sets in which no machine waits nothing is read.
 #[tokio::test(start_paused = true)]
 async fn a_look_at_waiting_machines_reads_their_scale_set_alone() {
-    let world = World::of(&Shape { pools: vec![NodePool::new("pool", "pool", 2), NodePool::new("more", "more", 2)], ..shape() });
+    let world = World::of(&Shape {
+        pools: vec![NodePool::new("pool", "pool", 2), NodePool::new("more", "more", 2)],
+        ..shape()
+    });
     let program = world.start();
     let machine = id("virtualMachineScaleSets", "more").child("virtualMachines", "1");
     world.azure.set_power_state(&machine, PowerState::Deallocated).unwrap();
@@ -155,7 +158,9 @@ async fn a_look_at_waiting_machines_reads_their_scale_set_alone() {
     assert!(listed.iter().all(|path| !path.contains("/pool/")), "{listed:?}");
     assert!(program.provider.waits_for_machines());
     // Whoever is deleted is waited for no longer.
-    for node in world.nodes.lock().iter().filter(|node| node.spec.provider_id.ends_with("more/virtualMachines/1")) {
+    for node in
+        world.nodes.lock().iter().filter(|node| node.spec.provider_id.ends_with("more/virtualMachines/1"))
+    {
         program.provider.state().remove_node(node.name());
     }
     program.provider.update_waiting_machines(LogicalTime::now()).await.unwrap();
@@ -241,4 +246,86 @@ async fn services_without_a_place_buy_no_address() {
         (outcomes.iter().position(Result::is_ok).unwrap(), outcomes.iter().position(Result::is_err).unwrap());
     world.remove(&program, &services[gone]).await.unwrap();
     world.ensure(&program, &services[waiting]).await.unwrap();
+}
+
+/// Somebody writes the name of another Service on a public IP just before it is deleted: it stays for that Service.
+#[tokio::test(start_paused = true)]
+async fn a_public_ip_that_another_service_has_claimed_is_not_deleted() {
+    let world = World::new();
+    let program = world.start();
+    world.serve(&program, service("a", &[80])).await.unwrap();
+    let claimed = json!({"tags": {"k8s-azure-service": "shop/a,shop/b"}});
+    let claim = FaultAction::Interfere { id: None, patch: claimed };
+    world.azure.inject(Fault::new(claim).on_method("DELETE").on_type(PUBLIC_IPS).times(1));
+    world.azure.clear_journal();
+    world.remove(&program, &service("a", &[80])).await.unwrap();
+    let public_ips = world.documents(PUBLIC_IPS);
+    assert_eq!(public_ips.len(), 1, "{:#?}", world.all_writes());
+    assert_eq!(public_ips[0]["tags"]["k8s-azure-service"], "shop/b");
+    assert!(public_ips[0]["properties"]["ipAddress"].is_string());
+}
+
+/// A hundred Services that leave together share what is read before their public IPs are deleted.
+#[tokio::test(start_paused = true)]
+async fn deletions_of_public_ips_share_what_they_read() {
+    let world = World::new();
+    let program = world.start();
+    let services: Vec<_> =
+        (0..100).map(|number| world.apply(&program, service(&format!("s{number}"), &[80]))).collect();
+    for outcome in join_all(services.iter().map(|service| world.ensure(&program, service))).await {
+        outcome.unwrap();
+    }
+    world.azure.clear_journal();
+    for outcome in join_all(services.iter().map(|service| world.remove(&program, service))).await {
+        outcome.unwrap();
+    }
+    assert!(world.documents(PUBLIC_IPS).is_empty());
+    let journal = world.azure.journal();
+    let deletions: Vec<u16> = (journal.entries.iter())
+        .filter(|entry| entry.method == "DELETE" && entry.resource_type.as_deref() == Some(PUBLIC_IPS))
+        .map(|entry| entry.status)
+        .collect();
+    assert_eq!(deletions.len(), 100, "each is asked for once: {deletions:?}");
+    let reads = journal
+        .entries
+        .iter()
+        .filter(|entry| entry.method == "GET" && entry.path.to_lowercase().contains("publicipaddresses"));
+    assert!(reads.count() <= 10);
+}
+
+/// Whoever was promised a place and wants none any more leaves it to others at once.
+#[tokio::test(start_paused = true)]
+async fn a_promised_place_that_is_not_wanted_any_more_is_for_others() {
+    let world = World::new();
+    let program = world.start();
+    // Whoever gets a place cannot have an address yet.
+    world.azure.inject(Fault::new(refuse(400, "DnsRecordInUse")).on_method("PUT").on_type(PUBLIC_IPS));
+    let promised: Vec<_> =
+        (0..600).map(|number| world.apply(&program, service(&format!("s{number}"), &[80]))).collect();
+    for outcome in join_all(promised.iter().map(|service| world.ensure(&program, service))).await {
+        assert!(outcome.unwrap_err().to_string().contains("DnsRecordInUse"));
+    }
+    world.azure.clear_faults();
+    let late = world.apply(&program, service("late", &[80]));
+    assert!(world.ensure(&program, &late).await.unwrap_err().to_string().contains("600 frontends"));
+    world.serve(&program, internal(service("s0", &[80]))).await.unwrap();
+    world.ensure(&program, &late).await.unwrap();
+    // One that names an address joins a frontend that is there.
+    let later = world.apply(&program, service("later", &[8080]));
+    assert!(world.ensure(&program, &later).await.unwrap_err().to_string().contains("600 frontends"));
+    world.serve(&program, annotated(service("s1", &[8081]), "azure-pip-name", "kube-alate")).await.unwrap();
+    world.ensure(&program, &later).await.unwrap();
+}
+
+/// Compute throttles for longer than the writer of a scale set is patient, while the last Service leaves: the deletion
+/// of the load balancer waits for it.
+#[tokio::test(start_paused = true)]
+async fn a_deletion_waits_for_a_scale_set_that_is_throttled() {
+    let world = World::new();
+    let program = world.start();
+    world.serve(&program, service("web", &[80])).await.unwrap();
+    let throttle = FaultAction::Throttle { retry_after: Some(30) };
+    world.azure.inject(Fault::new(throttle).on_method("PUT").on_type(SCALE_SETS).times(12));
+    world.remove(&program, &service("web", &[80])).await.unwrap();
+    assert!(world.documents(LOAD_BALANCERS).is_empty());
 }
