@@ -1,9 +1,12 @@
 //! Everything that a cluster needs of Azure, in the order in which it has to happen: for previews
 //! (`cerulean plan`, `--dry-run`) and for proofs about the planner as a whole.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use azure_types::{LoadBalancer, PublicIpAddress, ScaleSet, ScaleSetInstance, SecurityGroup, Subnet};
+use azure_types::{
+    LoadBalancer, PublicIpAddress, ResourceId, ScaleSet, ScaleSetInstance, SecurityGroup, Subnet,
+};
 use k8s::{Node, ObjectKey, Service};
 
 use crate::cluster::Cluster;
@@ -19,6 +22,9 @@ pub struct Observed {
     pub load_balancers: Vec<LoadBalancer>,
     /// The public IPs of all groups in use.
     pub public_ips: Vec<PublicIpAddress>,
+    /// Groups in use that could not be read, and why. Services that name one are refused; the group of the cluster
+    /// itself is never among them.
+    pub unreadable_groups: BTreeMap<ResourceId, String>,
     /// The configured security group.
     pub security_group: Option<SecurityGroup>,
     /// The scale sets and their instances.

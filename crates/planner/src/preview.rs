@@ -71,6 +71,15 @@ impl<'a> Preview<'a> {
             addresses.into_iter().map(|address| (sequence.key().clone(), address))
         });
         let opened = opened.collect();
+        sequences.retain(|sequence| {
+            let mut groups = sequence.owner().public_ip_groups.iter();
+            let unreadable = groups.find_map(|group| observed.unreadable_groups.get_key_value(group));
+            let Some((group, problem)) = unreadable else { return true };
+            let (service, group) = (sequence.key().clone(), group.name().to_owned());
+            let problem = problem.clone();
+            refused.insert(service.clone(), Refusal::ResourceGroupUnreadable { group, service, problem });
+            false
+        });
         Self {
             cluster,
             services,

@@ -244,6 +244,20 @@ pub enum Refusal {
         /// The resource group in which it was looked for.
         group: String,
     },
+    /// The resource groups that a Service names can be read.
+    #[error(
+        "service {service}: resource group {group} cannot be read, so that nobody knows which public IPs are there \
+         ({problem}); give the identity the right to read it, or correct annotation {}",
+        full_key(keys::PUBLIC_IP_GROUP)
+    )]
+    ResourceGroupUnreadable {
+        /// The resource group.
+        group: String,
+        /// The Service.
+        service: ObjectKey,
+        /// What Azure said.
+        problem: String,
+    },
     /// A public IP belongs to one cluster.
     #[error(
         "public IP {name} belongs to cluster {cluster} (tag {tag}); name another by annotation {}, or remove the tag",
@@ -475,6 +489,7 @@ impl Refusal {
             | Self::OnePublicIpForBothFamilies { .. } => true,
             Self::PublicIpNotFound { .. }
             | Self::AddressNotFound { .. }
+            | Self::ResourceGroupUnreadable { .. }
             | Self::PublicIpOfOtherCluster { .. }
             | Self::PublicIpOfOtherFamily { .. }
             | Self::PublicIpSharedByTooMany { .. }

@@ -12,8 +12,8 @@ use crate::cluster::{Cluster, Family};
 use crate::instance::{self, ProviderId};
 use crate::scale_set::{Place, is_flexible, place_of};
 
-/// How many nodes an event names.
-const MAX_NAMED: usize = 5;
+/// How many nodes an event names: enough to see what they have in common. The rest is counted.
+pub(crate) const MAX_NAMED: usize = 5;
 
 /// Why a node is not in a pool.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

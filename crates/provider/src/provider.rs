@@ -176,7 +176,8 @@ impl Inner {
         let mut observed = planner::Observed::default();
         let load_balancers = self.observed.load_balancers().all(newer_than).await?;
         observed.load_balancers = load_balancers.iter().map(|lb| (**lb).clone()).collect();
-        let mut groups = BTreeSet::from([self.cluster.network_group(&self.cluster.config.resource_group)]);
+        let own = self.cluster.network_group(&self.cluster.config.resource_group);
+        let mut groups = BTreeSet::from([own.clone()]);
         let balancers = self.cluster.own_load_balancers(&observed.load_balancers);
         let mut subnets = BTreeSet::new();
         for service in &services {
@@ -190,8 +191,14 @@ impl Inner {
             }
         }
         for group in groups {
-            let all = self.observed.public_ips(&group).all(newer_than).await?;
-            observed.public_ips.extend(all.iter().map(|ip| (**ip).clone()));
+            match self.observed.public_ips(&group).all(newer_than).await {
+                Ok(all) => observed.public_ips.extend(all.iter().map(|ip| (**ip).clone())),
+                // A group that a Service names is that Service's own matter.
+                Err(failure) if group != own => {
+                    drop(observed.unreadable_groups.insert(group, failure.message))
+                }
+                Err(failure) => return Err(failure),
+            }
         }
         for id in subnets {
             let subnet = self.observed.subnet(&id, newer_than).await?;

@@ -234,6 +234,16 @@ fn cases() -> Vec<Case> {
             "create it",
         ),
         case(
+            Refusal::ResourceGroupUnreadable {
+                group: "other".into(),
+                service: service(),
+                problem: "AuthorizationFailed: no role".into(),
+            },
+            ["service.beta.kubernetes.io/azure-load-balancer-resource-group", "resource group other"],
+            "",
+            "give the identity the right to read it",
+        ),
+        case(
             Refusal::AddressNotFound { address: [20, 1, 2, 3].into(), group: group() },
             ["service.beta.kubernetes.io/azure-load-balancer-ipv4", "20.1.2.3"],
             "cannot find public IP with IP address 20.1.2.3 in resource group rg",
@@ -407,6 +417,7 @@ fn number(refusal: &Refusal) -> usize {
         Refusal::SecurityGroupWithoutRules { .. } => 33,
         Refusal::SecurityGroupFull { .. } => 34,
         Refusal::NoPriorityLeft { .. } => 35,
+        Refusal::ResourceGroupUnreadable { .. } => 36,
     }
 }
 
@@ -426,7 +437,7 @@ fn every_refusal_names_key_value_and_remedy_and_says_what_the_replaced_program_s
         assert!(text.len() < 1024, "events hold 1024 bytes: {text}");
     }
     let seen: BTreeSet<usize> = cases.iter().map(|case| number(&case.refusal)).collect();
-    assert_eq!(seen, (0..36).collect(), "each variant has a case");
+    assert_eq!(seen, (0..37).collect(), "each variant has a case");
 }
 
 #[test]

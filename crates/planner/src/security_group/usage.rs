@@ -147,8 +147,7 @@ impl ClusterUsage {
             usage.service_addresses.insert(*address);
         }
         for node in nodes.iter().filter(|node| node.is_managed()) {
-            let internal = node.status.addresses.iter().filter(|address| address.kind == "InternalIP");
-            usage.node_addresses.extend(internal.filter_map(|a| a.address.parse::<IpAddr>().ok()));
+            usage.node_addresses.extend(node.internal_addresses());
         }
         usage
     }

@@ -10,6 +10,7 @@ mod pool_cases;
 mod properties;
 mod public_ip_cases;
 mod rule_cases;
+mod unserved_cases;
 
 use std::sync::Arc;
 

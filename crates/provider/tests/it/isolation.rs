@@ -329,3 +329,24 @@ async fn a_deletion_waits_for_a_scale_set_that_is_throttled() {
     world.remove(&program, &service("web", &[80])).await.unwrap();
     assert!(world.documents(LOAD_BALANCERS).is_empty());
 }
+
+/// A preview refuses the Services that name a group which may not be read, and shows the rest.
+#[tokio::test(start_paused = true)]
+async fn a_preview_goes_on_without_a_resource_group_that_may_not_be_read() {
+    let world = World::new();
+    let program = world.start();
+    let elsewhere = annotated(service("elsewhere", &[80]), "azure-load-balancer-resource-group", "other");
+    world.apply(&program, elsewhere);
+    world.apply(&program, service("web", &[80]));
+    // Groups are read in the order of their names.
+    let denied = Fault::new(refuse(403, "AuthorizationFailed")).on_method("GET").on_type(PUBLIC_IPS);
+    world.azure.inject(denied.times(1));
+    let plan = program.provider.dry_run().await.unwrap();
+    let refused: Vec<String> =
+        plan.refused.iter().map(|(key, refusal)| format!("{key}: {refusal}")).collect();
+    assert_eq!(refused.len(), 1, "{refused:?}");
+    assert!(refused[0].starts_with("shop/elsewhere: ") && refused[0].contains("AuthorizationFailed"));
+    let steps: Vec<&str> = plan.plan.steps.iter().map(|step| step.target.name()).collect();
+    assert!(steps.contains(&"kube-aweb") && steps.contains(&"kube"), "{steps:?}");
+    assert!(!steps.contains(&"kube-aelsewhere"), "{steps:?}");
+}

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use azure_simulator::{Fault, FaultAction, PowerState};
+use azure_simulator::{Documents, Fault, FaultAction, PowerState};
 use serde_json::json;
 use testkit::types::INSTANCES;
 use testkit::{World, run, service};
@@ -76,6 +76,43 @@ fn a_node_that_is_dead_for_a_day_costs_a_list_a_minute_and_goes_soon_after_its_m
 #[ignore = "each of some 1,500 lists names 200 machines, which takes minutes without optimisation: .ci/run runs it"]
 fn one_dead_node_among_200_costs_no_more() {
     run(async || dead_for_a_day(200).await);
+}
+
+/// One machine of many is stopped and one has failed, while a Service waits for both: who looks for them shares lists.
+#[test]
+fn machines_that_a_service_waits_for_cost_no_list_of_their_own() {
+    run(async || {
+        let mut world = World::builder().nodes(20).start().await;
+        world.create(service("shop/web"));
+        world.settle().await;
+        world.end_stand_ins();
+        let (failed, stopped) = (world.node_names().remove(11), world.node_names().remove(4));
+        let machine = world.machine(&failed);
+        for name in [&failed, &stopped] {
+            world.azure.set_power_state(&world.machine(name), PowerState::Deallocated).unwrap();
+            let status = json!({"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}});
+            world.kubernetes.merge_status("Node", "", name, &status).unwrap();
+        }
+        // A new node makes the members of the pools be looked at, and two machines are found stopped.
+        world.azure.scale(&world.scale_set(), 21).unwrap();
+        let template = world.node(&world.node_names()[0]);
+        let number = world.azure.of_type(INSTANCES).len() - 1;
+        let id = format!("azure://{}", world.scale_set().child("virtualMachines", &number.to_string()));
+        let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "late", "labels": template["metadata"]["labels"]},
+            "spec": {"providerID": id}, "status": template["status"]});
+        world.kubernetes.create(node).unwrap();
+        world.azure.clear_journal();
+        sleep(24 * HOUR).await;
+        assert_eq!(world.azure.journal().counts.throttled, 0);
+        let lists = lists_of_machines(&world);
+        let minutes: Vec<u64> = lists.iter().map(|s| s / 60).filter(|minute| *minute >= 10).collect();
+        assert!(minutes.len() > 1000, "they are looked for all day long: {}", minutes.len());
+        let twice = minutes.windows(2).filter(|pair| pair[0] == pair[1]).count();
+        assert_eq!(twice, 0, "more than one list in a minute");
+        world.azure.remove_instance(&world.scale_set(), machine.name()).unwrap();
+        let gone = |world: &World| !world.node_names().contains(&failed);
+        world.until("the node goes with its machine", Duration::from_secs(61), gone).await;
+    });
 }
 
 /// A zone goes down: what Azure allows for a scale set suffices for many dead nodes, too.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use azure_simulator::LatencyProfile;
 use serde_json::json;
+use testkit::types::MACHINES;
 use testkit::{NodePool, StandaloneMachine, World, run, service};
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -102,6 +103,36 @@ fn machines_outside_of_uniform_sets_are_left_alone() {
         for name in names.iter().filter(|name| !name.starts_with("worker")) {
             assert!(world.taints(name).contains(&UNINITIALIZED.to_owned()), "{name}");
         }
+        assert_eq!(world.reached(world.address("shop/web"), 80).len(), 1);
+    });
+}
+
+/// Nodes that another program has initialised (AKS does) name machines that this release puts in no pool: the
+/// Service's owner is told which.
+#[test]
+fn initialised_machines_outside_of_uniform_sets_are_named_in_an_event() {
+    run(async || {
+        let world = World::builder()
+            .nodes(1)
+            .pool(NodePool::new("flexible", "flex", 1).flexible())
+            .machine(StandaloneMachine::new("alone"))
+            .start()
+            .await;
+        let names = world.node_names();
+        let outside: Vec<&String> = names.iter().filter(|name| !name.starts_with("worker")).collect();
+        assert_eq!(outside.len(), 2, "{names:?}");
+        for machine in world.azure.documents_of_type(MACHINES) {
+            let name = machine["properties"]["osProfile"]["computerName"].as_str().unwrap().to_lowercase();
+            let spec =
+                json!({"spec": {"providerID": format!("azure://{}", machine["id"].as_str().unwrap())}});
+            world.kubernetes.merge("Node", "", &name, &spec).unwrap();
+        }
+        world.create(service("shop/web"));
+        world.settle().await;
+        let events = world.events("shop/web");
+        let event = events.iter().find(|event| event.contains("NodesWithoutTraffic")).unwrap();
+        assert!(event.starts_with("Warning ") && outside.iter().all(|name| event.contains(*name)), "{event}");
+        assert!(!event.contains("worker"), "{event}");
         assert_eq!(world.reached(world.address("shop/web"), 80).len(), 1);
     });
 }

@@ -1,0 +1,124 @@
+//! Nodes that get no traffic: why, who is told, and what passes by itself.
+
+use k8s::ObjectKey;
+use serde_json::json;
+
+use super::*;
+use crate::backend_pool::PoolMembership;
+use crate::unserved::{MAX_NAMED, Reason, Unserved, find, notices};
+use crate::{Family, Flavor};
+
+fn pool(family: Family) -> PoolMembership {
+    PoolMembership {
+        pool: cluster().pool_id(&cluster().placement(Flavor::External), family),
+        family,
+        member: true,
+    }
+}
+
+/// The reason for a node that is instance 0 of `alpha`, if its scale set and machine are changed like this.
+fn reason(
+    family: Family,
+    node: Node,
+    change: impl FnOnce(&mut ScaleSet, &mut Vec<ScaleSetInstance>),
+) -> Option<Reason> {
+    let (mut set, mut machines) = scale_set("alpha", 1);
+    change(&mut set, &mut machines);
+    let machines = machines.into_iter().map(Arc::new).collect();
+    let found = find(&cluster(), &nodes([node]), &[(Arc::new(set), machines)], &[pool(family)]);
+    assert!(found.len() <= 1, "{found:?}");
+    found.into_iter().next().map(|one| one.reason)
+}
+
+fn with_provider_id(id: &str) -> Node {
+    let mut node = node("alpha", 0);
+    node.spec.provider_id = id.to_owned();
+    node
+}
+
+fn connect(machine: &mut ScaleSetInstance, interfaces: Value) {
+    let properties = machine.properties.as_mut().unwrap();
+    properties.network_profile_configuration = Some(serde_json::from_value(interfaces).unwrap());
+}
+
+#[test]
+fn each_reason_is_found_and_some_pass_by_themselves() {
+    let of_pool = |machine: &mut ScaleSetInstance, id: &ResourceId| connect(machine, interfaces(&[id], &[]));
+    let alpha = || node("alpha", 0);
+    let nothing = |_: &mut ScaleSet, _: &mut Vec<ScaleSetInstance>| {};
+    let standalone = "azure:///subscriptions/subscription/resourceGroups/rg/providers/Microsoft.Compute/\
+                      virtualMachines/alone";
+    let others = cluster().load_balancer_id(&cluster().placement(Flavor::External));
+    let others = others.parent().unwrap().resource("Microsoft.Network", "loadBalancers", "theirs");
+    let others = others.child("backendAddressPools", "pool");
+
+    let flexible = |set: &mut ScaleSet, _: &mut Vec<ScaleSetInstance>| {
+        set.properties.as_mut().unwrap().orchestration_mode = Some("Flexible".into());
+    };
+    let stopped = |_: &mut ScaleSet, machines: &mut Vec<ScaleSetInstance>| {
+        let view = machines[0].properties.as_mut().unwrap().instance_view.as_mut().unwrap();
+        view.statuses = serde_json::from_value(json!([{"code": "PowerState/deallocated"}])).unwrap();
+    };
+    let one_family = |_: &mut ScaleSet, machines: &mut Vec<ScaleSetInstance>| {
+        let only = json!([{"name": "v4", "properties": {"primary": true}}]);
+        let mut one = interfaces(&[], &[]);
+        one["networkInterfaceConfigurations"][0]["properties"]["ipConfigurations"] = only;
+        connect(&mut machines[0], one);
+    };
+    let elsewhere =
+        |_: &mut ScaleSet, machines: &mut Vec<ScaleSetInstance>| of_pool(&mut machines[0], &others);
+    let member = |_: &mut ScaleSet, machines: &mut Vec<ScaleSetInstance>| {
+        of_pool(&mut machines[0], &pool(Family::V4).pool);
+    };
+    let no_machine = |_: &mut ScaleSet, machines: &mut Vec<ScaleSetInstance>| machines.clear();
+
+    let v4 = Family::V4;
+    let rows: [(&str, Option<Reason>, Option<Reason>, bool); 10] = [
+        ("member", reason(v4, alpha(), member), None, false),
+        ("standalone", reason(v4, with_provider_id(standalone), nothing), Some(Reason::NotUniform), false),
+        ("flexible", reason(v4, alpha(), flexible), Some(Reason::NotUniform), false),
+        ("gone", reason(v4, alpha(), no_machine), Some(Reason::NoMachine), true),
+        ("about to join", reason(v4, alpha(), nothing), Some(Reason::NoMachine), true),
+        ("stopped", reason(v4, alpha(), stopped), Some(Reason::NotRunning), true),
+        ("one family", reason(Family::V6, alpha(), one_family), Some(Reason::NoAddress(Family::V6)), false),
+        (
+            "another's",
+            reason(v4, alpha(), elsewhere),
+            Some(Reason::OtherLoadBalancer("theirs".into())),
+            false,
+        ),
+        ("not initialised", reason(v4, with_provider_id(""), nothing), None, false),
+        ("foreign", reason(v4, with_provider_id("aws:///i-1"), nothing), None, false),
+    ];
+    for (name, found, expected, may_pass) in rows {
+        assert_eq!(found, expected, "{name}");
+        assert_eq!(found.is_some_and(|reason| reason.may_pass()), may_pass, "{name}");
+    }
+}
+
+#[test]
+fn nodes_that_do_not_belong_in_pools_are_not_missed() {
+    let excluded = labelled(node("alpha", 0), k8s::names::LABEL_EXCLUDE_FROM_LOAD_BALANCERS, "true");
+    assert_eq!(reason(Family::V4, excluded, |_, machines| machines.clear()), None);
+}
+
+#[test]
+fn an_event_for_each_lasting_reason_names_some_nodes_and_counts_the_rest() {
+    let one = |number: usize, reason: Reason| Unserved {
+        node: format!("n{number}"),
+        pool: pool(Family::V4).pool,
+        reason,
+    };
+    let mut unserved: Vec<Unserved> = (0..7).map(|number| one(number, Reason::NotUniform)).collect();
+    unserved.push(one(8, Reason::OtherLoadBalancer("theirs".into())));
+    unserved.push(one(9, Reason::NotRunning));
+    // One node in two pools is named once.
+    unserved.push(one(0, Reason::NotUniform));
+    let told = notices(&ObjectKey::new("shop", "web"), &unserved);
+    let messages: Vec<&str> = told.iter().map(|notice| notice.message.as_str()).collect();
+    assert_eq!(messages.len(), 2, "{messages:?}");
+    assert_eq!(MAX_NAMED, 5);
+    assert!(messages[0].contains("nodes n0, n1, n2, n3, n4 and 2 more: "), "{}", messages[0]);
+    assert!(messages[1].contains("nodes n8: ") && messages[1].contains("load balancer theirs"));
+    assert!(told.iter().all(|notice| notice.warning && notice.reason == "NodesWithoutTraffic"));
+}
