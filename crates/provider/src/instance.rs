@@ -98,7 +98,7 @@ impl Inner {
         let config = &self.cluster.config;
         let group = node.label(names::LABEL_RESOURCE_GROUP).filter(|group| !group.is_empty());
         let group = ResourceId::group(&config.subscription_id, group.unwrap_or(&config.resource_group));
-        let sets = self.observed.scale_sets(&group).all(newer_than).await?;
+        let sets = self.observed.scale_sets(&group).list(newer_than).await?;
         let sets: Vec<ScaleSet> = sets.iter().map(|set| ScaleSet::clone(set)).collect();
         for name in instance::candidates_for_node_name(node.name(), &sets) {
             let document = self.listed(&name, newer_than).await?;
@@ -117,7 +117,7 @@ impl Inner {
         newer_than: LogicalTime,
     ) -> Result<Option<Arc<ScaleSetInstance>>, Failure> {
         let instances = self.observed.instances(&name.scale_set);
-        let document = match instances.one(&name.instance_id, newer_than).await {
+        let document = match instances.get(&name.instance_id, newer_than).await {
             Ok(document) => document,
             Err(failure) if failure.is_not_found() => None,
             Err(failure) => return Err(failure),
@@ -177,7 +177,7 @@ impl Inner {
         newer_than: LogicalTime,
     ) -> Result<Vec<NetworkInterface>, Failure> {
         let machine = name.id();
-        let all = self.observed.interfaces(&name.scale_set).all(newer_than).await?;
+        let all = self.observed.interfaces(&name.scale_set).list(newer_than).await?;
         let mine = all.iter().filter(|nic| nic.id.as_ref().is_some_and(|id| id.is_within(&machine)));
         Ok(mine.map(|nic| NetworkInterface::clone(nic)).collect())
     }

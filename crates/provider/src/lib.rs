@@ -5,7 +5,6 @@
 //! that serves everybody who waits with one write. What it knows of Azure it reads once for all who ask.
 
 mod azure;
-mod collection;
 mod failure;
 mod fingerprint;
 mod instance;
@@ -16,6 +15,7 @@ mod port;
 mod provider;
 mod public_ip;
 mod repeats;
+mod resource_cache;
 mod scale_set;
 mod security_group;
 mod service;

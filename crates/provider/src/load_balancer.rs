@@ -102,14 +102,14 @@ impl SharedLoadBalancer {
         let document: LoadBalancer = match self.azure.put(step, ApiVersion::NETWORK).await {
             Ok(document) => document,
             Err(failure) => {
-                self.observed.load_balancers().distrust();
+                self.observed.load_balancers().invalidate();
                 return Err(self.after_refusal(failure).await);
             }
         };
         let changed = frontends(seen.load_balancer.as_deref()) != frontends(Some(&document));
         if changed && self.balancer.flavor == Flavor::External {
             // Each public IP that gained or lost a frontend has a new version now.
-            self.observed.distrust_public_ips();
+            self.observed.invalidate_public_ips();
         }
         let load_balancer = Some(self.observed.load_balancers().store(document));
         Ok(Seen { load_balancer, before: seen.load_balancer.clone() })
@@ -152,9 +152,9 @@ impl SharedLoadBalancer {
             self.clean_scale_sets(&failure.full_text(), &work.empty_first).await?;
             result = self.azure.delete(&work.step, ApiVersion::NETWORK).await;
         }
-        self.observed.distrust_public_ips();
+        self.observed.invalidate_public_ips();
         if let Err(failure) = result {
-            self.observed.load_balancers().distrust();
+            self.observed.load_balancers().invalidate();
             return Err(failure.not_attributable());
         }
         self.observed.load_balancers().remove(id.name());

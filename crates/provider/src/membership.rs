@@ -180,7 +180,7 @@ impl Membership {
                 machines.push((set, Vec::new()));
                 continue;
             };
-            let instances = match self.observed.instances(id).all(newer_than).await {
+            let instances = match self.observed.instances(id).list(newer_than).await {
                 Ok(instances) => instances,
                 Err(failure) if failure.is_not_found() => continue,
                 Err(failure) => return Err(failure),
@@ -243,7 +243,7 @@ impl Membership {
         }
         let mut all = Vec::new();
         for group in groups {
-            all.extend(self.observed.scale_sets(&group).all(newer_than).await?);
+            all.extend(self.observed.scale_sets(&group).list(newer_than).await?);
         }
         Ok(all)
     }

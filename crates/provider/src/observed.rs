@@ -13,11 +13,11 @@ use cloud::LogicalTime;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use planner::Cluster;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use crate::azure::Azure;
-use crate::collection::{Collection, Fetch};
 use crate::failure::{Failure, Kind};
+use crate::resource_cache::{Fetch, ResourceCache};
 
 const NETWORK: &str = "Microsoft.Network";
 const COMPUTE: &str = "Microsoft.Compute";
@@ -26,21 +26,23 @@ const NO_SUCH_INSTANCE: &str = "not an active Virtual Machine Scale Set VM insta
 /// The class of reads that a writer plans by. One request answers all who wait for it, and a deletion may be
 /// among them, so it goes before what only refreshes the knowledge of machines.
 const PLANNED_BY: Class = Class::Delete;
-/// How often a resource is looked at on which somebody's operation runs.
-const SETTLE_PAUSE: Duration = Duration::from_secs(3);
-/// How many looks it gets: a quarter of an hour.
-const SETTLE_LOOKS: u32 = 300;
+/// The time between two looks at a resource on which somebody's operation runs. Azure takes some ten seconds for
+/// a load balancer; twenty reads a minute for a program that was killed in the middle are few.
+const SETTLE_INTERVAL: Duration = Duration::from_secs(3);
+/// How long it is looked at. Azure ends every operation on a load balancer or a security group long before; after
+/// that the Services that wait are told, and come again after their back-off.
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 
 /// Collections by resource group or by resource, made when first asked for.
-type ById<T> = Mutex<HashMap<ResourceId, Arc<Collection<T>>>>;
+type ById<T> = Mutex<HashMap<ResourceId, Arc<ResourceCache<T>>>>;
 
 /// What is known of Azure.
 pub(crate) struct Observed {
     azure: Azure,
     /// When this process began to look: older knowledge there is none.
     pub(crate) started: LogicalTime,
-    load_balancers: Collection<LoadBalancer>,
-    security_group: Option<Collection<SecurityGroup>>,
+    load_balancers: ResourceCache<LoadBalancer>,
+    security_group: Option<ResourceCache<SecurityGroup>>,
     public_ips: ById<PublicIpAddress>,
     scale_sets: ById<ScaleSet>,
     instances: ById<ScaleSetInstance>,
@@ -88,12 +90,12 @@ impl Observed {
     pub(crate) fn new(azure: Azure, cluster: &Cluster) -> Self {
         let group = cluster.network_group(cluster.config.load_balancer_resource_group());
         let listing = Listing::of(&group, NETWORK, "loadBalancers");
-        let load_balancers = Collection::new(
+        let load_balancers = ResourceCache::new(
             |document: &LoadBalancer| named(document.name.as_ref(), document.id.as_ref()),
             list(azure.clone(), listing, ApiVersion::NETWORK, &[], PLANNED_BY, true),
         );
         let security_group = cluster.security_group_id().map(|id| {
-            Collection::new(
+            ResourceCache::new(
                 |document: &SecurityGroup| named(document.name.as_ref(), document.id.as_ref()),
                 one(azure.clone(), id),
             )
@@ -114,20 +116,20 @@ impl Observed {
     }
 
     /// The load balancers of their resource group.
-    pub(crate) fn load_balancers(&self) -> &Collection<LoadBalancer> {
+    pub(crate) fn load_balancers(&self) -> &ResourceCache<LoadBalancer> {
         &self.load_balancers
     }
 
     /// The one security group; `None` where none is configured.
-    pub(crate) fn security_group(&self) -> Option<&Collection<SecurityGroup>> {
+    pub(crate) fn security_group(&self) -> Option<&ResourceCache<SecurityGroup>> {
         self.security_group.as_ref()
     }
 
     /// The public IPs of a resource group.
-    pub(crate) fn public_ips(&self, group: &ResourceId) -> Arc<Collection<PublicIpAddress>> {
-        collection(&self.public_ips, group, || {
+    pub(crate) fn public_ips(&self, group: &ResourceId) -> Arc<ResourceCache<PublicIpAddress>> {
+        cache_of(&self.public_ips, group, || {
             let listing = Listing::of(group, NETWORK, "publicIPAddresses");
-            Collection::new(
+            ResourceCache::new(
                 |document: &PublicIpAddress| named(document.name.as_ref(), document.id.as_ref()),
                 list(self.azure.clone(), listing, ApiVersion::NETWORK, &[], PLANNED_BY, true),
             )
@@ -135,33 +137,33 @@ impl Observed {
     }
 
     /// Public IPs may have changed because a load balancer did.
-    pub(crate) fn distrust_public_ips(&self) {
+    pub(crate) fn invalidate_public_ips(&self) {
         for known in self.public_ips.lock().values() {
-            known.distrust();
+            known.invalidate();
         }
     }
 
     /// Another program wrote what this one knows: nothing that was read before counts any more.
-    pub(crate) fn distrust_everything(&self) {
-        fn distrust<T: Send + Sync + 'static>(known: &ById<T>) {
-            known.lock().values().for_each(|known| known.distrust());
+    pub(crate) fn invalidate_all(&self) {
+        fn invalidate<T: Send + Sync + 'static>(known: &ById<T>) {
+            known.lock().values().for_each(|known| known.invalidate());
         }
-        self.load_balancers.distrust();
+        self.load_balancers.invalidate();
         if let Some(known) = &self.security_group {
-            known.distrust();
+            known.invalidate();
         }
-        distrust(&self.public_ips);
-        distrust(&self.scale_sets);
-        distrust(&self.instances);
-        distrust(&self.interfaces);
-        distrust(&self.subnets);
+        invalidate(&self.public_ips);
+        invalidate(&self.scale_sets);
+        invalidate(&self.instances);
+        invalidate(&self.interfaces);
+        invalidate(&self.subnets);
     }
 
     /// The scale sets of a resource group.
-    pub(crate) fn scale_sets(&self, group: &ResourceId) -> Arc<Collection<ScaleSet>> {
-        collection(&self.scale_sets, group, || {
+    pub(crate) fn scale_sets(&self, group: &ResourceId) -> Arc<ResourceCache<ScaleSet>> {
+        cache_of(&self.scale_sets, group, || {
             let listing = Listing::of(group, COMPUTE, "virtualMachineScaleSets");
-            Collection::new(
+            ResourceCache::new(
                 |document: &ScaleSet| named(document.name.as_ref(), document.id.as_ref()),
                 list(self.azure.clone(), listing, ApiVersion::COMPUTE, &[], PLANNED_BY, true),
             )
@@ -169,10 +171,10 @@ impl Observed {
     }
 
     /// The instances of a scale set, by number. A scale set that is gone is a failure that says so.
-    pub(crate) fn instances(&self, scale_set: &ResourceId) -> Arc<Collection<ScaleSetInstance>> {
-        collection(&self.instances, scale_set, || {
+    pub(crate) fn instances(&self, scale_set: &ResourceId) -> Arc<ResourceCache<ScaleSetInstance>> {
+        cache_of(&self.instances, scale_set, || {
             let listing = Listing::children(scale_set, "virtualMachines");
-            Collection::new(
+            ResourceCache::new(
                 |document: &ScaleSetInstance| named(document.instance_id.as_ref(), document.id.as_ref()),
                 list(
                     self.azure.clone(),
@@ -195,14 +197,14 @@ impl Observed {
     }
 
     /// The network interfaces of a scale set's instances.
-    pub(crate) fn interfaces(&self, scale_set: &ResourceId) -> Arc<Collection<NetworkInterface>> {
-        collection(&self.interfaces, scale_set, || {
+    pub(crate) fn interfaces(&self, scale_set: &ResourceId) -> Arc<ResourceCache<NetworkInterface>> {
+        cache_of(&self.interfaces, scale_set, || {
             let listing = Listing::children(scale_set, "networkInterfaces");
             // Names recur from instance to instance; ids do not.
             let id = |document: &NetworkInterface| {
                 document.id.as_ref().map(|id| id.as_str().to_owned()).unwrap_or_default()
             };
-            Collection::new(
+            ResourceCache::new(
                 id,
                 list(self.azure.clone(), listing, ApiVersion::SCALE_SET_NETWORK, &[], Class::Refresh, false),
             )
@@ -215,13 +217,13 @@ impl Observed {
         id: &ResourceId,
         newer_than: LogicalTime,
     ) -> Result<Option<Arc<Subnet>>, Failure> {
-        let known = collection(&self.subnets, id, || {
-            Collection::new(
+        let known = cache_of(&self.subnets, id, || {
+            ResourceCache::new(
                 |document: &Subnet| named(document.name.as_ref(), document.id.as_ref()),
                 one(self.azure.clone(), id.clone()),
             )
         });
-        known.one(id.name(), newer_than).await
+        known.get(id.name(), newer_than).await
     }
 
     /// A load balancer on which no operation runs, as read after `newer_than`.
@@ -230,8 +232,9 @@ impl Observed {
         id: &ResourceId,
         newer_than: LogicalTime,
     ) -> Result<Option<Arc<LoadBalancer>>, Failure> {
-        let mut document = self.load_balancers.one(id.name(), newer_than).await?;
-        for _ in 0..SETTLE_LOOKS {
+        let mut document = self.load_balancers.get(id.name(), newer_than).await?;
+        let begin = Instant::now();
+        while begin.elapsed() < SETTLE_TIMEOUT {
             let running = document.as_deref().is_some_and(|document| {
                 let state = document.properties.as_ref().and_then(|p| p.provisioning_state.as_ref());
                 State::of(state) == State::Running
@@ -239,7 +242,7 @@ impl Observed {
             if !running {
                 return Ok(document);
             }
-            sleep(SETTLE_PAUSE).await;
+            sleep(SETTLE_INTERVAL).await;
             document = match self.azure.get::<LoadBalancer>(id, ApiVersion::NETWORK, PLANNED_BY).await? {
                 Some(fresh) => Some(self.load_balancers.store(fresh)),
                 None => {
@@ -265,13 +268,14 @@ impl Observed {
             Failure::new(Kind::NotFound, message)
         };
         let known = self.security_group.as_ref().ok_or_else(absent)?;
-        let mut document = known.one(id.name(), newer_than).await?.ok_or_else(absent)?;
-        for _ in 0..SETTLE_LOOKS {
+        let mut document = known.get(id.name(), newer_than).await?.ok_or_else(absent)?;
+        let begin = Instant::now();
+        while begin.elapsed() < SETTLE_TIMEOUT {
             let state = document.properties.as_ref().and_then(|p| p.provisioning_state.as_ref());
             if State::of(state) != State::Running {
                 return Ok(document);
             }
-            sleep(SETTLE_PAUSE).await;
+            sleep(SETTLE_INTERVAL).await;
             let fresh = self
                 .azure
                 .get::<SecurityGroup>(id, ApiVersion::NETWORK, PLANNED_BY)
@@ -290,7 +294,11 @@ fn still_running(id: &ResourceId) -> Failure {
     )
 }
 
-fn collection<T>(all: &ById<T>, id: &ResourceId, new: impl FnOnce() -> Collection<T>) -> Arc<Collection<T>> {
+fn cache_of<T>(
+    all: &ById<T>,
+    id: &ResourceId,
+    new: impl FnOnce() -> ResourceCache<T>,
+) -> Arc<ResourceCache<T>> {
     let mut all = all.lock();
     if let Some(known) = all.get(id) {
         return Arc::clone(known);
@@ -364,12 +372,12 @@ mod tests {
         let observed = Observed::new(Azure::new(client), &cluster);
         let (since, group) = (observed.started, cluster.network_group("rg"));
         let scale_set = group.resource(COMPUTE, "virtualMachineScaleSets", "pool");
-        observed.load_balancers().all(since).await.unwrap();
-        observed.security_group().unwrap().all(since).await.unwrap();
-        observed.public_ips(&group).all(since).await.unwrap();
-        observed.scale_sets(&group).all(since).await.unwrap();
-        observed.instances(&scale_set).all(since).await.unwrap();
-        observed.interfaces(&scale_set).all(since).await.unwrap();
+        observed.load_balancers().list(since).await.unwrap();
+        observed.security_group().unwrap().list(since).await.unwrap();
+        observed.public_ips(&group).list(since).await.unwrap();
+        observed.scale_sets(&group).list(since).await.unwrap();
+        observed.instances(&scale_set).list(since).await.unwrap();
+        observed.interfaces(&scale_set).list(since).await.unwrap();
         observed.instance(&scale_set.child("virtualMachines", "0")).await.unwrap();
         let expected = [
             ("loadBalancers", Class::Delete),

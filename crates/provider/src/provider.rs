@@ -152,7 +152,7 @@ impl Inner {
         let mut pools = Vec::new();
         for balancer in self.cluster.balancers() {
             // What nodes are in is their own matter; of the load balancer only the pools' names count.
-            let known = self.observed.load_balancers().one(&balancer.name, self.observed.started).await?;
+            let known = self.observed.load_balancers().get(&balancer.name, self.observed.started).await?;
             if let Some(document) = known {
                 let document = Some(&*document);
                 let pools_of = |lb| backend_pool::pools_to_fill(&self.cluster, &balancer, document, lb);
@@ -174,7 +174,7 @@ impl Inner {
         let services = self.state.services();
         let nodes = self.state.nodes();
         let mut observed = planner::Observed::default();
-        let load_balancers = self.observed.load_balancers().all(newer_than).await?;
+        let load_balancers = self.observed.load_balancers().list(newer_than).await?;
         observed.load_balancers = load_balancers.iter().map(|lb| (**lb).clone()).collect();
         let own = self.cluster.network_group(&self.cluster.config.resource_group);
         let mut groups = BTreeSet::from([own.clone()]);
@@ -191,7 +191,7 @@ impl Inner {
             }
         }
         for group in groups {
-            match self.observed.public_ips(&group).all(newer_than).await {
+            match self.observed.public_ips(&group).list(newer_than).await {
                 Ok(all) => observed.public_ips.extend(all.iter().map(|ip| (**ip).clone())),
                 // A group that a Service names is that Service's own matter.
                 Err(failure) if group != own => {
@@ -205,11 +205,11 @@ impl Inner {
             observed.subnets.extend(subnet.map(|subnet| (*subnet).clone()));
         }
         if let (Some(known), Some(id)) = (self.observed.security_group(), self.cluster.security_group_id()) {
-            observed.security_group = known.one(id.name(), newer_than).await?.map(|group| (*group).clone());
+            observed.security_group = known.get(id.name(), newer_than).await?.map(|group| (*group).clone());
         }
         for set in self.membership.sets(newer_than).await? {
             let Some(id) = &set.id else { continue };
-            let instances = match self.observed.instances(id).all(newer_than).await {
+            let instances = match self.observed.instances(id).list(newer_than).await {
                 Ok(instances) => instances,
                 Err(failure) if failure.is_not_found() => continue,
                 Err(failure) => return Err(failure),
@@ -269,9 +269,19 @@ impl Provider {
         &self.0.state
     }
 
-    /// Brings Azure to what a Service wants, judged by what was read after `newer_than`, and gives its
-    /// addresses. Idempotent, and safe to be dropped or
-    /// killed anywhere: the next call takes up what is there.
+    /// Brings Azure to what a Service wants, and gives its addresses.
+    ///
+    /// # Guarantees
+    ///
+    /// * Judged by what was read after `newer_than`, or after this moment if that event was answered before.
+    /// * Idempotent: what is so already is not written.
+    /// * May be dropped, and the process killed, at any point: the next call takes up what is there.
+    /// * Nothing that others own is changed, and no address is bought that no load balancer has a place for.
+    ///
+    /// # Assumes
+    ///
+    /// * The [`ClusterState`] holds all Services and Nodes. Until it says so nothing is concluded from absence.
+    /// * No other call for this Service runs at the same time.
     ///
     /// # Errors
     ///
@@ -299,8 +309,18 @@ impl Provider {
         self.0.exists(service, newer_than).await
     }
 
-    /// Removes everything that Azure holds of the Service's, and nothing else (LB-045).
-    /// Idempotent. Gives what to tell the Service's owner.
+    /// Removes everything that Azure holds of the Service's (LB-045), and gives what to tell its owner.
+    ///
+    /// # Guarantees
+    ///
+    /// * Nothing else is removed: what another Service uses or claims stays, a public IP under the version in
+    ///   which it was seen to be nobody else's.
+    /// * Idempotent, and may be dropped at any point, as [`Self::ensure`].
+    /// * A public IP to which Azure says that something else refers is kept: a notice says so.
+    ///
+    /// # Assumes
+    ///
+    /// As [`Self::ensure`].
     ///
     /// # Errors
     ///
@@ -327,7 +347,7 @@ impl Provider {
     /// Forgets what was observed, because another program may have written it: whatever is read afterwards
     /// is fresh (LB-041).
     pub fn forget_observed(&self) {
-        self.0.observed.distrust_everything();
+        self.0.observed.invalidate_all();
     }
 
     /// What would be written to Azure for all Services and Nodes as they are now. Writes nothing.

@@ -21,11 +21,11 @@ use tracing::{info, warn};
 
 use crate::Notice;
 use crate::azure::Azure;
-use crate::collection::Collection;
 use crate::failure::{self, Failure, Kind};
 use crate::fingerprint;
 use crate::observed::{Observed, State};
 use crate::repeats::{Repeats, Verdict};
+use crate::resource_cache::ResourceCache;
 
 /// How often one Service's public IPs are planned again because somebody else changed them. Ten lost races in a
 /// row mean that something else writes all the time: the Service backs off.
@@ -73,7 +73,7 @@ impl PublicIps {
         Self { azure, observed, permits, poll_interval, busy, origin, repeats }
     }
 
-    fn collection(&self, id: &ResourceId) -> Option<Arc<Collection<PublicIpAddress>>> {
+    fn cache(&self, id: &ResourceId) -> Option<Arc<ResourceCache<PublicIpAddress>>> {
         id.parent().map(|group| self.observed.public_ips(&group))
     }
 
@@ -86,7 +86,7 @@ impl PublicIps {
         let owners = Owners::new(std::iter::once(owner));
         let mut found = Vec::new();
         for group in &owner.public_ip_groups {
-            let all = self.observed.public_ips(group).all(newer_than).await?;
+            let all = self.observed.public_ips(group).list(newer_than).await?;
             let mine = all.iter().filter(|public_ip| !owners.concerned(public_ip).is_empty());
             found.extend(mine.map(|public_ip| PublicIpAddress::clone(public_ip)));
         }
@@ -103,19 +103,19 @@ impl PublicIps {
 
     async fn write(&self, step: &Step) -> Result<Option<Operation>, Failure> {
         let _permit = self.permits.acquire().await;
-        let known = self.collection(&step.target);
+        let known = self.cache(&step.target);
         match self.azure.begin_put::<PublicIpAddress>(step, ApiVersion::NETWORK).await {
             Ok(begun) => {
                 match (begun.document, &known) {
                     (Some(document), Some(known)) => drop(known.store(document)),
-                    (None, Some(known)) => known.distrust(),
+                    (None, Some(known)) => known.invalidate(),
                     _ => {}
                 }
                 Ok(begun.operation)
             }
             Err(failure) => {
                 if let Some(known) = &known {
-                    known.distrust();
+                    known.invalidate();
                 }
                 Err(failure)
             }
@@ -123,7 +123,7 @@ impl PublicIps {
     }
 
     async fn delete(&self, step: &Step) -> Result<(), Failure> {
-        let Some(known) = self.collection(&step.target) else { return Ok(()) };
+        let Some(known) = self.cache(&step.target) else { return Ok(()) };
         self.repeats.lock().remove(&step.target);
         let begun = {
             let _permit = self.permits.acquire().await;
@@ -132,7 +132,7 @@ impl PublicIps {
         let operation = match begun {
             Ok(begun) => begun.operation,
             Err(failure) => {
-                known.distrust();
+                known.invalidate();
                 return Err(failure);
             }
         };
@@ -143,7 +143,7 @@ impl PublicIps {
         let begin = Instant::now();
         while begin.elapsed() < READY_TIMEOUT {
             self.next_poll().await;
-            match known.one(step.target.name(), LogicalTime::now()).await {
+            match known.get(step.target.name(), LogicalTime::now()).await {
                 Ok(None) => return Ok(()),
                 // It stands again: the operation tells why.
                 Ok(Some(document)) if state(&document) != State::Running => {
@@ -164,9 +164,9 @@ impl PublicIps {
         let mut waiting = ids.iter();
         let mut current = waiting.next();
         while let Some(id) = current {
-            let Some(known) = self.collection(id) else { return Ok(()) };
+            let Some(known) = self.cache(id) else { return Ok(()) };
             self.next_poll().await;
-            let document = known.one(id.name(), LogicalTime::now()).await?;
+            let document = known.get(id.name(), LogicalTime::now()).await?;
             if !document.is_some_and(|document| state(&document) == State::Running) {
                 current = waiting.next();
             } else if begin.elapsed() > READY_TIMEOUT {
@@ -180,11 +180,11 @@ impl PublicIps {
 
     /// Writes a public IP as it is, so that Azure finishes what it failed to do, and waits until it is ready.
     pub(crate) async fn repair(&self, id: &ResourceId) -> Result<(), Failure> {
-        let Some(known) = self.collection(id) else { return Ok(()) };
+        let Some(known) = self.cache(id) else { return Ok(()) };
         let begin = Instant::now();
         let mut written = false;
         while begin.elapsed() < READY_TIMEOUT {
-            let Some(document) = known.one(id.name(), LogicalTime::now()).await? else { return Ok(()) };
+            let Some(document) = known.get(id.name(), LogicalTime::now()).await? else { return Ok(()) };
             match state(&document) {
                 State::Running => self.next_poll().await,
                 State::Succeeded if written => return Ok(()),

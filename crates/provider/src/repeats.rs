@@ -8,14 +8,16 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How often one and the same write may be made in a row.
-const TOLERATED: u32 = 2;
-/// The first pause.
-const FIRST_PAUSE: Duration = Duration::from_secs(60);
-/// The longest pause.
-const LONGEST_PAUSE: Duration = Duration::from_secs(3600);
-/// After this time a repeated write is a new event.
-const FORGOTTEN_AFTER: Duration = Duration::from_secs(2 * 3600);
+/// How often one and the same write may be made in a row: the write, and one repair of what may have been an
+/// accident. After that the Services concerned get a Warning that names the difference.
+const MAX_REPEATS: u32 = 2;
+/// The first pause: a disagreement costs one write a minute at most, of the hundreds that Azure allows.
+const MIN_PAUSE_INTERVAL: Duration = Duration::from_secs(60);
+/// The longest pause: within an hour after the other program is gone, the resource is as its Services want it.
+const MAX_PAUSE_INTERVAL: Duration = Duration::from_secs(3600);
+/// After this time a repeated write is a new event. Twice the longest pause, so that a disagreement that goes on is
+/// not taken for a new one.
+const FORGET_TIMEOUT: Duration = Duration::from_secs(2 * 3600);
 
 /// The memory of one writer.
 #[derive(Debug, Default)]
@@ -50,7 +52,7 @@ impl Repeats {
     /// Takes note of a successful write.
     pub(crate) fn written(&mut self, print: u64, now: Instant) {
         let count = match &self.last {
-            Some(last) if last.print == print && now < last.at + FORGOTTEN_AFTER => last.count + 1,
+            Some(last) if last.print == print && now < last.at + FORGET_TIMEOUT => last.count + 1,
             _ => 1,
         };
         self.last = Some(Last { print, count, at: now });
@@ -58,16 +60,16 @@ impl Repeats {
 
     /// Takes note that the write was no use at all: the difference is still there. Gives the time to wait.
     pub(crate) fn stuck(&mut self, print: u64, now: Instant) -> Duration {
-        let count = self.last.as_ref().map_or(TOLERATED, |last| last.count.max(TOLERATED));
+        let count = self.last.as_ref().map_or(MAX_REPEATS, |last| last.count.max(MAX_REPEATS));
         self.last = Some(Last { print, count, at: now });
         pause(count)
     }
 }
 
 fn pause(count: u32) -> Duration {
-    match count.checked_sub(TOLERATED) {
+    match count.checked_sub(MAX_REPEATS) {
         None => Duration::ZERO,
-        Some(doublings) => FIRST_PAUSE.saturating_mul(1 << doublings.min(10)).min(LONGEST_PAUSE),
+        Some(doublings) => MIN_PAUSE_INTERVAL.saturating_mul(1 << doublings.min(10)).min(MAX_PAUSE_INTERVAL),
     }
 }
 

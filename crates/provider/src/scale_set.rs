@@ -94,10 +94,10 @@ impl Resource for SharedScaleSet {
 
     async fn observe(&self, newer_than: LogicalTime) -> Result<Seen, Failure> {
         let Some(group) = self.group() else { return Ok(Seen { found: None }) };
-        let Some(set) = self.observed.scale_sets(&group).one(self.id.name(), newer_than).await? else {
+        let Some(set) = self.observed.scale_sets(&group).get(self.id.name(), newer_than).await? else {
             return Ok(Seen { found: None });
         };
-        match self.observed.instances(&self.id).all(newer_than).await {
+        match self.observed.instances(&self.id).list(newer_than).await {
             Ok(instances) => {
                 let instances = instances.iter().map(|instance| ScaleSetInstance::clone(instance)).collect();
                 Ok(Seen { found: Some((set, instances)) })
@@ -111,7 +111,7 @@ impl Resource for SharedScaleSet {
         let work = seen.found.as_ref().and_then(|(set, instances)| {
             // Nobody joins the pool of a load balancer that is gone by now.
             let is_there = |pool: &ResourceId| {
-                pool.parent().is_some_and(|id| self.observed.load_balancers().known(id.name()).is_some())
+                pool.parent().is_some_and(|id| self.observed.load_balancers().cached(id.name()).is_some())
             };
             let memberships: Vec<PoolMembership> = batch
                 .iter()
@@ -143,7 +143,7 @@ impl Resource for SharedScaleSet {
                 }
                 Err(failure) => {
                     if let Some(known) = &known_sets {
-                        known.distrust();
+                        known.invalidate();
                     }
                     return Err(failure.not_attributable());
                 }
@@ -154,7 +154,7 @@ impl Resource for SharedScaleSet {
         let turns = Semaphore::new(parallel);
         let results = join_all(work.instances.iter().map(|step| self.write_instance(step, &turns))).await;
         // Members came or went: the load balancers have a new version.
-        self.observed.load_balancers().distrust();
+        self.observed.load_balancers().invalidate();
         let mut after = instances.clone();
         let mut problem: Option<Failure> = None;
         for (step, result) in results {
@@ -172,11 +172,11 @@ impl Resource for SharedScaleSet {
                 }
                 Err(failure) if is_being_deleted(&failure) => {
                     info!(scale_set = %self.id, reason = %failure.message, "an instance is being deleted");
-                    known.distrust();
+                    known.invalidate();
                     after.retain(|old| old.id.as_ref() != Some(&step.target));
                 }
                 Err(failure) => {
-                    known.distrust();
+                    known.invalidate();
                     // A lost race is settled by reading again; everything else is told.
                     if problem.as_ref().is_none_or(|first| first.kind == Kind::Aborted) {
                         problem = Some(failure.not_attributable());

@@ -80,7 +80,9 @@ impl SharedSecurityGroup {
             .cluster
             .balancers()
             .into_iter()
-            .filter_map(|one| self.observed.load_balancers().known(&one.name).map(|document| (one, document)))
+            .filter_map(|one| {
+                self.observed.load_balancers().cached(&one.name).map(|document| (one, document))
+            })
             .collect();
         let recently = self.recently.unpublished(&services);
         ClusterUsage::of(&self.cluster, &services, &nodes, &recently, &load_balancers, known)
@@ -130,7 +132,7 @@ impl Resource for SharedSecurityGroup {
             }),
             Err(failure) => {
                 if let Some(known) = known {
-                    known.distrust();
+                    known.invalidate();
                 }
                 Err(failure)
             }

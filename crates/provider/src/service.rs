@@ -236,7 +236,7 @@ impl Inner {
     ) -> Result<Reading, Failure> {
         let mut reading = Reading::default();
         for balancer in self.cluster.balancers() {
-            match self.observed.load_balancers().one(&balancer.name, newer_than).await {
+            match self.observed.load_balancers().get(&balancer.name, newer_than).await {
                 Ok(document) => reading.put(&balancer, document),
                 Err(failure) => {
                     notices.push(load_balancer::not_listed(sequence.key(), &failure));

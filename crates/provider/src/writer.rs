@@ -3,6 +3,24 @@
 //! A [`Writer`] owns a task that takes every waiting intent, plans all of them together, writes once and
 //! answers everybody. While a write is in flight new intents gather; they are the next batch. Whoever is on
 //! the way to a writer announces itself, and a batch waits a little for what was announced.
+//!
+//! # Guarantees
+//!
+//! * Whoever is answered [`Acknowledged`] has what it wants in the resource, as read or as written by us.
+//! * One write at a time, each under the version that was read. Somebody else's write is never overwritten: it is
+//!   read, and planned again.
+//! * An intent that Azure refuses fails with Azure's words, and alone: the others of its batch are written.
+//! * Of two intents of one owner only the later counts, and both are answered alike.
+//!
+//! # Assumes
+//!
+//! * [`Resource::plan`] is pure, and asks for nothing where the resource is as the batch wants it.
+//! * No other task of this process writes the resource.
+//!
+//! # Errors
+//!
+//! A [`Failure`] keeps its kind: `InvalidArgument` and `FailedPrecondition` are about this intent; every other is
+//! nobody's in particular, and is only given after the bounds below. After a stop everything is `Unavailable`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -89,13 +107,17 @@ pub(crate) struct Pace {
     pub(crate) busy: Duration,
 }
 
-/// How often a batch is written again because somebody else changed the resource.
+/// How often a batch is written again because somebody else changed the resource. Ten lost races in a row mean
+/// that something else writes all the time: the Services are told, and come again after their back-off.
 const MAX_CONFLICTS: u32 = 10;
-/// How often a batch is written again because Azure was busy; with doubled waits some four minutes.
+/// How often a batch is written again because Azure was busy: with doubled waits some four minutes, in which most
+/// troubles of Azure pass without a Warning on any Service.
 const MAX_BUSY: u32 = 8;
-/// How often a batch is planned and written on because the first write did not get all the way.
+/// How often a batch is planned and written on because the first write did not get all the way. Two suffice for all
+/// that is known; more would hide that we and Azure do not agree.
 const MAX_ROUNDS: u32 = 5;
-/// The longest wait between two tries where Azure does not say how long.
+/// The longest wait between two tries where Azure does not say how long: a trouble of Azure's that has passed is
+/// noticed within a minute.
 const MAX_WAIT: Duration = Duration::from_secs(60);
 
 /// What the owner of an intent gets when the resource is as it wants.

@@ -1,8 +1,21 @@
 //! Versioned knowledge of the resources of one list.
 //!
-//! An asker says since which [`LogicalTime`] the answer must have been read. Askers who wait at the same time
-//! share one request. Answers to our own writes count as readings. A request that fails is an error for
-//! everybody who waits for it, never an empty list.
+//! # Guarantees
+//!
+//! * An answer was read after the [`LogicalTime`] that the asker names, and after the latest
+//!   [`ResourceCache::invalidate`]. Answers to our own writes ([`ResourceCache::store`],
+//!   [`ResourceCache::remove`]) count as readings.
+//! * Askers who wait at the same time share one request. There is never more than one under way.
+//! * What we wrote while a list was under way is not overwritten by it.
+//!
+//! # Assumes
+//!
+//! * One list holds all resources, each under a name of its own without regard to case.
+//! * Azure's lists show what Azure has answered before they were asked for.
+//!
+//! # Errors
+//!
+//! A request that fails is an error for everybody who waits for it, never an empty list.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,7 +31,7 @@ use crate::failure::Failure;
 pub(crate) type Fetch<T> = Box<dyn Fn() -> BoxFuture<'static, Result<Vec<T>, Failure>> + Send + Sync>;
 
 /// The resources of one list, by name without regard to case.
-pub(crate) struct Collection<T> {
+pub(crate) struct ResourceCache<T> {
     fetch: Fetch<T>,
     name_of: fn(&T) -> String,
     known: Mutex<Known<T>>,
@@ -41,17 +54,17 @@ struct Entry<T> {
     as_of: LogicalTime,
 }
 
-impl<T> fmt::Debug for Collection<T> {
+impl<T> fmt::Debug for ResourceCache<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let known = self.known.lock();
-        f.debug_struct("Collection")
+        f.debug_struct("ResourceCache")
             .field("entries", &known.entries.len())
             .field("listed", &known.listed)
             .finish()
     }
 }
 
-impl<T: Send + Sync + 'static> Collection<T> {
+impl<T: Send + Sync + 'static> ResourceCache<T> {
     /// Nothing known yet. `name_of` gives a document's name, in any case.
     pub(crate) fn new(name_of: fn(&T) -> String, fetch: Fetch<T>) -> Self {
         let known = Known {
@@ -64,7 +77,7 @@ impl<T: Send + Sync + 'static> Collection<T> {
     }
 
     /// Every resource, as read after `newer_than`.
-    pub(crate) async fn all(&self, newer_than: LogicalTime) -> Result<Vec<Arc<T>>, Failure> {
+    pub(crate) async fn list(&self, newer_than: LogicalTime) -> Result<Vec<Arc<T>>, Failure> {
         self.read(newer_than, |known, newer_than| {
             (known.listed > newer_than.max(known.floor)).then(|| known.present())
         })
@@ -72,7 +85,7 @@ impl<T: Send + Sync + 'static> Collection<T> {
     }
 
     /// One resource, as read after `newer_than`; `None` where it is known to be absent.
-    pub(crate) async fn one(&self, name: &str, newer_than: LogicalTime) -> Result<Option<Arc<T>>, Failure> {
+    pub(crate) async fn get(&self, name: &str, newer_than: LogicalTime) -> Result<Option<Arc<T>>, Failure> {
         let name = name.to_ascii_lowercase();
         self.read(newer_than, move |known, newer_than| {
             let entry = known.entries.get(&name);
@@ -122,7 +135,7 @@ impl<T: Send + Sync + 'static> Collection<T> {
     }
 
     /// Whatever is known of one resource, however old.
-    pub(crate) fn known(&self, name: &str) -> Option<Arc<T>> {
+    pub(crate) fn cached(&self, name: &str) -> Option<Arc<T>> {
         self.known.lock().entries.get(&name.to_ascii_lowercase())?.document.clone()
     }
 
@@ -141,7 +154,7 @@ impl<T: Send + Sync + 'static> Collection<T> {
     }
 
     /// Something happened that may have changed any of the resources: what was read before counts no more.
-    pub(crate) fn distrust(&self) {
+    pub(crate) fn invalidate(&self) {
         self.known.lock().floor = LogicalTime::now();
     }
 }
@@ -178,7 +191,7 @@ mod tests {
         names: Mutex<Result<Vec<&'static str>, Failure>>,
     }
 
-    fn collection(names: &[&'static str]) -> (Arc<World>, Arc<Collection<String>>) {
+    fn cache(names: &[&'static str]) -> (Arc<World>, Arc<ResourceCache<String>>) {
         let world = Arc::new(World { reads: AtomicUsize::new(0), names: Mutex::new(Ok(names.to_vec())) });
         let azure = Arc::clone(&world);
         let fetch: Fetch<String> = Box::new(move || {
@@ -190,38 +203,38 @@ mod tests {
                 Ok(names?.into_iter().map(str::to_owned).collect())
             })
         });
-        (world, Arc::new(Collection::new(|name: &String| name.clone(), fetch)))
+        (world, Arc::new(ResourceCache::new(|name: &String| name.clone(), fetch)))
     }
 
     #[tokio::test(start_paused = true)]
     async fn questions_of_one_moment_share_one_request() {
-        let (world, list) = collection(&["a", "b"]);
-        let questions = (0..50).map(|_| async { list.all(LogicalTime::now()).await.unwrap().len() });
+        let (world, list) = cache(&["a", "b"]);
+        let questions = (0..50).map(|_| async { list.list(LogicalTime::now()).await.unwrap().len() });
         assert!(futures::future::join_all(questions).await.into_iter().all(|count| count == 2));
         assert_eq!(world.reads.load(Ordering::Relaxed), 1);
     }
 
     #[tokio::test(start_paused = true)]
     async fn an_answer_asked_for_before_the_cause_does_not_count() {
-        let (world, list) = collection(&["a"]);
+        let (world, list) = cache(&["a"]);
         let early = tokio::spawn({
             let list = Arc::clone(&list);
-            async move { list.all(LogicalTime::BEGINNING).await.unwrap().len() }
+            async move { list.list(LogicalTime::BEGINNING).await.unwrap().len() }
         });
         tokio::time::sleep(Duration::from_millis(500)).await;
         *world.names.lock() = Ok(vec!["a", "b"]);
-        assert_eq!(list.all(LogicalTime::now()).await.unwrap().len(), 2);
+        assert_eq!(list.list(LogicalTime::now()).await.unwrap().len(), 2);
         assert_eq!(early.await.unwrap(), 1);
-        assert_eq!(list.all(LogicalTime::BEGINNING).await.unwrap().len(), 2);
+        assert_eq!(list.list(LogicalTime::BEGINNING).await.unwrap().len(), 2);
         assert_eq!(world.reads.load(Ordering::Relaxed), 2);
     }
 
     #[tokio::test(start_paused = true)]
     async fn our_own_writes_are_newer_than_a_list_that_was_under_way() {
-        let (_world, list) = collection(&["a", "b"]);
+        let (_world, list) = cache(&["a", "b"]);
         let reading = tokio::spawn({
             let list = Arc::clone(&list);
-            async move { list.all(LogicalTime::BEGINNING).await.unwrap() }
+            async move { list.list(LogicalTime::BEGINNING).await.unwrap() }
         });
         tokio::time::sleep(Duration::from_millis(500)).await;
         list.remove("A");
@@ -232,22 +245,22 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_failed_request_is_an_error_for_all_who_waited_and_never_an_empty_list() {
-        let (world, list) = collection(&["a"]);
+        let (world, list) = cache(&["a"]);
         *world.names.lock() = Err(Failure::new(Kind::Unavailable, "503"));
-        let questions = (0..20).map(|_| async { list.one("a", LogicalTime::now()).await });
+        let questions = (0..20).map(|_| async { list.get("a", LogicalTime::now()).await });
         assert!(futures::future::join_all(questions).await.into_iter().all(|answer| answer.is_err()));
         assert_eq!(world.reads.load(Ordering::Relaxed), 1);
         *world.names.lock() = Ok(vec!["a"]);
-        assert!(list.one("A", LogicalTime::BEGINNING).await.unwrap().is_some());
+        assert!(list.get("A", LogicalTime::BEGINNING).await.unwrap().is_some());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn distrust_forces_the_next_reading() {
-        let (world, list) = collection(&["a"]);
-        list.all(LogicalTime::BEGINNING).await.unwrap();
+    async fn invalidation_forces_the_next_reading() {
+        let (world, list) = cache(&["a"]);
+        list.list(LogicalTime::BEGINNING).await.unwrap();
         list.store("x".to_owned());
-        list.distrust();
-        assert!(list.one("x", LogicalTime::BEGINNING).await.unwrap().is_none());
+        list.invalidate();
+        assert!(list.get("x", LogicalTime::BEGINNING).await.unwrap().is_none());
         assert_eq!(world.reads.load(Ordering::Relaxed), 2);
     }
 }
