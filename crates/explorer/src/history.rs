@@ -377,7 +377,8 @@ impl Play {
                 } else {
                     (world.security_group(), "securityRules")
                 };
-                world.edit_foreign(&id, |document| take_one_of_ours(document, kind));
+                // Azure may refuse it: while an operation runs, for example.
+                let _refused = world.azure.edit(&id, |document| take_one_of_ours(document, kind));
                 stage.world.start();
             }
             Act::Kill => stage.world.restart().await,
