@@ -248,7 +248,7 @@ fn requested(service: &Service) -> (BTreeMap<Family, Requested>, Vec<Refusal>) {
 }
 
 /// Whether Azure could give this address to anybody.
-fn is_public(address: IpAddr) -> bool {
+pub(crate) fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => {
             let [a, b, ..] = v4.octets();

@@ -27,7 +27,7 @@ use k8s::{Node, ObjectKey};
 
 use crate::backend_pool;
 use crate::cluster::{Balancer, Cluster, Family};
-use crate::intent::{ServiceIntent, ServiceRemoval};
+use crate::intent::{ServiceIntent, ServiceRemoval, is_public};
 use crate::load_balancer::{self, LoadBalancerIntent, Occupancy, frontends_of};
 use crate::plan::{Action, Step};
 use crate::public_ip;
@@ -194,6 +194,31 @@ impl Sequence {
                     Arc::make_mut(&mut self.removal).public_ip_groups.insert(group);
                 }
             }
+        }
+    }
+
+    /// The public addresses in the Service's status that none of these public IPs has. If it was cut short when its
+    /// frontends had moved to another group, they are in the group that it named before, and only tags tell so.
+    pub fn lost_addresses(&self, public_ips: &[PublicIpAddress]) -> Vec<IpAddr> {
+        let known: BTreeSet<IpAddr> = public_ips.iter().filter_map(public_ip::address_of).collect();
+        let owner = &self.removal;
+        let published = owner.published_addresses.iter().copied();
+        let lost = |address: &IpAddr| {
+            is_public(*address) && !known.contains(address) && !owner.additional_addresses.contains(address)
+        };
+        published.filter(lost).collect()
+    }
+
+    /// Takes note of the groups in which public IPs are that are tagged as the Service's.
+    pub fn see_public_ips<'a>(
+        &mut self,
+        cluster: &Cluster,
+        all: impl IntoIterator<Item = &'a PublicIpAddress>,
+    ) {
+        let own = all.into_iter().filter(|one| public_ip::is_used_by(cluster, &self.removal, one));
+        let groups: BTreeSet<ResourceId> = own.filter_map(|one| one.id.as_ref()?.parent()).collect();
+        if !groups.is_subset(&self.removal.public_ip_groups) {
+            Arc::make_mut(&mut self.removal).public_ip_groups.extend(groups);
         }
     }
 

@@ -44,6 +44,8 @@ pub(crate) struct Observed {
     load_balancers: ResourceCache<LoadBalancer>,
     security_group: Option<ResourceCache<SecurityGroup>>,
     public_ips: ById<PublicIpAddress>,
+    /// Those of the subscription, by id.
+    all_public_ips: ResourceCache<PublicIpAddress>,
     scale_sets: ById<ScaleSet>,
     instances: ById<ScaleSetInstance>,
     interfaces: ById<NetworkInterface>,
@@ -100,6 +102,15 @@ impl Observed {
                 one(azure.clone(), id),
             )
         });
+        let subscription = ResourceId::subscription(cluster.config.network_subscription_id());
+        let listing = Listing::of(&subscription, NETWORK, "publicIPAddresses");
+        let all_public_ips = ResourceCache::new(
+            // Names recur from group to group; ids do not.
+            |document: &PublicIpAddress| {
+                document.id.as_ref().map(|id| id.as_str().to_owned()).unwrap_or_default()
+            },
+            list(azure.clone(), listing, ApiVersion::NETWORK, &[], PLANNED_BY, true),
+        );
         let without_view = cluster.config.list_vmss_virtual_machines_without_instance_view;
         Self {
             azure,
@@ -107,6 +118,7 @@ impl Observed {
             load_balancers,
             security_group,
             public_ips: Mutex::default(),
+            all_public_ips,
             scale_sets: Mutex::default(),
             instances: Mutex::default(),
             interfaces: Mutex::default(),
@@ -136,8 +148,21 @@ impl Observed {
         })
     }
 
+    /// The public IPs of the whole subscription; none where it may not be read, because only the groups that are
+    /// needed every day have to be.
+    pub(crate) async fn public_ips_of_subscription(
+        &self,
+        newer_than: LogicalTime,
+    ) -> Result<Vec<Arc<PublicIpAddress>>, Failure> {
+        match self.all_public_ips.list(newer_than).await {
+            Err(failure) if failure.kind == Kind::PermissionDenied => Ok(Vec::new()),
+            other => other,
+        }
+    }
+
     /// Public IPs may have changed because a load balancer did.
     pub(crate) fn invalidate_public_ips(&self) {
+        self.all_public_ips.invalidate();
         for known in self.public_ips.lock().values() {
             known.invalidate();
         }

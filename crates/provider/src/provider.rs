@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arm::Clock;
-use azure_types::{ScaleSet, ScaleSetInstance};
+use azure_types::{ResourceId, ScaleSet, ScaleSetInstance};
 use cloud::LogicalTime;
 use k8s::{ObjectKey, Service};
 use parking_lot::Mutex;
@@ -169,6 +169,27 @@ impl Inner {
                 .is_ok_and(|intent| intent.arrives_at_nodes())
     }
 
+    /// Reads the public IPs of these groups for a preview; `own` is the cluster's group.
+    async fn read_public_ips(
+        &self,
+        own: &ResourceId,
+        groups: &BTreeSet<ResourceId>,
+        newer_than: LogicalTime,
+        observed: &mut planner::Observed,
+    ) -> Result<(), Failure> {
+        for group in groups {
+            match self.observed.public_ips(group).list(newer_than).await {
+                Ok(all) => observed.public_ips.extend(all.iter().map(|ip| (**ip).clone())),
+                // A group that a Service names is that Service's own matter.
+                Err(failure) if group != own => {
+                    drop(observed.unreadable_groups.insert(group.clone(), failure.message))
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+        Ok(())
+    }
+
     async fn dry_run(&self) -> Result<ClusterPlan, Failure> {
         let newer_than = LogicalTime::now();
         let services = self.state.services();
@@ -178,27 +199,30 @@ impl Inner {
         observed.load_balancers = load_balancers.iter().map(|lb| (**lb).clone()).collect();
         let own = self.cluster.network_group(&self.cluster.config.resource_group);
         let mut groups = BTreeSet::from([own.clone()]);
+        let mut sequences = Vec::new();
         let balancers = self.cluster.own_load_balancers(&observed.load_balancers);
         let mut subnets = BTreeSet::new();
         for service in &services {
             let mut sequence = Sequence::remove(Arc::new(ServiceRemoval::of(&self.cluster, service)));
             sequence.see_frontends(&self.cluster, &balancers);
             groups.extend(sequence.owner().public_ip_groups.iter().cloned());
+            sequences.push(sequence);
             if let Ok(intent) = ServiceIntent::from_service(&self.cluster, service)
                 && intent.flavor.is_internal()
             {
                 subnets.insert(self.cluster.subnet_id(intent.subnet_name(&self.cluster)));
             }
         }
-        for group in groups {
-            match self.observed.public_ips(&group).list(newer_than).await {
-                Ok(all) => observed.public_ips.extend(all.iter().map(|ip| (**ip).clone())),
-                // A group that a Service names is that Service's own matter.
-                Err(failure) if group != own => {
-                    drop(observed.unreadable_groups.insert(group, failure.message))
-                }
-                Err(failure) => return Err(failure),
-            }
+        self.read_public_ips(&own, &groups, newer_than, &mut observed).await?;
+        sequences.retain(|sequence| !sequence.lost_addresses(&observed.public_ips).is_empty());
+        if !sequences.is_empty() {
+            let all = self.observed.public_ips_of_subscription(newer_than).await?;
+            let found = sequences.iter_mut().flat_map(|sequence| {
+                sequence.see_public_ips(&self.cluster, all.iter().map(|one| &**one));
+                sequence.owner().public_ip_groups.iter().cloned()
+            });
+            let more: BTreeSet<ResourceId> = found.filter(|group| !groups.contains(group)).collect();
+            self.read_public_ips(&own, &more, newer_than, &mut observed).await?;
         }
         for id in subnets {
             let subnet = self.observed.subnet(&id, newer_than).await?;

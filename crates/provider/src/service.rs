@@ -246,6 +246,11 @@ impl Inner {
         }
         sequence.see_frontends(&self.cluster, &reading.load_balancers);
         reading.public_ips = self.public_ips.concerning(sequence.owner(), newer_than).await?;
+        if !sequence.lost_addresses(&reading.public_ips).is_empty() {
+            let all = self.observed.public_ips_of_subscription(newer_than).await?;
+            sequence.see_public_ips(&self.cluster, all.iter().map(|one| &**one));
+            reading.public_ips = self.public_ips.concerning(sequence.owner(), newer_than).await?;
+        }
         if let Some(intent) = sequence.intent().filter(|intent| intent.flavor.is_internal()) {
             let id = self.cluster.subnet_id(intent.subnet_name(&self.cluster));
             reading.subnet = self.observed.subnet(&id, newer_than).await?;

@@ -15,7 +15,8 @@ pub use change::repair;
 use change::{Outcome, is_running, update};
 use claim::{Claim, claim, find_by_address};
 pub use claim::{Owners, claimed};
-use ownership::{CLUSTER_TAGS, DNS_TAGS, SERVICE_TAGS, lists, ownership, services, set_tag, tag};
+pub(crate) use ownership::is_used_by;
+use ownership::{CLUSTER_TAGS, DNS_TAGS, SERVICE_TAGS, services, set_tag, tag};
 
 use crate::cluster::{Cluster, Family, Flavor};
 use crate::intent::{ServiceIntent, ServiceRemoval};
@@ -173,11 +174,10 @@ fn release(
         observed.iter().filter_map(|public_ip| Some((public_ip.id.as_ref()?, public_ip))).collect();
     public_ips.retain(|id, _| !in_use.contains(*id));
     for (id, public_ip) in public_ips {
-        let ours = ownership(cluster, owner, public_ip);
-        let service_tag = tag(public_ip.tags.as_ref(), SERVICE_TAGS);
-        if !ours.owned || !ours.managed || !lists(service_tag, &owner.key) {
+        if !is_used_by(cluster, owner, public_ip) {
             continue;
         }
+        let service_tag = tag(public_ip.tags.as_ref(), SERVICE_TAGS);
         let key = owner.key.to_string();
         let others: Vec<&str> =
             services(service_tag).filter(|listed| !listed.eq_ignore_ascii_case(&key)).collect();

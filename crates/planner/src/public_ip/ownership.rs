@@ -58,6 +58,12 @@ pub(super) fn is_pinned(owner: &ServiceRemoval, public_ip: &PublicIpAddress) -> 
     by_address || by_name
 }
 
+/// Whether a public IP is tagged as one that the Service of this cluster uses.
+pub(crate) fn is_used_by(cluster: &Cluster, owner: &ServiceRemoval, public_ip: &PublicIpAddress) -> bool {
+    let ours = ownership(cluster, owner, public_ip);
+    ours.owned && ours.managed && lists(tag(public_ip.tags.as_ref(), SERVICE_TAGS), &owner.key)
+}
+
 pub(super) fn ownership(cluster: &Cluster, owner: &ServiceRemoval, public_ip: &PublicIpAddress) -> Ownership {
     let service_tag = tag(public_ip.tags.as_ref(), SERVICE_TAGS);
     let has_address = address_of(public_ip).is_some();

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use azure_types::ResourceId;
 use k8s::Service;
+use serde_json::json;
 use testkit::KillSwitch;
 
 use crate::world::*;
@@ -17,6 +19,7 @@ enum Task {
     Delete,
     DeleteLast,
     Move,
+    ChangeGroup,
 }
 
 const BYSTANDER: &str = "other";
@@ -26,18 +29,33 @@ fn wanted(task: Task) -> Service {
         Task::Create | Task::Delete | Task::DeleteLast => service("web", &[80]),
         Task::CreateInternal | Task::Move => internal(service("web", &[80])),
         Task::ChangePort => service("web", &[8080]),
+        Task::ChangeGroup => in_group("third"),
     }
+}
+
+/// The Service with its public IP in another resource group.
+fn in_group(group: &str) -> Service {
+    annotated(service("web", &[80]), "azure-load-balancer-resource-group", group)
 }
 
 /// The world before the task.
 async fn prepared(task: Task) -> World {
     let world = World::new();
+    for group in ["other", "third"] {
+        let id = ResourceId::group(cluster().config.network_subscription_id(), group);
+        world.azure.put(&id, json!({"location": "westeurope"})).unwrap();
+    }
     let program = world.start();
     if !matches!(task, Task::DeleteLast) {
         world.serve(&program, service(BYSTANDER, &[80])).await.unwrap();
     }
-    if !matches!(task, Task::Create | Task::CreateInternal) {
-        world.serve(&program, service("web", &[80])).await.unwrap();
+    let before = match task {
+        Task::Create | Task::CreateInternal => None,
+        Task::ChangeGroup => Some(in_group("other")),
+        _ => Some(service("web", &[80])),
+    };
+    if let Some(before) = before {
+        world.serve(&program, before).await.unwrap();
     }
     world.slow();
     world
@@ -128,6 +146,12 @@ async fn killed_after_every_call_of_delete() {
 #[tokio::test(start_paused = true)]
 async fn killed_after_every_call_of_the_last_deletion() {
     survives(Task::DeleteLast).await;
+}
+
+/// LB-407.
+#[tokio::test(start_paused = true)]
+async fn killed_after_every_call_of_a_change_of_the_resource_group() {
+    survives(Task::ChangeGroup).await;
 }
 
 #[tokio::test(start_paused = true)]
