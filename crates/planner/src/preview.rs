@@ -15,6 +15,7 @@ use crate::expected::Expected;
 use crate::intent::{ServiceIntent, ServiceRemoval};
 use crate::load_balancer::{self, KnownServices, LoadBalancerIntent, Occupancy};
 use crate::plan::{Action, Notice, Plan, Step};
+use crate::public_ip;
 use crate::refusal::Refusal;
 use crate::scale_set;
 use crate::security_group::{self, AccessIntent, ClusterUsage};
@@ -70,7 +71,10 @@ impl<'a> Preview<'a> {
             let addresses = sequence.observed_addresses(cluster, expected.load_balancers(), &public_ips);
             addresses.into_iter().map(|address| (sequence.key().clone(), address))
         });
-        let opened = opened.collect();
+        let tagged = public_ip::tagged_addresses(cluster, &observed.public_ips);
+        let keys: BTreeSet<ObjectKey> = services.iter().map(|service| service.key()).collect();
+        let tagged = tagged.into_iter().filter(|(key, _)| keys.contains(key));
+        let opened = opened.chain(tagged).collect();
         sequences.retain(|sequence| {
             let mut groups = sequence.owner().public_ip_groups.iter();
             let unreadable = groups.find_map(|group| observed.unreadable_groups.get_key_value(group));

@@ -160,6 +160,11 @@ impl Observed {
         }
     }
 
+    /// The public IPs that are known, however old that knowledge is.
+    pub(crate) fn cached_public_ips(&self) -> Vec<Arc<PublicIpAddress>> {
+        self.public_ips.lock().values().flat_map(|known| known.all_cached()).collect()
+    }
+
     /// Public IPs may have changed because a load balancer did.
     pub(crate) fn invalidate_public_ips(&self) {
         self.all_public_ips.invalidate();

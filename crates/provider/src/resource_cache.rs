@@ -139,6 +139,11 @@ impl<T: Send + Sync + 'static> ResourceCache<T> {
         self.known.lock().entries.get(&name.to_ascii_lowercase())?.document.clone()
     }
 
+    /// Whatever is known, however old.
+    pub(crate) fn all_cached(&self) -> Vec<Arc<T>> {
+        self.known.lock().present()
+    }
+
     /// Takes over the answer to a write of our own (or a reading of this resource alone).
     pub(crate) fn store(&self, document: T) -> Arc<T> {
         let document = Arc::new(document);

@@ -11,7 +11,7 @@ use cloud::LogicalTime;
 use k8s::{ObjectKey, Service};
 use parking_lot::Mutex;
 use planner::security_group::{self as plans, AccessIntent, ClusterUsage};
-use planner::{Cluster, Purpose, Step};
+use planner::{Cluster, Purpose, Step, public_ip};
 
 use crate::ClusterState;
 use crate::azure::Azure;
@@ -84,8 +84,12 @@ impl SharedSecurityGroup {
                 self.observed.load_balancers().cached(&one.name).map(|document| (one, document))
             })
             .collect();
-        let recently = self.recently.unpublished(&services);
-        ClusterUsage::of(&self.cluster, &services, &nodes, &recently, &load_balancers, known)
+        let mut alive = self.recently.unpublished(&services);
+        // A Service that was cut short has its address although neither its status nor a frontend shows it.
+        let public_ips = self.observed.cached_public_ips();
+        let tagged = public_ip::tagged_addresses(&self.cluster, public_ips.iter().map(|one| &**one));
+        alive.extend(tagged.into_iter().filter(|(key, _)| self.state.service(key).is_some()));
+        ClusterUsage::of(&self.cluster, &services, &nodes, &alive, &load_balancers, known)
     }
 
     fn intents(batch: &[(ObjectKey, AccessIntent)]) -> Vec<AccessIntent> {

@@ -16,6 +16,7 @@ use change::{Outcome, is_running, update};
 use claim::{Claim, claim, find_by_address};
 pub use claim::{Owners, claimed};
 pub(crate) use ownership::is_used_by;
+pub use ownership::tagged_addresses;
 use ownership::{CLUSTER_TAGS, DNS_TAGS, SERVICE_TAGS, services, set_tag, tag};
 
 use crate::cluster::{Cluster, Family, Flavor};

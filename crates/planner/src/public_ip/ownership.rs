@@ -1,5 +1,7 @@
 //! Whose a public IP is: what its tags say, and what a Service may do with it.
 
+use std::net::IpAddr;
+
 use azure_types::{PublicIpAddress, Tags};
 use k8s::ObjectKey;
 
@@ -56,6 +58,28 @@ pub(super) fn is_pinned(owner: &ServiceRemoval, public_ip: &PublicIpAddress) -> 
     let by_name =
         owner.public_ip_names.get(&family).is_some_and(|name| name_of(public_ip).eq_ignore_ascii_case(name));
     by_address || by_name
+}
+
+/// The addresses of the cluster's public IPs, each with a Service that its tag names.
+pub fn tagged_addresses<'a>(
+    cluster: &Cluster,
+    public_ips: impl IntoIterator<Item = &'a PublicIpAddress>,
+) -> Vec<(ObjectKey, IpAddr)> {
+    let mut found = Vec::new();
+    for public_ip in public_ips {
+        let of_cluster = tag(public_ip.tags.as_ref(), CLUSTER_TAGS);
+        let Some(address) = address_of(public_ip) else { continue };
+        if !of_cluster.is_empty() && !of_cluster.eq_ignore_ascii_case(&cluster.name) {
+            continue;
+        }
+        for key in services(tag(public_ip.tags.as_ref(), SERVICE_TAGS)) {
+            if let Some((namespace, name)) = key.split_once('/') {
+                let key = ObjectKey { namespace: namespace.to_owned(), name: name.to_owned() };
+                found.push((key, address));
+            }
+        }
+    }
+    found
 }
 
 /// Whether a public IP is tagged as one that the Service of this cluster uses.

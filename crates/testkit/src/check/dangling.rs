@@ -122,6 +122,13 @@ fn security_group(world: &World, azure: &Azure, services: &Services, findings: &
             &service["metadata"]["annotations"]["service.beta.kubernetes.io/azure-additional-public-ips"];
         known.extend(text(more).split(',').filter_map(|item| item.trim().parse::<IpAddr>().ok()));
     }
+    // A Service that could not be served yet may hold an address already.
+    for public_ip in azure.documents_of_type(types::PUBLIC_IPS) {
+        let tag = text(&public_ip["tags"][SERVICE_TAG]);
+        if tag.split(',').any(|key| services.get(key.trim()).is_some()) {
+            known.extend(text(&public_ip["properties"]["ipAddress"]).parse::<IpAddr>().ok());
+        }
+    }
     for rule in list(&group, "/properties/securityRules") {
         let (name, properties) = (text(&rule["name"]), &rule["properties"]);
         if !name.starts_with(RULE_PREFIX) {
