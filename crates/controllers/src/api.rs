@@ -15,7 +15,7 @@ pub(crate) const FIELD_MANAGER: &str = "cloud-controller-manager";
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {
     /// The API server answered with an error, or could not be reached.
-    #[error("{what}: {source}")]
+    #[error("{what}: {}", answer(source))]
     Failed {
         /// What was tried, with its subject.
         what: String,
@@ -31,6 +31,14 @@ pub enum ApiError {
         /// How long it was waited.
         limit: Duration,
     },
+}
+
+/// What the API server said; the error's own text has the whole answer in it, as a Rust value.
+fn answer(error: &kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) if !status.message.is_empty() => status.message.clone(),
+        other => other.to_string(),
+    }
 }
 
 impl ApiError {

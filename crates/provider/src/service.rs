@@ -306,15 +306,20 @@ impl Inner {
         announcement: Option<Announcement<SharedLoadBalancer>>,
     ) -> Result<(Balancer, Option<Arc<LoadBalancer>>, Vec<Notice>), Failure> {
         let key = intent.key().clone();
-        let present = matches!(intent, LoadBalancerIntent::Present { .. });
+        let families = match &intent {
+            LoadBalancerIntent::Present { service, .. } => service.families.clone(),
+            LoadBalancerIntent::Absent { .. } => Vec::new(),
+        };
         let writer = self.load_balancer(&balancer);
         let done = writer.submit(key.clone(), intent, newer_than, announcement).await?;
         let mut notices = done.notices;
         let document = done.observed.load_balancer.clone();
-        if let Some(document) = document.as_deref().filter(|_| present) {
+        if let Some(document) = document.as_deref().filter(|_| !families.is_empty()) {
             let before = done.observed.before.as_deref();
-            let pools = backend_pool::pools_to_fill(&self.cluster, &balancer, before, document);
+            let mut pools = backend_pool::pools_to_fill(&self.cluster, &balancer, before, document);
             self.membership.join_if_changed(&pools).await?;
+            // Pools of other families are nothing to this Service.
+            pools.retain(|pool| families.contains(&pool.family));
             notices.extend(self.membership.notices(&key, &pools));
         }
         Ok((balancer, document, notices))

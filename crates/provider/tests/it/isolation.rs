@@ -5,7 +5,7 @@ use std::time::Duration;
 use azure_simulator::{Fault, FaultAction, PowerState};
 use cloud::{LoadBalancers, LogicalTime};
 use futures::future::join_all;
-use provider::ServiceError;
+use provider::{Ensured, ServiceError};
 use serde_json::json;
 use simulated_cluster::{NodePool, Shape};
 
@@ -220,6 +220,18 @@ async fn nodes_that_get_no_traffic_are_named() {
     let notice = ensured.notices.iter().find(|notice| notice.reason == "NodesWithoutTraffic").unwrap();
     assert!(notice.warning && notice.message.contains("alone-1"), "{notice:?}");
     assert_eq!(world.members("kube"), 3);
+}
+
+/// Machines without IPv6 addresses are told to the Services that want IPv6, and to no other.
+#[tokio::test(start_paused = true)]
+async fn a_service_is_told_of_no_traffic_in_its_own_families_alone() {
+    let world = World::new();
+    let program = world.start();
+    let mut both = service("both", &[80]);
+    both.spec.ip_families = vec!["IPv4".into(), "IPv6".into()];
+    let told = |ensured: &Ensured| ensured.notices.iter().any(|n| n.reason == "NodesWithoutTraffic");
+    assert!(told(&world.serve(&program, both).await.unwrap()));
+    assert!(!told(&world.serve(&program, service("web", &[80])).await.unwrap()));
 }
 
 /// 640 Services where 600 frontends fit: nobody buys an address that has no place, Azure refuses nothing, and
