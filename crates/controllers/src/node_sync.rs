@@ -89,7 +89,8 @@ impl NodeSync {
         }
         let served = self.services.served();
         if self.followed.lock().replace(nodes.clone()).as_ref() != Some(&nodes) {
-            for service in served.iter().filter(|service| self.cloud.follows_nodes(service)) {
+            // As they are now: one that is just being worked on may have been planned with the nodes before.
+            for service in self.state.services().iter().filter(|service| self.cloud.follows_nodes(service)) {
                 self.queue.add(service.key());
             }
         }

@@ -36,6 +36,8 @@ pub(crate) struct Preview<'a> {
     occupancy: HashMap<Balancer, Occupancy>,
     /// Addresses to which the security group was opened.
     opened: Vec<(ObjectKey, IpAddr)>,
+    /// Addresses of public IPs that are tagged as a Service's.
+    tagged: Vec<(ObjectKey, IpAddr)>,
     steps: Vec<Step>,
     refused: BTreeMap<ObjectKey, Refusal>,
     notices: Vec<Notice>,
@@ -74,7 +76,8 @@ impl<'a> Preview<'a> {
         let tagged = public_ip::tagged_addresses(cluster, &observed.public_ips);
         let keys: BTreeSet<ObjectKey> = services.iter().map(|service| service.key()).collect();
         let tagged = tagged.into_iter().filter(|(key, _)| keys.contains(key));
-        let opened = opened.chain(tagged).collect();
+        let opened = opened.collect();
+        let tagged = tagged.collect();
         sequences.retain(|sequence| {
             let mut groups = sequence.owner().public_ip_groups.iter();
             let unreadable = groups.find_map(|group| observed.unreadable_groups.get_key_value(group));
@@ -93,6 +96,7 @@ impl<'a> Preview<'a> {
             sequences,
             occupancy: HashMap::new(),
             opened,
+            tagged,
             steps: Vec::new(),
             refused,
             notices: Vec::new(),
@@ -257,11 +261,15 @@ impl<'a> Preview<'a> {
             }
             return;
         };
+        // Those of the batch say themselves which addresses they have.
+        let batched: BTreeSet<&ObjectKey> = batch.iter().map(AccessIntent::key).collect();
+        let tagged = self.tagged.iter().filter(|(key, _)| !batched.contains(key));
+        let alive: Vec<(ObjectKey, IpAddr)> = self.opened.iter().chain(tagged).cloned().collect();
         let usage = ClusterUsage::of(
             self.cluster,
             self.services,
             self.nodes,
-            &self.opened,
+            &alive,
             self.expected.load_balancers(),
             true,
         );

@@ -1,6 +1,6 @@
 //! The one security group as a shared resource.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -73,7 +73,7 @@ impl SharedSecurityGroup {
     }
 
     /// Whose addresses are alive.
-    pub(crate) fn usage(&self) -> ClusterUsage {
+    pub(crate) fn usage<'a>(&self, batch: impl IntoIterator<Item = &'a ObjectKey>) -> ClusterUsage {
         let known = self.state.services_synced() && self.state.nodes_synced();
         let (services, nodes) = (self.state.services(), self.state.nodes());
         let load_balancers: Vec<_> = self
@@ -88,7 +88,10 @@ impl SharedSecurityGroup {
         // A Service that was cut short has its address although neither its status nor a frontend shows it.
         let public_ips = self.observed.cached_public_ips();
         let tagged = public_ip::tagged_addresses(&self.cluster, public_ips.iter().map(|one| &**one));
-        alive.extend(tagged.into_iter().filter(|(key, _)| self.state.service(key).is_some()));
+        // Those of the batch say themselves which addresses they have.
+        let batch: BTreeSet<&ObjectKey> = batch.into_iter().collect();
+        let is_elsewhere = |key: &ObjectKey| !batch.contains(key) && self.state.service(key).is_some();
+        alive.extend(tagged.into_iter().filter(|(key, _)| is_elsewhere(key)));
         ClusterUsage::of(&self.cluster, &services, &nodes, &alive, &load_balancers, known)
     }
 
@@ -113,7 +116,12 @@ impl Resource for SharedSecurityGroup {
     }
 
     fn plan(&self, observed: &Arc<SecurityGroup>, batch: &[(ObjectKey, AccessIntent)]) -> Planned<Self> {
-        let plan = plans::plan(&self.cluster, observed, &Self::intents(batch), &self.usage());
+        let plan = plans::plan(
+            &self.cluster,
+            observed,
+            &Self::intents(batch),
+            &self.usage(batch.iter().map(|(key, _)| key)),
+        );
         let refused = plan.refused.into_iter().map(|(key, refusal)| (key, refusal.into()));
         Planned {
             work: plan.step,

@@ -135,7 +135,7 @@ impl Inner {
                 Intent::SecurityGroup(intent) => {
                     let Ok(writer) = self.security_group() else { continue };
                     let group = writer.resource().observed_group(newer_than).await?;
-                    let usage = writer.resource().usage();
+                    let usage = writer.resource().usage([&removal.key]);
                     let planned = security_group::plan(&self.cluster, &group, &[intent], &usage);
                     if planned.step.is_some_and(|step| step.on_behalf_of.contains(&removal.key)) {
                         return Ok(true);
