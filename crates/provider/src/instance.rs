@@ -7,7 +7,7 @@ use cloud::{Existence, Instance, LogicalTime, Presence, Proof};
 use k8s::{Node, names};
 use planner::instance::{self, InstanceName, ProviderId};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Kind};
 use crate::provider::Inner;
 
 /// A node that Azure does not manage: it is there, and there is nothing to say about it.
@@ -161,7 +161,13 @@ impl Inner {
             interfaces = self.interfaces(name, newer_than).await?;
         }
         let facts = instance::describe(&self.cluster, node.name(), document, &interfaces)
-            .map_err(|error| Failure::new(crate::failure::Kind::Unavailable, error.to_string()))?;
+            .map_err(|error| Failure::new(Kind::Unavailable, error.to_string()))?;
+        // A list that was read while the machine was made does not show its interface: a node that is described
+        // by it would lose the addresses that its kubelet told.
+        if !facts.addresses.iter().any(|address| address.kind == "InternalIP") {
+            let message = format!("Azure shows no interface of {} with an address yet", name.id());
+            return Err(Failure::new(Kind::Unavailable, message));
+        }
         Ok(Instance {
             provider_id: facts.provider_id,
             instance_type: facts.instance_type,
