@@ -6,7 +6,6 @@ use kube::{Api, Client};
 use serde_json::json;
 
 use crate::api::{ApiError, call, patch_params};
-use crate::service_change::has_finalizer;
 
 /// Adds the finalizer where it is missing.
 ///
@@ -14,7 +13,7 @@ use crate::service_change::has_finalizer;
 /// another Service of the same name. As upstream, the patch goes to the status sub-resource, for which
 /// the established roles give permission.
 pub(crate) async fn add(client: &Client, service: &Service) -> Result<(), ApiError> {
-    if has_finalizer(service) {
+    if service.has_finalizer() {
         return Ok(());
     }
     let patch = json!({
@@ -27,11 +26,11 @@ pub(crate) async fn add(client: &Client, service: &Service) -> Result<(), ApiErr
 /// gone needs neither.
 pub(crate) async fn remove_with_status(client: &Client, service: &Service) -> Result<(), ApiError> {
     let addressed = !service.status.load_balancer.ingress.is_empty();
-    if !has_finalizer(service) && !addressed {
+    if !service.has_finalizer() && !addressed {
         return Ok(());
     }
     let mut patch = json!({"metadata": {"uid": service.uid()}});
-    if has_finalizer(service) {
+    if service.has_finalizer() {
         patch["metadata"]["$deleteFromPrimitiveList/finalizers"] = json!([names::LOAD_BALANCER_FINALIZER]);
     }
     if addressed {

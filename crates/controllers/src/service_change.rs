@@ -2,16 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use k8s::{Service, names};
-
-/// Whether a Service carries the finalizer of load balancers.
-pub(crate) fn has_finalizer(service: &Service) -> bool {
-    service
-        .metadata
-        .finalizers
-        .as_ref()
-        .is_some_and(|finalizers| finalizers.iter().any(|f| f == names::LOAD_BALANCER_FINALIZER))
-}
+use k8s::Service;
 
 /// Whether the difference between two states of a Service matters to its load balancer. Labels,
 /// selectors and the status do not.
@@ -44,12 +35,13 @@ fn annotations(service: &Service) -> Option<&BTreeMap<String, String>> {
 /// Others are not kept in memory at all.
 pub(crate) fn is_relevant(service: &Service) -> bool {
     service.wants_load_balancer()
-        || has_finalizer(service)
+        || service.has_finalizer()
         || service.status.load_balancer.ingress.iter().any(|ingress| !ingress.ip.is_empty())
 }
 
 #[cfg(test)]
 mod tests {
+    use k8s::names;
     use serde_json::{Value, json};
 
     use super::*;

@@ -137,14 +137,13 @@ impl Service {
     /// Whether what was made for it has to go: it is not to be served, and it carries our finalizer or is a load
     /// balancer on its way out.
     pub fn is_to_be_cleaned_up(&self) -> bool {
-        let finalized = || {
-            self.metadata
-                .finalizers
-                .iter()
-                .flatten()
-                .any(|name| name == crate::names::LOAD_BALANCER_FINALIZER)
-        };
-        !self.is_to_be_served() && (self.wants_load_balancer() || finalized())
+        !self.is_to_be_served() && (self.wants_load_balancer() || self.has_finalizer())
+    }
+
+    /// Whether it carries the finalizer of load balancers: a controller has begun to make one for it.
+    pub fn has_finalizer(&self) -> bool {
+        let mut finalizers = self.metadata.finalizers.iter().flatten();
+        finalizers.any(|name| name == crate::names::LOAD_BALANCER_FINALIZER)
     }
 
     /// Whether traffic stays on the node that it arrives at.

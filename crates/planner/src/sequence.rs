@@ -209,17 +209,36 @@ impl Sequence {
         published.filter(lost).collect()
     }
 
-    /// Takes note of the groups in which public IPs are that are tagged as the Service's.
+    /// Whether work on the Service was begun and nothing but tags can tell how far it came: neither its status nor
+    /// a frontend shows an address. It may have named another group then.
+    pub fn is_without_trace(
+        &self,
+        cluster: &Cluster,
+        load_balancers: &[(Balancer, Arc<LoadBalancer>)],
+    ) -> bool {
+        let none = BTreeMap::new();
+        let is_empty = |(balancer, document): &(Balancer, Arc<LoadBalancer>)| {
+            frontends_of(cluster, balancer, document, &self.removal, &none).is_empty()
+        };
+        self.removal.is_begun
+            && self.removal.published_addresses.is_empty()
+            && load_balancers.iter().all(is_empty)
+    }
+
+    /// Takes note of the groups in which public IPs are that are tagged as the Service's; tells whether there are
+    /// more of them now.
     pub fn see_public_ips<'a>(
         &mut self,
         cluster: &Cluster,
         all: impl IntoIterator<Item = &'a PublicIpAddress>,
-    ) {
+    ) -> bool {
         let own = all.into_iter().filter(|one| public_ip::is_used_by(cluster, &self.removal, one));
         let groups: BTreeSet<ResourceId> = own.filter_map(|one| one.id.as_ref()?.parent()).collect();
-        if !groups.is_subset(&self.removal.public_ip_groups) {
+        let has_more = !groups.is_subset(&self.removal.public_ip_groups);
+        if has_more {
             Arc::make_mut(&mut self.removal).public_ip_groups.extend(groups);
         }
+        has_more
     }
 
     /// The load balancers at which it will arrive, as far as this is known before anything was read.

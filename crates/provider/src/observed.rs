@@ -94,7 +94,7 @@ impl Observed {
         let listing = Listing::of(&group, NETWORK, "loadBalancers");
         let load_balancers = ResourceCache::new(
             |document: &LoadBalancer| named(document.name.as_ref(), document.id.as_ref()),
-            list(azure.clone(), listing, ApiVersion::NETWORK, &[], PLANNED_BY, true),
+            list(azure.clone(), listing, ApiVersion::NETWORK, &[], PLANNED_BY, Failure::is_not_found),
         );
         let security_group = cluster.security_group_id().map(|id| {
             ResourceCache::new(
@@ -109,7 +109,9 @@ impl Observed {
             |document: &PublicIpAddress| {
                 document.id.as_ref().map(|id| id.as_str().to_owned()).unwrap_or_default()
             },
-            list(azure.clone(), listing, ApiVersion::NETWORK, &[], PLANNED_BY, true),
+            list(azure.clone(), listing, ApiVersion::NETWORK, &[], PLANNED_BY, |failure| {
+                failure.kind == Kind::PermissionDenied
+            }),
         );
         let without_view = cluster.config.list_vmss_virtual_machines_without_instance_view;
         Self {
@@ -143,7 +145,14 @@ impl Observed {
             let listing = Listing::of(group, NETWORK, "publicIPAddresses");
             ResourceCache::new(
                 |document: &PublicIpAddress| named(document.name.as_ref(), document.id.as_ref()),
-                list(self.azure.clone(), listing, ApiVersion::NETWORK, &[], PLANNED_BY, true),
+                list(
+                    self.azure.clone(),
+                    listing,
+                    ApiVersion::NETWORK,
+                    &[],
+                    PLANNED_BY,
+                    Failure::is_not_found,
+                ),
             )
         })
     }
@@ -154,10 +163,7 @@ impl Observed {
         &self,
         newer_than: LogicalTime,
     ) -> Result<Vec<Arc<PublicIpAddress>>, Failure> {
-        match self.all_public_ips.list(newer_than).await {
-            Err(failure) if failure.kind == Kind::PermissionDenied => Ok(Vec::new()),
-            other => other,
-        }
+        self.all_public_ips.list(newer_than).await
     }
 
     /// The public IPs that are known, however old that knowledge is.
@@ -165,9 +171,8 @@ impl Observed {
         self.public_ips.lock().values().flat_map(|known| known.all_cached()).collect()
     }
 
-    /// Public IPs may have changed because a load balancer did.
+    /// Public IPs may have changed because a load balancer did. Which there are in other groups has not.
     pub(crate) fn invalidate_public_ips(&self) {
-        self.all_public_ips.invalidate();
         for known in self.public_ips.lock().values() {
             known.invalidate();
         }
@@ -183,6 +188,7 @@ impl Observed {
             known.invalidate();
         }
         invalidate(&self.public_ips);
+        self.all_public_ips.invalidate();
         invalidate(&self.scale_sets);
         invalidate(&self.instances);
         invalidate(&self.interfaces);
@@ -195,7 +201,14 @@ impl Observed {
             let listing = Listing::of(group, COMPUTE, "virtualMachineScaleSets");
             ResourceCache::new(
                 |document: &ScaleSet| named(document.name.as_ref(), document.id.as_ref()),
-                list(self.azure.clone(), listing, ApiVersion::COMPUTE, &[], PLANNED_BY, true),
+                list(
+                    self.azure.clone(),
+                    listing,
+                    ApiVersion::COMPUTE,
+                    &[],
+                    PLANNED_BY,
+                    Failure::is_not_found,
+                ),
             )
         })
     }
@@ -212,7 +225,7 @@ impl Observed {
                     ApiVersion::COMPUTE,
                     self.instance_query,
                     Class::Refresh,
-                    false,
+                    |_| false,
                 ),
             )
         })
@@ -236,7 +249,9 @@ impl Observed {
             };
             ResourceCache::new(
                 id,
-                list(self.azure.clone(), listing, ApiVersion::SCALE_SET_NETWORK, &[], Class::Refresh, false),
+                list(self.azure.clone(), listing, ApiVersion::SCALE_SET_NETWORK, &[], Class::Refresh, |_| {
+                    false
+                }),
             )
         })
     }
@@ -338,14 +353,15 @@ fn cache_of<T>(
     known
 }
 
-/// Reads a list. With `missing_is_empty` a resource group that does not exist holds nothing.
+/// Reads a list; a failure for which `is_empty` holds says that nothing is there, as a resource group that does not
+/// exist holds nothing.
 fn list<T>(
     azure: Azure,
     listing: Listing,
     version: ApiVersion,
     query: &'static [(&'static str, &'static str)],
     class: Class,
-    missing_is_empty: bool,
+    is_empty: fn(&Failure) -> bool,
 ) -> Fetch<T>
 where
     T: serde::de::DeserializeOwned + Send + Sync + 'static,
@@ -354,7 +370,7 @@ where
         let (azure, listing) = (azure.clone(), listing.clone());
         Box::pin(async move {
             match azure.list(&listing, version, query, class).await {
-                Err(failure) if failure.is_not_found() && missing_is_empty => Ok(Vec::new()),
+                Err(failure) if is_empty(&failure) => Ok(Vec::new()),
                 other => other,
             }
         })

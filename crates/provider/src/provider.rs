@@ -214,16 +214,14 @@ impl Inner {
             }
         }
         self.read_public_ips(&own, &groups, newer_than, &mut observed).await?;
-        sequences.retain(|sequence| !sequence.lost_addresses(&observed.public_ips).is_empty());
-        if !sequences.is_empty() {
-            let all = self.observed.public_ips_of_subscription(newer_than).await?;
-            let found = sequences.iter_mut().flat_map(|sequence| {
-                sequence.see_public_ips(&self.cluster, all.iter().map(|one| &**one));
-                sequence.owner().public_ip_groups.iter().cloned()
-            });
-            let more: BTreeSet<ResourceId> = found.filter(|group| !groups.contains(group)).collect();
-            self.read_public_ips(&own, &more, newer_than, &mut observed).await?;
+        let mut more = BTreeSet::new();
+        for sequence in &mut sequences {
+            let known = &observed.public_ips;
+            if self.look_elsewhere(sequence, known, &balancers, newer_than).await? {
+                more.extend(sequence.owner().public_ip_groups.difference(&groups).cloned());
+            }
         }
+        self.read_public_ips(&own, &more, newer_than, &mut observed).await?;
         for id in subnets {
             let subnet = self.observed.subnet(&id, newer_than).await?;
             observed.subnets.extend(subnet.map(|subnet| (*subnet).clone()));

@@ -246,9 +246,7 @@ impl Inner {
         }
         sequence.see_frontends(&self.cluster, &reading.load_balancers);
         reading.public_ips = self.public_ips.concerning(sequence.owner(), newer_than).await?;
-        if !sequence.lost_addresses(&reading.public_ips).is_empty() {
-            let all = self.observed.public_ips_of_subscription(newer_than).await?;
-            sequence.see_public_ips(&self.cluster, all.iter().map(|one| &**one));
+        if self.look_elsewhere(sequence, &reading.public_ips, &reading.load_balancers, newer_than).await? {
             reading.public_ips = self.public_ips.concerning(sequence.owner(), newer_than).await?;
         }
         if let Some(intent) = sequence.intent().filter(|intent| intent.flavor.is_internal()) {
@@ -256,6 +254,28 @@ impl Inner {
             reading.subnet = self.observed.subnet(&id, newer_than).await?;
         }
         Ok(reading)
+    }
+
+    /// Looks for the Service's public IPs in groups that nothing but their tags tells of; gives whether there are
+    /// more groups now. `public_ips` are those of the groups that were known so far.
+    pub(crate) async fn look_elsewhere(
+        &self,
+        sequence: &mut Sequence,
+        public_ips: &[PublicIpAddress],
+        load_balancers: &[(Balancer, Arc<LoadBalancer>)],
+        newer_than: LogicalTime,
+    ) -> Result<bool, Failure> {
+        let since = if !sequence.lost_addresses(public_ips).is_empty() {
+            newer_than
+        } else if sequence.is_without_trace(&self.cluster, load_balancers) {
+            // It was another process, or this one, and then the groups that it wrote to are known.
+            self.observed.started
+        } else {
+            return Ok(false);
+        };
+        let mut all = self.observed.public_ips_of_subscription(since).await?;
+        all.extend(self.observed.cached_public_ips());
+        Ok(sequence.see_public_ips(&self.cluster, all.iter().map(|one| &**one)))
     }
 
     /// Hands intents to the writers, side by side, and waits until all are answered.

@@ -104,6 +104,9 @@ impl<'a> Others<'a> {
 
 /// Removes the destinations of the batch (`owners` by address) from all managed rules, and node addresses
 /// that nobody needs. What others need at the same address stays.
+///
+/// An address of others alone is taken from rules with which none of them has to do: of a node that went, it
+/// may have been given to a frontend since.
 pub(super) fn clean(
     draft: &mut Draft<'_>,
     owners: &BTreeMap<String, ObjectKey>,
@@ -114,12 +117,17 @@ pub(super) fn clean(
     let mut replacements = Vec::new();
     for (index, entry) in draft.entries.iter().enumerate().filter(|(_, entry)| entry.managed) {
         for destination in &entry.destinations {
-            if !owners.contains_key(destination) && !others.nodes.contains(destination) {
+            let is_judged = owners.contains_key(destination) || others.nodes.contains(destination);
+            if !is_judged && !others.by_address.contains_key(destination) {
                 continue;
             }
-            if let Verdict::Take(instead) = others.judge(draft, entry, destination) {
-                taken.push((index, destination.clone()));
-                replacements.extend(instead);
+            match others.judge(draft, entry, destination) {
+                // What takes the rule's place is written by those whose address it is.
+                Verdict::Take(instead) if is_judged || instead.is_empty() => {
+                    taken.push((index, destination.clone()));
+                    replacements.extend(instead);
+                }
+                Verdict::Take(_) | Verdict::Keep => {}
             }
         }
     }

@@ -20,13 +20,17 @@ enum Task {
     DeleteLast,
     Move,
     ChangeGroup,
+    /// The Service names another group only until the program is killed.
+    ChangeGroupBeforeServed,
 }
 
 const BYSTANDER: &str = "other";
 
 fn wanted(task: Task) -> Service {
     match task {
-        Task::Create | Task::Delete | Task::DeleteLast => service("web", &[80]),
+        Task::Create | Task::ChangeGroupBeforeServed | Task::Delete | Task::DeleteLast => {
+            service("web", &[80])
+        }
         Task::CreateInternal | Task::Move => internal(service("web", &[80])),
         Task::ChangePort => service("web", &[8080]),
         Task::ChangeGroup => in_group("third"),
@@ -50,7 +54,7 @@ async fn prepared(task: Task) -> World {
         world.serve(&program, service(BYSTANDER, &[80])).await.unwrap();
     }
     let before = match task {
-        Task::Create | Task::CreateInternal => None,
+        Task::Create | Task::CreateInternal | Task::ChangeGroupBeforeServed => None,
         Task::ChangeGroup => Some(in_group("other")),
         _ => Some(service("web", &[80])),
     };
@@ -59,6 +63,14 @@ async fn prepared(task: Task) -> World {
     }
     world.slow();
     world
+}
+
+/// What the program does that is killed.
+async fn begin(world: &World, program: &Program, task: Task) {
+    match task {
+        Task::ChangeGroupBeforeServed => drop(world.serve(program, in_group("other")).await.unwrap()),
+        _ => perform(world, program, task).await,
+    }
 }
 
 async fn perform(world: &World, program: &Program, task: Task) {
@@ -82,9 +94,10 @@ async fn perform(world: &World, program: &Program, task: Task) {
 async fn survives(task: Task) {
     let undisturbed = prepared(task).await;
     let program = undisturbed.start();
-    perform(&undisturbed, &program, task).await;
+    begin(&undisturbed, &program, task).await;
     let calls = program.switch.calls();
     assert!(calls > 5, "{calls}");
+    perform(&undisturbed, &program, task).await;
     tokio::time::sleep(Duration::from_secs(60)).await;
     let expected = undisturbed.normalised();
     for number in 0..calls {
@@ -95,7 +108,7 @@ async fn survives(task: Task) {
             tokio::select! {
                 biased;
                 () = dying.switch.tripped() => {}
-                () = perform(&world, &dying, task) => panic!("{task:?} {number}: it should have died"),
+                () = begin(&world, &dying, task) => panic!("{task:?} {number}: it should have died"),
             }
             drop(dying);
             tokio::time::sleep(pause).await;
@@ -152,6 +165,12 @@ async fn killed_after_every_call_of_the_last_deletion() {
 #[tokio::test(start_paused = true)]
 async fn killed_after_every_call_of_a_change_of_the_resource_group() {
     survives(Task::ChangeGroup).await;
+}
+
+/// LB-407: nothing but the tag of its public IP tells of the group that was named before.
+#[tokio::test(start_paused = true)]
+async fn killed_after_every_call_of_a_creation_that_named_another_resource_group() {
+    survives(Task::ChangeGroupBeforeServed).await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -178,6 +178,8 @@ impl World {
         let mut services = self.services.lock();
         if let Some(old) = services.get(&service.key().to_string()) {
             service.status = old.status.clone();
+            // The controller adds it before it first asks for anything.
+            service.metadata.finalizers = Some(vec![k8s::names::LOAD_BALANCER_FINALIZER.to_owned()]);
         }
         let service = Arc::new(service);
         services.insert(service.key().to_string(), Arc::clone(&service));

@@ -196,3 +196,31 @@ fn what_a_refused_service_still_lives_on_stays() {
         assert!(changes.iter().all(|change| !change.contains("10080")), "{changes:#?}");
     }
 }
+
+/// LB-408: Azure gives the address of a node that went to an internal frontend at once. The rule that named the node
+/// lets nobody in there.
+#[test]
+fn the_address_of_a_node_that_went_is_not_open_where_it_is_used_next() {
+    let at_node = svc("a1").tcp(80).annotate("azure-disable-load-balancer-floating-ip", "true");
+    let at_node = at_node.published(&["20.0.0.1"]);
+    let internal = svc("b1").tcp(81).internal().published(&["10.0.1.11"]).ranges(&["10.0.0.0/24"]);
+    let empty = security_group(json!([]));
+    let before = at_nodes(&at_node, "20.0.0.1", &NODES[..2]);
+    let group = after(&empty, &run(&empty, &[before], &world(&[&at_node])));
+    let services = [at_node.arc(), internal.arc()];
+    let one_node = nodes([node("alpha", 0)]);
+    let usage = crate::security_group::ClusterUsage::of(&cluster(), &services, &one_node, &[], &[], true);
+    let now = at_nodes(&at_node, "20.0.0.1", &NODES[..1]);
+    let planned = run(&group, std::slice::from_ref(&now), &usage);
+    let written = after(&group, &planned);
+    assert!(super::told(&written)[0].ends_with("-> 10.0.1.10 10080"), "{:?}", super::told(&written));
+    // Its own rules, and those of others at their addresses, are nobody else's matter.
+    let served = AccessIntent::Present {
+        service: internal.intent(&cluster()),
+        addresses: vec![ip("10.0.1.11")],
+        node_addresses: vec![],
+    };
+    let both = after(&written, &run(&written, &[served], &usage));
+    assert_eq!(super::told(&both).len(), 2);
+    assert_eq!(run(&both, &[now], &usage).step, None);
+}
