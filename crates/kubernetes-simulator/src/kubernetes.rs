@@ -60,6 +60,8 @@ pub struct Options {
     pub start: Timestamp,
     /// How many changes of each kind are remembered for watches and old list pages.
     pub event_window: usize,
+    /// Whether Services can have IPv6 addresses beside IPv4 ones.
+    pub dual_stack: bool,
     /// Who may speak to the server. Without tokens everybody may.
     pub tokens: Vec<Token>,
     /// Names and addresses, beside those that [`Kubernetes::serve_https`] knows, that its certificate is
@@ -70,7 +72,7 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// Seed 1, start 2026-01-01T00:00:00Z, 10,000 changes a kind, no tokens, no further names, a new
+    /// Seed 1, start 2026-01-01T00:00:00Z, 10,000 changes a kind, both families, no tokens, no further names, a new
     /// authority.
     fn default() -> Self {
         // Seconds from 1970 to 2026-01-01T00:00:00Z.
@@ -79,6 +81,7 @@ impl Default for Options {
             seed: 1,
             start: Timestamp::from_second(START).unwrap_or_default(),
             event_window: 10_000,
+            dual_stack: true,
             tokens: Vec::new(),
             server_names: Vec::new(),
             authority_dir: None,
@@ -117,7 +120,7 @@ impl Kubernetes {
     /// `default/kubernetes`, which has endpoints once the server listens ([`Kubernetes::serve_https`]).
     #[must_use]
     pub fn new(options: Options) -> Self {
-        let state = State::new(options.seed, options.event_window);
+        let state = State::new(&options);
         let this = Self {
             shared: Arc::new(Shared {
                 options,

@@ -173,6 +173,7 @@ impl HostedCluster {
                     seed,
                     directory: directory.clone(),
                     port: ports.kubernetes,
+                    dual_stack: shape.dual_stack,
                     token: credentials.token,
                     now,
                 };

@@ -17,6 +17,8 @@ pub struct HostedKubernetesOptions {
     pub directory: PathBuf,
     /// The port; 0 for any.
     pub port: u16,
+    /// Whether Services can have IPv6 addresses beside IPv4 ones.
+    pub dual_stack: bool,
     /// The bearer token that clients show; made at the first start and kept in the directory if none is given.
     pub token: Option<Token>,
     /// What the time is at the start.
@@ -45,7 +47,7 @@ impl HostedKubernetes {
         options: HostedKubernetesOptions,
         stop: &CancellationToken,
     ) -> Result<Self, HostError> {
-        let HostedKubernetesOptions { seed, directory, port, token, now } = options;
+        let HostedKubernetesOptions { seed, directory, port, dual_stack, token, now } = options;
         let authority = directory.join("authority-kubernetes");
         std::fs::create_dir_all(&authority)
             .map_err(|source| HostError::File { path: authority.clone(), source })?;
@@ -55,6 +57,7 @@ impl HostedKubernetes {
         };
         let kubernetes = Kubernetes::new(kubernetes_simulator::Options {
             seed,
+            dual_stack,
             start: now,
             tokens: vec![token],
             authority_dir: Some(authority),

@@ -70,7 +70,7 @@ impl WorldBuilder {
         self.machine(StandaloneMachine::control_plane("control-plane-0"))
     }
 
-    /// Network and machines have IPv6 addresses beside IPv4 ones.
+    /// Network, machines and Services have IPv6 addresses beside IPv4 ones.
     #[must_use]
     pub fn dual_stack(mut self) -> Self {
         self.shape.dual_stack = true;
@@ -131,7 +131,11 @@ impl WorldBuilder {
     /// Lays everything out and starts the stand-ins, but no controllers.
     pub fn build(self) -> World {
         let Self { shape, latency, budgets, seed, config, options, credential } = self;
-        let kubernetes = Kubernetes::new(kubernetes_simulator::Options { seed, ..Default::default() });
+        let kubernetes = Kubernetes::new(kubernetes_simulator::Options {
+            seed,
+            dual_stack: shape.dual_stack,
+            ..Default::default()
+        });
         let azure = Azure::new(azure_simulator::Options {
             seed,
             subscription: shape.subscription.clone(),

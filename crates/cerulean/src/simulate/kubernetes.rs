@@ -21,7 +21,11 @@ pub struct KubernetesArguments {
     /// The port of the API; 0 for any.
     #[arg(long, default_value_t = 0)]
     port: u16,
-    /// The bearer token of the kubeconfig, instead of a random one.
+    /// Let Services have IPv6 addresses beside IPv4 ones.
+    #[arg(long)]
+    dual_stack: bool,
+    /// The bearer token of the kubeconfig, instead of a random one. It is not kept: a start without this option has
+    /// the random one again, which the folder keeps over restarts.
     #[arg(long, value_name = "TEXT", value_parser = input::secret)]
     token: Option<Token>,
     /// Source of every UID, address and port.
@@ -34,11 +38,12 @@ pub struct KubernetesArguments {
 /// # Errors
 /// A listener, file or certificate that cannot be had.
 pub async fn run(screen: Screen, arguments: KubernetesArguments) -> anyhow::Result<()> {
-    let KubernetesArguments { directory, port, token, seed } = arguments;
+    let KubernetesArguments { directory, port, dual_stack, token, seed } = arguments;
     let stop = signals::stop_token()?;
     let folder = Folder::take(&directory)?;
     let directory = folder.path().to_owned();
-    let options = HostedKubernetesOptions { seed, directory, port, token, now: Clock::system().now() };
+    let now = Clock::system().now();
+    let options = HostedKubernetesOptions { seed, directory, port, dual_stack, token, now };
     let hosted = HostedKubernetes::start(options, &stop).await?;
     screen.line(format_args!("Kubernetes API  {}", hosted.url));
     screen.line("");

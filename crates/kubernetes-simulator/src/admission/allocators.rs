@@ -11,19 +11,20 @@ use rand::{Rng as _, SeedableRng as _};
 pub(super) const NODE_PORTS: std::ops::RangeInclusive<u16> = 30000..=32767;
 const NODE_PORT_COUNT: u16 = 2768;
 
-/// `--service-cluster-ip-range 10.0.0.0/16,fd00:10::/108`.
+/// `--service-cluster-ip-range 10.0.0.0/16,fd00:10::/108`, or its first half alone.
 const IPV4_BASE: u32 = 0x0a00_0000;
 const IPV4_SIZE: u32 = 1 << 16;
 const IPV6_BASE: u128 = 0xfd00_0010 << 96;
 const IPV6_SIZE: u32 = 1 << 20;
 
-/// The cluster addresses (10.0.0.0/16 and fd00:10::/108) and node ports (30000 to 32767) that
+/// The cluster addresses (10.0.0.0/16 and, with two families, fd00:10::/108) and node ports (30000 to 32767) that
 /// Services hold. Free ones are chosen by a seeded generator: one seed, one sequence.
 #[derive(Clone)]
 pub struct Allocators {
     node_ports: BTreeSet<u16>,
     addresses: BTreeSet<IpAddr>,
     random: SmallRng,
+    dual_stack: bool,
 }
 
 impl fmt::Debug for Allocators {
@@ -42,13 +43,25 @@ impl Default for Allocators {
 }
 
 impl Allocators {
-    /// Nothing in use; `seed` decides the order in which free ones are handed out.
+    /// Nothing in use, both families; `seed` decides the order in which free ones are handed out.
     pub fn new(seed: u64) -> Allocators {
         Allocators {
             node_ports: BTreeSet::new(),
             addresses: BTreeSet::new(),
             random: SmallRng::seed_from_u64(seed),
+            dual_stack: true,
         }
+    }
+
+    /// With or without IPv6 addresses.
+    #[must_use]
+    pub fn dual_stack(self, dual_stack: bool) -> Allocators {
+        Allocators { dual_stack, ..self }
+    }
+
+    /// Whether there are cluster addresses of both families.
+    pub(super) fn is_dual_stack(&self) -> bool {
+        self.dual_stack
     }
 
     /// Whether a Service holds this node port.

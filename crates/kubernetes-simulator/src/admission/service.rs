@@ -11,16 +11,20 @@ use super::allocators::{Allocators, NODE_PORTS, in_range, range_text};
 use super::{Invalid, list_at, text_at};
 
 pub(super) fn on_create(object: &mut Value, allocators: &mut Allocators) -> Result<(), Invalid> {
-    default(object);
+    let named = named_families(object);
+    default(object, allocators.is_dual_stack());
     validation::validate(object)?;
+    check_families(object, named, allocators.is_dual_stack())?;
     allocate(None, object, allocators)
 }
 
 pub(super) fn on_update(old: &Value, object: &mut Value, allocators: &mut Allocators) -> Result<(), Invalid> {
     keep_allocated(old, object);
     drop_what_the_type_does_not_use(old, object);
-    default(object);
+    let named = named_families(object);
+    default(object, allocators.is_dual_stack());
     validation::validate(object)?;
+    check_families(object, named, allocators.is_dual_stack())?;
     validation::validate_update(old, object)?;
     allocate(Some(old), object, allocators)
 }
@@ -60,8 +64,10 @@ fn spec(object: &mut Value) -> Option<&mut Map<String, Value>> {
     object.entry("spec").or_insert_with(|| json!({})).as_object_mut()
 }
 
-fn default(object: &mut Value) {
+fn default(object: &mut Value, dual_stack: bool) {
     let (kind, headless) = (service_type(object).to_owned(), is_headless(object));
+    // Its endpoints are made by others, who may have addresses that the cluster's own Services have not.
+    let free = dual_stack || is_headless_without_selector(object);
     let external = has_node_ports(object);
     let Some(spec) = spec(object) else { return };
     // An empty text is how Go clients spell "not set".
@@ -130,7 +136,7 @@ fn default(object: &mut Value) {
         spec.insert("clusterIP".into(), first);
     }
     if kind != "ExternalName" {
-        default_families(spec);
+        default_families(spec, free);
     }
     if let Value::Object(members) = object {
         let status = members.entry("status").or_insert_with(|| json!({}));
@@ -147,8 +153,40 @@ fn default(object: &mut Value) {
     }
 }
 
-/// Families follow the addresses asked for, then the policy; IPv4 comes first.
-fn default_families(spec: &mut Map<String, Value>) {
+fn is_headless_without_selector(object: &Value) -> bool {
+    let selector = object.pointer("/spec/selector").and_then(Value::as_object);
+    is_headless(object) && selector.is_none_or(Map::is_empty)
+}
+
+/// How many families a request names; others are inferred.
+fn named_families(object: &Value) -> usize {
+    list_at(object, "/spec/ipFamilies").len()
+}
+
+/// A cluster with one family refuses Services that ask for the other one, in the words of kube-apiserver.
+fn check_families(object: &Value, named: usize, dual_stack: bool) -> Result<(), Invalid> {
+    if dual_stack || service_type(object) == "ExternalName" || is_headless_without_selector(object) {
+        return Ok(());
+    }
+    let policy = text_at(object, "/spec/ipFamilyPolicy");
+    if policy == "RequireDualStack" {
+        let why = "this cluster is not configured for dual-stack services";
+        return Err(Invalid::text("spec.ipFamilyPolicy", policy, why));
+    }
+    let other = list_at(object, "/spec/ipFamilies").iter().position(|family| family == "IPv6");
+    let Some(index) = other else { return Ok(()) };
+    if index < named {
+        let why = "not configured on this cluster";
+        return Err(Invalid::text(format!("spec.ipFamilies[{index}]"), "IPv6", why));
+    }
+    let address = list_at(object, "/spec/clusterIPs").get(index).and_then(Value::as_str).unwrap_or_default();
+    let list = format!("[]string{{{address:?}}}");
+    Err(Invalid::value(format!("spec.clusterIPs[{index}]"), &list, "IPv6 is not configured on this cluster"))
+}
+
+/// Families follow the addresses asked for, then the policy; IPv4 comes first. Where there can be only one, who
+/// prefers two gets one.
+fn default_families(spec: &mut Map<String, Value>, dual_stack: bool) {
     let mut families: Vec<String> = spec
         .get("ipFamilies")
         .and_then(Value::as_array)
@@ -167,7 +205,7 @@ fn default_families(spec: &mut Map<String, Value>) {
         families.push("IPv4".into());
     }
     let policy = spec.get("ipFamilyPolicy").and_then(Value::as_str).unwrap_or_default();
-    if policy != "SingleStack" && families.len() == 1 {
+    if dual_stack && policy != "SingleStack" && families.len() == 1 {
         let other = if families.iter().any(|family| family == "IPv4") { "IPv6" } else { "IPv4" };
         families.push(other.into());
     }

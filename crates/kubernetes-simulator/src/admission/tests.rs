@@ -145,6 +145,52 @@ fn dual_stack_gets_an_address_of_each_family() {
 }
 
 #[test]
+fn a_cluster_of_one_family_has_no_addresses_of_the_other() {
+    let single = || Allocators::default().dual_stack(false);
+    let refused = |spec: Value| {
+        let error = on_create("Service", &mut service(spec), &mut single()).unwrap_err();
+        (error.field, error.message)
+    };
+    for (spec, field, message) in [
+        (
+            json!({"ipFamilyPolicy": "RequireDualStack", "ports": [{"port": 80}]}),
+            "spec.ipFamilyPolicy",
+            "Invalid value: \"RequireDualStack\": this cluster is not configured for dual-stack services",
+        ),
+        (
+            json!({"ipFamilyPolicy": "PreferDualStack", "ipFamilies": ["IPv4", "IPv6"], "ports": [{"port": 80}]}),
+            "spec.ipFamilies[1]",
+            "Invalid value: \"IPv6\": not configured on this cluster",
+        ),
+        (
+            json!({"ipFamilies": ["IPv6"], "ports": [{"port": 80}]}),
+            "spec.ipFamilies[0]",
+            "Invalid value: \"IPv6\": not configured on this cluster",
+        ),
+        (
+            json!({"clusterIP": "fd00:10::7", "ports": [{"port": 80}]}),
+            "spec.clusterIPs[0]",
+            "Invalid value: []string{\"fd00:10::7\"}: IPv6 is not configured on this cluster",
+        ),
+    ] {
+        assert_eq!(refused(spec.clone()), (field.to_owned(), message.to_owned()), "{spec}");
+    }
+    let mut allocators = single();
+    let preferred =
+        created(json!({"ipFamilyPolicy": "PreferDualStack", "ports": [{"port": 80}]}), &mut allocators);
+    assert_eq!(preferred["spec"]["ipFamilies"], json!(["IPv4"]));
+    assert_eq!(preferred["spec"]["clusterIPs"].as_array().unwrap().len(), 1);
+    let mut required = preferred.clone();
+    required["spec"]["ipFamilyPolicy"] = json!("RequireDualStack");
+    let error = on_update("Service", &preferred, &mut required, &mut allocators).unwrap_err();
+    assert_eq!(error.field, "spec.ipFamilyPolicy");
+    // What others list as endpoints may have any address.
+    let headless =
+        json!({"clusterIP": "None", "ipFamilyPolicy": "RequireDualStack", "ports": [{"port": 80}]});
+    assert_eq!(created(headless, &mut allocators)["spec"]["ipFamilies"], json!(["IPv4", "IPv6"]));
+}
+
+#[test]
 fn allocation_is_the_same_for_the_same_seed_and_never_twice() {
     let draw = |seed| {
         let mut allocators = Allocators::new(seed);

@@ -17,6 +17,7 @@ use rand::{Rng, SeedableRng};
 use serde_json::Value;
 
 use crate::admission::Allocators;
+use crate::kubernetes::Options;
 use crate::object::Object;
 use crate::registry::{Kind, Registry};
 use crate::status::ApiError;
@@ -56,12 +57,12 @@ enum Tracking {
 }
 
 impl State {
-    pub(crate) fn new(seed: u64, window: usize) -> Self {
+    pub(crate) fn new(options: &Options) -> Self {
         Self {
             registry: Registry::default(),
-            store: Store::new(window),
-            allocators: Allocators::new(seed),
-            random: StdRng::seed_from_u64(seed),
+            store: Store::new(options.event_window),
+            allocators: Allocators::new(options.seed).dual_stack(options.dual_stack),
+            random: StdRng::seed_from_u64(options.seed),
         }
     }
 
