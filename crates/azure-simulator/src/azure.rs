@@ -68,6 +68,10 @@ pub enum PowerState {
 }
 
 impl PowerState {
+    /// Every state.
+    pub const ALL: [Self; 6] =
+        [Self::Starting, Self::Running, Self::Stopping, Self::Stopped, Self::Deallocating, Self::Deallocated];
+
     /// The word behind `PowerState/`.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -82,9 +86,7 @@ impl PowerState {
 
     /// Reads the word behind `PowerState/`.
     pub fn parse(word: &str) -> Option<Self> {
-        [Self::Starting, Self::Running, Self::Stopping, Self::Stopped, Self::Deallocating, Self::Deallocated]
-            .into_iter()
-            .find(|state| state.as_str().eq_ignore_ascii_case(word))
+        Self::ALL.into_iter().find(|state| state.as_str().eq_ignore_ascii_case(word))
     }
 }
 
@@ -400,13 +402,13 @@ impl Azure {
         self.delete(&id)
     }
 
-    /// Switches a scale set instance at once.
+    /// Switches a virtual machine or a scale set instance at once.
     ///
     /// # Errors
     ///
-    /// When the instance is absent.
-    pub fn set_power_state(&self, instance: &ResourceId, state: PowerState) -> Result<(), Refusal> {
-        self.change(|azure| crate::compute::power::set(azure, instance, state.as_str()))
+    /// When the machine is absent, or the id is that of something else.
+    pub fn set_power_state(&self, machine: &ResourceId, state: PowerState) -> Result<(), Refusal> {
+        self.change(|azure| crate::compute::power::set(azure, machine, state.as_str()))
     }
 
     /// Runs a change and tells subscribers.

@@ -264,25 +264,52 @@ struct Act {
     state: Option<String>,
 }
 
-async fn scale(State(azure): State<Azure>, Json(act): Json<Act>) -> Response {
-    match act.capacity {
-        Some(capacity) => done(azure.scale(&act.id, capacity)),
-        None => refused(&Refusal::invalid_parameter("capacity", "capacity is missing")),
+/// Reads what is to be done to which resource.
+fn act(body: Value) -> Result<Act, Refusal> {
+    match body.get("id").map(|id| (id, id.as_str().is_some_and(|id| id.parse::<ResourceId>().is_ok()))) {
+        Some((_, true)) => read(body).map_err(Refusal::bad_content),
+        Some((id, false)) => Err(Refusal::invalid_parameter(
+            "id",
+            format!(
+                "id is {id}, and must be a full resource id such as /subscriptions/.../virtualMachineScaleSets/workers: \
+                 GET /_cerulean/resources lists them"
+            ),
+        )),
+        None => Err(Refusal::invalid_parameter(
+            "id",
+            "id is missing, the full resource id: GET /_cerulean/resources lists them",
+        )),
     }
 }
 
-async fn power(State(azure): State<Azure>, Json(act): Json<Act>) -> Response {
-    match act.state.as_deref().and_then(PowerState::parse) {
-        Some(state) => done(azure.set_power_state(&act.id, state)),
-        None => refused(&Refusal::invalid_parameter("state", "state must be such as running or deallocated")),
-    }
+async fn scale(State(azure): State<Azure>, Json(body): Json<Value>) -> Response {
+    let capacity = |act: Act| {
+        let missing = || Refusal::invalid_parameter("capacity", "capacity is missing, a whole number");
+        azure.scale(&act.id, act.capacity.ok_or_else(missing)?)
+    };
+    done(act(body).and_then(capacity))
 }
 
-async fn remove_instance(State(azure): State<Azure>, Json(act): Json<Act>) -> Response {
-    match act.instance {
-        Some(instance) => done(azure.remove_instance(&act.id, &instance)),
-        None => refused(&Refusal::invalid_parameter("instance", "instance is missing")),
-    }
+async fn power(State(azure): State<Azure>, Json(body): Json<Value>) -> Response {
+    let switch = |act: Act| {
+        let states = PowerState::ALL.map(PowerState::as_str).join(", ");
+        let problem = match &act.state {
+            None => format!("state is missing, one of {states}"),
+            Some(state) => format!("state is '{state}', and must be one of {states}"),
+        };
+        let state = act.state.as_deref().and_then(PowerState::parse);
+        azure.set_power_state(&act.id, state.ok_or_else(|| Refusal::invalid_parameter("state", problem))?)
+    };
+    done(act(body).and_then(switch))
+}
+
+async fn remove_instance(State(azure): State<Azure>, Json(body): Json<Value>) -> Response {
+    let remove = |act: Act| {
+        let missing =
+            || Refusal::invalid_parameter("instance", "instance is missing, its id within the scale set");
+        azure.remove_instance(&act.id, &act.instance.ok_or_else(missing)?)
+    };
+    done(act(body).and_then(remove))
 }
 
 fn done(result: Result<(), Refusal>) -> Response {

@@ -128,7 +128,12 @@ async fn a_machine_of_a_scale_set_learns_who_and_where_it_is() {
         let path = format!("/instances/{}{INSTANCE}", named.trim_start_matches('/'));
         assert_eq!(fixture.get(&path).await.expect(200).body["compute"]["name"], "pool_1", "{named}");
     }
-    fixture.get(&of(9, INSTANCE)).await.expect(404);
+    let absent = fixture.get(&of(9, INSTANCE)).await.expect(404);
+    let text = absent.body["error"].as_str().unwrap();
+    assert!(
+        text.starts_with("No machine is called '") && text.ends_with("there are: pool_0, pool_1, pool_2"),
+        "{text}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -198,6 +203,13 @@ async fn the_source_address_tells_machines_apart() {
     let own = nic["properties"]["ipConfigurations"][0]["properties"]["privateIPAddress"].as_str().unwrap();
     assert_eq!(name(own).await, (200, Some("pool_2".into())));
     assert_eq!(name("127.0.0.9").await, (404, None));
+    let unknown = fixture.send("GET", INSTANCE, "127.0.0.9", &[("Metadata", "true")], Value::Null).await;
+    let text = unknown.body["error"].as_str().unwrap();
+    for words in
+        ["the caller 127.0.0.9", "/instances/NAME/metadata/", "PUT /_cerulean/metadata-addresses", "pool_0"]
+    {
+        assert!(text.contains(words), "{words}: {text}");
+    }
     let table = json!({ "addresses": { "127.0.0.9": machine(1), (own): machine(1) }, "default": machine(0) });
     let control = "/_cerulean/metadata-addresses";
     fixture.client.send("PUT", control, Some(table.clone()), &JSON).await.expect(204);

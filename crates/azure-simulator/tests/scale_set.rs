@@ -449,3 +449,31 @@ async fn secrets_of_a_model_do_not_come_back() {
     let saved = serde_json::to_string(&set.client.azure.save().unwrap()).unwrap();
     assert!(!shown.to_string().contains("hidden-Word1") && !saved.contains("hidden-Word1"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_switch_of_the_control_api_says_what_it_takes() {
+    let set = set_of(1, Options::default()).await;
+    let switch = async |body: Value| {
+        let headers = [("content-type", "application/json")];
+        let reply = set.client.send("POST", "/_cerulean/power", Some(body), &headers).await;
+        (reply.status, reply.body["error"]["message"].as_str().unwrap_or_default().to_owned())
+    };
+    let states = "starting, running, stopping, stopped, deallocating, deallocated";
+    let machine = set.instance(0);
+    for (body, status, words) in [
+        (json!({"id": machine, "state": "off"}), 400, format!("state is 'off', and must be one of {states}")),
+        (json!({"id": machine}), 400, format!("state is missing, one of {states}")),
+        (
+            json!({"id": "pool_0", "state": "stopped"}),
+            400,
+            "id is \"pool_0\", and must be a full resource id".to_owned(),
+        ),
+        (json!({"state": "stopped"}), 400, "id is missing, the full resource id".to_owned()),
+        (json!({"id": set.id, "state": "stopped"}), 400, "has no power state".to_owned()),
+        (json!({"id": set.instance(7), "state": "stopped"}), 404, "was not found".to_owned()),
+        (json!({"id": machine, "state": "Stopped"}), 204, String::new()),
+    ] {
+        let (answered, text) = switch(body.clone()).await;
+        assert!(answered == status && text.contains(&words), "{body}: {answered} {text}");
+    }
+}

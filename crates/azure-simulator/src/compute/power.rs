@@ -168,9 +168,13 @@ pub(super) fn finish(azure: &mut AzureState, _id: &ResourceId, action: &str, tar
 pub(crate) fn set(azure: &mut AzureState, instance: &ResourceId, state: &str) -> Result<(), Refusal> {
     let missing =
         || Refusal::new(404, "ResourceNotFound", format!("The Resource '{instance}' was not found."));
-    let record = azure.store.get_mut(instance).filter(|record| !is_set(record)).ok_or_else(missing)?;
-    if !record.resource_type.name().ends_with("/virtualMachines") {
-        return Err(missing());
+    let record = azure.store.get_mut(instance).ok_or_else(missing)?;
+    if is_set(record) || !record.resource_type.name().ends_with("/virtualMachines") {
+        let text = format!(
+            "'{instance}' has no power state: give the id of a virtual machine, or of one instance of a scale set, \
+             .../virtualMachineScaleSets/NAME/virtualMachines/NUMBER."
+        );
+        return Err(Refusal::invalid_parameter("id", text));
     }
     record.hidden.insert("power".into(), state.into());
     azure.revision += 1;

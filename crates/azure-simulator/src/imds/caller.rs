@@ -47,6 +47,13 @@ pub(super) fn machine_name(id: &ResourceId) -> String {
     }
 }
 
+/// The names of some machines, for messages.
+pub(super) fn machine_names(state: &AzureState) -> Vec<String> {
+    const MAX_NAMES: usize = 10;
+    let machines = state.store.all().filter(|record| is_machine(record));
+    machines.map(|record| machine_name(&record.id)).take(MAX_NAMES).collect()
+}
+
 /// The machine that a path names, by its id, its name or its host name.
 pub(super) fn by_name(state: &AzureState, asked: &str) -> Option<ResourceId> {
     let bare = asked.trim_matches('/');

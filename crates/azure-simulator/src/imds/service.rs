@@ -70,7 +70,8 @@ enum Problem {
     NoVersion(&'static [&'static str]),
     BadVersion(&'static [&'static str]),
     NotFound,
-    NoMachine,
+    /// Which one was asked for, and what to do.
+    NoMachine(String),
     NoBalancer,
     NeedsText,
     BadFormat,
@@ -99,9 +100,7 @@ impl Problem {
             Self::BadBody => bad("The body must be JSON with StartRequests"),
             Self::UnknownEvent => bad("The event is not one of this machine"),
             Self::NotFound => (StatusCode::NOT_FOUND, json!({ "error": "Not found" })),
-            Self::NoMachine => {
-                (StatusCode::NOT_FOUND, json!({ "error": "No machine is known for the caller" }))
-            }
+            Self::NoMachine(text) => (StatusCode::NOT_FOUND, json!({ "error": text })),
             Self::NoBalancer => (
                 StatusCode::NOT_FOUND,
                 json!({
@@ -243,11 +242,30 @@ impl Asked<'_> {
     }
 
     fn machine(&self) -> Result<ResourceId, Problem> {
-        self.service.machine(self.named.as_deref(), self.peer).ok_or(Problem::NoMachine)
+        let found = self.service.machine(self.named.as_deref(), self.peer);
+        found.ok_or_else(|| Problem::NoMachine(self.describe_absent()))
+    }
+
+    /// Which machine was asked for, and what to do.
+    fn describe_absent(&self) -> String {
+        let known = self.service.azure.change(|state| caller::machine_names(state));
+        let known = match known.as_slice() {
+            [] => "there is no machine: PUT a virtual machine, or a scale set with a capacity".to_owned(),
+            known => format!("there are: {}", known.join(", ")),
+        };
+        match (&self.named, self.peer) {
+            (Some(named), _) => format!("No machine is called '{named}'; {known}"),
+            (None, peer) => format!(
+                "No machine is known for the caller {}: name one in the path, /instances/NAME/metadata/..., or give it \
+                 the address with PUT /_cerulean/metadata-addresses; {known}",
+                peer.map(|peer| peer.to_string()).unwrap_or_default(),
+            ),
+        }
     }
 
     fn read(&self) -> Result<Machine, Problem> {
-        Machine::read(&self.service.azure, &self.machine()?).ok_or(Problem::NoMachine)
+        let found = Machine::read(&self.service.azure, &self.machine()?);
+        found.ok_or_else(|| Problem::NoMachine(self.describe_absent()))
     }
 
     fn format(&self) -> Result<Format, Problem> {
