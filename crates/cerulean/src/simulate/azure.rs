@@ -34,7 +34,8 @@ pub struct AzureArguments {
     /// Where ca.pem and credentials.json go; the certificate authority is kept there over restarts.
     #[arg(long, default_value = "cerulean-azure")]
     directory: PathBuf,
-    /// The secret to sign in with, instead of a random one.
+    /// The secret to sign in with, instead of a random one. It is not kept: a start without this option has the
+    /// random one again, which the folder keeps over restarts.
     #[arg(long, value_name = "TEXT", value_parser = input::secret)]
     client_secret: Option<Token>,
     /// Accept any bearer token, and requests without one.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use anyhow::bail;
 use azure_simulator::LatencyProfile;
 use clap::Args;
 use clock::Clock;
@@ -37,7 +38,7 @@ pub struct ClusterArguments {
     /// How many machines run the control plane, beside the workers.
     #[arg(long, value_name = "N", default_value_t = 0)]
     control_planes: u32,
-    /// Give network and machines IPv6 addresses beside IPv4 ones.
+    /// Give network, machines and Services IPv6 addresses beside IPv4 ones.
     #[arg(long)]
     dual_stack: bool,
     /// A further subnet, as NAME=PREFIX or NAME=PREFIX,PREFIX, inside of 10.240.0.0/14 and fd00:10:240::/48;
@@ -68,10 +69,11 @@ pub struct ClusterArguments {
     /// The port of the Kubernetes API; 0 for any.
     #[arg(long, default_value_t = 0)]
     kubernetes_port: u16,
-    /// The client secret in azure.json, instead of a random one.
+    /// The client secret in azure.json, instead of a random one. It is not kept: a start without this option has
+    /// the random one again, which the folder keeps over restarts.
     #[arg(long, value_name = "TEXT", value_parser = input::secret)]
     client_secret: Option<Token>,
-    /// The bearer token in the kubeconfig, instead of a random one.
+    /// The bearer token in the kubeconfig, instead of a random one. It is not kept either.
     #[arg(long, value_name = "TEXT", value_parser = input::secret)]
     token: Option<Token>,
     /// Source of every id and address.
@@ -87,7 +89,7 @@ impl ClusterArguments {
         HostedOptions {
             shape: Shape {
                 region: self.region,
-                pools: std::iter::once(NodePool::new("workers", "worker", self.nodes))
+                pools: std::iter::once(NodePool::new(WORKERS.0, WORKERS.1, self.nodes))
                     .chain(self.pool)
                     .collect(),
                 machines: workers.chain(control_planes).collect(),
@@ -114,6 +116,40 @@ impl ClusterArguments {
             now: Clock::system().now(),
         }
     }
+}
+
+/// The scale set of `--nodes`, and what its machines' names begin with.
+const WORKERS: (&str, &str) = ("workers", "worker");
+
+/// Finds out whether each machine has a name of its own, and each scale set.
+///
+/// # Errors
+/// Two have the same: which option is to be changed, and to what.
+fn check_names(arguments: &ClusterArguments) -> anyhow::Result<()> {
+    let (workers, prefix) = WORKERS;
+    for (index, NodePool { name, nodes, .. }) in arguments.pool.iter().enumerate() {
+        if name.eq_ignore_ascii_case(workers) {
+            bail!(
+                "--pool {name}={nodes}: the scale set that --nodes makes has this name; give this one another, or \
+                 say --nodes {nodes} for the size of that one"
+            );
+        }
+        if name.eq_ignore_ascii_case(prefix) {
+            bail!(
+                "--pool {name}={nodes}: the machines of the scale set {workers}, which --nodes makes, are named \
+                 {prefix}000000 and on, and these would be, too; give this scale set another name"
+            );
+        }
+        if arguments.pool.iter().take(index).any(|other| other.name.eq_ignore_ascii_case(name)) {
+            bail!("--pool {name}={nodes}: another --pool has this name; give each a name of its own");
+        }
+    }
+    for (index, name) in arguments.machine.iter().enumerate() {
+        if arguments.machine.iter().take(index).any(|other| other.eq_ignore_ascii_case(name)) {
+            bail!("--machine {name}: another --machine has this name; give each a name of its own");
+        }
+    }
+    Ok(())
 }
 
 /// Reads `NAME=N` or `NAME=N:flexible`.
@@ -143,6 +179,7 @@ fn subnet(text: &str) -> Result<ExtraSubnet, String> {
 /// # Errors
 /// A listener, file or certificate that cannot be had.
 pub async fn run(screen: Screen, arguments: ClusterArguments) -> anyhow::Result<()> {
+    check_names(&arguments)?;
     let stop = signals::stop_token()?;
     let folder = Folder::take(&arguments.directory)?;
     let cluster = HostedCluster::start(arguments.options(&folder), &stop).await?;
@@ -170,6 +207,30 @@ mod tests {
     use simulated_cluster::Orchestration;
 
     use super::*;
+
+    #[test]
+    fn names_that_clash_are_refused_with_who_has_them() {
+        #[derive(clap::Parser)]
+        struct Cli {
+            #[command(flatten)]
+            arguments: ClusterArguments,
+        }
+        let said = |options: &[&str]| {
+            let all = std::iter::once("x").chain(options.iter().copied());
+            let cli = <Cli as clap::Parser>::parse_from(all);
+            check_names(&cli.arguments).err().map(|error| error.to_string()).unwrap_or_default()
+        };
+        for (options, words) in [
+            (&["--pool=workers=2"][..], "--pool workers=2: the scale set that --nodes makes has this name"),
+            (&["--pool=workers=2"], "say --nodes 2"),
+            (&["--pool=worker=2"], "are named worker000000 and on"),
+            (&["--pool=a=1", "--pool=A=2"], "--pool A=2: another --pool has this name"),
+            (&["--machine=a", "--machine=a"], "--machine a: another --machine has this name"),
+        ] {
+            assert!(said(options).contains(words), "{options:?}: {}", said(options));
+        }
+        assert_eq!(said(&["--pool=a=1", "--pool=b=2", "--machine=c", "--machine=d"]), "");
+    }
 
     #[test]
     fn pools_and_subnets_are_read_from_the_command_line() {

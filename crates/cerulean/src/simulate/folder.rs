@@ -2,17 +2,24 @@
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::Write as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 
 /// A folder that one simulation has for itself as long as this lives. The system takes the lock from a process
-/// that ends, however it ends, so what a dead one left behind can be taken over.
+/// that ends, however it ends, so what a dead one left behind can be taken over. Who ends in order leaves no lock
+/// behind, and no folder that it made and put nothing into.
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
+    /// Whether this made it.
+    is_new: bool,
     _lock: File,
 }
+
+/// The name of the file that is locked.
+const LOCK: &str = "lock";
 
 impl Folder {
     /// Makes the folder where it is missing, and takes it.
@@ -22,30 +29,49 @@ impl Folder {
     pub fn take(path: &Path) -> anyhow::Result<Self> {
         let path = std::path::absolute(path)?;
         let failed = || format!("--directory {}", path.display());
-        std::fs::create_dir_all(&path).with_context(failed)?;
-        let name = path.join("lock");
-        let mut lock =
-            OpenOptions::new().create(true).read(true).append(true).open(&name).with_context(failed)?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let owner = std::fs::read_to_string(&name).unwrap_or_default();
-                bail!(
-                    "--directory {}: another simulation (process {}) runs there, and its files would be \
-                     overwritten; stop it, or name another folder",
-                    path.display(),
-                    owner.trim()
-                );
+        let is_new = !path.exists();
+        let name = path.join(LOCK);
+        loop {
+            std::fs::create_dir_all(&path).with_context(failed)?;
+            let mut lock =
+                OpenOptions::new().create(true).read(true).append(true).open(&name).with_context(failed)?;
+            match lock.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => {
+                    let owner = std::fs::read_to_string(&name).unwrap_or_default();
+                    bail!(
+                        "--directory {}: another simulation (process {}) runs there, and its files would be \
+                         overwritten; stop it, or name another folder",
+                        path.display(),
+                        owner.trim()
+                    );
+                }
+                Err(TryLockError::Error(error)) => return Err(error).with_context(failed),
             }
-            Err(TryLockError::Error(error)) => return Err(error).with_context(failed),
+            // The one before may have removed the file between the two: then another process locks a new one.
+            let locked = lock.metadata().with_context(failed)?.ino();
+            if std::fs::metadata(&name).is_ok_and(|there| there.ino() == locked) {
+                lock.set_len(0)
+                    .and_then(|()| writeln!(lock, "{}", std::process::id()))
+                    .with_context(failed)?;
+                return Ok(Self { path, is_new, _lock: lock });
+            }
         }
-        lock.set_len(0).and_then(|()| writeln!(lock, "{}", std::process::id())).with_context(failed)?;
-        Ok(Self { path, _lock: lock })
     }
 
     /// Where it is, from the root on.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _not_there = std::fs::remove_file(self.path.join(LOCK));
+        if self.is_new {
+            // Fails where something is in it, as it should.
+            let _in_use = std::fs::remove_dir(&self.path);
+        }
     }
 }
 
@@ -62,5 +88,25 @@ mod tests {
         assert!(problem.contains(&format!("process {})", std::process::id())), "{problem}");
         drop(first);
         Folder::take(&folder).unwrap();
+    }
+
+    #[test]
+    fn nothing_is_left_behind_but_what_others_put_there() {
+        let parent = tempfile::tempdir().unwrap();
+        let left = |folder: &Path| {
+            std::fs::read_dir(folder)
+                .map(|entries| entries.map(|entry| entry.unwrap().file_name()).collect::<Vec<_>>())
+        };
+        let folder = parent.path().join("new");
+        drop(Folder::take(&folder).unwrap());
+        assert!(left(&folder).is_err(), "an empty folder that was made is gone");
+        let taken = Folder::take(&folder).unwrap();
+        std::fs::write(folder.join("ca.pem"), "x").unwrap();
+        drop(taken);
+        assert_eq!(left(&folder).unwrap(), ["ca.pem"]);
+        let mine = parent.path().join("mine");
+        std::fs::create_dir(&mine).unwrap();
+        drop(Folder::take(&mine).unwrap());
+        assert!(left(&mine).unwrap().is_empty(), "a folder that was there stays");
     }
 }
