@@ -98,6 +98,12 @@ impl ProxySettings {
         self.proxy_for(destination).map(|proxy| &proxy.with_password)
     }
 
+    /// The proxy for a destination as errors name it: its URL without user and password, and the variable that it
+    /// is from; none if the destination is reached directly.
+    pub fn describe_for(&self, destination: &Uri) -> Option<String> {
+        self.proxy_for(destination).map(ToString::to_string)
+    }
+
     fn proxy_for(&self, destination: &Uri) -> Option<&Proxy> {
         let proxy = self.proxy.as_ref()?;
         let host = destination.host()?.trim_start_matches('[').trim_end_matches(']');

@@ -60,7 +60,7 @@ pub fn run(screen: Screen, command: Command) -> anyhow::Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         Command::Diff(arguments) => Ok(compare(screen, &arguments).unwrap_or_else(|problem| {
-            screen.complain(format_args!("{problem:#}"));
+            screen.complain(cloud_controller_manager::in_one_line(&problem));
             ExitCode::from(2)
         })),
     }

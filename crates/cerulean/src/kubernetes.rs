@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context as _, anyhow};
+use anyhow::{Context as _, anyhow, bail};
 use cloud_controller_manager::kubeconfig;
 use cloud_controller_manager::surroundings::Surroundings;
 use kube::Client;
@@ -32,6 +32,7 @@ pub struct Cluster {
     pub client: Client,
     /// The namespace that the context is in.
     pub namespace: String,
+    /// How the API is reached: its address, and the proxy where there is one.
     address: String,
 }
 
@@ -41,29 +42,42 @@ impl ClusterArguments {
     /// # Errors
     /// There is no kubeconfig, or it cannot be used.
     pub async fn connect(&self) -> anyhow::Result<Cluster> {
+        let surroundings = Surroundings::of_this_process();
         let (named, file) = match &self.kubeconfig {
             Some(path) => {
                 let named = format!("--kubeconfig {}", path.display());
                 std::fs::metadata(path).with_context(|| named.clone())?;
-                (named, Kubeconfig::read_from(path))
+                (named.clone(), Kubeconfig::read_from(path).context(named)?)
             }
-            None => (
-                "no usable kubeconfig in $KUBECONFIG or ~/.kube/config: name one with --kubeconfig"
-                    .to_owned(),
-                Kubeconfig::read(),
-            ),
+            None => {
+                let named = match surroundings.variable("KUBECONFIG") {
+                    Some(files) => format!("KUBECONFIG={files}"),
+                    None => "~/.kube/config".to_owned(),
+                };
+                let none = || format!("{named}: no usable kubeconfig; name one with --kubeconfig");
+                (named.clone(), Kubeconfig::read().with_context(none)?)
+            }
         };
-        let mut file = file.with_context(|| named.clone())?;
-        if let Some(context) = &self.context {
-            file.current_context = Some(context.clone());
-        }
-        let mut config = kubeconfig::config_of(file).context(named)?;
-        kubeconfig::apply_proxy(&mut config, &Surroundings::of_this_process().proxy()?)?;
+        let mut config = kubeconfig::config_of(self.in_context(file, &named)?).context(named)?;
+        let address = kubeconfig::apply_proxy(&mut config, &surroundings.proxy()?)?;
         config.connect_timeout = Some(CONNECT_TIMEOUT);
         config.read_timeout = Some(READ_TIMEOUT);
-        let (address, namespace) = (config.cluster_url.to_string(), config.default_namespace.clone());
+        let namespace = config.default_namespace.clone();
         let client = Client::try_from(config).context("the Kubernetes client cannot be set up")?;
         Ok(Cluster { client, namespace, address })
+    }
+
+    /// The kubeconfig with the context that was asked for as its current one.
+    fn in_context(&self, mut file: Kubeconfig, named: &str) -> anyhow::Result<Kubeconfig> {
+        if let Some(context) = &self.context {
+            let names: Vec<&str> = file.contexts.iter().map(|context| context.name.as_str()).collect();
+            if !names.contains(&context.as_str()) {
+                let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+                bail!("--context {context}: {named} has no such context; it has: {names}");
+            }
+            file.current_context = Some(context.clone());
+        }
+        Ok(file)
     }
 }
 

@@ -15,7 +15,7 @@ mod watch_writes;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use cloud_controller_manager::in_one_line;
+use cloud_controller_manager::last_words;
 use screen::Screen;
 
 /// Kubernetes on Azure, on your own machine: both come along as simulators.
@@ -64,7 +64,7 @@ fn main() -> ExitCode {
         Command::Journal(command) => journal::run(screen, command),
     };
     done.unwrap_or_else(|problem| {
-        screen.complain(in_one_line(&problem));
+        screen.complain(last_words(&problem));
         ExitCode::FAILURE
     })
 }

@@ -39,8 +39,7 @@ impl Screen {
 
     /// Says what went wrong, in one line on standard error.
     pub fn complain(&self, text: impl Display) {
-        let _closed_pipe =
-            writeln!(std::io::stderr().lock(), "cerulean: {}", text.to_string().replace('\n', " "));
+        let _closed_pipe = writeln!(std::io::stderr().lock(), "cerulean: {text}");
     }
 
     /// Says something beside the point of the output, in one line on standard error.

@@ -179,6 +179,8 @@ fn state_that_could_not_be_saved_is_refused_before_anything_starts() {
         .unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output).contains("--state") && text(&output).contains("No such file"), "{}", text(&output));
+    let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
+    assert!(left.is_empty(), "{left:?}");
 }
 
 #[test]
@@ -195,6 +197,7 @@ fn ports_that_are_taken_are_named_once_with_their_cause() {
         let said = text(&output);
         assert_eq!(said.matches("Address already in use").count(), 1, "{said}");
         assert!(said.contains(&format!("cannot listen on 127.0.0.1:{port}: ")), "{said}");
+        assert!(!folder.path().join("lock").exists());
     }
 }
 
@@ -222,4 +225,89 @@ items:
     assert!(said.contains("Widget w skipped"), "{said}");
     assert_eq!(said.matches("ok  TCP from 203.0.113.7 to ").count(), 2, "{said}");
     assert!(said.ends_with("cerulean: 1 of 3 Services got no address\n"), "{said}");
+}
+
+#[test]
+fn the_demo_refuses_bad_manifests_before_it_starts_a_cluster() {
+    let no_port = SERVICE.replace("port: 80", "port: 0");
+    for (manifest, words) in [
+        (SERVICE.replace("Service", "Servce"), "no matches for kind \"Servce\" in version \"v1\""),
+        (no_port, "standard input: cannot apply Service web: "),
+        ("kind: [\n".to_owned(), "standard input is not valid YAML"),
+    ] {
+        let mut demo = cerulean()
+            .args(["demo", "-f", "-"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        demo.stdin.take().unwrap().write_all(manifest.as_bytes()).unwrap();
+        let output = demo.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+        assert!(text(&output).contains(words), "{}", text(&output));
+        assert!(output.stdout.is_empty(), "{}", text(&output));
+    }
+}
+
+const AZURE_JSON: &str = r#"{"tenantId": "t", "subscriptionId": "s", "resourceGroup": "g", "location": "westeurope",
+                           "useManagedIdentityExtension": true}"#;
+const KUBECONFIG: &str = "
+current-context: here
+contexts: [{name: here, context: {cluster: a}}, {name: there, context: {cluster: a}}]
+clusters: [{name: a, cluster: {server: 'https://kube.example:6443'}}]
+";
+
+/// `cerulean plan` with these files, and what it says.
+fn plan_with(azure_json: &str, arguments: &[&str]) -> String {
+    let folder = folder();
+    let (config, kubeconfig) = (folder.path().join("azure.json"), folder.path().join("kubeconfig"));
+    std::fs::write(&config, azure_json).unwrap();
+    std::fs::write(&kubeconfig, KUBECONFIG).unwrap();
+    let output = cerulean()
+        .arg("plan")
+        .arg("--cloud-config")
+        .arg(&config)
+        .arg("--kubeconfig")
+        .arg(&kubeconfig)
+        .args(arguments)
+        .env("HTTPS_PROXY", "http://user:hunter2@127.0.0.1:9")
+        .env_remove("NO_PROXY")
+        .env_remove("no_proxy")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    text(&output).replace(&format!("{}/", folder.path().display()), "")
+}
+
+#[test]
+fn plan_says_each_refusal_of_azure_json_on_a_line_of_its_own() {
+    let said = plan_with(
+        &AZURE_JSON.replace("\"s\"", "\"s\", \"vmType\": \"standard\", \"cloud\": \"AzureStackCloud\""),
+        &[],
+    );
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!(lines.len(), 3, "{said}");
+    assert_eq!(lines[0], "cerulean: azure.json is refused:");
+    assert!(
+        lines[1].starts_with("  vmType=standard: ") && lines[2].starts_with("  cloud=AzureStackCloud: "),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_context_that_is_not_there_is_named_beside_those_that_are() {
+    let said = plan_with(AZURE_JSON, &["--context", "none"]);
+    let words =
+        "cerulean: --context none: --kubeconfig kubeconfig has no such context; it has: here, there\n";
+    assert_eq!(said, words);
+}
+
+#[test]
+fn plan_names_a_dead_proxy_in_its_one_line() {
+    let said = plan_with(AZURE_JSON, &["--context", "there"]);
+    let words =
+        "https://kube.example:6443/ through the proxy http://127.0.0.1:9 of HTTPS_PROXY does not answer";
+    assert!(said.contains(words) && !said.contains("hunter2"), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
 }

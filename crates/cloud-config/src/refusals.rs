@@ -179,11 +179,15 @@ impl CloudConfig {
         let application = !self.aad_client_secret.is_empty() || !self.aad_client_cert_path.is_empty();
         if !federated && !managed && !application {
             let remedy = || {
-                Remedy::set("useManagedIdentityExtension", true)
-                    .note(", or configure workload identity, aadClientSecret or aadClientCertPath")
+                Remedy::set("useManagedIdentityExtension", true).note(
+                    " to sign in with the machine's managed identity, or set tenantId and aadClientId to those of an \
+                     application and give one proof that it is you: aadClientSecret; aadClientCertPath, the path of \
+                     its certificate and key; or useFederatedWorkloadIdentityExtension with aadFederatedTokenFile, the \
+                     path of a workload identity's token",
+                )
             };
             problems.push(if self.aad_msi_data_plane_identity_path.is_empty() {
-                let reason = "no credential is configured; useInstanceMetadata must be enabled without Azure \
+                let reason = "nothing says how to sign in to Azure; useInstanceMetadata must be enabled without Azure \
                               credentials, and is not enough for this release";
                 Problem::new("useManagedIdentityExtension", false, reason, remedy())
             } else {

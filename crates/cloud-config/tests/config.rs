@@ -263,6 +263,19 @@ fn node_139_140_141_other_contradictions() {
     let found = problems("cloudConfigType: FILE\n");
     let about = |words: &str| found.iter().any(|problem| problem.reason.contains(words));
     assert!(about("useInstanceMetadata must be enabled without Azure credentials"), "{found:?}");
+    let remedies: String = found.iter().map(|problem| problem.remedy.to_string()).collect();
+    for way in [
+        "useManagedIdentityExtension to true",
+        "managed identity",
+        "aadClientId",
+        "aadClientSecret",
+        "aadClientCertPath",
+        "certificate",
+        "useFederatedWorkloadIdentityExtension",
+        "workload identity",
+    ] {
+        assert!(remedies.contains(way), "{way}: {found:?}");
+    }
     let found = problems("loadBalancerBackendPoolConfigurationType: invalid\n");
     for word in BackendPoolType::WORDS {
         assert!(found[0].reason.contains(word), "{found:?}");

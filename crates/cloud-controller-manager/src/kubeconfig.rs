@@ -8,7 +8,7 @@ use anyhow::{Context as _, anyhow, bail};
 use arm::ProxySettings;
 use base64::Engine as _;
 use kube::Config;
-use kube::config::{Cluster, ExecAuthCluster, Kubeconfig};
+use kube::config::{Cluster, Context, ExecAuthCluster, Kubeconfig, NamedContext};
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject as _;
 
@@ -18,10 +18,7 @@ use rustls_pki_types::pem::PemObject as _;
 /// What is missing or unreadable, with its place in the file.
 pub fn config_of(file: Kubeconfig) -> anyhow::Result<Config> {
     let name = file.current_context.filter(|name| !name.is_empty()).context("current-context is not set")?;
-    let context = file.contexts.into_iter().find(|context| context.name == name);
-    let context = context
-        .and_then(|context| context.context)
-        .with_context(|| format!("current-context is {name:?}, and there is no such context"))?;
+    let context = context_of(&file.contexts, &name)?.clone();
     let cluster = file.clusters.into_iter().find(|cluster| cluster.name == context.cluster);
     let cluster = cluster.and_then(|cluster| cluster.cluster).with_context(|| {
         format!("context {name:?} has the cluster {:?}, which is not there", context.cluster)
@@ -52,6 +49,17 @@ pub fn config_of(file: Kubeconfig) -> anyhow::Result<Config> {
     Ok(config)
 }
 
+fn context_of<'a>(contexts: &'a [NamedContext], name: &str) -> anyhow::Result<&'a Context> {
+    let found = contexts.iter().find(|context| context.name == name);
+    found.and_then(|context| context.context.as_ref()).with_context(|| {
+        let names: Vec<String> = contexts.iter().map(|context| format!("{:?}", context.name)).collect();
+        match names.is_empty() {
+            true => format!("there is no context {name:?}, nor any other"),
+            false => format!("there is no context {name:?}; there are: {}", names.join(", ")),
+        }
+    })
+}
+
 fn certificate_authorities(cluster: &Cluster) -> anyhow::Result<Option<Vec<Vec<u8>>>> {
     let pem = match (&cluster.certificate_authority_data, &cluster.certificate_authority) {
         (Some(data), _) if !data.is_empty() => base64::engine::general_purpose::STANDARD
@@ -71,16 +79,26 @@ fn certificate_authorities(cluster: &Cluster) -> anyhow::Result<Option<Vec<Vec<u
     Ok(Some(certificates.into_iter().map(|certificate| certificate.to_vec()).collect()))
 }
 
-/// Gives the configuration the proxy that the environment asks for, unless it has one of its own.
+/// Gives the configuration the proxy that the environment asks for, unless it has one of its own. Says how the
+/// API is then reached, for errors: its address, and the proxy with who names it, but without its password.
 ///
 /// # Errors
 /// The proxy speaks a protocol that we do not.
-pub fn apply_proxy(config: &mut Config, proxy: &ProxySettings) -> anyhow::Result<()> {
+pub fn apply_proxy(config: &mut Config, proxy: &ProxySettings) -> anyhow::Result<String> {
+    let own = config.proxy_url.as_ref().map(|url| {
+        let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
+        let (scheme, host) = (url.scheme_str().unwrap_or_default(), url.host().unwrap_or_default());
+        format!("{scheme}://{host}{port} of proxy-url in the kubeconfig")
+    });
     if config.proxy_url.is_none() {
         config.proxy_url = proxy.url_for(&config.cluster_url).cloned();
     }
+    let through = own.or_else(|| proxy.describe_for(&config.cluster_url));
     match config.proxy_url.as_ref().map(|url| (url.scheme_str(), url.host())) {
-        None | Some((Some("http" | "https"), _)) => Ok(()),
+        None | Some((Some("http" | "https"), _)) => Ok(match through {
+            Some(proxy) => format!("{} through the proxy {proxy}", config.cluster_url),
+            None => config.cluster_url.to_string(),
+        }),
         Some((scheme, host)) => bail!(
             "the proxy {}://{} cannot be used for the Kubernetes API: name one whose URL begins with http://, or put \
              {} into NO_PROXY",
@@ -129,7 +147,11 @@ users: [{name: u, user: {token: abc}}]
     fn what_is_missing_is_named() {
         for (from, to, words) in [
             ("current-context: here", "current-context: ''", "current-context is not set"),
-            ("current-context: here", "current-context: there", "there is no such context"),
+            (
+                "current-context: here",
+                "current-context: there",
+                "there is no context \"there\"; there are: \"here\"",
+            ),
             ("cluster: c,", "cluster: d,", "has the cluster \"d\", which is not there"),
             ("user: u}}]", "user: w}}]", "has the user \"w\", who is not there"),
             ("server: 'https://kube.example:6443', ", "", "the cluster has no server"),

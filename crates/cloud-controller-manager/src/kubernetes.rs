@@ -39,23 +39,15 @@ pub async fn connect(flags: &Flags, proxy: &ProxySettings) -> anyhow::Result<Cli
         config.cluster_url =
             flags.master.parse().with_context(|| format!("--master: {} is no URL", flags.master))?;
     }
-    kubeconfig::apply_proxy(&mut config, proxy)?;
+    let at = kubeconfig::apply_proxy(&mut config, proxy)?;
     // Retries belong to the controllers' queues: a write that is repeated late, behind the elector's back,
     // is worse than an error.
     config.default_retry = false;
     config.connect_timeout = Some(CONNECT_TIMEOUT);
-    let address = config.cluster_url.to_string();
-    // Host and port alone: the URL may hold a password.
-    let through = config.proxy_url.as_ref().and_then(|url| Some(format!("{}:{}", url.host()?, url.port()?)));
-    let at = match &through {
-        Some(proxy) => format!("{address} through the proxy {proxy}"),
-        None => address.clone(),
-    };
     let client = Client::try_from(config).context("the Kubernetes client cannot be set up")?;
     match tokio::time::timeout(CONNECT_TIMEOUT, client.apiserver_version()).await {
         Ok(Ok(version)) => {
-            let proxy = through.unwrap_or_default();
-            tracing::info!(address, proxy, version = version.git_version, "Reached the Kubernetes API");
+            tracing::info!(address = at, version = version.git_version, "Reached the Kubernetes API");
             Ok(client)
         }
         Ok(Err(kube::Error::Api(status))) => {
@@ -176,7 +168,9 @@ mod tests {
         let arguments = ["x".to_owned(), format!("--kubeconfig={}", path.display())];
         let line = flags::parse(arguments.map(Into::into)).unwrap();
         let error = crate::in_one_line(&connect(&line.flags, &proxy).await.err().unwrap());
-        let through = format!("https://kube.example:6443/ through the proxy {address} cannot be reached");
+        let through = format!(
+            "https://kube.example:6443/ through the proxy http://{address} of HTTPS_PROXY cannot be reached"
+        );
         assert!(error.contains(&through) && !error.contains("hunter2"), "{error}");
         let asked = asked.await.unwrap().to_ascii_lowercase();
         assert!(asked.starts_with("connect kube.example:6443 http/1.1\r\n"), "{asked}");

@@ -8,6 +8,7 @@ pub mod go_values;
 pub mod kubeconfig;
 pub mod kubernetes;
 mod observe;
+pub mod refusal;
 pub mod run;
 pub mod settings;
 pub mod surroundings;
@@ -24,6 +25,15 @@ pub fn in_one_line(error: &anyhow::Error) -> String {
         }
     }
     text
+}
+
+/// What the process says when it ends with an error: a list of refusals with a line for each, anything else on
+/// one line.
+pub fn last_words(error: &anyhow::Error) -> String {
+    match error.downcast_ref::<refusal::Refused>() {
+        Some(refused) => refused.to_string(),
+        None => in_one_line(error),
+    }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clock::Clock;
 use cloud_controller_manager::flags::{self, CommandLine, Instead};
 use cloud_controller_manager::surroundings::Surroundings;
-use cloud_controller_manager::{in_one_line, run};
+use cloud_controller_manager::{last_words, run};
 use telemetry::logs::{self, Format};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -19,8 +19,8 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(problem) => {
-            let line = in_one_line(&problem);
-            let _closed_pipe = writeln!(std::io::stderr(), "azure-cloud-controller-manager: {line}");
+            let words = last_words(&problem);
+            let _closed_pipe = writeln!(std::io::stderr(), "azure-cloud-controller-manager: {words}");
             ExitCode::FAILURE
         }
     }

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use cloud_config::CloudConfig;
 use controllers::leader_election::{self, Elector};
 use controllers::{HealthCheck, HealthChecks};
@@ -20,13 +20,15 @@ use tokio_util::sync::CancellationToken;
 
 use crate::flags::{CommandLine, Flags};
 use crate::observe::Meter;
+use crate::refusal::{Part, Refused};
 use crate::surroundings::Surroundings;
 use crate::{azure, in_one_line, kubernetes, settings};
 
 /// Runs the program until `stop`, or, with `--dry-run`, returns the plan as text.
 ///
 /// # Errors
-/// One line that names the flag, key or address and the remedy; the process should exit with 1.
+/// One line that names the flag, key or address and the remedy, or [`Refused`] with a line for each; the process
+/// should exit with 1.
 pub async fn run(
     line: CommandLine,
     surroundings: Surroundings,
@@ -87,13 +89,18 @@ fn judge(line: &CommandLine, surroundings: &Surroundings) -> anyhow::Result<Clou
     if problems.is_empty() {
         return settings::read(file, surroundings);
     }
-    let mut problems = problems.join("; ");
+    let mut refused = Refused::one("the command line", problems);
     if !file.is_empty()
         && let Err(error) = settings::read(file, surroundings)
     {
-        problems = format!("{problems}; {}", in_one_line(&error));
+        match error.downcast::<Refused>() {
+            Ok(also) => refused.parts.extend(also.parts),
+            Err(error) => {
+                refused.parts.push(Part { place: file.clone(), problems: vec![in_one_line(&error)] })
+            }
+        }
     }
-    bail!(problems)
+    Err(refused.into())
 }
 
 /// What the program works with once everybody has answered.

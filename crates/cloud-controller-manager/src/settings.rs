@@ -1,19 +1,25 @@
-//! The cloud configuration, from its file to a value that can be worked with, or one line that says why not.
+//! The cloud configuration, from its file to a value that can be worked with, or what stands against it.
 
 use anyhow::Context as _;
-use cloud_config::CloudConfig;
+use cloud_config::{CloudConfig, ConfigError};
 
+use crate::refusal::Refused;
 use crate::surroundings::Surroundings;
 
 /// Reads and checks azure.json.
 ///
 /// # Errors
 /// The file is unreadable or holds no configuration that this release can run on. All problems are named
-/// at once, each with key, value and remedy.
+/// at once ([`Refused`]), each with key, value and remedy.
 pub fn read(path: &str, surroundings: &Surroundings) -> anyhow::Result<CloudConfig> {
     let bytes = std::fs::read(path).with_context(|| format!("--cloud-config: cannot read {path}"))?;
-    let config = CloudConfig::runnable(&bytes, &|name| surroundings.variable(name))
-        .with_context(|| path.to_owned())?;
+    let config = match CloudConfig::runnable(&bytes, &|name| surroundings.variable(name)) {
+        Ok(config) => config,
+        Err(ConfigError::Invalid(problems)) => {
+            return Err(Refused::one(path, problems.iter().map(ToString::to_string).collect()).into());
+        }
+        Err(error) => return Err(error).with_context(|| path.to_owned()),
+    };
     for warning in config.warnings() {
         tracing::warn!(path, "{warning}");
     }

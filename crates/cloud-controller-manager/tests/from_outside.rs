@@ -143,3 +143,55 @@ async fn accepted_configurations_run_with_all_of_their_other_keys() {
     assert!(accepted > 20, "{accepted}");
     stop.cancel();
 }
+
+const AZURE_JSON: &str = r#"{"tenantId": "t", "subscriptionId": "s", "resourceGroup": "g", "location": "westeurope",
+                           "useManagedIdentityExtension": true}"#;
+
+#[tokio::test]
+async fn each_refusal_stands_on_a_line_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("azure.json");
+    let document =
+        AZURE_JSON.replace("\"s\"", "\"s\", \"vmType\": \"standard\", \"loadBalancerSku\": \"basic\"");
+    std::fs::write(&path, document).unwrap();
+    let arguments = [
+        format!("--cloud-config={}", path.display()),
+        "--cloud-provider=aws".to_owned(),
+        "--concurrent-service-syncs=2".to_owned(),
+    ];
+    let (code, text) = run(&arguments, &[]).await;
+    assert_eq!(code, Some(1), "{text}");
+    let heads: Vec<&str> =
+        text.lines().map(|line| line.split_once(": ").map_or(line, |(head, _)| head)).collect();
+    let second = format!("{} is refused:", path.display());
+    let expected = [
+        "azure-cloud-controller-manager",
+        "  --cloud-provider=aws",
+        "  --concurrent-service-syncs=2",
+        &second,
+        "  vmType=standard",
+        "  loadBalancerSku=basic",
+    ];
+    assert_eq!(heads, expected, "{text}");
+    assert!(text.starts_with("azure-cloud-controller-manager: the command line is refused:\n"), "{text}");
+}
+
+#[tokio::test]
+async fn a_dead_proxy_is_named_and_the_library_says_nothing_beside() {
+    let folder = tempfile::tempdir().unwrap();
+    let (config, kubeconfig) = (folder.path().join("azure.json"), folder.path().join("kubeconfig"));
+    std::fs::write(&config, AZURE_JSON).unwrap();
+    let text = "{current-context: a, contexts: [{name: a, context: {cluster: a}}], \
+                clusters: [{name: a, cluster: {server: 'https://kube.example:6443'}}]}";
+    std::fs::write(&kubeconfig, text).unwrap();
+    let arguments = [
+        format!("--cloud-config={}", config.display()),
+        format!("--kubeconfig={}", kubeconfig.display()),
+        "--dry-run".to_owned(),
+    ];
+    let (code, text) = run(&arguments, &PROXY).await;
+    assert_eq!(code, Some(1), "{text}");
+    let words =
+        "https://kube.example:6443/ through the proxy http://127.0.0.1:9 of HTTPS_PROXY cannot be reached";
+    assert!(text.contains(words) && !text.contains("builder.rs"), "{text}");
+}

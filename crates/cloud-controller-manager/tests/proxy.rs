@@ -106,7 +106,10 @@ async fn the_kubernetes_api_is_reached_through_the_proxy_that_was_chosen() {
 async fn a_proxy_that_is_down_or_unusable_is_named_without_its_password() {
     let fixture = Fixture::new().await;
     for (url, words) in [
-        ("http://user:hunter2@127.0.0.1:1", "through the proxy 127.0.0.1:1 cannot be reached"),
+        (
+            "http://user:hunter2@127.0.0.1:1",
+            "through the proxy http://127.0.0.1:1 of HTTPS_PROXY cannot be reached",
+        ),
         ("socks5://user:hunter2@127.0.0.1:1", "HTTPS_PROXY: socks5 proxies are not supported"),
         ("http://user:hunter2 @127.0.0.1:1", "HTTPS_PROXY: is no URL of a proxy"),
     ] {

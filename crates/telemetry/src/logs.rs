@@ -25,16 +25,21 @@ pub enum Format {
     Json,
 }
 
+/// What the libraries below say in an ordinary run: warnings, because HTTP clients write headers (and so tokens)
+/// at their lowest levels. The Kubernetes client writes an error for each request that fails, and so does whoever
+/// made the request, who knows more of it.
+pub const OF_LIBRARIES: &str = "warn,kube_client::client::builder=off";
+
 /// Starts logging for the whole process; later calls change nothing.
 ///
 /// `verbosity` is the number of the `-v` flag: up to 3 what changes and what went wrong, 4 adds debugging,
-/// 5 and more adds everything that this program's own crates say. Libraries below stay at warnings, because
-/// HTTP clients write headers (and so tokens) at their lowest levels.
+/// 5 and more adds everything that this program's own crates say. Libraries below stay at [`OF_LIBRARIES`], from 4
+/// on at all of their warnings.
 pub fn start(format: Format, verbosity: u8, clock: Clock) {
-    let own = match verbosity {
-        0..=3 => "info",
-        4 => "debug",
-        _ => "trace",
+    let (own, libraries) = match verbosity {
+        0..=3 => ("info", OF_LIBRARIES),
+        4 => ("debug", "warn"),
+        _ => ("trace", "warn"),
     };
     let crates = [
         "arm",
@@ -48,7 +53,7 @@ pub fn start(format: Format, verbosity: u8, clock: Clock) {
     let directives: String = crates.iter().map(|name| format!(",{name}={own}")).collect();
     let filter = EnvFilter::builder()
         .with_default_directive(LevelFilter::WARN.into())
-        .parse_lossy(format!("warn{directives}"));
+        .parse_lossy(format!("{libraries}{directives}"));
     let registry = tracing_subscriber::registry().with(filter);
     // A second start (several programs in one process, as in the demo) keeps the first one's settings.
     let _already_started = match format {

@@ -7,10 +7,11 @@ use anyhow::{Context as _, ensure};
 use azure_simulator::packet::{Protocol, Source, Verdict};
 use k8s::api::api::core::v1::Namespace;
 use k8s::{ObjectKey, Service};
-use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams};
+use kube::{Api, Client};
+use kubernetes_simulator::{Kubernetes, Options};
 use serde_json::{Value, json};
-use simulated_cluster::manifests;
+use simulated_cluster::{Shape, manifests};
 
 use super::report;
 use super::stage::Stage;
@@ -35,7 +36,7 @@ pub async fn apply(stage: &mut Stage, manifests: &[Manifest]) -> anyhow::Result<
     let mut keys = Vec::new();
     for manifest in manifests {
         let source = &manifest.source;
-        let Some(object) = prepared(stage, manifest).await? else {
+        let Some(object) = prepared(&stage.cluster.client, manifest).await? else {
             let (kind, name) = (manifest.kind(), manifest.text("/metadata/name"));
             stage.screen.line(format_args!(
                 "  {source}: {kind} {name} skipped: the simulated Kubernetes has no such kind"
@@ -73,10 +74,27 @@ pub async fn apply(stage: &mut Stage, manifests: &[Manifest]) -> anyhow::Result<
     Ok(outcomes)
 }
 
+/// Applies manifests to an API server that nobody else sees, so that what it refuses is said before anything
+/// is started.
+///
+/// # Errors
+/// The API server's refusal of the first that it does not take.
+pub async fn rehearse(manifests: &[Manifest]) -> anyhow::Result<()> {
+    let options = Options { dual_stack: Shape::default().dual_stack, ..Options::default() };
+    let kubernetes = Kubernetes::new(options);
+    let client = Client::new(kubernetes.router(), "default");
+    for manifest in manifests {
+        if let Some(object) = prepared(&client, manifest).await? {
+            let applied = manifests::apply(&client, &[object]).await;
+            applied.with_context(|| manifest.source.clone())?;
+        }
+    }
+    Ok(())
+}
+
 /// The object as this cluster can take it, though it was written for or printed by another one: without what the
 /// other API server said and chose, in a namespace that is there. `None` for a kind that is not simulated.
-async fn prepared(stage: &Stage, manifest: &Manifest) -> anyhow::Result<Option<Value>> {
-    let client = &stage.cluster.client;
+async fn prepared(client: &Client, manifest: &Manifest) -> anyhow::Result<Option<Value>> {
     let is_service = is_service(client, manifest).await?;
     if !is_service && !has_kind(client, manifest).await? {
         return Ok(None);

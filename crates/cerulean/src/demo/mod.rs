@@ -40,9 +40,10 @@ pub struct Arguments {
 pub fn run(screen: Screen, arguments: Arguments) -> anyhow::Result<()> {
     let own_examples = arguments.manifests.files.is_empty();
     let manifests = if own_examples { examples()? } else { arguments.manifests.load(screen)? };
+    let runtime = runtime(TWO_THREADS)?;
+    runtime.block_on(acts::rehearse(&manifests))?;
     let writes = Writes::listen();
     let directory = tempfile::Builder::new().prefix("cerulean-demo-").tempdir()?;
-    let runtime = runtime(TWO_THREADS)?;
     let done = runtime.block_on(async {
         let stop = signals::stop_token()?;
         let play = async {

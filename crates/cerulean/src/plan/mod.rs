@@ -15,6 +15,7 @@ use planner::ClusterPlan;
 use provider::{ClusterState, Provider};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
+use tracing_subscriber::EnvFilter;
 
 use crate::kubernetes::{Cluster, ClusterArguments};
 use crate::manifests::ManifestArguments;
@@ -64,7 +65,7 @@ const SOME_CHANGES: u8 = 2;
 pub fn run(screen: Screen, arguments: &Arguments) -> anyhow::Result<ExitCode> {
     // What the parts that read azure.json and Azure warn of, such as keys without effect.
     tracing_subscriber::fmt()
-        .with_max_level(tracing::Level::WARN)
+        .with_env_filter(EnvFilter::new(telemetry::logs::OF_LIBRARIES))
         .with_writer(std::io::stderr)
         .with_ansi(false)
         .with_target(false)

@@ -240,7 +240,7 @@ mod tests {
 
         async fn refused(&self, yaml: &str, namespace: Option<&str>) -> String {
             let problem = self.preview(yaml, namespace).await.expect_err(yaml);
-            crate::in_one_line(&problem)
+            cloud_controller_manager::in_one_line(&problem)
         }
     }
 

@@ -11,7 +11,7 @@ use super::{CONTROLLERS, CommandLine};
 /// One thing that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// The flag with its value, as somebody gave it.
+    /// The flag with its value, as somebody gave it; the flag alone where the value is empty.
     pub given: String,
     /// What is wrong with it.
     pub reason: String,
@@ -23,8 +23,10 @@ pub struct Problem {
 
 impl Problem {
     fn new(flag: &str, value: impl fmt::Display, reason: impl Into<String>, arguments: &[&str]) -> Self {
+        let value = value.to_string();
+        let given = if value.is_empty() { format!("--{flag}") } else { format!("--{flag}={value}") };
         Self {
-            given: format!("--{flag}={value}"),
+            given,
             reason: reason.into(),
             arguments: arguments.iter().map(|argument| (*argument).to_owned()).collect(),
             note: String::new(),
@@ -77,7 +79,8 @@ impl CommandLine {
             let reason = "not supported by this release";
             problems.push(Problem::new("enable-dynamic-reloading", true, reason, &arguments).note(note));
         } else if flags.cloud_config.is_empty() {
-            let reason = "--cloud-config cannot be empty when --enable-dynamic-reloading is not set to true";
+            let reason = "no file is named, and the program needs azure.json to know subscription, resource group and \
+                          credential";
             let note = ", or wherever azure.json is";
             problems.push(Problem::new("cloud-config", "", reason, &[USUAL_FILE]).note(note));
         }

@@ -66,10 +66,10 @@ fn node_137_values_that_cannot_be_are_refused_with_a_remedy_that_holds() {
     for (arguments, words) in [
         (&["--cloud-provider="][..], "--cloud-provider cannot be empty"),
         (&["--cloud-provider=aws"], "--cloud-provider=aws: this program knows no cloud but azure"),
-        (&["--cloud-config="], "cannot be empty when --enable-dynamic-reloading is not set to true"),
+        (&["--cloud-config="], "--cloud-config: no file is named, and the program needs azure.json"),
         (&["--cloud-config=", "--enable-dynamic-reloading"], "mount the Secret as that file"),
         (&["--enable-dynamic-reloading"], "restart the program"),
-        (&["--cluster-name="], "--cluster-name="),
+        (&["--cluster-name="], "--cluster-name: names in Azure are made of it"),
         (&["--allocate-node-cidrs=true"], "--allocate-node-cidrs=true: "),
         (&["--configure-cloud-routes=true"], "--configure-cloud-routes=true: this release writes no routes"),
         (&["--configure-cloud-routes"], "--configure-cloud-routes=true: "),

@@ -1,0 +1,59 @@
+//! What stands against a start, as a list that people read line by line.
+
+use std::fmt;
+
+/// Everything that was found wrong, by where it stands.
+#[derive(Debug)]
+pub struct Refused {
+    /// Not empty.
+    pub parts: Vec<Part>,
+}
+
+/// What is wrong in one place.
+#[derive(Debug)]
+pub struct Part {
+    /// The place, such as `the command line` or the path of azure.json.
+    pub place: String,
+    /// What is wrong there, each with key, value and remedy.
+    pub problems: Vec<String>,
+}
+
+impl Refused {
+    /// One place alone.
+    pub fn one(place: impl Into<String>, problems: Vec<String>) -> Self {
+        Self { parts: vec![Part { place: place.into(), problems }] }
+    }
+}
+
+impl std::error::Error for Refused {}
+
+impl fmt::Display for Refused {
+    /// A heading for each place and below it a line for each problem. Values come from files and the command
+    /// line, so that a line break in one must not begin a line of its own.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, part) in self.parts.iter().enumerate() {
+            let separator = if index == 0 { "" } else { "\n" };
+            write!(f, "{separator}{} is refused:", part.place)?;
+            for problem in &part.problems {
+                write!(f, "\n  {}", problem.replace(['\n', '\r'], " "))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_refusal_has_a_line() {
+        let mut refused =
+            Refused::one("the command line", vec!["--a=1: no".to_owned(), "--b=2: no\nno".to_owned()]);
+        refused.parts.extend(Refused::one("/x/azure.json", vec!["vmType=standard: no".to_owned()]).parts);
+        assert_eq!(
+            refused.to_string(),
+            "the command line is refused:\n  --a=1: no\n  --b=2: no no\n/x/azure.json is refused:\n  vmType=standard: no"
+        );
+    }
+}
