@@ -94,7 +94,7 @@ mod tests {
         Taint { key: key.to_owned(), value: value.to_owned(), effect: effect.to_owned(), time_added: None }
     }
 
-    /// LB-362.
+    /// LB-362, NODE-080.
     #[test]
     fn lb_362_only_our_own_taint_is_removed() {
         let shutdown = || taint(names::TAINT_SHUTDOWN, "", "NoSchedule");

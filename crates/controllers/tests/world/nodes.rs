@@ -211,7 +211,7 @@ async fn a_controller_that_is_off_does_nothing() {
     assert_eq!(world.cloud.calls(), []);
 }
 
-/// NODE-085.
+/// NODE-080, NODE-085.
 #[tokio::test(start_paused = true)]
 async fn node_085_a_node_that_is_shut_down_is_tainted_until_it_is_ready() {
     let mut world = World::new();
