@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
-use cloud_controller_manager::kubeconfig;
+use cloud_controller_manager::kubeconfig::{self, Route};
 use cloud_controller_manager::surroundings::Surroundings;
 use kube::Client;
 use kube::config::Kubeconfig;
@@ -32,8 +32,8 @@ pub struct Cluster {
     pub client: Client,
     /// The namespace that the context is in.
     pub namespace: String,
-    /// How the API is reached: its address, and the proxy where there is one.
-    address: String,
+    /// How the API is reached.
+    route: Route,
 }
 
 impl ClusterArguments {
@@ -59,12 +59,12 @@ impl ClusterArguments {
             }
         };
         let mut config = kubeconfig::config_of(self.in_context(file, &named)?).context(named)?;
-        let address = kubeconfig::apply_proxy(&mut config, &surroundings.proxy()?)?;
+        let route = kubeconfig::apply_proxy(&mut config, &surroundings.proxy()?)?;
         config.connect_timeout = Some(CONNECT_TIMEOUT);
         config.read_timeout = Some(READ_TIMEOUT);
         let namespace = config.default_namespace.clone();
         let client = Client::try_from(config).context("the Kubernetes client cannot be set up")?;
-        Ok(Cluster { client, namespace, address })
+        Ok(Cluster { client, namespace, route })
     }
 
     /// The kubeconfig with the context that was asked for as its current one.
@@ -84,19 +84,19 @@ impl ClusterArguments {
 impl Cluster {
     #[cfg(test)]
     pub fn new(client: Client, namespace: &str) -> Self {
-        Self { client, namespace: namespace.to_owned(), address: "https://kubernetes".to_owned() }
+        Self { client, namespace: namespace.to_owned(), route: Route::default() }
     }
 
     /// An error of the API, in words: who was asked for what, and what was answered.
     pub fn failed(&self, what: &str, error: &kube::Error) -> anyhow::Error {
-        let address = &self.address;
+        let route = &self.route;
         let said = describe_api_error(error);
         match error {
             kube::Error::Api(status) if status.code == 401 => anyhow!(
-                "{what}: the Kubernetes API at {address} does not know the credentials of the kubeconfig: {said}"
+                "{what}: the Kubernetes API at {route} does not know the credentials of the kubeconfig: {said}"
             ),
             kube::Error::Api(_) => anyhow!("{what}: {said}"),
-            _ => anyhow!("{what}: the Kubernetes API at {address} does not answer: {said}"),
+            _ => anyhow!("{what}: {}: {said}", route.failed("does not answer")),
         }
     }
 }

@@ -306,8 +306,8 @@ fn a_context_that_is_not_there_is_named_beside_those_that_are() {
 #[test]
 fn plan_names_a_dead_proxy_in_its_one_line() {
     let said = plan_with(AZURE_JSON, &["--context", "there"]);
-    let words =
-        "https://kube.example:6443/ through the proxy http://127.0.0.1:9 of HTTPS_PROXY does not answer";
+    let words = "https://kube.example:6443/ through the proxy http://127.0.0.1:9 of HTTPS_PROXY does not answer \
+                 (correct the variable, or put kube.example into NO_PROXY): ";
     assert!(said.contains(words) && !said.contains("hunter2"), "{said}");
     assert_eq!(said.lines().count(), 1, "{said}");
 }

@@ -4,6 +4,8 @@
 //! the API server, and ends on entries that it does not know. Here the environment comes as a value, and the
 //! rules are those of the calls to Azure.
 
+use std::fmt;
+
 use anyhow::{Context as _, anyhow, bail};
 use arm::ProxySettings;
 use base64::Engine as _;
@@ -79,26 +81,51 @@ fn certificate_authorities(cluster: &Cluster) -> anyhow::Result<Option<Vec<Vec<u
     Ok(Some(certificates.into_iter().map(|certificate| certificate.to_vec()).collect()))
 }
 
+/// How the Kubernetes API is reached, for log and errors. Holds no password.
+#[derive(Debug, Clone, Default)]
+pub struct Route {
+    /// The URL of the API.
+    pub address: String,
+    /// The proxy on the way, and who names it.
+    pub proxy: Option<String>,
+    /// What to do where the proxy does not lead there; empty without one.
+    remedy: String,
+}
+
+impl Route {
+    /// The error that the API cannot be used: `what` is `cannot be reached` or the like.
+    pub fn failed(&self, what: &str) -> String {
+        format!("the Kubernetes API at {self} {what}{}", self.remedy)
+    }
+}
+
+impl fmt::Display for Route {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.address)?;
+        self.proxy.as_ref().map_or(Ok(()), |proxy| write!(f, " through the proxy {proxy}"))
+    }
+}
+
 /// Gives the configuration the proxy that the environment asks for, unless it has one of its own. Says how the
-/// API is then reached, for errors: its address, and the proxy with who names it, but without its password.
+/// API is then reached.
 ///
 /// # Errors
 /// The proxy speaks a protocol that we do not.
-pub fn apply_proxy(config: &mut Config, proxy: &ProxySettings) -> anyhow::Result<String> {
-    let own = config.proxy_url.as_ref().map(|url| {
+pub fn apply_proxy(config: &mut Config, proxy: &ProxySettings) -> anyhow::Result<Route> {
+    let mut route = Route { address: config.cluster_url.to_string(), ..Route::default() };
+    if let Some(url) = &config.proxy_url {
         let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
         let (scheme, host) = (url.scheme_str().unwrap_or_default(), url.host().unwrap_or_default());
-        format!("{scheme}://{host}{port} of proxy-url in the kubeconfig")
-    });
-    if config.proxy_url.is_none() {
-        config.proxy_url = proxy.url_for(&config.cluster_url).cloned();
+        route.proxy = Some(format!("{scheme}://{host}{port} of proxy-url in the kubeconfig"));
+        route.remedy = " (correct proxy-url, or take it out)".to_owned();
+    } else if let Some(url) = proxy.url_for(&config.cluster_url) {
+        let host = config.cluster_url.host().unwrap_or_default();
+        route.proxy = proxy.describe_for(&config.cluster_url);
+        route.remedy = format!(" (correct the variable, or put {host} into NO_PROXY)");
+        config.proxy_url = Some(url.clone());
     }
-    let through = own.or_else(|| proxy.describe_for(&config.cluster_url));
     match config.proxy_url.as_ref().map(|url| (url.scheme_str(), url.host())) {
-        None | Some((Some("http" | "https"), _)) => Ok(match through {
-            Some(proxy) => format!("{} through the proxy {proxy}", config.cluster_url),
-            None => config.cluster_url.to_string(),
-        }),
+        None | Some((Some("http" | "https"), _)) => Ok(route),
         Some((scheme, host)) => bail!(
             "the proxy {}://{} cannot be used for the Kubernetes API: name one whose URL begins with http://, or put \
              {} into NO_PROXY",
@@ -131,7 +158,9 @@ users: [{name: u, user: {token: abc}}]
         let variable = |name: &str| {
             variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
         };
-        apply_proxy(&mut config, &ProxySettings::from_environment(variable)?)?;
+        let route = apply_proxy(&mut config, &ProxySettings::from_environment(variable)?)?;
+        assert_eq!(route.proxy.is_some(), config.proxy_url.is_some());
+        assert!(!route.failed("fails").contains("pass"), "{route}");
         Ok(config.proxy_url.map(|url| url.to_string()))
     }
 

@@ -39,7 +39,7 @@ pub async fn connect(flags: &Flags, proxy: &ProxySettings) -> anyhow::Result<Cli
         config.cluster_url =
             flags.master.parse().with_context(|| format!("--master: {} is no URL", flags.master))?;
     }
-    let at = kubeconfig::apply_proxy(&mut config, proxy)?;
+    let route = kubeconfig::apply_proxy(&mut config, proxy)?;
     // Retries belong to the controllers' queues: a write that is repeated late, behind the elector's back,
     // is worse than an error.
     config.default_retry = false;
@@ -47,17 +47,16 @@ pub async fn connect(flags: &Flags, proxy: &ProxySettings) -> anyhow::Result<Cli
     let client = Client::try_from(config).context("the Kubernetes client cannot be set up")?;
     match tokio::time::timeout(CONNECT_TIMEOUT, client.apiserver_version()).await {
         Ok(Ok(version)) => {
-            tracing::info!(address = at, version = version.git_version, "Reached the Kubernetes API");
+            let (address, proxy) = (&route.address, route.proxy.as_deref().unwrap_or_default());
+            tracing::info!(address, proxy, version = version.git_version, "Reached the Kubernetes API");
             Ok(client)
         }
         Ok(Err(kube::Error::Api(status))) => {
-            Err(anyhow!("the Kubernetes API at {at} refuses us: {} {}", status.code, status.message))
+            Err(anyhow!("the Kubernetes API at {route} refuses us: {} {}", status.code, status.message))
         }
-        Ok(Err(error)) => {
-            Err(anyhow::Error::new(error).context(format!("the Kubernetes API at {at} cannot be reached")))
-        }
+        Ok(Err(error)) => Err(anyhow::Error::new(error).context(route.failed("cannot be reached"))),
         Err(_) => {
-            Err(anyhow!("the Kubernetes API at {at} did not answer within {} s", CONNECT_TIMEOUT.as_secs()))
+            Err(anyhow!(route.failed(&format!("did not answer within {} s", CONNECT_TIMEOUT.as_secs()))))
         }
     }
 }
