@@ -93,17 +93,24 @@ impl<F: Fn(&CallRecord<'_>) + Send + Sync> CallObserver for F {
     }
 }
 
+/// Whether an error answers what was asked. A read asks whether something is there, and "no" is an answer, also with
+/// status 400, as Compute gives it for an instance of a scale set. Whoever asked says what it means.
+fn is_answer(purpose: Purpose, status: u16) -> bool {
+    purpose == Purpose::Read && matches!(status, 400 | 404)
+}
+
 pub(crate) fn log(call: &CallRecord<'_>) {
     let ms = u64::try_from(call.duration.as_millis()).unwrap_or(u64::MAX);
     let CallRecord { method, resource_type, resource_name, purpose, attempt, .. } = call;
     let (status, request_id) = (call.status.unwrap_or_default(), call.request_id.unwrap_or_default());
-    match call.reason {
+    match call.reason.filter(|_| !is_answer(call.purpose, status)) {
         None => tracing::debug!(
             method,
             resource_type,
             name = resource_name,
             purpose = purpose.as_str(),
             status,
+            code = call.reason,
             ms,
             request_id,
             "azure call"
@@ -120,5 +127,28 @@ pub(crate) fn log(call: &CallRecord<'_>) {
             request_id,
             "azure call failed"
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// NODE-201.
+    #[test]
+    fn node_201_a_read_that_is_answered_with_no_is_no_failed_call() {
+        for (purpose, status, expected) in [
+            (Purpose::Read, 404, true),
+            (Purpose::Read, 400, true),
+            (Purpose::Read, 403, false),
+            (Purpose::Read, 429, false),
+            (Purpose::Read, 500, false),
+            (Purpose::Read, 0, false),
+            (Purpose::Write, 400, false),
+            (Purpose::List, 404, false),
+            (Purpose::Delete, 404, false),
+        ] {
+            assert_eq!(is_answer(purpose, status), expected, "{purpose} {status}");
+        }
     }
 }

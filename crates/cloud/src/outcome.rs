@@ -28,12 +28,14 @@ impl<T> Existence<T> {
     }
 }
 
-/// Which machine the cloud was asked about, and when it answered. Whoever deletes something because of an
+/// Which machine the cloud was asked about, what it answered, and when. Whoever deletes something because of an
 /// absence can say on whose word.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proof {
     /// The machine's id in the cloud's own terms.
     pub machine: String,
+    /// What the cloud answered, in its own words.
+    pub answer: String,
     /// When the cloud was asked.
     pub read: LogicalTime,
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cloud::{ClusterState, Existence, Instance, Machines};
+use cloud::{ClusterState, Existence, Instance, Machines, Proof};
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use k8s::{Node, NodeAddress, names};
@@ -31,6 +31,10 @@ const ATTEMPT_INTERVAL: Duration = Duration::from_millis(50);
 /// join one after the other share lists, of which Azure allows ten a minute for a scale set.
 const MAX_ANSWER_AGE: Duration = Duration::from_secs(10);
 
+/// The age up to which nobody is told that a node is not initialised: a machine that was just made takes some seconds to
+/// appear in Azure's lists with its interface, and that passes by itself.
+const MAX_AGE_WITHOUT_EVENT: Duration = Duration::from_secs(60);
+
 /// How old an answer may be when addresses are compared every few minutes.
 const MAX_ADDRESS_AGE: Duration = Duration::from_secs(60);
 
@@ -44,8 +48,13 @@ const LABEL_PAIRS: [(&str, &str); 3] = [
 /// Why a node could not be initialised yet.
 #[derive(Debug, thiserror::Error)]
 enum Error {
-    #[error("failed to get instance metadata for node {node}: Azure has no such machine")]
-    InstanceAbsent { node: String },
+    #[error(
+        "failed to get instance metadata for node {node}: machine {} does not exist ({}); delete the Node, or correct \
+         its spec.providerID",
+        proof.machine,
+        proof.answer
+    )]
+    InstanceAbsent { node: String, proof: Proof },
     #[error("failed to get instance metadata for node {node}: {reason}")]
     InstanceUnknown { node: String, reason: String },
     #[error("cloud provider does not set node provider ID for node {node}")]
@@ -136,9 +145,27 @@ impl NodeController {
             Err(Error::Api(error)) if error.is_not_found() => Next::Done,
             Err(error) => {
                 tracing::warn!(node = name, %error, "failed to initialize node");
+                self.record_failure(&node, &error);
                 Next::Retry
             }
         }
+    }
+
+    /// Tells of a node that takes no pods because of what the cloud or its kubelet says. It is tried again and again; as
+    /// the cause stands in the text, the same one raises the count of one event.
+    fn record_failure(&self, node: &Node, error: &Error) {
+        let age = self.clock.age(node.metadata.creation_timestamp.as_ref().map(|created| created.0));
+        // An API server that refuses writes gets no further one for it.
+        let is_of_api = matches!(error, Error::Api(_));
+        if is_of_api || age < MAX_AGE_WITHOUT_EVENT || !node.has_taint(names::TAINT_UNINITIALIZED) {
+            return;
+        }
+        let taint = names::TAINT_UNINITIALIZED;
+        self.recorder.warning(
+            node,
+            "FailedToInitializeNode",
+            format!("No pods are scheduled to the node, because it keeps the taint {taint}: {error}"),
+        );
     }
 
     async fn sync(&self, node: &Node) -> Result<(), Error> {
@@ -148,7 +175,7 @@ impl NodeController {
         let named = || node.name().to_owned();
         let instance = match self.machines.describe(node, self.freshness.within(MAX_ANSWER_AGE)).await {
             Existence::Present(instance) => instance,
-            Existence::Absent(_) => return Err(Error::InstanceAbsent { node: named() }),
+            Existence::Absent(proof) => return Err(Error::InstanceAbsent { node: named(), proof }),
             Existence::Unknown(reason) => return Err(Error::InstanceUnknown { node: named(), reason }),
         };
         if instance.provider_id.is_empty() && node.spec.provider_id.is_empty() {

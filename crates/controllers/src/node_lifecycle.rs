@@ -211,11 +211,12 @@ impl NodeLifecycle {
 
     async fn delete(&self, node: &Node, proof: &Proof) {
         let name = node.name();
-        tracing::info!(node = name, machine = proof.machine, "deleting the node: its machine does not exist");
+        let Proof { machine, answer, .. } = proof;
+        tracing::info!(node = name, machine, answer, "deleting the node: its machine does not exist");
         self.recorder.normal(
             node,
             "DeletingNode",
-            format!("Deleting node {name} because it does not exist in the cloud provider"),
+            format!("Deleting node {name} because it does not exist in the cloud provider: {answer}"),
         );
         // Another machine may have taken the name since the watch spoke.
         let params = DeleteParams::default()

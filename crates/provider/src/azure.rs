@@ -105,6 +105,16 @@ impl Azure {
         self.client.list(listing, version, query, class).await.map_err(failure)
     }
 
+    /// Reads one resource; where Azure says that it is not there, the failure has its words.
+    pub(crate) async fn get_required<T: DeserializeOwned>(
+        &self,
+        id: &ResourceId,
+        version: ApiVersion,
+        class: Class,
+    ) -> Result<T, Failure> {
+        self.client.get(id, version, class).await.map_err(failure)
+    }
+
     /// Reads one resource; `None` where Azure says that it is not there. `class` is that of the most urgent
     /// work that waits for it.
     pub(crate) async fn get<T: DeserializeOwned>(

@@ -32,16 +32,23 @@ enum Subject {
         /// but when it is not found any more, nothing proves that it was this node's.
         by_name: bool,
     },
+    /// None that this release looks at, or none that it finds; the text says why.
+    NotServed(String),
     /// Nobody knows; the text says why.
     Unknown(String),
 }
+
+/// What to do about a node whose machine this release does not look at.
+const LEAVE_TO_NODE_MANAGER: &str = "this release looks at machines of uniform scale sets alone. Let a node manager \
+     (cloud-node-manager) initialize the nodes of others (standalone machines, flexible scale sets, availability sets), \
+     and start the controller manager with --controllers=*,-cloud-node";
 
 impl Inner {
     /// Whether a node's machine is there (`cloud::Machines::presence`).
     pub(crate) async fn presence(&self, node: &Node, newer_than: LogicalTime) -> Existence<Presence> {
         let (name, by_name) = match self.subject(node, newer_than).await {
             Subject::Unmanaged => return Existence::Present(Presence { shut_down: false }),
-            Subject::Unknown(reason) => return Existence::Unknown(reason),
+            Subject::NotServed(reason) | Subject::Unknown(reason) => return Existence::Unknown(reason),
             Subject::Instance { name, by_name } => (name, by_name),
         };
         match self.listed(&name, newer_than).await {
@@ -57,6 +64,9 @@ impl Inner {
     pub(crate) async fn describe(&self, node: &Node, newer_than: LogicalTime) -> Existence<Instance> {
         let (name, by_name) = match self.subject(node, newer_than).await {
             Subject::Unmanaged => return Existence::Present(unmanaged(node)),
+            Subject::NotServed(reason) => {
+                return Existence::Unknown(format!("{reason}: {LEAVE_TO_NODE_MANAGER}"));
+            }
             Subject::Unknown(reason) => return Existence::Unknown(reason),
             Subject::Instance { name, by_name } => (name, by_name),
         };
@@ -76,13 +86,13 @@ impl Inner {
         }
         match instance::parse_provider_id(&node.spec.provider_id) {
             ProviderId::Instance(name) => Subject::Instance { name, by_name: false },
-            ProviderId::Machine(id) => Subject::Unknown(format!(
-                "{id} is no instance of a uniform scale set: this release does not look at other machines"
-            )),
+            ProviderId::Machine(id) => {
+                Subject::NotServed(format!("{id} is no instance of a uniform scale set"))
+            }
             ProviderId::Other if !node.spec.provider_id.is_empty() => Subject::Unmanaged,
             ProviderId::Other => match self.by_name(node, newer_than).await {
                 Ok(Some(name)) => Subject::Instance { name, by_name: true },
-                Ok(None) => Subject::Unknown(format!(
+                Ok(None) => Subject::NotServed(format!(
                     "no machine of a uniform scale set in the node's resource group is called {}, and the node \
                      has no providerID",
                     node.name()
@@ -139,11 +149,13 @@ impl Inner {
             ));
         }
         let read = LogicalTime::now();
+        let absent = |answer| Existence::Absent(Proof { machine: id.to_string(), answer, read });
         match self.observed.instance(&id).await {
-            Ok(Some(document)) if !instance::is_being_deleted(&document) => {
+            Ok(document) if !instance::is_being_deleted(&document) => {
                 Existence::Unknown(format!("{id} is there, but the list of its scale set does not show it"))
             }
-            Ok(_) => Existence::Absent(Proof { machine: id.to_string(), read }),
+            Ok(_) => absent("Azure is deleting it".to_owned()),
+            Err(failure) if failure.is_not_found() => absent(failure.message),
             Err(failure) => Existence::Unknown(failure.message),
         }
     }

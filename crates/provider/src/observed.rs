@@ -231,12 +231,14 @@ impl Observed {
         })
     }
 
-    /// One instance of a scale set, asked for by itself; `None` if Azure says that it is not there.
-    pub(crate) async fn instance(&self, id: &ResourceId) -> Result<Option<ScaleSetInstance>, Failure> {
-        match self.azure.get(id, ApiVersion::COMPUTE, Class::Repair).await {
-            Err(failure) if failure.is_not_found() || failure.message.contains(NO_SUCH_INSTANCE) => Ok(None),
-            other => other,
-        }
+    /// One instance of a scale set, asked for by itself. If Azure says that it is not there, that is a failure of the
+    /// kind [`Kind::NotFound`] with Azure's words.
+    pub(crate) async fn instance(&self, id: &ResourceId) -> Result<ScaleSetInstance, Failure> {
+        let result = self.azure.get_required(id, ApiVersion::COMPUTE, Class::Repair).await;
+        result.map_err(|failure| match failure.message.contains(NO_SUCH_INSTANCE) {
+            true => Failure { kind: Kind::NotFound, ..failure },
+            false => failure,
+        })
     }
 
     /// The network interfaces of a scale set's instances.

@@ -21,7 +21,8 @@ fn new_node() -> Value {
 }
 
 fn proof(name: &str) -> Proof {
-    Proof { machine: format!("machine of {name}"), read: LogicalTime::now() }
+    let (machine, answer) = (format!("machine of {name}"), format!("404 NotFound: no machine of {name}"));
+    Proof { machine, answer, read: LogicalTime::now() }
 }
 
 fn addresses(node: &Value) -> Vec<String> {
@@ -174,6 +175,51 @@ async fn a_node_that_cannot_be_initialised_costs_few_lists() {
     assert!((2..=7).contains(&lists), "{lists} lists in a minute");
 }
 
+/// NODE-200. A node that is new is waited for in silence; one that stays as it is gets one event, which is counted.
+#[tokio::test(start_paused = true)]
+async fn node_200_a_node_that_stays_uninitialised_gets_one_event_that_names_the_cause() {
+    let mut world = World::new();
+    world.cloud.set_instance("n2", Unknown("m2 is a standalone machine".into()));
+    world.start(World::nodes()).await;
+    world.node("n2", new_node());
+    seconds(50).await;
+    assert_eq!(world.events("n2"), Vec::<String>::new(), "its machine may not be listed yet");
+    seconds(600).await;
+    let text = format!(
+        "cloud-node-controller Warning FailedToInitializeNode: No pods are scheduled to the node, because it keeps the \
+         taint {UNINITIALIZED}: failed to get instance metadata for node n2: m2 is a standalone machine"
+    );
+    assert_eq!(world.events("n2"), [text]);
+    let count = world.count_of("n2", "FailedToInitializeNode");
+    assert!((5..=12).contains(&count), "{count} times in ten minutes");
+    world.cloud.set_instance("n2", Absent(proof("n2")));
+    seconds(120).await;
+    let events = world.events("n2");
+    let absent = "machine machine of n2 does not exist (404 NotFound: no machine of n2); delete the Node";
+    assert!(events.iter().any(|event| event.contains(absent)), "{events:#?}");
+    let told = world.count_of("n2", "FailedToInitializeNode");
+    world.cloud.set_instance("n2", Present(machine("n2", "0", &["10.0.0.5"])));
+    seconds(600).await;
+    assert_eq!(world.taints("n2"), ["example.com/mine=x:NoSchedule"]);
+    assert_eq!(world.count_of("n2", "FailedToInitializeNode"), told);
+}
+
+/// NODE-200, with what its kubelet asked for as the cause.
+#[tokio::test(start_paused = true)]
+async fn node_200_a_node_whose_kubelet_asks_for_another_address_gets_an_event() {
+    let mut world = World::new();
+    world.cloud.set_instance("n2", Present(machine("n2", "0", &["10.0.0.5"])));
+    world.start(World::nodes()).await;
+    let mut node = new_node();
+    node["metadata"] = json!({"annotations": {"alpha.kubernetes.io/provided-node-ip": "10.0.0.6"}});
+    world.node("n2", node);
+    seconds(180).await;
+    let events = world.events("n2");
+    assert_eq!(events.len(), 1, "{events:#?}");
+    assert!(events[0].contains("asks for \"10.0.0.6\""), "{}", events[0]);
+    assert!(events[0].ends_with("correct the kubelet's --node-ip"), "{}", events[0]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn changed_addresses_are_found_within_the_period_and_unchanged_ones_not_written() {
     let mut world = World::new();
@@ -263,7 +309,7 @@ async fn node_086_a_node_without_a_machine_is_deleted_and_a_failure_is_told() {
     assert_eq!(
         events[0],
         "cloud-node-lifecycle-controller Normal DeletingNode: \
-         Deleting node n1 because it does not exist in the cloud provider"
+         Deleting node n1 because it does not exist in the cloud provider: 404 NotFound: no machine of n1"
     );
     let failed = "cloud-node-lifecycle-controller Warning DeletingNodeFailed: Failed deleting node n1: ";
     assert!(events[1].starts_with(failed), "{}", events[1]);

@@ -49,6 +49,8 @@ async fn present_absent_and_unknown_are_three_things() {
     let removed = ask(&nodes[1]).await;
     let Existence::Absent(proof) = &removed else { panic!("it was removed: {removed:?}") };
     assert!(proof.machine.ends_with("/virtualMachineScaleSets/pool/virtualMachines/1"), "{}", proof.machine);
+    let words = "The provided instanceId 1 is not an active Virtual Machine Scale Set VM instanceId.";
+    assert!(proof.answer.contains("InvalidParameter") && proof.answer.contains(words), "{}", proof.answer);
     assert_eq!(ask(&nodes[2]).await, Existence::Present(Presence { shut_down: false }));
     let fault = FaultAction::Fail { status: 403, code: "AuthorizationFailed".into(), message: "no".into() };
     world.azure.inject(Fault::new(fault).on_method("GET").on_type(INSTANCES));
@@ -57,7 +59,31 @@ async fn present_absent_and_unknown_are_three_things() {
     }
     world.azure.clear_faults();
     world.azure.delete(&set).unwrap();
-    assert!(matches!(ask(&nodes[2]).await, Existence::Absent(_)));
+    let gone = ask(&nodes[2]).await;
+    let Existence::Absent(proof) = &gone else { panic!("its scale set was removed: {gone:?}") };
+    assert!(proof.answer.contains("404") && proof.answer.contains("NotFound"), "{}", proof.answer);
+}
+
+/// NODE-200: the text goes into the node's event.
+#[tokio::test(start_paused = true)]
+async fn node_200_a_machine_that_is_not_served_is_named_with_what_to_do() {
+    let world = World::new();
+    let program = world.start();
+    let mut node = Node::clone(&world.nodes.lock()[1]);
+    let set = id("virtualMachineScaleSets", "pool");
+    let machine = set.parent().unwrap().resource("Microsoft.Compute", "virtualMachines", "control-plane-0");
+    for (provider_id, cause) in [
+        (format!("azure://{machine}"), "control-plane-0 is no instance of a uniform scale set"),
+        (String::new(), "is called control-plane-0, and the node has no providerID"),
+    ] {
+        node.metadata.name = Some("control-plane-0".into());
+        node.spec.provider_id = provider_id;
+        let described = program.provider.describe(&node, LogicalTime::now()).await;
+        let Existence::Unknown(reason) = described else { panic!("{described:?}") };
+        assert!(reason.contains(cause), "{reason}");
+        assert!(reason.contains("cloud-node-manager") && reason.contains("*,-cloud-node"), "{reason}");
+        assert!(reason.len() < 700, "an event has no place for it: {reason}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

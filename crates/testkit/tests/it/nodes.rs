@@ -24,7 +24,10 @@ fn node_086_a_lost_machine_takes_its_node_and_membership_along() {
         world.azure.remove_instance(&world.scale_set(), machine.name()).unwrap();
         world.settle().await;
         assert!(!world.node_names().contains(&lost), "{:?}", world.node_names());
-        assert!(world.events(&lost).iter().any(|event| event.starts_with("Normal DeletingNode:")));
+        let words = "is not an active Virtual Machine Scale Set VM instanceId";
+        let events = world.events(&lost);
+        let is_proof = |event: &String| event.starts_with("Normal DeletingNode:") && event.contains(words);
+        assert!(events.iter().any(is_proof), "the event carries Azure's words: {events:#?}");
         let reached = world.reached(world.address("shop/web"), 80);
         assert_eq!(reached, world.node_names());
         assert_eq!(reached.len(), 2);

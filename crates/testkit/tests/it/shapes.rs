@@ -85,8 +85,8 @@ fn the_control_plane_gets_no_traffic() {
     });
 }
 
-/// This release serves uniform scale sets. A node of another machine stays uninitialised; everything else
-/// goes on.
+/// This release serves uniform scale sets. A node of another machine stays uninitialised, and an event says so
+/// (NODE-200); everything else goes on.
 #[test]
 fn machines_outside_of_uniform_sets_are_left_alone() {
     run(async || {
@@ -102,6 +102,11 @@ fn machines_outside_of_uniform_sets_are_left_alone() {
         assert_eq!(names.len(), 3, "{names:?}");
         for name in names.iter().filter(|name| !name.starts_with("worker")) {
             assert!(world.taints(name).contains(&UNINITIALIZED.to_owned()), "{name}");
+            let mut events = world.events(name);
+            events.retain(|event| event.starts_with("Warning "));
+            assert_eq!(events.len(), 1, "{name}: {events:#?}");
+            assert!(events[0].starts_with("Warning FailedToInitializeNode: "), "{}", events[0]);
+            assert!(events[0].contains("cloud-node-manager"), "{}", events[0]);
         }
         assert_eq!(world.reached(world.address("shop/web"), 80).len(), 1);
     });
