@@ -20,6 +20,7 @@ use crate::refusal::Refusal;
 use crate::scale_set;
 use crate::security_group::{self, AccessIntent, ClusterUsage};
 use crate::sequence::{Intent, Seen, Sequence, Stage, Stop, Task};
+use crate::unserved::{self, Unserved};
 
 /// Far more rounds than any Service needs: a public IP may be created again some times, and that is all.
 const MAX_ROUNDS: usize = 64;
@@ -208,6 +209,7 @@ impl<'a> Preview<'a> {
     fn balance(&mut self, batches: BTreeMap<Balancer, Vec<LoadBalancerIntent>>) {
         let mut memberships = Vec::new();
         let mut deletions = Vec::new();
+        let mut filled = Vec::new();
         for (balancer, batch) in batches {
             let before = self.expected.load_balancer(&balancer);
             let services = Some(&self.known_services);
@@ -223,11 +225,14 @@ impl<'a> Preview<'a> {
                     let fill = after.map(|after| {
                         backend_pool::pools_to_fill(self.cluster, &balancer, before.as_deref(), &after)
                     });
-                    memberships.extend(fill.unwrap_or_default());
+                    let fill = fill.unwrap_or_default();
+                    filled.extend(batch.iter().filter_map(|intent| pools_of(intent, &fill)));
+                    memberships.extend(fill);
                 }
             }
         }
         self.change_members(&memberships);
+        self.find_unserved(&memberships, &filled);
         deletions.into_iter().for_each(|step| self.take(step));
     }
 
@@ -241,6 +246,16 @@ impl<'a> Preview<'a> {
             steps.extend(scale_set::plan_instances(self.cluster, set, instances, memberships, self.nodes));
         }
         steps.into_iter().for_each(|step| self.take(step));
+    }
+
+    /// Notes for each Service the nodes that its pools do not get.
+    fn find_unserved(&mut self, memberships: &[PoolMembership], filled: &[(ObjectKey, Vec<PoolMembership>)]) {
+        let unserved = unserved::find(self.cluster, self.nodes, self.expected.scale_sets(), memberships);
+        for (key, pools) in filled.iter().filter(|(key, _)| !self.refused.contains_key(key)) {
+            let is_mine = |one: &&Unserved| pools.iter().any(|pool| pool.pool == one.pool);
+            let mine: Vec<Unserved> = unserved.iter().filter(is_mine).cloned().collect();
+            self.notices.extend(unserved::notices(key, &mine));
+        }
     }
 
     fn give_access(&mut self, batch: &[AccessIntent]) {
@@ -278,4 +293,14 @@ impl<'a> Preview<'a> {
         self.notices.extend(planned.notices);
         planned.step.into_iter().for_each(|step| self.take(step));
     }
+}
+
+/// The pools of a Service that is present on a load balancer: those of its own families.
+fn pools_of(
+    intent: &LoadBalancerIntent,
+    pools: &[PoolMembership],
+) -> Option<(ObjectKey, Vec<PoolMembership>)> {
+    let LoadBalancerIntent::Present { service, .. } = intent else { return None };
+    let mine = pools.iter().filter(|pool| service.families.contains(&pool.family));
+    Some((service.key.clone(), mine.cloned().collect()))
 }

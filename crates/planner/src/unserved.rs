@@ -1,5 +1,6 @@
 //! Nodes that belong in a backend pool and are not in it: why, and whether that passes by itself.
 
+use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
@@ -71,22 +72,23 @@ impl fmt::Display for Reason {
 
 /// Finds the eligible nodes that are not in pools in which they belong. `scale_sets` are those of the cluster; the
 /// instances of a set may be missing if it has no node.
-pub fn find(
+pub fn find<S: Borrow<ScaleSet>, I: Borrow<ScaleSetInstance>>(
     cluster: &Cluster,
     nodes: &[Arc<Node>],
-    scale_sets: &[(Arc<ScaleSet>, Vec<Arc<ScaleSetInstance>>)],
+    scale_sets: &[(S, Vec<I>)],
     memberships: &[PoolMembership],
 ) -> Vec<Unserved> {
     let mut machines: HashMap<(&ResourceId, &str), &ScaleSetInstance> = HashMap::new();
     let mut flexible = Vec::new();
     for (set, instances) in scale_sets {
+        let set = set.borrow();
         let Some(id) = &set.id else { continue };
         if is_flexible(set) {
             flexible.push(id);
         }
-        for machine in instances {
+        for machine in instances.iter().map(Borrow::borrow) {
             let number = machine.instance_id.as_deref().or_else(|| machine.id.as_ref().map(ResourceId::name));
-            machines.extend(number.map(|number| ((id, number), &**machine)));
+            machines.extend(number.map(|number| ((id, number), machine)));
         }
     }
     let mut found = Vec::new();

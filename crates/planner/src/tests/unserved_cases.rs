@@ -122,3 +122,40 @@ fn an_event_for_each_lasting_reason_names_some_nodes_and_counts_the_rest() {
     assert!(messages[1].contains("nodes n8: ") && messages[1].contains("load balancer theirs"));
     assert!(told.iter().all(|notice| notice.warning && notice.reason == "NodesWithoutTraffic"));
 }
+
+/// What the provider says in an event stands in the plan, too: for Services of the families in question.
+#[test]
+fn a_plan_names_the_nodes_that_get_no_traffic() {
+    let standalone = "azure:///subscriptions/subscription/resourceGroups/rg/providers/Microsoft.Compute/\
+                      virtualMachines/alone";
+    let mut azure = Azure::new();
+    let one_family = json!([{"name": "v4", "properties": {"primary": true}}]);
+    let mut interfaces = interfaces(&[], &[]);
+    interfaces["networkInterfaceConfigurations"][0]["properties"]["ipConfigurations"] = one_family;
+    connect(&mut azure.observed.scale_sets[0].1[1], interfaces);
+    let nodes = nodes([node("alpha", 1), with_provider_id(standalone), node("beta", 0)]);
+    let services = [
+        svc("single").tcp(80).arc(),
+        svc("dual").tcp(81).dual().arc(),
+        svc("refused").tcp(82).annotate("azure-load-balancer-tcp-idle-timeout", "3").arc(),
+        svc("gone").tcp(83).deleting().arc(),
+    ];
+    for planned in [azure.plan(&services, &nodes), {
+        azure.converge(&services, &nodes);
+        azure.plan(&services, &nodes)
+    }] {
+        let told: Vec<String> = planned
+            .notices
+            .iter()
+            .filter(|notice| notice.reason == "NodesWithoutTraffic")
+            .map(|notice| format!("{}: {}", notice.service, notice.message))
+            .collect();
+        let uniform = "are no instances of a uniform scale set";
+        let expected =
+            [("default/dual", uniform), ("default/dual", "has no IPv6 address"), ("default/single", uniform)];
+        assert_eq!(told.len(), expected.len(), "{told:#?}");
+        for (line, (key, words)) in told.iter().zip(expected) {
+            assert!(line.starts_with(key) && line.contains(words), "{told:#?}");
+        }
+    }
+}

@@ -219,6 +219,8 @@ async fn nodes_that_get_no_traffic_are_named() {
     let ensured = world.serve(&program, service("web", &[80])).await.unwrap();
     let notice = ensured.notices.iter().find(|notice| notice.reason == "NodesWithoutTraffic").unwrap();
     assert!(notice.warning && notice.message.contains("alone-1"), "{notice:?}");
+    let plan = program.provider.dry_run().await.unwrap();
+    assert_eq!(plan.notices, ensured.notices, "a plan tells the same");
     assert_eq!(world.members("kube"), 3);
 }
 
