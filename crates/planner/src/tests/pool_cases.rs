@@ -49,6 +49,22 @@ fn set_power(instance: &mut ScaleSetInstance, state: &str) {
     view.statuses = serde_json::from_value(json!([{"code": format!("PowerState/{state}")}])).unwrap();
 }
 
+/// LB-410: pools come with a Service of their family, and go with the load balancer.
+#[test]
+fn lb_410_a_pool_stays_as_long_as_its_load_balancer() {
+    let mut azure = Azure::new();
+    let nodes = nodes([node("alpha", 0)]);
+    let (single, dual) = (svc("single").tcp(80), svc("dual").tcp(81).dual());
+    azure.converge(&[single.arc(), dual.arc()], &nodes);
+    azure.converge(&[single.arc(), dual.deleting().arc()], &nodes);
+    let pools = azure.observed.load_balancers[0].properties.as_ref().unwrap().backend_address_pools.clone();
+    let names: Vec<String> = pools.unwrap().into_iter().filter_map(|pool| pool.name).collect();
+    assert_eq!(names, ["testCluster", "testCluster-IPv6"]);
+    assert_eq!(azure.plan(&[single.arc()], &nodes).plan.steps, [], "nor do machines leave it");
+    azure.converge(&[single.deleting().arc()], &nodes);
+    assert_eq!(azure.observed.load_balancers.len(), 0);
+}
+
 /// LB-180.
 #[test]
 fn lb_180_a_new_load_balancer_has_the_pools_of_its_families() {
