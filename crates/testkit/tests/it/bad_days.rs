@@ -1,9 +1,11 @@
 //! Azure throttles, loses answers, and others write beside us.
 
-use azure_simulator::{Fault, FaultAction};
+use std::time::Duration;
+
+use azure_simulator::{Actor, ActorAction, Fault, FaultAction};
 use serde_json::json;
 use testkit::types::{INSTANCES, LOAD_BALANCERS, PUBLIC_IPS, SCALE_SETS, SECURITY_GROUPS};
-use testkit::{AzureState, World, run, service};
+use testkit::{AzureState, Finding, World, run, service};
 
 const SERVICES: [&str; 3] = ["shop/a", "shop/b", "shop/c"];
 
@@ -81,5 +83,35 @@ fn lost_answers_make_nothing_twice() {
 fn lost_requests_are_made_up_for() {
     run(async || {
         comes_to_the_same_end(FaultAction::DropRequest).await;
+    });
+}
+
+/// A policy sets a tag that `azure.json` sets to something else: nobody wins, Services are served all the same, and the
+/// load balancer is not written again and again for it.
+#[test]
+fn a_policy_that_sets_our_tag_back_holds_up_no_service() {
+    run(async || {
+        let world = World::builder().config(&json!({"tags": "costcenter=7"})).start().await;
+        let tags = [("costcenter".to_owned(), "policy".to_owned())].into();
+        let policy = ActorAction::Tag { tags, replace: true, after_ms: None };
+        world.azure.set_actor(Actor::new("policy", policy).on_type(LOAD_BALANCERS));
+        let is_fight = |finding: &Finding| finding.to_string().contains("costcenter");
+        for key in SERVICES {
+            world.create(service(key));
+            world.settle_despite(is_fight).await;
+        }
+        let writes = world.writes(LOAD_BALANCERS);
+        assert!((3..=12).contains(&writes), "{writes} writes for three Services");
+        tokio::time::sleep(Duration::from_secs(24 * 3600)).await;
+        let later = world.writes(LOAD_BALANCERS) - writes;
+        assert!(later <= 24, "{later} more writes in a day");
+        for key in SERVICES {
+            assert_eq!(world.reached(world.address(key), 80).len(), 3, "{key}");
+            let warnings: Vec<String> =
+                world.events(key).into_iter().filter(|event| event.starts_with("Warning ")).collect();
+            assert_eq!(warnings, Vec::<String>::new(), "{key}");
+        }
+        let balancer = world.azure.document(&world.load_balancer()).unwrap();
+        assert_eq!(balancer["tags"]["costcenter"], "policy");
     });
 }

@@ -166,3 +166,26 @@ fn with_policy_local_the_probe_asks_for_the_services_own_endpoints() {
         assert_eq!(world.reached(address, 80), nodes[..1]);
     });
 }
+
+/// The list of public IPs was read before: the address is found all the same, and nobody is warned.
+#[test]
+fn an_address_that_was_made_a_moment_ago_is_served_without_a_warning() {
+    run(async || {
+        let world = World::builder().start().await;
+        world.create(service("shop/before"));
+        world.settle().await;
+        let own = world.network("publicIPAddresses", "own");
+        world.put_foreign(
+            &own,
+            json!({"location": "westeurope", "sku": {"name": "Standard"},
+                "properties": {"publicIPAllocationMethod": "Static"}}),
+        );
+        let document = world.azure.document(&own).unwrap();
+        let address = document["properties"]["ipAddress"].as_str().unwrap();
+        world.create(service("shop/web").annotation("azure-load-balancer-ipv4", address));
+        world.settle().await;
+        assert_eq!(world.address("shop/web").to_string(), address);
+        let events = world.events("shop/web");
+        assert!(events.iter().all(|event| !event.starts_with("Warning ")), "{events:#?}");
+    });
+}
