@@ -1,5 +1,6 @@
 //! `cerulean plan`: what the controller manager would write to Azure.
 
+mod example_ports;
 mod merge;
 mod preview;
 

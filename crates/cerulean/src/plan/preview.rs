@@ -8,9 +8,10 @@ use anyhow::{Context as _, bail};
 use k8s::Service;
 use k8s::api::api::core::v1::{Namespace, Service as FullService};
 use kube::Api;
-use kube::api::{ApiResource, DynamicObject, Patch, PatchParams, PostParams};
+use kube::api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use serde_json::Value;
 
+use super::example_ports::ExamplePorts;
 use super::merge;
 use crate::kubernetes::Cluster;
 use crate::manifests::{Manifest, declared, is_service};
@@ -38,6 +39,8 @@ pub async fn preview(
 ) -> anyhow::Result<Preview> {
     let mut preview = Preview::default();
     let (mut new, mut seen) = (Vec::new(), BTreeSet::new());
+    let mut ports: Option<ExamplePorts> = None;
+    let mut added = Vec::new();
     for manifest in manifests {
         if !is_service(&cluster.client, manifest).await? {
             continue;
@@ -61,14 +64,26 @@ pub async fn preview(
         }
         let live = cluster.services(&namespace).get_opt(&name).await;
         let live = live.map_err(|error| cluster.failed(&format!("cannot read Service {key}"), &error))?;
-        let previewed = match live {
-            Some(live) => changed(cluster, &namespace, &name, &serde_json::to_value(live)?, &object).await,
+        let live = live.map(serde_json::to_value).transpose()?;
+        let previewed = match &live {
+            Some(live) => changed(cluster, &namespace, &name, live, &object).await,
             None => {
                 new.push(key.clone());
                 created(cluster, &namespace, &name, &object, manifests).await
             }
         };
-        let previewed = previewed.with_context(|| manifest.source.clone())?;
+        let mut previewed = previewed.with_context(|| manifest.source.clone())?;
+        let given = [live.as_ref().unwrap_or(&Value::Null), &object];
+        if ExamplePorts::are_needed(&previewed, &given) {
+            let ports = match &mut ports {
+                Some(ports) => ports,
+                none => none.insert(ExamplePorts::beside(cluster.all_services().await?, manifests)),
+            };
+            ports.replace(&key, &mut previewed, &given);
+            if live.is_some() {
+                added.push(key.clone());
+            }
+        }
         preview.services.push(serde_json::from_value(previewed).with_context(|| manifest.source.clone())?);
     }
     if seen.is_empty() && !manifests.is_empty() {
@@ -81,10 +96,24 @@ pub async fn preview(
             new.join(", ")
         ));
     }
+    if !added.is_empty() {
+        preview.notes.push(format!(
+            "the cluster chooses further node ports when it changes a Service, so those of these are examples: {}",
+            added.join(", ")
+        ));
+    }
     Ok(preview)
 }
 
 impl Cluster {
+    async fn all_services(&self) -> anyhow::Result<Vec<Value>> {
+        let all =
+            Api::<DynamicObject>::all_with(self.client.clone(), &ApiResource::erase::<FullService>(&()));
+        let all = all.list(&ListParams::default()).await;
+        let all = all.map_err(|error| self.failed("cannot list Services", &error))?;
+        all.into_iter().map(|service| Ok(serde_json::to_value(service)?)).collect()
+    }
+
     fn services(&self, namespace: &str) -> Api<DynamicObject> {
         Api::namespaced_with(self.client.clone(), namespace, &ApiResource::erase::<FullService>(&()))
     }
@@ -309,6 +338,27 @@ spec: {type: LoadBalancer, selector: {app: web}, ports: [{name: http, port: 80},
         assert_eq!(service.uid(), second.services[0].uid());
         assert!(first.notes[0].starts_with("not in the cluster yet: shop/web."), "{:?}", first.notes);
         assert!(fixture.kubernetes.list("Service").iter().all(|service| service.name() != "web"));
+    }
+
+    /// The cluster chooses node ports at random, also in a dry run: the same manifests would read otherwise each time.
+    #[tokio::test]
+    async fn node_ports_of_new_ports_are_the_same_each_time() {
+        let fixture = Fixture::new();
+        apply(&fixture, &one_port());
+        let text = format!("{TWO_PORTS}---{}", TWO_PORTS.replace("name: web", "name: other"));
+        let ports = |preview: &Preview| -> Vec<i32> {
+            let all = preview.services.iter().flat_map(|service| &service.spec.ports);
+            all.map(|port| port.node_port).collect()
+        };
+        let first = fixture.preview(&text, None).await.unwrap();
+        let live = fixture.kubernetes.get("Service", "default", "web").unwrap().value().clone();
+        assert_eq!(live["spec"]["ports"][0]["nodePort"], ports(&first)[0], "what it has, it keeps");
+        assert_eq!(ports(&first).iter().collect::<BTreeSet<_>>().len(), 4, "{:?}", ports(&first));
+        for _ in 0..3 {
+            assert_eq!(ports(&fixture.preview(&text, None).await.unwrap()), ports(&first));
+        }
+        let notes = first.notes.join("\n");
+        assert!(notes.contains("those of these are examples: default/web"), "{notes}");
     }
 
     #[tokio::test]
