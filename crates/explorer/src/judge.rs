@@ -131,9 +131,7 @@ impl<'a> Moment<'a> {
                 complaints.push(format!("no event says `{wanted}`: {events:#?}"));
             }
         }
-        // That an annotation means nothing here is a hint, which entries name where it is their matter.
-        let is_hint = |event: &&String| event.starts_with("Warning Annotation");
-        for event in events.iter().filter(|event| event.starts_with("Warning ") && !is_hint(event)) {
+        for event in events.iter().filter(|event| event.starts_with("Warning ")) {
             if !served.after_trouble && !served.warnings.iter().any(|wanted| event.contains(wanted)) {
                 complaints.push(format!("a warning that nothing gives cause for: {event}"));
             }

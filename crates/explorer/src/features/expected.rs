@@ -36,7 +36,7 @@ pub fn expectation(row: &[usize], number: usize, key: &str) -> Expectation {
     let Some(mut rules) = rules else { return refused("node port") };
     rules.sort_by_key(ToString::to_string);
     let internal = is_internal(row);
-    let mut warnings = Vec::new();
+    let mut warnings = hints(row);
     if annotation == "invalid" {
         warnings.push("InvalidAllowedIPRanges".to_owned());
     }
@@ -54,6 +54,23 @@ pub fn expectation(row: &[usize], number: usize, key: &str) -> Expectation {
         writes: Writes::default(),
         families,
     }))
+}
+
+/// What is said of annotations that mean nothing as they stand.
+fn hints(row: &[usize]) -> Vec<String> {
+    let is = |factor: &str, wanted: &str| value(row, factor) == wanted;
+    let of = |reason: &str, key: &str| format!("{reason}: annotation service.beta.kubernetes.io/{key}");
+    let mut hints = Vec::new();
+    if is("probe-protocol", "gopher") {
+        hints.push(of("AnnotationValueIgnored", "azure-load-balancer-health-probe-protocol: `gopher`"));
+    }
+    if is("mode", "auto") {
+        hints.push(of("AnnotationIgnored", "azure-load-balancer-mode"));
+    }
+    if !is_internal(row) && is("prefix", "yes") && value(row, "public-ip").starts_with("address") {
+        hints.push("AnnotationIgnored: the requested address".to_owned());
+    }
+    hints
 }
 
 /// Who may come in. For each family apart, which matters where ranges of one family mean nothing to the
