@@ -174,13 +174,18 @@ async fn answer(State(azure): State<Azure>, request: Request) -> Response {
         }
         _ => {}
     }
+    let pretended = match &action {
+        Some(FaultAction::Pretend { status }) => Some(*status),
+        _ => None,
+    };
     let drop_answer = matches!(action, Some(FaultAction::DropAnswer));
     let body = body.unwrap_or_default();
     let (response, due) = azure.change(|state| {
-        let outcome = match (&admitted.located, refusal) {
-            (_, Some(refusal)) => Err(refusal),
-            (Err(refusal), None) => Err(refusal.clone()),
-            (Ok(located), None) => state.perform(&head.request(&body), located, &execution),
+        let outcome = match (&admitted.located, refusal, pretended) {
+            (_, Some(refusal), _) => Err(refusal),
+            (Err(refusal), None, _) => Err(refusal.clone()),
+            (Ok(_), None, Some(status)) => Ok(Answer::empty(status)),
+            (Ok(located), None, None) => state.perform(&head.request(&body), located, &execution),
         };
         let due = due(state, &outcome);
         let note = outcome.as_ref().map(|answer| answer.note.clone()).unwrap_or_default();

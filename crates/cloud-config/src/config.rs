@@ -129,6 +129,8 @@ pub struct CloudConfig {
     pub pre_configured_backend_pool_load_balancer_types: PreConfiguredBackendPools,
     /// `loadBalancerBackendPoolConfigurationType`.
     pub load_balancer_backend_pool_configuration_type: BackendPoolType,
+    /// `enableMigrateToIPBasedBackendPoolAPI`: Azure itself makes addresses of the interfaces in pools.
+    pub enable_migrate_to_ip_based_backend_pool_api: bool,
     /// `enableIPTagMutationForExistingPublicIP`.
     pub enable_ip_tag_mutation_for_existing_public_ip: bool,
     /// `clusterServiceLoadBalancerHealthProbeMode`.
@@ -297,6 +299,7 @@ impl CloudConfig {
                 BackendPoolType::NodeIpConfiguration,
                 BackendPoolType::WORDS,
             ),
+            enable_migrate_to_ip_based_backend_pool_api: keys.boolean("enableMigrateToIPBasedBackendPoolAPI"),
             enable_ip_tag_mutation_for_existing_public_ip: keys
                 .boolean("enableIPTagMutationForExistingPublicIP"),
             cluster_service_load_balancer_health_probe_mode: word(

@@ -65,10 +65,6 @@ impl CloudConfig {
             let remedy = Remedy::set("loadBalancerSku", LoadBalancerSku::Standard);
             problems.push(Problem::new("disableOutboundSNAT", true, reason, remedy));
         }
-        if pool_type == BackendPoolType::NodeIp {
-            let remedy = Remedy::set(POOL_TYPE, BackendPoolType::NodeIpConfiguration);
-            problems.push(Problem::new(POOL_TYPE, pool_type, NOT_SUPPORTED, remedy));
-        }
         if !self.multiple_standard_load_balancer_configurations.is_empty() {
             let entries = self.multiple_standard_load_balancer_configurations.len();
             let remedy = Remedy::remove(SEVERAL).note("; all Services then share one load balancer");

@@ -329,7 +329,7 @@ fn what_this_release_does_not_do_is_refused_by_key() {
         ("vmType: mainframe", "vmType"),
         ("loadBalancerSku: basic", "loadBalancerSku"),
         ("loadBalancerSku: premium", "loadBalancerSku"),
-        ("loadBalancerBackendPoolConfigurationType: nodeip", "loadBalancerBackendPoolConfigurationType"),
+        ("loadBalancerBackendPoolConfigurationType: addresses", "loadBalancerBackendPoolConfigurationType"),
         (
             "multipleStandardLoadBalancerConfigurations: [{name: a, primaryVMSet: b}]",
             "multipleStandardLoadBalancerConfigurations",
@@ -345,6 +345,7 @@ fn what_this_release_does_not_do_is_refused_by_key() {
     }
     for text in [
         "vmType: VMSS",
+        "loadBalancerBackendPoolConfigurationType: nodeip",
         "{tenantId: a, networkResourceTenantID: A}",
         "{cloud: azurestackcloud, disableAzureStackCloud: true}",
     ] {

@@ -1,6 +1,6 @@
 //! Backend pools: which nodes belong in them, and which pools scale sets have to join or leave.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -23,15 +23,18 @@ pub struct PoolMembership {
 /// Whether a node belongs in pools: the one test that every step shares.
 ///
 /// Not deleted, not excluded by label (`false` keeps it in, as in Kubernetes), not about to be removed by
-/// the autoscaler, managed by Azure, in the cluster's resource group, and no control-plane node where
-/// those are kept out. Readiness does not matter: health probes see to it.
+/// the autoscaler, managed by Azure, and no control-plane node where those are kept out. Where interfaces are the
+/// members, in the cluster's resource group: no other machine is written to. Where addresses are, never a
+/// control-plane node, as in the program replaced (6.1). Readiness does not matter: health probes see to it.
 pub fn is_eligible(cluster: &Cluster, node: &Node) -> bool {
-    let elsewhere = node.label(names::LABEL_RESOURCE_GROUP).is_some_and(|group| {
-        !group.is_empty() && !group.eq_ignore_ascii_case(&cluster.config.resource_group)
-    });
-    let control_plane = node.is_control_plane()
-        && cluster.config.uses_standard_load_balancer()
-        && cluster.config.exclude_master_from_standard_lb;
+    let by_address = cluster.has_pools_of_addresses();
+    let group = node.label(names::LABEL_RESOURCE_GROUP).filter(|group| !group.is_empty());
+    let elsewhere =
+        !by_address && group.is_some_and(|group| !group.eq_ignore_ascii_case(&cluster.config.resource_group));
+    let config = &cluster.config;
+    let keeps_control_plane_out =
+        by_address || config.uses_standard_load_balancer() && config.exclude_master_from_standard_lb;
+    let control_plane = node.is_control_plane() && keeps_control_plane_out;
     !(k8s::is_deleting(&node.metadata)
         || node.is_excluded_from_load_balancers()
         || node.has_taint(names::TAINT_TO_BE_DELETED)
@@ -56,6 +59,22 @@ pub fn node_addresses(cluster: &Cluster, nodes: &[Arc<Node>], families: &[Family
     addresses.into_iter().collect()
 }
 
+/// The members of a pool that holds addresses: the first address of the family of each node, with the node's name.
+/// Of two nodes with one address the first counts.
+pub fn members_by_address<'a>(
+    cluster: &Cluster,
+    nodes: &'a [Arc<Node>],
+    family: Family,
+) -> BTreeMap<IpAddr, &'a str> {
+    let mut members = BTreeMap::new();
+    for node in nodes.iter().filter(|node| is_eligible(cluster, node)) {
+        if let Some(address) = node.internal_addresses().find(|address| Family::of(*address) == family) {
+            members.entry(address).or_insert(node.name());
+        }
+    }
+    members
+}
+
 /// The cluster's pools of a load balancer, with their families.
 fn pools(cluster: &Cluster, balancer: &Balancer, load_balancer: &LoadBalancer) -> Vec<(Family, ResourceId)> {
     let present = load_balancer.properties.iter().flat_map(|p| p.backend_address_pools.iter().flatten());
@@ -67,14 +86,18 @@ fn pools(cluster: &Cluster, balancer: &Balancer, load_balancer: &LoadBalancer) -
         .collect()
 }
 
-/// The pools that nodes join, once the load balancer is `after`. Pools that somebody else fills are left
-/// out, unless they were created just now: `before` is the load balancer before it was written.
+/// The pools that nodes' interfaces join, once the load balancer is `after`. Pools that somebody else fills are left
+/// out, unless they were created just now: `before` is the load balancer before it was written. None where pools
+/// hold addresses.
 pub fn pools_to_fill(
     cluster: &Cluster,
     balancer: &Balancer,
     before: Option<&LoadBalancer>,
     after: &LoadBalancer,
 ) -> Vec<PoolMembership> {
+    if cluster.has_pools_of_addresses() {
+        return Vec::new();
+    }
     let old = before.map(|before| pools(cluster, balancer, before)).unwrap_or_default();
     pools(cluster, balancer, after)
         .into_iter()

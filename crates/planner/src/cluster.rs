@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use azure_types::{LoadBalancer, ResourceId};
-use cloud_config::CloudConfig;
+use cloud_config::{BackendPoolType, CloudConfig};
 
 /// The provider namespace of load balancers, addresses and networks.
 const NETWORK: &str = "Microsoft.Network";
@@ -155,11 +155,18 @@ impl Cluster {
         })
     }
 
+    /// The id of the configured virtual network.
+    pub fn virtual_network_id(&self) -> ResourceId {
+        self.network_group(self.config.vnet_resource_group()).resource(
+            NETWORK,
+            "virtualNetworks",
+            &self.config.vnet_name,
+        )
+    }
+
     /// The id of a subnet of the configured virtual network.
     pub fn subnet_id(&self, name: &str) -> ResourceId {
-        self.network_group(self.config.vnet_resource_group())
-            .resource(NETWORK, "virtualNetworks", &self.config.vnet_name)
-            .child("subnets", name)
+        self.virtual_network_id().child("subnets", name)
     }
 
     /// The id of a resource group in the subscription of network resources.
@@ -178,6 +185,11 @@ impl Cluster {
             Some((own.get(document.id.as_ref()?)?.clone(), Arc::new(document.clone())))
         };
         all.into_iter().filter_map(pair).collect()
+    }
+
+    /// Whether nodes are members of pools by their addresses (`nodeIP`), and not by their network interfaces.
+    pub fn has_pools_of_addresses(&self) -> bool {
+        self.config.load_balancer_backend_pool_configuration_type == BackendPoolType::NodeIp
     }
 
     /// Whether somebody else fills the pools of this load balancer.

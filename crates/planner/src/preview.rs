@@ -13,7 +13,7 @@ use crate::cluster::{Balancer, Cluster};
 use crate::cluster_plan::{ClusterPlan, Observed};
 use crate::expected::Expected;
 use crate::intent::{ServiceIntent, ServiceRemoval};
-use crate::load_balancer::{self, KnownServices, LoadBalancerIntent, Occupancy};
+use crate::load_balancer::{self, Known, KnownServices, LoadBalancerIntent, Occupancy};
 use crate::plan::{Action, Notice, Plan, Step};
 use crate::public_ip;
 use crate::refusal::Refusal;
@@ -212,14 +212,17 @@ impl<'a> Preview<'a> {
         let mut filled = Vec::new();
         for (balancer, batch) in batches {
             let before = self.expected.load_balancer(&balancer);
-            let services = Some(&self.known_services);
-            let planned = load_balancer::plan(self.cluster, &balancer, before.as_deref(), &batch, services);
+            let known = Known { services: Some(&self.known_services), nodes: Some(self.nodes) };
+            let planned = load_balancer::plan(self.cluster, &balancer, before.as_deref(), &batch, known);
             self.refused.extend(planned.refused);
             self.notices.extend(planned.notices);
-            memberships.extend(planned.empty_first);
             match planned.step {
-                Some(step) if step.action == Action::Delete => deletions.push(step),
+                Some(step) if step.action == Action::Delete => {
+                    memberships.extend(planned.empty_first);
+                    deletions.push(step);
+                }
                 step => {
+                    self.change_members(&planned.empty_first);
                     step.into_iter().for_each(|step| self.take(step));
                     let after = self.expected.load_balancer(&balancer);
                     let fill = after.map(|after| {

@@ -11,10 +11,8 @@ use k8s::{Node, Notice, ObjectKey};
 use crate::backend_pool::{PoolMembership, is_eligible};
 use crate::cluster::{Cluster, Family};
 use crate::instance::{self, ProviderId};
+use crate::plan::name_some;
 use crate::scale_set::{Place, is_flexible, place_of};
-
-/// How many nodes an event names: enough to see what they have in common. The rest is counted.
-pub(crate) const MAX_NAMED: usize = 5;
 
 /// Why a node is not in a pool.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -134,11 +132,7 @@ pub fn notices(service: &ObjectKey, unserved: &[Unserved]) -> Vec<Notice> {
                 unserved.iter().filter(|one| one.reason == *reason).map(|one| one.node.as_str()).collect();
             nodes.sort_unstable();
             nodes.dedup();
-            let more = nodes.len().saturating_sub(MAX_NAMED);
-            let mut named = nodes.into_iter().take(MAX_NAMED).collect::<Vec<_>>().join(", ");
-            if more > 0 {
-                named.push_str(&format!(" and {more} more"));
-            }
+            let named = name_some(&nodes);
             let message = format!("the load balancer sends no traffic to nodes {named}: {reason}");
             Notice { service: service.clone(), warning: true, reason: "NodesWithoutTraffic", message }
         })

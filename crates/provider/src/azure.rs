@@ -6,6 +6,7 @@ use arm::{Accepted, ApiVersion, Class, Client, Listing, Operation};
 use azure_types::ResourceId;
 use planner::{Action, Document, Purpose, Step};
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
@@ -172,6 +173,23 @@ impl Azure {
         let result = self.client.delete(&step.target, version, step.if_match.as_deref(), Class::Delete).await;
         finished(step, started, result)
             .map(|accepted| Begun { document: None, operation: accepted.operation })
+    }
+
+    /// Asks a resource to do something, such as `migrateToIpBased`, and waits for the end.
+    pub(crate) async fn act(
+        &self,
+        id: &ResourceId,
+        action: &str,
+        version: ApiVersion,
+        body: &Value,
+    ) -> Result<(), Failure> {
+        let accepted: Accepted<Value> =
+            self.client.post(id, action, version, Some(body), Class::Create).await.map_err(failure)?;
+        info!(action, resource = %id, "asked Azure");
+        match accepted.operation {
+            Some(operation) => self.outcome(&operation).await,
+            None => Ok(()),
+        }
     }
 
     /// How an operation ended, waiting for it.

@@ -1,17 +1,22 @@
 //! A load balancer as a shared resource.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use arm::ApiVersion;
 use async_trait::async_trait;
-use azure_types::{LoadBalancer, ResourceId};
+use azure_types::{BackendAddressPool, BackendAddressPoolProperties, LoadBalancer, ResourceId};
 use cloud::LogicalTime;
 use k8s::ObjectKey;
-use planner::backend_pool::PoolMembership;
-use planner::load_balancer::{self as plans, LoadBalancerIntent};
+use parking_lot::Mutex;
+use planner::backend_pool::{self, PoolMembership};
+use planner::load_balancer::{self as plans, Known, LoadBalancerIntent};
 use planner::{Action, Balancer, Cluster, Flavor, Purpose, Step};
-use tracing::info;
+use serde_json::json;
+use tokio::time::{Instant, sleep};
+use tracing::{info, warn};
 
 use crate::azure::Azure;
 use crate::failure::{self, Failure, Kind};
@@ -22,6 +27,50 @@ use crate::public_ip::PublicIps;
 use crate::writer::{Planned, Resource};
 use crate::{ClusterState, Notice};
 
+/// The time between two looks at pools that Azure migrates, and how long they are looked at, as in the program
+/// replaced (6.4).
+const MIGRATION_INTERVAL: Duration = Duration::from_secs(5);
+const MIGRATION_TIMEOUT: Duration = Duration::from_secs(10 * 60);
+
+/// Whom an intent belongs to.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Owner {
+    /// The cluster's nodes.
+    Nodes,
+    /// A Service.
+    Service(ObjectKey),
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nodes => f.write_str("the cluster's nodes"),
+            Self::Service(key) => key.fmt(f),
+        }
+    }
+}
+
+/// What an owner wants of a load balancer.
+#[derive(Debug, Clone)]
+#[allow(clippy::large_enum_variant, reason = "nearly all are of the larger kind")]
+pub(crate) enum Wish {
+    /// That pools which hold addresses hold those of the nodes.
+    Nodes,
+    /// What a Service wants.
+    Service(LoadBalancerIntent),
+}
+
+type Batch = [(Owner, Wish)];
+
+/// What the Services of a batch want.
+fn of_services(batch: &Batch) -> Vec<LoadBalancerIntent> {
+    let intent = |(_, wish): &(Owner, Wish)| match wish {
+        Wish::Nodes => None,
+        Wish::Service(intent) => Some(intent.clone()),
+    };
+    batch.iter().filter_map(intent).collect()
+}
+
 /// One load balancer of the cluster.
 pub(crate) struct SharedLoadBalancer {
     pub(crate) cluster: Arc<Cluster>,
@@ -31,6 +80,9 @@ pub(crate) struct SharedLoadBalancer {
     pub(crate) public_ips: Arc<PublicIps>,
     pub(crate) membership: Arc<Membership>,
     pub(crate) state: ClusterState,
+    /// The pools that interfaces left, so that addresses can be the members. What the document shows does not tell
+    /// all: a scale set without instances may bring interfaces along later.
+    pub(crate) emptied: Mutex<BTreeSet<ResourceId>>,
 }
 
 /// A load balancer before and after a write.
@@ -44,7 +96,7 @@ pub(crate) struct Seen {
 /// One write, and what has to happen before it.
 pub(crate) struct Work {
     step: Step,
-    /// The pools that machines leave first, because the load balancer is deleted.
+    /// The pools that machines leave first.
     empty_first: Vec<PoolMembership>,
 }
 
@@ -62,6 +114,14 @@ fn frontends(load_balancer: Option<&LoadBalancer>) -> BTreeSet<(String, Option<R
             (name, public_ip)
         })
         .collect()
+}
+
+/// A pool of a load balancer.
+fn pool_of<'a>(load_balancer: &'a LoadBalancer, name: &str) -> Option<&'a BackendAddressPoolProperties> {
+    let mut pools = load_balancer.properties.iter().flat_map(|p| p.backend_address_pools.iter().flatten());
+    let named =
+        |pool: &&BackendAddressPool| pool.name.as_deref().is_some_and(|one| one.eq_ignore_ascii_case(name));
+    pools.find(named)?.properties.as_ref()
 }
 
 /// The resource ids of a kind in a text of Azure's, without regard to case.
@@ -130,6 +190,57 @@ impl SharedLoadBalancer {
         Failure { kind: Kind::Unavailable, ..failure }
     }
 
+    /// Takes interfaces out of pools that are to hold addresses, and gives the load balancer as it is then: the step
+    /// is planned again, because each interface that left made a new version.
+    async fn empty(&self, seen: &Seen, pools: &[PoolMembership]) -> Result<Seen, Failure> {
+        if self.cluster.config.enable_migrate_to_ip_based_backend_pool_api {
+            self.migrate(seen, pools).await?;
+        }
+        // Neither models of scale sets nor, where those are upgraded by hand, their instances are migrated.
+        self.membership.leave(pools).await?;
+        self.emptied.lock().extend(pools.iter().map(|membership| membership.pool.clone()));
+        self.observe(LogicalTime::now()).await
+    }
+
+    /// Lets Azure make addresses of the interfaces in pools, and waits until each pool holds as many (LB-186).
+    async fn migrate(&self, seen: &Seen, pools: &[PoolMembership]) -> Result<(), Failure> {
+        let Some(document) = seen.load_balancer.as_deref() else { return Ok(()) };
+        let names = pools.iter().map(|membership| membership.pool.name());
+        let wanted: Vec<(&str, usize)> = names
+            .filter_map(|name| {
+                Some((name, pool_of(document, name)?.backend_ip_configurations.as_ref()?.len()))
+            })
+            .filter(|(_, members)| *members > 0)
+            .collect();
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let names: Vec<&str> = wanted.iter().map(|(name, _)| *name).collect();
+        let id = self.id();
+        self.azure.act(&id, "migrateToIpBased", ApiVersion::NETWORK, &json!({ "pools": names })).await?;
+        let begin = Instant::now();
+        loop {
+            let now = self.observed.settled_load_balancer(&id, LogicalTime::now()).await?;
+            let holds = |name: &str, members: usize| {
+                let addresses = now.as_deref().and_then(|document| pool_of(document, name));
+                let addresses = addresses.and_then(|pool| pool.load_balancer_backend_addresses.as_ref());
+                let by_address = addresses.into_iter().flatten().filter(|entry| {
+                    entry.properties.as_ref().is_some_and(|properties| properties.ip_address.is_some())
+                });
+                by_address.count() == members
+            };
+            if wanted.iter().all(|(name, members)| holds(name, *members)) {
+                return Ok(());
+            }
+            if begin.elapsed() >= MIGRATION_TIMEOUT {
+                warn!(load_balancer = %id, pools = ?names,
+                    "Azure has not made addresses of all interfaces in time; the nodes' addresses are written instead");
+                return Ok(());
+            }
+            sleep(MIGRATION_INTERVAL).await;
+        }
+    }
+
     async fn delete(&self, seen: &Seen, work: &Work) -> Result<Seen, Failure> {
         let id = self.id();
         // Whatever becomes of the deletion: its pools are not what they were.
@@ -149,7 +260,9 @@ impl SharedLoadBalancer {
         if let Err(failure) = &result
             && failure.has_code("LoadBalancerInUseByVirtualMachineScaleSet")
         {
-            self.clean_scale_sets(&failure.full_text(), &work.empty_first).await?;
+            let seen = seen.load_balancer.as_deref();
+            let pools = seen.map(|lb| backend_pool::pools_to_empty(&self.cluster, &self.balancer, lb));
+            self.clean_scale_sets(&failure.full_text(), &pools.unwrap_or_default()).await?;
             result = self.azure.delete(&work.step, ApiVersion::NETWORK).await;
         }
         self.observed.invalidate_public_ips();
@@ -183,8 +296,8 @@ impl SharedLoadBalancer {
 
 #[async_trait]
 impl Resource for SharedLoadBalancer {
-    type Key = ObjectKey;
-    type Intent = LoadBalancerIntent;
+    type Key = Owner;
+    type Intent = Wish;
     type Observed = Seen;
     type Work = Work;
 
@@ -197,36 +310,44 @@ impl Resource for SharedLoadBalancer {
         Ok(Seen { before: load_balancer.clone(), load_balancer })
     }
 
-    fn plan(&self, seen: &Seen, batch: &[(ObjectKey, LoadBalancerIntent)]) -> Planned<Self> {
-        let intents: Vec<LoadBalancerIntent> = batch.iter().map(|(_, intent)| intent.clone()).collect();
+    fn plan(&self, seen: &Seen, batch: &Batch) -> Planned<Self> {
+        let intents = of_services(batch);
         let observed = seen.load_balancer.as_deref();
         // Only if all Services are known, one that is not among them is gone.
         let known = self.state.services_synced().then(|| plans::known_services(&self.state.services()));
-        let plan = plans::plan(&self.cluster, &self.balancer, observed, &intents, known.as_ref());
-        let empty_first = plan.empty_first;
-        let work = plan.step.map(|step| Work { step, empty_first });
-        let refused = plan.refused.into_iter().map(|(key, refusal)| (key, refusal.into()));
-        Planned {
-            work,
-            refused: refused.collect(),
-            notices: plan.notices.into_iter().map(|notice| (notice.service.clone(), notice)).collect(),
+        let nodes = self.state.nodes_synced().then(|| self.state.nodes());
+        let known = Known { services: known.as_ref(), nodes: nodes.as_deref() };
+        let plan = plans::plan(&self.cluster, &self.balancer, observed, &intents, known);
+        let mut empty_first = plan.empty_first;
+        if plan.step.as_ref().is_some_and(|step| step.action != Action::Delete) {
+            let emptied = self.emptied.lock();
+            empty_first.retain(|membership| !emptied.contains(&membership.pool));
         }
+        let work = plan.step.map(|step| Work { step, empty_first });
+        let refused = plan.refused.into_iter().map(|(key, refusal)| (Owner::Service(key), refusal.into()));
+        let notices = plan.notices.into_iter().map(|told| (Owner::Service(told.service.clone()), told));
+        Planned { work, refused: refused.collect(), notices: notices.collect() }
     }
 
     async fn write(&self, seen: &Seen, work: &Work) -> Result<Seen, Failure> {
         match work.step.action {
+            Action::Create | Action::Update if !work.empty_first.is_empty() => {
+                self.empty(seen, &work.empty_first).await
+            }
             Action::Create | Action::Update => self.put(seen, &work.step).await,
             Action::Delete => self.delete(seen, work).await,
         }
     }
 
     fn fingerprint(&self, work: &Work) -> u64 {
-        fingerprint::of([&work.step])
+        let print = fingerprint::of([&work.step]);
+        // Emptying pools is another work than the write that it prepares.
+        if work.empty_first.is_empty() { print } else { !print }
     }
 
-    fn blame(&self, message: &str, batch: &[(ObjectKey, LoadBalancerIntent)]) -> Vec<ObjectKey> {
-        let intents: Vec<LoadBalancerIntent> = batch.iter().map(|(_, intent)| intent.clone()).collect();
-        plans::services_named_in(message, &intents)
+    fn blame(&self, message: &str, batch: &Batch) -> Vec<Owner> {
+        let named = plans::services_named_in(message, &of_services(batch));
+        named.into_iter().map(Owner::Service).collect()
     }
 
     async fn restore(&self, before: &Seen) -> Result<(), Failure> {
@@ -248,11 +369,14 @@ impl Resource for SharedLoadBalancer {
         work.step.purpose == Purpose::Repair
     }
 
-    fn concerned(&self, work: &Work, _batch: &[(ObjectKey, LoadBalancerIntent)]) -> Vec<ObjectKey> {
-        work.step.on_behalf_of.clone()
+    fn concerned(&self, work: &Work, _batch: &Batch) -> Vec<Owner> {
+        let services = work.step.on_behalf_of.iter().cloned().map(Owner::Service);
+        // The nodes are concerned by whatever is written: pools are part of the document.
+        services.chain([Owner::Nodes]).collect()
     }
 
-    fn complaint(&self, key: &ObjectKey, work: Option<&Work>, failure: &Failure) -> Option<Notice> {
+    fn complaint(&self, owner: &Owner, work: Option<&Work>, failure: &Failure) -> Option<Notice> {
+        let Owner::Service(key) = owner else { return None };
         match work {
             None => Some(not_listed(key, failure)),
             Some(work) if work.step.action == Action::Delete => {

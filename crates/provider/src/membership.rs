@@ -21,6 +21,9 @@ use crate::scale_set::SharedScaleSet;
 use crate::writer::{Pace, Writer};
 use crate::{ClusterState, Notice};
 
+/// Why pools are not filled yet.
+pub(crate) const NODES_UNKNOWN: &str = "the cluster's nodes are not all known yet";
+
 /// The scale sets and their place in the pools.
 pub(crate) struct Membership {
     pub(crate) cluster: Arc<Cluster>,
@@ -112,7 +115,7 @@ impl Membership {
             return Ok(());
         }
         if !self.state.nodes_synced() {
-            return Err(Failure::new(Kind::Unavailable, "the cluster's nodes are not all known yet"));
+            return Err(Failure::new(Kind::Unavailable, NODES_UNKNOWN));
         }
         let nodes = self.eligible_nodes();
         let unserved = self.fill(pools, newer_than, |_| true).await?;

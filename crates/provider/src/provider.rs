@@ -8,6 +8,7 @@ use std::time::Duration;
 use arm::Clock;
 use azure_types::{ResourceId, ScaleSet, ScaleSetInstance};
 use cloud::LogicalTime;
+use futures::future::join_all;
 use k8s::{ObjectKey, Service};
 use parking_lot::Mutex;
 use planner::load_balancer::Occupancy;
@@ -17,8 +18,8 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::azure::Azure;
 use crate::failure::{Failure, Kind};
-use crate::load_balancer::SharedLoadBalancer;
-use crate::membership::Membership;
+use crate::load_balancer::{Owner, SharedLoadBalancer, Wish};
+use crate::membership::{Membership, NODES_UNKNOWN};
 use crate::observed::Observed;
 use crate::public_ip::PublicIps;
 use crate::security_group::{RecentlyProgrammed, SharedSecurityGroup};
@@ -101,6 +102,7 @@ impl Inner {
             public_ips: Arc::clone(&self.public_ips),
             membership: Arc::clone(&self.membership),
             state: self.state.clone(),
+            emptied: Mutex::default(),
         };
         let writer = Writer::start(resource, self.pace, self.stop.clone());
         writers.insert(balancer.clone(), writer.clone());
@@ -150,16 +152,35 @@ impl Inner {
 
     async fn update_nodes(&self, newer_than: LogicalTime) -> Result<(), Failure> {
         let mut pools = Vec::new();
+        let mut writes = Vec::new();
+        let by_address = self.cluster.has_pools_of_addresses();
         for balancer in self.cluster.balancers() {
-            // What nodes are in is their own matter; of the load balancer only the pools' names count.
-            let known = self.observed.load_balancers().get(&balancer.name, self.observed.started).await?;
-            if let Some(document) = known {
+            // What nodes are in is their own matter; of the load balancer only the pools' names count, and a write
+            // is for the version that was seen.
+            let seen = self.observed.started;
+            let known = self.observed.load_balancers().get(&balancer.name, seen).await?;
+            if by_address && known.is_some() {
+                self.require_nodes()?;
+                let writer = self.load_balancer(&balancer);
+                writes.push(
+                    async move { writer.submit(Owner::Nodes, Wish::Nodes, seen, None).await.map(drop) },
+                );
+            } else if let Some(document) = known {
                 let document = Some(&*document);
                 let pools_of = |lb| backend_pool::pools_to_fill(&self.cluster, &balancer, document, lb);
                 pools.extend(document.into_iter().flat_map(pools_of));
             }
         }
+        join_all(writes).await.into_iter().collect::<Result<(), Failure>>()?;
         self.membership.join(&pools, newer_than).await
+    }
+
+    /// Where pools hold addresses, nothing is written to them before all nodes are known.
+    pub(crate) fn require_nodes(&self) -> Result<(), Failure> {
+        if self.cluster.has_pools_of_addresses() && !self.state.nodes_synced() {
+            return Err(Failure::new(Kind::Unavailable, NODES_UNKNOWN));
+        }
+        Ok(())
     }
 
     /// Whether the Service's security rules name nodes.

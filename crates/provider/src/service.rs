@@ -14,7 +14,7 @@ use planner::sequence::{Intent, Seen, Sequence, Stop, Task};
 use planner::{Balancer, ServiceIntent, ServiceRemoval, backend_pool, public_ip};
 
 use crate::failure::{Failure, Kind};
-use crate::load_balancer::{self, SharedLoadBalancer};
+use crate::load_balancer::{self, Owner, SharedLoadBalancer, Wish};
 use crate::provider::Inner;
 use crate::security_group::SharedSecurityGroup;
 use crate::writer::Announcement;
@@ -331,7 +331,11 @@ impl Inner {
             LoadBalancerIntent::Absent { .. } => Vec::new(),
         };
         let writer = self.load_balancer(&balancer);
-        let done = writer.submit(key.clone(), intent, newer_than, announcement).await?;
+        if !families.is_empty() {
+            self.require_nodes()?;
+        }
+        let (owner, wish) = (Owner::Service(key.clone()), Wish::Service(intent));
+        let done = writer.submit(owner, wish, newer_than, announcement).await?;
         let mut notices = done.notices;
         let document = done.observed.load_balancer.clone();
         if let Some(document) = document.as_deref().filter(|_| !families.is_empty()) {

@@ -25,7 +25,8 @@ impl World {
 
     /// The nodes at which 64 flows from the internet arrive, in order and once each.
     pub fn reached(&self, to: IpAddr, port: u16) -> Vec<String> {
-        let sender = "203.0.113.7".parse().expect("it is an address");
+        let sender = if to.is_ipv4() { "203.0.113.7" } else { "2001:db8:ffff::7" };
+        let sender = sender.parse().expect("it is an address");
         let packet = Packet::new(Source::internet(sender), to, port, Protocol::Tcp);
         let verdicts = (0..64).map(|flow| self.send(&packet.clone().with_source_port(40_000 + flow)));
         let mut nodes: Vec<String> = verdicts

@@ -90,6 +90,11 @@ pub enum FaultAction {
         /// Merged into the document, as in JSON merge patch.
         patch: Value,
     },
+    /// Answer that it is done, and do nothing: what Azure says it does by and by, and never does.
+    Pretend {
+        /// HTTP status of the answer, which has no body.
+        status: u16,
+    },
     /// Do the work, then lose the answer: the connection breaks before it is complete.
     DropAnswer,
     /// Lose the request: the connection breaks and nothing was done.

@@ -31,7 +31,6 @@ const CACHE: &str = "there is no cache lifetime to set: every read is as fresh a
 const RATE: &str = "client-side limits are not applied: call budgets are learned from Azure's answers";
 const PAUSES: &str = "pauses double, whatever is set here";
 const ALL_NODES: &str = "all nodes are backends of a standard load balancer";
-const IP_POOLS: &str = "this release fills pools through network interfaces, not by address";
 const RELOADING: &str = "this release does not reload its configuration: restart it after a change";
 const KMS: &str = "belongs to the KMS plugin";
 const RETIRED: &str = "earlier controller managers read it, the one of today does not";
@@ -266,10 +265,16 @@ pub const KEYS: &[Key] = &[
         "loadBalancerBackendPoolConfigurationType",
         Text,
         "nodeIPConfiguration",
-        "nodeIPConfiguration; nodeIP and podIP are refused",
+        "how nodes are members of pools: nodeIPConfiguration (by network interface) or nodeIP (by address); podIP is refused",
         |c| c.load_balancer_backend_pool_configuration_type.to_string(),
     ),
-    idle("enableMigrateToIPBasedBackendPoolAPI", Boolean, "false", IP_POOLS),
+    applies(
+        "enableMigrateToIPBasedBackendPoolAPI",
+        Boolean,
+        "false",
+        "with nodeIP: let Azure make addresses of the interfaces in pools, so that no traffic is lost on the way",
+        |c| c.enable_migrate_to_ip_based_backend_pool_api.to_string(),
+    ),
     applies(
         "enableIPTagMutationForExistingPublicIP",
         Boolean,

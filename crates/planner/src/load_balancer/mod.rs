@@ -6,6 +6,7 @@
 mod conflict;
 mod leftover;
 mod limits;
+mod members;
 mod occupancy;
 mod placing;
 
@@ -16,7 +17,7 @@ use azure_types::{
     BackendAddressPool, FrontendIpConfiguration, LoadBalancer, LoadBalancerProperties, LoadBalancingRule,
     Probe, ResourceId, Sku, Subnet,
 };
-use k8s::{ObjectKey, Service};
+use k8s::{Node, ObjectKey, Service};
 
 use crate::backend_pool::{self, PoolMembership};
 use crate::cluster::{Balancer, Cluster, Family};
@@ -62,12 +63,22 @@ pub fn known_services(services: &[Arc<Service>]) -> KnownServices {
     services.iter().filter_map(|service| crate::names::base_name(service.uid())).collect()
 }
 
+/// What is known of the cluster. What is absent is not known, and nothing is concluded from it.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Known<'a> {
+    /// All Services: only with them a frontend counts as left behind by a Service that is gone.
+    pub services: Option<&'a KnownServices>,
+    /// All nodes: only with them the members of pools are written.
+    pub nodes: Option<&'a [Arc<Node>]>,
+}
+
 /// The plan of one load balancer.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LoadBalancerPlan {
     /// The one write, if anything differs.
     pub step: Option<Step>,
-    /// The pools that machines have to leave before the step, because it deletes the load balancer.
+    /// The pools that machines have to leave before the step: it deletes the load balancer, or it makes addresses
+    /// the members.
     pub empty_first: Vec<PoolMembership>,
     /// The Services that cannot be served, in order of their keys; they are left as they are.
     pub refused: Vec<(ObjectKey, Refusal)>,
@@ -112,14 +123,14 @@ pub fn services_named_in(error_text: &str, batch: &[LoadBalancerIntent]) -> Vec<
 }
 
 /// Plans one load balancer for a batch of Services. The order of the batch does not matter; of several
-/// intents of one Service the first counts. `services` are all Services of the cluster, absent while they are
-/// not known: only with them a frontend counts as left behind by a Service that is gone.
+/// intents of one Service the first counts. Pools that hold addresses follow the nodes with every write, and without
+/// any Service in the batch, too.
 pub fn plan(
     cluster: &Cluster,
     balancer: &Balancer,
     observed: Option<&LoadBalancer>,
     batch: &[LoadBalancerIntent],
-    services: Option<&KnownServices>,
+    known: Known<'_>,
 ) -> LoadBalancerPlan {
     let mut members: BTreeMap<&ObjectKey, &LoadBalancerIntent> = BTreeMap::new();
     for intent in batch {
@@ -127,10 +138,10 @@ pub fn plan(
     }
     let mut refused = BTreeMap::new();
     loop {
-        let mut draft = Draft::new(cluster, balancer, observed);
-        draft.apply_batch(&members, services);
+        let mut draft = Draft::new(cluster, balancer, observed, known.nodes);
+        draft.apply_batch(&members, known.services);
         if draft.refused.is_empty() {
-            return draft.finish(observed, refused.into_iter().collect());
+            return draft.finish(refused.into_iter().collect());
         }
         members.retain(|key, _| !draft.refused.contains_key(*key));
         refused.append(&mut draft.refused);
@@ -149,7 +160,7 @@ pub fn holds(
         return false;
     }
     let absent = [LoadBalancerIntent::Absent { service: Arc::clone(owner), public_ips: public_ips.clone() }];
-    let step = plan(cluster, balancer, Some(observed), &absent, None).step;
+    let step = plan(cluster, balancer, Some(observed), &absent, Known::default()).step;
     step.is_some_and(|step| step.on_behalf_of.contains(&owner.key))
 }
 
@@ -215,7 +226,9 @@ struct KeptNames {
 struct Draft<'a> {
     cluster: &'a Cluster,
     balancer: &'a Balancer,
-    exists: bool,
+    /// `None` where there is none yet.
+    observed: Option<&'a LoadBalancer>,
+    nodes: Option<&'a [Arc<Node>]>,
     document: LoadBalancer,
     changes: Vec<String>,
     for_keys: BTreeSet<ObjectKey>,
@@ -233,7 +246,12 @@ fn text(name: &Option<String>) -> &str {
 }
 
 impl<'a> Draft<'a> {
-    fn new(cluster: &'a Cluster, balancer: &'a Balancer, observed: Option<&LoadBalancer>) -> Self {
+    fn new(
+        cluster: &'a Cluster,
+        balancer: &'a Balancer,
+        observed: Option<&'a LoadBalancer>,
+        nodes: Option<&'a [Arc<Node>]>,
+    ) -> Self {
         let document = observed.cloned().unwrap_or_else(|| LoadBalancer {
             name: Some(balancer.name.clone()),
             location: Some(cluster.config.location.clone()),
@@ -245,7 +263,8 @@ impl<'a> Draft<'a> {
         Self {
             cluster,
             balancer,
-            exists: observed.is_some(),
+            observed,
+            nodes,
             document,
             changes: Vec::new(),
             for_keys: BTreeSet::new(),
@@ -521,19 +540,19 @@ impl<'a> Draft<'a> {
             || properties.probes.as_ref().is_some_and(|list| !list.is_empty())
     }
 
-    fn finish(
-        mut self,
-        observed: Option<&LoadBalancer>,
-        refused: Vec<(ObjectKey, Refusal)>,
-    ) -> LoadBalancerPlan {
-        let repairs = self.changes.is_empty() && observed.is_some_and(is_failed);
+    fn finish(mut self, refused: Vec<(ObjectKey, Refusal)>) -> LoadBalancerPlan {
+        let is_needed = self.is_needed();
+        let mut empty_first = Vec::new();
+        if is_needed {
+            empty_first = self.fill_pools();
+        }
+        let repairs = self.changes.is_empty() && self.observed.is_some_and(is_failed);
         if self.changes.is_empty() && !repairs {
             return LoadBalancerPlan { refused, notices: self.notices, ..LoadBalancerPlan::default() };
         }
         if repairs {
             self.changes.push("written again as it is: the last operation on it failed".to_owned());
         }
-        let needed = self.is_needed();
         let id = self.document.id.clone().unwrap_or_else(|| self.cluster.load_balancer_id(self.balancer));
         for frontend in self.frontends() {
             if let Some(subnet) = frontend.properties.as_mut().and_then(|p| p.subnet.as_mut()) {
@@ -541,7 +560,7 @@ impl<'a> Draft<'a> {
             }
         }
         let mut step = Step {
-            action: if self.exists { Action::Update } else { Action::Create },
+            action: if self.observed.is_some() { Action::Update } else { Action::Create },
             target: id,
             if_match: self.document.etag.clone(),
             document: None,
@@ -549,15 +568,17 @@ impl<'a> Draft<'a> {
             purpose: if repairs { Purpose::Repair } else { Purpose::Change },
             on_behalf_of: self.for_keys.into_iter().collect(),
         };
-        let mut empty_first = Vec::new();
-        if self.exists && !needed {
-            step.action = Action::Delete;
-            step.if_match = None;
-            step.changes.push("the last frontend is gone".to_owned());
-            let pools = observed.map(|lb| backend_pool::pools_to_empty(self.cluster, self.balancer, lb));
-            empty_first = pools.unwrap_or_default();
-        } else {
-            step.document = Some(Document::LoadBalancer(Box::new(self.document)));
+        match self.observed.filter(|_| !is_needed) {
+            Some(observed) => {
+                step.action = Action::Delete;
+                step.if_match = None;
+                step.changes.push("the last frontend is gone".to_owned());
+                empty_first = backend_pool::pools_to_empty(self.cluster, self.balancer, observed);
+                if self.cluster.has_pools_of_addresses() {
+                    empty_first.retain(|membership| members::has_interfaces_in(observed, &membership.pool));
+                }
+            }
+            None => step.document = Some(Document::LoadBalancer(Box::new(self.document))),
         }
         LoadBalancerPlan { step: Some(step), empty_first, refused, notices: self.notices }
     }

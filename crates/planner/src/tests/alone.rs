@@ -10,11 +10,11 @@ use k8s::{Node, ObjectKey, Service};
 
 use super::Azure;
 use crate::backend_pool::{self, PoolMembership};
-use crate::load_balancer::{self, Occupancy};
+use crate::load_balancer::{self, Known, Occupancy};
 use crate::public_ip::Owners;
 use crate::security_group::{self, AccessIntent, ClusterUsage};
 use crate::sequence::{Intent, Seen, Sequence, Task};
-use crate::{Action, ServiceIntent, ServiceRemoval, Step, scale_set};
+use crate::{ServiceIntent, ServiceRemoval, Step, scale_set};
 
 /// Azure, a cluster, and what its controller remembers.
 pub(crate) struct Alone {
@@ -118,13 +118,12 @@ impl Alone {
                 let before = self.azure.load_balancer(balancer.flavor).cloned();
                 let known = load_balancer::known_services(&self.all);
                 let batch = [intent];
-                let planned = load_balancer::plan(&cluster, &balancer, before.as_ref(), &batch, Some(&known));
+                let known = Known { services: Some(&known), nodes: Some(&self.nodes) };
+                let planned = load_balancer::plan(&cluster, &balancer, before.as_ref(), &batch, known);
                 if !planned.refused.is_empty() {
                     return false;
                 }
-                if planned.step.as_ref().is_some_and(|step| step.action == Action::Delete) {
-                    self.members(&planned.empty_first);
-                }
+                self.members(&planned.empty_first);
                 self.take(planned.step.as_slice());
                 if let Some(after) = self.azure.load_balancer(balancer.flavor).cloned() {
                     self.members(&backend_pool::pools_to_fill(&cluster, &balancer, before.as_ref(), &after));

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use serde_json::json;
 
 use super::*;
-use crate::load_balancer::{LoadBalancerIntent, LoadBalancerPlan, plan, services_named_in};
+use crate::load_balancer::{Known, LoadBalancerIntent, LoadBalancerPlan, plan, services_named_in};
 use crate::{Action, Flavor, PortHolder, ServiceRemoval};
 
 fn web() -> Svc {
@@ -446,7 +446,7 @@ fn one_refused_service_does_not_stop_the_batch() {
     };
     let batch = [inside("a1", Some(subnet(&cluster, "subnet", &["10.0.0.0/24"]))), inside("b1", None)];
     let internal = cluster.placement(Flavor::Internal);
-    let LoadBalancerPlan { step, refused, .. } = plan(&cluster, &internal, None, &batch, None);
+    let LoadBalancerPlan { step, refused, .. } = plan(&cluster, &internal, None, &batch, Known::default());
     assert_eq!((step.unwrap().on_behalf_of.len(), refused.len()), (1, 1), "b1 has no subnet");
 }
 

@@ -4,6 +4,7 @@ mod alone;
 mod azure;
 mod frontend_cases;
 mod instance_cases;
+mod member_cases;
 mod plan_cases;
 mod plan_output_cases;
 mod pool_cases;

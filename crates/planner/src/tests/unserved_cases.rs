@@ -5,7 +5,8 @@ use serde_json::json;
 
 use super::*;
 use crate::backend_pool::PoolMembership;
-use crate::unserved::{MAX_NAMED, Reason, Unserved, find, notices};
+use crate::plan::MAX_NAMED;
+use crate::unserved::{Reason, Unserved, find, notices};
 use crate::{Family, Flavor};
 
 fn pool(family: Family) -> PoolMembership {

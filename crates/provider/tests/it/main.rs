@@ -8,5 +8,6 @@ mod faults;
 mod histories;
 mod isolation;
 mod machines;
+mod pools;
 mod services;
 mod world;

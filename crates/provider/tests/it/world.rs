@@ -56,8 +56,16 @@ pub fn shape() -> Shape {
 }
 
 pub fn cluster() -> Cluster {
+    cluster_with(&json!({}))
+}
+
+/// The cluster with further keys of azure.json.
+pub fn cluster_with(extra: &Value) -> Cluster {
     let mut config = shape().azure_json("", "secret");
     config["putVMSSVMBatchSize"] = 2.into();
+    for (key, value) in extra.as_object().unwrap() {
+        config[key] = value.clone();
+    }
     Cluster {
         config: cloud_config::CloudConfig::parse(&config.to_string()).unwrap(),
         name: "kube".to_owned(),
@@ -117,9 +125,11 @@ impl World {
         let nodes = self.azure.of_type(INSTANCES).into_iter().map(|document| {
             let name = document["properties"]["osProfile"]["computerName"].as_str().unwrap();
             let provider_id = format!("azure://{}", document["id"].as_str().unwrap());
+            let number: u32 = document["instanceId"].as_str().unwrap().parse().unwrap();
+            let address = format!("10.240.0.{}", 4 + number);
             let node: Node = serde_json::from_value(json!({
                 "metadata": {"name": name}, "spec": {"providerID": provider_id},
-                "status": {"addresses": [{"type": "InternalIP", "address": "10.240.0.4"}]},
+                "status": {"addresses": [{"type": "InternalIP", "address": address}]},
             }))
             .unwrap();
             Arc::new(node)
@@ -154,6 +164,15 @@ impl World {
     }
 
     pub fn start_with(&self, switch: KillSwitch) -> Program {
+        self.start_as(cluster(), switch)
+    }
+
+    /// Starts it with further keys of azure.json.
+    pub fn start_configured(&self, extra: &Value) -> Program {
+        self.start_as(cluster_with(extra), KillSwitch::never())
+    }
+
+    fn start_as(&self, cluster: Cluster, switch: KillSwitch) -> Program {
         let transport = switch.transport(&self.azure);
         let cloud = Cloud::built_in(&cloud_config::PUBLIC).unwrap();
         let clock = Clock::following_tokio(Duration::from_secs(1_767_225_600));
@@ -169,7 +188,7 @@ impl World {
         state.services_are_synced();
         state.nodes_are_synced();
         let options = Options { clock, ..Options::default() };
-        Program { provider: Provider::new(cluster(), client, state, options), switch }
+        Program { provider: Provider::new(cluster, client, state, options), switch }
     }
 
     /// What `kubectl apply` does.

@@ -8,6 +8,7 @@ mod deployments;
 mod kill;
 mod nodes;
 mod places;
+mod pools;
 mod services;
 mod shapes;
 mod stopping;

@@ -1,0 +1,145 @@
+//! Members of pools by address (`loadBalancerBackendPoolConfigurationType: nodeIP`): the load balancer's own document
+//! holds them, so that they are written with it (6.4, 6.5).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use azure_types::{
+    BackendAddressPool, BackendAddressPoolProperties, LoadBalancer, LoadBalancerBackendAddress, ResourceId,
+    SubResource,
+};
+
+use super::Draft;
+use crate::backend_pool::{self, PoolMembership};
+use crate::cluster::Family;
+use crate::plan::name_some;
+
+/// The addresses of a pool's members, with the nodes that have them.
+type Members<'a> = BTreeMap<IpAddr, &'a str>;
+
+/// The address of a member that is one by its address, and not by its interface.
+fn address_of(entry: &LoadBalancerBackendAddress) -> Option<IpAddr> {
+    entry.properties.as_ref()?.ip_address.as_deref()?.parse().ok()
+}
+
+fn is_by_interface(entry: &LoadBalancerBackendAddress) -> bool {
+    let properties = entry.properties.as_ref();
+    properties.is_some_and(|p| p.ip_address.is_none() && p.network_interface_ip_configuration.is_some())
+}
+
+/// Whether interfaces are members of the pool.
+fn has_interfaces(pool: &BackendAddressPoolProperties) -> bool {
+    let mirrored = pool.load_balancer_backend_addresses.iter().flatten().any(is_by_interface);
+    mirrored || pool.backend_ip_configurations.as_ref().is_some_and(|members| !members.is_empty())
+}
+
+/// Whether interfaces are members of a pool of the load balancer.
+pub(super) fn has_interfaces_in(document: &LoadBalancer, pool: &ResourceId) -> bool {
+    let pools = document.properties.iter().flat_map(|p| p.backend_address_pools.iter().flatten());
+    let mut named = pools.filter(|one| super::is_named(&one.name, pool.name()));
+    named.any(|one| one.properties.as_ref().is_some_and(has_interfaces))
+}
+
+fn has_addresses(pool: &BackendAddressPoolProperties) -> bool {
+    pool.load_balancer_backend_addresses.iter().flatten().any(|entry| address_of(entry).is_some())
+}
+
+/// Makes the pool's members those that are wanted; gives what changed, in words. What is known of a member that stays
+/// is kept. A pool is not emptied: nobody would get any traffic, and the nodes may only be between two lists.
+fn fill(pool: &mut BackendAddressPoolProperties, wanted: &Members<'_>, network: &ResourceId) -> Vec<String> {
+    let mut changes = Vec::new();
+    let entries = pool.load_balancer_backend_addresses.get_or_insert_default();
+    if wanted.is_empty() && entries.iter().any(|entry| address_of(entry).is_some()) {
+        return changes;
+    }
+    let mut missing = wanted.clone();
+    let mut gone = BTreeSet::new();
+    entries.retain(|entry| match address_of(entry) {
+        Some(address) if missing.remove(&address).is_some() => true,
+        // Twice in the pool, or nobody's.
+        Some(address) => {
+            gone.insert(format!("-{address}"));
+            false
+        }
+        // Where an interface is the member, Azure writes the entry itself.
+        None => false,
+    });
+    let mut moved = false;
+    for properties in entries.iter_mut().filter_map(|entry| entry.properties.as_mut()) {
+        moved |= properties.virtual_network.take().is_some();
+    }
+    let come: Vec<String> = missing.iter().map(|(address, node)| format!("+{node} ({address})")).collect();
+    entries.extend(missing.iter().map(|(address, node)| member(node, *address)));
+    if !gone.is_empty() || !come.is_empty() {
+        let gone: Vec<String> = gone.into_iter().collect();
+        changes.push(format!("members {}", name_some(&[come, gone].concat())));
+    }
+    if !wanted.is_empty() && pool.virtual_network.is_none() {
+        pool.virtual_network = Some(SubResource::to(network.clone()));
+        moved = true;
+    }
+    if moved {
+        changes.push(format!("its members are addresses of virtual network {}", network.name()));
+    }
+    changes
+}
+
+fn member(node: &str, address: IpAddr) -> LoadBalancerBackendAddress {
+    let mut entry = LoadBalancerBackendAddress { name: Some(node.to_owned()), ..Default::default() };
+    entry.properties.get_or_insert_default().ip_address = Some(address.to_string());
+    entry
+}
+
+/// Takes out the addresses that were members while pools held addresses: interfaces cannot join before.
+fn clear(pool: &mut BackendAddressPoolProperties) -> Vec<String> {
+    if !has_addresses(pool) {
+        return Vec::new();
+    }
+    pool.load_balancer_backend_addresses.iter_mut().for_each(|all| all.retain(is_by_interface));
+    pool.virtual_network = None;
+    vec!["addresses removed: the nodes' network interfaces join instead".to_owned()]
+}
+
+impl Draft<'_> {
+    /// Brings the members of the cluster's pools to the nodes of this moment, as far as the load balancer's document
+    /// holds them; nothing where the nodes are not known. Gives the pools that interfaces have to leave before.
+    pub(super) fn fill_pools(&mut self) -> Vec<PoolMembership> {
+        let cluster = self.cluster;
+        let network = cluster.virtual_network_id();
+        let mut leave_first = Vec::new();
+        for family in Family::BOTH {
+            let name = cluster.pool_name(family);
+            let is_old = |pool: &&BackendAddressPool| super::is_named(&pool.name, &name);
+            let observed = self.observed.and_then(|document| document.properties.as_ref());
+            let old = observed.and_then(|p| p.backend_address_pools.iter().flatten().find(is_old));
+            if old.is_some() && cluster.has_preconfigured_pools(self.balancer) {
+                continue;
+            }
+            let nodes = self.nodes;
+            let pools = self.properties().backend_address_pools.iter_mut().flatten();
+            let Some(pool) = pools.into_iter().find(|pool| super::is_named(&pool.name, &name)) else {
+                continue;
+            };
+            let properties = pool.properties.get_or_insert_default();
+            let changes = if cluster.has_pools_of_addresses() {
+                let Some(nodes) = nodes else { continue };
+                let wanted = backend_pool::members_by_address(cluster, nodes, family);
+                // Scale sets that have no instance now would bring their interfaces along later.
+                let may_have_interfaces = old.is_some_and(|old| {
+                    let old = old.properties.as_ref();
+                    old.is_none_or(|old| has_interfaces(old) || !has_addresses(old))
+                });
+                let changes = fill(properties, &wanted, &network);
+                if may_have_interfaces && !changes.is_empty() {
+                    let pool = cluster.pool_id(self.balancer, family);
+                    leave_first.push(PoolMembership { pool, family, member: false });
+                }
+                changes
+            } else {
+                clear(properties)
+            };
+            self.changes.extend(changes.into_iter().map(|change| format!("backend pool {name}: {change}")));
+        }
+        leave_first
+    }
+}

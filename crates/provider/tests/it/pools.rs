@@ -1,0 +1,167 @@
+//! Pools that hold addresses (`nodeIP`): the load balancer's own writes bring them to the nodes.
+
+use azure_simulator::{Fault, FaultAction};
+use cloud::LogicalTime;
+use serde_json::{Value, json};
+
+use crate::world::*;
+
+fn by_address() -> Value {
+    json!({"loadBalancerBackendPoolConfigurationType": "nodeIP"})
+}
+
+/// The addresses in the pools of a load balancer.
+fn addresses(world: &World, load_balancer: &str) -> Vec<String> {
+    let document = world.load_balancer(load_balancer).unwrap();
+    let pools = document["properties"]["backendAddressPools"].as_array().unwrap();
+    let entries =
+        pools.iter().flat_map(|pool| pool["properties"]["loadBalancerBackendAddresses"].as_array().unwrap());
+    let address = |entry: &Value| entry["properties"]["ipAddress"].as_str().map(str::to_owned);
+    let mut found: Vec<String> = entries.filter_map(address).collect();
+    found.sort();
+    found
+}
+
+/// A fourth machine comes, or the last goes.
+fn scale(world: &World, program: &Program, machines: usize) {
+    world.azure.scale(&id("virtualMachineScaleSets", "pool"), machines as u64).unwrap();
+    for node in world.nodes.lock().iter() {
+        program.provider.state().remove_node(node.name());
+    }
+    world.register_nodes();
+    for node in world.nodes.lock().iter() {
+        program.provider.state().apply_node(node.clone());
+    }
+}
+
+/// LB-187: members come with the load balancer; a node that joins or goes is one write for each load balancer, and
+/// a restart is none.
+#[tokio::test(start_paused = true)]
+async fn nodes_come_and_go_with_one_write_for_each_load_balancer() {
+    let world = World::new();
+    let program = world.start_configured(&by_address());
+    world.serve(&program, service("web", &[80])).await.unwrap();
+    world.serve(&program, internal(service("inside", &[80]))).await.unwrap();
+    assert_eq!(addresses(&world, "kube"), ["10.240.0.4", "10.240.0.5", "10.240.0.6"]);
+    assert_eq!((world.writes(LOAD_BALANCERS), world.writes(INSTANCES), world.writes(SCALE_SETS)), (2, 0, 0));
+    for machines in [4, 3] {
+        scale(&world, &program, machines);
+        world.azure.clear_journal();
+        program.provider.update_nodes(LogicalTime::now()).await.unwrap();
+        assert_eq!(world.all_writes().len(), 2, "{:#?}", world.all_writes());
+        assert!(world.reads() <= 2, "only what each write made is read: {}", world.reads());
+        assert_eq!(
+            (addresses(&world, "kube").len(), addresses(&world, "kube-internal").len()),
+            (machines, machines)
+        );
+    }
+    world.azure.clear_journal();
+    program.provider.update_nodes(LogicalTime::now()).await.unwrap();
+    let again = world.start_configured(&by_address());
+    for service in ["web", "inside"] {
+        let service = world.services.lock()[&key(service).to_string()].clone();
+        world.ensure(&again, &service).await.unwrap();
+    }
+    assert_eq!(world.all_writes(), Vec::<String>::new());
+}
+
+/// LB-206: a pool that somebody else wrote meanwhile is read and planned again; what they wrote stays.
+#[tokio::test(start_paused = true)]
+async fn lb_206_a_lost_race_for_a_pool_is_planned_again() {
+    let world = World::new();
+    let program = world.start_configured(&by_address());
+    world.serve(&program, service("web", &[80])).await.unwrap();
+    scale(&world, &program, 4);
+    world
+        .azure
+        .edit(&id("loadBalancers", "kube"), |document| document["tags"] = json!({"theirs": "1"}))
+        .unwrap();
+    world.azure.clear_journal();
+    program.provider.update_nodes(LogicalTime::now()).await.unwrap();
+    assert_eq!(world.puts(LOAD_BALANCERS), [412, 200]);
+    assert_eq!(addresses(&world, "kube").len(), 4);
+    assert_eq!(world.load_balancer("kube").unwrap()["tags"]["theirs"], "1");
+}
+
+/// LB-185, LB-184: from interfaces to addresses and back; nobody is left in between, models of scale sets included.
+#[tokio::test(start_paused = true)]
+async fn pools_change_from_interfaces_to_addresses_and_back() {
+    let world = World::new();
+    let first = world.start();
+    world.serve(&first, service("web", &[80])).await.unwrap();
+    assert_eq!(world.members("kube"), 3);
+    let web = world.services.lock()[&key("web").to_string()].clone();
+    let second = world.start_configured(&by_address());
+    world.ensure(&second, &web).await.unwrap();
+    assert_eq!((world.members("kube"), addresses(&world, "kube").len()), (0, 3));
+    // A machine that comes now is made from the model.
+    scale(&world, &second, 4);
+    second.provider.update_nodes(LogicalTime::now()).await.unwrap();
+    assert_eq!((world.members("kube"), addresses(&world, "kube").len()), (0, 4));
+    let third = world.start();
+    world.ensure(&third, &web).await.unwrap();
+    assert_eq!((world.members("kube"), addresses(&world, "kube").len()), (4, 0));
+    for extra in [by_address(), json!({}), by_address()] {
+        let program = world.start_configured(&extra);
+        world.ensure(&program, &web).await.unwrap();
+        world.azure.clear_journal();
+        world.ensure(&program, &web).await.unwrap();
+        program.provider.update_nodes(LogicalTime::now()).await.unwrap();
+        assert_eq!(world.all_writes(), Vec::<String>::new(), "{extra}");
+    }
+}
+
+/// A load balancer whose last Service goes is deleted without a look at any machine.
+#[tokio::test(start_paused = true)]
+async fn the_last_service_takes_pools_of_addresses_along() {
+    let world = World::new();
+    let program = world.start_configured(&by_address());
+    world.serve(&program, service("web", &[80])).await.unwrap();
+    world.azure.clear_journal();
+    world.remove(&program, &service("web", &[80])).await.unwrap();
+    assert_eq!(world.load_balancer("kube"), None);
+    let journal = world.azure.journal();
+    assert!(!journal.entries.iter().any(|entry| entry.path.contains("virtualMachineScaleSets")));
+}
+
+/// While Azure is busy, a change of nodes waits and is then written; nothing is lost.
+#[tokio::test(start_paused = true)]
+async fn a_change_of_nodes_outlasts_a_busy_azure() {
+    let world = World::new();
+    let program = world.start_configured(&by_address());
+    world.serve(&program, service("web", &[80])).await.unwrap();
+    scale(&world, &program, 4);
+    let busy = FaultAction::Fail { status: 503, code: "ServerBusy".into(), message: "busy".into() };
+    world.azure.inject(Fault::new(busy).on_method("PUT").on_type(LOAD_BALANCERS).times(3));
+    program.provider.update_nodes(LogicalTime::now()).await.unwrap();
+    assert_eq!(addresses(&world, "kube").len(), 4);
+}
+
+/// LB-186: with `enableMigrateToIPBasedBackendPoolAPI` Azure makes addresses of the interfaces; there is no moment
+/// without members. Where it does not come to its end, that holds nothing up.
+#[tokio::test(start_paused = true)]
+async fn lb_186_azure_migrates_pools_itself() {
+    for gets_stuck in [false, true] {
+        let world = World::new();
+        world.serve(&world.start(), service("web", &[80])).await.unwrap();
+        let web = world.services.lock()[&key("web").to_string()].clone();
+        if gets_stuck {
+            let accepted = Fault::new(FaultAction::Pretend { status: 200 });
+            world.azure.inject(accepted.on_method("POST"));
+        }
+        let mut extra = by_address();
+        extra["enableMigrateToIPBasedBackendPoolAPI"] = true.into();
+        let program = world.start_configured(&extra);
+        world.azure.clear_journal();
+        let begin = tokio::time::Instant::now();
+        world.ensure(&program, &web).await.unwrap();
+        assert_eq!(begin.elapsed().as_secs() >= 600, gets_stuck, "{:?}", begin.elapsed());
+        assert_eq!((world.members("kube"), addresses(&world, "kube").len()), (0, 3));
+        let writes = world.all_writes();
+        let first = &writes[0];
+        assert!(first.starts_with("POST") && first.contains("/migrateToIpBased 200"), "{writes:#?}");
+        scale(&world, &program, 4);
+        program.provider.update_nodes(LogicalTime::now()).await.unwrap();
+        assert_eq!((world.members("kube"), addresses(&world, "kube").len()), (0, 4));
+    }
+}

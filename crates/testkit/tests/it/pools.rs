@@ -1,0 +1,51 @@
+//! Worlds whose pools hold addresses (`nodeIP`).
+
+use std::time::Duration;
+
+use azure_simulator::LatencyProfile;
+use azure_simulator::packet::Protocol;
+use serde_json::json;
+use testkit::{World, run, service};
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// LB-187, LB-190: all nodes but the control plane take the traffic of every kind of Service, and follow the nodes.
+#[test]
+fn nodes_are_members_by_their_addresses() {
+    run(async || {
+        let config = json!({"loadBalancerBackendPoolConfigurationType": "nodeIP"});
+        let world = World::builder().dual_stack().nodes(3).control_plane().config(&config);
+        let world = world.latency(LatencyProfile::typical()).start().await;
+        world.create(service("shop/web").both_families());
+        world.create(service("shop/inside").both_families().internal());
+        world.create(service("shop/node").annotation("azure-disable-load-balancer-floating-ip", "true"));
+        world.settle().await;
+        let workers = |world: &World| -> Vec<String> {
+            let names = world.node_names().into_iter();
+            names.filter(|name| !name.contains("control-plane")).collect()
+        };
+        // A machine behind an internal load balancer may not reach itself through it; the control plane is not behind.
+        let outside = world.node_names().into_iter().find(|name| name.contains("control-plane")).unwrap();
+        let served = |world: &World| {
+            let public = ["shop/web", "shop/node"].map(|key| world.addresses(key)).concat();
+            let inside = |to| world.from_node(&outside, to, 80, Protocol::Tcp).arrives;
+            public.into_iter().all(|address| world.reached(address, 80) == workers(world))
+                && world.addresses("shop/inside").into_iter().all(inside)
+        };
+        assert_eq!(workers(&world).len(), 3);
+        assert!(served(&world));
+        world.azure.scale(&world.scale_set(), 5).unwrap();
+        world
+            .until("new nodes take traffic", 10 * MINUTE, |world| workers(world).len() == 5 && served(world))
+            .await;
+        world.azure.scale(&world.scale_set(), 2).unwrap();
+        world
+            .until("old nodes are gone", 30 * MINUTE, |world| workers(world).len() == 2 && served(world))
+            .await;
+        world.settle().await;
+        for key in ["shop/web", "shop/inside", "shop/node"] {
+            world.delete(key);
+        }
+        world.settle().await;
+    });
+}
