@@ -8,6 +8,7 @@ use azure_types::{LoadBalancer, ResourceId};
 use k8s::{Node, names};
 
 use crate::cluster::{Balancer, Cluster, Family};
+use crate::instance::{self, ProviderId};
 
 /// What has to become of the membership in one pool.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,8 +51,12 @@ pub fn eligible_nodes(cluster: &Cluster, nodes: &[Arc<Node>]) -> Vec<Arc<Node>> 
 
 /// The addresses of the nodes in pools, of the given families: where traffic arrives if nodes do not see the
 /// frontend's address.
+///
+/// A node gets into a pool by its provider id. One without is not initialised yet, or never will be: its machine
+/// may be gone, nobody can tell, and its address may be somebody else's by now (LB-450).
 pub fn node_addresses(cluster: &Cluster, nodes: &[Arc<Node>], families: &[Family]) -> Vec<IpAddr> {
-    let nodes = nodes.iter().filter(|node| is_eligible(cluster, node));
+    let is_known = |node: &Node| instance::parse_provider_id(&node.spec.provider_id) != ProviderId::Other;
+    let nodes = nodes.iter().filter(|node| is_eligible(cluster, node) && is_known(node));
     let addresses: BTreeSet<IpAddr> = nodes
         .flat_map(|node| node.internal_addresses())
         .filter(|address| families.contains(&Family::of(*address)))

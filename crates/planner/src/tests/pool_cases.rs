@@ -5,7 +5,7 @@ use k8s::names::*;
 use serde_json::json;
 
 use super::*;
-use crate::backend_pool::{is_eligible, pools_to_fill};
+use crate::backend_pool::{is_eligible, node_addresses, pools_to_fill};
 use crate::scale_set::{PoolMembership, plan_instances, plan_model, write_parallelism};
 use crate::{Family, Flavor};
 
@@ -92,6 +92,23 @@ fn lb_182_lb_183_a_pool_is_not_emptied_by_exclusions() {
         steps[0].changes,
         ["node alpha000000 leaves backend pool testCluster of load balancer testCluster"]
     );
+}
+
+/// LB-450.
+#[test]
+fn nodes_without_a_machine_of_azures_are_no_destinations() {
+    let mut new = node("alpha", 1);
+    new.spec.provider_id = String::new();
+    let mut foreign = node("alpha", 2);
+    foreign.spec.provider_id = "kind://docker/kind/worker".to_owned();
+    let mut standalone = node("alpha", 3);
+    standalone.spec.provider_id =
+        "azure:///subscriptions/s/resourceGroups/rg/providers/Microsoft.Compute/virtualMachines/vm".to_owned();
+    let all = nodes([node("alpha", 0), new, foreign, standalone]);
+    let of = |family| node_addresses(&cluster(), &all, &[family]).iter().map(ToString::to_string).collect();
+    let (v4, v6): (Vec<String>, Vec<String>) = (of(Family::V4), of(Family::V6));
+    assert_eq!(v4, ["10.0.1.10", "10.0.1.13"]);
+    assert_eq!(v6, ["fd00:1::10", "fd00:1::13"]);
 }
 
 #[test]
