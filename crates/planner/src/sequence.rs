@@ -307,11 +307,14 @@ impl Sequence {
         let balancer = cluster.placement(intent.flavor);
         if self.stage == Stage::Addresses {
             let mut plan = public_ip::plan(cluster, intent, seen.public_ips)?;
-            plan.ensure.retain(|step| step.action == Action::Create || !self.accepted.contains(&step.target));
-            if !plan.ensure.is_empty() {
+            let is_due = |step: &Step| step.action == Action::Create || !self.accepted.contains(&step.target);
+            plan.before.retain(is_due);
+            plan.ensure.retain(is_due);
+            let due = if plan.before.is_empty() { plan.ensure } else { plan.before };
+            if !due.is_empty() {
                 let document = seen.load_balancers.iter().find(|(one, _)| *one == balancer);
                 occupancy.reserve(&balancer, document.map(|(_, document)| &**document), intent)?;
-                return Ok(Task::WritePublicIps(plan.ensure));
+                return Ok(Task::WritePublicIps(due));
             }
             if !plan.running.is_empty() {
                 return Ok(Task::AwaitPublicIps(plan.running));

@@ -66,6 +66,25 @@ pub(super) fn update(
     Ok(Outcome::Keep(change.into_step(cluster, intent, existing).map(Box::new)))
 }
 
+/// Takes the DNS label from a public IP that a Service gives up; nothing if another Service chose it.
+pub(super) fn without_label(
+    cluster: &Cluster,
+    intent: &ServiceIntent,
+    existing: &PublicIpAddress,
+) -> Option<Step> {
+    let ours = ownership(cluster, intent.removal(), existing);
+    let owner = tag(existing.tags.as_ref(), DNS_TAGS).trim().to_owned();
+    let key = intent.key.to_string();
+    let mut users = services(tag(existing.tags.as_ref(), SERVICE_TAGS));
+    let is_sole = owner.is_empty() && users.all(|user| user.eq_ignore_ascii_case(&key));
+    if !is_sole && !owner.eq_ignore_ascii_case(&key) {
+        return None;
+    }
+    let mut change = Change { document: existing.clone(), changes: Vec::new(), ours };
+    change.remove_dns_label(owner);
+    change.into_step(cluster, intent, existing)
+}
+
 /// Why a public IP cannot be changed into what is wanted, where it may be deleted and created again.
 fn must_be_replaced(
     cluster: &Cluster,

@@ -12,7 +12,7 @@ mod claim;
 mod ownership;
 
 pub use change::repair;
-use change::{Outcome, is_running, update};
+use change::{Outcome, is_running, update, without_label};
 use claim::{Claim, claim, find_by_address};
 pub use claim::{Owners, claimed};
 pub(crate) use ownership::is_used_by;
@@ -28,6 +28,9 @@ use crate::zone;
 /// What one Service needs of its public IPs.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PublicIpPlan {
+    /// What to write before everything else, because `ensure` could not be written otherwise: DNS labels are taken
+    /// from public IPs that are to be given up. After that, plan again.
+    pub before: Vec<Step>,
     /// What to write before the load balancer; independent of each other.
     pub ensure: Vec<Step>,
     /// The public IP that each family's frontend uses. A family is missing where the Service has none, and
@@ -149,7 +152,38 @@ pub fn plan(
         }
     }
     release(cluster, intent.removal(), observed, &targets, &mut plan.release);
+    plan.before = moved_label(cluster, intent, observed, &plan);
     Ok(plan)
+}
+
+fn label_of(public_ip: &PublicIpAddress) -> Option<&str> {
+    public_ip.properties.as_ref()?.dns_settings.as_ref()?.domain_name_label.as_deref()
+}
+
+/// Takes the wanted DNS label from public IPs of the Service's that are to be given up, if another one is to get it:
+/// Azure gives a label to one public IP at a time, and what is given up stays until nothing uses it any more
+/// (LB-451).
+fn moved_label(
+    cluster: &Cluster,
+    intent: &ServiceIntent,
+    observed: &[PublicIpAddress],
+    plan: &PublicIpPlan,
+) -> Vec<Step> {
+    let Some(label) = intent.public_ip.dns_label.as_deref().filter(|label| !label.is_empty()) else {
+        return Vec::new();
+    };
+    let bears_it = |one: &PublicIpAddress| label_of(one).is_some_and(|own| own.eq_ignore_ascii_case(label));
+    let bearers = || observed.iter().filter(|one| bears_it(one));
+    let gets_it = |step: &Step| {
+        matches!(&step.document, Some(Document::PublicIp(document)) if bears_it(document))
+            && !bearers().any(|one| one.id.as_ref() == Some(&step.target))
+    };
+    if !plan.ensure.iter().any(gets_it) {
+        return Vec::new();
+    }
+    let is_given_up =
+        |one: &&PublicIpAddress| plan.release.iter().any(|step| one.id.as_ref() == Some(&step.target));
+    bearers().filter(is_given_up).filter_map(|one| without_label(cluster, intent, one)).collect()
 }
 
 /// Plans the release of everything that a Service has; `observed` as for [`plan`].

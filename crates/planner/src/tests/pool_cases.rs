@@ -103,7 +103,8 @@ fn nodes_without_a_machine_of_azures_are_no_destinations() {
     foreign.spec.provider_id = "kind://docker/kind/worker".to_owned();
     let mut standalone = node("alpha", 3);
     standalone.spec.provider_id =
-        "azure:///subscriptions/s/resourceGroups/rg/providers/Microsoft.Compute/virtualMachines/vm".to_owned();
+        "azure:///subscriptions/s/resourceGroups/rg/providers/Microsoft.Compute/virtualMachines/vm"
+            .to_owned();
     let all = nodes([node("alpha", 0), new, foreign, standalone]);
     let of = |family| node_addresses(&cluster(), &all, &[family]).iter().map(ToString::to_string).collect();
     let (v4, v6): (Vec<String>, Vec<String>) = (of(Family::V4), of(Family::V6));

@@ -204,6 +204,48 @@ fn lb_107_lb_108_lb_109_the_dns_label_follows_the_annotation_where_there_is_one(
     assert_eq!(label(public_ip_of(&run(&foo, &[]).ensure[0])).as_deref(), Some("foo"), "from the start");
 }
 
+/// LB-451: Azure gives a label to one public IP at a time.
+#[test]
+fn a_dns_label_leaves_the_public_ip_that_is_given_up_before_another_gets_it() {
+    let label = |ip: &PublicIpAddress| {
+        ip.properties.as_ref().unwrap().dns_settings.as_ref().and_then(|dns| dns.domain_name_label.clone())
+    };
+    let foo = web().annotate("azure-dns-label-name", "foo");
+    let old = public_ip_of(&run(&foo, &[own()]).ensure[0]).clone();
+    let elsewhere = foo.clone().annotate("azure-load-balancer-resource-group", "other");
+    let planned = run(&elsewhere, std::slice::from_ref(&old));
+    assert_eq!(told(&planned.ensure).len(), 1);
+    assert_eq!(planned.before.len(), 1, "{planned:#?}");
+    assert_eq!(
+        planned.before[0].changes,
+        ["DNS label foo removed", "tag k8s-azure-dns-label-service removed"]
+    );
+    assert_eq!(planned.before[0].target, old.id.clone().unwrap());
+    let bare = public_ip_of(&planned.before[0]).clone();
+    assert_eq!(label(&bare), None);
+    let next = run(&elsewhere, std::slice::from_ref(&bare));
+    assert_eq!((next.before, &next.ensure, next.release.len()), (Vec::new(), &planned.ensure, 1));
+
+    assert!(run(&foo, std::slice::from_ref(&old)).before.is_empty(), "it stays where it is");
+    let other = elsewhere.clone().annotate("azure-dns-label-name", "bar");
+    assert!(run(&other, std::slice::from_ref(&old)).before.is_empty(), "another label is in nobody's way");
+    let with_owner = |users: &str, owner: &str| {
+        let mut shared = old.clone();
+        let tags = shared.tags.as_mut().unwrap();
+        tags.insert("k8s-azure-service".to_owned(), users.to_owned());
+        tags.insert("k8s-azure-dns-label-service".to_owned(), owner.to_owned());
+        run(&elsewhere, &[shared]).before.len()
+    };
+    assert_eq!(
+        with_owner("default/test1,default/test2", "default/test1"),
+        1,
+        "shared, but the label is ours"
+    );
+    assert_eq!(with_owner("default/test1,default/test2", "default/test2"), 0, "the label of another");
+    assert_eq!(with_owner("default/test1,default/test2", ""), 0, "nobody can tell whose label it is");
+    assert_eq!(with_owner("default/test1", ""), 1, "it is ours alone");
+}
+
 /// LB-110, LB-111.
 #[test]
 fn lb_110_lb_111_labels_of_others_are_theirs() {
