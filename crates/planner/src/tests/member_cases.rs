@@ -188,7 +188,7 @@ fn lb_185_interfaces_leave_before_addresses_are_members() {
     assert_eq!(fill(&by_address(), document, &alpha(&[0, 1])).empty_first, []);
 }
 
-/// Members come with the load balancer, in its first write, and nothing else is written for them. A second plan is
+/// LB-187: members come with the load balancer, in its first write, and nothing else is written for them. A second plan is
 /// empty, and whatever the pools held before, it ends so.
 #[test]
 fn a_load_balancer_is_created_with_its_members() {
