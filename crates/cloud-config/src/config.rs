@@ -129,6 +129,8 @@ pub struct CloudConfig {
     pub pre_configured_backend_pool_load_balancer_types: PreConfiguredBackendPools,
     /// `loadBalancerBackendPoolConfigurationType`.
     pub load_balancer_backend_pool_configuration_type: BackendPoolType,
+    /// `enableLoadBalancerAdminState`: nodes that drain take no new connections.
+    pub enable_load_balancer_admin_state: bool,
     /// `enableMigrateToIPBasedBackendPoolAPI`: Azure itself makes addresses of the interfaces in pools.
     pub enable_migrate_to_ip_based_backend_pool_api: bool,
     /// `enableIPTagMutationForExistingPublicIP`.
@@ -299,6 +301,7 @@ impl CloudConfig {
                 BackendPoolType::NodeIpConfiguration,
                 BackendPoolType::WORDS,
             ),
+            enable_load_balancer_admin_state: keys.boolean("enableLoadBalancerAdminState"),
             enable_migrate_to_ip_based_backend_pool_api: keys.boolean("enableMigrateToIPBasedBackendPoolAPI"),
             enable_ip_tag_mutation_for_existing_public_ip: keys
                 .boolean("enableIPTagMutationForExistingPublicIP"),

@@ -38,6 +38,10 @@ impl controllers::Observer for Meter {
         self.0.reconcile("UpdateLoadBalancer", took, !succeeded);
     }
 
+    fn draining_updated(&self, took: Duration, succeeded: bool) {
+        self.0.reconcile("UpdateLoadBalancerAdminState", took, !succeeded);
+    }
+
     fn leading(&self, lease: &str, leads: bool) {
         self.0.leading(lease, leads);
     }

@@ -1,5 +1,6 @@
 //! What the service controller asks of a cloud.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -65,6 +66,18 @@ pub trait LoadBalancers: Send + Sync + 'static {
     ///
     /// As for [`Self::update_nodes`].
     async fn update_waiting_machines(&self, newer_than: LogicalTime) -> Result<(), ServiceError>;
+
+    /// Whether nodes that drain are told to the load balancers at once ([`Self::update_draining_nodes`]).
+    fn drains_nodes(&self) -> bool;
+
+    /// Lets the Nodes that [drain](k8s::Node::is_draining) take no new connections, and those that do not any more
+    /// take them again. Waits for nothing but what is being written. Gives the Nodes behind load balancers, and
+    /// whether they take no new connections.
+    ///
+    /// # Errors
+    ///
+    /// If a load balancer could not be changed; the others are.
+    async fn update_draining_nodes(&self) -> Result<BTreeMap<String, bool>, ServiceError>;
 
     /// Forgets what was observed of shared resources, because another program wrote them. What is read
     /// afterwards is fresh.

@@ -88,6 +88,8 @@ pub(crate) struct NodeChanges {
     pub touched: Vec<Arc<Node>>,
     /// Whether load balancers may have to send traffic to other nodes now.
     pub set_changed: bool,
+    /// Whether a node has begun or ended to drain.
+    pub draining_changed: bool,
 }
 
 /// All nodes.
@@ -123,12 +125,12 @@ impl NodeIndex {
                         set_changed = true;
                     }
                 }
-                NodeChanges { touched: vec![], set_changed }
+                NodeChanges { set_changed, ..NodeChanges::default() }
             }
             Event::Apply(node) => self.apply(node),
             Event::Delete(node) => {
                 self.state.remove_node(node.name());
-                NodeChanges { touched: vec![], set_changed: true }
+                NodeChanges { set_changed: true, ..NodeChanges::default() }
             }
         }
     }
@@ -136,9 +138,11 @@ impl NodeIndex {
     fn apply(&mut self, node: Node) -> NodeChanges {
         let node = Arc::new(node);
         let old = self.state.node(node.name());
-        let set_changed = old.is_none_or(|old| membership_changed(&old, &node));
+        let set_changed = old.as_ref().is_none_or(|old| membership_changed(old, &node));
+        let drained = old.is_some_and(|old| old.is_draining() && old.metadata.uid == node.metadata.uid);
+        let draining_changed = drained != node.is_draining();
         self.state.apply_node(Arc::clone(&node));
-        NodeChanges { touched: vec![node], set_changed }
+        NodeChanges { touched: vec![node], set_changed, draining_changed }
     }
 }
 

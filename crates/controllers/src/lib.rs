@@ -11,6 +11,7 @@
 //! case stands in `docs/rules`, with the test that proves it.
 
 mod api;
+mod draining;
 mod events;
 mod finalizer;
 mod freshness;
@@ -24,6 +25,7 @@ mod node_set;
 mod node_sync;
 mod observer;
 mod out_of_service;
+mod preemption;
 mod queue;
 mod resource_lease;
 mod run;

@@ -18,6 +18,8 @@ pub trait Observer: Send + Sync + 'static {
     /// (`service_controller_nodesync_latency_seconds`, `service_controller_nodesync_error_total`,
     /// `service_controller_loadbalancer_sync_total`).
     fn nodes_synced(&self, _took: Duration, _succeeded: bool) {}
+    /// Load balancers were told of nodes that drain, or that failed.
+    fn draining_updated(&self, _took: Duration, _succeeded: bool) {}
     /// A node lost its uninitialized taint at this age
     /// (`node_controller_cloud_provider_taint_removal_delay_seconds`).
     fn taint_removed(&self, _age: Duration) {}

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cloud::{ClusterState, LoadBalancers, Machines};
-use k8s::{Node, ObjectKey, Service};
+use k8s::{Event, Node, ObjectKey, Service};
 use kube::{Api, Client};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -13,6 +13,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use crate::draining::DrainingNodes;
 use crate::events;
 use crate::freshness::Freshness;
 use crate::health::{HealthCheck, HealthChecks};
@@ -22,10 +23,11 @@ use crate::node_lifecycle::NodeLifecycle;
 use crate::node_sync::NodeSync;
 use crate::observer::{NoObserver, Observer};
 use crate::out_of_service::OutOfService;
+use crate::preemption::{self, Preemption};
 use crate::queue::{Backoff, Queue, propagate_panic};
 use crate::resource_lease::ResourceLease;
 use crate::service::ServiceController;
-use crate::watch::{watch as watch_objects, with_answer_timeout};
+use crate::watch::{Selector, watch as watch_objects, with_answer_timeout};
 use crate::{node, node_lifecycle, out_of_service};
 use clock::Clock;
 
@@ -216,6 +218,7 @@ pub async fn run(
     }
 
     let freshness = Arc::new(Freshness::default());
+    let drains = controllers.service && load_balancers.drains_nodes();
     let queue = |name| Queue::new(name, Backoff::NODES, Arc::clone(&options.observer));
     let queues = Queues {
         services: Queue::new("service", Backoff::SERVICES, Arc::clone(&options.observer)),
@@ -223,9 +226,11 @@ pub async fn run(
         nodes: controllers.cloud_node.then(|| queue("Nodes")),
         lifecycle: controllers.cloud_node_lifecycle.then(|| queue("node-lifecycle")),
         out_of_service: queue("out-of-service"),
+        draining: drains.then(|| Queue::new("draining", Backoff::SERVICES, Arc::clone(&options.observer))),
     };
     let (nodes_synced, services_synced) = (watch::Sender::new(false), watch::Sender::new(false));
     let nodes_known = wait_for(&nodes_synced);
+    let nodes_known_for_draining = wait_for(&nodes_synced);
     let all_known = {
         let (nodes, services) = (wait_for(&nodes_synced), wait_for(&services_synced));
         async move { _ = tokio::join!(nodes, services) }
@@ -249,7 +254,7 @@ pub async fn run(
             client.clone(),
             Arc::clone(&load_balancers),
             cloud.state.clone(),
-            lease,
+            lease.clone(),
             &recorder,
         ));
         let sync = NodeSync::new(
@@ -261,6 +266,14 @@ pub async fn run(
             Arc::clone(&options.observer),
         );
         tasks.start_services(&queues, controller, Arc::new(sync), all_known);
+        if let Some(queue) = queues.draining.clone() {
+            let recorder = recorder.speaking_for("service-controller");
+            let (cloud, state) = (Arc::clone(&load_balancers), cloud.state.clone());
+            let draining =
+                DrainingNodes::new(cloud, state.clone(), lease, recorder, Arc::clone(&options.observer));
+            let preemption = Preemption::new(client.clone(), state);
+            tasks.start_draining(queue, draining, preemption, watching, nodes_known_for_draining);
+        }
     }
     if let Some(queue) = queues.nodes.clone()
         && tasks.pause().await
@@ -316,6 +329,8 @@ struct Queues {
     nodes: Option<Queue<String>>,
     lifecycle: Option<Queue<String>>,
     out_of_service: Queue<String>,
+    /// Absent where load balancers are not told of nodes that drain.
+    draining: Option<Queue<()>>,
 }
 
 /// Everything that runs until the stop.
@@ -370,6 +385,7 @@ impl<'a> Tasks<'a> {
         let (nodes, out_of_service) = (queues.nodes.clone(), queues.out_of_service.clone());
         let lifecycle = queues.lifecycle.clone();
         let node_set = queues.node_set.clone();
+        let draining = queues.draining.clone();
         let on = move |event| {
             let changes = index.on(event);
             for changed in changes.touched {
@@ -390,13 +406,19 @@ impl<'a> Tasks<'a> {
             if changes.set_changed {
                 node_set.add(());
             }
+            if let Some(draining) = &draining
+                && changes.draining_changed
+            {
+                draining.add(());
+            }
             if state.nodes_synced() {
                 synced.send_replace(true);
             }
         };
-        let (api, selector): (Api<Node>, _) = (Api::all(client.clone()), self.options.node_selector.clone());
+        let api: Api<Node> = Api::all(client.clone());
+        let selector = Selector { labels: self.options.node_selector.clone(), ..Selector::default() };
         let stop = self.stop.clone();
-        self.spawn(async move { watch_objects(api, selector.as_deref(), "nodes", stop, on).await });
+        self.spawn(async move { watch_objects(api, selector, "nodes", stop, on).await });
     }
 
     fn watch_services(
@@ -419,7 +441,7 @@ impl<'a> Tasks<'a> {
         };
         let api: Api<Service> = Api::all(client.clone());
         let stop = self.stop.clone();
-        self.spawn(async move { watch_objects(api, None, "services", stop, on).await });
+        self.spawn(async move { watch_objects(api, Selector::default(), "services", stop, on).await });
     }
 
     /// Services are worked on once all Services and nodes are known: before, a rule could seem unused
@@ -453,6 +475,44 @@ impl<'a> Tasks<'a> {
             tokio::join!(services, node_set);
         });
         self.started("service-lb-controller", "service");
+    }
+
+    /// Nodes drain once all are known: before, one could be taken for one that was not there.
+    fn start_draining(
+        &mut self,
+        queue: Queue<()>,
+        draining: DrainingNodes,
+        preemption: Preemption,
+        watching: Client,
+        nodes_known: impl Future<Output = ()> + Send + 'static,
+    ) {
+        let (draining, preemption) = (Arc::new(draining), Arc::new(preemption));
+        let (stop, drain) = (self.stop.clone(), self.options.drain);
+        let evicted = Queue::new("preemption", Backoff::NODES, Arc::clone(&self.options.observer));
+        let api: Api<Event> = Api::all(watching);
+        let selector = Selector { fields: Some(preemption::EVENTS.to_owned()), ..Selector::default() };
+        self.spawn(async move {
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => return,
+                () = nodes_known => {}
+            }
+            queue.add(());
+            let on = {
+                let (evicted, preemption) = (evicted.clone(), Arc::clone(&preemption));
+                move |event| preemption.on(event, |node| evicted.add(node))
+            };
+            let watching = watch_objects(api, selector, "events of preemption", stop.clone(), on);
+            let draining = queue.work(1, stop.clone(), drain, move |()| {
+                let draining = Arc::clone(&draining);
+                async move { draining.reconcile().await }
+            });
+            let evicted = evicted.work(MAX_PARALLEL_NODES, stop, drain, move |name: String| {
+                let preemption = Arc::clone(&preemption);
+                async move { preemption.reconcile(&name).await }
+            });
+            tokio::join!(watching, draining, evicted);
+        });
     }
 
     fn start_cloud_node(

@@ -51,11 +51,20 @@ pub(crate) fn with_answer_timeout(client: &Client) -> Client {
     Client::new(service, namespace)
 }
 
+/// Which objects are watched: all, or those that fit selectors.
+#[derive(Debug, Default)]
+pub(crate) struct Selector {
+    /// By labels.
+    pub labels: Option<String>,
+    /// By fields.
+    pub fields: Option<String>,
+}
+
 /// Hands every event of a watch to `on`, until `stop`. Failures are logged and tried again with kube's
 /// back-off (0.8 s to 30 s).
 pub(crate) async fn watch<K>(
     api: Api<K>,
-    selector: Option<&str>,
+    selector: Selector,
     what: &'static str,
     stop: CancellationToken,
     mut on: impl FnMut(Event<K>),
@@ -63,7 +72,8 @@ pub(crate) async fn watch<K>(
     K: kube::Resource + Clone + DeserializeOwned + Debug + Send + 'static,
 {
     let mut config = watcher::Config::default().page_size(PAGE_SIZE);
-    config.label_selector = selector.map(str::to_owned);
+    config.label_selector = selector.labels;
+    config.field_selector = selector.fields;
     let mut events = std::pin::pin!(start(api, config).default_backoff());
     loop {
         let event = tokio::select! {

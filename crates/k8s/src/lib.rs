@@ -4,11 +4,13 @@
 //! reads; whole objects cost ten times as much memory. They are read from the API and never written
 //! back whole: changes go out as patches. Types that are not cached ([`api`]) come as they are.
 
+mod event;
 mod meta;
 mod node;
 mod service;
 mod text;
 
+pub use event::{Event, InvolvedObject};
 pub use meta::{Notice, ObjectKey, ObjectMeta, Time, is_deleting};
 pub use node::*;
 pub use service::*;
@@ -30,6 +32,10 @@ pub mod names {
     pub const TAINT_SHUTDOWN: &str = "node.cloudprovider.kubernetes.io/shutdown";
     /// The taint that an operator (or this program) puts on a node that is out of service.
     pub const TAINT_OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
+    /// The taint of a node that is about to lose its machine, with the reason as its value.
+    pub const TAINT_DRAINING: &str = "cloudprovider.azure.microsoft.com/draining";
+    /// The value of [`TAINT_DRAINING`] where Azure takes a spot machine back.
+    pub const DRAINING_SPOT_EVICTION: &str = "spot-eviction";
     /// The taint of a node that the cluster autoscaler is about to remove.
     pub const TAINT_TO_BE_DELETED: &str = "ToBeDeletedByClusterAutoscaler";
     /// The label that keeps a node out of load balancers.

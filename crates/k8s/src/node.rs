@@ -98,6 +98,16 @@ impl Node {
         self.spec.taints.iter().any(|taint| taint.key == key)
     }
 
+    /// Whether the node is being emptied or has lost its machine, by a taint that says so: new connections are for
+    /// others. A node that is merely cordoned still takes them.
+    pub fn is_draining(&self) -> bool {
+        self.spec.taints.iter().any(|taint| match taint.key.as_str() {
+            names::TAINT_OUT_OF_SERVICE | names::TAINT_SHUTDOWN => true,
+            names::TAINT_DRAINING => taint.value == names::DRAINING_SPOT_EVICTION,
+            _ => false,
+        })
+    }
+
     /// Whether the kubelet says that the node is ready; a missing condition means no.
     pub fn is_ready(&self) -> bool {
         self.status.conditions.iter().any(|c| c.kind == "Ready" && c.status == "True")

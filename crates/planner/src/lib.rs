@@ -34,6 +34,7 @@
 //! What is decided in which case stands in `docs/rules`, with its source and the test that proves it.
 
 mod access;
+pub mod admin_state;
 mod annotations;
 mod arrival;
 pub mod backend_pool;

@@ -11,6 +11,7 @@ use azure_types::{BackendAddressPool, BackendAddressPoolProperties, LoadBalancer
 use cloud::LogicalTime;
 use k8s::ObjectKey;
 use parking_lot::Mutex;
+use planner::admin_state::{self, AdminState, EntryKey};
 use planner::backend_pool::{self, PoolMembership};
 use planner::load_balancer::{self as plans, Known, LoadBalancerIntent};
 use planner::{Action, Balancer, Cluster, Flavor, Purpose, Step};
@@ -35,6 +36,8 @@ const MIGRATION_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 /// Whom an intent belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Owner {
+    /// Nodes that drain, and those that are back.
+    Draining,
     /// The cluster's nodes.
     Nodes,
     /// A Service.
@@ -44,6 +47,7 @@ pub(crate) enum Owner {
 impl fmt::Display for Owner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Draining => f.write_str("nodes that drain"),
             Self::Nodes => f.write_str("the cluster's nodes"),
             Self::Service(key) => key.fmt(f),
         }
@@ -54,7 +58,7 @@ impl fmt::Display for Owner {
 #[derive(Debug, Clone)]
 #[allow(clippy::large_enum_variant, reason = "nearly all are of the larger kind")]
 pub(crate) enum Wish {
-    /// That pools which hold addresses hold those of the nodes.
+    /// That pools are as the nodes are: addresses, and who takes new connections.
     Nodes,
     /// What a Service wants.
     Service(LoadBalancerIntent),
@@ -83,6 +87,8 @@ pub(crate) struct SharedLoadBalancer {
     /// The pools that interfaces left, so that addresses can be the members. What the document shows does not tell
     /// all: a scale set without instances may bring interfaces along later.
     pub(crate) emptied: Mutex<BTreeSet<ResourceId>>,
+    /// The entries of pools that an operator had put up before their nodes drained.
+    pub(crate) was_up: Mutex<BTreeSet<EntryKey>>,
 }
 
 /// A load balancer before and after a write.
@@ -171,8 +177,27 @@ impl SharedLoadBalancer {
             // Each public IP that gained or lost a frontend has a new version now.
             self.observed.invalidate_public_ips();
         }
+        if let Some(before) = seen.load_balancer.as_deref() {
+            self.remember_up(before, &document);
+        }
         let load_balancer = Some(self.observed.load_balancers().store(document));
         Ok(Seen { load_balancer, before: seen.load_balancer.clone() })
+    }
+
+    /// Takes note of entries that were up before a write took them down, and forgets those that are not down any more.
+    fn remember_up(&self, before: &LoadBalancer, after: &LoadBalancer) {
+        if !self.cluster.config.enable_load_balancer_admin_state {
+            return;
+        }
+        let before = admin_state::entries(before);
+        let mut was_up = self.was_up.lock();
+        for (key, state) in admin_state::entries(after) {
+            if state != AdminState::Down {
+                was_up.remove(&key);
+            } else if before.get(&key) == Some(&AdminState::Up) {
+                was_up.insert(key);
+            }
+        }
     }
 
     /// A public IP that is not ready makes Azure refuse the whole load balancer: it is repaired or waited
@@ -316,7 +341,8 @@ impl Resource for SharedLoadBalancer {
         // Only if all Services are known, one that is not among them is gone.
         let known = self.state.services_synced().then(|| plans::known_services(&self.state.services()));
         let nodes = self.state.nodes_synced().then(|| self.state.nodes());
-        let known = Known { services: known.as_ref(), nodes: nodes.as_deref() };
+        let was_up = self.was_up.lock();
+        let known = Known { services: known.as_ref(), nodes: nodes.as_deref(), was_up: Some(&was_up) };
         let plan = plans::plan(&self.cluster, &self.balancer, observed, &intents, known);
         let mut empty_first = plan.empty_first;
         if plan.step.as_ref().is_some_and(|step| step.action != Action::Delete) {
@@ -365,6 +391,10 @@ impl Resource for SharedLoadBalancer {
         Ok(())
     }
 
+    fn is_urgent(&self, owner: &Owner) -> bool {
+        *owner == Owner::Draining
+    }
+
     fn is_repair(&self, work: &Work) -> bool {
         work.step.purpose == Purpose::Repair
     }
@@ -372,7 +402,7 @@ impl Resource for SharedLoadBalancer {
     fn concerned(&self, work: &Work, _batch: &Batch) -> Vec<Owner> {
         let services = work.step.on_behalf_of.iter().cloned().map(Owner::Service);
         // The nodes are concerned by whatever is written: pools are part of the document.
-        services.chain([Owner::Nodes]).collect()
+        services.chain([Owner::Draining, Owner::Nodes]).collect()
     }
 
     fn complaint(&self, owner: &Owner, work: Option<&Work>, failure: &Failure) -> Option<Notice> {

@@ -89,7 +89,8 @@ impl Membership {
 
     /// Brings the eligible nodes into the pools, unless they were brought there since the nodes last changed.
     /// Machines that could not join then are [looked at](Self::join_waiting) for all Services together.
-    pub(crate) async fn join_if_changed(&self, pools: &[PoolMembership]) -> Result<(), Failure> {
+    /// Gives whether there was anything to bring.
+    pub(crate) async fn join_if_changed(&self, pools: &[PoolMembership]) -> Result<bool, Failure> {
         let nodes = self.eligible_nodes();
         let open: Vec<PoolMembership> = {
             let filled = self.filled.lock();
@@ -99,10 +100,10 @@ impl Membership {
             pools.iter().filter(is_open).cloned().collect()
         };
         if open.is_empty() {
-            return Ok(());
+            return Ok(false);
         }
         // The machines of nodes that are new must be in what is read.
-        self.join(&open, self.state.nodes_changed().max(self.observed.started)).await
+        self.join(&open, self.state.nodes_changed().max(self.observed.started)).await.map(|()| true)
     }
 
     /// Brings the eligible nodes into the pools, judged by readings after `newer_than`.

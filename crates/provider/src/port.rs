@@ -1,5 +1,6 @@
 //! The provider as the controllers see it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -42,6 +43,14 @@ impl LoadBalancers for Provider {
 
     async fn update_waiting_machines(&self, newer_than: LogicalTime) -> Result<(), ServiceError> {
         Ok(self.0.membership.join_waiting(newer_than).await?)
+    }
+
+    fn drains_nodes(&self) -> bool {
+        self.0.cluster.config.enable_load_balancer_admin_state
+    }
+
+    async fn update_draining_nodes(&self) -> Result<BTreeMap<String, bool>, ServiceError> {
+        Ok(self.0.update_draining(self.0.observed.started).await?)
     }
 
     fn forget_observed(&self) {

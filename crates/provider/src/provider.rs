@@ -1,6 +1,6 @@
 //! The provider: one handle on everything that knows and changes Azure.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -11,6 +11,7 @@ use cloud::LogicalTime;
 use futures::future::join_all;
 use k8s::{ObjectKey, Service};
 use parking_lot::Mutex;
+use planner::admin_state;
 use planner::load_balancer::Occupancy;
 use planner::sequence::Sequence;
 use planner::{Balancer, Cluster, ClusterPlan, ServiceIntent, ServiceRemoval, backend_pool};
@@ -103,6 +104,7 @@ impl Inner {
             membership: Arc::clone(&self.membership),
             state: self.state.clone(),
             emptied: Mutex::default(),
+            was_up: Mutex::default(),
         };
         let writer = Writer::start(resource, self.pace, self.stop.clone());
         writers.insert(balancer.clone(), writer.clone());
@@ -172,7 +174,40 @@ impl Inner {
             }
         }
         join_all(writes).await.into_iter().collect::<Result<(), Failure>>()?;
-        self.membership.join(&pools, newer_than).await
+        self.membership.join(&pools, newer_than).await?;
+        self.mark_joined().await
+    }
+
+    /// Interfaces that have just joined a pool take connections there, those of nodes that drain as well: Azure
+    /// takes no state before they are members (10.2).
+    pub(crate) async fn mark_joined(&self) -> Result<(), Failure> {
+        let is_open = self.cluster.config.enable_load_balancer_admin_state
+            && !self.cluster.has_pools_of_addresses()
+            && self.state.nodes().iter().any(|node| node.is_draining());
+        if is_open { self.update_draining(LogicalTime::now()).await.map(drop) } else { Ok(()) }
+    }
+
+    /// Lets nodes that drain take no new connections; gives the nodes in pools, and whether none of their entries takes
+    /// any. The versions that are known will do: a lost race is read again.
+    pub(crate) async fn update_draining(
+        &self,
+        newer_than: LogicalTime,
+    ) -> Result<BTreeMap<String, bool>, Failure> {
+        if !self.cluster.config.enable_load_balancer_admin_state {
+            return Ok(BTreeMap::new());
+        }
+        let mut writes = Vec::new();
+        for balancer in self.cluster.balancers() {
+            if self.observed.load_balancers().get(&balancer.name, newer_than).await?.is_some() {
+                let writer = self.load_balancer(&balancer);
+                writes
+                    .push(async move { writer.submit(Owner::Draining, Wish::Nodes, newer_than, None).await });
+            }
+        }
+        // One load balancer that cannot be written keeps no other from it.
+        let done = join_all(writes).await.into_iter().collect::<Result<Vec<_>, Failure>>()?;
+        let documents = done.iter().filter_map(|done| done.observed.load_balancer.as_deref());
+        Ok(admin_state::nodes_in_pools(documents, &self.state.nodes()))
     }
 
     /// Where pools hold addresses, nothing is written to them before all nodes are known.

@@ -341,7 +341,9 @@ impl Inner {
         if let Some(document) = document.as_deref().filter(|_| !families.is_empty()) {
             let before = done.observed.before.as_deref();
             let mut pools = backend_pool::pools_to_fill(&self.cluster, &balancer, before, document);
-            self.membership.join_if_changed(&pools).await?;
+            if self.membership.join_if_changed(&pools).await? {
+                self.mark_joined().await?;
+            }
             // Pools of other families are nothing to this Service.
             pools.retain(|pool| families.contains(&pool.family));
             notices.extend(self.membership.notices(&key, &pools));

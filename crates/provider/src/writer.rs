@@ -77,6 +77,11 @@ pub(crate) trait Resource: Send + Sync + 'static {
         Ok(())
     }
 
+    /// Whether an owner's intent waits for nobody who is on the way.
+    fn is_urgent(&self, _key: &Self::Key) -> bool {
+        false
+    }
+
     /// Whether a write changes nothing that anybody in the batch asked for, and only repairs.
     fn is_repair(&self, _work: &Self::Work) -> bool {
         false
@@ -309,7 +314,11 @@ impl<R: Resource> Inner<R> {
             self.wake.notified().await;
         }
         let deadline = Instant::now() + self.pace.linger;
-        while self.queue.lock().announced > 0 {
+        let lingers = || {
+            let queue = self.queue.lock();
+            queue.announced > 0 && !queue.waiting.keys().any(|key| self.resource.is_urgent(key))
+        };
+        while lingers() {
             if timeout_at(deadline, self.wake.notified()).await.is_err() {
                 break;
             }

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use azure_simulator::packet::{Hop, Packet, Protocol, Source, Verdict, trace};
+use azure_simulator::packet::{FlowPlan, FlowReport, Hop, Network, Packet, Protocol, Source, Verdict, trace};
 
 use crate::World;
 
@@ -21,6 +21,16 @@ impl World {
     /// A packet from one of the nodes.
     pub fn from_node(&self, node: &str, to: IpAddr, port: u16, protocol: Protocol) -> Verdict {
         self.send(&Packet::new(Source::node(node), to, port, protocol))
+    }
+
+    /// The network as it is now, to follow flows from one moment to another.
+    pub fn network_now(&self) -> Network {
+        Network::read(&self.azure)
+    }
+
+    /// What has become of flows of the internet that began in the network `before`.
+    pub fn flows_since(&self, before: &Network, to: IpAddr, port: u16) -> FlowReport {
+        before.flows_after(&self.answers, &self.network_now(), &self.answers, &FlowPlan::new(to, port))
     }
 
     /// The nodes at which 64 flows from the internet arrive, in order and once each.

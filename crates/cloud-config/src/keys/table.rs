@@ -269,6 +269,13 @@ pub const KEYS: &[Key] = &[
         |c| c.load_balancer_backend_pool_configuration_type.to_string(),
     ),
     applies(
+        "enableLoadBalancerAdminState",
+        Boolean,
+        "false",
+        "nodes that drain take no new connections from load balancers; those that are there go on",
+        |c| c.enable_load_balancer_admin_state.to_string(),
+    ),
+    applies(
         "enableMigrateToIPBasedBackendPoolAPI",
         Boolean,
         "false",

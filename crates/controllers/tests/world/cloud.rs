@@ -26,6 +26,8 @@ pub enum Call {
     UpdateNodes(Vec<String>),
     Presence(String),
     Describe(String),
+    /// The names of the nodes that drain at that moment.
+    UpdateDraining(Vec<String>),
     Forget,
     /// Who holds the lease on the resources when writing ends.
     Stop {
@@ -44,6 +46,9 @@ struct Inner {
     notices: BTreeMap<String, Vec<Notice>>,
     delete_failures: VecDeque<ServiceError>,
     update_failures: VecDeque<ServiceError>,
+    /// Whether load balancers are told of nodes that drain.
+    drains: bool,
+    draining_failures: VecDeque<ServiceError>,
     /// Names of Services that have to be ensured again if nodes change.
     following: Vec<String>,
     instances: BTreeMap<String, Existence<Instance>>,
@@ -117,6 +122,25 @@ impl TestCloud {
         (self.calls().into_iter())
             .filter_map(|call| match call {
                 Call::UpdateNodes(nodes) => Some(nodes),
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// Load balancers are told of nodes that drain.
+    pub fn drain_nodes(&self) {
+        self.inner.lock().drains = true;
+    }
+
+    pub fn fail_draining(&self, failures: impl IntoIterator<Item = ServiceError>) {
+        self.inner.lock().draining_failures.extend(failures);
+    }
+
+    /// The nodes that drained at each request.
+    pub fn drained(&self) -> Vec<Vec<String>> {
+        (self.calls().into_iter())
+            .filter_map(|call| match call {
+                Call::UpdateDraining(nodes) => Some(nodes),
                 _ => None,
             })
             .collect()
@@ -282,6 +306,24 @@ impl LoadBalancers for TestCloud {
 
     async fn update_waiting_machines(&self, _newer_than: LogicalTime) -> Result<(), ServiceError> {
         Ok(())
+    }
+
+    fn drains_nodes(&self) -> bool {
+        self.inner.lock().drains
+    }
+
+    async fn update_draining_nodes(&self) -> Result<BTreeMap<String, bool>, ServiceError> {
+        let nodes = self.state.nodes();
+        let draining = nodes.iter().filter(|node| node.is_draining()).map(|node| node.name().to_owned());
+        self.called(Call::UpdateDraining(draining.collect()));
+        let takes = self.begin();
+        tokio::time::sleep(takes).await;
+        let mut inner = self.inner.lock();
+        inner.running -= 1;
+        if let Some(failure) = inner.draining_failures.pop_front() {
+            return Err(failure);
+        }
+        Ok(nodes.iter().map(|node| (node.name().to_owned(), node.is_draining())).collect())
     }
 
     fn forget_observed(&self) {

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod cloud;
+mod draining;
 mod events;
 mod leader_election;
 mod node_changes;

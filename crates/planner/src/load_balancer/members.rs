@@ -10,6 +10,7 @@ use azure_types::{
 };
 
 use super::Draft;
+use crate::admin_state::{self, AdminState, EntryKey};
 use crate::backend_pool::{self, PoolMembership};
 use crate::cluster::Family;
 use crate::plan::name_some;
@@ -33,11 +34,16 @@ fn has_interfaces(pool: &BackendAddressPoolProperties) -> bool {
     mirrored || pool.backend_ip_configurations.as_ref().is_some_and(|members| !members.is_empty())
 }
 
+/// A pool of a load balancer.
+fn pool_in<'a>(load_balancer: &'a LoadBalancer, name: &str) -> Option<&'a BackendAddressPool> {
+    let mut pools = load_balancer.properties.iter().flat_map(|p| p.backend_address_pools.iter().flatten());
+    pools.find(|pool| super::is_named(&pool.name, name))
+}
+
 /// Whether interfaces are members of a pool of the load balancer.
 pub(super) fn has_interfaces_in(document: &LoadBalancer, pool: &ResourceId) -> bool {
-    let pools = document.properties.iter().flat_map(|p| p.backend_address_pools.iter().flatten());
-    let mut named = pools.filter(|one| super::is_named(&one.name, pool.name()));
-    named.any(|one| one.properties.as_ref().is_some_and(has_interfaces))
+    let pool = pool_in(document, pool.name());
+    pool.is_some_and(|pool| pool.properties.as_ref().is_some_and(has_interfaces))
 }
 
 fn has_addresses(pool: &BackendAddressPoolProperties) -> bool {
@@ -109,13 +115,11 @@ impl Draft<'_> {
         let mut leave_first = Vec::new();
         for family in Family::BOTH {
             let name = cluster.pool_name(family);
-            let is_old = |pool: &&BackendAddressPool| super::is_named(&pool.name, &name);
-            let observed = self.observed.and_then(|document| document.properties.as_ref());
-            let old = observed.and_then(|p| p.backend_address_pools.iter().flatten().find(is_old));
+            let old = self.observed.and_then(|document| pool_in(document, &name));
             if old.is_some() && cluster.has_preconfigured_pools(self.balancer) {
                 continue;
             }
-            let nodes = self.nodes;
+            let nodes = self.known.nodes;
             let pools = self.properties().backend_address_pools.iter_mut().flatten();
             let Some(pool) = pools.into_iter().find(|pool| super::is_named(&pool.name, &name)) else {
                 continue;
@@ -141,5 +145,43 @@ impl Draft<'_> {
             self.changes.extend(changes.into_iter().map(|change| format!("backend pool {name}: {change}")));
         }
         leave_first
+    }
+
+    /// Lets nodes that drain take no new connections, and those that are back take them again (10.6). Entries whose
+    /// node is not known stay as they are.
+    pub(super) fn mark_draining(&mut self) {
+        let cluster = self.cluster;
+        if !cluster.config.enable_load_balancer_admin_state || cluster.has_preconfigured_pools(self.balancer)
+        {
+            return;
+        }
+        let Some(nodes) = self.known.nodes else { return };
+        let known = self.known;
+        let was_up = |key: &EntryKey| known.was_up.is_some_and(|all| all.contains(key));
+        let members = admin_state::Members::new(nodes);
+        let names = Family::BOTH.map(|family| cluster.pool_name(family));
+        let mut changes = Vec::new();
+        for pool in self.properties().backend_address_pools.iter_mut().flatten() {
+            let Some(name) = names.iter().find(|name| super::is_named(&pool.name, name)) else { continue };
+            let mut marked: BTreeMap<AdminState, Vec<&str>> = BTreeMap::new();
+            let entries = pool.properties.as_mut().and_then(|p| p.load_balancer_backend_addresses.as_mut());
+            for entry in entries.into_iter().flatten() {
+                let Some(node) = members.node(entry) else { continue };
+                let key = admin_state::key_in(name, entry);
+                let now = AdminState::of(entry);
+                let next = now.next(node.is_draining(), key.is_some_and(|key| was_up(&key)));
+                if next != now {
+                    admin_state::set(entry, next);
+                    marked.entry(next).or_default().push(node.name());
+                }
+            }
+            for (state, nodes) in marked {
+                let why = if state == AdminState::Down { "draining" } else { "back" };
+                let nodes = name_some(&nodes);
+                changes
+                    .push(format!("backend pool {name}: adminState {} of {nodes} ({why})", state.as_str()));
+            }
+        }
+        self.changes.extend(changes);
     }
 }

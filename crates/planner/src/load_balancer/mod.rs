@@ -19,6 +19,7 @@ use azure_types::{
 };
 use k8s::{Node, ObjectKey, Service};
 
+use crate::admin_state::EntryKey;
 use crate::backend_pool::{self, PoolMembership};
 use crate::cluster::{Balancer, Cluster, Family};
 use crate::frontend;
@@ -70,6 +71,8 @@ pub struct Known<'a> {
     pub services: Option<&'a KnownServices>,
     /// All nodes: only with them the members of pools are written.
     pub nodes: Option<&'a [Arc<Node>]>,
+    /// The entries of pools that were `Up` before their nodes drained.
+    pub was_up: Option<&'a BTreeSet<EntryKey>>,
 }
 
 /// The plan of one load balancer.
@@ -138,7 +141,7 @@ pub fn plan(
     }
     let mut refused = BTreeMap::new();
     loop {
-        let mut draft = Draft::new(cluster, balancer, observed, known.nodes);
+        let mut draft = Draft::new(cluster, balancer, observed, known);
         draft.apply_batch(&members, known.services);
         if draft.refused.is_empty() {
             return draft.finish(refused.into_iter().collect());
@@ -228,7 +231,7 @@ struct Draft<'a> {
     balancer: &'a Balancer,
     /// `None` where there is none yet.
     observed: Option<&'a LoadBalancer>,
-    nodes: Option<&'a [Arc<Node>]>,
+    known: Known<'a>,
     document: LoadBalancer,
     changes: Vec<String>,
     for_keys: BTreeSet<ObjectKey>,
@@ -250,7 +253,7 @@ impl<'a> Draft<'a> {
         cluster: &'a Cluster,
         balancer: &'a Balancer,
         observed: Option<&'a LoadBalancer>,
-        nodes: Option<&'a [Arc<Node>]>,
+        known: Known<'a>,
     ) -> Self {
         let document = observed.cloned().unwrap_or_else(|| LoadBalancer {
             name: Some(balancer.name.clone()),
@@ -264,7 +267,7 @@ impl<'a> Draft<'a> {
             cluster,
             balancer,
             observed,
-            nodes,
+            known,
             document,
             changes: Vec::new(),
             for_keys: BTreeSet::new(),
@@ -545,6 +548,7 @@ impl<'a> Draft<'a> {
         let mut empty_first = Vec::new();
         if is_needed {
             empty_first = self.fill_pools();
+            self.mark_draining();
         }
         let repairs = self.changes.is_empty() && self.observed.is_some_and(is_failed);
         if self.changes.is_empty() && !repairs {

@@ -16,7 +16,7 @@ fn by_address() -> Cluster {
 fn fill(cluster: &Cluster, pools: serde_json::Value, nodes: &[Arc<Node>]) -> LoadBalancerPlan {
     let balancer = cluster.placement(Flavor::External);
     let document = load_balancer(cluster, pools);
-    plan(cluster, &balancer, Some(&document), &[], Known { nodes: Some(nodes), services: None })
+    plan(cluster, &balancer, Some(&document), &[], Known { nodes: Some(nodes), ..Known::default() })
 }
 
 fn load_balancer(cluster: &Cluster, pools: serde_json::Value) -> azure_types::LoadBalancer {

@@ -1,5 +1,6 @@
 //! Tests over several parts, and the fixtures that all tests share.
 
+mod admin_state_cases;
 mod alone;
 mod azure;
 mod frontend_cases;

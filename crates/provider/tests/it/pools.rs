@@ -1,7 +1,7 @@
 //! Pools that hold addresses (`nodeIP`): the load balancer's own writes bring them to the nodes.
 
 use azure_simulator::{Fault, FaultAction};
-use cloud::LogicalTime;
+use cloud::{LoadBalancers, LogicalTime};
 use serde_json::{Value, json};
 
 use crate::world::*;
@@ -164,4 +164,111 @@ async fn lb_186_azure_migrates_pools_itself() {
         program.provider.update_nodes(LogicalTime::now()).await.unwrap();
         assert_eq!((world.members("kube"), addresses(&world, "kube").len()), (0, 4));
     }
+}
+
+/// The states of entries of a load balancer's pools, where they are not the default, by address or interface.
+fn states(world: &World, load_balancer: &str) -> Vec<String> {
+    let document: azure_types::LoadBalancer =
+        serde_json::from_value(world.load_balancer(load_balancer).unwrap()).unwrap();
+    let entries = planner::admin_state::entries(&document);
+    entries
+        .into_iter()
+        .filter(|(_, state)| state.as_str() != "None")
+        .map(|(_, state)| state.as_str().to_owned())
+        .collect()
+}
+
+fn taint(world: &World, program: &Program, number: usize, key: Option<&str>) {
+    let mut nodes = world.nodes.lock();
+    let mut node = k8s::Node::clone(&nodes[number]);
+    let taint =
+        |key: &str| k8s::Taint { key: key.to_owned(), effect: "NoExecute".to_owned(), ..Default::default() };
+    node.spec.taints = key.map(taint).into_iter().collect();
+    nodes[number] = std::sync::Arc::new(node);
+    program.provider.state().apply_node(nodes[number].clone());
+}
+
+const OUT_OF_SERVICE: Option<&str> = Some(k8s::names::TAINT_OUT_OF_SERVICE);
+
+/// LB-350, LB-351, LB-355, LB-356: whatever the members are, nodes that drain are down on both load balancers with one
+/// write each, joined later or not; ensuring Services changes nothing of that.
+#[tokio::test(start_paused = true)]
+async fn nodes_that_drain_are_down_on_all_load_balancers() {
+    for mut extra in [by_address(), json!({})] {
+        extra["enableLoadBalancerAdminState"] = true.into();
+        let world = World::new();
+        let program = world.start_configured(&extra);
+        let draining = || LoadBalancers::update_draining_nodes(&program.provider);
+        world.serve(&program, service("web", &[80])).await.unwrap();
+        world.serve(&program, internal(service("inside", &[80]))).await.unwrap();
+        taint(&world, &program, 1, OUT_OF_SERVICE);
+        world.azure.clear_journal();
+        let told = draining().await.unwrap();
+        assert_eq!(told.values().filter(|is_down| **is_down).count(), 1, "{told:?}");
+        assert_eq!(world.all_writes().len(), 2, "{:#?}", world.all_writes());
+        for name in ["kube", "kube-internal"] {
+            assert_eq!(states(&world, name), ["Down"], "{extra}");
+        }
+        // One that joins while it drains.
+        scale(&world, &program, 4);
+        taint(&world, &program, 1, OUT_OF_SERVICE);
+        taint(&world, &program, 3, OUT_OF_SERVICE);
+        program.provider.update_nodes(LogicalTime::now()).await.unwrap();
+        assert_eq!(states(&world, "kube"), ["Down", "Down"], "{extra}");
+        world.azure.clear_journal();
+        for name in ["web", "inside"] {
+            let service = world.services.lock()[&key(name).to_string()].clone();
+            world.ensure(&program, &service).await.unwrap();
+        }
+        draining().await.unwrap();
+        assert_eq!(world.all_writes(), Vec::<String>::new(), "{extra}");
+        taint(&world, &program, 1, None);
+        taint(&world, &program, 3, None);
+        let told = draining().await.unwrap();
+        assert!(told.values().all(|is_down| !is_down) && told.len() == 4, "{told:?}");
+        assert_eq!((states(&world, "kube").len(), world.all_writes().len()), (0, 2));
+    }
+}
+
+/// LB-358: somebody wrote the load balancer meanwhile: it is read, and the state written over what they made of it.
+#[tokio::test(start_paused = true)]
+async fn lb_358_a_lost_race_for_a_state_is_planned_again() {
+    let world = World::new();
+    let mut extra = by_address();
+    extra["enableLoadBalancerAdminState"] = true.into();
+    let program = world.start_configured(&extra);
+    world.serve(&program, service("web", &[80])).await.unwrap();
+    taint(&world, &program, 0, OUT_OF_SERVICE);
+    world
+        .azure
+        .edit(&id("loadBalancers", "kube"), |document| document["tags"] = json!({"theirs": "1"}))
+        .unwrap();
+    world.azure.clear_journal();
+    LoadBalancers::update_draining_nodes(&program.provider).await.unwrap();
+    assert_eq!((world.puts(LOAD_BALANCERS), states(&world, "kube").len()), (vec![412, 200], 1));
+    assert_eq!(world.load_balancer("kube").unwrap()["tags"]["theirs"], "1");
+}
+
+/// LB-359, LB-363: Azure's refusal is the caller's to tell; without the key nothing is asked.
+#[tokio::test(start_paused = true)]
+async fn lb_359_lb_363_failures_are_given_and_nothing_is_asked_in_vain() {
+    let world = World::new();
+    let mut extra = by_address();
+    extra["enableLoadBalancerAdminState"] = true.into();
+    let program = world.start_configured(&extra);
+    world.serve(&program, service("web", &[80])).await.unwrap();
+    taint(&world, &program, 0, OUT_OF_SERVICE);
+    let fault = FaultAction::Fail { status: 500, code: "InternalServerError".into(), message: "oh".into() };
+    world.azure.inject(Fault::new(fault).on_method("PUT").on_type(LOAD_BALANCERS));
+    assert!(LoadBalancers::update_draining_nodes(&program.provider).await.is_err());
+    world.azure.clear_faults();
+    LoadBalancers::update_draining_nodes(&program.provider).await.unwrap();
+    assert_eq!(states(&world, "kube").len(), 1);
+    let off = world.start_configured(&by_address());
+    taint(&world, &off, 1, OUT_OF_SERVICE);
+    world.azure.clear_journal();
+    assert!(!off.provider.drains_nodes());
+    LoadBalancers::update_draining_nodes(&off.provider).await.unwrap();
+    off.provider.update_nodes(LogicalTime::now()).await.unwrap();
+    assert_eq!(world.all_writes(), Vec::<String>::new());
 }

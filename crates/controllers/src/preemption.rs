@@ -1,0 +1,95 @@
+//! Spot machines that Azure takes back: whoever notices writes an Event with reason `PreemptScheduled` about the node,
+//! and the node gets the taint that lets it drain (10.4).
+
+use std::collections::HashMap;
+
+use cloud::ClusterState;
+use k8s::{Event, Node, ObjectKey, Taint, names};
+use kube::runtime::watcher;
+use kube::{Api, Client};
+use parking_lot::Mutex;
+
+use crate::queue::Next;
+use crate::taints::{add, edit_taints};
+
+/// The Events that are watched, and no others: there are many.
+pub(crate) const EVENTS: &str = "involvedObject.kind=Node,reason=PreemptScheduled";
+
+/// New pods go elsewhere; those that are there end by themselves or with the machine.
+const EFFECT: &str = "NoSchedule";
+
+/// Whether an Event is about this node, and not about one that had its name before.
+fn is_about(event: &Event, node: &Node) -> bool {
+    let about = &event.involved_object;
+    if about.name != node.name() {
+        return false;
+    }
+    if about.uid.is_empty() {
+        // Who writes no UID tells of the machine that runs while it writes.
+        return event.metadata.creation_timestamp > node.metadata.creation_timestamp;
+    }
+    // Kubelets and their companions write the node's name for its UID.
+    Some(&about.uid) == node.metadata.uid.as_ref()
+        || about.uid == node.name() && event.metadata.creation_timestamp > node.metadata.creation_timestamp
+}
+
+/// Taints nodes whose machines Azure is about to take.
+pub(crate) struct Preemption {
+    api: Api<Node>,
+    state: ClusterState,
+    /// The Events that have been looked at, each with its version. They last an hour in Kubernetes.
+    seen: Mutex<HashMap<ObjectKey, Option<String>>>,
+}
+
+impl Preemption {
+    pub fn new(client: Client, state: ClusterState) -> Self {
+        Self { api: Api::all(client), state, seen: Mutex::default() }
+    }
+
+    /// Takes over an event of the watch; names the node that has to be tainted to `taint`. An Event works once: who
+    /// takes the taint away has decided, and a list that comes again changes nothing of that. One that is written
+    /// anew does.
+    pub fn on(&self, change: watcher::Event<Event>, taint: impl FnOnce(String)) {
+        let event = match change {
+            watcher::Event::InitApply(event) | watcher::Event::Apply(event) => event,
+            watcher::Event::Delete(event) => {
+                self.seen.lock().remove(&ObjectKey::of(&event.metadata));
+                return;
+            }
+            watcher::Event::Init | watcher::Event::InitDone => return,
+        };
+        let version = event.metadata.resource_version.clone();
+        let key = ObjectKey::of(&event.metadata);
+        if self.seen.lock().insert(key, version.clone()).is_some_and(|seen| seen == version) {
+            return;
+        }
+        let Some(node) = self.state.node(&event.involved_object.name) else { return };
+        if is_about(&event, &node) && !node.has_taint(names::TAINT_DRAINING) {
+            taint(node.name().to_owned());
+        }
+    }
+
+    /// Taints a node, unless it drains already.
+    pub async fn reconcile(&self, name: &str) -> Next {
+        let Some(node) = self.state.node(name) else { return Next::Done };
+        let taint = || Taint {
+            key: names::TAINT_DRAINING.to_owned(),
+            value: names::DRAINING_SPOT_EVICTION.to_owned(),
+            effect: EFFECT.to_owned(),
+            time_added: None,
+        };
+        match edit_taints(&self.api, &node, |taints| add(taints, taint())).await {
+            Ok(changed) => {
+                if changed {
+                    tracing::info!(node = name, "Azure takes the node's machine back: it drains");
+                }
+                Next::Done
+            }
+            Err(error) if error.is_not_found() => Next::Done,
+            Err(error) => {
+                tracing::warn!(node = name, %error, "failed to taint a node whose machine Azure takes back");
+                Next::Retry
+            }
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Whether pool members take new connections: the administrative state of a pool's entries (10.2).
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use azure_types::{BackendAddressPool, LoadBalancer, LoadBalancerBackendAddress, ResourceId, Word};
+use k8s::Node;
+
+use crate::instance::{self, ProviderId};
+
+/// What Azure makes of an entry, whatever its probe says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum AdminState {
+    /// The probe decides. What Azure does not show is this.
+    None,
+    /// It takes connections; an operator has said so.
+    Up,
+    /// It takes no new connections; those that are there go on.
+    Down,
+}
+
+impl AdminState {
+    /// The state of an entry.
+    pub fn of(entry: &LoadBalancerBackendAddress) -> Self {
+        match entry.properties.as_ref().and_then(|properties| properties.admin_state.as_ref()) {
+            Some(word) if word.is("Down") => Self::Down,
+            Some(word) if word.is("Up") => Self::Up,
+            _ => Self::None,
+        }
+    }
+
+    /// Azure's word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "None",
+            Self::Up => "Up",
+            Self::Down => "Down",
+        }
+    }
+
+    /// What the state becomes. What is down for a node that does not drain was left from when it did; `was_up` says
+    /// that an operator had it up before. What an operator put up stays (10.7).
+    pub(crate) fn next(self, drains: bool, was_up: bool) -> Self {
+        match (self, drains) {
+            (_, true) => Self::Down,
+            (Self::Down, false) if was_up => Self::Up,
+            (Self::Down, false) => Self::None,
+            (state, false) => state,
+        }
+    }
+}
+
+pub(crate) fn set(entry: &mut LoadBalancerBackendAddress, state: AdminState) {
+    entry.properties.get_or_insert_default().admin_state = Some(Word::from(state.as_str()));
+}
+
+/// An entry's name for memory: its pool, and its address or interface.
+pub type EntryKey = (String, String);
+
+pub(crate) fn key_in(pool: &str, entry: &LoadBalancerBackendAddress) -> Option<EntryKey> {
+    let properties = entry.properties.as_ref()?;
+    let interface = properties.network_interface_ip_configuration.as_ref().and_then(|one| one.id.as_ref());
+    let member = interface.map(ResourceId::to_lower).or_else(|| properties.ip_address.clone())?;
+    Some((pool.to_lowercase(), member))
+}
+
+/// Every entry of a load balancer's pools, with its state.
+pub fn entries(load_balancer: &LoadBalancer) -> BTreeMap<EntryKey, AdminState> {
+    let pools = load_balancer.properties.iter().flat_map(|p| p.backend_address_pools.iter().flatten());
+    let of_pool = |pool: &BackendAddressPool| {
+        let entries = pool.properties.iter().flat_map(|p| p.load_balancer_backend_addresses.iter().flatten());
+        let name = pool.name.as_deref().unwrap_or_default();
+        entries.filter_map(|entry| Some((key_in(name, entry)?, AdminState::of(entry)))).collect::<Vec<_>>()
+    };
+    pools.flat_map(of_pool).collect()
+}
+
+/// The nodes that entries of pools stand for.
+pub(crate) struct Members<'a> {
+    by_address: HashMap<IpAddr, &'a Node>,
+    by_machine: HashMap<ResourceId, &'a Node>,
+}
+
+impl<'a> Members<'a> {
+    pub(crate) fn new(nodes: &'a [Arc<Node>]) -> Self {
+        let mut members = Self { by_address: HashMap::new(), by_machine: HashMap::new() };
+        for node in nodes {
+            members.by_address.extend(node.internal_addresses().map(|address| (address, &**node)));
+            if let ProviderId::Instance(name) = instance::parse_provider_id(&node.spec.provider_id) {
+                let machine = name.scale_set.child("virtualMachines", &name.instance_id);
+                members.by_machine.insert(machine, &**node);
+            }
+        }
+        members
+    }
+
+    /// The node that an entry stands for.
+    pub(crate) fn node(&self, entry: &LoadBalancerBackendAddress) -> Option<&'a Node> {
+        let properties = entry.properties.as_ref()?;
+        let interface =
+            properties.network_interface_ip_configuration.as_ref().and_then(|one| one.id.as_ref());
+        match interface {
+            // …/virtualMachines/0/networkInterfaces/nic/ipConfigurations/v4
+            Some(id) => self.by_machine.get(&id.parent()?.parent()?).copied(),
+            None => self.by_address.get(&properties.ip_address.as_deref()?.parse().ok()?).copied(),
+        }
+    }
+}
+
+/// The nodes that are in pools of these load balancers, and whether none of their entries takes new connections.
+pub fn nodes_in_pools<'a>(
+    load_balancers: impl IntoIterator<Item = &'a LoadBalancer>,
+    nodes: &[Arc<Node>],
+) -> BTreeMap<String, bool> {
+    let members = Members::new(nodes);
+    let mut found = BTreeMap::new();
+    for document in load_balancers {
+        let pools = document.properties.iter().flat_map(|p| p.backend_address_pools.iter().flatten());
+        let of_pools = pools.flat_map(|pool| pool.properties.iter());
+        for entry in of_pools.flat_map(|p| p.load_balancer_backend_addresses.iter().flatten()) {
+            if let Some(node) = members.node(entry) {
+                let is_down = AdminState::of(entry) == AdminState::Down;
+                found.entry(node.name().to_owned()).and_modify(|all| *all &= is_down).or_insert(is_down);
+            }
+        }
+    }
+    found
+}
