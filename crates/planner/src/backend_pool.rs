@@ -49,14 +49,22 @@ pub fn eligible_nodes(cluster: &Cluster, nodes: &[Arc<Node>]) -> Vec<Arc<Node>> 
     nodes.iter().filter(|node| is_eligible(cluster, node)).cloned().collect()
 }
 
+/// Whether a node's address may be relied on. One without a provider id is not initialised yet, or never will be:
+/// nobody can tell whether its machine is still there, and its address may be somebody else's by now (LB-450). One
+/// with a foreign provider id is in no pool of interfaces.
+fn is_at_its_address(cluster: &Cluster, node: &Node) -> bool {
+    match instance::parse_provider_id(&node.spec.provider_id) {
+        ProviderId::Instance(_) | ProviderId::Machine(_) => true,
+        ProviderId::Other => cluster.has_pools_of_addresses() && !node.spec.provider_id.is_empty(),
+    }
+}
+
 /// The addresses of the nodes in pools, of the given families: where traffic arrives if nodes do not see the
 /// frontend's address.
 ///
-/// A node gets into a pool by its provider id. One without is not initialised yet, or never will be: its machine
-/// may be gone, nobody can tell, and its address may be somebody else's by now (LB-450).
+/// A node that is not initialised yet follows when it is.
 pub fn node_addresses(cluster: &Cluster, nodes: &[Arc<Node>], families: &[Family]) -> Vec<IpAddr> {
-    let is_known = |node: &Node| instance::parse_provider_id(&node.spec.provider_id) != ProviderId::Other;
-    let nodes = nodes.iter().filter(|node| is_eligible(cluster, node) && is_known(node));
+    let nodes = nodes.iter().filter(|node| is_eligible(cluster, node) && is_at_its_address(cluster, node));
     let addresses: BTreeSet<IpAddr> = nodes
         .flat_map(|node| node.internal_addresses())
         .filter(|address| families.contains(&Family::of(*address)))
@@ -65,14 +73,14 @@ pub fn node_addresses(cluster: &Cluster, nodes: &[Arc<Node>], families: &[Family
 }
 
 /// The members of a pool that holds addresses: the first address of the family of each node, with the node's name.
-/// Of two nodes with one address the first counts.
+/// Of two nodes with one address the first counts; one that is not initialised yet follows when it is.
 pub fn members_by_address<'a>(
     cluster: &Cluster,
     nodes: &'a [Arc<Node>],
     family: Family,
 ) -> BTreeMap<IpAddr, &'a str> {
     let mut members = BTreeMap::new();
-    for node in nodes.iter().filter(|node| is_eligible(cluster, node)) {
+    for node in nodes.iter().filter(|node| is_eligible(cluster, node) && is_at_its_address(cluster, node)) {
         if let Some(address) = node.internal_addresses().find(|address| Family::of(*address) == family) {
             members.entry(address).or_insert(node.name());
         }

@@ -327,6 +327,7 @@ impl Sequence {
         if self.stage == Stage::Leaving {
             let elsewhere: Vec<Intent> = self.holders(cluster, seen, |one| *one != balancer);
             if !elsewhere.is_empty() {
+                self.check_destination(cluster, seen, &balancer, intent)?;
                 return Ok(Task::Submit(elsewhere));
             }
             self.stage = Stage::Balancing;
@@ -368,6 +369,34 @@ impl Sequence {
         Ok(Task::Finish(addresses))
     }
 
+    /// Refuses a Service that the load balancer would refuse to which it moves: it keeps what it has on the others
+    /// (LB-452).
+    fn check_destination(
+        &self,
+        cluster: &Cluster,
+        seen: &Seen<'_>,
+        balancer: &Balancer,
+        intent: &Arc<ServiceIntent>,
+    ) -> Result<(), Stop> {
+        let document = seen.load_balancers.iter().find(|(one, _)| one == balancer);
+        let document = document.map(|(_, document)| &**document);
+        let batch = [self.presence(seen, intent)];
+        let planned =
+            load_balancer::plan(cluster, balancer, document, &batch, load_balancer::Known::default());
+        match planned.refused.into_iter().next() {
+            Some((_, refusal)) => Err(refusal.into()),
+            None => Ok(()),
+        }
+    }
+
+    fn presence(&self, seen: &Seen<'_>, intent: &Arc<ServiceIntent>) -> LoadBalancerIntent {
+        LoadBalancerIntent::Present {
+            service: Arc::clone(intent),
+            public_ips: self.public_ips.clone(),
+            subnet: seen.subnet.cloned(),
+        }
+    }
+
     /// The load balancer, and beside it the security group where all addresses are known.
     fn place(
         &mut self,
@@ -376,12 +405,7 @@ impl Sequence {
         balancer: &Balancer,
         intent: &Arc<ServiceIntent>,
     ) -> Vec<Intent> {
-        let placed = LoadBalancerIntent::Present {
-            service: Arc::clone(intent),
-            public_ips: self.public_ips.clone(),
-            subnet: seen.subnet.cloned(),
-        };
-        let mut intents = vec![Intent::LoadBalancer(balancer.clone(), placed)];
+        let mut intents = vec![Intent::LoadBalancer(balancer.clone(), self.presence(seen, intent))];
         let known: Option<Vec<IpAddr>> =
             self.public_ips.values().map(|id| address_of(seen.public_ips, id)).collect();
         let known = known.filter(|addresses| !addresses.is_empty());

@@ -10,7 +10,7 @@ use k8s::{Node, ObjectKey, Service};
 use super::demand::{self, Demand, Ports};
 use super::rule;
 use crate::access::Access;
-use crate::cluster::{Balancer, Cluster, Family};
+use crate::cluster::{Balancer, Cluster, Family, Flavor};
 use crate::intent::{ServiceIntent, ServiceRemoval, Transport};
 use crate::names;
 
@@ -32,6 +32,8 @@ pub(super) struct Footprint {
 
 /// What a load-balancing rule delivers.
 struct Delivery {
+    /// The kind of load balancer that delivers.
+    flavor: Flavor,
     family: Family,
     is_floating: bool,
     /// The port with which packets arrive; 0 for all.
@@ -41,12 +43,16 @@ struct Delivery {
 /// What load balancers deliver, by the base name of the Service whose rule it is.
 fn deliveries(load_balancers: &[(Balancer, Arc<LoadBalancer>)]) -> HashMap<String, Vec<Delivery>> {
     let mut all: HashMap<String, Vec<Delivery>> = HashMap::new();
-    let properties = load_balancers.iter().filter_map(|(_, document)| document.properties.as_ref());
-    for rule in properties.flat_map(|p| p.load_balancing_rules.iter().flatten()) {
+    let rules = load_balancers.iter().flat_map(|(balancer, document)| {
+        let rules = document.properties.iter().flat_map(|p| p.load_balancing_rules.iter().flatten());
+        rules.map(|rule| (balancer.flavor, rule))
+    });
+    for (flavor, rule) in rules {
         let (Some(name), Some(p)) = (&rule.name, &rule.properties) else { continue };
         let base = name.split('-').next().unwrap_or_default().to_ascii_lowercase();
         let pool = p.backend_address_pool.as_ref().and_then(|pool| pool.id.as_ref());
         all.entry(base).or_default().push(Delivery {
+            flavor,
             family: names::family_of_name(pool.map(ResourceId::name).unwrap_or_default()),
             is_floating: p.enable_floating_ip == Some(true),
             port: p.backend_port.unwrap_or_default(),
@@ -60,7 +66,8 @@ impl Footprint {
     fn covers(&self, owner: &ServiceRemoval, delivery: &Delivery) -> bool {
         let is_floating = owner.arrival(delivery.family).is_floating();
         let mut ports = self.ports.get(&delivery.family).into_iter().flat_map(BTreeMap::values);
-        owner.families.contains(&delivery.family)
+        delivery.flavor == owner.flavor
+            && owner.families.contains(&delivery.family)
             && delivery.is_floating == is_floating
             && (delivery.port == 0 || ports.any(|ports| ports.contains(&delivery.port)))
     }

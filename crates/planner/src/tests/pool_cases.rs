@@ -5,7 +5,7 @@ use k8s::names::*;
 use serde_json::json;
 
 use super::*;
-use crate::backend_pool::{is_eligible, node_addresses, pools_to_fill};
+use crate::backend_pool::{is_eligible, members_by_address, node_addresses, pools_to_fill};
 use crate::scale_set::{PoolMembership, plan_instances, plan_model, write_parallelism};
 use crate::{Family, Flavor};
 
@@ -110,6 +110,12 @@ fn nodes_without_a_machine_of_azures_are_no_destinations() {
     let (v4, v6): (Vec<String>, Vec<String>) = (of(Family::V4), of(Family::V6));
     assert_eq!(v4, ["10.0.1.10", "10.0.1.13"]);
     assert_eq!(v6, ["fd00:1::10", "fd00:1::13"]);
+    let by_address = cluster_with(json!({"loadBalancerBackendPoolConfigurationType": "nodeIP"}));
+    let in_pool: Vec<String> =
+        members_by_address(&by_address, &all, Family::V4).keys().map(ToString::to_string).collect();
+    assert_eq!(in_pool, ["10.0.1.10", "10.0.1.12", "10.0.1.13"], "whoever is in the network can be a member");
+    let let_in = node_addresses(&by_address, &all, &[Family::V4]);
+    assert_eq!(let_in.iter().map(ToString::to_string).collect::<Vec<_>>(), in_pool);
 }
 
 #[test]

@@ -171,7 +171,8 @@ fn a_denial_of_everything_at_nodes_is_taken_back() {
     assert!(super::told(&after(&group, &planned)).iter().all(|rule| !rule.contains("deny-all")));
 }
 
-/// LB-403: a Service that is refused keeps its load-balancing rules; whatever they deliver is let in until it is planned.
+/// LB-403, LB-452: a Service that is refused keeps its load-balancing rules; whatever they deliver is let in until it is
+/// planned.
 #[test]
 fn what_a_refused_service_still_lives_on_stays() {
     let floating_off = "azure-disable-load-balancer-floating-ip";
@@ -187,6 +188,13 @@ fn what_a_refused_service_still_lives_on_stays() {
         bad(served.clone().change(|s| s.spec.ports[0].node_port = 31000)),
         // Refused by what Azure holds, not by what the Service says.
         served.clone().annotate(floating_off, "false").annotate("azure-pip-name", "missing"),
+        // Refused where it moves, and still where it was.
+        served.clone().internal().annotate("azure-load-balancer-internal-subnet", "missing"),
+        served
+            .clone()
+            .annotate(floating_off, "false")
+            .internal()
+            .annotate("azure-load-balancer-internal-subnet", "missing"),
     ] {
         let services = [refused.arc(), other.arc()];
         assert_eq!(azure.plan(&services, &all_nodes).plan.steps, []);
