@@ -11,7 +11,7 @@ use cloud::ClusterState;
 use k8s::{Node, ObjectKey, Service};
 use kube::runtime::watcher::Event;
 
-use crate::node_set::membership_changed;
+use crate::node_set::{NodeSetChanges, membership_changed};
 use crate::service_change::{is_relevant, needs_update};
 
 /// Services that concern load balancers. Others are not kept, so that thousands of them cost nothing.
@@ -96,12 +96,13 @@ pub(crate) struct NodeChanges {
 #[derive(Debug)]
 pub(crate) struct NodeIndex {
     state: ClusterState,
+    changes: Arc<NodeSetChanges>,
     listed: HashSet<String>,
 }
 
 impl NodeIndex {
-    pub fn new(state: ClusterState) -> Self {
-        Self { state, listed: HashSet::new() }
+    pub fn new(state: ClusterState, changes: Arc<NodeSetChanges>) -> Self {
+        Self { state, changes, listed: HashSet::new() }
     }
 
     /// Takes over an event.
@@ -121,7 +122,7 @@ impl NodeIndex {
                 let mut set_changed = false;
                 for node in self.state.nodes() {
                     if !listed.contains(node.name()) {
-                        self.state.remove_node(node.name());
+                        self.remove(node.name());
                         set_changed = true;
                     }
                 }
@@ -129,7 +130,7 @@ impl NodeIndex {
             }
             Event::Apply(node) => self.apply(node),
             Event::Delete(node) => {
-                self.state.remove_node(node.name());
+                self.remove(node.name());
                 NodeChanges { set_changed: true, ..NodeChanges::default() }
             }
         }
@@ -139,10 +140,18 @@ impl NodeIndex {
         let node = Arc::new(node);
         let old = self.state.node(node.name());
         let set_changed = old.as_ref().is_none_or(|old| membership_changed(old, &node));
-        let drained = old.is_some_and(|old| old.is_draining() && old.metadata.uid == node.metadata.uid);
+        let drained =
+            old.as_ref().is_some_and(|old| old.is_draining() && old.metadata.uid == node.metadata.uid);
         let draining_changed = drained != node.is_draining();
         self.state.apply_node(Arc::clone(&node));
+        self.changes.note(old.as_deref(), Some(&node));
         NodeChanges { touched: vec![node], set_changed, draining_changed }
+    }
+
+    fn remove(&self, name: &str) {
+        let old = self.state.node(name);
+        self.state.remove_node(name);
+        self.changes.note(old.as_deref(), None);
     }
 }
 
@@ -279,7 +288,7 @@ mod tests {
     #[test]
     fn node_087_the_node_set_changes_by_adding_removing_and_initialising() {
         let state = ClusterState::default();
-        let mut index = NodeIndex::new(state.clone());
+        let mut index = NodeIndex::new(state.clone(), Arc::default());
         assert!(index.on(Event::Apply(node("n1", "True", ""))).set_changed, "added");
         let ready = index.on(Event::Apply(node("n1", "False", "")));
         assert_eq!((ready.touched.len(), ready.set_changed), (1, false), "readiness");

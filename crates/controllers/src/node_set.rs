@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use k8s::{Node, is_deleting, names};
 
@@ -75,6 +76,25 @@ impl NodeSet {
 
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
+    }
+}
+
+/// How often a node has joined, left or changed its place behind load balancers. Two sets that are equal with
+/// another one between them are two changes: somebody may have worked with the one between.
+#[derive(Debug, Default)]
+pub(crate) struct NodeSetChanges(AtomicU64);
+
+impl NodeSetChanges {
+    /// Takes note of a node that was `old` and is `new` now.
+    pub fn note(&self, old: Option<&Node>, new: Option<&Node>) {
+        let place = |node: &Node| is_member(node).then(|| Member::of(node));
+        if old.and_then(place) != new.and_then(place) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    pub fn count(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
     }
 }
 

@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::freshness::Freshness;
-use crate::node_set::NodeSet;
+use crate::node_set::{NodeSet, NodeSetChanges};
 use crate::observer::Observer;
 use crate::queue::{Next, Queue};
 use crate::service::ServiceController;
@@ -42,17 +42,24 @@ struct Looks {
     next: Instant,
 }
 
+/// A set of nodes, and how many changes led to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Version {
+    changes: u64,
+    nodes: NodeSet,
+}
+
 /// Brings load balancers to the set of nodes.
 pub(crate) struct NodeSync {
     cloud: Arc<dyn LoadBalancers>,
     state: ClusterState,
     services: Arc<ServiceController>,
     observer: Arc<dyn Observer>,
-    /// The set that all load balancers have. Taken over only after success, so that a failed change is
-    /// not mistaken for a finished one.
-    synced: Mutex<Option<NodeSet>>,
-    /// The set for which the Services that follow nodes were queued last.
-    followed: Mutex<Option<NodeSet>>,
+    changes: Arc<NodeSetChanges>,
+    /// What all load balancers have; nobody knows while a change of them is under way, or after one that failed.
+    synced: Mutex<Option<Version>>,
+    /// For what the Services that follow nodes were queued last.
+    followed: Mutex<Option<Version>>,
     /// The queue of Services.
     queue: Queue<ObjectKey>,
     freshness: Arc<Freshness>,
@@ -64,40 +71,49 @@ impl NodeSync {
     pub fn new(
         cloud: Arc<dyn LoadBalancers>,
         state: ClusterState,
+        changes: Arc<NodeSetChanges>,
         services: Arc<ServiceController>,
         queue: Queue<ObjectKey>,
         freshness: Arc<Freshness>,
         observer: Arc<dyn Observer>,
     ) -> Self {
         let (synced, followed, looks) = (Mutex::default(), Mutex::default(), Mutex::default());
-        Self { cloud, state, services, observer, synced, followed, queue, freshness, looks }
+        Self { cloud, state, changes, services, observer, synced, followed, queue, freshness, looks }
     }
 
     /// Takes the nodes of this moment as known: every Service is ensured with them when this program
     /// starts, and no load balancer has to be told of them once more.
     pub fn start_with_current(&self) {
-        let nodes = NodeSet::of(&self.state.nodes());
-        *self.followed.lock() = Some(nodes.clone());
-        *self.synced.lock() = Some(nodes);
+        let version = self.version();
+        *self.followed.lock() = Some(version.clone());
+        *self.synced.lock() = Some(version);
+    }
+
+    /// The set of this moment. A change between the two readings is counted the next time.
+    fn version(&self) -> Version {
+        let changes = self.changes.count();
+        Version { changes, nodes: NodeSet::of(&self.state.nodes()) }
     }
 
     /// Compares, and asks the cloud where there is a difference.
     pub async fn reconcile(&self) -> Next {
-        let nodes = NodeSet::of(&self.state.nodes());
-        if self.synced.lock().as_ref() == Some(&nodes) {
+        let version = self.version();
+        if self.synced.lock().as_ref() == Some(&version) {
             return self.look_at_waiting_machines().await;
         }
         let served = self.services.served();
-        if self.followed.lock().replace(nodes.clone()).as_ref() != Some(&nodes) {
+        if self.followed.lock().replace(version.clone()).as_ref() != Some(&version) {
             // As they are now: one that is just being worked on may have been planned with the nodes before.
             for service in self.state.services().iter().filter(|service| self.cloud.follows_nodes(service)) {
                 self.queue.add(service.key());
             }
         }
         if !self.services.serves_any() {
-            *self.synced.lock() = Some(nodes);
+            *self.synced.lock() = Some(version);
             return Next::After(IDLE_INTERVAL);
         }
+        *self.synced.lock() = None;
+        let nodes = &version.nodes;
         let start = Instant::now();
         let outcome = self.update(|cloud| cloud.update_nodes(LogicalTime::now())).await;
         self.observer.nodes_synced(start.elapsed(), outcome.is_ok());
@@ -113,13 +129,13 @@ impl NodeSync {
                         recorder.normal(service.as_ref(), "UpdatedLoadBalancer", message);
                     }
                 }
-                *self.synced.lock() = Some(nodes);
+                *self.synced.lock() = Some(version);
                 self.look_at_waiting_machines().await
             }
             Err(error) => {
                 tracing::warn!(%error, nodes = nodes.len(), "failed to update load balancers with new nodes");
                 let message =
-                    format!("Error updating load balancer with new hosts {}, error: {error}", named(&nodes));
+                    format!("Error updating load balancer with new hosts {}, error: {error}", named(nodes));
                 for service in &served {
                     recorder.warning(service.as_ref(), "UpdateLoadBalancerFailed", message.clone());
                 }

@@ -20,6 +20,7 @@ use crate::health::{HealthCheck, HealthChecks};
 use crate::index::{NodeIndex, ServiceIndex};
 use crate::node::NodeController;
 use crate::node_lifecycle::NodeLifecycle;
+use crate::node_set::NodeSetChanges;
 use crate::node_sync::NodeSync;
 use crate::observer::{NoObserver, Observer};
 use crate::out_of_service::OutOfService;
@@ -223,6 +224,7 @@ pub async fn run(
     let queues = Queues {
         services: Queue::new("service", Backoff::SERVICES, Arc::clone(&options.observer)),
         node_set: Queue::new("node", Backoff::SERVICES, Arc::clone(&options.observer)),
+        node_set_changes: Arc::default(),
         nodes: controllers.cloud_node.then(|| queue("Nodes")),
         lifecycle: controllers.cloud_node_lifecycle.then(|| queue("node-lifecycle")),
         out_of_service: queue("out-of-service"),
@@ -260,6 +262,7 @@ pub async fn run(
         let sync = NodeSync::new(
             Arc::clone(&load_balancers),
             cloud.state.clone(),
+            Arc::clone(&queues.node_set_changes),
             Arc::clone(&controller),
             queues.services.clone(),
             Arc::clone(&freshness),
@@ -326,6 +329,7 @@ fn wait_for(synced: &watch::Sender<bool>) -> impl Future<Output = ()> + Send + u
 struct Queues {
     services: Queue<ObjectKey>,
     node_set: Queue<()>,
+    node_set_changes: Arc<NodeSetChanges>,
     nodes: Option<Queue<String>>,
     lifecycle: Option<Queue<String>>,
     out_of_service: Queue<String>,
@@ -380,7 +384,7 @@ impl<'a> Tasks<'a> {
         queues: &Queues,
         synced: watch::Sender<bool>,
     ) {
-        let mut index = NodeIndex::new(state.clone());
+        let mut index = NodeIndex::new(state.clone(), Arc::clone(&queues.node_set_changes));
         let state = state.clone();
         let (nodes, out_of_service) = (queues.nodes.clone(), queues.out_of_service.clone());
         let lifecycle = queues.lifecycle.clone();

@@ -148,3 +148,42 @@ async fn a_service_that_follows_nodes_is_never_worked_on_twice_at_a_time() {
     assert_eq!(ensured.len(), 3, "{ensured:?}");
     assert!(ensured[2] - ensured[1] >= 20, "after the end of the work that ran: {ensured:?}");
 }
+
+/// A node goes and comes back while load balancers are brought to the nodes: whoever worked with the set between
+/// may have left it out, and works once more.
+#[tokio::test(start_paused = true)]
+async fn a_set_of_nodes_that_comes_back_is_a_change() {
+    let mut world = World::new();
+    world.start(World::services()).await;
+    world.cloud.follow_nodes("web");
+    world.service("web", json!({}));
+    world.node("n2", json!({}));
+    seconds(1).await;
+    let exclude = |value: serde_json::Value| json!({"metadata": {"labels": {k8s::names::LABEL_EXCLUDE_FROM_LOAD_BALANCERS: value}}});
+    world.cloud.writes_take(std::time::Duration::from_secs(20));
+    world.node("n3", json!({}));
+    seconds(5).await;
+    let (updates, ensures) = (world.cloud.updates().len(), world.cloud.ensures("web"));
+    world.kubernetes.merge("Node", "", "n2", &exclude("true".into())).unwrap();
+    seconds(5).await;
+    world.kubernetes.merge("Node", "", "n2", &exclude(serde_json::Value::Null)).unwrap();
+    seconds(120).await;
+    assert_eq!(world.cloud.updates().len(), updates + 1, "the set is as it was, but was another in between");
+    assert_eq!(world.cloud.ensures("web"), ensures + 1);
+}
+
+/// A change that failed half way may have taken a node out, although the set is as it was before by now.
+#[tokio::test(start_paused = true)]
+async fn what_a_failed_change_has_done_is_undone() {
+    let mut world = World::new();
+    world.start(World::services()).await;
+    world.service("web", json!({}));
+    seconds(1).await;
+    world.cloud.fail_updates((0..2).map(|_| retry("half of it", Some(30))));
+    world.node("n2", json!({}));
+    seconds(1).await;
+    assert_eq!(world.cloud.updates(), [["n1", "n2"]]);
+    world.kubernetes.delete("Node", "", "n2").unwrap();
+    seconds(120).await;
+    assert_eq!(world.cloud.updates().last().unwrap(), &["n1"]);
+}
