@@ -187,3 +187,27 @@ async fn what_a_failed_change_has_done_is_undone() {
     seconds(120).await;
     assert_eq!(world.cloud.updates().last().unwrap(), &["n1"]);
 }
+
+/// LB-035: a Service that followed nodes is gone when they change: nothing is asked of the cloud for it.
+#[tokio::test(start_paused = true)]
+async fn lb_035_no_change_of_nodes_concerns_a_service_that_is_gone() {
+    let mut world = World::new();
+    world.start(World::services()).await;
+    world.cloud.follow_nodes("web");
+    world.service("web", json!({}));
+    world.service("api", json!({}));
+    seconds(1).await;
+    world.delete("web");
+    seconds(60).await;
+    assert!(world.get("web").is_null());
+    let ensured = world.cloud.ensures("web");
+    world.node("n2", json!({}));
+    seconds(60).await;
+    assert_eq!((world.cloud.updates().len(), world.cloud.ensures("web")), (1, ensured));
+    world.delete("api");
+    seconds(60).await;
+    let calls = world.cloud.calls().len();
+    world.node("n3", json!({}));
+    seconds(60).await;
+    assert_eq!(world.cloud.calls().len(), calls, "no Service is left");
+}

@@ -109,9 +109,9 @@ fn web() -> Svc {
     svc("test1").tcp(80).tcp(443).udp(53).published(&["20.0.0.1"])
 }
 
-/// LB-270, LB-271.
 #[test]
 fn lb_270_lb_271_one_rule_a_protocol_and_no_second_write() {
+    // LB-270: what a new Service gets.
     let service = web();
     let group = security_group(json!([]));
     let planned = run(&group, &[present(&service, &["20.0.0.1"])], &world(&[&service]));
@@ -127,6 +127,7 @@ fn lb_270_lb_271_one_rule_a_protocol_and_no_second_write() {
         written.properties.as_ref().unwrap().security_rules.as_ref().unwrap()[0].properties.as_ref();
     assert_eq!(properties.unwrap().destination_address_prefix.as_deref(), Some("20.0.0.1"));
     assert_eq!(properties.unwrap().destination_port_ranges.as_ref().unwrap(), &["443", "80"]);
+    // LB-271: the same once more.
     let again = run(&written, &[present(&service, &["20.0.0.1"])], &world(&[&service]));
     assert_eq!(again, SecurityGroupPlan::default());
 }

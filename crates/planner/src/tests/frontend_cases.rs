@@ -558,3 +558,17 @@ fn places_on_a_load_balancer_are_promised_up_to_azures_limit() {
     occupancy.release(&intents[7].key);
     occupancy.reserve(&balancer, None, &intents[600]).unwrap();
 }
+
+/// LB-020.
+#[test]
+fn lb_020_the_cluster_has_the_pair_of_its_name_in_any_case() {
+    let named = |name: &str| LoadBalancer {
+        id: Some(cluster().network_group("rg").resource("Microsoft.Network", "loadBalancers", name)),
+        name: Some(name.to_owned()),
+        ..Default::default()
+    };
+    let all = ["testCluster", "TestCluster-Internal", "other", "lb2"].map(named);
+    let own: Vec<String> =
+        cluster().own_load_balancers(&all).iter().map(|(_, one)| one.name.clone().unwrap()).collect();
+    assert_eq!(own, ["testCluster", "TestCluster-Internal"]);
+}

@@ -183,6 +183,26 @@ async fn a_refused_public_ip_is_told_in_azures_words_and_only_bad_values_are_ref
     }
 }
 
+/// LB-104.
+#[tokio::test(start_paused = true)]
+async fn lb_104_ip_tags_that_azure_does_not_change_are_told() {
+    let world = World::new();
+    let program =
+        world.start_configured(&serde_json::json!({"enableIPTagMutationForExistingPublicIP": true}));
+    world.serve(&program, service("web", &[80])).await.unwrap();
+    let fault =
+        fail(400, "PublicIPAddressIpTagsCannotBeChanged", "IP tag RoutingPreference cannot be changed.");
+    world.azure.inject(Fault::new(fault).on_method("PUT").on_type(PUBLIC_IPS));
+    let tagged = annotated(service("web", &[80]), "azure-pip-ip-tags", "RoutingPreference=Internet");
+    let error = world.serve(&program, tagged).await.unwrap_err();
+    let (ServiceError::Refused { message, notices } | ServiceError::Retry { message, notices, .. }) = error;
+    assert!(message.contains("RoutingPreference cannot be changed"), "{message}");
+    assert_eq!(notices[0].reason, "CreateOrUpdatePublicIPAddress");
+    let public_ip = world.azure.document(&id("publicIPAddresses", "kube-aweb")).unwrap();
+    assert!(public_ip["properties"]["ipTags"].as_array().is_none_or(Vec::is_empty), "{public_ip:#}");
+    assert!(world.load_balancer("kube").is_some(), "it still takes traffic");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_missing_permission_is_nobodys_terminal_fault() {
     let world = World::new();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use azure_simulator::{Fault, FaultAction, PowerState};
-use cloud::{Existence, LogicalTime, Machines, Presence};
+use cloud::{Existence, LoadBalancers as _, LogicalTime, Machines, Presence};
 use futures::future::join_all;
 use k8s::Node;
 use serde_json::json;
@@ -153,7 +153,32 @@ async fn nodes_that_azure_does_not_manage_are_there() {
     assert_eq!(world.reads(), 0);
 }
 
-/// LB-197.
+/// LB-036, LB-037: a change of nodes writes nothing for a Service that is being deleted, and nothing without one.
+#[tokio::test(start_paused = true)]
+async fn lb_036_lb_037_a_change_of_nodes_is_nothing_to_services_that_go() {
+    let world = World::new();
+    let program = world.start();
+    program.provider.update_nodes(LogicalTime::now()).await.unwrap();
+    assert_eq!(world.all_writes(), Vec::<String>::new(), "no load balancer");
+    let at_nodes = annotated(service("web", &[80]), "azure-disable-load-balancer-floating-ip", "true");
+    world.serve(&program, at_nodes.clone()).await.unwrap();
+    let served = world.stored(&at_nodes);
+    assert!(program.provider.follows_nodes(&served));
+    let mut going = k8s::Service::clone(&served);
+    going.metadata.deletion_timestamp = serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap();
+    assert!(!program.provider.follows_nodes(&going));
+    world.apply(&program, going);
+    world.azure.scale(&id("virtualMachineScaleSets", "pool"), 4).unwrap();
+    world.register_nodes();
+    for node in world.nodes.lock().iter() {
+        program.provider.state().apply_node(Arc::clone(node));
+    }
+    world.azure.clear_journal();
+    program.provider.update_nodes(LogicalTime::now()).await.unwrap();
+    assert_eq!((world.writes(LOAD_BALANCERS), world.writes(SECURITY_GROUPS)), (0, 0));
+}
+
+/// LB-038, LB-197.
 #[tokio::test(start_paused = true)]
 async fn a_new_node_joins_with_one_write_and_lb_197_a_stopped_one_is_skipped() {
     let world = World::new();

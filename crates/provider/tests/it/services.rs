@@ -203,6 +203,103 @@ async fn lb_081_a_scale_set_that_still_refers_to_the_load_balancer_is_cleaned_an
     assert_eq!(deletions, 2);
 }
 
+/// LB-082.
+#[tokio::test(start_paused = true)]
+async fn lb_082_a_scale_set_of_another_group_is_named_and_left_alone() {
+    let world = World::new();
+    let program = world.start();
+    let web = service("web", &[80]);
+    world.serve(&program, web.clone()).await.unwrap();
+    let set = id("virtualMachineScaleSets", "theirs").to_string().replace("/rg/", "/theirs/");
+    let fault = azure_simulator::FaultAction::Fail {
+        status: 400,
+        code: "LoadBalancerInUseByVirtualMachineScaleSet".into(),
+        message: format!(
+            "Cannot delete load balancer {} since its child resources kube are in use by virtual machine scale set {set}.",
+            id("loadBalancers", "kube")
+        ),
+    };
+    world
+        .azure
+        .inject(azure_simulator::Fault::new(fault).on_method("DELETE").on_type(LOAD_BALANCERS).times(1));
+    let stored = world.stored(&web);
+    let error = program.provider.delete(&stored, LogicalTime::now()).await.unwrap_err();
+    let ServiceError::Retry { message, .. } = error else { panic!("{error:?}") };
+    assert!(message.contains("resource group theirs") && message.contains("resource group rg"), "{message}");
+    assert_eq!(world.documents(LOAD_BALANCERS).len(), 1);
+}
+
+/// LB-022.
+#[tokio::test(start_paused = true)]
+async fn lb_022_a_group_of_load_balancers_that_does_not_exist_holds_none() {
+    let world = World::new();
+    let program = world.start_configured(&json!({"loadBalancerResourceGroup": "absent"}));
+    let web = std::sync::Arc::new(service("web", &[80]));
+    assert!(!program.provider.exists(&web, LogicalTime::now()).await.unwrap());
+    program.provider.delete(&web, LogicalTime::now()).await.unwrap();
+    assert_eq!(world.all_writes(), Vec::<String>::new());
+}
+
+/// LB-033: one public IP of two is left. The Service exists, or nobody would give the address up.
+#[tokio::test(start_paused = true)]
+async fn lb_033_a_service_exists_until_its_last_public_ip_is_gone() {
+    let world = World::new();
+    let left = json!({
+        "location": "eastus", "sku": {"name": "Standard"},
+        "tags": {"k8s-azure-service": "shop/web", "k8s-azure-cluster-name": "kube"},
+        "properties": {"publicIPAllocationMethod": "Static", "publicIPAddressVersion": "IPv4"},
+    });
+    world.azure.put(&id("publicIPAddresses", "kube-aweb"), left).unwrap();
+    let program = world.start();
+    let mut web = service("web", &[80]);
+    web.spec.ip_families = vec!["IPv4".to_owned(), "IPv6".to_owned()];
+    let web = std::sync::Arc::new(web);
+    assert!(program.provider.exists(&web, LogicalTime::now()).await.unwrap());
+    program.provider.delete(&web, LogicalTime::now()).await.unwrap();
+    assert!(world.documents(PUBLIC_IPS).is_empty());
+    assert!(!program.provider.exists(&web, LogicalTime::now()).await.unwrap());
+}
+
+/// LB-125: what a frontend refers to is the public IP as it was read after its write.
+#[tokio::test(start_paused = true)]
+async fn lb_125_a_public_ip_is_read_between_its_write_and_that_of_the_load_balancer() {
+    let world = World::new();
+    world.latency(5, 0, 0);
+    let program = world.start();
+    world.serve(&program, service("web", &[80])).await.unwrap();
+    let entries = world.azure.journal().entries;
+    let at = |method: &str, part: &str, after: usize| {
+        let rest = entries.iter().enumerate().skip(after);
+        rest.filter(|(_, one)| one.method == method && one.path.to_lowercase().contains(part))
+            .map(|(at, _)| at)
+            .next()
+            .unwrap_or_else(|| panic!("{method} {part} after {after}"))
+    };
+    let written = at("PUT", "/publicipaddresses/", 0);
+    let read = at("GET", "/publicipaddresses", written);
+    let used = at("PUT", "/loadbalancers/", 0);
+    assert!(written < read && read < used, "{written}, {read}, {used}");
+    let public_ip = world.azure.document(&id("publicIPAddresses", "kube-aweb")).unwrap();
+    let frontend = &world.load_balancer("kube").unwrap()["properties"]["frontendIPConfigurations"][0];
+    assert_eq!(frontend["properties"]["publicIPAddress"]["id"], public_ip["id"]);
+}
+
+/// LB-331.
+#[tokio::test(start_paused = true)]
+async fn lb_331_additional_addresses_stand_behind_those_of_frontends() {
+    let world = World::new();
+    let program = world.start();
+    let more = annotated(service("web", &[80]), "azure-additional-public-ips", "20.9.9.2,20.9.9.1");
+    let ensured = world.serve(&program, more.clone()).await.unwrap();
+    let first = ensured.addresses[0];
+    let told = |addresses: &[std::net::IpAddr]| addresses.iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!(told(&ensured.addresses), [first.to_string(), "20.9.9.2".into(), "20.9.9.1".into()]);
+    let again = annotated(more, "azure-additional-public-ips", &format!("20.9.9.2,{first}"));
+    let ensured = world.serve(&program, again).await.unwrap();
+    assert_eq!(told(&ensured.addresses), [first.to_string(), "20.9.9.2".into()], "none is named twice");
+}
+
+/// LB-295.
 #[tokio::test(start_paused = true)]
 async fn without_a_security_group_the_service_waits_and_the_remedy_is_named() {
     let world = World::new();
