@@ -1,7 +1,6 @@
 //! The cluster's parts in Azure, laid out before the first Service.
 
 use azure_simulator::{Azure, Refusal};
-use azure_types::ResourceId;
 use serde_json::{Value, json};
 
 use crate::shape::{NodePool, Orchestration, Shape, StandaloneMachine};
@@ -38,15 +37,40 @@ impl Shape {
             azure.put(&self.scale_set(&pool.name), self.scale_set_document(pool))?;
         }
         for machine in &self.machines {
-            let interface = self.interface(&machine.name);
-            azure.put(&interface, self.interface_document())?;
-            azure.put(&self.machine(&machine.name), self.machine_document(machine, &interface))?;
+            self.lay_out_machine(azure, machine)?;
         }
         Ok(())
     }
 
-    fn interface(&self, machine: &str) -> ResourceId {
-        self.group().resource("Microsoft.Network", "networkInterfaces", &format!("{machine}-nic"))
+    /// Builds one more machine, beside those that the shape names.
+    ///
+    /// # Errors
+    /// As [`Self::lay_out`].
+    pub fn lay_out_machine(&self, azure: &Azure, machine: &StandaloneMachine) -> Result<(), Refusal> {
+        let (group, location) = (self.group_of(machine), &self.region);
+        if azure.document(&group).is_none() {
+            azure.put(&group, json!({"location": location}))?;
+        }
+        let mut document = self.machine_document(machine);
+        if let Some(name) = &machine.availability_set {
+            let set = group.resource("Microsoft.Compute", "availabilitySets", name);
+            azure.put(&set, json!({"location": location, "sku": {"name": "Aligned"}}))?;
+            document["properties"]["availabilitySet"] = json!({"id": set});
+        } else {
+            document["zones"] = json!(["1"]);
+        }
+        let primary = self.interface(machine);
+        let mut interfaces = vec![json!({"id": primary, "properties": {"primary": true}})];
+        azure.put(&primary, self.interface_document())?;
+        if machine.second_interface {
+            let second = format!("{}-second-nic", machine.name);
+            let second = group.resource("Microsoft.Network", "networkInterfaces", &second);
+            azure.put(&second, self.interface_document())?;
+            interfaces.push(json!({"id": second, "properties": {"primary": false}}));
+        }
+        document["properties"]["networkProfile"] = json!({"networkInterfaces": interfaces});
+        azure.put(&self.machine(machine), document)?;
+        Ok(())
     }
 
     /// One IP configuration for each family, in the nodes' subnet.
@@ -67,16 +91,14 @@ impl Shape {
         json!({"location": self.region, "properties": {"ipConfigurations": self.ip_configurations()}})
     }
 
-    fn machine_document(&self, machine: &StandaloneMachine, interface: &ResourceId) -> Value {
+    fn machine_document(&self, machine: &StandaloneMachine) -> Value {
         let mut document = json!({
             "location": self.region,
-            "zones": ["1"],
             "properties": {
                 "hardwareProfile": {"vmSize": machine.size},
                 "osProfile": {"computerName": machine.name, "adminUsername": "azureuser",
                     "linuxConfiguration": linux()},
                 "storageProfile": storage(),
-                "networkProfile": {"networkInterfaces": [{"id": interface, "properties": {"primary": true}}]},
             },
         });
         if machine.control_plane {

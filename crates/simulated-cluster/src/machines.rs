@@ -9,10 +9,10 @@ use tokio::sync::watch;
 
 use crate::layout::{CONTROL_PLANE, ROLE_TAG};
 
-/// The full types of machines: those of uniform scale sets, and virtual machines of their own (or of flexible
-/// scale sets).
-const MACHINES: [&str; 2] =
-    ["Microsoft.Compute/virtualMachineScaleSets/virtualMachines", "Microsoft.Compute/virtualMachines"];
+/// The full type of machines of uniform scale sets.
+const INSTANCES: &str = "Microsoft.Compute/virtualMachineScaleSets/virtualMachines";
+/// The full type of virtual machines of their own, and of flexible scale sets.
+const VIRTUAL_MACHINES: &str = "Microsoft.Compute/virtualMachines";
 
 /// All machines.
 #[derive(Debug, Clone)]
@@ -20,8 +20,15 @@ pub struct AzureMachines(pub Azure);
 
 impl Machines for AzureMachines {
     fn machines(&self) -> Vec<Machine> {
-        let documents = MACHINES.iter().flat_map(|kind| self.0.documents_of_type(kind));
-        documents.filter_map(|document| self.machine(&document)).collect()
+        let instances = self.0.documents_of_type(INSTANCES);
+        let instances = instances.iter().filter_map(|document| self.machine(document));
+        // This release's node controller knows no virtual machines: their kubelets say themselves what they are.
+        let machines = self.0.documents_of_type(VIRTUAL_MACHINES);
+        let machines = machines.iter().filter_map(|document| {
+            let provider_id = format!("azure://{}", document["id"].as_str()?);
+            Some(Machine { provider_id, ..self.machine(document)? })
+        });
+        instances.chain(machines).collect()
     }
 
     fn changed(&self) -> watch::Receiver<u64> {

@@ -32,12 +32,43 @@ pub struct StandaloneMachine {
     pub size: String,
     /// Whether it runs the control plane: its node is labelled and tainted as kubeadm does it.
     pub control_plane: bool,
+    /// The availability set that it belongs to, beside it in its resource group; without one it is in a zone.
+    pub availability_set: Option<String>,
+    /// The resource group of it and of its interfaces, if it is not that of everything.
+    pub resource_group: Option<String>,
+    /// Whether it has another network interface behind its primary one.
+    pub second_interface: bool,
 }
 
 impl StandaloneMachine {
     /// A small machine.
     pub fn new(name: &str) -> Self {
-        Self { name: name.to_owned(), size: "Standard_D2s_v5".to_owned(), control_plane: false }
+        Self {
+            name: name.to_owned(),
+            size: "Standard_D2s_v5".to_owned(),
+            control_plane: false,
+            availability_set: None,
+            resource_group: None,
+            second_interface: false,
+        }
+    }
+
+    /// The same machine in an availability set.
+    #[must_use]
+    pub fn in_availability_set(self, name: &str) -> Self {
+        Self { availability_set: Some(name.to_owned()), ..self }
+    }
+
+    /// The same machine in a resource group of its own.
+    #[must_use]
+    pub fn in_group(self, name: &str) -> Self {
+        Self { resource_group: Some(name.to_owned()), ..self }
+    }
+
+    /// The same machine with another network interface.
+    #[must_use]
+    pub fn with_second_interface(self) -> Self {
+        Self { second_interface: true, ..self }
     }
 
     /// A small machine that runs the control plane.
@@ -161,8 +192,20 @@ impl Shape {
     }
 
     /// The id of a standalone machine.
-    pub fn machine(&self, name: &str) -> ResourceId {
-        self.group().resource("Microsoft.Compute", "virtualMachines", name)
+    pub fn machine(&self, machine: &StandaloneMachine) -> ResourceId {
+        self.group_of(machine).resource("Microsoft.Compute", "virtualMachines", &machine.name)
+    }
+
+    /// The id of a standalone machine's primary network interface.
+    pub fn interface(&self, machine: &StandaloneMachine) -> ResourceId {
+        let name = format!("{}-nic", machine.name);
+        self.group_of(machine).resource("Microsoft.Network", "networkInterfaces", &name)
+    }
+
+    /// The resource group of a standalone machine.
+    pub(crate) fn group_of(&self, machine: &StandaloneMachine) -> ResourceId {
+        let group = machine.resource_group.as_ref();
+        group.map_or_else(|| self.group(), |group| ResourceId::group(&self.subscription, group))
     }
 
     /// The id of the virtual network.

@@ -88,11 +88,15 @@ impl Kubelet {
         let mut taints =
             vec![json!({"key": k8s::names::TAINT_UNINITIALIZED, "value": "true", "effect": "NoSchedule"})];
         taints.extend(machine.taints.iter().map(|taint| json!(taint)));
+        let mut spec = json!({"taints": taints});
+        if !machine.provider_id.is_empty() {
+            spec["providerID"] = machine.provider_id.as_str().into();
+        }
         json!({
             "apiVersion": "v1",
             "kind": "Node",
             "metadata": {"name": machine.name, "labels": labels},
-            "spec": {"taints": taints},
+            "spec": spec,
             "status": status,
         })
     }

@@ -41,6 +41,9 @@ pub struct Machine {
     pub name: String,
     /// The addresses of its first network interface: one, or one of each family.
     pub internal_ips: Vec<IpAddr>,
+    /// What the kubelet says by itself about its machine (`--provider-id`); empty if it leaves that to the cloud
+    /// provider.
+    pub provider_id: String,
     /// Whether it runs: a stopped machine's kubelet is silent.
     pub running: bool,
     /// Labels beside those that every kubelet sets (`--node-labels`).
@@ -61,6 +64,7 @@ impl Machine {
         Machine {
             name,
             internal_ips: vec![internal_ip],
+            provider_id: String::new(),
             running: true,
             labels: BTreeMap::new(),
             taints: Vec::new(),
@@ -109,7 +113,7 @@ impl Kubelets {
     /// Each registers its Node as a kubelet with `--cloud-provider=external` does: labels for host
     /// name, operating system and architecture, the taint
     /// `node.cloudprovider.kubernetes.io/uninitialized`, host name and address, capacity, condition
-    /// Ready, and no provider id. It then renews its Lease in `kube-node-lease` every 10 s and its
+    /// Ready, and a provider id only if the machine's says one. It then renews its Lease in `kube-node-lease` every 10 s and its
     /// status every 5 minutes or when somebody changed it. A machine that stops or goes takes its
     /// kubelet with it at once; the Node stays, as it does in a cluster. A machine that starts again
     /// registers again, where its Node is gone.
