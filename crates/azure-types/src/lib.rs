@@ -5,18 +5,22 @@
 
 mod document;
 mod load_balancer;
+mod network_interface;
 mod public_ip;
 mod resource_id;
 mod scale_set;
 mod security_group;
 mod subscription;
+mod virtual_machine;
 mod virtual_network;
 
 pub use document::{ExtendedLocation, Rest, Sku, SubResource, Tags, Word};
 pub use load_balancer::*;
+pub use network_interface::*;
 pub use public_ip::*;
 pub use resource_id::{ResourceId, ResourceIdError};
 pub use scale_set::*;
 pub use security_group::*;
 pub use subscription::*;
+pub use virtual_machine::*;
 pub use virtual_network::*;

@@ -88,6 +88,8 @@ document! {
 document! {
     /// The network interfaces of a scale set's model or of one instance.
     InterfaceConfigurations {
+        /// The version of the network API by which a flexible set makes its interfaces; uniform sets have none.
+        network_api_version: Word,
         /// One entry an interface.
         network_interface_configurations: Vec<InterfaceConfiguration>,
     }
@@ -231,70 +233,5 @@ document! {
     InstanceViewStatus {
         /// Kind and value, joined by a slash.
         code: String,
-    }
-}
-
-document! {
-    /// A network interface, of a machine or of a scale set's instance.
-    NetworkInterface {
-        /// The resource's own id.
-        id: ResourceId,
-        /// The resource's name.
-        name: String,
-        /// The version of the document, for `If-Match`.
-        etag: String,
-        /// The region.
-        location: String,
-        /// The resource's tags.
-        tags: Tags,
-        /// Its addresses and its machine.
-        properties: NetworkInterfaceProperties,
-    }
-}
-
-document! {
-    /// The addresses of a network interface and its machine.
-    NetworkInterfaceProperties {
-        /// `Succeeded`, `Updating`, `Deleting` or `Failed`.
-        provisioning_state: Word,
-        /// Whether it is the machine's first interface.
-        primary: bool,
-        /// Its addresses.
-        ip_configurations: Vec<InterfaceIpConfiguration>,
-        /// The machine that it belongs to.
-        virtual_machine: SubResource,
-    }
-}
-
-document! {
-    /// One address of a network interface.
-    InterfaceIpConfiguration {
-        /// The configuration's id.
-        id: ResourceId,
-        /// The configuration's name.
-        name: String,
-        /// The address and the pools that it belongs to.
-        properties: InterfaceIpConfigurationProperties,
-    }
-}
-
-document! {
-    /// An address of a network interface and the pools that it belongs to.
-    InterfaceIpConfigurationProperties {
-        /// Whether it is the interface's first address.
-        primary: bool,
-        /// The private address.
-        #[serde(rename = "privateIPAddress")]
-        private_ip_address: String,
-        /// `IPv4` (also where absent) or `IPv6`.
-        #[serde(rename = "privateIPAddressVersion")]
-        private_ip_address_version: Word,
-        /// The subnet that the address comes from.
-        subnet: SubResource,
-        /// The public IP in front of it.
-        #[serde(rename = "publicIPAddress")]
-        public_ip_address: SubResource,
-        /// The pools that the address is a member of.
-        load_balancer_backend_address_pools: Vec<SubResource>,
     }
 }

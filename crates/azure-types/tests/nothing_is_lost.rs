@@ -4,7 +4,7 @@
 
 use azure_types::{
     LoadBalancer, NetworkInterface, PublicIpAddress, ResourceProvider, ScaleSet, ScaleSetInstance,
-    SecurityGroup, Subnet, VirtualNetwork,
+    SecurityGroup, Subnet, VirtualMachine, VirtualNetwork,
 };
 use proptest::prelude::*;
 use serde::{Serialize, de::DeserializeOwned};
@@ -123,6 +123,11 @@ fn network_interface() -> Value {
                 "loadBalancerBackendAddressPools": [{"id": ID}]}}]}})
 }
 
+fn virtual_machine() -> Value {
+    json!({"id": ID, "name": "vm", "etag": "e", "location": "l", "properties": {
+        "provisioningState": "Succeeded", "virtualMachineScaleSet": {"id": ID}}})
+}
+
 fn resource_provider() -> Value {
     json!({"namespace": "Microsoft.Compute", "resourceTypes": [
         {"resourceType": "virtualMachines", "zoneMappings": [{"location": "East US", "zones": ["3", "1"]}]}]})
@@ -187,6 +192,7 @@ proptest! {
         survives::<ScaleSet>(&disturbed(scale_set()));
         survives::<ScaleSetInstance>(&disturbed(instance()));
         survives::<NetworkInterface>(&disturbed(network_interface()));
+        survives::<VirtualMachine>(&disturbed(virtual_machine()));
         survives::<ResourceProvider>(&disturbed(resource_provider()));
     }
 }

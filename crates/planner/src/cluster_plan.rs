@@ -4,13 +4,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use azure_types::{
-    LoadBalancer, PublicIpAddress, ResourceId, ScaleSet, ScaleSetInstance, SecurityGroup, Subnet,
-};
+use azure_types::{LoadBalancer, PublicIpAddress, ResourceId, SecurityGroup, Subnet};
 use k8s::{Node, ObjectKey, Service};
 
 use crate::cluster::Cluster;
 use crate::cluster_name;
+use crate::machines::Machines;
 use crate::plan::{Notice, Plan};
 use crate::preview::Preview;
 use crate::refusal::Refusal;
@@ -27,8 +26,8 @@ pub struct Observed {
     pub unreadable_groups: BTreeMap<ResourceId, String>,
     /// The configured security group.
     pub security_group: Option<SecurityGroup>,
-    /// The scale sets and their instances.
-    pub scale_sets: Vec<(ScaleSet, Vec<ScaleSetInstance>)>,
+    /// The machines of every kind.
+    pub machines: Machines,
     /// The subnets that internal Services name, and the configured one.
     pub subnets: Vec<Subnet>,
 }

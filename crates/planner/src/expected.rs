@@ -7,9 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
-use azure_types::{
-    LoadBalancer, PublicIpAddress, ResourceId, ScaleSet, ScaleSetInstance, SecurityGroup, Subnet,
-};
+use azure_types::{LoadBalancer, PublicIpAddress, ResourceId, SecurityGroup, Subnet};
 use k8s::ObjectKey;
 use serde_json::Value;
 
@@ -17,6 +15,7 @@ use crate::cluster::{Balancer, Cluster, Family};
 use crate::cluster_plan::Observed;
 use crate::frontend;
 use crate::intent::replace_word;
+use crate::machines::Machines;
 use crate::plan::{Action, Document, Step};
 use crate::public_ip;
 use crate::sequence::Sequence;
@@ -33,7 +32,7 @@ pub(crate) struct Expected {
     concerned: BTreeMap<ObjectKey, BTreeSet<ResourceId>>,
     owners: public_ip::Owners,
     security_group: Option<SecurityGroup>,
-    scale_sets: Vec<(ScaleSet, Vec<ScaleSetInstance>)>,
+    machines: Machines,
     subnets: Vec<Subnet>,
     stand_ins: Vec<String>,
 }
@@ -44,8 +43,8 @@ impl Expected {
             cluster.balancers().into_iter().map(|one| (cluster.load_balancer_id(&one), one)).collect();
         let load_balancers = cluster.own_load_balancers(&observed.load_balancers);
         sequences.iter_mut().for_each(|sequence| sequence.see_frontends(cluster, &load_balancers));
-        let mut scale_sets = observed.scale_sets.clone();
-        scale_sets.sort_by(|(a, _), (b, _)| a.id.cmp(&b.id));
+        let mut machines = observed.machines.clone();
+        machines.scale_sets.sort_by(|(a, _), (b, _)| a.id.cmp(&b.id));
         let mut expected = Self {
             load_balancers,
             balancers,
@@ -53,7 +52,7 @@ impl Expected {
             concerned: BTreeMap::new(),
             owners: public_ip::Owners::new(sequences.iter().map(|sequence| &**sequence.owner())),
             security_group: observed.security_group.clone(),
-            scale_sets,
+            machines,
             subnets: observed.subnets.clone(),
             stand_ins: Vec::new(),
         };
@@ -83,9 +82,9 @@ impl Expected {
         self.security_group.as_ref()
     }
 
-    /// The scale sets in order of their ids, each with its instances.
-    pub(crate) fn scale_sets(&self) -> &[(ScaleSet, Vec<ScaleSetInstance>)] {
-        &self.scale_sets
+    /// The machines; the scale sets among them in order of their ids.
+    pub(crate) fn machines(&self) -> &Machines {
+        &self.machines
     }
 
     pub(crate) fn subnet(&self, id: &ResourceId) -> Option<&Subnet> {
@@ -161,23 +160,7 @@ impl Expected {
                 }
                 self.security_group = Some(document);
             }
-            Some(Document::ScaleSet(part)) => {
-                let profile = part.properties.as_ref().and_then(|p| p.virtual_machine_profile.clone());
-                let set = self.scale_sets.iter_mut().find(|(set, _)| set.id.as_ref() == Some(id));
-                let properties = set.and_then(|(set, _)| set.properties.as_mut());
-                let own = properties.and_then(|p| p.virtual_machine_profile.as_mut());
-                if let (Some(own), Some(profile)) = (own, profile) {
-                    own.network_profile = profile.network_profile;
-                }
-            }
-            Some(Document::ScaleSetInstance(part)) => {
-                let profile = part.properties.as_ref().and_then(|p| p.network_profile_configuration.clone());
-                let instances = self.scale_sets.iter_mut().flat_map(|(_, instances)| instances);
-                let instance = instances.into_iter().find(|instance| instance.id.as_ref() == Some(id));
-                if let Some(properties) = instance.and_then(|instance| instance.properties.as_mut()) {
-                    properties.network_profile_configuration = profile;
-                }
-            }
+            Some(document) => self.machines.apply(id, document),
         }
     }
 

@@ -6,7 +6,7 @@
 //! Every Service becomes a [`ServiceIntent`] (or a [`Refusal`] that names annotation, value and remedy);
 //! one that goes becomes a [`ServiceRemoval`], which cannot fail. What belongs to one Service alone is
 //! planned by [`public_ip`]; what many share is planned for many at once by [`load_balancer`],
-//! [`security_group`] and [`scale_set`], each with at most one write and an answer for each Service.
+//! [`security_group`], [`scale_set`] and [`interface`], each with at most one write and an answer for each Service.
 //! [`plan_cluster`] puts it all together in the order in which it has to happen.
 //!
 //! What a Service becomes in Azure, and which module decides it:
@@ -28,7 +28,8 @@
 //!                        health     backend pool ◀── backend_pool: which nodes belong in it
 //!                        probe           ▲
 //!                        probe           │
-//!                                   scale_set ── instances that join or leave it; unserved: nodes that cannot
+//!                                     holder ── who joins or leaves it: scale_set, interface
+//!                                   machines ── which node is which machine; unserved: nodes that cannot join
 //! ```
 //!
 //! What is decided in which case stands in `docs/rules`, with its source and the test that proves it.
@@ -43,9 +44,12 @@ pub mod cluster_name;
 mod cluster_plan;
 mod expected;
 mod frontend;
+mod holder;
 pub mod instance;
 mod intent;
+pub mod interface;
 pub mod load_balancer;
+pub mod machines;
 mod names;
 mod plan;
 mod plan_json;
@@ -71,6 +75,7 @@ pub use cluster::{Balancer, Cluster, Family, Flavor};
 pub use cluster_plan::{ClusterPlan, Observed, plan_cluster};
 pub use frontend::OwnedFrontend;
 pub use intent::{PortIntent, ServiceIntent, ServiceRemoval, Transport};
+pub use machines::Machines;
 pub use names::base_name;
 pub use plan::{Action, Document, Notice, Plan, Purpose, Step};
 pub use plan_json::PLAN_FORMAT_VERSION;

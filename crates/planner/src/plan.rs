@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use azure_types::{LoadBalancer, PublicIpAddress, ResourceId, ScaleSet, ScaleSetInstance, SecurityGroup};
+use azure_types::{
+    LoadBalancer, NetworkInterface, PublicIpAddress, ResourceId, ScaleSet, ScaleSetInstance, SecurityGroup,
+};
 pub use k8s::Notice;
 use k8s::ObjectKey;
 use serde::Serialize;
@@ -34,6 +36,8 @@ pub enum Document {
     ScaleSet(Box<ScaleSet>),
     /// The parts of an instance that change; Azure keeps the rest.
     ScaleSetInstance(Box<ScaleSetInstance>),
+    /// A network interface, whole.
+    NetworkInterface(Box<NetworkInterface>),
 }
 
 /// Why a step is taken.

@@ -16,6 +16,7 @@ pub fn describe_resource(target: &ResourceId) -> String {
         Some("networksecuritygroups") => "security group",
         Some("virtualmachinescalesets") => "scale set",
         Some("virtualmachines") => "instance",
+        Some("networkinterfaces") => "network interface",
         _ => return target.to_string(),
     };
     let names: Vec<&str> = pairs.iter().map(|(_, name)| *name).collect();

@@ -17,7 +17,6 @@ use crate::load_balancer::{self, Known, KnownServices, LoadBalancerIntent, Occup
 use crate::plan::{Action, Notice, Plan, Step};
 use crate::public_ip;
 use crate::refusal::Refusal;
-use crate::scale_set;
 use crate::security_group::{self, AccessIntent, ClusterUsage};
 use crate::sequence::{Intent, Seen, Sequence, Stage, Stop, Task};
 use crate::unserved::{self, Unserved};
@@ -243,17 +242,13 @@ impl<'a> Preview<'a> {
         if memberships.is_empty() {
             return;
         }
-        let mut steps = Vec::new();
-        for (set, instances) in self.expected.scale_sets() {
-            steps.extend(scale_set::plan_model(self.cluster, set, memberships, self.nodes));
-            steps.extend(scale_set::plan_instances(self.cluster, set, instances, memberships, self.nodes));
-        }
+        let steps = self.expected.machines().plan(self.cluster, memberships, self.nodes);
         steps.into_iter().for_each(|step| self.take(step));
     }
 
     /// Notes for each Service the nodes that its pools do not get.
     fn find_unserved(&mut self, memberships: &[PoolMembership], filled: &[(ObjectKey, Vec<PoolMembership>)]) {
-        let unserved = unserved::find(self.cluster, self.nodes, self.expected.scale_sets(), memberships);
+        let unserved = unserved::find(self.cluster, self.nodes, self.expected.machines(), memberships);
         for (key, pools) in filled.iter().filter(|(key, _)| !self.refused.contains_key(key)) {
             let is_mine = |one: &&Unserved| pools.iter().any(|pool| pool.pool == one.pool);
             let mine: Vec<Unserved> = unserved.iter().filter(is_mine).cloned().collect();

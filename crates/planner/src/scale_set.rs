@@ -1,19 +1,19 @@
-//! Uniform scale sets: membership in pools, written on the model and on instances.
+//! Scale sets: membership in pools, written on the model, and on the instances of uniform ones.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use azure_types::{
-    InterfaceConfiguration, InterfaceConfigurations, ResourceId, ScaleSet, ScaleSetInstance,
-    ScaleSetInstanceProperties, ScaleSetIpConfiguration, ScaleSetMachineProfile, ScaleSetProperties,
-    SubResource, Word,
+    ResourceId, ScaleSet, ScaleSetInstance, ScaleSetInstanceProperties, ScaleSetMachineProfile,
+    ScaleSetProperties, VirtualMachine, Word,
 };
 use k8s::Node;
 
-use crate::backend_pool::is_eligible;
-pub use crate::backend_pool::{PoolMembership, eligible_nodes};
+use crate::backend_pool::{PoolMembership, is_eligible};
 use crate::cluster::{Cluster, Family};
+use crate::holder::{Wish, change};
 use crate::instance::{self, ProviderId};
+use crate::machines::NodesByMachine;
 use crate::plan::{Action, Document, Purpose, Step};
 
 /// The image of Windows Server 2019, whose machines cannot have IPv6 members.
@@ -21,17 +21,19 @@ const WINDOWS_2019_IMAGE: &str = "windows-2019-containerd";
 /// The version of Windows Server 2019.
 const WINDOWS_2019_VERSION: &str = "17763.";
 
-/// Whether the machines of a scale set are standalone ones, whose interfaces are resources of their own.
+/// What the Compute API wants of flexible sets: the version of the network interfaces that they make.
+const FLEXIBLE_NETWORK_API_VERSION: &str = "2020-11-01";
+
+/// Whether the machines of a scale set are virtual machines, whose interfaces are resources of their own.
 pub fn is_flexible(scale_set: &ScaleSet) -> bool {
     let mode = scale_set.properties.as_ref().and_then(|p| p.orchestration_mode.as_ref());
     mode.is_some_and(|mode| mode.is("Flexible"))
 }
 
-/// Whether this is a uniform scale set that nobody is deleting.
+/// Whether nobody is deleting this scale set.
 fn is_usable(scale_set: &ScaleSet) -> bool {
     let Some(properties) = &scale_set.properties else { return false };
-    let deleting = properties.provisioning_state.as_ref().is_some_and(|state| state.is("Deleting"));
-    !is_flexible(scale_set) && !deleting
+    !properties.provisioning_state.as_ref().is_some_and(|state| state.is("Deleting"))
 }
 
 fn is_windows_2019(scale_set: &ScaleSet) -> bool {
@@ -43,182 +45,26 @@ fn is_windows_2019(scale_set: &ScaleSet) -> bool {
         if image.eq_ignore_ascii_case(WINDOWS_2019_IMAGE) && version.starts_with(WINDOWS_2019_VERSION))
 }
 
-/// The interface that pool membership is written on: the only one or the primary one.
-fn primary_interface(interfaces: &mut [InterfaceConfiguration]) -> Option<&mut InterfaceConfiguration> {
-    if let [_] = interfaces {
-        return interfaces.first_mut();
-    }
-    interfaces
-        .iter_mut()
-        .find(|interface| interface.properties.as_ref().is_some_and(|p| p.primary == Some(true)))
-}
-
-fn is_ipv6(configuration: &ScaleSetIpConfiguration) -> bool {
-    let properties = configuration.properties.as_ref();
-    properties.and_then(|p| p.private_ip_address_version.as_ref()).is_some_and(|version| version.is("IPv6"))
-}
-
-/// The address that is a member of a family's pools: for IPv4 the only or the primary one, for IPv6 the
-/// first of that family.
-fn address_of(
-    interface: &mut InterfaceConfiguration,
-    family: Family,
-) -> Option<&mut ScaleSetIpConfiguration> {
-    let addresses = interface.properties.as_mut()?.ip_configurations.as_mut()?;
-    match family {
-        Family::V6 => addresses.iter_mut().find(|address| is_ipv6(address)),
-        Family::V4 if addresses.len() == 1 => addresses.first_mut(),
-        Family::V4 => addresses
-            .iter_mut()
-            .find(|address| address.properties.as_ref().is_some_and(|p| p.primary == Some(true))),
-    }
-}
-
-/// The name of the load balancer of a pool, such that the two of one cluster count as one.
-fn balancer_of(pool: &ResourceId) -> String {
-    let name = pool.parent().map(|parent| parent.name().to_ascii_lowercase()).unwrap_or_default();
-    name.strip_suffix("-internal").map(str::to_owned).unwrap_or(name)
-}
-
-/// Where a machine stands with regard to a pool.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// It is a member.
-    Member,
-    /// It is not, and nothing keeps it from being one.
-    Free,
-    /// It has no address of the pool's family.
-    NoAddress,
-    /// It is a member of the pools of another load balancer, of this name.
-    Elsewhere(String),
-}
-
-/// Where a machine stands with regard to a pool.
-pub(crate) fn place_of(machine: &ScaleSetInstance, membership: &PoolMembership) -> Place {
-    let interfaces = machine.properties.as_ref().and_then(|p| p.network_profile_configuration.clone());
-    let mut list = interfaces.and_then(|i| i.network_interface_configurations).unwrap_or_default();
-    let address = primary_interface(&mut list).and_then(|interface| address_of(interface, membership.family));
-    let Some(address) = address else { return Place::NoAddress };
-    let properties = address.properties.as_ref();
-    let pools = properties.and_then(|p| p.load_balancer_backend_address_pools.as_deref()).unwrap_or_default();
-    if pools.iter().any(|pool| pool.id.as_ref() == Some(&membership.pool)) {
-        return Place::Member;
-    }
-    let balancer = balancer_of(&membership.pool);
-    let other = pools.iter().filter_map(|pool| pool.id.as_ref()).find(|id| balancer_of(id) != balancer);
-    let name = other.and_then(|id| id.parent()).map(|parent| parent.name().to_owned());
-    name.map_or(Place::Free, Place::Elsewhere)
-}
-
-/// What a machine should do about a pool.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Wish {
-    Join,
-    Leave,
-}
-
-/// Brings the memberships of one machine (or model) to what is wanted; says what changed.
-fn change(
-    interfaces: &mut InterfaceConfigurations,
-    memberships: &[PoolMembership],
-    wish: impl Fn(&PoolMembership) -> Option<Wish>,
-) -> Vec<String> {
-    let mut changes = Vec::new();
-    let Some(list) = interfaces.network_interface_configurations.as_mut() else { return changes };
-    let Some(interface) = primary_interface(list) else { return changes };
-    for membership in memberships {
-        let Some(wish) = wish(membership) else { continue };
-        let Some(address) = address_of(interface, membership.family) else { continue };
-        let properties = address.properties.get_or_insert_default();
-        let pools = properties.load_balancer_backend_address_pools.get_or_insert_default();
-        let is_member = |pool: &SubResource| pool.id.as_ref() == Some(&membership.pool);
-        let balancer = balancer_of(&membership.pool);
-        let told = format!(
-            "backend pool {} of load balancer {}",
-            membership.pool.name(),
-            membership.pool.parent().as_ref().map(ResourceId::name).unwrap_or_default()
-        );
-        match wish {
-            Wish::Join if pools.iter().any(is_member) => {}
-            // A machine serves one pair of load balancers: whoever came first keeps it.
-            Wish::Join
-                if pools.iter().filter_map(|p| p.id.as_ref()).any(|id| balancer_of(id) != balancer) => {}
-            Wish::Join => {
-                pools.push(SubResource::to(membership.pool.clone()));
-                changes.push(format!("joins {told}"));
-            }
-            Wish::Leave => {
-                let before = pools.len();
-                pools.retain(|pool| !is_member(pool));
-                if pools.len() < before {
-                    changes.push(format!("leaves {told}"));
-                }
-            }
-        }
-    }
-    changes
-}
-
-/// Which nodes are machines of one scale set.
-struct Machines<'a> {
-    by_instance: HashMap<&'a str, &'a Node>,
-    by_name: HashMap<String, &'a Node>,
-}
-
-/// All nodes by the machine that they are.
-struct NodesByMachine<'a> {
-    /// (scale set, instance id) of nodes with a provider id.
-    identified: Vec<(ResourceId, String, &'a Node)>,
-    /// Nodes that are not initialised yet, by lower-case name.
-    unnamed: HashMap<String, &'a Node>,
-}
-
-impl<'a> NodesByMachine<'a> {
-    fn new(nodes: &'a [Arc<Node>]) -> Self {
-        let mut found = Self { identified: Vec::new(), unnamed: HashMap::new() };
-        for node in nodes {
-            if node.spec.provider_id.is_empty() {
-                found.unnamed.insert(node.name().to_ascii_lowercase(), node.as_ref());
-            } else if let ProviderId::Instance(machine) = instance::parse_provider_id(&node.spec.provider_id)
-            {
-                found.identified.push((machine.scale_set, machine.instance_id, node.as_ref()));
-            }
-        }
-        found
-    }
-
-    fn of(&self, scale_set: &ResourceId) -> Machines<'_> {
-        Machines {
-            by_instance: self
-                .identified
-                .iter()
-                .filter(|(id, ..)| id == scale_set)
-                .map(|(_, instance, node)| (instance.as_str(), *node))
-                .collect(),
-            by_name: self.unnamed.clone(),
-        }
-    }
-}
-
-impl Machines<'_> {
-    fn node(&self, instance: &ScaleSetInstance) -> Option<&Node> {
-        let id = instance.instance_id.as_deref().or_else(|| instance.id.as_ref().map(ResourceId::name))?;
-        if let Some(node) = self.by_instance.get(id) {
-            return Some(node);
-        }
-        let computer = instance.properties.as_ref()?.os_profile.as_ref()?.computer_name.as_deref()?;
-        self.by_name.get(&computer.to_ascii_lowercase()).copied()
-    }
-}
-
-/// Whether any eligible node is a machine of this scale set.
-fn has_eligible_node(cluster: &Cluster, scale_set: &ScaleSet, nodes: &[Arc<Node>]) -> bool {
+/// Whether any eligible node is a machine of this scale set. Those of a flexible set say so themselves.
+fn has_eligible_node(
+    cluster: &Cluster,
+    scale_set: &ScaleSet,
+    virtual_machines: &[Arc<VirtualMachine>],
+    nodes: &[Arc<Node>],
+) -> bool {
+    let is_member = |machine: &VirtualMachine| {
+        let set = machine.properties.as_ref().and_then(|p| p.virtual_machine_scale_set.as_ref());
+        set.is_some_and(|set| set.id.is_some() && set.id == scale_set.id)
+    };
+    let members = virtual_machines.iter().filter(|machine| is_member(machine));
+    let members: HashSet<&ResourceId> = members.filter_map(|machine| machine.id.as_ref()).collect();
     nodes.iter().filter(|node| is_eligible(cluster, node)).any(|node| {
         match instance::parse_provider_id(&node.spec.provider_id) {
             ProviderId::Instance(machine) => Some(&machine.scale_set) == scale_set.id.as_ref(),
-            ProviderId::Machine(_) => false,
+            ProviderId::Machine(id) => members.contains(&id),
             ProviderId::Other => {
                 node.spec.provider_id.is_empty()
+                    && !is_flexible(scale_set)
                     && instance::instance_id_of_node_name(node.name(), scale_set).is_some()
             }
         }
@@ -226,11 +72,13 @@ fn has_eligible_node(cluster: &Cluster, scale_set: &ScaleSet, nodes: &[Arc<Node>
 }
 
 /// Plans a scale set's model, so that new machines join at once (or no machine refers to a pool that is
-/// about to go). `nodes` are all nodes. `None` where nothing differs or the set is not to be touched:
-/// flexible, being deleted, in another resource group, on another load balancer.
+/// about to go). `nodes` are all nodes; `virtual_machines` are needed for flexible sets alone. `None` where nothing
+/// differs or the set is not to be touched: being deleted, in another resource group, on another load balancer,
+/// flexible if the load balancer is a basic one (LB-204).
 pub fn plan_model(
     cluster: &Cluster,
     observed: &ScaleSet,
+    virtual_machines: &[Arc<VirtualMachine>],
     memberships: &[PoolMembership],
     nodes: &[Arc<Node>],
 ) -> Option<Step> {
@@ -241,7 +89,8 @@ pub fn plan_model(
     }
     let profile = observed.properties.as_ref()?.virtual_machine_profile.as_ref()?;
     let mut interfaces = profile.network_profile.clone()?;
-    let joins = has_eligible_node(cluster, observed, nodes);
+    let may_join = !is_flexible(observed) || cluster.config.uses_standard_load_balancer();
+    let joins = may_join && has_eligible_node(cluster, observed, virtual_machines, nodes);
     let windows_2019 = is_windows_2019(observed);
     let changes = change(&mut interfaces, memberships, |membership| match membership {
         PoolMembership { member: false, .. } => Some(Wish::Leave),
@@ -250,6 +99,9 @@ pub fn plan_model(
     });
     if changes.is_empty() {
         return None;
+    }
+    if is_flexible(observed) {
+        interfaces.network_api_version.get_or_insert_with(|| Word::from(FLEXIBLE_NETWORK_API_VERSION));
     }
     let document = ScaleSet {
         location: observed.location.clone(),
@@ -275,7 +127,7 @@ pub fn plan_model(
     })
 }
 
-/// Plans the instances of a scale set: each at most once, all pools together. `nodes` are all nodes of
+/// Plans the instances of a uniform scale set: each at most once, all pools together. `nodes` are all nodes of
 /// the cluster, whether eligible or not.
 ///
 /// * A machine whose node is eligible joins, unless it serves another load balancer or is not running.
@@ -287,15 +139,12 @@ pub fn plan_model(
 pub fn plan_instances(
     cluster: &Cluster,
     scale_set: &ScaleSet,
-    observed: &[ScaleSetInstance],
+    observed: &[Arc<ScaleSetInstance>],
     memberships: &[PoolMembership],
     nodes: &[Arc<Node>],
 ) -> Vec<Step> {
     let Some(id) = scale_set.id.as_ref().filter(|_| is_usable(scale_set)) else { return Vec::new() };
-    let by_machine = NodesByMachine::new(nodes);
-    let machines = by_machine.of(id);
-    let eligible: HashSet<&str> =
-        nodes.iter().filter(|node| is_eligible(cluster, node)).map(|node| node.name()).collect();
+    let nodes = NodesByMachine::new(cluster, nodes);
     let windows_2019 = is_windows_2019(scale_set);
     let mut steps = Vec::new();
     let mut seen = BTreeSet::new();
@@ -308,14 +157,14 @@ pub fn plan_instances(
             continue;
         }
         let active = !instance::is_inactive(cluster, machine);
-        let node = machines.node(machine);
+        let node = nodes.of_instance(id, machine);
         let changes = change(&mut interfaces, memberships, |membership| {
             if !membership.member {
                 return Some(Wish::Leave);
             }
             let node = node.filter(|_| active)?;
-            if !eligible.contains(node.name()) {
-                return (!eligible.is_empty()).then_some(Wish::Leave);
+            if !nodes.is_eligible(node) {
+                return nodes.has_eligible.then_some(Wish::Leave);
             }
             (membership.family == Family::V4 || !windows_2019).then_some(Wish::Join)
         });

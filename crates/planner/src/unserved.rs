@@ -1,30 +1,35 @@
 //! Nodes that belong in a backend pool and are not in it: why, and whether that passes by itself.
 
-use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use azure_types::{ResourceId, ScaleSet, ScaleSetInstance};
+use azure_types::{NetworkInterface, ResourceId, ScaleSetInstance};
 use k8s::{Node, Notice, ObjectKey};
 
 use crate::backend_pool::{PoolMembership, is_eligible};
 use crate::cluster::{Cluster, Family};
+use crate::holder::{Place, place_of};
 use crate::instance::{self, ProviderId};
+use crate::interface::{obstacle, primary_interface};
+use crate::machines::{Machines, instance_id, interfaces_by_machine};
 use crate::plan::name_some;
-use crate::scale_set::{Place, is_flexible, place_of};
 
 /// Why a node is not in a pool.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
-    /// Its machine is standalone, or belongs to an availability set or a flexible scale set.
-    NotUniform,
-    /// No instance of its scale set is known by its id: it is about to come or to go.
+    /// Azure shows no instance of its scale set, or no interface of its virtual machine: it is about to come or to go.
     NoMachine,
     /// Its machine does not run; it joins when it has started.
     NotRunning,
     /// The primary interface of its machine has no address of this family.
     NoAddress(Family),
+    /// Its virtual machine has several network interfaces, and none is marked as primary.
+    NoPrimaryInterface,
+    /// Azure could not finish the last write of its virtual machine's network interface, and refuses others.
+    InterfaceFailed,
+    /// The load balancer is a basic one, which does not reach machines outside of uniform scale sets.
+    BasicLoadBalancer,
     /// Its machine serves another load balancer.
     OtherLoadBalancer(String),
 }
@@ -43,6 +48,11 @@ pub struct Unserved {
 impl Reason {
     /// Whether it passes without a change of the machine: then it is worth looking again.
     pub fn may_pass(&self) -> bool {
+        self.is_ordinary() || matches!(self, Self::InterfaceFailed)
+    }
+
+    /// Whether it comes with every machine that starts or stops, so that nobody needs to be told.
+    fn is_ordinary(&self) -> bool {
         matches!(self, Self::NoMachine | Self::NotRunning)
     }
 }
@@ -50,16 +60,22 @@ impl Reason {
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotUniform => f.write_str(
-                "their machines are no instances of a uniform scale set, and this release puts no others into \
-                 backend pools",
-            ),
             Self::NoMachine => f.write_str("Azure shows no machine for them"),
             Self::NotRunning => f.write_str("their machines do not run"),
             Self::NoAddress(family) => write!(
                 f,
                 "the primary network interface of their machines has no {family} address: add an {family} IP \
                  configuration to it"
+            ),
+            Self::NoPrimaryInterface => f.write_str(
+                "their machines have several network interfaces, and none is primary: mark one as primary",
+            ),
+            Self::InterfaceFailed => f.write_str(
+                "the network interface of their machines is in provisioning state Failed: repair it in Azure",
+            ),
+            Self::BasicLoadBalancer => f.write_str(
+                "a basic load balancer reaches no machines outside of uniform scale sets: set loadBalancerSku to \
+                 standard",
             ),
             Self::OtherLoadBalancer(name) => {
                 write!(f, "their machines serve load balancer {name}: take them out of its backend pools")
@@ -68,51 +84,74 @@ impl fmt::Display for Reason {
     }
 }
 
-/// Finds the eligible nodes that are not in pools in which they belong. `scale_sets` are those of the cluster; the
-/// instances of a set may be missing if it has no node.
-pub fn find<S: Borrow<ScaleSet>, I: Borrow<ScaleSetInstance>>(
-    cluster: &Cluster,
-    nodes: &[Arc<Node>],
-    scale_sets: &[(S, Vec<I>)],
-    memberships: &[PoolMembership],
-) -> Vec<Unserved> {
-    let mut machines: HashMap<(&ResourceId, &str), &ScaleSetInstance> = HashMap::new();
-    let mut flexible = Vec::new();
-    for (set, instances) in scale_sets {
-        let set = set.borrow();
-        let Some(id) = &set.id else { continue };
-        if is_flexible(set) {
-            flexible.push(id);
-        }
-        for machine in instances.iter().map(Borrow::borrow) {
-            let number = machine.instance_id.as_deref().or_else(|| machine.id.as_ref().map(ResourceId::name));
-            machines.extend(number.map(|number| ((id, number), machine)));
+/// The document by which a node's machine is a member of pools.
+enum Member<'a> {
+    Instance(&'a ScaleSetInstance),
+    Interface(&'a NetworkInterface),
+}
+
+impl Member<'_> {
+    /// Why it is not in a pool; `None` if it is.
+    fn reason(&self, cluster: &Cluster, membership: &PoolMembership) -> Option<Reason> {
+        let place = match self {
+            Self::Instance(machine) if instance::is_inactive(cluster, machine) => {
+                return Some(Reason::NotRunning);
+            }
+            Self::Instance(machine) => {
+                let profile =
+                    machine.properties.as_ref().and_then(|p| p.network_profile_configuration.as_ref());
+                profile.map_or(Place::NoAddress, |profile| place_of(profile, membership))
+            }
+            Self::Interface(interface) => place_of(*interface, membership),
+        };
+        let obstacle = match self {
+            Self::Interface(interface) => obstacle(cluster, interface),
+            Self::Instance(_) => None,
+        };
+        match place {
+            Place::Member => None,
+            _ if obstacle.is_some() => obstacle,
+            Place::Free => Some(Reason::NoMachine),
+            Place::NoAddress => Some(Reason::NoAddress(membership.family)),
+            Place::Elsewhere(name) => Some(Reason::OtherLoadBalancer(name)),
         }
     }
+}
+
+/// Finds the eligible nodes that are not in pools in which they belong. `machines` are those of the cluster; the
+/// instances of a set may be missing if it has no node.
+pub fn find(
+    cluster: &Cluster,
+    nodes: &[Arc<Node>],
+    machines: &Machines,
+    memberships: &[PoolMembership],
+) -> Vec<Unserved> {
+    let mut instances: HashMap<ResourceId, &ScaleSetInstance> = HashMap::new();
+    for (set, of_set) in &machines.scale_sets {
+        let Some(id) = &set.id else { continue };
+        instances.extend(of_set.iter().filter_map(|machine| Some((instance_id(id, machine)?, &**machine))));
+    }
+    let interfaces = interfaces_by_machine(&machines.interfaces);
     let mut found = Vec::new();
     for node in nodes.iter().filter(|node| is_eligible(cluster, node)) {
-        let machine = match instance::parse_provider_id(&node.spec.provider_id) {
-            ProviderId::Machine(_) => Err(Reason::NotUniform),
-            ProviderId::Instance(name) if flexible.contains(&&name.scale_set) => Err(Reason::NotUniform),
+        let member = match instance::parse_provider_id(&node.spec.provider_id) {
             ProviderId::Instance(name) => {
-                let machine = machines.get(&(&name.scale_set, name.instance_id.as_str()));
-                machine.copied().ok_or(Reason::NoMachine)
+                instances.get(&name.id()).map(|machine| Member::Instance(machine)).ok_or(Reason::NoMachine)
+            }
+            ProviderId::Machine(id) => {
+                let interfaces = interfaces.get(&id).map(Vec::as_slice).unwrap_or_default();
+                primary_interface(interfaces).map(Member::Interface)
             }
             // A node without a provider id is not initialised; with a foreign one it is none of ours.
             ProviderId::Other => continue,
         };
         for membership in memberships.iter().filter(|membership| membership.member) {
-            let reason = match machine {
-                Err(ref reason) => reason.clone(),
-                Ok(machine) if instance::is_inactive(cluster, machine) => Reason::NotRunning,
-                Ok(machine) => match place_of(machine, membership) {
-                    Place::Member => continue,
-                    Place::Free => Reason::NoMachine,
-                    Place::NoAddress => Reason::NoAddress(membership.family),
-                    Place::Elsewhere(name) => Reason::OtherLoadBalancer(name),
-                },
+            let reason = match &member {
+                Err(reason) => Some(reason.clone()),
+                Ok(member) => member.reason(cluster, membership),
             };
-            found.push(Unserved { node: node.name().to_owned(), pool: membership.pool.clone(), reason });
+            let (node, pool) = (node.name().to_owned(), membership.pool.clone());
+            found.extend(reason.map(|reason| Unserved { node, pool, reason }));
         }
     }
     found
@@ -122,7 +161,7 @@ pub fn find<S: Borrow<ScaleSet>, I: Borrow<ScaleSetInstance>>(
 /// each reason.
 pub fn notices(service: &ObjectKey, unserved: &[Unserved]) -> Vec<Notice> {
     let mut reasons: Vec<&Reason> =
-        unserved.iter().map(|one| &one.reason).filter(|reason| !reason.may_pass()).collect();
+        unserved.iter().map(|one| &one.reason).filter(|reason| !reason.is_ordinary()).collect();
     reasons.sort();
     reasons.dedup();
     reasons

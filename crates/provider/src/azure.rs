@@ -4,9 +4,11 @@ use std::fmt::Write as _;
 
 use arm::{Accepted, ApiVersion, Class, Client, Listing, Operation};
 use azure_types::ResourceId;
+use futures::future::join_all;
 use planner::{Action, Document, Purpose, Step};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
@@ -158,6 +160,39 @@ impl Azure {
         };
         finished(step, started, result)
             .map(|accepted: Accepted<T>| Begun { document: accepted.body, operation: accepted.operation })
+    }
+
+    /// Writes several resources, each by its own step. At most `parallel` requests are sent at a time; the operations
+    /// that they start run side by side (LB-202), since each takes Azure long and none needs another.
+    pub(crate) async fn put_all<'a, T: DeserializeOwned>(
+        &self,
+        steps: &'a [Step],
+        version: ApiVersion,
+        parallel: usize,
+    ) -> Vec<(&'a Step, Result<T, Failure>)> {
+        let turns = &Semaphore::new(parallel);
+        let put = async |step: &'a Step| (step, self.put_in_turn(step, version, turns).await);
+        join_all(steps.iter().map(put)).await
+    }
+
+    async fn put_in_turn<T: DeserializeOwned>(
+        &self,
+        step: &Step,
+        version: ApiVersion,
+        turns: &Semaphore,
+    ) -> Result<T, Failure> {
+        let begun: Begun<T> = {
+            // The semaphore is never closed; without a turn the request goes out all the same.
+            let _turn = turns.acquire().await.ok();
+            self.begin_put(step, version).await?
+        };
+        if let Some(operation) = &begun.operation {
+            self.outcome(operation).await?;
+        } else if let Some(document) = begun.document {
+            return Ok(document);
+        }
+        let gone = || Failure::new(Kind::NotFound, format!("{} is gone", step.target));
+        self.get(&step.target, version, class(step)).await?.ok_or_else(gone)
     }
 
     /// Deletes a resource and waits until it is gone.

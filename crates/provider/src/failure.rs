@@ -77,6 +77,11 @@ impl Failure {
         Self { kind, ..self }
     }
 
+    /// Of this failure and one that came before it, the one to tell: a lost race is settled by reading again.
+    pub(crate) fn unless_told(self, before: Option<Self>) -> Self {
+        before.filter(|before| before.kind != Kind::Aborted).unwrap_or(self)
+    }
+
     /// The same failure with more to tell.
     pub(crate) fn with_notices(mut self, more: impl IntoIterator<Item = Notice>) -> Self {
         self.notices.extend(more);

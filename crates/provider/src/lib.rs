@@ -1,13 +1,14 @@
 //! Observed state, one writer per shared resource, applying plans.
 //!
 //! A [`Provider`] takes Services and Nodes as they are in Kubernetes, asks the planner what has to be done,
-//! and does it: public IPs in parallel, load balancers, the security group and scale sets each by one writer
-//! that serves everybody who waits with one write. What it knows of Azure it reads once for all who ask.
+//! and does it: public IPs in parallel; load balancers, the security group, scale sets and the network interfaces of a
+//! resource group each by one writer that serves everybody who waits with one write. What it knows of Azure it reads once for all who ask.
 
 mod azure;
 mod failure;
 mod fingerprint;
 mod instance;
+mod interfaces;
 mod load_balancer;
 mod membership;
 mod observed;

@@ -1,4 +1,5 @@
-//! Who is in the pools: one writer per scale set, all pools of a moment together.
+//! Who is in the pools: one writer per scale set, and one for the interfaces of each resource group; all pools of a
+//! moment together.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -11,20 +12,21 @@ use parking_lot::Mutex;
 use planner::backend_pool::{self, PoolMembership};
 use planner::instance::{self, ProviderId};
 use planner::unserved::{self, Unserved};
-use planner::{Cluster, scale_set};
+use planner::{Cluster, Machines, interface, scale_set};
 use tokio_util::sync::CancellationToken;
 
 use crate::azure::Azure;
 use crate::failure::{Failure, Kind};
+use crate::interfaces::SharedInterfaces;
 use crate::observed::Observed;
 use crate::scale_set::SharedScaleSet;
-use crate::writer::{Pace, Writer};
+use crate::writer::{Pace, Resource, Writer};
 use crate::{ClusterState, Notice};
 
 /// Why pools are not filled yet.
 pub(crate) const NODES_UNKNOWN: &str = "the cluster's nodes are not all known yet";
 
-/// The scale sets and their place in the pools.
+/// The machines and their place in the pools.
 pub(crate) struct Membership {
     pub(crate) cluster: Arc<Cluster>,
     pub(crate) azure: Azure,
@@ -32,7 +34,8 @@ pub(crate) struct Membership {
     pub(crate) state: ClusterState,
     pub(crate) pace: Pace,
     pub(crate) stop: CancellationToken,
-    writers: Mutex<HashMap<ResourceId, Writer<SharedScaleSet>>>,
+    scale_sets: Mutex<HashMap<ResourceId, Writer<SharedScaleSet>>>,
+    interfaces: Mutex<HashMap<ResourceId, Writer<SharedInterfaces>>>,
     /// The nodes with which each pool was last filled.
     filled: Mutex<HashMap<ResourceId, Filled>>,
 }
@@ -72,7 +75,8 @@ impl Membership {
             state,
             pace,
             stop,
-            writers: Mutex::default(),
+            scale_sets: Mutex::default(),
+            interfaces: Mutex::default(),
             filled: Mutex::default(),
         }
     }
@@ -80,6 +84,7 @@ impl Membership {
     /// A load balancer is new or going: nothing is known of its pools' members.
     pub(crate) fn forget(&self, load_balancer: &ResourceId) {
         self.filled.lock().retain(|pool, _| !pool.is_within(load_balancer));
+        self.observed.invalidate_machine_interfaces();
     }
 
     fn eligible_nodes(&self) -> NodeIdentities {
@@ -136,38 +141,39 @@ impl Membership {
     }
 
     /// Brings the machines that could not join before into their pools, judged by readings after `newer_than`.
-    /// Of scale sets in which nobody waits nothing is read.
+    /// Of scale sets and groups of interfaces in which nobody waits nothing is read.
     pub(crate) async fn join_waiting(&self, newer_than: LogicalTime) -> Result<(), Failure> {
         let mut pools = Vec::new();
-        let mut sets = BTreeSet::new();
+        let mut holders = BTreeSet::new();
         for known in self.filled.lock().values_mut() {
             // Who is gone is waited for no longer.
             known.unserved.retain(|one| self.state.node(&one.node).is_some());
             if known.waiting().next().is_some() {
                 pools.push(known.membership.clone());
                 let nodes = known.waiting().filter_map(|name| self.state.node(name));
-                sets.extend(nodes.filter_map(|node| scale_set_of(&node)));
+                holders.extend(nodes.filter_map(|node| holder_of(&node)));
             }
         }
         if pools.is_empty() {
             return Ok(());
         }
-        let found = self.fill(&pools, newer_than, |set| sets.contains(set)).await?;
-        let is_of_sets = |one: &Unserved| {
+        let found = self.fill(&pools, newer_than, |holder| holders.contains(holder)).await?;
+        let is_looked_at = |one: &Unserved| {
             let node = self.state.node(&one.node);
-            node.and_then(|node| scale_set_of(&node)).is_some_and(|set| sets.contains(&set))
+            node.and_then(|node| holder_of(&node)).is_some_and(|holder| holders.contains(&holder))
         };
         let mut filled = self.filled.lock();
         for membership in &pools {
             let Some(known) = filled.get_mut(&membership.pool) else { continue };
-            known.unserved.retain(|one| !is_of_sets(one));
-            let mine = found.iter().filter(|one| one.pool == membership.pool && is_of_sets(one));
+            known.unserved.retain(|one| !is_looked_at(one));
+            let mine = found.iter().filter(|one| one.pool == membership.pool && is_looked_at(one));
             known.unserved.extend(mine.cloned());
         }
         Ok(())
     }
 
-    /// Brings the eligible nodes of some scale sets into the pools; gives the nodes that are not in them.
+    /// Brings the eligible nodes of some scale sets and groups of interfaces into the pools; gives the nodes that are
+    /// not in them.
     async fn fill(
         &self,
         pools: &[PoolMembership],
@@ -177,21 +183,49 @@ impl Membership {
         let nodes = self.state.nodes();
         let mut sets = self.sets(newer_than).await?;
         sets.retain(|set| has_node(set, &nodes) && set.id.as_ref().is_some_and(&which));
-        self.submit(sets.iter().filter_map(|set| set.id.clone()), pools, newer_than).await?;
-        let mut machines = Vec::new();
-        for set in sets {
-            let Some(id) = set.id.as_ref().filter(|_| !scale_set::is_flexible(&set)) else {
-                machines.push((set, Vec::new()));
-                continue;
-            };
-            let instances = match self.observed.instances(id).list(newer_than).await {
-                Ok(instances) => instances,
-                Err(failure) if failure.is_not_found() => continue,
-                Err(failure) => return Err(failure),
-            };
-            machines.push((set, instances));
-        }
+        let mut groups = self.interface_groups();
+        groups.retain(&which);
+        self.submit(sets.iter().filter_map(|set| set.id.clone()), &groups, pools, newer_than).await?;
+        let machines = self.machines_of(sets, &groups, newer_than).await?;
         Ok(unserved::find(&self.cluster, &nodes, &machines, pools))
+    }
+
+    async fn machines_of(
+        &self,
+        sets: Vec<Arc<ScaleSet>>,
+        groups: &BTreeSet<ResourceId>,
+        newer_than: LogicalTime,
+    ) -> Result<Machines, Failure> {
+        let mut machines = Machines::default();
+        for set in sets {
+            let Some(id) = set.id.as_ref() else { continue };
+            let instances = if scale_set::is_flexible(&set) {
+                Vec::new()
+            } else {
+                match self.observed.instances(id).list(newer_than).await {
+                    Ok(instances) => instances,
+                    Err(failure) if failure.is_not_found() => continue,
+                    Err(failure) => return Err(failure),
+                }
+            };
+            machines.scale_sets.push((set, instances));
+        }
+        for group in groups {
+            machines.interfaces.extend(self.observed.machine_interfaces(group).list(newer_than).await?);
+        }
+        Ok(machines)
+    }
+
+    /// All machines of the cluster, for a plan that is not carried out.
+    pub(crate) async fn machines(&self, newer_than: LogicalTime) -> Result<Machines, Failure> {
+        let sets = self.sets(newer_than).await?;
+        let has_flexible = sets.iter().any(|set| scale_set::is_flexible(set));
+        let mut machines = self.machines_of(sets, &self.interface_groups(), newer_than).await?;
+        if has_flexible {
+            let known = self.observed.virtual_machines(&self.own_group());
+            machines.virtual_machines = known.list(newer_than).await?;
+        }
+        Ok(machines)
     }
 
     /// What to tell the owner of a Service about nodes that get none of its traffic.
@@ -210,40 +244,42 @@ impl Membership {
         let newer_than = LogicalTime::now();
         let sets = self.sets(newer_than).await?;
         let ids = sets.iter().filter_map(|set| set.id.clone());
-        self.submit(ids, pools, newer_than).await.map_err(Failure::not_attributable)
+        self.submit(ids, &self.interface_groups(), pools, newer_than).await.map_err(Failure::not_attributable)
     }
 
     /// Takes one scale set out of the pools.
     pub(crate) async fn leave_one(&self, set: &ResourceId, pools: &[PoolMembership]) -> Result<(), Failure> {
-        self.submit([set.clone()], pools, LogicalTime::now()).await.map_err(Failure::not_attributable)
+        let (set, none) = ([set.clone()], BTreeSet::new());
+        self.submit(set, &none, pools, LogicalTime::now()).await.map_err(Failure::not_attributable)
     }
 
     async fn submit(
         &self,
         sets: impl IntoIterator<Item = ResourceId>,
+        groups: &BTreeSet<ResourceId>,
         pools: &[PoolMembership],
         newer_than: LogicalTime,
     ) -> Result<(), Failure> {
-        let mut work = Vec::new();
-        for set in sets {
-            let writer = self.writer(&set);
-            for membership in pools {
-                let (writer, membership) = (writer.clone(), membership.clone());
-                work.push(async move {
-                    writer.submit(membership.pool.to_lower(), membership, newer_than, None).await.map(drop)
-                });
-            }
-        }
-        join_all(work).await.into_iter().collect()
+        let sets: Vec<_> = sets.into_iter().map(|set| self.scale_set_writer(&set)).collect();
+        let groups: Vec<_> = groups.iter().map(|group| self.interface_writer(group)).collect();
+        let (sets, groups) = tokio::join!(
+            join_all(sets.iter().map(|writer| submit_all(writer, pools, newer_than))),
+            join_all(groups.iter().map(|writer| submit_all(writer, pools, newer_than))),
+        );
+        sets.into_iter().chain(groups).collect()
+    }
+
+    fn own_group(&self) -> ResourceId {
+        ResourceId::group(&self.cluster.config.subscription_id, &self.cluster.config.resource_group)
     }
 
     /// The scale sets of the cluster's resource group and of every group that a node's machine is in.
-    pub(crate) async fn sets(&self, newer_than: LogicalTime) -> Result<Vec<Arc<ScaleSet>>, Failure> {
-        let config = &self.cluster.config;
-        let own = ResourceId::group(&config.subscription_id, &config.resource_group);
-        let mut groups = BTreeSet::from([own]);
+    async fn sets(&self, newer_than: LogicalTime) -> Result<Vec<Arc<ScaleSet>>, Failure> {
+        let mut groups = BTreeSet::from([self.own_group()]);
         for node in self.state.nodes() {
-            groups.extend(scale_set_of(&node).and_then(|set| set.parent()));
+            if let ProviderId::Instance(machine) = instance::parse_provider_id(&node.spec.provider_id) {
+                groups.extend(machine.scale_set.parent());
+            }
         }
         let mut all = Vec::new();
         for group in groups {
@@ -252,8 +288,26 @@ impl Membership {
         Ok(all)
     }
 
-    fn writer(&self, set: &ResourceId) -> Writer<SharedScaleSet> {
-        let mut writers = self.writers.lock();
+    /// The resource groups whose interfaces concern the pools: of every virtual machine that is a node, and the
+    /// cluster's own if the pools have members from there, because their machines may be gone.
+    fn interface_groups(&self) -> BTreeSet<ResourceId> {
+        let mut groups = BTreeSet::new();
+        for node in self.state.nodes() {
+            if let ProviderId::Machine(id) = instance::parse_provider_id(&node.spec.provider_id) {
+                groups.insert(group_of(&id));
+            }
+        }
+        let own = self.own_group();
+        let balancers = self.cluster.balancers();
+        let mut known = balancers.iter().filter_map(|one| self.observed.load_balancers().cached(&one.name));
+        if known.any(|load_balancer| interface::has_members_of(&load_balancer, &own)) {
+            groups.insert(own);
+        }
+        groups
+    }
+
+    fn scale_set_writer(&self, set: &ResourceId) -> Writer<SharedScaleSet> {
+        let mut writers = self.scale_sets.lock();
         if let Some(writer) = writers.get(set) {
             return writer.clone();
         }
@@ -268,23 +322,67 @@ impl Membership {
         writers.insert(set.clone(), writer.clone());
         writer
     }
+
+    fn interface_writer(&self, group: &ResourceId) -> Writer<SharedInterfaces> {
+        let mut writers = self.interfaces.lock();
+        if let Some(writer) = writers.get(group) {
+            return writer.clone();
+        }
+        let resource = SharedInterfaces {
+            group: group.clone(),
+            cluster: Arc::clone(&self.cluster),
+            azure: self.azure.clone(),
+            observed: Arc::clone(&self.observed),
+            state: self.state.clone(),
+        };
+        let writer = Writer::start(resource, self.pace, self.stop.clone());
+        writers.insert(group.clone(), writer.clone());
+        writer
+    }
 }
 
-/// Whether any node is (by provider id, or else by name) a machine of the scale set.
+async fn submit_all<R>(
+    writer: &Writer<R>,
+    pools: &[PoolMembership],
+    newer_than: LogicalTime,
+) -> Result<(), Failure>
+where
+    R: Resource<Key = String, Intent = PoolMembership>,
+{
+    let submit = async |membership: &PoolMembership| {
+        writer.submit(membership.pool.to_lower(), membership.clone(), newer_than, None).await.map(drop)
+    };
+    join_all(pools.iter().map(submit)).await.into_iter().collect()
+}
+
+/// Whether any node is (by provider id, or else by name) a machine of the scale set. Whose machines those of a flexible
+/// set are only they themselves say: a virtual machine in its resource group may be one.
 fn has_node(set: &ScaleSet, nodes: &[Arc<Node>]) -> bool {
+    let is_flexible = scale_set::is_flexible(set);
     nodes.iter().any(|node| match instance::parse_provider_id(&node.spec.provider_id) {
         ProviderId::Instance(machine) => Some(&machine.scale_set) == set.id.as_ref(),
-        ProviderId::Machine(_) => false,
+        ProviderId::Machine(id) => {
+            is_flexible && set.id.as_ref().and_then(ResourceId::parent) == Some(group_of(&id))
+        }
         ProviderId::Other => {
-            node.spec.provider_id.is_empty() && instance::instance_id_of_node_name(node.name(), set).is_some()
+            node.spec.provider_id.is_empty()
+                && !is_flexible
+                && instance::instance_id_of_node_name(node.name(), set).is_some()
         }
     })
 }
 
-/// The scale set of a node's machine, as its provider id names it.
-fn scale_set_of(node: &Node) -> Option<ResourceId> {
+/// The resource group of a virtual machine.
+fn group_of(machine: &ResourceId) -> ResourceId {
+    ResourceId::group(machine.subscription_id(), machine.group_name().unwrap_or_default())
+}
+
+/// Where a node's machine refers to pools, as its provider id names it: its scale set, or the resource group of its
+/// network interface.
+fn holder_of(node: &Node) -> Option<ResourceId> {
     match instance::parse_provider_id(&node.spec.provider_id) {
         ProviderId::Instance(machine) => Some(machine.scale_set),
-        ProviderId::Machine(_) | ProviderId::Other => None,
+        ProviderId::Machine(id) => Some(group_of(&id)),
+        ProviderId::Other => None,
     }
 }

@@ -7,12 +7,13 @@ use std::time::Duration;
 use arm::{ApiVersion, Class, Listing};
 use azure_types::{
     LoadBalancer, NetworkInterface, PublicIpAddress, ResourceId, ScaleSet, ScaleSetInstance, SecurityGroup,
-    Subnet, Word,
+    Subnet, VirtualMachine, Word,
 };
 use cloud::LogicalTime;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use planner::Cluster;
+use planner::backend_pool::PoolMembership;
 use tokio::time::{Instant, sleep};
 
 use crate::azure::Azure;
@@ -49,6 +50,8 @@ pub(crate) struct Observed {
     scale_sets: ById<ScaleSet>,
     instances: ById<ScaleSetInstance>,
     interfaces: ById<NetworkInterface>,
+    machine_interfaces: ById<NetworkInterface>,
+    virtual_machines: ById<VirtualMachine>,
     subnets: ById<Subnet>,
     instance_query: &'static [(&'static str, &'static str)],
 }
@@ -124,6 +127,8 @@ impl Observed {
             scale_sets: Mutex::default(),
             instances: Mutex::default(),
             interfaces: Mutex::default(),
+            machine_interfaces: Mutex::default(),
+            virtual_machines: Mutex::default(),
             subnets: Mutex::default(),
             instance_query: if without_view { &[] } else { &[("$expand", "instanceView")] },
         }
@@ -192,6 +197,8 @@ impl Observed {
         invalidate(&self.scale_sets);
         invalidate(&self.instances);
         invalidate(&self.interfaces);
+        self.invalidate_machine_interfaces();
+        invalidate(&self.virtual_machines);
         invalidate(&self.subnets);
     }
 
@@ -256,6 +263,50 @@ impl Observed {
                 }),
             )
         })
+    }
+
+    /// The network interfaces of a resource group: those of its virtual machines, and no instance's.
+    pub(crate) fn machine_interfaces(&self, group: &ResourceId) -> Arc<ResourceCache<NetworkInterface>> {
+        cache_of(&self.machine_interfaces, group, || {
+            let name = |document: &NetworkInterface| named(document.name.as_ref(), document.id.as_ref());
+            let listing = Listing::of(group, NETWORK, "networkInterfaces");
+            let version = ApiVersion::NETWORK;
+            ResourceCache::new(
+                name,
+                list(self.azure.clone(), listing, version, &[], PLANNED_BY, Failure::is_not_found),
+            )
+        })
+    }
+
+    /// A load balancer is new: somebody else may have deleted the one before, and with it what interfaces say about its
+    /// pools.
+    pub(crate) fn invalidate_machine_interfaces(&self) {
+        for known in self.machine_interfaces.lock().values() {
+            known.invalidate();
+        }
+    }
+
+    /// The virtual machines of a resource group.
+    pub(crate) fn virtual_machines(&self, group: &ResourceId) -> Arc<ResourceCache<VirtualMachine>> {
+        cache_of(&self.virtual_machines, group, || {
+            let name = |document: &VirtualMachine| named(document.name.as_ref(), document.id.as_ref());
+            let listing = Listing::of(group, COMPUTE, "virtualMachines");
+            let version = ApiVersion::COMPUTE;
+            ResourceCache::new(
+                name,
+                list(self.azure.clone(), listing, version, &[], PLANNED_BY, Failure::is_not_found),
+            )
+        })
+    }
+
+    /// The memberships of a batch, without those in the pools of load balancers that are gone by now: nobody joins
+    /// them.
+    pub(crate) fn of_present_pools(&self, batch: &[(String, PoolMembership)]) -> Vec<PoolMembership> {
+        let is_there = |pool: &ResourceId| {
+            pool.parent().is_some_and(|id| self.load_balancers.cached(id.name()).is_some())
+        };
+        let memberships = batch.iter().map(|(_, membership)| membership);
+        memberships.filter(|one| !one.member || is_there(&one.pool)).cloned().collect()
     }
 
     /// A subnet.

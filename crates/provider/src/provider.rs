@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arm::Clock;
-use azure_types::{ResourceId, ScaleSet, ScaleSetInstance};
+use azure_types::ResourceId;
 use cloud::LogicalTime;
 use futures::future::join_all;
 use k8s::{ObjectKey, Service};
@@ -285,16 +285,7 @@ impl Inner {
         if let (Some(known), Some(id)) = (self.observed.security_group(), self.cluster.security_group_id()) {
             observed.security_group = known.get(id.name(), newer_than).await?.map(|group| (*group).clone());
         }
-        for set in self.membership.sets(newer_than).await? {
-            let Some(id) = &set.id else { continue };
-            let instances = match self.observed.instances(id).list(newer_than).await {
-                Ok(instances) => instances,
-                Err(failure) if failure.is_not_found() => continue,
-                Err(failure) => return Err(failure),
-            };
-            let instances: Vec<ScaleSetInstance> = instances.iter().map(|one| (**one).clone()).collect();
-            observed.scale_sets.push((ScaleSet::clone(&set), instances));
-        }
+        observed.machines = self.membership.machines(newer_than).await?;
         Ok(planner::plan_cluster(&self.cluster, &services, &nodes, &observed))
     }
 }

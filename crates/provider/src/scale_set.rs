@@ -1,25 +1,24 @@
-//! A uniform scale set as a shared resource: its model, then its instances.
+//! A scale set as a shared resource: its model, then, of a uniform one, its instances.
 
 use std::sync::Arc;
 
 use arm::ApiVersion;
 use async_trait::async_trait;
-use azure_types::{ResourceId, ScaleSet, ScaleSetInstance};
+use azure_types::{ResourceId, ScaleSet, ScaleSetInstance, VirtualMachine};
 use cloud::LogicalTime;
-use futures::future::join_all;
-use planner::scale_set::{self as plans, PoolMembership};
+use planner::backend_pool::PoolMembership;
+use planner::scale_set::{self as plans, is_flexible};
 use planner::{Cluster, Step};
-use tokio::sync::Semaphore;
 use tracing::info;
 
 use crate::ClusterState;
-use crate::azure::{self, Azure, Begun};
-use crate::failure::{Failure, Kind};
+use crate::azure::Azure;
+use crate::failure::Failure;
 use crate::fingerprint;
 use crate::observed::Observed;
 use crate::writer::{Planned, Resource};
 
-/// One uniform scale set.
+/// One scale set.
 pub(crate) struct SharedScaleSet {
     pub(crate) id: ResourceId,
     pub(crate) cluster: Arc<Cluster>,
@@ -28,9 +27,18 @@ pub(crate) struct SharedScaleSet {
     pub(crate) state: ClusterState,
 }
 
-/// A scale set and its instances; `None` where it is gone.
+/// What is known of a scale set; `None` where it is gone.
 pub(crate) struct Seen {
-    found: Option<(Arc<ScaleSet>, Vec<ScaleSetInstance>)>,
+    found: Option<Found>,
+}
+
+/// A scale set and its machines.
+struct Found {
+    set: Arc<ScaleSet>,
+    /// Of a uniform set.
+    instances: Vec<Arc<ScaleSetInstance>>,
+    /// Those of the resource group of a flexible set.
+    virtual_machines: Vec<Arc<VirtualMachine>>,
 }
 
 /// What to write.
@@ -53,31 +61,6 @@ impl SharedScaleSet {
     fn group(&self) -> Option<ResourceId> {
         self.id.parent()
     }
-
-    /// Writes one instance. Requests take turns; the operations that they start run side by side
-    /// (LB-202), since each takes Azure long and none needs another.
-    async fn write_instance<'a>(
-        &self,
-        step: &'a Step,
-        turns: &Semaphore,
-    ) -> (&'a Step, Result<ScaleSetInstance, Failure>) {
-        (step, self.write_in_turn(step, turns).await)
-    }
-
-    async fn write_in_turn(&self, step: &Step, turns: &Semaphore) -> Result<ScaleSetInstance, Failure> {
-        let begun: Begun<ScaleSetInstance> = {
-            // The semaphore is never closed; without a turn the request goes out all the same.
-            let _turn = turns.acquire().await.ok();
-            self.azure.begin_put(step, ApiVersion::COMPUTE).await?
-        };
-        if let Some(operation) = &begun.operation {
-            self.azure.outcome(operation).await?;
-        } else if let Some(document) = begun.document {
-            return Ok(document);
-        }
-        let gone = || Failure::new(Kind::NotFound, format!("{} is gone", step.target));
-        self.azure.get(&step.target, ApiVersion::COMPUTE, azure::class(step)).await?.ok_or_else(gone)
-    }
 }
 
 #[async_trait]
@@ -97,29 +80,22 @@ impl Resource for SharedScaleSet {
         let Some(set) = self.observed.scale_sets(&group).get(self.id.name(), newer_than).await? else {
             return Ok(Seen { found: None });
         };
+        if is_flexible(&set) {
+            let virtual_machines = self.observed.virtual_machines(&group).list(newer_than).await?;
+            return Ok(Seen { found: Some(Found { set, instances: Vec::new(), virtual_machines }) });
+        }
         match self.observed.instances(&self.id).list(newer_than).await {
-            Ok(instances) => {
-                let instances = instances.iter().map(|instance| ScaleSetInstance::clone(instance)).collect();
-                Ok(Seen { found: Some((set, instances)) })
-            }
+            Ok(instances) => Ok(Seen { found: Some(Found { set, instances, virtual_machines: Vec::new() }) }),
             Err(failure) if failure.is_not_found() => Ok(Seen { found: None }),
             Err(failure) => Err(failure),
         }
     }
 
     fn plan(&self, seen: &Seen, batch: &[(String, PoolMembership)]) -> Planned<Self> {
-        let work = seen.found.as_ref().and_then(|(set, instances)| {
-            // Nobody joins the pool of a load balancer that is gone by now.
-            let is_there = |pool: &ResourceId| {
-                pool.parent().is_some_and(|id| self.observed.load_balancers().cached(id.name()).is_some())
-            };
-            let memberships: Vec<PoolMembership> = batch
-                .iter()
-                .map(|(_, membership)| membership.clone())
-                .filter(|membership| !membership.member || is_there(&membership.pool))
-                .collect();
+        let work = seen.found.as_ref().and_then(|Found { set, instances, virtual_machines }| {
+            let memberships = self.observed.of_present_pools(batch);
             let nodes = self.state.nodes();
-            let model = plans::plan_model(&self.cluster, set, &memberships, &nodes);
+            let model = plans::plan_model(&self.cluster, set, virtual_machines, &memberships, &nodes);
             let instances = plans::plan_instances(&self.cluster, set, instances, &memberships, &nodes);
             (model.is_some() || !instances.is_empty()).then_some(Work { model, instances })
         });
@@ -127,8 +103,8 @@ impl Resource for SharedScaleSet {
     }
 
     async fn write(&self, seen: &Seen, work: &Work) -> Result<Seen, Failure> {
-        let Some((set, instances)) = &seen.found else { return Ok(Seen { found: None }) };
-        let mut set = Arc::clone(set);
+        let Some(found) = &seen.found else { return Ok(Seen { found: None }) };
+        let (mut set, virtual_machines) = (Arc::clone(&found.set), found.virtual_machines.clone());
         let known_sets = self.group().map(|group| self.observed.scale_sets(&group));
         if let Some(step) = &work.model {
             match self.azure.put::<ScaleSet>(step, ApiVersion::COMPUTE).await {
@@ -151,11 +127,11 @@ impl Resource for SharedScaleSet {
         }
         let known = self.observed.instances(&self.id);
         let parallel = plans::write_parallelism(&self.cluster, &set);
-        let turns = Semaphore::new(parallel);
-        let results = join_all(work.instances.iter().map(|step| self.write_instance(step, &turns))).await;
+        let results =
+            self.azure.put_all::<ScaleSetInstance>(&work.instances, ApiVersion::COMPUTE, parallel).await;
         // Members came or went: the load balancers have a new version.
         self.observed.load_balancers().invalidate();
-        let mut after = instances.clone();
+        let mut after = found.instances.clone();
         let mut problem: Option<Failure> = None;
         for (step, result) in results {
             match result {
@@ -163,12 +139,12 @@ impl Resource for SharedScaleSet {
                     let mine = after.iter_mut().find(|old| old.id.as_ref() == Some(&step.target));
                     let Some(old) = mine else { continue };
                     // A read of one instance tells nothing of what it is doing; that has not changed.
-                    if let (Some(new), Some(was)) = (document.properties.as_mut(), old.properties.as_mut())
+                    if let (Some(new), Some(was)) = (document.properties.as_mut(), old.properties.as_ref())
                         && new.instance_view.is_none()
                     {
-                        new.instance_view = was.instance_view.take();
+                        new.instance_view = was.instance_view.clone();
                     }
-                    *old = ScaleSetInstance::clone(&known.store(document));
+                    *old = known.store(document);
                 }
                 Err(failure) if is_being_deleted(&failure) => {
                     info!(scale_set = %self.id, reason = %failure.message, "an instance is being deleted");
@@ -177,16 +153,13 @@ impl Resource for SharedScaleSet {
                 }
                 Err(failure) => {
                     known.invalidate();
-                    // A lost race is settled by reading again; everything else is told.
-                    if problem.as_ref().is_none_or(|first| first.kind == Kind::Aborted) {
-                        problem = Some(failure.not_attributable());
-                    }
+                    problem = Some(failure.not_attributable().unless_told(problem));
                 }
             }
         }
         match problem {
             Some(failure) => Err(failure),
-            None => Ok(Seen { found: Some((set, after)) }),
+            None => Ok(Seen { found: Some(Found { set, instances: after, virtual_machines }) }),
         }
     }
 

@@ -33,16 +33,26 @@ impl World {
         before.flows_after(&self.answers, &self.network_now(), &self.answers, &FlowPlan::new(to, port))
     }
 
-    /// The nodes at which 64 flows from the internet arrive, in order and once each.
+    /// The nodes at which 64 flows arrive, in order and once each: from the internet, or, to a private address, from a
+    /// host in the virtual network.
     pub fn reached(&self, to: IpAddr, port: u16) -> Vec<String> {
-        let sender = if to.is_ipv4() { "203.0.113.7" } else { "2001:db8:ffff::7" };
-        let sender = sender.parse().expect("it is an address");
-        let packet = Packet::new(Source::internet(sender), to, port, Protocol::Tcp);
+        let (is_private, host, stranger) = match to {
+            IpAddr::V4(to) => (to.is_private(), "10.240.255.250", "203.0.113.7"),
+            IpAddr::V6(to) => (to.is_unique_local(), "fd00:10:240::fffa", "2001:db8:ffff::7"),
+        };
+        let source = if is_private {
+            let host = host.parse().expect("it is an address");
+            Source::virtual_network(&self.shape.virtual_network, host)
+        } else {
+            Source::internet(stranger.parse().expect("it is an address"))
+        };
+        let packet = Packet::new(source, to, port, Protocol::Tcp);
         let verdicts = (0..64).map(|flow| self.send(&packet.clone().with_source_port(40_000 + flow)));
         let mut nodes: Vec<String> = verdicts
             .filter_map(|verdict| {
                 verdict.hops.into_iter().find_map(|hop| match hop {
-                    Hop::Arrived { node, .. } => Some(node),
+                    // Azure keeps the case in which a machine was named; nodes have none.
+                    Hop::Arrived { node, .. } => Some(node.to_lowercase()),
                     _ => None,
                 })
             })

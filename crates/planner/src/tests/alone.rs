@@ -14,7 +14,7 @@ use crate::load_balancer::{self, Known, Occupancy};
 use crate::public_ip::Owners;
 use crate::security_group::{self, AccessIntent, ClusterUsage};
 use crate::sequence::{Intent, Seen, Sequence, Task};
-use crate::{ServiceIntent, ServiceRemoval, Step, scale_set};
+use crate::{ServiceIntent, ServiceRemoval, Step};
 
 /// Azure, a cluster, and what its controller remembers.
 pub(crate) struct Alone {
@@ -46,13 +46,8 @@ impl Alone {
     }
 
     fn members(&mut self, memberships: &[PoolMembership]) {
-        for (set, instances) in self.azure.observed.scale_sets.clone() {
-            let model = scale_set::plan_model(&self.azure.cluster, &set, memberships, &self.nodes);
-            self.take(model.as_slice());
-            let steps =
-                scale_set::plan_instances(&self.azure.cluster, &set, &instances, memberships, &self.nodes);
-            self.take(&steps);
-        }
+        let steps = self.azure.observed.machines.plan(&self.azure.cluster, memberships, &self.nodes);
+        self.take(&steps);
     }
 
     fn public_ips(&self, owner: &ServiceRemoval) -> Vec<PublicIpAddress> {

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use azure_types::{InterfaceConfigurations, LoadBalancer, ResourceId, SubResource, Word};
 use k8s::{Node, Service};
 
-use super::{cluster, scale_set, security_group, subnet};
-use crate::{Action, Cluster, ClusterPlan, Document, Observed, Plan, Step, plan_cluster};
+use super::{cluster, flexible_set, network_interface, scale_set, security_group, subnet, virtual_machine};
+use crate::{Action, Cluster, ClusterPlan, Document, Machines, Observed, Plan, Step, plan_cluster};
 
 /// How this Azure stores a source: single addresses without their length, service tags in its own case.
 fn stored_prefix(prefix: &str) -> String {
@@ -26,7 +26,8 @@ pub(crate) struct Azure {
 }
 
 impl Azure {
-    /// Two scale sets with three and two running instances, an empty security group, two subnets.
+    /// Two uniform scale sets with three and two running instances, a machine of its own, a flexible scale set with one
+    /// machine, an empty security group, two subnets.
     pub fn new() -> Self {
         Self::of(cluster())
     }
@@ -34,7 +35,15 @@ impl Azure {
     pub fn of(cluster: Cluster) -> Self {
         let observed = Observed {
             security_group: Some(security_group(serde_json::json!([]))),
-            scale_sets: vec![scale_set("alpha", 3), scale_set("beta", 2)],
+            machines: Machines {
+                scale_sets: vec![
+                    scale_set("alpha", 3),
+                    scale_set("beta", 2),
+                    (flexible_set("gamma"), Vec::new()),
+                ],
+                interfaces: ["alone", "gamma_1"].map(|name| Arc::new(network_interface(name))).to_vec(),
+                virtual_machines: vec![virtual_machine("gamma_1", Some("gamma"))],
+            },
             subnets: vec![
                 subnet(&cluster, "subnet", &["10.0.0.0/24", "fd00::/64"]),
                 subnet(&cluster, "other", &["10.1.0.0/24", "fd01::/64"]),
@@ -147,22 +156,22 @@ impl Azure {
                 }
                 self.observed.security_group = Some(document);
             }
-            Some(Document::ScaleSet(document)) => {
+            Some(document) => {
                 let etag = self.etag();
-                let profile = document.properties.clone().unwrap().virtual_machine_profile.unwrap();
-                let (set, _) = self.set(&step.target);
-                set.etag = etag;
-                let own = set.properties.as_mut().unwrap().virtual_machine_profile.as_mut().unwrap();
-                own.network_profile = profile.network_profile;
-            }
-            Some(Document::ScaleSetInstance(document)) => {
-                let etag = self.etag();
-                let parent = step.target.parent().unwrap();
-                let (_, instances) = self.set(&parent);
-                let own = instances.iter_mut().find(|i| i.id.as_ref() == Some(&step.target)).unwrap();
-                own.etag = etag;
-                own.properties.as_mut().unwrap().network_profile_configuration =
-                    document.properties.clone().unwrap().network_profile_configuration;
+                let (id, machines) = (&step.target, &mut self.observed.machines);
+                machines.apply(id, document);
+                for (set, instances) in &mut machines.scale_sets {
+                    let set = Arc::make_mut(set);
+                    let instances = instances.iter_mut().map(Arc::make_mut);
+                    let instances = instances.map(|instance| (&instance.id, &mut instance.etag));
+                    let mut all = instances.chain([(&set.id, &mut set.etag)]);
+                    let written = all.find(|(own, _)| own.as_ref() == Some(id));
+                    written.into_iter().for_each(|(_, version)| *version = etag.clone());
+                }
+                let mut interfaces = machines.interfaces.iter_mut().map(Arc::make_mut);
+                if let Some(interface) = interfaces.find(|one| one.id.as_ref() == Some(id)) {
+                    interface.etag = etag;
+                }
             }
         }
     }
@@ -171,23 +180,19 @@ impl Azure {
         format!("20.0.{}.{}", self.clock / 250, self.clock % 250 + 1)
     }
 
-    fn set(
-        &mut self,
-        id: &ResourceId,
-    ) -> (&mut azure_types::ScaleSet, &mut Vec<azure_types::ScaleSetInstance>) {
-        let found = self.observed.scale_sets.iter_mut().find(|(set, _)| set.id.as_ref() == Some(id)).unwrap();
-        (&mut found.0, &mut found.1)
-    }
-
     #[allow(clippy::option_option, reason = "absent resource, or one without a version")]
     fn etag_of(&self, id: &ResourceId) -> Option<Option<String>> {
         let observed = &self.observed;
         let balancers = observed.load_balancers.iter().map(|lb| (&lb.id, &lb.etag));
         let addresses = observed.public_ips.iter().map(|ip| (&ip.id, &ip.etag));
         let group = observed.security_group.iter().map(|group| (&group.id, &group.etag));
-        let sets = observed.scale_sets.iter().map(|(set, _)| (&set.id, &set.etag));
-        let machines = observed.scale_sets.iter().flat_map(|(_, list)| list.iter().map(|i| (&i.id, &i.etag)));
-        let mut all = balancers.chain(addresses).chain(group).chain(sets).chain(machines);
+        let machines = &observed.machines;
+        let sets = machines.scale_sets.iter().map(|(set, _)| (&set.id, &set.etag));
+        let instances =
+            machines.scale_sets.iter().flat_map(|(_, list)| list.iter().map(|i| (&i.id, &i.etag)));
+        let interfaces = machines.interfaces.iter().map(|interface| (&interface.id, &interface.etag));
+        let holders = sets.chain(instances).chain(interfaces);
+        let mut all = balancers.chain(addresses).chain(group).chain(holders);
         all.find(|(own, _)| own.as_ref() == Some(id)).map(|(_, etag)| etag.clone())
     }
 
@@ -205,7 +210,7 @@ impl Azure {
                     .any(|pool| pool.id.as_ref().is_some_and(|pool| pool.is_within(id)))
             })
         };
-        for (set, instances) in &self.observed.scale_sets {
+        for (set, instances) in &self.observed.machines.scale_sets {
             let model = set.properties.as_ref().unwrap().virtual_machine_profile.as_ref().unwrap();
             assert!(
                 !uses(model.network_profile.as_ref().unwrap()),

@@ -46,7 +46,7 @@ fn the_resource_group_of_a_provider_id_is_in_lower_case_and_nothing_else() {
 }
 
 fn named(set: &str, prefix: &str) -> ScaleSet {
-    let mut model = scale_set(set, 0).0;
+    let mut model = Arc::unwrap_or_clone(scale_set(set, 0).0);
     let profile = model.properties.as_mut().unwrap().virtual_machine_profile.as_mut().unwrap();
     profile.os_profile.as_mut().unwrap().computer_name_prefix = Some(prefix.to_owned());
     model

@@ -17,8 +17,8 @@ mod unserved_cases;
 use std::sync::Arc;
 
 use azure_types::{
-    LoadBalancer, LoadBalancingRule, Probe, PublicIpAddress, ResourceId, ScaleSet, ScaleSetInstance,
-    SecurityGroup, Subnet,
+    LoadBalancer, LoadBalancingRule, NetworkInterface, Probe, PublicIpAddress, ResourceId, ScaleSet,
+    ScaleSetInstance, SecurityGroup, Subnet, VirtualMachine,
 };
 use cloud_config::CloudConfig;
 use k8s::{Node, Service};
@@ -180,16 +180,64 @@ pub(crate) fn interfaces(pools_v4: &[&ResourceId], pools_v6: &[&ResourceId]) -> 
 }
 
 /// A uniform scale set with this many running instances, none of them in a pool.
-pub(crate) fn scale_set(name: &str, size: u32) -> (ScaleSet, Vec<ScaleSetInstance>) {
+pub(crate) fn scale_set(name: &str, size: u32) -> (Arc<ScaleSet>, Vec<Arc<ScaleSetInstance>>) {
     let id = scale_set_id(name);
-    let model = serde_json::from_value(json!({
+    let model: ScaleSet = serde_json::from_value(json!({
         "id": id, "name": name, "location": "westus", "etag": "s0",
         "properties": {"provisioningState": "Succeeded", "orchestrationMode": "Uniform", "virtualMachineProfile": {
             "osProfile": {"computerNamePrefix": name}, "networkProfile": interfaces(&[], &[]),
         }},
     }))
     .unwrap();
-    (model, (0..size).map(|number| instance(name, number)).collect())
+    (Arc::new(model), (0..size).map(|number| Arc::new(instance(name, number))).collect())
+}
+
+/// A flexible scale set; its machines are virtual machines of their own.
+pub(crate) fn flexible_set(name: &str) -> Arc<ScaleSet> {
+    let (mut set, _) = scale_set(name, 0);
+    Arc::make_mut(&mut set).properties.as_mut().unwrap().orchestration_mode = Some("Flexible".into());
+    set
+}
+
+pub(crate) fn machine_id(name: &str) -> ResourceId {
+    ResourceId::group("subscription", "rg").resource("Microsoft.Compute", "virtualMachines", name)
+}
+
+/// A virtual machine, of a flexible scale set if one is named.
+pub(crate) fn virtual_machine(name: &str, set: Option<&str>) -> Arc<VirtualMachine> {
+    let mut document = json!({"id": machine_id(name), "name": name, "properties": {}});
+    if let Some(set) = set {
+        document["properties"]["virtualMachineScaleSet"] = json!({"id": scale_set_id(set)});
+    }
+    Arc::new(serde_json::from_value(document).unwrap())
+}
+
+/// The node that is a virtual machine of this name.
+pub(crate) fn machine_node(name: &str) -> Node {
+    let mut node = node("any", 0);
+    node.metadata.name = Some(name.to_owned());
+    node.spec.provider_id = format!("azure://{}", machine_id(name));
+    node
+}
+
+/// The only network interface of a virtual machine: an address of each family, in no pool.
+pub(crate) fn network_interface(machine: &str) -> NetworkInterface {
+    let name = format!("{machine}-nic");
+    let id = cluster().network_group("rg").resource("Microsoft.Network", "networkInterfaces", &name);
+    serde_json::from_value(json!({
+        "id": id, "name": name, "location": "westus", "etag": "n0", "unknown": 1,
+        "properties": {
+            "provisioningState": "Succeeded", "primary": true, "virtualMachine": {"id": machine_id(machine)},
+            "macAddress": "00-0D-3A-00-00-01",
+            "ipConfigurations": [
+                {"name": "v4", "properties": {"primary": true, "privateIPAddress": "10.0.1.10", "unknown": 2,
+                    "loadBalancerBackendAddressPools": []}},
+                {"name": "v6", "properties": {"privateIPAddress": "fd00:1::10", "privateIPAddressVersion": "IPv6",
+                    "loadBalancerBackendAddressPools": []}},
+            ],
+        },
+    }))
+    .unwrap()
 }
 
 pub(crate) fn instance(set: &str, number: u32) -> ScaleSetInstance {

@@ -1,13 +1,15 @@
 //! Cases of `docs/rules/backend-pools.md`.
 
-use azure_types::InterfaceConfigurations;
+use azure_types::{InterfaceConfigurations, IpConfiguration, SubResource};
 use k8s::names::*;
 use serde_json::json;
 
 use super::*;
-use crate::backend_pool::{is_eligible, members_by_address, node_addresses, pools_to_fill};
-use crate::scale_set::{PoolMembership, plan_instances, plan_model, write_parallelism};
-use crate::{Family, Flavor};
+use crate::backend_pool::{PoolMembership, is_eligible, members_by_address, node_addresses, pools_to_fill};
+use crate::holder::Holder;
+use crate::interface::plan_interfaces;
+use crate::scale_set::{plan_instances, plan_model, write_parallelism};
+use crate::{Family, Flavor, Machines};
 
 fn join(flavor: Flavor, family: Family) -> PoolMembership {
     PoolMembership { pool: cluster().pool_id(&cluster().placement(flavor), family), family, member: true }
@@ -17,35 +19,114 @@ fn v4() -> [PoolMembership; 1] {
     [join(Flavor::External, Family::V4)]
 }
 
-/// The pools of one family that a document's interface refers to, by name of the load balancer.
-fn pools(interfaces: &InterfaceConfigurations, family: usize) -> Vec<String> {
-    let interface = &interfaces.network_interface_configurations.as_ref().unwrap()[0];
-    let address = &interface.properties.as_ref().unwrap().ip_configurations.as_ref().unwrap()[family];
-    let pools = address.properties.as_ref().unwrap().load_balancer_backend_address_pools.iter().flatten();
-    pools.map(|pool| pool.id.as_ref().unwrap().parent().unwrap().name().to_owned()).collect()
+/// The kinds of machines, which are members of pools by different documents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// An instance of the uniform scale set `alpha`.
+    Uniform,
+    /// A machine of its own, or of an availability set.
+    Standalone,
+    /// A machine of the flexible scale set `alpha`.
+    Flexible,
 }
 
-fn of_instance(step: &Step, family: usize) -> Vec<String> {
-    match &step.document {
-        Some(Document::ScaleSetInstance(document)) => pools(
-            document.properties.as_ref().unwrap().network_profile_configuration.as_ref().unwrap(),
-            family,
-        ),
-        other => panic!("{other:?}"),
+const KINDS: [Kind; 3] = [Kind::Uniform, Kind::Standalone, Kind::Flexible];
+
+impl Kind {
+    fn node(self, number: u32) -> Node {
+        match self {
+            Self::Uniform => node("alpha", number),
+            Self::Standalone | Self::Flexible => machine_node(&format!("alpha_{number}")),
+        }
     }
+
+    fn machines(self, size: u32) -> Machines {
+        let names = (0..size).map(|number| format!("alpha_{number}"));
+        let interfaces = names.clone().map(|name| Arc::new(network_interface(&name))).collect();
+        let of_set = (self == Self::Flexible).then_some("alpha");
+        let virtual_machines = names.map(|name| virtual_machine(&name, of_set)).collect();
+        let machines = Machines { scale_sets: Vec::new(), interfaces, virtual_machines };
+        match self {
+            Self::Uniform => Machines { scale_sets: vec![scale_set("alpha", size)], ..Machines::default() },
+            Self::Standalone => machines,
+            Self::Flexible => Machines { scale_sets: vec![(flexible_set("alpha"), Vec::new())], ..machines },
+        }
+    }
+}
+
+/// Whatever refers to pools in the plans of one machine: the model first, if there is one.
+enum Referring<'a> {
+    Configurations(&'a mut InterfaceConfigurations),
+    Interface(&'a mut NetworkInterface),
+}
+
+impl Referring<'_> {
+    fn pools(&mut self, family: Family) -> &mut Vec<SubResource> {
+        let index = usize::from(family == Family::V6);
+        match self {
+            Self::Configurations(interfaces) => interfaces.configurations_mut()[index].pools_mut(),
+            Self::Interface(interface) => interface.configurations_mut()[index].pools_mut(),
+        }
+    }
+}
+
+/// All that refers to pools: the model, then the machines.
+fn referring(machines: &mut Machines) -> Vec<Referring<'_>> {
+    let mut all = Vec::new();
+    for (set, instances) in &mut machines.scale_sets {
+        let properties = Arc::make_mut(set).properties.as_mut().unwrap();
+        let profile = properties.virtual_machine_profile.as_mut().unwrap();
+        all.push(Referring::Configurations(profile.network_profile.as_mut().unwrap()));
+        for instance in instances {
+            let properties = Arc::make_mut(instance).properties.as_mut().unwrap();
+            all.push(Referring::Configurations(properties.network_profile_configuration.as_mut().unwrap()));
+        }
+    }
+    all.extend(machines.interfaces.iter_mut().map(|one| Referring::Interface(Arc::make_mut(one))));
+    all
+}
+
+fn put_in(machines: &mut Machines, pool: &ResourceId) {
+    for mut one in referring(machines) {
+        one.pools(Family::V4).push(SubResource::to(pool.clone()));
+    }
+}
+
+/// Plans, and applies the plan; gives it.
+fn bring(machines: &mut Machines, memberships: &[PoolMembership], nodes: &[Arc<Node>]) -> Vec<Step> {
+    let steps = machines.plan(&cluster(), memberships, nodes);
+    for step in &steps {
+        machines.apply(&step.target, step.document.as_ref().unwrap());
+    }
+    assert_eq!(machines.plan(&cluster(), memberships, nodes), [], "planned again");
+    steps
+}
+
+/// How many pools each holder refers to, in one family: model, then machines.
+fn counts(machines: &mut Machines, family: Family) -> Vec<usize> {
+    referring(machines).iter_mut().map(|one| one.pools(family).len()).collect()
+}
+
+fn uniform(size: u32) -> (Arc<ScaleSet>, Vec<Arc<ScaleSetInstance>>) {
+    scale_set("alpha", size)
+}
+
+/// The same for the instances of a uniform set alone.
+fn plan_instances_of(
+    (set, instances): &(Arc<ScaleSet>, Vec<Arc<ScaleSetInstance>>),
+    memberships: &[PoolMembership],
+    nodes: &[Arc<Node>],
+) -> Vec<Step> {
+    plan_instances(&cluster(), set, instances, memberships, nodes)
 }
 
 fn targets(steps: &[Step]) -> Vec<&str> {
     steps.iter().map(|step| step.target.name()).collect()
 }
 
-fn put_in(instance: &mut ScaleSetInstance, pools: &[&ResourceId]) {
-    let properties = instance.properties.as_mut().unwrap();
-    properties.network_profile_configuration = serde_json::from_value(interfaces(pools, &[])).unwrap();
-}
-
-fn set_power(instance: &mut ScaleSetInstance, state: &str) {
-    let view = instance.properties.as_mut().unwrap().instance_view.as_mut().unwrap();
+fn set_power(instance: &mut Arc<ScaleSetInstance>, state: &str) {
+    let properties = Arc::make_mut(instance).properties.as_mut().unwrap();
+    let view = properties.instance_view.as_mut().unwrap();
     view.statuses = serde_json::from_value(json!([{"code": format!("PowerState/{state}")}])).unwrap();
 }
 
@@ -75,22 +156,59 @@ fn lb_180_a_new_load_balancer_has_the_pools_of_its_families() {
     assert_eq!(names, ["testCluster", "testCluster-IPv6"]);
 }
 
-/// LB-182, LB-183.
+/// Machines of every kind join with one write each, and with one of their set's model.
+#[test]
+fn machines_of_every_kind_join() {
+    let both = [join(Flavor::External, Family::V4), join(Flavor::External, Family::V6)];
+    for kind in KINDS {
+        let mut machines = kind.machines(2);
+        let all = nodes([kind.node(0), kind.node(1)]);
+        let steps = bring(&mut machines, &both, &all);
+        let holders = referring(&mut machines).len();
+        assert_eq!(
+            (steps.len(), holders),
+            (holders, if kind == Kind::Standalone { 2 } else { 3 }),
+            "{kind:?}"
+        );
+        for family in Family::BOTH {
+            assert_eq!(counts(&mut machines, family), vec![1; holders], "{kind:?}");
+        }
+    }
+}
+
+/// LB-182, LB-183: for machines of every kind.
 #[test]
 fn lb_182_lb_183_a_pool_is_not_emptied_by_exclusions() {
-    let (set, mut machines) = scale_set("alpha", 2);
     let pool = cluster().pool_id(&cluster().placement(Flavor::External), Family::V4);
-    machines.iter_mut().for_each(|machine| put_in(machine, &[&pool]));
-    let out = |number| labelled(node("alpha", number), LABEL_EXCLUDE_FROM_LOAD_BALANCERS, "true");
-    let all = nodes([out(0), out(1)]);
-    assert_eq!(plan_instances(&cluster(), &set, &machines, &v4(), &all), []);
-    let one = nodes([out(0), node("alpha", 1)]);
-    let steps = plan_instances(&cluster(), &set, &machines, &v4(), &one);
-    assert_eq!(targets(&steps), ["0"]);
-    assert_eq!(of_instance(&steps[0], 0), Vec::<String>::new());
-    assert_eq!(
-        steps[0].changes,
-        ["node alpha000000 leaves backend pool testCluster of load balancer testCluster"]
+    for kind in KINDS {
+        let mut machines = kind.machines(2);
+        put_in(&mut machines, &pool);
+        let out = |number| labelled(kind.node(number), LABEL_EXCLUDE_FROM_LOAD_BALANCERS, "true");
+        assert_eq!(bring(&mut machines, &v4(), &nodes([out(0), out(1)])), [], "{kind:?}");
+        let steps = bring(&mut machines, &v4(), &nodes([out(0), kind.node(1)]));
+        assert_eq!(counts(&mut machines, Family::V4).iter().rev().take(2).collect::<Vec<_>>(), [&1, &0]);
+        let name = out(0).name().to_owned();
+        let leaves = format!("node {name} leaves backend pool testCluster of load balancer testCluster");
+        assert_eq!(steps.len(), 1, "{kind:?}");
+        assert_eq!(steps[0].changes, [leaves]);
+    }
+}
+
+/// LB-181: an interface whose machine is gone leaves, even if it is the last one; one whose machine has no node stays.
+#[test]
+fn lb_181_an_interface_without_a_machine_leaves() {
+    let pool = cluster().pool_id(&cluster().placement(Flavor::External), Family::V4);
+    let mut machines = Kind::Standalone.machines(2);
+    put_in(&mut machines, &pool);
+    assert_eq!(bring(&mut machines, &v4(), &[]), [], "nodes that are about to register");
+    let interface = Arc::make_mut(&mut machines.interfaces[0]);
+    interface.properties.as_mut().unwrap().virtual_machine = None;
+    machines.interfaces.truncate(1);
+    let steps = bring(&mut machines, &v4(), &[]);
+    assert_eq!(targets(&steps), ["alpha_0-nic"]);
+    assert!(
+        steps[0].changes[0].starts_with("interface alpha_0-nic, which has no machine, leaves"),
+        "{steps:?}"
     );
 }
 
@@ -162,9 +280,9 @@ fn lb_194_lb_195_lb_196_preconfigured_pools_are_left_alone_unless_they_were_miss
     let dual = svc("test1").tcp(80).dual();
     let first = azure.plan(&[dual.arc()], &nodes);
     assert!(first.plan.steps.iter().any(|step| step.target.name() == "0"), "created now, filled now");
-    let machines = azure.observed.scale_sets.clone();
+    let machines = azure.observed.machines.clone();
     azure.apply(&first.plan);
-    azure.observed.scale_sets = machines;
+    azure.observed.machines = machines;
     let again = azure.plan(&[dual.tcp(443).arc()], &nodes);
     assert_eq!(again.plan.steps.iter().filter(|step| step.target.name() == "0").count(), 0);
     let step = again.plan.steps.iter().find(|step| step.target.name() == "testCluster").unwrap();
@@ -173,68 +291,133 @@ fn lb_194_lb_195_lb_196_preconfigured_pools_are_left_alone_unless_they_were_miss
     assert_eq!(pools_to_fill(&azure.cluster, &azure.cluster.placement(Flavor::External), Some(lb), lb), []);
 }
 
-/// LB-197, LB-200.
+/// LB-197: for instances of uniform scale sets. A virtual machine's interface is written whether it runs or not.
 #[test]
-fn lb_197_lb_200_machines_that_do_not_run_are_skipped() {
+fn lb_197_instances_that_do_not_run_are_skipped() {
     let nodes = nodes([node("alpha", 0)]);
     for state in ["stopped", "Stopping", "deallocated", "deallocating", "unknown"] {
-        let (set, mut machines) = scale_set("alpha", 1);
-        set_power(&mut machines[0], state);
-        assert_eq!(plan_instances(&cluster(), &set, &machines, &v4(), &nodes), [], "{state}");
+        let mut set = uniform(1);
+        set_power(&mut set.1[0], state);
+        assert_eq!(plan_instances_of(&set, &v4(), &nodes), [], "{state}");
     }
-    let (mut set, machines) = scale_set("alpha", 1);
-    set.properties.as_mut().unwrap().provisioning_state = Some("Deleting".into());
-    assert_eq!(plan_model(&cluster(), &set, &v4(), &nodes), None);
-    assert_eq!(plan_instances(&cluster(), &set, &machines, &v4(), &nodes), []);
 }
 
-/// LB-198, LB-199.
+/// LB-200: of every kind.
+#[test]
+fn lb_200_what_azure_is_deleting_is_left_alone() {
+    for kind in KINDS {
+        let mut machines = kind.machines(1);
+        for (set, _) in &mut machines.scale_sets {
+            Arc::make_mut(set).properties.as_mut().unwrap().provisioning_state = Some("Deleting".into());
+        }
+        for interface in &mut machines.interfaces {
+            let properties = Arc::make_mut(interface).properties.as_mut().unwrap();
+            properties.provisioning_state = Some("Deleting".into());
+        }
+        assert_eq!(bring(&mut machines, &v4(), &nodes([kind.node(0)])), [], "{kind:?}");
+    }
+}
+
+/// LB-198, LB-199: for machines and models of every kind.
 #[test]
 fn lb_198_lb_199_machines_serve_one_pair_of_load_balancers() {
-    let nodes = nodes([node("alpha", 0)]);
     let group = cluster().network_group("rg");
     let pool_of = |name: &str| {
         group.resource("Microsoft.Network", "loadBalancers", name).child("backendAddressPools", "p")
     };
-    for (name, joins) in [("other", false), ("TESTCLUSTER-internal", true)] {
-        let (mut set, mut machines) = scale_set("alpha", 1);
-        let pool = pool_of(name);
-        put_in(&mut machines[0], &[&pool]);
-        let model = set.properties.as_mut().unwrap().virtual_machine_profile.as_mut().unwrap();
-        model.network_profile = serde_json::from_value(interfaces(&[&pool], &[])).unwrap();
-        let steps = plan_instances(&cluster(), &set, &machines, &v4(), &nodes);
-        assert_eq!(steps.len(), usize::from(joins), "{name}");
-        assert_eq!(plan_model(&cluster(), &set, &v4(), &nodes).is_some(), joins, "{name}");
-        if joins {
-            assert_eq!(of_instance(&steps[0], 0), [name, "testCluster"]);
+    for kind in KINDS {
+        for (name, joins) in [("other", false), ("TESTCLUSTER-internal", true)] {
+            let mut machines = kind.machines(1);
+            put_in(&mut machines, &pool_of(name));
+            let steps = bring(&mut machines, &v4(), &nodes([kind.node(0)]));
+            let after = counts(&mut machines, Family::V4);
+            assert!(after.iter().all(|count| *count == 1 + usize::from(joins)), "{kind:?} {name}: {after:?}");
+            assert_eq!(steps.len(), if joins { after.len() } else { 0 }, "{kind:?} {name}");
         }
     }
 }
 
-/// LB-201.
+/// LB-201: the images of scale sets' models are known; standalone machines join.
 #[test]
 fn lb_201_windows_2019_has_no_ipv6_members() {
-    let nodes = nodes([node("alpha", 0)]);
     let both = [join(Flavor::External, Family::V4), join(Flavor::External, Family::V6)];
-    let (mut set, machines) = scale_set("alpha", 1);
-    let steps = plan_instances(&cluster(), &set, &machines, &both, &nodes);
-    assert_eq!((of_instance(&steps[0], 0).len(), of_instance(&steps[0], 1).len()), (1, 1));
     let image = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/galleries/AKSWindows/images/windows-2019-containerd/versions/17763.5820.240516";
-    let profile = set.properties.as_mut().unwrap().virtual_machine_profile.as_mut().unwrap();
+    let mut machines = Kind::Uniform.machines(1);
+    let properties = Arc::make_mut(&mut machines.scale_sets[0].0).properties.as_mut().unwrap();
+    let profile = properties.virtual_machine_profile.as_mut().unwrap();
     profile.storage_profile = serde_json::from_value(json!({"imageReference": {"id": image}})).unwrap();
-    let steps = plan_instances(&cluster(), &set, &machines, &both, &nodes);
-    assert_eq!((of_instance(&steps[0], 0).len(), of_instance(&steps[0], 1).len()), (1, 0));
-    let model = plan_model(&cluster(), &set, &both, &nodes).unwrap();
-    assert_eq!(model.changes.len(), 1);
+    bring(&mut machines, &both, &nodes([node("alpha", 0)]));
+    assert_eq!(counts(&mut machines, Family::V4), [1, 1]);
+    assert_eq!(counts(&mut machines, Family::V6), [0, 0]);
+}
+
+/// LB-421: the model of a flexible set names the version by which it makes interfaces, and joins only for machines of its
+/// own: a name that begins like the set's proves nothing.
+#[test]
+fn the_model_of_a_flexible_set_joins_for_its_own_machines() {
+    let all = nodes([machine_node("alpha_0")]);
+    let plan = |machines: &Machines| {
+        let (set, vms) = (&machines.scale_sets[0].0, &machines.virtual_machines);
+        plan_model(&cluster(), set, vms, &v4(), &all)
+    };
+    let mut machines = Kind::Flexible.machines(1);
+    let sent = serde_json::to_value(plan(&machines).unwrap().document).unwrap();
+    let profile = &sent["properties"]["virtualMachineProfile"]["networkProfile"];
+    assert_eq!(profile["networkApiVersion"], "2020-11-01");
+    machines.virtual_machines = vec![virtual_machine("alpha_0", None)];
+    assert_eq!(plan(&machines), None);
+}
+
+/// LB-420: the whole document is sent, under the version that was read; the second configuration of a family, one without an
+/// address and a second interface get nothing.
+#[test]
+fn an_interface_joins_with_its_first_address_of_the_family() {
+    let mut interface = network_interface("alpha_0");
+    let configurations = interface.properties.as_mut().unwrap().ip_configurations.as_mut().unwrap();
+    let mut second = configurations[0].clone();
+    second.name = Some("second".to_owned());
+    configurations[0].properties.as_mut().unwrap().primary = Some(false);
+    let mut pending = second.clone();
+    pending.properties.as_mut().unwrap().private_ip_address = None;
+    configurations.push(second);
+    configurations.insert(0, pending);
+    let mut other = network_interface("alpha_0");
+    other.id =
+        Some(other.id.unwrap().parent().unwrap().resource("Microsoft.Network", "networkInterfaces", "x"));
+    other.properties.as_mut().unwrap().primary = Some(false);
+    let mut expected = serde_json::to_value(&interface).unwrap();
+    let interfaces = [Arc::new(other), Arc::new(interface)];
+    let steps = plan_interfaces(&cluster(), &interfaces, &v4(), &nodes([machine_node("alpha_0")]));
+    assert_eq!(targets(&steps), ["alpha_0-nic"]);
+    let pool = cluster().pool_id(&cluster().placement(Flavor::External), Family::V4);
+    expected["properties"]["ipConfigurations"][1]["properties"]["loadBalancerBackendAddressPools"] =
+        json!([{"id": pool}]);
+    assert_eq!(serde_json::to_value(&steps[0].document).unwrap(), expected);
+    assert_eq!(steps[0].if_match.as_deref(), Some("n0"));
+}
+
+/// LB-422: machines of every kind leave, and the models of their sets, whether they are nodes or not.
+#[test]
+fn lb_422_everybody_leaves_a_pool_that_goes() {
+    let pool = cluster().pool_id(&cluster().placement(Flavor::External), Family::V4);
+    let leave = [PoolMembership { pool: pool.clone(), family: Family::V4, member: false }];
+    for kind in KINDS {
+        for all in [nodes([kind.node(0)]), Vec::new()] {
+            let mut machines = kind.machines(2);
+            put_in(&mut machines, &pool);
+            bring(&mut machines, &leave, &all);
+            assert!(counts(&mut machines, Family::V4).iter().all(|count| *count == 0), "{kind:?}");
+        }
+    }
 }
 
 /// NODE-068.
 #[test]
 fn node_068_instances_are_written_one_by_one_unless_tagged() {
-    let (mut set, _) = scale_set("alpha", 0);
+    let (mut set, _) = uniform(0);
     let four = cluster_with(json!({"putVMSSVMBatchSize": 4}));
     assert_eq!(write_parallelism(&four, &set), 1);
-    set.tags = Some([("aks-managed-coordination".to_owned(), "true".to_owned())].into());
+    Arc::make_mut(&mut set).tags = Some([("aks-managed-coordination".to_owned(), "true".to_owned())].into());
     assert_eq!(write_parallelism(&four, &set), 4);
     assert_eq!(write_parallelism(&cluster_with(json!({"putVMSSVMBatchSize": 0})), &set), 1);
 }
@@ -242,7 +425,7 @@ fn node_068_instances_are_written_one_by_one_unless_tagged() {
 /// What is sent is what changes: Azure keeps the rest, and members that we do not know are in it.
 #[test]
 fn writes_of_machines_hold_their_interfaces_and_nothing_else() {
-    let (set, machines) = scale_set("alpha", 2);
+    let (set, machines) = uniform(2);
     let nodes = nodes([node("alpha", 1)]);
     let steps = plan_instances(&cluster(), &set, &machines, &v4(), &nodes);
     assert_eq!(targets(&steps), ["1"], "a machine without a node is left as it is");
@@ -252,24 +435,24 @@ fn writes_of_machines_hold_their_interfaces_and_nothing_else() {
         "networkProfileConfiguration": interfaces(&[&pool], &[])}});
     assert_eq!(sent, expected);
     assert_eq!(steps[0].if_match.as_deref(), Some("i0"));
-    let model = plan_model(&cluster(), &set, &v4(), &nodes).unwrap();
+    let model = plan_model(&cluster(), &set, &[], &v4(), &nodes).unwrap();
     let sent = serde_json::to_value(&model.document).unwrap();
     let expected = json!({"location": "westus", "etag": "s0", "properties": {
         "virtualMachineProfile": {"networkProfile": interfaces(&[&pool], &[])}}});
     assert_eq!(sent, expected);
-    assert_eq!(plan_model(&cluster(), &set, &v4(), &[]), None, "no node, no membership");
+    assert_eq!(plan_model(&cluster(), &set, &[], &v4(), &[]), None, "no node, no membership");
 }
 
 #[test]
 fn membership_stands_on_the_primary_interface_and_address() {
-    let (set, mut machines) = scale_set("alpha", 1);
+    let (set, mut machines) = uniform(1);
     let nodes = nodes([node("alpha", 0)]);
     let config = |primary: bool| {
         json!({"name": "nic", "properties": {"primary": primary, "ipConfigurations": [
         {"name": "second", "properties": {"primary": false}}, {"name": "first", "properties": {"primary": true}}]}})
     };
     let mut put = |value: Value| {
-        let properties = machines[0].properties.as_mut().unwrap();
+        let properties = Arc::make_mut(&mut machines[0]).properties.as_mut().unwrap();
         properties.network_profile_configuration = serde_json::from_value(value).unwrap();
         plan_instances(&cluster(), &set, &machines, &v4(), &nodes)
     };
@@ -286,21 +469,21 @@ fn membership_stands_on_the_primary_interface_and_address() {
 
 #[test]
 fn machines_that_are_off_leave_a_pool_that_goes() {
-    let (set, mut machines) = scale_set("alpha", 1);
+    let mut machines = Kind::Uniform.machines(1);
     let pool = cluster().pool_id(&cluster().placement(Flavor::External), Family::V4);
-    put_in(&mut machines[0], &[&pool]);
-    set_power(&mut machines[0], "deallocated");
+    put_in(&mut machines, &pool);
+    set_power(&mut machines.scale_sets[0].1[0], "deallocated");
     let leave = [PoolMembership { pool, family: Family::V4, member: false }];
-    assert_eq!(plan_instances(&cluster(), &set, &machines, &leave, &[]).len(), 1);
+    assert_eq!(targets(&bring(&mut machines, &leave, &[])), ["alpha", "0"]);
 }
 
 /// A node that is not initialised yet is found by its name.
 #[test]
 fn nodes_without_a_provider_id_join_by_name() {
-    let (set, machines) = scale_set("alpha", 1);
+    let (set, machines) = uniform(1);
     let mut fresh = node("ALPHA", 0);
     fresh.spec.provider_id.clear();
     let nodes = nodes([fresh]);
     assert_eq!(plan_instances(&cluster(), &set, &machines, &v4(), &nodes).len(), 1);
-    assert!(plan_model(&cluster(), &set, &v4(), &nodes).is_some());
+    assert!(plan_model(&cluster(), &set, &[], &v4(), &nodes).is_some());
 }

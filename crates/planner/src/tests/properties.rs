@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use azure_types::{IpConfiguration, SubResource};
 use k8s::{Node, Service};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::alone::Alone;
 use super::*;
+use crate::holder::Holder;
 use crate::{Action, Flavor, Purpose, frontend, plan_cluster, public_ip as addresses};
 
 /// What is random about one Service.
@@ -103,19 +105,39 @@ fn services(choices: &[Choice]) -> Vec<Svc> {
 
 /// Which nodes there are, and which are excluded.
 fn some_nodes() -> impl Strategy<Value = Vec<Arc<Node>>> {
-    prop::collection::vec(0..4_u32, 5).prop_map(|states| {
+    prop::collection::vec(0..4_u32, 8).prop_map(|states| {
         let all = [("alpha", 0), ("alpha", 1), ("alpha", 2), ("beta", 0), ("beta", 1)];
-        let made = all.iter().zip(states).filter(|(_, state)| *state > 0).map(|((set, number), state)| {
-            let node = node(set, *number);
+        let all = all.map(|(set, number)| node(set, number)).into_iter();
+        let all = all.chain(["alone", "gamma_1", "other-1"].map(machine_node));
+        let made = all.zip(states).filter(|(_, state)| *state > 0).map(|(node, state)| {
             if state == 1 { labelled(node, k8s::names::LABEL_EXCLUDE_FROM_LOAD_BALANCERS, "") } else { node }
         });
         nodes(made)
     })
 }
 
-/// Azure with things in it that are none of our business, and public IPs that users brought along.
+/// Azure with things in it that are none of our business, and public IPs that users brought along. Some machines of
+/// each kind are in pools of other people's: on our load balancer, or (then they cannot join ours) on another one.
 fn world() -> Azure {
     let mut azure = Azure::new();
+    let group = azure.cluster.network_group("rg");
+    let theirs = |balancer: &str| {
+        let balancer = group.resource("Microsoft.Network", "loadBalancers", balancer);
+        SubResource::to(balancer.child("backendAddressPools", "theirs"))
+    };
+    let (ours, others) = (theirs("testCluster"), theirs("other"));
+    let machines = &mut azure.observed.machines;
+    for (instance, pool) in machines.scale_sets[0].1.iter_mut().zip([&ours, &others]) {
+        let properties = Arc::make_mut(instance).properties.as_mut().unwrap();
+        properties.network_profile_configuration.as_mut().unwrap().configurations_mut()[0]
+            .pools_mut()
+            .push(pool.clone());
+    }
+    let more = [network_interface("other-1"), network_interface("other-2")].map(Arc::new);
+    machines.interfaces.extend(more);
+    for (interface, pool) in machines.interfaces.iter_mut().zip([&ours, &ours, &others]) {
+        Arc::make_mut(interface).configurations_mut()[0].pools_mut().push(pool.clone());
+    }
     let lb = azure.cluster.load_balancer_id(&azure.cluster.placement(Flavor::External));
     let frontend = lb.child("frontendIPConfigurations", "theirs");
     let egress = public_ip(&azure.cluster, "egress", Some("20.1.0.1"), json!({}));
@@ -206,7 +228,28 @@ fn foreign(azure: &Azure) -> Value {
             (ip.name.clone().unwrap(), serde_json::to_value(ip).unwrap())
         })
         .collect();
-    json!({"balancer": document, "rules": rules, "public IPs": brought})
+    json!({"balancer": document, "rules": rules, "public IPs": brought, "members": foreign_members(azure)})
+}
+
+/// Which machines are in whose pools, but for those of the cluster.
+fn foreign_members(azure: &Azure) -> Vec<String> {
+    fn pools_of(name: &ResourceId, holder: &impl Holder) -> Vec<String> {
+        let pools = holder.configurations().iter().flat_map(IpConfiguration::pools);
+        let pools = pools.filter_map(|pool| pool.id.as_ref()).filter(|pool| pool.name() == "theirs");
+        pools.map(|pool| format!("{name} in {pool}")).collect()
+    }
+    let machines = &azure.observed.machines;
+    let instances = machines.scale_sets.iter().flat_map(|(_, instances)| instances);
+    let mut found: Vec<String> = instances
+        .flat_map(|instance| {
+            let profile = &instance.properties.as_ref().unwrap().network_profile_configuration;
+            pools_of(instance.id.as_ref().unwrap(), profile.as_ref().unwrap())
+        })
+        .collect();
+    let interfaces = machines.interfaces.iter();
+    found.extend(interfaces.flat_map(|one| pools_of(one.id.as_ref().unwrap(), &**one)));
+    assert_eq!(found.len(), 5, "{found:?}");
+    found
 }
 
 /// What is ours and should be gone once no Service is left.
@@ -340,8 +383,10 @@ proptest! {
             .into_iter()
             .map(|i| observed.public_ips[i].clone())
             .collect();
-        observed.scale_sets.reverse();
-        observed.scale_sets.iter_mut().for_each(|(_, instances)| instances.reverse());
+        observed.machines.scale_sets.reverse();
+        observed.machines.scale_sets.iter_mut().for_each(|(_, instances)| instances.reverse());
+        observed.machines.interfaces.reverse();
+        observed.machines.virtual_machines.reverse();
         let again = plan_cluster(&azure.cluster, &shuffled, &mixed, &observed);
         prop_assert_eq!(planned, again);
     }

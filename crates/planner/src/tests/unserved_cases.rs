@@ -1,5 +1,6 @@
 //! Nodes that get no traffic: why, who is told, and what passes by itself.
 
+use azure_types::{IpConfiguration, SubResource};
 use k8s::ObjectKey;
 use serde_json::json;
 
@@ -7,7 +8,7 @@ use super::*;
 use crate::backend_pool::PoolMembership;
 use crate::plan::MAX_NAMED;
 use crate::unserved::{Reason, Unserved, find, notices};
-use crate::{Family, Flavor};
+use crate::{Family, Flavor, Machines};
 
 fn pool(family: Family) -> PoolMembership {
     PoolMembership {
@@ -23,10 +24,12 @@ fn reason(
     node: Node,
     change: impl FnOnce(&mut ScaleSet, &mut Vec<ScaleSetInstance>),
 ) -> Option<Reason> {
-    let (mut set, mut machines) = scale_set("alpha", 1);
-    change(&mut set, &mut machines);
-    let machines = machines.into_iter().map(Arc::new).collect();
-    let found = find(&cluster(), &nodes([node]), &[(Arc::new(set), machines)], &[pool(family)]);
+    let (mut set, mut instances) = scale_set("alpha", 1);
+    let mut of_set: Vec<ScaleSetInstance> = instances.drain(..).map(Arc::unwrap_or_clone).collect();
+    change(Arc::make_mut(&mut set), &mut of_set);
+    instances.extend(of_set.into_iter().map(Arc::new));
+    let machines = Machines { scale_sets: vec![(set, instances)], ..Machines::default() };
+    let found = find(&cluster(), &nodes([node]), &machines, &[pool(family)]);
     assert!(found.len() <= 1, "{found:?}");
     found.into_iter().next().map(|one| one.reason)
 }
@@ -47,15 +50,10 @@ fn each_reason_is_found_and_some_pass_by_themselves() {
     let of_pool = |machine: &mut ScaleSetInstance, id: &ResourceId| connect(machine, interfaces(&[id], &[]));
     let alpha = || node("alpha", 0);
     let nothing = |_: &mut ScaleSet, _: &mut Vec<ScaleSetInstance>| {};
-    let standalone = "azure:///subscriptions/subscription/resourceGroups/rg/providers/Microsoft.Compute/\
-                      virtualMachines/alone";
     let others = cluster().load_balancer_id(&cluster().placement(Flavor::External));
     let others = others.parent().unwrap().resource("Microsoft.Network", "loadBalancers", "theirs");
     let others = others.child("backendAddressPools", "pool");
 
-    let flexible = |set: &mut ScaleSet, _: &mut Vec<ScaleSetInstance>| {
-        set.properties.as_mut().unwrap().orchestration_mode = Some("Flexible".into());
-    };
     let stopped = |_: &mut ScaleSet, machines: &mut Vec<ScaleSetInstance>| {
         let view = machines[0].properties.as_mut().unwrap().instance_view.as_mut().unwrap();
         view.statuses = serde_json::from_value(json!([{"code": "PowerState/deallocated"}])).unwrap();
@@ -74,10 +72,8 @@ fn each_reason_is_found_and_some_pass_by_themselves() {
     let no_machine = |_: &mut ScaleSet, machines: &mut Vec<ScaleSetInstance>| machines.clear();
 
     let v4 = Family::V4;
-    let rows: [(&str, Option<Reason>, Option<Reason>, bool); 10] = [
+    let rows: [(&str, Option<Reason>, Option<Reason>, bool); 8] = [
         ("member", reason(v4, alpha(), member), None, false),
-        ("standalone", reason(v4, with_provider_id(standalone), nothing), Some(Reason::NotUniform), false),
-        ("flexible", reason(v4, alpha(), flexible), Some(Reason::NotUniform), false),
         ("gone", reason(v4, alpha(), no_machine), Some(Reason::NoMachine), true),
         ("about to join", reason(v4, alpha(), nothing), Some(Reason::NoMachine), true),
         ("stopped", reason(v4, alpha(), stopped), Some(Reason::NotRunning), true),
@@ -97,6 +93,104 @@ fn each_reason_is_found_and_some_pass_by_themselves() {
     }
 }
 
+/// LB-203, LB-204: a machine that cannot join is skipped, its node is named, and the others join.
+#[test]
+fn lb_203_lb_204_each_reason_of_a_virtual_machine_is_found() {
+    let of = |cluster: &Cluster, change: &dyn Fn(&mut Vec<NetworkInterface>)| {
+        let mut interfaces = vec![network_interface("m")];
+        change(&mut interfaces);
+        interfaces.push(network_interface("sound"));
+        let interfaces = interfaces.into_iter().map(Arc::new).collect();
+        let mut machines = Machines { interfaces, ..Machines::default() };
+        let all = nodes([machine_node("m"), machine_node("sound")]);
+        let pools = [pool(Family::V4)];
+        for step in machines.plan(cluster, &pools, &all) {
+            assert!(step.changes[0].starts_with("node sound joins"), "{step:?}");
+            machines.apply(&step.target, step.document.as_ref().unwrap());
+        }
+        let found = find(cluster, &all, &machines, &pools);
+        found.into_iter().find(|one| one.node == "m").map(|one| one.reason)
+    };
+    fn second(interfaces: &mut Vec<NetworkInterface>) -> &mut NetworkInterface {
+        let mut second = interfaces[0].clone();
+        second.id = Some(second.id.unwrap().parent().unwrap().resource(
+            "Microsoft.Network",
+            "networkInterfaces",
+            "x",
+        ));
+        interfaces.push(second);
+        &mut interfaces[1]
+    }
+    fn properties(interface: &mut NetworkInterface) -> &mut azure_types::NetworkInterfaceProperties {
+        interface.properties.as_mut().unwrap()
+    }
+    type Row<'a> = (&'a str, &'a dyn Fn(&mut Vec<NetworkInterface>), Reason, bool);
+    let rows: [Row<'_>; 5] = [
+        ("no interface", &|all| all.clear(), Reason::NoMachine, true),
+        (
+            "failed (LB-203)",
+            &|all| properties(&mut all[0]).provisioning_state = Some("failed".into()),
+            Reason::InterfaceFailed,
+            true,
+        ),
+        (
+            "going",
+            &|all| properties(&mut all[0]).provisioning_state = Some("Deleting".into()),
+            Reason::NoMachine,
+            true,
+        ),
+        (
+            "none of two is primary",
+            &|all| {
+                properties(second(all)).primary = Some(false);
+                properties(&mut all[0]).primary = None;
+            },
+            Reason::NoPrimaryInterface,
+            false,
+        ),
+        (
+            "no address",
+            &|all| {
+                let configurations = properties(&mut all[0]).ip_configurations.as_mut().unwrap();
+                configurations[0].properties.as_mut().unwrap().private_ip_address = None;
+            },
+            Reason::NoAddress(Family::V4),
+            false,
+        ),
+    ];
+    for (name, change, expected, may_pass) in rows {
+        let found = of(&cluster(), change);
+        assert_eq!(found.as_ref(), Some(&expected), "{name}");
+        assert_eq!(expected.may_pass(), may_pass, "{name}");
+    }
+    // A member that fails later keeps its place.
+    let failed_member = |all: &mut Vec<NetworkInterface>| {
+        properties(&mut all[0]).provisioning_state = Some("Failed".into());
+        let configurations = properties(&mut all[0]).ip_configurations.as_mut().unwrap();
+        configurations[0].pools_mut().push(SubResource::to(pool(Family::V4).pool));
+    };
+    assert_eq!(of(&cluster(), &failed_member), None);
+}
+
+/// LB-204: a basic load balancer reaches virtual machines only where there are no scale sets.
+#[test]
+fn lb_204_virtual_machines_beside_scale_sets_do_not_join_a_basic_load_balancer() {
+    for (vm_type, joins) in [("vmss", false), ("vmssflex", false), ("standard", true)] {
+        let cluster = cluster_with(json!({"loadBalancerSku": "basic", "vmType": vm_type}));
+        let machines = Machines {
+            scale_sets: vec![(flexible_set("gamma"), Vec::new())],
+            interfaces: vec![Arc::new(network_interface("gamma_1"))],
+            virtual_machines: vec![virtual_machine("gamma_1", Some("gamma"))],
+        };
+        let all = nodes([machine_node("gamma_1")]);
+        let steps = machines.plan(&cluster, &[pool(Family::V4)], &all);
+        assert_eq!(steps.len(), usize::from(joins), "{vm_type}: {steps:?}");
+        let told = find(&cluster, &all, &machines, &[pool(Family::V4)]);
+        let expected = if joins { Reason::NoMachine } else { Reason::BasicLoadBalancer };
+        assert_eq!(told[0].reason, expected, "{vm_type}");
+    }
+}
+
 #[test]
 fn nodes_that_do_not_belong_in_pools_are_not_missed() {
     let excluded = labelled(node("alpha", 0), k8s::names::LABEL_EXCLUDE_FROM_LOAD_BALANCERS, "true");
@@ -110,11 +204,11 @@ fn an_event_for_each_lasting_reason_names_some_nodes_and_counts_the_rest() {
         pool: pool(Family::V4).pool,
         reason,
     };
-    let mut unserved: Vec<Unserved> = (0..7).map(|number| one(number, Reason::NotUniform)).collect();
+    let mut unserved: Vec<Unserved> = (0..7).map(|number| one(number, Reason::NoPrimaryInterface)).collect();
     unserved.push(one(8, Reason::OtherLoadBalancer("theirs".into())));
     unserved.push(one(9, Reason::NotRunning));
     // One node in two pools is named once.
-    unserved.push(one(0, Reason::NotUniform));
+    unserved.push(one(0, Reason::NoPrimaryInterface));
     let told = notices(&ObjectKey::new("shop", "web"), &unserved);
     let messages: Vec<&str> = told.iter().map(|notice| notice.message.as_str()).collect();
     assert_eq!(messages.len(), 2, "{messages:?}");
@@ -127,14 +221,14 @@ fn an_event_for_each_lasting_reason_names_some_nodes_and_counts_the_rest() {
 /// What the provider says in an event stands in the plan, too: for Services of the families in question.
 #[test]
 fn a_plan_names_the_nodes_that_get_no_traffic() {
-    let standalone = "azure:///subscriptions/subscription/resourceGroups/rg/providers/Microsoft.Compute/\
-                      virtualMachines/alone";
     let mut azure = Azure::new();
+    let interface = Arc::make_mut(&mut azure.observed.machines.interfaces[0]);
+    interface.properties.as_mut().unwrap().provisioning_state = Some("Failed".into());
     let one_family = json!([{"name": "v4", "properties": {"primary": true}}]);
     let mut interfaces = interfaces(&[], &[]);
     interfaces["networkInterfaceConfigurations"][0]["properties"]["ipConfigurations"] = one_family;
-    connect(&mut azure.observed.scale_sets[0].1[1], interfaces);
-    let nodes = nodes([node("alpha", 1), with_provider_id(standalone), node("beta", 0)]);
+    connect(Arc::make_mut(&mut azure.observed.machines.scale_sets[0].1[1]), interfaces);
+    let nodes = nodes([node("alpha", 1), machine_node("alone"), node("beta", 0)]);
     let services = [
         svc("single").tcp(80).arc(),
         svc("dual").tcp(81).dual().arc(),
@@ -151,9 +245,9 @@ fn a_plan_names_the_nodes_that_get_no_traffic() {
             .filter(|notice| notice.reason == "NodesWithoutTraffic")
             .map(|notice| format!("{}: {}", notice.service, notice.message))
             .collect();
-        let uniform = "are no instances of a uniform scale set";
+        let failed = "is in provisioning state Failed";
         let expected =
-            [("default/dual", uniform), ("default/dual", "has no IPv6 address"), ("default/single", uniform)];
+            [("default/dual", "has no IPv6 address"), ("default/dual", failed), ("default/single", failed)];
         assert_eq!(told.len(), expected.len(), "{told:#?}");
         for (line, (key, words)) in told.iter().zip(expected) {
             assert!(line.starts_with(key) && line.contains(words), "{told:#?}");

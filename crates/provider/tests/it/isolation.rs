@@ -7,7 +7,7 @@ use cloud::{LoadBalancers, LogicalTime};
 use futures::future::join_all;
 use provider::{Ensured, ServiceError};
 use serde_json::json;
-use simulated_cluster::{NodePool, Shape};
+use simulated_cluster::{NodePool, Shape, StandaloneMachine};
 
 use crate::world::*;
 
@@ -207,18 +207,26 @@ async fn machines_that_came_while_there_was_no_service_join() {
     assert_eq!(world.members("kube"), 5);
 }
 
-/// A node whose machine this release cannot put into pools is named in an event.
+/// A node whose machine cannot join is named in an event.
 #[tokio::test(start_paused = true)]
 async fn nodes_that_get_no_traffic_are_named() {
-    let world = World::new();
-    let standalone = format!("azure://{}", id("virtualMachineScaleSets", "pool").parent().unwrap())
-        + "/providers/Microsoft.Compute/virtualMachines/alone-1";
-    let node = json!({"metadata": {"name": "alone-1"}, "spec": {"providerID": standalone}});
-    world.nodes.lock().push(std::sync::Arc::new(serde_json::from_value(node).unwrap()));
+    let alone = StandaloneMachine::new("alone-1");
+    let world = World::of(&Shape { machines: vec![alone.clone()], ..shape() });
+    let (others, interface) = (id("loadBalancers", "others"), shape().interface(&alone));
+    let pool = others.child("backendAddressPools", "pool");
+    let document = json!({"location": "eastus", "sku": {"name": "Standard"}, "properties": {
+        "backendAddressPools": [{"name": "pool"}]}});
+    world.azure.put(&others, document).unwrap();
+    let join = |document: &mut serde_json::Value| {
+        let configuration = &mut document["properties"]["ipConfigurations"][0]["properties"];
+        configuration["loadBalancerBackendAddressPools"] = json!([{"id": pool}]);
+    };
+    world.azure.edit(&interface, join).unwrap();
     let program = world.start();
     let ensured = world.serve(&program, service("web", &[80])).await.unwrap();
     let notice = ensured.notices.iter().find(|notice| notice.reason == "NodesWithoutTraffic").unwrap();
-    assert!(notice.warning && notice.message.contains("alone-1"), "{notice:?}");
+    assert!(notice.warning && notice.message.contains("alone-1: "), "{notice:?}");
+    assert!(notice.message.contains("load balancer others"), "{notice:?}");
     let plan = program.provider.dry_run().await.unwrap();
     assert_eq!(plan.notices, ensured.notices, "a plan tells the same");
     assert_eq!(world.members("kube"), 3);

@@ -6,6 +6,7 @@ mod crash;
 mod crowd;
 mod faults;
 mod histories;
+mod interfaces;
 mod isolation;
 mod machines;
 mod pools;

@@ -22,6 +22,8 @@ pub const PUBLIC_IPS: &str = "Microsoft.Network/publicIPAddresses";
 pub const SECURITY_GROUPS: &str = "Microsoft.Network/networkSecurityGroups";
 pub const SCALE_SETS: &str = "Microsoft.Compute/virtualMachineScaleSets";
 pub const INSTANCES: &str = "Microsoft.Compute/virtualMachineScaleSets/virtualMachines";
+pub const MACHINES: &str = "Microsoft.Compute/virtualMachines";
+pub const INTERFACES: &str = "Microsoft.Network/networkInterfaces";
 
 /// One start of the program.
 pub struct Program {
@@ -122,11 +124,13 @@ impl World {
 
     /// Every machine becomes an initialised node.
     pub fn register_nodes(&self) {
-        let nodes = self.azure.of_type(INSTANCES).into_iter().map(|document| {
+        let machines = self.azure.of_type(INSTANCES).into_iter().chain(self.azure.of_type(MACHINES));
+        let nodes = machines.map(|document| {
             let name = document["properties"]["osProfile"]["computerName"].as_str().unwrap();
             let provider_id = format!("azure://{}", document["id"].as_str().unwrap());
-            let number: u32 = document["instanceId"].as_str().unwrap().parse().unwrap();
-            let address = format!("10.240.0.{}", 4 + number);
+            let interface = &document["properties"]["networkProfile"]["networkInterfaces"][0]["id"];
+            let interface = self.azure.document(&interface.as_str().unwrap().parse().unwrap()).unwrap();
+            let address = &interface["properties"]["ipConfigurations"][0]["properties"]["privateIPAddress"];
             let node: Node = serde_json::from_value(json!({
                 "metadata": {"name": name}, "spec": {"providerID": provider_id},
                 "status": {"addresses": [{"type": "InternalIP", "address": address}]},

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use azure_simulator::LatencyProfile;
 use serde_json::json;
-use testkit::types::MACHINES;
 use testkit::{NodePool, StandaloneMachine, World, run, service};
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -85,19 +84,44 @@ fn the_control_plane_gets_no_traffic() {
     });
 }
 
-/// This release serves uniform scale sets. A node of another machine stays uninitialised, and an event says so
-/// (NODE-200); everything else goes on.
+/// Standalone machines, one of them with two interfaces, machines of an availability set in a group of its own, and
+/// flexible scale sets, beside a uniform one whose machines have the same prefix: packets reach all of them, by both
+/// families, wherever the Service is; and all are gone from the pools when it is.
 #[test]
-fn machines_outside_of_uniform_sets_are_left_alone() {
+fn machines_of_every_kind_take_traffic() {
     run(async || {
         let world = World::builder()
-            .nodes(1)
-            .pool(NodePool::new("flexible", "flex", 1).flexible())
-            .machine(StandaloneMachine::new("alone"))
+            .dual_stack()
+            .nodes(2)
+            .pool(NodePool::new("flexible", "worker", 2).flexible())
+            .machine(StandaloneMachine::new("worker-a").with_second_interface())
+            .machine(StandaloneMachine::new("worker-b").in_availability_set("placed").in_group("machines"))
             .start()
             .await;
-        world.create(service("shop/web"));
+        assert_eq!(world.node_names().len(), 6);
+        world.create(service("shop/web").both_families());
+        world.create(service("shop/db").internal());
         world.settle().await;
+        for key in ["shop/web", "shop/db"] {
+            for address in world.addresses(key) {
+                assert_eq!(world.reached(address, 80), world.node_names(), "{key} at {address}");
+            }
+        }
+        world.delete("shop/web");
+        world.settle().await;
+        assert_eq!(world.reached(world.address("shop/db"), 80), world.node_names());
+        world.delete("shop/db");
+        world.settle().await;
+    });
+}
+
+/// NODE-200: the node controller of this release cannot initialise them, and an event says so.
+#[test]
+fn nodes_of_other_machines_than_of_uniform_sets_stay_uninitialized() {
+    run(async || {
+        let pool = NodePool::new("flexible", "flex", 1).flexible();
+        let machine = StandaloneMachine::new("alone");
+        let world = World::builder().nodes(1).pool(pool).machine(machine).start().await;
         let names = world.node_names();
         assert_eq!(names.len(), 3, "{names:?}");
         for name in names.iter().filter(|name| !name.starts_with("worker")) {
@@ -108,37 +132,26 @@ fn machines_outside_of_uniform_sets_are_left_alone() {
             assert!(events[0].starts_with("Warning FailedToInitializeNode: "), "{}", events[0]);
             assert!(events[0].contains("cloud-node-manager"), "{}", events[0]);
         }
-        assert_eq!(world.reached(world.address("shop/web"), 80).len(), 1);
     });
 }
 
-/// Nodes that another program has initialised (AKS does) name machines that this release puts in no pool: the
-/// Service's owner is told which.
+/// A cluster without any scale set.
 #[test]
-fn initialised_machines_outside_of_uniform_sets_are_named_in_an_event() {
+fn availability_sets_alone_take_traffic() {
     run(async || {
-        let world = World::builder()
-            .nodes(1)
-            .pool(NodePool::new("flexible", "flex", 1).flexible())
-            .machine(StandaloneMachine::new("alone"))
-            .start()
-            .await;
-        let names = world.node_names();
-        let outside: Vec<&String> = names.iter().filter(|name| !name.starts_with("worker")).collect();
-        assert_eq!(outside.len(), 2, "{names:?}");
-        for machine in world.azure.documents_of_type(MACHINES) {
-            let name = machine["properties"]["osProfile"]["computerName"].as_str().unwrap().to_lowercase();
-            let spec =
-                json!({"spec": {"providerID": format!("azure://{}", machine["id"].as_str().unwrap())}});
-            world.kubernetes.merge("Node", "", &name, &spec).unwrap();
+        let machine = |name: &str| StandaloneMachine::new(name).in_availability_set("workers");
+        let mut builder = World::builder().config(&json!({"vmType": "standard"})).nodes(0);
+        for name in ["one", "two", "three"] {
+            builder = builder.machine(machine(name));
         }
+        let world = builder.start().await;
         world.create(service("shop/web"));
         world.settle().await;
-        let events = world.events("shop/web");
-        let event = events.iter().find(|event| event.contains("NodesWithoutTraffic")).unwrap();
-        assert!(event.starts_with("Warning ") && outside.iter().all(|name| event.contains(*name)), "{event}");
-        assert!(!event.contains("worker"), "{event}");
-        assert_eq!(world.reached(world.address("shop/web"), 80).len(), 1);
+        assert_eq!(world.reached(world.address("shop/web"), 80), world.node_names());
+        assert_eq!(world.node_names().len(), 3);
+        world.shape.lay_out_machine(&world.azure, &machine("four")).unwrap();
+        world.settle().await;
+        assert_eq!(world.reached(world.address("shop/web"), 80).len(), 4);
     });
 }
 

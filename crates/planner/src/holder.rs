@@ -1,0 +1,174 @@
+//! Whatever refers to backend pools: the model of a scale set, one of its instances, a network interface.
+
+use azure_types::{
+    InterfaceConfiguration, InterfaceConfigurations, InterfaceIpConfiguration, IpConfiguration,
+    NetworkInterface, ResourceId, ScaleSetIpConfiguration, SubResource,
+};
+
+use crate::backend_pool::PoolMembership;
+use crate::cluster::Family;
+
+/// Refers to pools with the IP configurations of one network interface.
+pub(crate) trait Holder {
+    type Configuration: IpConfiguration;
+
+    /// The IP configurations of the interface by which traffic arrives.
+    fn configurations(&self) -> &[Self::Configuration];
+
+    /// The same, to be changed.
+    fn configurations_mut(&mut self) -> &mut [Self::Configuration];
+
+    /// Which of these configurations is the member of a family's pools.
+    fn member_of(configurations: &[Self::Configuration], family: Family) -> Option<usize>;
+}
+
+fn is_of(configuration: &impl IpConfiguration, family: Family) -> bool {
+    configuration.is_ipv6() == (family == Family::V6)
+}
+
+/// A scale set's model, and an instance: the only interface or the primary one; for IPv4 its only configuration or
+/// the primary one, for IPv6 the first of that family.
+impl Holder for InterfaceConfigurations {
+    type Configuration = ScaleSetIpConfiguration;
+
+    fn configurations(&self) -> &[ScaleSetIpConfiguration] {
+        let interfaces = self.network_interface_configurations.as_deref().unwrap_or_default();
+        let primary = match interfaces {
+            [only] => Some(only),
+            several => several.iter().find(|interface| is_primary(interface)),
+        };
+        primary.and_then(|one| one.properties.as_ref()?.ip_configurations.as_deref()).unwrap_or_default()
+    }
+
+    fn configurations_mut(&mut self) -> &mut [ScaleSetIpConfiguration] {
+        let interfaces = self.network_interface_configurations.as_deref_mut().unwrap_or_default();
+        let primary = match interfaces {
+            [only] => Some(only),
+            several => several.iter_mut().find(|interface| is_primary(interface)),
+        };
+        primary.and_then(|one| one.properties.as_mut()?.ip_configurations.as_deref_mut()).unwrap_or_default()
+    }
+
+    fn member_of(configurations: &[ScaleSetIpConfiguration], family: Family) -> Option<usize> {
+        match family {
+            Family::V6 => configurations.iter().position(|one| is_of(one, family)),
+            Family::V4 if configurations.len() == 1 => Some(0),
+            Family::V4 => configurations.iter().position(IpConfiguration::is_primary),
+        }
+    }
+}
+
+fn is_primary(interface: &InterfaceConfiguration) -> bool {
+    interface.properties.as_ref().is_some_and(|properties| properties.primary == Some(true))
+}
+
+/// An interface of a virtual machine: its first configuration of the family that has an address.
+impl Holder for NetworkInterface {
+    type Configuration = InterfaceIpConfiguration;
+
+    fn configurations(&self) -> &[InterfaceIpConfiguration] {
+        let properties = self.properties.as_ref();
+        properties.and_then(|properties| properties.ip_configurations.as_deref()).unwrap_or_default()
+    }
+
+    fn configurations_mut(&mut self) -> &mut [InterfaceIpConfiguration] {
+        let properties = self.properties.as_mut();
+        properties.and_then(|properties| properties.ip_configurations.as_deref_mut()).unwrap_or_default()
+    }
+
+    fn member_of(configurations: &[InterfaceIpConfiguration], family: Family) -> Option<usize> {
+        let has_address = |one: &InterfaceIpConfiguration| {
+            let address = one.properties.as_ref().and_then(|p| p.private_ip_address.as_deref());
+            address.is_some_and(|address| !address.is_empty())
+        };
+        configurations.iter().position(|one| is_of(one, family) && has_address(one))
+    }
+}
+
+/// The name of the load balancer of a pool, such that the two of one cluster count as one.
+fn balancer_of(pool: &ResourceId) -> String {
+    let name = pool.parent().map(|parent| parent.name().to_ascii_lowercase()).unwrap_or_default();
+    name.strip_suffix("-internal").map(str::to_owned).unwrap_or(name)
+}
+
+/// One of these pools that belongs to another load balancer than `pool`: whoever came first keeps a machine.
+fn pool_elsewhere<'a>(pools: &'a [SubResource], pool: &ResourceId) -> Option<&'a ResourceId> {
+    let balancer = balancer_of(pool);
+    pools.iter().filter_map(|one| one.id.as_ref()).find(|id| balancer_of(id) != balancer)
+}
+
+/// Where a machine stands with regard to a pool.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// It is a member.
+    Member,
+    /// It is not, and nothing keeps it from being one.
+    Free,
+    /// It has no address of the pool's family.
+    NoAddress,
+    /// It is a member of the pools of another load balancer, of this name.
+    Elsewhere(String),
+}
+
+/// Where a machine stands with regard to a pool.
+pub(crate) fn place_of<H: Holder>(holder: &H, membership: &PoolMembership) -> Place {
+    let configurations = holder.configurations();
+    let member = H::member_of(configurations, membership.family).and_then(|index| configurations.get(index));
+    let Some(pools) = member.map(IpConfiguration::pools) else { return Place::NoAddress };
+    if pools.iter().any(|pool| pool.id.as_ref() == Some(&membership.pool)) {
+        return Place::Member;
+    }
+    let other = pool_elsewhere(pools, &membership.pool).and_then(ResourceId::parent);
+    other.map_or(Place::Free, |balancer| Place::Elsewhere(balancer.name().to_owned()))
+}
+
+/// What a machine should do about a pool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wish {
+    Join,
+    Leave,
+}
+
+/// Brings the memberships of one holder to what is wanted; says what changed. Whoever is a member of another load
+/// balancer's pools joins none; whoever leaves a pool leaves it with every configuration.
+pub(crate) fn change<H: Holder>(
+    holder: &mut H,
+    memberships: &[PoolMembership],
+    wish: impl Fn(&PoolMembership) -> Option<Wish>,
+) -> Vec<String> {
+    let mut changes = Vec::new();
+    let configurations = holder.configurations_mut();
+    for membership in memberships {
+        let is_member = |one: &SubResource| one.id.as_ref() == Some(&membership.pool);
+        let verb = match wish(membership) {
+            None => continue,
+            Some(Wish::Join) => {
+                let member = H::member_of(configurations, membership.family);
+                let Some(member) = member.and_then(|index| configurations.get_mut(index)) else { continue };
+                let pools = member.pools();
+                if pools.iter().any(is_member) || pool_elsewhere(pools, &membership.pool).is_some() {
+                    continue;
+                }
+                member.pools_mut().push(SubResource::to(membership.pool.clone()));
+                "joins"
+            }
+            Some(Wish::Leave) => {
+                let mut is_gone = false;
+                for one in configurations.iter_mut().filter(|one| one.pools().iter().any(is_member)) {
+                    one.pools_mut().retain(|pool| !is_member(pool));
+                    is_gone = true;
+                }
+                if !is_gone {
+                    continue;
+                }
+                "leaves"
+            }
+        };
+        changes.push(format!(
+            "{verb} backend pool {} of load balancer {}",
+            membership.pool.name(),
+            membership.pool.parent().as_ref().map(ResourceId::name).unwrap_or_default()
+        ));
+    }
+    changes
+}

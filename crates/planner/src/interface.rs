@@ -1,0 +1,118 @@
+//! Network interfaces of virtual machines (standalone ones, and those of availability sets and flexible scale sets):
+//! membership in pools, written on each interface.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use azure_types::{LoadBalancer, NetworkInterface, ResourceId};
+use cloud_config::VmType;
+use k8s::Node;
+
+use crate::backend_pool::PoolMembership;
+use crate::cluster::Cluster;
+use crate::holder::{Wish, change};
+use crate::machines::{NodesByMachine, interfaces_by_machine, machine_of};
+use crate::plan::{Action, Document, Purpose, Step};
+use crate::unserved::Reason;
+
+/// The interface by which a virtual machine is a member of pools: the only one, or the one that is marked as primary.
+pub(crate) fn primary_interface<'a>(
+    interfaces: &[&'a NetworkInterface],
+) -> Result<&'a NetworkInterface, Reason> {
+    let flag = |interface: &NetworkInterface| interface.properties.as_ref().and_then(|p| p.primary);
+    match interfaces {
+        [] => Err(Reason::NoMachine),
+        // One that is not: its machine has others in a resource group that nobody looked at.
+        [only] if flag(only) != Some(false) => Ok(only),
+        several => {
+            let primary = several.iter().find(|interface| flag(interface) == Some(true));
+            primary.copied().ok_or(Reason::NoPrimaryInterface)
+        }
+    }
+}
+
+/// What keeps the interface of a virtual machine from joining pools (LB-203, LB-204). A basic load balancer gets
+/// virtual machines only in clusters without scale sets.
+pub(crate) fn obstacle(cluster: &Cluster, interface: &NetworkInterface) -> Option<Reason> {
+    let config = &cluster.config;
+    let has_scale_sets = matches!(config.vm_type, VmType::Vmss | VmType::VmssFlex);
+    if has_scale_sets && !config.uses_standard_load_balancer() {
+        return Some(Reason::BasicLoadBalancer);
+    }
+    let state = interface.properties.as_ref().and_then(|p| p.provisioning_state.as_ref())?;
+    if state.is("Failed") {
+        return Some(Reason::InterfaceFailed);
+    }
+    state.is("Deleting").then_some(Reason::NoMachine)
+}
+
+/// Whether a pool of this load balancer has interfaces of a resource group among its members.
+pub fn has_members_of(load_balancer: &LoadBalancer, group: &ResourceId) -> bool {
+    let pools = load_balancer.properties.iter().flat_map(|p| p.backend_address_pools.iter().flatten());
+    let members = pools.flat_map(|pool| pool.properties.iter());
+    let mut members = members.flat_map(|p| p.backend_ip_configurations.iter().flatten());
+    members.any(|member| {
+        // An instance's interface is a part of its scale set.
+        let is_own =
+            |id: &ResourceId| id.namespace().is_some_and(|one| one.eq_ignore_ascii_case("Microsoft.Network"));
+        member.id.as_ref().is_some_and(|id| id.is_within(group) && is_own(id))
+    })
+}
+
+/// Plans the interfaces of virtual machines: each at most once, all pools together. `nodes` are all nodes of the
+/// cluster, whether eligible or not.
+///
+/// * The interface of an eligible node's machine joins, unless it serves another load balancer.
+/// * The interfaces of a node that is not eligible leave, unless no node of the cluster is eligible: a pool is not
+///   emptied by exclusions.
+/// * An interface that no machine has any more leaves, even if it is the last one.
+/// * The interfaces of a machine without a node stay as they are: it may be about to register.
+/// * Where a pool is about to go, or to hold addresses, all interfaces leave.
+pub fn plan_interfaces(
+    cluster: &Cluster,
+    observed: &[Arc<NetworkInterface>],
+    memberships: &[PoolMembership],
+    nodes: &[Arc<Node>],
+) -> Vec<Step> {
+    let nodes = NodesByMachine::new(cluster, nodes);
+    let by_machine = interfaces_by_machine(observed);
+    let mut steps = Vec::new();
+    let mut seen = BTreeSet::new();
+    for interface in observed {
+        let Some(target) = interface.id.as_ref().filter(|id| seen.insert(*id)) else { continue };
+        let machine = machine_of(interface);
+        let node = machine.and_then(|machine| nodes.of_machine(machine));
+        let of_machine = machine.and_then(|machine| by_machine.get(machine));
+        let primary = of_machine.and_then(|interfaces| primary_interface(interfaces).ok());
+        let is_primary = primary.is_some_and(|primary| primary.id.as_ref() == Some(target));
+        let joins = is_primary && obstacle(cluster, interface).is_none();
+        let mut document = NetworkInterface::clone(interface);
+        let changes = change(&mut document, memberships, |membership| {
+            if !membership.member || machine.is_none() {
+                return Some(Wish::Leave);
+            }
+            if !nodes.is_eligible(node?) {
+                return nodes.has_eligible.then_some(Wish::Leave);
+            }
+            joins.then_some(Wish::Join)
+        });
+        if changes.is_empty() {
+            continue;
+        }
+        let subject = node.map_or_else(
+            || format!("interface {}, which has no machine,", target.name()),
+            |node| format!("node {}", node.name()),
+        );
+        steps.push(Step {
+            action: Action::Update,
+            target: target.clone(),
+            if_match: interface.etag.clone(),
+            document: Some(Document::NetworkInterface(Box::new(document))),
+            changes: changes.into_iter().map(|change| format!("{subject} {change}")).collect(),
+            purpose: Purpose::Change,
+            on_behalf_of: Vec::new(),
+        });
+    }
+    steps.sort_by(|a, b| a.target.cmp(&b.target));
+    steps
+}

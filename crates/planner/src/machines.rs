@@ -1,0 +1,147 @@
+//! The machines of a cluster, of every kind, and which nodes they are.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use azure_types::{NetworkInterface, ResourceId, ScaleSet, ScaleSetInstance, VirtualMachine};
+use k8s::Node;
+
+use crate::backend_pool::{PoolMembership, is_eligible};
+use crate::cluster::Cluster;
+use crate::instance::{self, InstanceName, ProviderId};
+use crate::plan::{Document, Step};
+use crate::{interface, scale_set};
+
+/// The machines that Azure shows, of every kind.
+///
+/// An instance of a uniform scale set is a member of pools by its own document and its set's model. Every other
+/// machine (standalone, of an availability set, of a flexible scale set) is one by its network interface.
+#[derive(Debug, Clone, Default)]
+pub struct Machines {
+    /// The scale sets, each with its instances; flexible ones have none.
+    pub scale_sets: Vec<(Arc<ScaleSet>, Vec<Arc<ScaleSetInstance>>)>,
+    /// The network interfaces in the resource groups of virtual machines that are nodes.
+    pub interfaces: Vec<Arc<NetworkInterface>>,
+    /// The virtual machines beside flexible scale sets: they say which set is theirs.
+    pub virtual_machines: Vec<Arc<VirtualMachine>>,
+}
+
+impl Machines {
+    /// Plans everybody's membership in these pools: models, then instances, then interfaces. `nodes` are all nodes.
+    pub fn plan(&self, cluster: &Cluster, memberships: &[PoolMembership], nodes: &[Arc<Node>]) -> Vec<Step> {
+        let mut steps = Vec::new();
+        for (set, instances) in &self.scale_sets {
+            let virtual_machines = &self.virtual_machines;
+            steps.extend(scale_set::plan_model(cluster, set, virtual_machines, memberships, nodes));
+            steps.extend(scale_set::plan_instances(cluster, set, instances, memberships, nodes));
+        }
+        steps.extend(interface::plan_interfaces(cluster, &self.interfaces, memberships, nodes));
+        steps
+    }
+
+    /// The machines after a step that writes one of their documents; versions stay as they were.
+    pub(crate) fn apply(&mut self, id: &ResourceId, document: &Document) {
+        match document {
+            Document::ScaleSet(part) => {
+                let profile = part.properties.as_ref().and_then(|p| p.virtual_machine_profile.clone());
+                let set = self.scale_sets.iter_mut().find(|(set, _)| set.id.as_ref() == Some(id));
+                let properties = set.and_then(|(set, _)| Arc::make_mut(set).properties.as_mut());
+                let own = properties.and_then(|p| p.virtual_machine_profile.as_mut());
+                if let (Some(own), Some(profile)) = (own, profile) {
+                    own.network_profile = profile.network_profile;
+                }
+            }
+            Document::ScaleSetInstance(part) => {
+                let profile = part.properties.as_ref().and_then(|p| p.network_profile_configuration.clone());
+                let mut instances = self.scale_sets.iter_mut().flat_map(|(_, instances)| instances);
+                let instance = instances.find(|instance| instance.id.as_ref() == Some(id));
+                let instance = instance.and_then(|instance| Arc::make_mut(instance).properties.as_mut());
+                if let Some(properties) = instance {
+                    properties.network_profile_configuration = profile;
+                }
+            }
+            Document::NetworkInterface(document) => {
+                let interface = self.interfaces.iter_mut().find(|one| one.id.as_ref() == Some(id));
+                if let Some(interface) = interface {
+                    *interface = Arc::new(NetworkInterface::clone(document));
+                }
+            }
+            Document::LoadBalancer(_) | Document::PublicIp(_) | Document::SecurityGroup(_) => {}
+        }
+    }
+}
+
+/// The id by which a node's provider id names an instance of a uniform scale set.
+pub(crate) fn instance_id(scale_set: &ResourceId, instance: &ScaleSetInstance) -> Option<ResourceId> {
+    let number = instance.instance_id.clone();
+    let name = number.map(|instance_id| InstanceName { scale_set: scale_set.clone(), instance_id });
+    name.map(|name| name.id()).or_else(|| instance.id.clone())
+}
+
+/// The virtual machine that an interface belongs to.
+pub(crate) fn machine_of(interface: &NetworkInterface) -> Option<&ResourceId> {
+    interface.properties.as_ref()?.virtual_machine.as_ref()?.id.as_ref()
+}
+
+/// The interfaces of each virtual machine.
+pub(crate) fn interfaces_by_machine(
+    interfaces: &[Arc<NetworkInterface>],
+) -> BTreeMap<&ResourceId, Vec<&NetworkInterface>> {
+    let mut by_machine: BTreeMap<&ResourceId, Vec<&NetworkInterface>> = BTreeMap::new();
+    for interface in interfaces {
+        if let Some(machine) = machine_of(interface) {
+            by_machine.entry(machine).or_default().push(interface);
+        }
+    }
+    by_machine
+}
+
+/// All nodes by the machine that they are.
+pub(crate) struct NodesByMachine<'a> {
+    cluster: &'a Cluster,
+    by_id: HashMap<ResourceId, &'a Node>,
+    /// Nodes that are not initialised yet, by lower-case name.
+    unnamed: HashMap<String, &'a Node>,
+    /// Whether any node belongs in pools.
+    pub(crate) has_eligible: bool,
+}
+
+impl<'a> NodesByMachine<'a> {
+    pub(crate) fn new(cluster: &'a Cluster, nodes: &'a [Arc<Node>]) -> Self {
+        let has_eligible = nodes.iter().any(|node| is_eligible(cluster, node));
+        let mut found = Self { cluster, by_id: HashMap::new(), unnamed: HashMap::new(), has_eligible };
+        for node in nodes {
+            if node.spec.provider_id.is_empty() {
+                found.unnamed.insert(node.name().to_ascii_lowercase(), node);
+                continue;
+            }
+            let id = match instance::parse_provider_id(&node.spec.provider_id) {
+                ProviderId::Instance(name) => name.id(),
+                ProviderId::Machine(id) => id,
+                ProviderId::Other => continue,
+            };
+            found.by_id.insert(id, node);
+        }
+        found
+    }
+
+    /// The node of an instance of a uniform scale set: by its provider id, or by name if it has none yet.
+    pub(crate) fn of_instance(&self, set: &ResourceId, instance: &ScaleSetInstance) -> Option<&'a Node> {
+        let id = instance_id(set, instance)?;
+        if let Some(node) = self.by_id.get(&id) {
+            return Some(node);
+        }
+        let computer = instance.properties.as_ref()?.os_profile.as_ref()?.computer_name.as_deref()?;
+        self.unnamed.get(&computer.to_ascii_lowercase()).copied()
+    }
+
+    /// The node of a virtual machine.
+    pub(crate) fn of_machine(&self, machine: &ResourceId) -> Option<&'a Node> {
+        self.by_id.get(machine).copied()
+    }
+
+    /// Whether a node belongs in pools.
+    pub(crate) fn is_eligible(&self, node: &Node) -> bool {
+        is_eligible(self.cluster, node)
+    }
+}

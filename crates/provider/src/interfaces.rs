@@ -1,0 +1,98 @@
+//! The network interfaces of a resource group's virtual machines: each is a resource of its own, but all are read with
+//! one list and planned together.
+
+use std::sync::Arc;
+
+use arm::ApiVersion;
+use async_trait::async_trait;
+use azure_types::{NetworkInterface, ResourceId};
+use cloud::LogicalTime;
+use planner::backend_pool::PoolMembership;
+use planner::interface as plans;
+use planner::{Cluster, Step};
+use tracing::info;
+
+use crate::ClusterState;
+use crate::azure::Azure;
+use crate::failure::Failure;
+use crate::fingerprint;
+use crate::observed::Observed;
+use crate::writer::{Planned, Resource};
+
+/// How many interfaces are written at a time. A write takes Azure a second or two, so a cluster of a thousand virtual
+/// machines joins within some minutes, and the calls leave room for others in the budget of the subscription.
+const MAX_PARALLEL_INTERFACES: usize = 10;
+
+/// The network interfaces of one resource group.
+pub(crate) struct SharedInterfaces {
+    pub(crate) group: ResourceId,
+    pub(crate) cluster: Arc<Cluster>,
+    pub(crate) azure: Azure,
+    pub(crate) observed: Arc<Observed>,
+    pub(crate) state: ClusterState,
+}
+
+#[async_trait]
+impl Resource for SharedInterfaces {
+    /// The pool's id in lower case.
+    type Key = String;
+    type Intent = PoolMembership;
+    type Observed = Vec<Arc<NetworkInterface>>;
+    type Work = Vec<Step>;
+
+    fn name(&self) -> String {
+        format!("network interfaces of resource group {}", self.group.name())
+    }
+
+    async fn observe(&self, newer_than: LogicalTime) -> Result<Self::Observed, Failure> {
+        self.observed.machine_interfaces(&self.group).list(newer_than).await
+    }
+
+    fn plan(&self, seen: &Self::Observed, batch: &[(String, PoolMembership)]) -> Planned<Self> {
+        let memberships = self.observed.of_present_pools(batch);
+        let steps = plans::plan_interfaces(&self.cluster, seen, &memberships, &self.state.nodes());
+        let work = (!steps.is_empty()).then_some(steps);
+        Planned { work, refused: Vec::new(), notices: Vec::new() }
+    }
+
+    async fn write(&self, seen: &Self::Observed, work: &Vec<Step>) -> Result<Self::Observed, Failure> {
+        let known = self.observed.machine_interfaces(&self.group);
+        let results =
+            self.azure.put_all::<NetworkInterface>(work, ApiVersion::NETWORK, MAX_PARALLEL_INTERFACES).await;
+        // Members came or went: the load balancers have a new version.
+        self.observed.load_balancers().invalidate();
+        let mut after = seen.clone();
+        let mut problem: Option<Failure> = None;
+        for (step, result) in results {
+            match result {
+                Ok(document) => {
+                    let document = known.store(document);
+                    let mine = after.iter_mut().find(|old| old.id.as_ref() == Some(&step.target));
+                    mine.into_iter().for_each(|old| *old = Arc::clone(&document));
+                }
+                Err(failure) if failure.is_not_found() => {
+                    info!(interface = %step.target, "the network interface is gone");
+                    known.invalidate();
+                    after.retain(|old| old.id.as_ref() != Some(&step.target));
+                }
+                Err(failure) => {
+                    known.invalidate();
+                    problem = Some(failure.not_attributable().unless_told(problem));
+                }
+            }
+        }
+        problem.map_or(Ok(after), Err)
+    }
+
+    fn fingerprint(&self, work: &Vec<Step>) -> u64 {
+        fingerprint::of(work)
+    }
+
+    fn concerned(&self, _work: &Vec<Step>, batch: &[(String, PoolMembership)]) -> Vec<String> {
+        batch.iter().map(|(pool, _)| pool.clone()).collect()
+    }
+
+    fn blame(&self, _message: &str, _batch: &[(String, PoolMembership)]) -> Vec<String> {
+        Vec::new()
+    }
+}

@@ -1,0 +1,204 @@
+//! Virtual machines in pools: standalone ones, of availability sets and of flexible scale sets. Each joins by its
+//! network interface.
+
+use std::sync::Arc;
+
+use azure_simulator::{Fault, FaultAction};
+use cloud::LogicalTime;
+use serde_json::{Value, json};
+use simulated_cluster::{NodePool, Shape, StandaloneMachine};
+
+use crate::world::*;
+
+/// Machines of every kind: one instance, one standalone machine, one in an availability set and a group of its own,
+/// one in a flexible set.
+fn mixed() -> Shape {
+    let pools = vec![NodePool::new("pool", "pool", 1), NodePool::new("flexible", "pool", 1).flexible()];
+    let placed = StandaloneMachine::new("pool-2").in_availability_set("set").in_group("machines");
+    Shape {
+        pools,
+        machines: vec![StandaloneMachine::new("pool-1").with_second_interface(), placed],
+        ..shape()
+    }
+}
+
+/// Standalone machines alone.
+fn standalone(count: usize) -> Shape {
+    let machines = (0..count).map(|number| StandaloneMachine::new(&format!("m{number}"))).collect();
+    Shape { pools: Vec::new(), machines, ..shape() }
+}
+
+fn apply_nodes(world: &World, program: &Program) {
+    world.register_nodes();
+    for node in world.nodes.lock().iter() {
+        program.provider.state().apply_node(Arc::clone(node));
+    }
+}
+
+fn refusal(status: u16, code: &str) -> FaultAction {
+    FaultAction::Fail { status, code: code.into(), message: "no".into() }
+}
+
+#[tokio::test(start_paused = true)]
+async fn machines_of_every_kind_join_and_a_restart_writes_nothing() {
+    let world = World::of(&mixed());
+    let program = world.start();
+    let plan = program.provider.dry_run().await.unwrap();
+    assert!(plan.plan.is_empty(), "{plan}");
+    world.serve(&program, service("web", &[80])).await.unwrap();
+    assert_eq!(world.members("kube"), 4);
+    let writes = world.all_writes();
+    let of = |kind: &str| writes.iter().filter(|write| write.contains(kind)).count();
+    assert_eq!((of("/networkInterfaces/"), of("/virtualMachineScaleSets/")), (3, 3), "{writes:#?}");
+
+    let program = world.start();
+    world.azure.clear_journal();
+    world.serve(&program, service("web", &[80])).await.unwrap();
+    program.provider.update_nodes(LogicalTime::now()).await.unwrap();
+    assert!(program.provider.dry_run().await.unwrap().plan.is_empty());
+    assert_eq!(world.all_writes(), Vec::<String>::new());
+}
+
+/// LB-423.
+#[tokio::test(start_paused = true)]
+async fn a_virtual_machine_that_becomes_a_node_costs_one_list_and_one_write() {
+    let world = World::of(&standalone(2));
+    let program = world.start();
+    world.serve(&program, service("web", &[80])).await.unwrap();
+    shape().lay_out_machine(&world.azure, &StandaloneMachine::new("m2")).unwrap();
+    world.azure.clear_journal();
+    apply_nodes(&world, &program);
+    program.provider.update_nodes(LogicalTime::now()).await.unwrap();
+    assert_eq!(world.members("kube"), 3);
+    assert_eq!(world.all_writes().len(), 1, "{:#?}", world.all_writes());
+    let journal = world.azure.journal();
+    let lists = journal.entries.iter().filter(|entry| entry.path.ends_with("/networkInterfaces")).count();
+    assert_eq!(lists, 1);
+    world.azure.clear_journal();
+    program.provider.update_nodes(LogicalTime::now()).await.unwrap();
+    assert_eq!(world.all_writes(), Vec::<String>::new());
+}
+
+/// LB-421: new machines of a flexible set are made from its model, and are members before they are nodes.
+#[tokio::test(start_paused = true)]
+async fn a_new_machine_of_a_flexible_set_is_a_member_at_once() {
+    let world = World::of(&mixed());
+    let program = world.start();
+    world.serve(&program, service("web", &[80])).await.unwrap();
+    world.azure.clear_journal();
+    world.azure.scale(&id("virtualMachineScaleSets", "flexible"), 2).unwrap();
+    assert_eq!(world.members("kube"), 5);
+    apply_nodes(&world, &program);
+    program.provider.update_nodes(LogicalTime::now()).await.unwrap();
+    assert_eq!(world.all_writes(), Vec::<String>::new());
+}
+
+/// Interfaces are many resources: what befalls one is not the others' matter.
+#[tokio::test(start_paused = true)]
+async fn an_interface_that_cannot_be_written_does_not_hold_up_the_others() {
+    let world = World::of(&standalone(4));
+    let program = world.start();
+    let fault = |action: FaultAction| Fault::new(action).on_method("PUT").on_type(INTERFACES);
+    world.azure.inject(fault(refusal(409, "ScopeLocked")).on_resource("m1-nic"));
+    world.azure.inject(fault(refusal(404, "ResourceNotFound")).on_resource("m2-nic"));
+    let failed = world.serve(&program, service("web", &[80])).await.unwrap_err().to_string();
+    assert!(failed.contains("ScopeLocked"), "{failed}");
+    assert_eq!(world.members("kube"), 2);
+    world.azure.clear_faults();
+    world.serve(&program, service("web", &[80])).await.unwrap();
+    assert_eq!(world.members("kube"), 4);
+}
+
+/// Another program writes the interface between our reading and our writing.
+#[tokio::test(start_paused = true)]
+async fn an_interface_that_others_changed_is_planned_again_and_keeps_their_change() {
+    let world = World::of(&standalone(2));
+    let program = world.start();
+    let nic = shape().interface(&StandaloneMachine::new("m0"));
+    let interfere = FaultAction::Interfere { id: None, patch: json!({"tags": {"theirs": "yes"}}) };
+    let fault = Fault::new(interfere).on_method("PUT").on_type(INTERFACES).on_resource("m0-nic");
+    world.azure.inject(fault.times(1));
+    world.serve(&program, service("web", &[80])).await.unwrap();
+    assert_eq!(world.members("kube"), 2);
+    assert!(world.puts(INTERFACES).contains(&412), "{:?}", world.puts(INTERFACES));
+    assert_eq!(world.azure.document(&nic).unwrap()["tags"]["theirs"], "yes");
+}
+
+/// LB-423.
+#[tokio::test(start_paused = true)]
+async fn ten_interfaces_are_written_at_a_time() {
+    let world = World::of(&standalone(25));
+    world.azure.inject(Fault::new(FaultAction::Delay { ms: 10_000 }).on_method("PUT").on_type(INTERFACES));
+    let program = world.start();
+    let begin = tokio::time::Instant::now();
+    world.serve(&program, service("web", &[80])).await.unwrap();
+    assert_eq!(world.members("kube"), 25);
+    assert!((30..40).contains(&begin.elapsed().as_secs()), "{:?}", begin.elapsed());
+}
+
+/// LB-422: all leave before the load balancer goes. Azure drops the references to one that somebody else deletes: what
+/// was read before counts no more.
+#[tokio::test(start_paused = true)]
+async fn lb_422_interfaces_leave_with_a_load_balancer_and_join_the_next_one() {
+    let world = World::of(&mixed());
+    let program = world.start();
+    for _ in 0..2 {
+        world.serve(&program, service("web", &[80])).await.unwrap();
+        assert_eq!(world.members("kube"), 4);
+        world.azure.clear_journal();
+        world.remove(&program, &service("web", &[80])).await.unwrap();
+        assert_eq!(world.writes(INTERFACES), 3);
+        assert!(world.load_balancer("kube").is_none());
+    }
+    let world = World::of(&standalone(2));
+    let program = world.start();
+    world.serve(&program, service("web", &[80])).await.unwrap();
+    world.azure.delete(&id("loadBalancers", "kube")).unwrap();
+    program.provider.ensure(&world.stored(&service("web", &[80])), LogicalTime::now()).await.unwrap();
+    assert_eq!(world.members("kube"), 2);
+}
+
+/// LB-184, LB-185: from interfaces to addresses and back.
+#[tokio::test(start_paused = true)]
+async fn machines_of_every_kind_leave_for_addresses_and_come_back() {
+    let world = World::of(&mixed());
+    let by_address = json!({"loadBalancerBackendPoolConfigurationType": "nodeIP"});
+    for (config, interfaces) in [(json!({}), 3), (by_address, 0), (json!({}), 3)] {
+        let program = world.start_configured(&config);
+        world.serve(&program, service("web", &[80])).await.unwrap();
+        let in_pools = |one: &&Value| {
+            one["properties"]["ipConfigurations"].to_string().contains("/backendAddressPools/")
+        };
+        let members = world.documents(INTERFACES);
+        assert_eq!(members.iter().filter(in_pools).count(), interfaces, "{config}");
+    }
+}
+
+/// LB-181: also if it was the last one, and no other node is a virtual machine.
+#[tokio::test(start_paused = true)]
+async fn lb_181_an_interface_whose_machine_is_gone_leaves() {
+    let alone = StandaloneMachine::new("m0");
+    let world = World::of(&Shape { machines: vec![alone.clone()], ..shape() });
+    let program = world.start();
+    world.serve(&program, service("web", &[80])).await.unwrap();
+    assert_eq!(world.members("kube"), 4);
+    world.azure.delete(&shape().machine(&alone)).unwrap();
+    let interface = world.azure.document(&shape().interface(&alone)).unwrap();
+    assert_eq!(interface["properties"]["virtualMachine"], Value::Null);
+    program.provider.state().remove_node("m0");
+    world.azure.clear_journal();
+    program.provider.update_nodes(LogicalTime::now()).await.unwrap();
+    assert_eq!(world.members("kube"), 3);
+    assert_eq!(world.all_writes().len(), 1, "{:#?}", world.all_writes());
+}
+
+/// Clusters of uniform scale sets read no interfaces.
+#[tokio::test(start_paused = true)]
+async fn interfaces_are_read_only_where_nodes_are_virtual_machines() {
+    let world = World::new();
+    let program = world.start();
+    world.serve(&program, service("web", &[80])).await.unwrap();
+    program.provider.update_nodes(LogicalTime::now()).await.unwrap();
+    let journal = world.azure.journal();
+    assert!(journal.entries.iter().all(|entry| !entry.path.contains("networkInterfaces")));
+}
