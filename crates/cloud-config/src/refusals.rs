@@ -30,18 +30,11 @@ impl CloudConfig {
     }
 
     fn refuse_machines(&self, problems: &mut Vec<Problem>) {
-        if self.vm_type == VmType::Vmss {
-            return;
-        }
-        let remedy = || {
-            Remedy::set("vmType", VmType::Vmss).note(
-                " if the nodes are instances of uniform scale sets; otherwise stay with the present controller manager",
-            )
-        };
-        problems.push(Problem::new("vmType", &self.vm_type, NOT_SUPPORTED, remedy()));
-        if self.disable_availability_set_nodes {
+        if self.disable_availability_set_nodes && self.vm_type != VmType::Vmss {
             let reason = format!("is only supported when vmType is 'vmss', and vmType is '{}'", self.vm_type);
-            problems.push(Problem::new("disableAvailabilitySetNodes", true, reason, remedy()));
+            let remedy = Remedy::set("disableAvailabilitySetNodes", false)
+                .note("; every machine is served as what it is");
+            problems.push(Problem::new("disableAvailabilitySetNodes", true, reason, remedy));
         }
     }
 

@@ -62,12 +62,10 @@ const GOOD: &[(&str, &str)] = &[
 fn every_refusal_alone_is_mended_by_its_remedy() {
     let several = json!([{"name": "a", "primaryVMSet": "x"}, {"name": "A"}]);
     let cases = [
-        json!({"vmType": "standard"}),
         json!({"vmType": "vmssflex", "disableAvailabilitySetNodes": true}),
         json!({"loadBalancerSku": "basic", "disableOutboundSNAT": true}),
         json!({"loadBalancerSku": "service"}),
         json!({"loadBalancerSku": "premium"}),
-        json!({"loadBalancerBackendPoolConfigurationType": "nodeIP"}),
         json!({"loadBalancerBackendPoolConfigurationType": "podIP"}),
         json!({"loadBalancerBackendPoolConfigurationType": "invalid"}),
         json!({"multipleStandardLoadBalancerConfigurations": several}),

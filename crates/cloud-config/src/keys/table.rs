@@ -208,20 +208,21 @@ pub const KEYS: &[Key] = &[
     idle("primaryAvailabilitySetName", Text, "", ALL_NODES),
     idle("primaryScaleSetName", Text, "", ALL_NODES),
     // Machines.
-    applies("vmType", Text, "vmss", "vmss; every other type is refused", |c| c.vm_type.to_string()),
+    applies(
+        "vmType",
+        Text,
+        "vmss",
+        "with any type every machine is served as what it is: standalone, or of an availability set or scale set",
+        |c| c.vm_type.to_string(),
+    ),
     applies(
         "disableAvailabilitySetNodes",
         Boolean,
         "false",
-        "says that every node is an instance of a scale set; refused with another vmType than vmss",
+        "refused with another vmType than vmss; otherwise every machine is served as what it is",
         |c| c.disable_availability_set_nodes.to_string(),
     ),
-    idle(
-        "enableVmssFlexNodes",
-        Boolean,
-        "false",
-        "instances of flexible scale sets get no traffic from load balancers of this release",
-    ),
+    idle("enableVmssFlexNodes", Boolean, "false", "machines of flexible scale sets are served in any case"),
     idle(
         "useInstanceMetadata",
         Boolean,
