@@ -186,11 +186,11 @@ impl<'a> Preview<'a> {
                 Task::Finish(_) => {}
             }
         }
-        self.balance(balancing);
+        self.plan_load_balancers(balancing);
         let refused = &self.refused;
         access.retain(|intent| !refused.contains_key(intent.key()));
         if !access.is_empty() {
-            self.give_access(&access);
+            self.plan_security_rules(&access);
         }
         for sequence in &mut self.sequences {
             if submitted.contains(sequence.key()) {
@@ -205,7 +205,7 @@ impl<'a> Preview<'a> {
     }
 
     /// All load balancers, then the members of their pools, then those that are deleted.
-    fn balance(&mut self, batches: BTreeMap<Balancer, Vec<LoadBalancerIntent>>) {
+    fn plan_load_balancers(&mut self, batches: BTreeMap<Balancer, Vec<LoadBalancerIntent>>) {
         let mut memberships = Vec::new();
         let mut deletions = Vec::new();
         let mut filled = Vec::new();
@@ -256,7 +256,7 @@ impl<'a> Preview<'a> {
         }
     }
 
-    fn give_access(&mut self, batch: &[AccessIntent]) {
+    fn plan_security_rules(&mut self, batch: &[AccessIntent]) {
         for intent in batch {
             if let AccessIntent::Present { service, addresses, .. } = intent {
                 self.opened.extend(addresses.iter().map(|address| (service.key.clone(), *address)));

@@ -91,14 +91,18 @@ impl Owners {
     /// The Services to which a public IP may matter: by tag, by name or by address.
     pub fn concerned(&self, public_ip: &PublicIpAddress) -> BTreeSet<ObjectKey> {
         let name = name_of(public_ip).to_ascii_lowercase();
-        let group = public_ip.id.as_ref().and_then(ResourceId::parent);
         let users = services(tag(public_ip.tags.as_ref(), SERVICE_TAGS));
         let tagged = users.filter_map(|user| self.by_key.get(&user.to_ascii_lowercase()));
         let named_after = name.split('-').filter_map(|part| self.by_base_name.get(part));
         let named = self.by_public_ip_name.get(&name).into_iter().flatten();
         let asked_for = address_of(public_ip).and_then(|address| self.by_address.get(&address));
         let all = tagged.chain(named_after).chain(named).chain(asked_for.into_iter().flatten());
-        all.filter_map(|number| self.owners.get(*number))
+        let mut candidates = all.filter_map(|number| self.owners.get(*number)).peekable();
+        if candidates.peek().is_none() {
+            return BTreeSet::new();
+        }
+        let group = public_ip.id.as_ref().and_then(ResourceId::parent);
+        candidates
             .filter(|(_, groups)| group.as_ref().is_some_and(|group| groups.contains(group)))
             .map(|(key, _)| key.clone())
             .collect()
