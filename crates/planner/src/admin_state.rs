@@ -4,10 +4,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use azure_types::{BackendAddressPool, LoadBalancer, LoadBalancerBackendAddress, ResourceId, Word};
+use azure_types::{
+    BackendAddressPool, LoadBalancer, LoadBalancerBackendAddress, NetworkInterface, ResourceId, Word,
+};
 use k8s::Node;
 
 use crate::instance::{self, ProviderId};
+use crate::machines::machine_of;
 
 /// What Azure makes of an entry, whatever its probe says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -61,7 +64,7 @@ pub type EntryKey = (String, String);
 pub(crate) fn key_in(pool: &str, entry: &LoadBalancerBackendAddress) -> Option<EntryKey> {
     let properties = entry.properties.as_ref()?;
     let interface = properties.network_interface_ip_configuration.as_ref().and_then(|one| one.id.as_ref());
-    let member = interface.map(ResourceId::to_lower).or_else(|| properties.ip_address.clone())?;
+    let member = properties.ip_address.clone().or_else(|| interface.map(ResourceId::to_lower))?;
     Some((pool.to_lowercase(), member))
 }
 
@@ -80,17 +83,23 @@ pub fn entries(load_balancer: &LoadBalancer) -> BTreeMap<EntryKey, AdminState> {
 pub(crate) struct Members<'a> {
     by_address: HashMap<IpAddr, &'a Node>,
     by_machine: HashMap<ResourceId, &'a Node>,
+    /// The virtual machine of each interface.
+    machines: HashMap<&'a ResourceId, &'a ResourceId>,
 }
 
 impl<'a> Members<'a> {
-    pub(crate) fn new(nodes: &'a [Arc<Node>]) -> Self {
-        let mut members = Self { by_address: HashMap::new(), by_machine: HashMap::new() };
+    pub(crate) fn new(nodes: &'a [Arc<Node>], interfaces: &'a [Arc<NetworkInterface>]) -> Self {
+        let machine = |one: &'a Arc<NetworkInterface>| Some((one.id.as_ref()?, machine_of(one)?));
+        let machines = interfaces.iter().filter_map(machine).collect();
+        let mut members = Self { by_address: HashMap::new(), by_machine: HashMap::new(), machines };
         for node in nodes {
             members.by_address.extend(node.internal_addresses().map(|address| (address, &**node)));
-            if let ProviderId::Instance(name) = instance::parse_provider_id(&node.spec.provider_id) {
-                let machine = name.scale_set.child("virtualMachines", &name.instance_id);
-                members.by_machine.insert(machine, &**node);
-            }
+            let machine = match instance::parse_provider_id(&node.spec.provider_id) {
+                ProviderId::Instance(name) => name.id(),
+                ProviderId::Machine(id) => id,
+                ProviderId::Other => continue,
+            };
+            members.by_machine.insert(machine, &**node);
         }
         members
     }
@@ -98,12 +107,16 @@ impl<'a> Members<'a> {
     /// The node that an entry stands for.
     pub(crate) fn node(&self, entry: &LoadBalancerBackendAddress) -> Option<&'a Node> {
         let properties = entry.properties.as_ref()?;
-        let interface =
-            properties.network_interface_ip_configuration.as_ref().and_then(|one| one.id.as_ref());
-        match interface {
-            // …/virtualMachines/0/networkInterfaces/nic/ipConfigurations/v4
-            Some(id) => self.by_machine.get(&id.parent()?.parent()?).copied(),
-            None => self.by_address.get(&properties.ip_address.as_deref()?.parse().ok()?).copied(),
+        // Where an address is the member, Azure shows its interface besides.
+        if let Some(address) = properties.ip_address.as_deref() {
+            return self.by_address.get(&address.parse().ok()?).copied();
+        }
+        let configuration = properties.network_interface_ip_configuration.as_ref()?.id.as_ref()?;
+        let interface = configuration.parent()?;
+        match self.machines.get(&interface) {
+            Some(machine) => self.by_machine.get(*machine).copied(),
+            // That of an instance stands below it: …/virtualMachines/0/networkInterfaces/nic
+            None => self.by_machine.get(&interface.parent()?).copied(),
         }
     }
 }
@@ -112,8 +125,9 @@ impl<'a> Members<'a> {
 pub fn nodes_in_pools<'a>(
     load_balancers: impl IntoIterator<Item = &'a LoadBalancer>,
     nodes: &[Arc<Node>],
+    interfaces: &[Arc<NetworkInterface>],
 ) -> BTreeMap<String, bool> {
-    let members = Members::new(nodes);
+    let members = Members::new(nodes, interfaces);
     let mut found = BTreeMap::new();
     for document in load_balancers {
         let pools = document.properties.iter().flat_map(|p| p.backend_address_pools.iter().flatten());

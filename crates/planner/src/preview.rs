@@ -211,7 +211,8 @@ impl<'a> Preview<'a> {
         let mut filled = Vec::new();
         for (balancer, batch) in batches {
             let before = self.expected.load_balancer(&balancer);
-            let known = Known { services: Some(&self.known_services), nodes: Some(self.nodes), was_up: None };
+            let known =
+                Known { services: Some(&self.known_services), nodes: Some(self.nodes), ..Known::default() };
             let planned = load_balancer::plan(self.cluster, &balancer, before.as_deref(), &batch, known);
             self.refused.extend(planned.refused);
             self.notices.extend(planned.notices);

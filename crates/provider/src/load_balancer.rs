@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use arm::ApiVersion;
 use async_trait::async_trait;
-use azure_types::{BackendAddressPool, BackendAddressPoolProperties, LoadBalancer, ResourceId};
+use azure_types::{
+    BackendAddressPool, BackendAddressPoolProperties, LoadBalancer, NetworkInterface, ResourceId,
+};
 use cloud::LogicalTime;
 use k8s::ObjectKey;
 use parking_lot::Mutex;
@@ -184,6 +186,12 @@ impl SharedLoadBalancer {
         Ok(Seen { load_balancer, before: seen.load_balancer.clone() })
     }
 
+    /// The interfaces of virtual machines that are known, where they matter.
+    fn cached_interfaces(&self) -> Vec<Arc<NetworkInterface>> {
+        let matter = self.cluster.config.enable_load_balancer_admin_state;
+        if matter { self.observed.cached_machine_interfaces() } else { Vec::new() }
+    }
+
     /// Takes note of entries that were up before a write took them down, and forgets those that are not down any more.
     fn remember_up(&self, before: &LoadBalancer, after: &LoadBalancer) {
         if !self.cluster.config.enable_load_balancer_admin_state {
@@ -342,7 +350,13 @@ impl Resource for SharedLoadBalancer {
         let known = self.state.services_synced().then(|| plans::known_services(&self.state.services()));
         let nodes = self.state.nodes_synced().then(|| self.state.nodes());
         let was_up = self.was_up.lock();
-        let known = Known { services: known.as_ref(), nodes: nodes.as_deref(), was_up: Some(&was_up) };
+        let interfaces = self.cached_interfaces();
+        let known = Known {
+            services: known.as_ref(),
+            nodes: nodes.as_deref(),
+            interfaces: &interfaces,
+            was_up: Some(&was_up),
+        };
         let plan = plans::plan(&self.cluster, &self.balancer, observed, &intents, known);
         let mut empty_first = plan.empty_first;
         if plan.step.as_ref().is_some_and(|step| step.action != Action::Delete) {

@@ -278,6 +278,11 @@ impl Observed {
         })
     }
 
+    /// The network interfaces of virtual machines that are known, however old that knowledge is.
+    pub(crate) fn cached_machine_interfaces(&self) -> Vec<Arc<NetworkInterface>> {
+        self.machine_interfaces.lock().values().flat_map(|known| known.all_cached()).collect()
+    }
+
     /// A load balancer is new: somebody else may have deleted the one before, and with it what interfaces say about its
     /// pools.
     pub(crate) fn invalidate_machine_interfaces(&self) {

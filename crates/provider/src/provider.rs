@@ -207,7 +207,8 @@ impl Inner {
         // One load balancer that cannot be written keeps no other from it.
         let done = join_all(writes).await.into_iter().collect::<Result<Vec<_>, Failure>>()?;
         let documents = done.iter().filter_map(|done| done.observed.load_balancer.as_deref());
-        Ok(admin_state::nodes_in_pools(documents, &self.state.nodes()))
+        let interfaces = self.observed.cached_machine_interfaces();
+        Ok(admin_state::nodes_in_pools(documents, &self.state.nodes(), &interfaces))
     }
 
     /// Where pools hold addresses, nothing is written to them before all nodes are known.

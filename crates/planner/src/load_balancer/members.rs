@@ -158,7 +158,7 @@ impl Draft<'_> {
         let Some(nodes) = self.known.nodes else { return };
         let known = self.known;
         let was_up = |key: &EntryKey| known.was_up.is_some_and(|all| all.contains(key));
-        let members = admin_state::Members::new(nodes);
+        let members = admin_state::Members::new(nodes, self.known.interfaces);
         let names = Family::BOTH.map(|family| cluster.pool_name(family));
         let mut changes = Vec::new();
         for pool in self.properties().backend_address_pools.iter_mut().flatten() {

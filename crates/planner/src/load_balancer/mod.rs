@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use azure_types::{
     BackendAddressPool, FrontendIpConfiguration, LoadBalancer, LoadBalancerProperties, LoadBalancingRule,
-    Probe, ResourceId, Sku, Subnet,
+    NetworkInterface, Probe, ResourceId, Sku, Subnet,
 };
 use k8s::{Node, ObjectKey, Service};
 
@@ -71,6 +71,9 @@ pub struct Known<'a> {
     pub services: Option<&'a KnownServices>,
     /// All nodes: only with them the members of pools are written.
     pub nodes: Option<&'a [Arc<Node>]>,
+    /// The network interfaces of virtual machines, as far as they are known: they tell which node an entry of a pool
+    /// stands for.
+    pub interfaces: &'a [Arc<NetworkInterface>],
     /// The entries of pools that were `Up` before their nodes drained.
     pub was_up: Option<&'a BTreeSet<EntryKey>>,
 }

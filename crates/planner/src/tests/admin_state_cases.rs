@@ -96,7 +96,7 @@ fn lb_350_lb_351_lb_357_nodes_that_drain_are_down_in_all_pools_in_one_write() {
         assert_eq!(states(written(&back)), [""; 0]);
         assert_eq!(run(&cluster, written(&back), &alpha(&[0, 1, 2])).step, None);
     }
-    let known = nodes_in_pools([&quiet], &alpha(&[0, 1]));
+    let known = nodes_in_pools([&quiet], &alpha(&[0, 1]), &[]);
     assert_eq!(known.into_iter().collect::<Vec<_>>().len(), 2);
 }
 
@@ -136,7 +136,7 @@ fn lb_360_what_was_up_is_up_again() {
     let down = run(&cluster, &up, &nodes([tainted(0, &[OUT]), tainted(1, &[OUT])]));
     let was_up =
         entries(&up).into_iter().filter(|(_, state)| state.as_str() == "Up").map(|(key, _)| key).collect();
-    let known = Known { nodes: Some(&alpha(&[0, 1])), was_up: Some(&was_up), services: None };
+    let known = Known { nodes: Some(&alpha(&[0, 1])), was_up: Some(&was_up), ..Known::default() };
     let back = plan(&cluster, &cluster.placement(Flavor::External), Some(written(&down)), &[], known);
     assert_eq!(states(written(&back)), ["10.0.1.10 Up", "fd00:1::10 Up"]);
 }

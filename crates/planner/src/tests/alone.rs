@@ -113,7 +113,7 @@ impl Alone {
                 let before = self.azure.load_balancer(balancer.flavor).cloned();
                 let known = load_balancer::known_services(&self.all);
                 let batch = [intent];
-                let known = Known { services: Some(&known), nodes: Some(&self.nodes), was_up: None };
+                let known = Known { services: Some(&known), nodes: Some(&self.nodes), ..Known::default() };
                 let planned = load_balancer::plan(&cluster, &balancer, before.as_ref(), &batch, known);
                 if !planned.refused.is_empty() {
                     return false;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use azure_simulator::LatencyProfile;
 use azure_simulator::packet::Protocol;
 use serde_json::{Value, json};
-use testkit::{World, run, service};
+use testkit::{NodePool, StandaloneMachine, World, run, service};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -50,9 +50,16 @@ fn nodes_are_members_by_their_addresses() {
     });
 }
 
-/// The taint by which an operator says that a node is out of service.
-fn out_of_service() -> Value {
-    json!({"spec": {"taints": [{"key": "node.kubernetes.io/out-of-service", "value": "mine", "effect": "NoSchedule"}]}})
+/// The node's taints with or without the one by which an operator says that it is out of service.
+fn tainted(world: &World, node: &str, is_out: bool) -> Value {
+    const KEY: &str = "node.kubernetes.io/out-of-service";
+    let node = world.node(node);
+    let mut taints = node["spec"]["taints"].as_array().cloned().unwrap_or_default();
+    taints.retain(|taint| taint["key"] != KEY);
+    if is_out {
+        taints.push(json!({"key": KEY, "value": "mine", "effect": "NoSchedule"}));
+    }
+    json!({"spec": {"taints": taints}})
 }
 
 /// LB-350, LB-351: whatever the members are, after the taint no new connection reaches the node, old ones go on, and
@@ -64,28 +71,41 @@ fn a_node_that_drains_gets_no_new_connections_and_keeps_old_ones() {
             let config = json!({
                 "loadBalancerBackendPoolConfigurationType": kind, "enableLoadBalancerAdminState": true,
             });
-            let world = World::builder().nodes(3).config(&config).start().await;
+            let world = World::builder()
+                .nodes(2)
+                .pool(NodePool::new("flexible", "flexible", 1).flexible())
+                .machine(StandaloneMachine::new("standalone"))
+                .config(&config)
+                .start()
+                .await;
             world.create(service("shop/web"));
             world.settle().await;
             let address = world.address("shop/web");
             let all = world.node_names();
             assert_eq!(world.reached(address, 80), all);
-            let before = world.network_now();
-            world.kubernetes.merge("Node", "", &all[0], &out_of_service()).unwrap();
-            let begin = tokio::time::Instant::now();
-            while world.reached(address, 80).contains(&all[0]) {
-                assert!(begin.elapsed() < Duration::from_millis(100), "{kind}: {:?}", begin.elapsed());
-                tokio::time::sleep(Duration::from_millis(1)).await;
+            for node in &all {
+                let before = world.network_now();
+                world.kubernetes.merge("Node", "", node, &tainted(&world, node, true)).unwrap();
+                let begin = tokio::time::Instant::now();
+                while world.reached(address, 80).contains(node) {
+                    assert!(
+                        begin.elapsed() < Duration::from_millis(100),
+                        "{kind} {node}: {:?}",
+                        begin.elapsed()
+                    );
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                }
+                let report = world.flows_since(&before, address, 80);
+                let change = report.change.as_ref().unwrap();
+                assert_eq!((change.broken, change.moved), (0, 0), "{}", report.sentence());
+                let drained =
+                    report.nodes.iter().find(|flows| flows.node.eq_ignore_ascii_case(node)).unwrap();
+                assert!(drained.kept > 0 && drained.new == 0, "{kind}: {drained:?}");
+                world.kubernetes.merge("Node", "", node, &tainted(&world, node, false)).unwrap();
+                world
+                    .until("it takes connections again", MINUTE, |world| world.reached(address, 80) == all)
+                    .await;
             }
-            let report = world.flows_since(&before, address, 80);
-            let change = report.change.as_ref().unwrap();
-            assert_eq!((change.broken, change.moved), (0, 0), "{}", report.sentence());
-            let drained = report.nodes.iter().find(|node| node.node == all[0]).unwrap();
-            assert!(drained.kept > 0 && drained.new == 0, "{kind}: {drained:?}");
-            world.kubernetes.merge("Node", "", &all[0], &json!({"spec": {"taints": null}})).unwrap();
-            world
-                .until("it takes connections again", MINUTE, |world| world.reached(address, 80) == all)
-                .await;
             world.settle().await;
             world.delete("shop/web");
             world.settle().await;
