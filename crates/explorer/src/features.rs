@@ -8,7 +8,7 @@ mod expected;
 mod manifest;
 
 pub use expected::expectation;
-pub use manifest::{given, manifest};
+pub use manifest::{given, leaves_to_kubernetes, manifest};
 
 use crate::covering::{self, Space};
 
@@ -48,21 +48,28 @@ factors! {
     "high-availability-ports": "no" "yes";
     "floating-ip": "on" "off";
     "probe-protocol": "none" "http" "HTTPS" "gopher";
-    "probe-timing": "none" "10s-x3";
+    "probe-timing": "none" "10s-x3" "x4-of-all";
     "probe-path": "none" "/healthz";
     "probe-port": "none" "10256" "own";
+    "first-probe-protocol": "none" "HTTP" "tcp" "gopher";
+    "first-probe-interval": "none" "7";
+    "first-probe-path": "none" "/ready";
     "first-port": "plain" "no-rule" "no-probe";
     "app-protocol": "none" "http";
-    "public-ip": "own" "named" "address" "address-in-field" "!missing";
-    "prefix": "no" "yes";
+    "public-ip": "own" "named" "named-by-plain-key" "named-by-IPv6-key" "address" "address-in-field" "!missing";
+    "prefix": "no" "yes" "by-plain-key" "by-IPv6-key";
     "pip-tags": "none" "some";
     "ip-tags": "none" "some";
     "dns-label": "none" "some";
     "resource-group": "cluster" "other";
     "additional-addresses": "none" "one" "!garbage";
     "subnet": "none" "second" "!missing";
-    "node-ports": "yes" "no";
-    "mode": "none" "auto";
+    "node-ports": "yes" "no" "chosen";
+    "target-port": "name" "number" "none";
+    "health-check-port": "none" "chosen" "chosen-and-timed";
+    "mode": "none" "auto" "scale-set";
+    "balancer-names": "none" "two";
+    "shared-security-rule": "none" "yes";
     "private-link-service": "no" "!yes";
 }
 
@@ -147,13 +154,12 @@ pub fn is_possible(row: &[usize]) -> bool {
     let is = |factor: &str, wanted: &str| value(row, factor) == wanted;
     let has =
         |factor: &str| row[FACTORS.iter().position(|known| known.name == factor).unwrap_or_default()] != 0;
-    let speaks_http =
-        is("probe-protocol", "http") || is("probe-protocol", "HTTPS") || is("app-protocol", "http");
     // kube-proxy's port answers `/healthz` alone.
-    let unanswered = is("probe-port", "10256") && speaks_http && !is("probe-path", "/healthz");
+    let (protocol, path) = expected::first_probe(row);
+    let unanswered = is("probe-port", "10256") && protocol != "tcp" && path != "/healthz";
     // The label would stay on a public IP that is somebody else's, which is right, and in the way of the
     // comparison with what was there before.
-    let label_stays = has("dns-label") && (is("public-ip", "named") || has("public-ip"));
+    let label_stays = has("dns-label") && has("public-ip");
     // A field can hold one address, of one family; which one is asked for then is tried by the corpus.
     let half_an_address =
         is("public-ip", "address-in-field") && !["IPv4", "IPv6"].contains(&value(row, "families"));
@@ -169,7 +175,10 @@ pub fn is_possible(row: &[usize]) -> bool {
     // Azure takes one such rule for each pool, because nothing floats there; the corpus has one.
     let second_of_its_kind =
         is("high-availability-ports", "yes") && is_internal(row) && !is("families", "IPv4");
+    // Kubernetes refuses a health check port that nobody asks.
+    let nobody_asks = has("health-check-port") && !is("policy", "Local");
     !(second_of_its_kind
+        || nobody_asks
         || unanswered
         || label_stays
         || half_an_address

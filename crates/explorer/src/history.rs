@@ -38,6 +38,12 @@ const MAX_SERVICES: usize = 6;
 /// The share of factors that have a value that is not the usual one.
 const UNUSUAL: f64 = 0.15;
 
+/// What a change leaves as it is or draws evenly: of the usual values alone hardly a Service would keep two families.
+const SELDOM_CHANGED: [&str; 2] = ["node-ports", "families"];
+
+/// How often it stays.
+const STAYS: f64 = 0.7;
+
 /// Something that happens.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Act {
@@ -216,7 +222,8 @@ impl History {
     #[must_use]
     pub fn shrink(&self) -> Self {
         let with = |acts: &[Act]| Self { acts: acts.to_vec(), ..self.clone() };
-        let mut acts = shrink::fewest(&self.acts, |fewer| !with(fewer).complaints().is_empty());
+        let fails = |acts: &[Act]| can_happen(acts) && !with(acts).complaints().is_empty();
+        let mut acts = shrink::fewest(&self.acts, fails);
         for place in 0..acts.len() {
             let Act::Apply { service, row } = acts[place].clone() else { continue };
             let features = features::features(&row);
@@ -228,7 +235,7 @@ impl History {
                 let Some(row) = row_of(fewer) else { return false };
                 let mut acts = acts.clone();
                 acts[place] = Act::Apply { service, row };
-                !with(&acts).complaints().is_empty()
+                fails(&acts)
             });
             if let Some(row) = row_of(&fewest) {
                 acts[place] = Act::Apply { service, row };
@@ -304,18 +311,49 @@ fn row(random: &mut SmallRng, before: Option<&Row>) -> Row {
         if features::value(&row, "public-ip") != "own" {
             set(&mut row, "resource-group", 0);
         }
-        if let Some(before) = before {
-            // Kubernetes keeps node ports that it has given, and the first family.
-            for factor in ["node-ports", "families"] {
-                let place = place_of(factor);
-                row[place] = before[place];
-            }
+        for (before, factor) in before.into_iter().flat_map(|row| SELDOM_CHANGED.map(|factor| (row, factor)))
+        {
+            let place = place_of(factor);
+            row[place] = if random.random_bool(STAYS) {
+                before[place]
+            } else {
+                random.random_range(0..FACTORS[place].values.len())
+            };
         }
         let mistakes = row.iter().enumerate().filter(|(f, v)| features::is_mistake(*f, **v)).count();
-        if mistakes <= 1 && features::is_possible(&row) && !features::is_known(&row) {
+        let may_be = mistakes <= 1 && features::is_possible(&row) && !features::is_known(&row);
+        if may_be && before.is_none_or(|before| may_become(before, &row)) {
             return row;
         }
     }
+}
+
+/// Whether Kubernetes lets a Service become this: its first family stays, and so do node ports that it was given
+/// and, as long as it is asked, the health check port.
+fn may_become(before: &Row, after: &Row) -> bool {
+    let value = features::value;
+    let begins_with_v6 = |row| ["IPv6", "dual-IPv6-first"].contains(&value(row, "families"));
+    let gives_up_ports = value(before, "node-ports") != "no" && value(after, "node-ports") == "no";
+    let is_asked = |row| value(row, "policy") == "Local";
+    let was_given = value(before, "health-check-port") == "none";
+    let chooses_another =
+        is_asked(before) && is_asked(after) && was_given && value(after, "health-check-port") != "none";
+    begins_with_v6(before) == begins_with_v6(after) && !gives_up_ports && !chooses_another
+}
+
+/// Whether Kubernetes lets all of this happen.
+fn can_happen(acts: &[Act]) -> bool {
+    let mut rows: BTreeMap<usize, &Row> = BTreeMap::new();
+    acts.iter().all(|act| match act {
+        Act::Apply { service, row } => {
+            rows.insert(*service, row).is_none_or(|before| may_become(before, row))
+        }
+        Act::Delete { service } => {
+            rows.remove(service);
+            true
+        }
+        _ => true,
+    })
 }
 
 fn place_of(factor: &str) -> usize {
@@ -393,11 +431,20 @@ impl Play {
         let before = stage.world.service(&key);
         let mut expectation = features::expectation(row, number, &key);
         if before.is_null() {
-            stage.apply(std::slice::from_ref(&manifest)).await.expect("the API takes the manifest");
+            let applied = stage.apply(std::slice::from_ref(&manifest)).await;
+            if is_taken(&applied) {
+                return;
+            }
+            applied.expect("the API takes the manifest");
         } else if self.expect.contains_key(&key) {
             let text = stage.fill_in(&replacement(&before, &manifest).to_string());
             let patch = serde_json::from_str(&text).expect("it is JSON");
-            stage.world.change(&key, &patch);
+            let changed = stage.world.kubernetes.merge("Service", "pairs", &name, &patch);
+            let changed = changed.map_err(|error| format!("{error:?}"));
+            if is_taken(&changed) {
+                return;
+            }
+            changed.expect("the API takes the change");
             if matches!(expectation, Expectation::Refused { .. }) {
                 expectation = Expectation::KeptAsItWas;
             }
@@ -410,6 +457,11 @@ impl Play {
         }
         self.expect.insert(key, expectation);
     }
+}
+
+/// Whether the API refuses a chosen node port, because it has given it to another Service: nothing happens then.
+fn is_taken<T>(answer: &Result<T, String>) -> bool {
+    answer.as_ref().is_err_and(|error| error.contains("provided port is already allocated"))
 }
 
 /// Adds a part, if none of this name is there.
@@ -441,7 +493,11 @@ fn replacement(before: &Value, manifest: &Value) -> Value {
         }
     }
     let mut spec = manifest["spec"].clone();
-    let usual = [("externalTrafficPolicy", json!("Cluster")), ("sessionAffinity", json!("None"))];
+    let usual = [
+        ("externalTrafficPolicy", json!("Cluster")),
+        ("sessionAffinity", json!("None")),
+        ("allocateLoadBalancerNodePorts", json!(true)),
+    ];
     for (member, value) in usual {
         if spec[member].is_null() {
             spec[member] = value;
@@ -498,6 +554,38 @@ mod tests {
         let told = |seed| History::of(seed).acts.iter().map(ToString::to_string).collect::<Vec<_>>();
         assert_eq!(told(7), told(7));
         assert_ne!(told(7), told(8));
+    }
+
+    #[test]
+    fn histories_change_families_and_node_ports_as_kubernetes_lets_them() {
+        let mut changes = BTreeMap::new();
+        for seed in 0..300 {
+            let acts = History::of(seed).acts;
+            assert!(can_happen(&acts), "seed {seed}");
+            let mut rows: BTreeMap<usize, Row> = BTreeMap::new();
+            for act in acts {
+                let (service, row) = match act {
+                    Act::Apply { service, row } => (service, row),
+                    Act::Delete { service } => {
+                        rows.remove(&service);
+                        continue;
+                    }
+                    _ => continue,
+                };
+                let Some(before) = rows.insert(service, row.clone()) else { continue };
+                for factor in ["node-ports", "families", "health-check-port"] {
+                    let values = (features::value(&before, factor), features::value(&row, factor));
+                    *changes.entry(values).or_insert(0) += 1;
+                }
+            }
+        }
+        for change in [("IPv4", "dual"), ("dual", "IPv4"), ("IPv6", "dual-IPv6-first"), ("yes", "chosen")] {
+            assert!(changes.contains_key(&change), "{change:?} is never tried: {changes:?}");
+        }
+        let row = |features: &str| features::with_features(features.split(' ')).unwrap();
+        assert!(!may_become(&row("families=IPv4"), &row("families=dual-IPv6-first")));
+        assert!(!may_become(&row("node-ports=chosen"), &row("node-ports=no")));
+        assert!(!may_become(&row("policy=Local"), &row("policy=Local health-check-port=chosen")));
     }
 
     #[test]

@@ -17,13 +17,16 @@ pub async fn try_rows(rows: &[Row]) -> Vec<String> {
     let given: Vec<_> =
         rows.iter().enumerate().flat_map(|(number, row)| features::given(row, number)).collect();
     let mut stage = Stage::set(&given).await;
-    let (mut objects, mut expect): (Vec<Value>, Expectations) = (Vec::new(), BTreeMap::new());
+    let (mut manifests, mut expect): (Vec<_>, Expectations) = (Vec::new(), BTreeMap::new());
     for (number, row) in rows.iter().enumerate() {
         let name = format!("s{number:03}");
-        objects.push(features::manifest(row, number, "pairs", &name));
+        let manifest = features::manifest(row, number, "pairs", &name);
+        manifests.push((features::leaves_to_kubernetes(row), manifest));
         let key = format!("pairs/{name}");
         expect.insert(key.clone(), features::expectation(row, number, &key));
     }
+    manifests.sort_by_key(|(leaves, _)| *leaves);
+    let objects: Vec<Value> = manifests.into_iter().map(|(_, manifest)| manifest).collect();
     trial::fill_in(&stage, &mut expect);
     stage.world.stop().await;
     if let Err(error) = stage.apply(&objects).await {

@@ -36,7 +36,7 @@ pub fn expectation(row: &[usize], number: usize, key: &str) -> Expectation {
     let Some(mut rules) = rules else { return refused("node port") };
     rules.sort_by_key(ToString::to_string);
     let internal = is_internal(row);
-    let mut warnings = hints(row);
+    let mut warnings = hints(row, &families);
     if annotation == "invalid" {
         warnings.push("InvalidAllowedIPRanges".to_owned());
     }
@@ -57,17 +57,28 @@ pub fn expectation(row: &[usize], number: usize, key: &str) -> Expectation {
 }
 
 /// What is said of annotations that mean nothing as they stand.
-fn hints(row: &[usize]) -> Vec<String> {
+fn hints(row: &[usize], families: &[Family]) -> Vec<String> {
     let is = |factor: &str, wanted: &str| value(row, factor) == wanted;
     let of = |reason: &str, key: &str| format!("{reason}: annotation service.beta.kubernetes.io/{key}");
     let mut hints = Vec::new();
     if is("probe-protocol", "gopher") {
         hints.push(of("AnnotationValueIgnored", "azure-load-balancer-health-probe-protocol: `gopher`"));
     }
-    if is("mode", "auto") {
-        hints.push(of("AnnotationIgnored", "azure-load-balancer-mode"));
+    if is("first-probe-protocol", "gopher") {
+        let key = format!("port_{}_health-probe_protocol: `gopher`", ports(row)[0].2);
+        hints.push(of("AnnotationValueIgnored", &key));
     }
-    if !is_internal(row) && is("prefix", "yes") && value(row, "public-ip").starts_with("address") {
+    for (factor, key) in [
+        ("mode", "azure-load-balancer-mode"),
+        ("balancer-names", "azure-load-balancer-configurations"),
+        ("shared-security-rule", "azure-shared-securityrule"),
+    ] {
+        if !is(factor, "none") {
+            hints.push(of("AnnotationIgnored", key));
+        }
+    }
+    let in_vain = |family: &Family| !is_internal(row) && is_of_prefix(row, *family, families);
+    if value(row, "public-ip").starts_with("address") && families.iter().any(in_vain) {
         hints.push("AnnotationIgnored: the requested address".to_owned());
     }
     hints
@@ -118,7 +129,7 @@ fn clients(row: &[usize]) -> [Clients; 2] {
 /// The rules; `None` where a node port is needed and there is none.
 fn rules(row: &[usize], families: &[Family]) -> Option<Vec<Rule>> {
     let is = |factor: &str, wanted: &str| value(row, factor) == wanted;
-    let (internal, node_ports) = (is_internal(row), is("node-ports", "yes"));
+    let (internal, node_ports) = (is_internal(row), !is("node-ports", "no"));
     let all_ports = internal && is("high-availability-ports", "yes");
     let first = ports(row)[0].2;
     let mut rules = Vec::new();
@@ -173,49 +184,102 @@ fn can_be_asked(probe: &Probe, node_ports: bool) -> bool {
     node_ports || !matches!(probe.port, ProbePort::NodePortOf(_))
 }
 
-/// kube-proxy's answer. The count is annotated for the first port alone, which is not the port asked.
+/// kube-proxy's answer. What is annotated for the first port alone is not for the port asked.
 fn local_probe(row: &[usize]) -> Probe {
-    let interval = if value(row, "probe-timing") == "10s-x3" { 10 } else { 5 };
-    Probe { interval, ..Probe::health_check() }
+    if value(row, "health-check-port") == "chosen-and-timed" {
+        return Probe { interval: 9, count: 5, ..Probe::health_check() };
+    }
+    let (interval, count) = timing_of_all(row);
+    Probe { interval, count, ..Probe::health_check() }
 }
 
-fn own_probe(row: &[usize], port: u64, first: u64) -> Option<Probe> {
-    let is = |factor: &str, wanted: &str| value(row, factor) == wanted;
-    let word = if is("app-protocol", "http") { "http" } else { value(row, "probe-protocol") };
+/// Interval and count where the port says nothing.
+fn timing_of_all(row: &[usize]) -> (u64, u64) {
+    match value(row, "probe-timing") {
+        "10s-x3" => (10, 2),
+        "x4-of-all" => (5, 4),
+        _ => (5, 2),
+    }
+}
+
+/// Protocol and path of the first port's own probe.
+pub(super) fn first_probe(row: &[usize]) -> (&'static str, &'static str) {
+    let protocol = match value(row, "first-probe-protocol") {
+        "none" => probe_of_all(row).0,
+        "HTTP" => "http",
+        _ => "tcp",
+    };
+    let path = match value(row, "first-probe-path") {
+        "none" => probe_of_all(row).1,
+        path => path,
+    };
+    (protocol, path)
+}
+
+/// Protocol and path where the port says nothing.
+fn probe_of_all(row: &[usize]) -> (&'static str, &'static str) {
+    let word = if value(row, "app-protocol") == "http" { "http" } else { value(row, "probe-protocol") };
     let protocol = match word {
         "http" => "http",
         "HTTPS" => "https",
         _ => "tcp",
     };
-    let path = if is("probe-path", PATH) { PATH } else { "/" };
-    let annotated = is("probe-timing", "10s-x3");
+    (protocol, if value(row, "probe-path") == PATH { PATH } else { "/" })
+}
+
+fn own_probe(row: &[usize], port: u64, first: u64) -> Option<Probe> {
+    let is = |factor: &str, wanted: &str| value(row, factor) == wanted;
+    let is_first = port == first;
+    let (protocol, path) = if is_first { first_probe(row) } else { probe_of_all(row) };
+    let (interval, count) = timing_of_all(row);
     Some(Probe {
         protocol: protocol.to_owned(),
         path: (protocol != "tcp").then(|| path.to_owned()),
-        port: if port == first && is("probe-port", "10256") {
+        port: if is_first && is("probe-port", "10256") {
             ProbePort::Number(10256)
         } else {
             ProbePort::NodePortOf(port)
         },
-        interval: if annotated { 10 } else { 5 },
-        count: if annotated && port == first { 3 } else { 2 },
+        interval: if is_first && is("first-probe-interval", "7") { 7 } else { interval },
+        count: if is_first && is("probe-timing", "10s-x3") { 3 } else { count },
     })
 }
 
-/// Whether it gets the address that it asks for: outside, a prefix for new ones wins.
-fn asks_for_address(row: &[usize]) -> bool {
-    let from_prefix = !is_internal(row) && value(row, "prefix") == "yes";
+/// Whether an annotation that is written like this counts for a family: the plain key is IPv4's, and IPv6's, too,
+/// where that is the only one.
+fn counts(word: &str, family: Family, families: &[Family]) -> bool {
+    match word.rsplit_once("by-") {
+        Some((_, "plain-key")) => family == Family::V4 || families.len() == 1,
+        Some(_) => family == Family::V6,
+        None => true,
+    }
+}
+
+/// Whether a family's new public IPs are to come from a prefix.
+fn is_of_prefix(row: &[usize], family: Family, families: &[Family]) -> bool {
+    let prefix = value(row, "prefix");
+    prefix != "no" && counts(prefix, family, families)
+}
+
+/// Whether a family names a public IP that is there, which internal load balancers have no use for.
+fn is_named(row: &[usize], family: Family, families: &[Family]) -> bool {
+    let public_ip = value(row, "public-ip");
+    !is_internal(row) && public_ip.starts_with("named") && counts(public_ip, family, families)
+}
+
+/// Whether a family gets the address that it asks for: outside, a prefix for new ones wins.
+fn asks_for_address(row: &[usize], family: Family, families: &[Family]) -> bool {
+    let from_prefix = !is_internal(row) && is_of_prefix(row, family, families);
     value(row, "public-ip").starts_with("address") && !from_prefix
 }
 
 fn addresses(row: &[usize], number: usize, families: &[Family]) -> Vec<String> {
     let internal = is_internal(row);
-    let asked = value(row, "public-ip");
     let mut addresses: Vec<String> = families
         .iter()
         .map(|family| {
             let v6 = *family == Family::V6;
-            let asks = asks_for_address(row) || (asked == "named" && !internal);
+            let asks = asks_for_address(row, *family, families) || is_named(row, *family, families);
             let any = match (v6, internal, value(row, "subnet")) {
                 (false, true, "second") => "10.241.0.0/16",
                 (false, true, _) => "10.240.0.0/16",
@@ -245,9 +309,11 @@ fn public_ip(row: &[usize], number: usize, key: &str, families: &[Family]) -> Va
         return Value::Null;
     }
     let group = if is("resource-group", "other") { "other" } else { "cluster" };
-    if is("public-ip", "named") || asks_for_address(row) {
+    let is_new =
+        |family: &&Family| !is_named(row, **family, families) && !asks_for_address(row, **family, families);
+    let Some(new) = families.iter().find(is_new) else {
         return json!({"resource group": group, "tags": {"owner": "somebody", "k8s-azure-service": null, "team": null}});
-    }
+    };
     let mut ip = json!({"resource group": group, "tags": {"k8s-azure-service": key}, "properties": {}});
     if is("pip-tags", "some") {
         ip["tags"]["team"] = "web".into();
@@ -260,8 +326,9 @@ fn public_ip(row: &[usize], number: usize, key: &str, families: &[Family]) -> Va
         ip["tags"]["k8s-azure-dns-label-service"] = key.into();
         ip["properties"]["dnsSettings"] = json!({"domainNameLabel": format!("contoso-{number}")});
     }
-    if is("prefix", "yes") {
-        let which = if families == [Family::V6] { "six" } else { "four" };
+    ip["properties"]["publicIPAddressVersion"] = new.as_str().into();
+    if is_of_prefix(row, *new, families) {
+        let which = if *new == Family::V6 { "six" } else { "four" };
         ip["properties"]["publicIPPrefix"] = json!({"id": format!("<id of prefix-{number}-{which}>")});
     }
     ip

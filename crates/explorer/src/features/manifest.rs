@@ -34,10 +34,31 @@ pub(super) fn private_address(row: &[usize], number: usize, v6: bool) -> String 
     format!("10.{}.{}.{}", 240 + subnet, 100 + number / 200, 10 + number % 200)
 }
 
+/// The node port that Service `number` chooses for its port at a place, and behind those for health checks.
+fn chosen_port(number: usize, place: usize) -> usize {
+    30_000 + 4 * number + place
+}
+
+/// The place of the health check port among the chosen ones.
+const HEALTH_CHECK: usize = 3;
+
+/// Whether a Service names all of its node ports (0), some of them (1) or none (2). Those who name them come
+/// first, before Kubernetes gives the same ones to others.
+pub fn leaves_to_kubernetes(row: &[usize]) -> usize {
+    let names_ports = value(row, "node-ports") == "chosen";
+    let names_health_check = value(row, "health-check-port") != "none";
+    let all = value(row, "policy") == "Cluster" || names_health_check;
+    match (names_ports, names_health_check) {
+        (true, _) if all => 0,
+        (false, false) => 2,
+        _ => 1,
+    }
+}
+
 /// What stands in Azure for Service `number` before it comes.
 pub fn given(row: &[usize], number: usize) -> Vec<Given> {
     let mut given = Vec::new();
-    let kept = ["named", "address", "address-in-field"].contains(&value(row, "public-ip"));
+    let kept = !["own", "!missing"].contains(&value(row, "public-ip"));
     if kept && !is_internal(row) {
         for (name, version) in [("own", "IPv4"), ("own-six", "IPv6")] {
             let ip = Given::public_ip(&format!("{name}-{number}-kept"), version);
@@ -45,7 +66,7 @@ pub fn given(row: &[usize], number: usize) -> Vec<Given> {
             given.push(if other { ip.in_group(OTHER_GROUP) } else { ip });
         }
     }
-    if value(row, "prefix") == "yes" {
+    if value(row, "prefix") != "no" {
         given.push(Given::prefix(&format!("prefix-{number}-four"), "IPv4", 31));
         given.push(Given::prefix(&format!("prefix-{number}-six"), "IPv6", 127));
     }
@@ -75,8 +96,17 @@ pub fn manifest(row: &[usize], number: usize, namespace: &str, name: &str) -> Va
     (spec["ipFamilyPolicy"], spec["ipFamilies"]) = (policy.into(), families);
     let listed: Vec<Value> = ports(row)
         .into_iter()
-        .map(|(name, protocol, port)| {
-            let mut entry = json!({"name": name, "protocol": protocol, "port": port, "targetPort": name});
+        .enumerate()
+        .map(|(place, (name, protocol, port))| {
+            let mut entry = json!({"name": name, "protocol": protocol, "port": port});
+            match value(row, "target-port") {
+                "name" => entry["targetPort"] = name.into(),
+                "number" => entry["targetPort"] = (8080 + place).into(),
+                _ => {}
+            }
+            if is("node-ports", "chosen") {
+                entry["nodePort"] = chosen_port(number, place).into();
+            }
             if is("app-protocol", "http") && protocol == "TCP" {
                 entry["appProtocol"] = "http".into();
             }
@@ -136,12 +166,33 @@ pub fn manifest(row: &[usize], number: usize, namespace: &str, name: &str) -> Va
     if !is("probe-protocol", "none") {
         annotate("azure-load-balancer-health-probe-protocol", value(row, "probe-protocol"));
     }
-    if is("probe-timing", "10s-x3") {
-        annotate("azure-load-balancer-health-probe-interval", "10");
-        annotate(&format!("port_{first}_health-probe_num-of-probe"), "3");
+    match value(row, "probe-timing") {
+        "10s-x3" => {
+            annotate("azure-load-balancer-health-probe-interval", "10");
+            annotate(&format!("port_{first}_health-probe_num-of-probe"), "3");
+        }
+        "x4-of-all" => annotate("azure-load-balancer-health-probe-num-of-probe", "4"),
+        _ => {}
     }
     if is("probe-path", PATH) {
         annotate("azure-load-balancer-health-probe-request-path", PATH);
+    }
+    for (factor, suffix) in [
+        ("first-probe-protocol", "protocol"),
+        ("first-probe-interval", "interval"),
+        ("first-probe-path", "request-path"),
+    ] {
+        if !is(factor, "none") {
+            annotate(&format!("port_{first}_health-probe_{suffix}"), value(row, factor));
+        }
+    }
+    let health_check = chosen_port(number, HEALTH_CHECK);
+    if !is("health-check-port", "none") {
+        spec["healthCheckNodePort"] = health_check.into();
+    }
+    if is("health-check-port", "chosen-and-timed") {
+        annotate(&format!("port_{health_check}_health-probe_interval"), "9");
+        annotate(&format!("port_{health_check}_health-probe_num-of-probe"), "5");
     }
     match value(row, "probe-port") {
         "own" => annotate(&format!("port_{first}_health-probe_port"), &first.to_string()),
@@ -163,6 +214,12 @@ pub fn manifest(row: &[usize], number: usize, namespace: &str, name: &str) -> Va
             annotate("azure-pip-name", &format!("own-{number}-kept"));
             annotate("azure-pip-name-ipv6", &format!("own-six-{number}-kept"));
         }
+        // It names the one family where there is but one.
+        "named-by-plain-key" => {
+            let of_the_family = if is("families", "IPv6") { "own-six" } else { "own" };
+            annotate("azure-pip-name", &format!("{of_the_family}-{number}-kept"));
+        }
+        "named-by-IPv6-key" => annotate("azure-pip-name-ipv6", &format!("own-six-{number}-kept")),
         "address" => {
             annotate("azure-load-balancer-ipv4", &v4);
             annotate("azure-load-balancer-ipv6", &v6);
@@ -171,9 +228,17 @@ pub fn manifest(row: &[usize], number: usize, namespace: &str, name: &str) -> Va
         "!missing" => annotate("azure-pip-name", "nowhere"),
         _ => {}
     }
-    if is("prefix", "yes") {
-        annotate("azure-pip-prefix-id", &format!("<id of prefix-{number}-four>"));
-        annotate("azure-pip-prefix-id-ipv6", &format!("<id of prefix-{number}-six>"));
+    match value(row, "prefix") {
+        "yes" => {
+            annotate("azure-pip-prefix-id", &format!("<id of prefix-{number}-four>"));
+            annotate("azure-pip-prefix-id-ipv6", &format!("<id of prefix-{number}-six>"));
+        }
+        "by-plain-key" => {
+            let of_the_family = if is("families", "IPv6") { "six" } else { "four" };
+            annotate("azure-pip-prefix-id", &format!("<id of prefix-{number}-{of_the_family}>"));
+        }
+        "by-IPv6-key" => annotate("azure-pip-prefix-id-ipv6", &format!("<id of prefix-{number}-six>")),
+        _ => {}
     }
     if is("pip-tags", "some") {
         annotate("azure-pip-tags", "team=web,unit=7");
@@ -200,8 +265,16 @@ pub fn manifest(row: &[usize], number: usize, namespace: &str, name: &str) -> Va
     if is("node-ports", "no") {
         spec["allocateLoadBalancerNodePorts"] = false.into();
     }
-    if is("mode", "auto") {
-        annotate("azure-load-balancer-mode", "__auto__");
+    match value(row, "mode") {
+        "auto" => annotate("azure-load-balancer-mode", "__auto__"),
+        "scale-set" => annotate("azure-load-balancer-mode", "some-scale-set"),
+        _ => {}
+    }
+    if is("balancer-names", "two") {
+        annotate("azure-load-balancer-configurations", "lb1,lb2");
+    }
+    if is("shared-security-rule", "yes") {
+        annotate("azure-shared-securityrule", "true");
     }
     if is("private-link-service", "!yes") {
         annotate("azure-pls-create", "true");
