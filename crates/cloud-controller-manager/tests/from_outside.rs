@@ -152,7 +152,7 @@ async fn each_refusal_stands_on_a_line_of_its_own() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("azure.json");
     let document =
-        AZURE_JSON.replace("\"s\"", "\"s\", \"vmType\": \"standard\", \"loadBalancerSku\": \"basic\"");
+        AZURE_JSON.replace("\"s\"", "\"s\", \"vmType\": \"mainframe\", \"loadBalancerSku\": \"basic\"");
     std::fs::write(&path, document).unwrap();
     let arguments = [
         format!("--cloud-config={}", path.display()),
@@ -169,7 +169,7 @@ async fn each_refusal_stands_on_a_line_of_its_own() {
         "  --cloud-provider=aws",
         "  --concurrent-service-syncs=2",
         &second,
-        "  vmType=standard",
+        "  vmType=mainframe",
         "  loadBalancerSku=basic",
     ];
     assert_eq!(heads, expected, "{text}");
