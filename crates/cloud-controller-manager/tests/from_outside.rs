@@ -151,8 +151,9 @@ const AZURE_JSON: &str = r#"{"tenantId": "t", "subscriptionId": "s", "resourceGr
 async fn each_refusal_stands_on_a_line_of_its_own() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("azure.json");
-    let document =
-        AZURE_JSON.replace("\"s\"", "\"s\", \"vmType\": \"mainframe\", \"loadBalancerSku\": \"basic\"");
+    let refused =
+        "\"s\", \"loadBalancerSku\": \"basic\", \"preConfiguredBackendPoolLoadBalancerTypes\": \"some\"";
+    let document = AZURE_JSON.replace("\"s\"", refused);
     std::fs::write(&path, document).unwrap();
     let arguments = [
         format!("--cloud-config={}", path.display()),
@@ -169,8 +170,8 @@ async fn each_refusal_stands_on_a_line_of_its_own() {
         "  --cloud-provider=aws",
         "  --concurrent-service-syncs=2",
         &second,
-        "  vmType=mainframe",
         "  loadBalancerSku=basic",
+        "  preConfiguredBackendPoolLoadBalancerTypes=some",
     ];
     assert_eq!(heads, expected, "{text}");
     assert!(text.starts_with("azure-cloud-controller-manager: the command line is refused:\n"), "{text}");

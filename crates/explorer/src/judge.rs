@@ -140,7 +140,9 @@ impl<'a> Moment<'a> {
             complaints.push("it has no finalizer".to_owned());
         }
         let addresses = addresses(service);
-        if !served.addresses.is_empty() && !are(&addresses, &served.addresses) {
+        // They stand in the order of the frontends, and one that was made anew comes last.
+        let fit = if served.after_trouble { are_in_any_order } else { are };
+        if !served.addresses.is_empty() && !fit(&addresses, &served.addresses) {
             complaints.push(format!("its addresses are {addresses:?}, not {:?}", served.addresses));
         }
         let base = rule::base_name(service);
@@ -290,10 +292,23 @@ fn is_of(address: IpAddr, family: Family) -> bool {
 
 fn are(addresses: &[IpAddr], wanted: &[String]) -> bool {
     addresses.len() == wanted.len()
-        && addresses.iter().zip(wanted).all(|(address, wanted)| {
-            wanted.parse() == Ok(*address)
-                || wanted.parse::<IpNet>().is_ok_and(|range| range.contains(address))
-        })
+        && addresses.iter().zip(wanted).all(|(address, wanted)| fits(address, wanted))
+}
+
+fn fits(address: &IpAddr, wanted: &str) -> bool {
+    wanted.parse() == Ok(*address) || wanted.parse::<IpNet>().is_ok_and(|range| range.contains(address))
+}
+
+fn are_in_any_order(addresses: &[IpAddr], wanted: &[String]) -> bool {
+    let mut left = addresses.to_vec();
+    // Certain addresses before any of a range.
+    let mut wanted: Vec<&String> = wanted.iter().collect();
+    wanted.sort_by_key(|wanted| wanted.parse::<IpAddr>().is_err());
+    let mut take = |wanted: &str| {
+        let found = left.iter().position(|address| fits(address, wanted));
+        found.map(|at| left.remove(at)).is_some()
+    };
+    wanted.into_iter().all(|wanted| take(wanted)) && left.is_empty()
 }
 
 fn lines(rules: &[Rule]) -> Vec<String> {
