@@ -30,8 +30,16 @@ pub(crate) struct DrainingNodes {
     lease: Option<ResourceLease>,
     recorder: Recorder,
     observer: Arc<dyn Observer>,
-    /// Those of which the cloud was told; absent before the first time.
-    told: Mutex<Option<Draining>>,
+    memory: Mutex<Memory>,
+}
+
+/// What the cloud was told.
+struct Memory {
+    /// The nodes that drained when it last succeeded.
+    told: Draining,
+    /// Whether it may be otherwise in the cloud: the program before may have left something behind, and what failed may
+    /// have got half of the way.
+    is_owed: bool,
 }
 
 impl DrainingNodes {
@@ -42,7 +50,8 @@ impl DrainingNodes {
         recorder: Recorder,
         observer: Arc<dyn Observer>,
     ) -> Self {
-        Self { cloud, state, lease, recorder, observer, told: Mutex::default() }
+        let memory = Mutex::new(Memory { told: Draining::new(), is_owed: true });
+        Self { cloud, state, lease, recorder, observer, memory }
     }
 
     /// Compares, and asks the cloud where there is a difference.
@@ -53,10 +62,10 @@ impl DrainingNodes {
             .filter(|node| node.is_draining())
             .map(|node| (uid(node), Arc::clone(node)))
             .collect();
-        let before = self.told.lock().clone();
-        // A program that starts looks once: it may find what the one before left behind.
-        let is_first = before.is_none();
-        let before = before.unwrap_or_default();
+        let (before, is_owed) = {
+            let memory = self.memory.lock();
+            (memory.told.clone(), memory.is_owed)
+        };
         let begun: Vec<&Arc<Node>> =
             draining.iter().filter(|(uid, _)| !before.contains_key(*uid)).map(|(_, node)| node).collect();
         let is_back = |node: &&Arc<Node>| {
@@ -64,11 +73,12 @@ impl DrainingNodes {
             before.contains_key(&uid) && !draining.contains_key(&uid)
         };
         let back: Vec<&Arc<Node>> = nodes.iter().filter(is_back).collect();
-        if !is_first && begun.is_empty() && back.is_empty() {
+        if !is_owed && begun.is_empty() && back.is_empty() {
             // Who is gone is gone from the pools by other means.
-            *self.told.lock() = Some(draining);
+            self.memory.lock().told = draining;
             return Next::Done;
         }
+        self.memory.lock().is_owed = true;
         let start = Instant::now();
         let outcome = self.update().await;
         self.observer.draining_updated(start.elapsed(), outcome.is_ok());
@@ -86,7 +96,7 @@ impl DrainingNodes {
                         self.recorder.normal(node.as_ref(), "LoadBalancerAdminStateNone", message);
                     }
                 }
-                *self.told.lock() = Some(draining);
+                *self.memory.lock() = Memory { told: draining, is_owed: false };
                 Next::Done
             }
             Err(error) => {

@@ -81,6 +81,19 @@ async fn lb_359_a_failure_is_told_and_tried_again() {
     assert_eq!(told(&world, "n1"), [""; 0]);
 }
 
+/// LB-359: what failed may have got half of the way; a taint that is gone by then is told all the same.
+#[tokio::test(start_paused = true)]
+async fn lb_359_what_a_failed_request_has_done_is_undone() {
+    let world = started().await;
+    world.cloud.fail_draining([retry("InternalServerError", None)]);
+    world.set_taints("n2", out_of_service());
+    seconds(1).await;
+    world.set_taints("n2", json!([]));
+    seconds(100).await;
+    let requests = world.cloud.drained();
+    assert_eq!(requests[requests.len() - 2..], [vec!["n2".to_owned()], vec![]], "{requests:?}");
+}
+
 /// LB-361, LB-363: a cordon calls for nothing; without the feature no taint does.
 #[tokio::test(start_paused = true)]
 async fn lb_361_lb_363_nothing_is_asked_without_need() {
