@@ -9,8 +9,7 @@ use azure_types::{
 };
 use k8s::Node;
 
-use crate::instance::{self, ProviderId};
-use crate::machines::machine_of;
+use crate::machines::{machine_id, machine_of};
 
 /// What Azure makes of an entry, whatever its probe says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -94,12 +93,7 @@ impl<'a> Members<'a> {
         let mut members = Self { by_address: HashMap::new(), by_machine: HashMap::new(), machines };
         for node in nodes {
             members.by_address.extend(node.internal_addresses().map(|address| (address, &**node)));
-            let machine = match instance::parse_provider_id(&node.spec.provider_id) {
-                ProviderId::Instance(name) => name.id(),
-                ProviderId::Machine(id) => id,
-                ProviderId::Other => continue,
-            };
-            members.by_machine.insert(machine, &**node);
+            members.by_machine.extend(machine_id(node).map(|id| (id, &**node)));
         }
         members
     }

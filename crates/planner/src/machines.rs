@@ -96,6 +96,15 @@ pub(crate) fn interfaces_by_machine(
     by_machine
 }
 
+/// The id of the machine that a node is, as its provider id names it.
+pub(crate) fn machine_id(node: &Node) -> Option<ResourceId> {
+    match instance::parse_provider_id(&node.spec.provider_id) {
+        ProviderId::Instance(name) => Some(name.id()),
+        ProviderId::Machine(id) => Some(id),
+        ProviderId::Other => None,
+    }
+}
+
 /// All nodes by the machine that they are.
 pub(crate) struct NodesByMachine<'a> {
     cluster: &'a Cluster,
@@ -115,12 +124,7 @@ impl<'a> NodesByMachine<'a> {
                 found.unnamed.insert(node.name().to_ascii_lowercase(), node);
                 continue;
             }
-            let id = match instance::parse_provider_id(&node.spec.provider_id) {
-                ProviderId::Instance(name) => name.id(),
-                ProviderId::Machine(id) => id,
-                ProviderId::Other => continue,
-            };
-            found.by_id.insert(id, node);
+            found.by_id.extend(machine_id(node).map(|id| (id, &**node)));
         }
         found
     }

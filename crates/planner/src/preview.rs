@@ -211,8 +211,13 @@ impl<'a> Preview<'a> {
         let mut filled = Vec::new();
         for (balancer, batch) in batches {
             let before = self.expected.load_balancer(&balancer);
-            let known =
-                Known { services: Some(&self.known_services), nodes: Some(self.nodes), ..Known::default() };
+            let interfaces = self.expected.machines().interfaces.clone();
+            let known = Known {
+                services: Some(&self.known_services),
+                nodes: Some(self.nodes),
+                interfaces: &interfaces,
+                was_up: None,
+            };
             let planned = load_balancer::plan(self.cluster, &balancer, before.as_deref(), &batch, known);
             self.refused.extend(planned.refused);
             self.notices.extend(planned.notices);

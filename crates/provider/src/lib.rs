@@ -2,7 +2,8 @@
 //!
 //! A [`Provider`] takes Services and Nodes as they are in Kubernetes, asks the planner what has to be done,
 //! and does it: public IPs in parallel; load balancers, the security group, scale sets and the network interfaces of a
-//! resource group each by one writer that serves everybody who waits with one write. What it knows of Azure it reads once for all who ask.
+//! resource group each by one writer that serves everybody who waits with one write. What it knows of Azure it reads
+//! once for all who ask.
 
 mod azure;
 mod failure;

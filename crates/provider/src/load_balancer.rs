@@ -7,9 +7,7 @@ use std::time::Duration;
 
 use arm::ApiVersion;
 use async_trait::async_trait;
-use azure_types::{
-    BackendAddressPool, BackendAddressPoolProperties, LoadBalancer, NetworkInterface, ResourceId,
-};
+use azure_types::{LoadBalancer, NetworkInterface, ResourceId};
 use cloud::LogicalTime;
 use k8s::ObjectKey;
 use parking_lot::Mutex;
@@ -124,14 +122,6 @@ fn frontends(load_balancer: Option<&LoadBalancer>) -> BTreeSet<(String, Option<R
         .collect()
 }
 
-/// A pool of a load balancer.
-fn pool_of<'a>(load_balancer: &'a LoadBalancer, name: &str) -> Option<&'a BackendAddressPoolProperties> {
-    let mut pools = load_balancer.properties.iter().flat_map(|p| p.backend_address_pools.iter().flatten());
-    let named =
-        |pool: &&BackendAddressPool| pool.name.as_deref().is_some_and(|one| one.eq_ignore_ascii_case(name));
-    pools.find(named)?.properties.as_ref()
-}
-
 /// The resource ids of a kind in a text of Azure's, without regard to case.
 fn ids_in(text: &str, kind: &str) -> Vec<ResourceId> {
     let stops =
@@ -241,7 +231,15 @@ impl SharedLoadBalancer {
         let names = pools.iter().map(|membership| membership.pool.name());
         let wanted: Vec<(&str, usize)> = names
             .filter_map(|name| {
-                Some((name, pool_of(document, name)?.backend_ip_configurations.as_ref()?.len()))
+                Some((
+                    name,
+                    plans::pool_in(document, name)?
+                        .properties
+                        .as_ref()?
+                        .backend_ip_configurations
+                        .as_ref()?
+                        .len(),
+                ))
             })
             .filter(|(_, members)| *members > 0)
             .collect();
@@ -255,7 +253,8 @@ impl SharedLoadBalancer {
         loop {
             let now = self.observed.settled_load_balancer(&id, LogicalTime::now()).await?;
             let holds = |name: &str, members: usize| {
-                let addresses = now.as_deref().and_then(|document| pool_of(document, name));
+                let addresses =
+                    now.as_deref().and_then(|document| plans::pool_in(document, name)?.properties.as_ref());
                 let addresses = addresses.and_then(|pool| pool.load_balancer_backend_addresses.as_ref());
                 let by_address = addresses.into_iter().flatten().filter(|entry| {
                     entry.properties.as_ref().is_some_and(|properties| properties.ip_address.is_some())

@@ -34,8 +34,8 @@ fn has_interfaces(pool: &BackendAddressPoolProperties) -> bool {
     mirrored || pool.backend_ip_configurations.as_ref().is_some_and(|members| !members.is_empty())
 }
 
-/// A pool of a load balancer.
-fn pool_in<'a>(load_balancer: &'a LoadBalancer, name: &str) -> Option<&'a BackendAddressPool> {
+/// A pool of a load balancer, by its name in any case.
+pub fn pool_in<'a>(load_balancer: &'a LoadBalancer, name: &str) -> Option<&'a BackendAddressPool> {
     let mut pools = load_balancer.properties.iter().flat_map(|p| p.backend_address_pools.iter().flatten());
     pools.find(|pool| super::is_named(&pool.name, name))
 }
@@ -70,9 +70,12 @@ fn fill(pool: &mut BackendAddressPoolProperties, wanted: &Members<'_>, network: 
         // Where an interface is the member, Azure writes the entry itself.
         None => false,
     });
-    let mut moved = false;
-    for properties in entries.iter_mut().filter_map(|entry| entry.properties.as_mut()) {
-        moved |= properties.virtual_network.take().is_some();
+    // Where the pool names its network, what Azure shows of it at each member is Azure's matter.
+    let moves = pool.virtual_network.is_none() && !wanted.is_empty();
+    if moves {
+        for properties in entries.iter_mut().filter_map(|entry| entry.properties.as_mut()) {
+            properties.virtual_network = None;
+        }
     }
     let come: Vec<String> = missing.iter().map(|(address, node)| format!("+{node} ({address})")).collect();
     entries.extend(missing.iter().map(|(address, node)| member(node, *address)));
@@ -80,11 +83,8 @@ fn fill(pool: &mut BackendAddressPoolProperties, wanted: &Members<'_>, network: 
         let gone: Vec<String> = gone.into_iter().collect();
         changes.push(format!("members {}", name_some(&[come, gone].concat())));
     }
-    if !wanted.is_empty() && pool.virtual_network.is_none() {
+    if moves {
         pool.virtual_network = Some(SubResource::to(network.clone()));
-        moved = true;
-    }
-    if moved {
         changes.push(format!("its members are addresses of virtual network {}", network.name()));
     }
     changes

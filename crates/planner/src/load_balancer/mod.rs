@@ -25,6 +25,7 @@ use crate::cluster::{Balancer, Cluster, Family};
 use crate::frontend;
 pub use crate::frontend::{OwnedFrontend, frontends_of};
 use crate::intent::{ServiceIntent, ServiceRemoval};
+pub use crate::load_balancer::members::pool_in;
 pub use crate::load_balancer::occupancy::Occupancy;
 use crate::plan::{Action, Document, Notice, Purpose, Step};
 use crate::probe;

@@ -230,15 +230,21 @@ async fn nodes_that_drain_are_down_on_all_load_balancers() {
     }
 }
 
-/// LB-358: somebody wrote the load balancer meanwhile: it is read, and the state written over what they made of it.
-#[tokio::test(start_paused = true)]
-async fn lb_358_a_lost_race_for_a_state_is_planned_again() {
+/// One Service, and a node that has begun to drain.
+async fn with_a_node_that_drains() -> (World, Program) {
     let world = World::new();
     let mut extra = by_address();
     extra["enableLoadBalancerAdminState"] = true.into();
     let program = world.start_configured(&extra);
     world.serve(&program, service("web", &[80])).await.unwrap();
     taint(&world, &program, 0, OUT_OF_SERVICE);
+    (world, program)
+}
+
+/// LB-358: somebody wrote the load balancer meanwhile: it is read, and the state written over what they made of it.
+#[tokio::test(start_paused = true)]
+async fn lb_358_a_lost_race_for_a_state_is_planned_again() {
+    let (world, program) = with_a_node_that_drains().await;
     world
         .azure
         .edit(&id("loadBalancers", "kube"), |document| document["tags"] = json!({"theirs": "1"}))
@@ -252,12 +258,7 @@ async fn lb_358_a_lost_race_for_a_state_is_planned_again() {
 /// LB-359, LB-363: Azure's refusal is the caller's to tell; without the key nothing is asked.
 #[tokio::test(start_paused = true)]
 async fn lb_359_lb_363_failures_are_given_and_nothing_is_asked_in_vain() {
-    let world = World::new();
-    let mut extra = by_address();
-    extra["enableLoadBalancerAdminState"] = true.into();
-    let program = world.start_configured(&extra);
-    world.serve(&program, service("web", &[80])).await.unwrap();
-    taint(&world, &program, 0, OUT_OF_SERVICE);
+    let (world, program) = with_a_node_that_drains().await;
     let fault = FaultAction::Fail { status: 500, code: "InternalServerError".into(), message: "oh".into() };
     world.azure.inject(Fault::new(fault).on_method("PUT").on_type(LOAD_BALANCERS));
     assert!(LoadBalancers::update_draining_nodes(&program.provider).await.is_err());
