@@ -1,14 +1,11 @@
 //! The way to Azure: transport, cloud, credential, and the zones of the region.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use arm::{ApiVersion, Class, Client, Clock, Cloud, Credential, Listing, Transport, TransportOptions};
 use azure_types::{LoadBalancer, ResourceId, ResourceProvider};
 use cloud_config::CloudConfig;
-use planner::{Cluster, cluster_name};
-use provider::ClusterState;
 
 use crate::surroundings::Surroundings;
 
@@ -75,32 +72,6 @@ pub async fn check_resource_groups(client: &Client, config: &CloudConfig) -> any
     }
     Ok(())
 }
-
-/// Warns where load balancers of another cluster name serve this cluster's Services: `--cluster-name` is then
-/// wrong or was left out, and everything would be made a second time. Costs one call, when the Services are known.
-pub async fn warn_of_other_name(client: Client, cluster: Cluster, state: ClusterState) {
-    while !state.services_synced() {
-        tokio::time::sleep(SYNC_INTERVAL).await;
-    }
-    let services = state.services();
-    if services.is_empty() {
-        return;
-    }
-    let config = &cluster.config;
-    let group = ResourceId::group(config.network_subscription_id(), config.load_balancer_resource_group());
-    let listing = Listing::of(&group, "Microsoft.Network", "loadBalancers");
-    match client.list::<LoadBalancer>(&listing, ApiVersion::NETWORK, &[], Class::Refresh).await {
-        Ok(load_balancers) => {
-            if let Some(other) = cluster_name::other_name(&cluster, &services, &load_balancers) {
-                tracing::warn!("{other}");
-            }
-        }
-        Err(error) => tracing::debug!(%error, "cannot compare the cluster's name with its load balancers"),
-    }
-}
-
-/// How often is asked whether all Services are known.
-const SYNC_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The availability zones of the configured region, sorted; none where the region has none.
 ///

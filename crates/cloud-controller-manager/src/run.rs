@@ -59,11 +59,6 @@ pub async fn run(
             let Some(region_zones) = region_zones.transpose()? else { return Ok(()) };
             let cluster = Cluster { region_zones, ..cluster };
             let state = ClusterState::default();
-            let other_name = azure::warn_of_other_name(azure.clone(), cluster.clone(), state.clone());
-            tokio::spawn({
-                let stop = stop.clone();
-                async move { stop.run_until_cancelled(other_name).await }
-            });
             // The provider ends with its last user, after the controllers have ended their work: the stop that
             // they are told of would cut its writes off in the middle.
             let provider = Provider::new(cluster, azure, state.clone(), provider::Options::default());

@@ -1,9 +1,11 @@
 //! Whether the cluster has load balancers already, under another name than the one that it is given.
 //!
-//! Load balancers bear the cluster's name, so a wrong `--cluster-name` makes everything a second time.
-//! The names of frontends follow from the UIDs of Services: a load balancer that holds some of this cluster's
-//! is this cluster's, whatever it is called.
+//! Load balancers bear the cluster's name, so a wrong `--cluster-name` makes everything a second time: machines
+//! stay with the first load balancer, addresses change, and what the first one holds is nobody's. The names of
+//! frontends and rules follow from the UIDs of Services: a load balancer that holds some of this cluster's is this
+//! cluster's, whatever it is called. Nothing is written for a Service that is served there (LB-453).
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -11,7 +13,7 @@ use azure_types::{LoadBalancer, ResourceId};
 use k8s::{ObjectKey, Service};
 
 use crate::cluster::Cluster;
-use crate::names::{base_name, is_frontend_of};
+use crate::names::{base_name, is_rule_of};
 
 /// Load balancers that serve this cluster's Services and are not named after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,7 +25,7 @@ pub struct OtherName {
     /// The Services that those load balancers serve, in order.
     pub services: Vec<ObjectKey>,
     /// The setting that chooses the name.
-    setting: &'static str,
+    pub setting: &'static str,
 }
 
 impl fmt::Display for OtherName {
@@ -37,45 +39,85 @@ impl fmt::Display for OtherName {
         };
         write!(
             f,
-            "load balancers of the name `{names}` already serve {those}; with {setting}={given} they are \
-             made a second time: set {setting}={}",
-            found.first().map(String::as_str).unwrap_or_default()
+            "load balancers of the name `{names}` already serve {those}; with {setting}={given} they would be \
+             made a second time: set {setting}={first}, or delete load balancer {first} first if the name is to change",
+            first = found.first().map(String::as_str).unwrap_or_default()
         )
     }
 }
 
-/// Finds load balancers of another name that hold frontends of this cluster's Services.
-pub fn other_name(
-    cluster: &Cluster,
-    services: &[Arc<Service>],
-    load_balancers: &[LoadBalancer],
-) -> Option<OtherName> {
-    let own: Vec<ResourceId> = cluster.balancers().iter().map(|one| cluster.load_balancer_id(one)).collect();
-    let (mut found, mut keys) = (Vec::new(), Vec::new());
-    for load_balancer in load_balancers {
-        let Some(id) = load_balancer.id.as_ref().filter(|id| !own.contains(id)) else { continue };
-        let properties = load_balancer.properties.iter();
-        let names: Vec<&str> = properties
-            .flat_map(|properties| properties.frontend_ip_configurations.iter().flatten())
-            .filter_map(|frontend| frontend.name.as_deref())
-            .collect();
-        let served = services.iter().filter(|service| {
-            base_name(service.uid()).is_some_and(|base| names.iter().any(|name| is_frontend_of(name, &base)))
-        });
-        let before = keys.len();
-        keys.extend(served.map(|service| service.key()));
-        if keys.len() > before {
-            found.push(id.name().strip_suffix("-internal").unwrap_or(id.name()).to_owned());
+/// The load balancers of the group, told apart by whether their names are the cluster's.
+#[derive(Debug)]
+pub struct LoadBalancersByName<'a> {
+    cluster: &'a Cluster,
+    own: Vec<&'a LoadBalancer>,
+    others: Vec<(&'a ResourceId, &'a LoadBalancer)>,
+}
+
+impl<'a> LoadBalancersByName<'a> {
+    /// Sorts the load balancers of the group.
+    pub fn new(cluster: &'a Cluster, load_balancers: impl IntoIterator<Item = &'a LoadBalancer>) -> Self {
+        let own: Vec<ResourceId> =
+            cluster.balancers().iter().map(|one| cluster.load_balancer_id(one)).collect();
+        let mut sorted = Self { cluster, own: Vec::new(), others: Vec::new() };
+        for load_balancer in load_balancers {
+            match &load_balancer.id {
+                Some(id) if own.contains(id) => sorted.own.push(load_balancer),
+                Some(id) => sorted.others.push((id, load_balancer)),
+                None => {}
+            }
         }
+        sorted
     }
-    found.sort();
-    found.dedup();
-    keys.sort();
-    keys.dedup();
-    let configured = &cluster.config.load_balancer_name;
-    let (given, setting) = match configured.is_empty() {
-        true => (cluster.name.clone(), "--cluster-name"),
-        false => (configured.clone(), "loadBalancerName"),
-    };
-    (!found.is_empty()).then_some(OtherName { given, found, services: keys, setting })
+
+    /// The load balancers of other names that serve any of these Services.
+    pub fn serving(&self, services: &[Arc<Service>]) -> Option<OtherName> {
+        let keys: BTreeMap<String, ObjectKey> = services
+            .iter()
+            .filter_map(|service| Some((base_name(service.uid())?.to_ascii_lowercase(), service.key())))
+            .collect();
+        let found = self.others.iter().flat_map(|(id, load_balancer)| {
+            let bases = names_in(load_balancer).filter_map(|name| name.split('-').next());
+            bases.filter_map(|base| Some((id.name(), keys.get(&base.to_ascii_lowercase())?.clone())))
+        });
+        self.other_name(found)
+    }
+
+    /// The load balancers of other names that serve one Service, where none of the cluster's name does.
+    pub fn serving_instead(&self, key: &ObjectKey, base: &str) -> Option<OtherName> {
+        let holds = |load_balancer: &LoadBalancer| names_in(load_balancer).any(|name| is_rule_of(name, base));
+        let others = self.others.iter().filter(|(_, load_balancer)| holds(load_balancer));
+        let found = self.other_name(others.map(|(id, _)| (id.name(), key.clone())))?;
+        (!self.own.iter().any(|load_balancer| holds(load_balancer))).then_some(found)
+    }
+
+    /// Whether there are load balancers, and none of the cluster's name.
+    pub fn are_all_others(&self) -> bool {
+        self.own.is_empty() && !self.others.is_empty()
+    }
+
+    fn other_name<'b>(&self, found: impl Iterator<Item = (&'b str, ObjectKey)>) -> Option<OtherName> {
+        let (mut names, mut services): (Vec<String>, Vec<ObjectKey>) =
+            found.map(|(name, key)| (name.strip_suffix("-internal").unwrap_or(name).to_owned(), key)).unzip();
+        names.sort();
+        names.dedup();
+        services.sort();
+        services.dedup();
+        let configured = &self.cluster.config.load_balancer_name;
+        let (given, setting) = match configured.is_empty() {
+            true => (self.cluster.name.clone(), "--cluster-name"),
+            false => (configured.clone(), "loadBalancerName"),
+        };
+        (!names.is_empty()).then_some(OtherName { given, found: names, services, setting })
+    }
+}
+
+/// The names in a load balancer that begin with what tells the Service.
+fn names_in(load_balancer: &LoadBalancer) -> impl Iterator<Item = &str> {
+    load_balancer.properties.iter().flat_map(|properties| {
+        let frontends = properties.frontend_ip_configurations.iter().flatten();
+        let rules = properties.load_balancing_rules.iter().flatten();
+        let frontends = frontends.filter_map(|frontend| frontend.name.as_deref());
+        frontends.chain(rules.filter_map(|rule| rule.name.as_deref()))
+    })
 }

@@ -8,7 +8,7 @@ use azure_types::{LoadBalancer, PublicIpAddress, ResourceId, SecurityGroup, Subn
 use k8s::{Node, ObjectKey, Service};
 
 use crate::cluster::Cluster;
-use crate::cluster_name;
+use crate::cluster_name::LoadBalancersByName;
 use crate::machines::Machines;
 use crate::plan::{Notice, Plan};
 use crate::preview::Preview;
@@ -53,7 +53,7 @@ pub fn plan_cluster(
     nodes: &[Arc<Node>],
     observed: &Observed,
 ) -> ClusterPlan {
-    let other = cluster_name::other_name(cluster, services, &observed.load_balancers);
+    let other = LoadBalancersByName::new(cluster, &observed.load_balancers).serving(services);
     ClusterPlan {
         warnings: other.map(|other| other.to_string()).into_iter().collect(),
         ..Preview::new(cluster, services, nodes, observed).run()

@@ -8,10 +8,11 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 use azure_types::{LoadBalancer, PublicIpAddress, ResourceId, SecurityGroup, Subnet};
-use k8s::ObjectKey;
+use k8s::{ObjectKey, Service};
 use serde_json::Value;
 
 use crate::cluster::{Balancer, Cluster, Family};
+use crate::cluster_name::LoadBalancersByName;
 use crate::cluster_plan::Observed;
 use crate::frontend;
 use crate::intent::replace_word;
@@ -38,11 +39,20 @@ pub(crate) struct Expected {
 }
 
 impl Expected {
-    pub(crate) fn new(cluster: &Cluster, observed: &Observed, sequences: &mut [Sequence]) -> Self {
+    pub(crate) fn new(
+        cluster: &Cluster,
+        services: &[Arc<Service>],
+        observed: &Observed,
+        sequences: &mut [Sequence],
+    ) -> Self {
         let balancers: BTreeMap<ResourceId, Balancer> =
             cluster.balancers().into_iter().map(|one| (cluster.load_balancer_id(&one), one)).collect();
         let load_balancers = cluster.own_load_balancers(&observed.load_balancers);
-        sequences.iter_mut().for_each(|sequence| sequence.see_frontends(cluster, &load_balancers));
+        let by_name = LoadBalancersByName::new(cluster, &observed.load_balancers);
+        for sequence in sequences.iter_mut() {
+            sequence.see_load_balancers(&by_name, || services.to_vec());
+            sequence.see_frontends(cluster, &load_balancers);
+        }
         let mut machines = observed.machines.clone();
         machines.scale_sets.sort_by(|(a, _), (b, _)| a.id.cmp(&b.id));
         let mut expected = Self {

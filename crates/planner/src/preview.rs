@@ -65,7 +65,7 @@ impl<'a> Preview<'a> {
             }
         }
         sequences.sort_by(|a, b| a.key().cmp(b.key()));
-        let expected = Expected::new(cluster, observed, &mut sequences);
+        let expected = Expected::new(cluster, services, observed, &mut sequences);
         // Whoever has an address keeps its security rules, although its status may not show the address yet.
         let served = sequences.iter().filter(|sequence| sequence.intent().is_some());
         let opened = served.flat_map(|sequence| {

@@ -10,6 +10,7 @@ use k8s::ObjectKey;
 
 use crate::annotations::{self as keys, full_key};
 use crate::cluster::Family;
+use crate::cluster_name::OtherName;
 use crate::intent::MAX_FRONTEND_PORT;
 use crate::probe::MAX_PROBE_SECONDS;
 use crate::security_group::{MAX_PRIORITY, MIN_PRIORITY};
@@ -20,6 +21,9 @@ pub enum Refusal {
     /// A Service has the UID that an API server gave it.
     #[error("metadata.uid is empty: create the Service through an API server")]
     NoUid,
+    /// A Service is served once, by load balancers of one name.
+    #[error("{0}")]
+    OtherClusterName(OtherName),
     /// Private link services are not served by this release.
     #[error(
         "annotation {}: private link services are not supported by this release; remove the annotation or keep \
@@ -505,7 +509,8 @@ impl Refusal {
             | Self::SecurityGroupNotFound { .. }
             | Self::SecurityGroupWithoutRules { .. }
             | Self::SecurityGroupFull { .. }
-            | Self::NoPriorityLeft { .. } => false,
+            | Self::NoPriorityLeft { .. }
+            | Self::OtherClusterName(_) => false,
         }
     }
 }

@@ -23,10 +23,11 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use azure_types::{LoadBalancer, PublicIpAddress, ResourceId, Subnet};
-use k8s::{Node, ObjectKey};
+use k8s::{Node, ObjectKey, Service};
 
 use crate::backend_pool;
 use crate::cluster::{Balancer, Cluster, Family};
+use crate::cluster_name::{LoadBalancersByName, OtherName};
 use crate::intent::{ServiceIntent, ServiceRemoval, is_public};
 use crate::load_balancer::{self, LoadBalancerIntent, Occupancy, frontends_of};
 use crate::plan::{Action, Step};
@@ -131,6 +132,8 @@ pub struct Sequence {
     kept: BTreeSet<ResourceId>,
     /// Public IPs that are used as they are, because they do not keep what is written to them.
     accepted: BTreeSet<ResourceId>,
+    /// Load balancers of another name that serve the Service, or the cluster that has none of its own name.
+    other_name: Option<OtherName>,
 }
 
 impl Sequence {
@@ -157,6 +160,7 @@ impl Sequence {
             releases: false,
             kept: BTreeSet::new(),
             accepted: BTreeSet::new(),
+            other_name: None,
         }
     }
 
@@ -181,6 +185,20 @@ impl Sequence {
     /// How far it has come.
     pub fn stage(&self) -> Stage {
         self.stage
+    }
+
+    /// Takes note of load balancers of another name that serve the Service already. Where the cluster has none of its
+    /// own name yet, one that serves any Service of the cluster tells the same. `services` are all of the cluster.
+    pub fn see_load_balancers(
+        &mut self,
+        all: &LoadBalancersByName<'_>,
+        services: impl FnOnce() -> Vec<Arc<Service>>,
+    ) {
+        let base = self.removal.base_name.as_deref();
+        self.other_name = base.and_then(|base| all.serving_instead(&self.removal.key, base)).or_else(|| {
+            let makes_the_first = all.are_all_others() && self.intent().is_some();
+            makes_the_first.then(|| all.serving(&services())).flatten()
+        });
     }
 
     /// Takes note of the groups in which the public IPs of its frontends are. A Service that names another group
@@ -257,6 +275,9 @@ impl Sequence {
         seen: &Seen<'_>,
         occupancy: &mut Occupancy,
     ) -> Result<Task, Stop> {
+        if let Some(other) = &self.other_name {
+            return Err(Refusal::OtherClusterName(other.clone()).into());
+        }
         match self.goal.clone() {
             Goal::Present(intent) => self.next_present(cluster, seen, occupancy, &intent),
             Goal::Absent => Ok(self.next_absent(cluster, seen)),

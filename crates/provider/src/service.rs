@@ -8,6 +8,7 @@ use azure_types::{LoadBalancer, PublicIpAddress, Subnet};
 use cloud::LogicalTime;
 use futures::future::join_all;
 use k8s::{Node, ObjectKey, Service};
+use planner::cluster_name::LoadBalancersByName;
 use planner::load_balancer::{LoadBalancerIntent, Occupancy};
 use planner::security_group::{self, AccessIntent};
 use planner::sequence::{Intent, Seen, Sequence, Stop, Task};
@@ -244,6 +245,9 @@ impl Inner {
                 }
             }
         }
+        let all = self.observed.load_balancers().all_cached();
+        let all = LoadBalancersByName::new(&self.cluster, all.iter().map(|one| &**one));
+        sequence.see_load_balancers(&all, || self.state.services());
         sequence.see_frontends(&self.cluster, &reading.load_balancers);
         reading.public_ips = self.public_ips.concerning(sequence.owner(), newer_than).await?;
         if self.look_elsewhere(sequence, &reading.public_ips, &reading.load_balancers, newer_than).await? {

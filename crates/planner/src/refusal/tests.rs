@@ -250,6 +250,17 @@ fn cases() -> Vec<Case> {
             "create it",
         ),
         case(
+            Refusal::OtherClusterName(OtherName {
+                given: "kubernetes".into(),
+                found: vec!["prod".into()],
+                services: vec![service()],
+                setting: "--cluster-name",
+            }),
+            ["--cluster-name=kubernetes", "`prod` already serve default/test1"],
+            "",
+            "set --cluster-name=prod, or delete load balancer prod first",
+        ),
+        case(
             Refusal::PublicIpOfOtherCluster {
                 name: "pip1".into(),
                 cluster: "other".into(),
@@ -418,6 +429,7 @@ fn number(refusal: &Refusal) -> usize {
         Refusal::SecurityGroupFull { .. } => 34,
         Refusal::NoPriorityLeft { .. } => 35,
         Refusal::ResourceGroupUnreadable { .. } => 36,
+        Refusal::OtherClusterName(_) => 37,
     }
 }
 
@@ -437,7 +449,7 @@ fn every_refusal_names_key_value_and_remedy_and_says_what_the_replaced_program_s
         assert!(text.len() < 1024, "events hold 1024 bytes: {text}");
     }
     let seen: BTreeSet<usize> = cases.iter().map(|case| number(&case.refusal)).collect();
-    assert_eq!(seen, (0..37).collect(), "each variant has a case");
+    assert_eq!(seen, (0..38).collect(), "each variant has a case");
 }
 
 #[test]

@@ -10,6 +10,7 @@ use k8s::{Node, ObjectKey, Service};
 
 use super::Azure;
 use crate::backend_pool::{self, PoolMembership};
+use crate::cluster_name::LoadBalancersByName;
 use crate::load_balancer::{self, Known, Occupancy};
 use crate::public_ip::Owners;
 use crate::security_group::{self, AccessIntent, ClusterUsage};
@@ -60,6 +61,8 @@ impl Alone {
         let observed = &self.azure.observed;
         let cluster = &self.azure.cluster;
         let load_balancers = cluster.own_load_balancers(&observed.load_balancers);
+        let by_name = LoadBalancersByName::new(cluster, &observed.load_balancers);
+        sequence.see_load_balancers(&by_name, || self.all.clone());
         sequence.see_frontends(cluster, &load_balancers);
         let subnet = sequence.intent().map(|intent| cluster.subnet_id(intent.subnet_name(cluster)));
         let seen = Seen {

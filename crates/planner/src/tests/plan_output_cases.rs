@@ -45,18 +45,58 @@ fn programs_read_steps_refusals_and_counts_as_json() {
     }
 }
 
-#[test]
-fn a_cluster_name_that_makes_everything_a_second_time_is_warned_of() {
+/// A cluster that is given another name than its load balancers bear.
+fn renamed(services: &[Arc<Service>]) -> Azure {
     let mut azure = Azure::new();
-    let services = [svc("web").tcp(80).arc(), svc("db").tcp(5432).internal().arc()];
-    assert_eq!(azure.converge(&services, &[]).warnings, Vec::<String>::new());
+    assert_eq!(azure.converge(services, &[]).warnings, Vec::<String>::new());
     azure.cluster.name = "kubernetes".to_owned();
-    let planned = azure.plan(&services, &[]);
+    azure
+}
+
+/// LB-453
+#[test]
+fn a_cluster_name_that_makes_everything_a_second_time_is_refused() {
+    let services = [svc("web").tcp(80).arc(), svc("db").tcp(5432).internal().arc()];
+    let azure = renamed(&services);
+    let new = svc("new").tcp(81).arc();
+    let planned = azure.plan(&[services[0].clone(), services[1].clone(), new], &[]);
+    assert_eq!(planned.plan.steps, Vec::new());
     let [warning] = &planned.warnings[..] else { panic!("{:?}", planned.warnings) };
-    for part in ["`testCluster`", "2 Services", "default/db", "--cluster-name=testCluster"] {
+    for part in ["`testCluster`", "2 Services", "default/db", "set --cluster-name=testCluster"] {
         assert!(warning.contains(part), "{part}: {warning}");
     }
     assert!(planned.to_string().contains("  ! Warning: load balancers of the name `testCluster`"));
+    let refused: Vec<_> = planned.refused.iter().map(|(key, _)| key.name.as_str()).collect();
+    assert_eq!(refused, ["db", "new", "web"]);
+    for (_, refusal) in &planned.refused {
+        assert!(matches!(refusal, Refusal::OtherClusterName(_)), "{refusal}");
+    }
+}
+
+/// LB-453
+#[test]
+fn a_service_of_another_cluster_name_is_not_let_go_either() {
+    let azure = renamed(&[svc("web").tcp(80).arc()]);
+    let web = svc("web").tcp(80).published(&["20.0.0.3"]).deleting().arc();
+    let never_served = svc("new").tcp(81).deleting().arc();
+    let planned = azure.plan(&[web, never_served], &[]);
+    assert_eq!(planned.plan.steps, Vec::new());
+    let [(key, _)] = &planned.refused[..] else { panic!("{:?}", planned.refused) };
+    assert_eq!(key.name, "web");
+}
+
+/// LB-453
+#[test]
+fn what_an_older_name_left_behind_stops_nobody_who_is_served() {
+    let services = [svc("web").tcp(80).arc()];
+    let mut azure = renamed(&services);
+    let left = std::mem::take(&mut azure.observed.load_balancers);
+    azure.converge(&services, &[]);
+    azure.observed.load_balancers.extend(left);
+    let more = [services[0].clone(), svc("new").tcp(81).arc()];
+    let planned = azure.converge(&more, &[]);
+    assert_eq!(planned.refused, Vec::new());
+    assert_eq!(azure.plan(&more, &[]).plan.steps, Vec::new());
 }
 
 #[test]

@@ -372,3 +372,27 @@ async fn a_preview_goes_on_without_a_resource_group_that_may_not_be_read() {
     assert!(steps.contains(&"kube-aweb") && steps.contains(&"kube"), "{steps:?}");
     assert!(!steps.contains(&"kube-aelsewhere"), "{steps:?}");
 }
+
+/// LB-453: a program that is given another name finds the Services served, and writes nothing for any Service, until
+/// it has the right name or the load balancer is gone.
+#[tokio::test(start_paused = true)]
+async fn a_wrong_name_writes_nothing_and_lets_nothing_go() {
+    let world = World::new();
+    let program = world.start();
+    world.serve(&program, service("web", &[80])).await.unwrap();
+    let program = world.start_configured(&json!({"loadBalancerName": "second"}));
+    let before = world.all_writes();
+    for name in ["web", "new"] {
+        let failure = world.serve(&program, service(name, &[80])).await.unwrap_err().to_string();
+        assert!(failure.contains("set loadBalancerName=kube"), "{failure}");
+    }
+    let web = service("web", &[80]);
+    world.remove(&program, &web).await.unwrap_err();
+    world.remove(&program, &service("new", &[80])).await.unwrap();
+    assert_eq!(world.all_writes(), before);
+
+    let right = world.start();
+    world.remove(&right, &web).await.unwrap();
+    world.serve(&program, service("web", &[80])).await.unwrap();
+    assert!(world.load_balancer("second").is_some() && world.load_balancer("kube").is_none());
+}
