@@ -15,6 +15,7 @@ use std::fmt;
 use std::time::Duration;
 
 use azure_simulator::{Fault, FaultAction, LatencyProfile};
+use azure_types::ResourceId;
 use rand::rngs::SmallRng;
 use rand::{Rng as _, SeedableRng as _};
 use serde_json::{Value, json};
@@ -34,6 +35,9 @@ pub use kept::{FOLDER, Kept, kept};
 
 /// How many Services a history has at most.
 const MAX_SERVICES: usize = 6;
+
+/// How many public IPs others have for frontends of their own.
+const THEIR_ADDRESSES: u64 = 4;
 
 /// The share of factors that have a value that is not the usual one.
 const UNUSUAL: f64 = 0.15;
@@ -74,27 +78,67 @@ pub enum Act {
     },
     /// Somebody else changes a tag of a shared resource.
     ForeignTag {
-        /// The load balancer; otherwise the security group.
-        balancer: bool,
+        /// Which.
+        shared: Shared,
         /// The tag's value.
         value: u64,
     },
+    /// Somebody else tags the public IPs that were made for Services.
+    ForeignAddressTag(u64),
     /// Somebody else adds a part of their own to a shared resource: a backend pool, or a security rule.
     ForeignPart {
-        /// The load balancer; otherwise the security group.
-        balancer: bool,
+        /// Which.
+        shared: Shared,
         /// What the part's name and place end with.
+        number: u64,
+    },
+    /// Somebody else adds a frontend of their own to a load balancer, with a rule.
+    ForeignFrontend {
+        /// The internal one.
+        internal: bool,
+        /// What its name ends with, and its port.
         number: u64,
     },
     /// Somebody takes a rule of ours away while the controllers are restarted, who find out.
     Spoil {
-        /// From the load balancer; otherwise from the security group.
-        balancer: bool,
+        /// From which resource.
+        shared: Shared,
     },
     /// The controllers are killed and started anew.
     Kill,
     /// Seconds pass.
     Wait(u64),
+}
+
+/// A resource that many Services share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shared {
+    /// The public load balancer.
+    LoadBalancer,
+    /// The internal one.
+    InternalLoadBalancer,
+    /// The security group.
+    SecurityGroup,
+}
+
+const SHARED: [Shared; 3] = [Shared::LoadBalancer, Shared::InternalLoadBalancer, Shared::SecurityGroup];
+
+impl Shared {
+    fn id(self, world: &World) -> ResourceId {
+        match self {
+            Self::LoadBalancer => world.load_balancer(),
+            Self::InternalLoadBalancer => world.internal_load_balancer(),
+            Self::SecurityGroup => world.security_group(),
+        }
+    }
+
+    /// Where its rules stand.
+    fn rules(self) -> &'static str {
+        match self {
+            Self::LoadBalancer | Self::InternalLoadBalancer => "loadBalancingRules",
+            Self::SecurityGroup => "securityRules",
+        }
+    }
 }
 
 /// What becomes of a request.
@@ -203,9 +247,20 @@ impl History {
                     what: TROUBLES[random.random_range(0..TROUBLES.len())],
                     times: random.random_range(1..=3),
                 },
-                78..81 => Act::ForeignTag { balancer: random.random(), value: random.random_range(0..1000) },
-                81..84 => Act::ForeignPart { balancer: random.random(), number: random.random_range(0..100) },
-                84..86 => Act::Spoil { balancer: random.random() },
+                78..80 => {
+                    let shared = SHARED[random.random_range(0..SHARED.len())];
+                    Act::ForeignTag { shared, value: random.random_range(0..1000) }
+                }
+                80 => Act::ForeignAddressTag(random.random_range(0..1000)),
+                81..83 => {
+                    let shared = SHARED[random.random_range(0..SHARED.len())];
+                    Act::ForeignPart { shared, number: random.random_range(0..100) }
+                }
+                83 => Act::ForeignFrontend {
+                    internal: random.random(),
+                    number: random.random_range(0..THEIR_ADDRESSES),
+                },
+                84..86 => Act::Spoil { shared: SHARED[random.random_range(0..SHARED.len())] },
                 86..90 => Act::Kill,
                 _ => Act::Wait([1, 3, 10, 60, 400][random.random_range(0..5)]),
             });
@@ -245,7 +300,8 @@ impl History {
     }
 
     async fn run(&self) -> Vec<String> {
-        let given: Vec<Given> = (0..MAX_SERVICES).flat_map(Self::kept_for).collect();
+        let theirs = (0..THEIR_ADDRESSES).map(|number| Given::public_ip(&format!("theirs-{number}"), "IPv4"));
+        let given: Vec<Given> = (0..MAX_SERVICES).flat_map(Self::kept_for).chain(theirs).collect();
         let latency =
             if self.typical_latency { LatencyProfile::typical() } else { LatencyProfile::instant() };
         let mut stage = Stage::set_in(World::builder().seed(self.seed).latency(latency), &given).await;
@@ -255,10 +311,11 @@ impl History {
         }
         stage.world.azure.clear_faults();
         stage.world.come_to_rest().await;
-        let mut expect = play.expect;
+        let Play { mut expect, tags } = play;
         trial::fill_in(&stage, &mut expect);
         let mut complaints = trial::judge(&stage, &expect);
         complaints.extend(findings(&stage.world).await);
+        complaints.extend(lost_tags(&stage.world, &tags));
 
         stage.world.azure.clear_journal();
         stage.world.restart().await;
@@ -296,6 +353,17 @@ impl History {
 
 async fn findings(world: &World) -> Vec<String> {
     world.check().await.iter().map(ToString::to_string).collect()
+}
+
+/// Tags of others on public IPs that did not stay. `tags` are by address.
+fn lost_tags(world: &World, tags: &BTreeMap<String, String>) -> Vec<String> {
+    let documents = world.azure.documents_of_type(PUBLIC_IPS);
+    let lost = documents.iter().filter_map(|document| {
+        let wanted = tags.get(document["properties"]["ipAddress"].as_str()?)?;
+        let found = &document["tags"]["owner"];
+        (found != wanted).then(|| format!("public IP {} lost a tag of others", document["name"]))
+    });
+    lost.collect()
 }
 
 /// A row that a Service may have, or may change to from another.
@@ -368,9 +436,26 @@ fn set(row: &mut Row, factor: &str, value: usize) {
 #[derive(Debug, Default)]
 struct Play {
     expect: Expectations,
+    /// The tag that somebody gave to a public IP, by its address: one that is made anew has another.
+    tags: BTreeMap<String, String>,
 }
 
 impl Play {
+    fn tag_addresses(&mut self, world: &World, value: u64) {
+        for document in world.azure.documents_of_type(PUBLIC_IPS) {
+            let address = document["properties"]["ipAddress"].as_str();
+            let id = document["id"].as_str().and_then(|id| id.parse::<ResourceId>().ok());
+            let is_made = !document["tags"]["k8s-azure-service"].is_null();
+            let (Some(address), Some(id), true) = (address, id, is_made) else { continue };
+            let tagged =
+                world.azure.edit(&id, |document| document["tags"]["owner"] = value.to_string().into());
+            // Azure may refuse it: while an operation runs, for example.
+            if tagged.is_ok() {
+                self.tags.insert(address.to_owned(), value.to_string());
+            }
+        }
+    }
+
     async fn act(&mut self, stage: &mut Stage, act: &Act) {
         match act {
             Act::Apply { service, row } => self.apply(stage, *service, row).await,
@@ -389,17 +474,14 @@ impl Play {
                 let fault = Fault::new(what.action()).on_method(method).on_type(kind).times(*times);
                 stage.world.azure.inject(fault);
             }
-            Act::ForeignTag { balancer, value } => {
-                let world = &stage.world;
-                let id = if *balancer { world.load_balancer() } else { world.security_group() };
-                world.edit_foreign(&id, |document| document["tags"]["owner"] = value.to_string().into());
+            Act::ForeignTag { shared, value } => {
+                let id = shared.id(&stage.world);
+                stage
+                    .world
+                    .edit_foreign(&id, |document| document["tags"]["owner"] = value.to_string().into());
             }
-            Act::ForeignPart { balancer: true, number } => {
-                let pool = json!({"name": format!("theirs-{number}"), "properties": {}});
-                let id = stage.world.load_balancer();
-                stage.world.edit_foreign(&id, |document| add(document, "backendAddressPools", pool));
-            }
-            Act::ForeignPart { balancer: false, number } => {
+            Act::ForeignAddressTag(value) => self.tag_addresses(&stage.world, *value),
+            Act::ForeignPart { shared: Shared::SecurityGroup, number } => {
                 let rule = json!({"name": format!("theirs-{number}"), "properties": {
                     "priority": 200 + number, "access": "Allow", "direction": "Inbound", "protocol": "Icmp",
                     "sourceAddressPrefix": "192.0.2.0/24", "sourcePortRange": "*",
@@ -407,16 +489,19 @@ impl Play {
                 let id = stage.world.security_group();
                 stage.world.edit_foreign(&id, |document| add(document, "securityRules", rule));
             }
-            Act::Spoil { balancer } => {
+            Act::ForeignPart { shared, number } => {
+                let pool = json!({"name": format!("theirs-{number}"), "properties": {}});
+                let id = shared.id(&stage.world);
+                stage.world.edit_foreign(&id, |document| add(document, "backendAddressPools", pool));
+            }
+            Act::ForeignFrontend { internal, number } => add_frontend(&stage.world, *internal, *number),
+            Act::Spoil { shared } => {
                 stage.world.stop().await;
                 let world = &stage.world;
-                let (id, kind) = if *balancer {
-                    (world.load_balancer(), "loadBalancingRules")
-                } else {
-                    (world.security_group(), "securityRules")
-                };
                 // Azure may refuse it: while an operation runs, for example.
-                let _refused = world.azure.edit(&id, |document| take_one_of_ours(document, kind));
+                let _refused = world
+                    .azure
+                    .edit(&shared.id(world), |document| take_one_of_ours(document, shared.rules()));
                 stage.world.start();
             }
             Act::Kill => stage.world.restart().await,
@@ -470,6 +555,27 @@ fn add(document: &mut Value, kind: &str, part: Value) {
     if !parts.iter().any(|there| there["name"] == part["name"]) {
         parts.push(part);
     }
+}
+
+/// Adds a frontend of others with a rule, if it is not there.
+fn add_frontend(world: &World, internal: bool, number: u64) {
+    let shared = if internal { Shared::InternalLoadBalancer } else { Shared::LoadBalancer };
+    let (id, name) = (shared.id(world), format!("theirs-{number}"));
+    let place = if internal {
+        json!({"subnet": {"id": world.node_subnet()}, "privateIPAllocationMethod": "Dynamic"})
+    } else {
+        json!({"publicIPAddress": {"id": world.network("publicIPAddresses", &name)}})
+    };
+    let part = |kind: &str| json!({"id": format!("{id}/{kind}/{name}")});
+    let rule = json!({"name": name, "properties": {
+        "frontendIPConfiguration": part("frontendIPConfigurations"),
+        "backendAddressPool": part("backendAddressPools"),
+        "protocol": "Tcp", "frontendPort": 7000 + number, "backendPort": 7000 + number}});
+    world.edit_foreign(&id, |document| {
+        add(document, "frontendIPConfigurations", json!({"name": name, "properties": place}));
+        add(document, "backendAddressPools", json!({"name": name, "properties": {}}));
+        add(document, "loadBalancingRules", rule);
+    });
 }
 
 /// Takes the first rule away that was made for a Service of the history.

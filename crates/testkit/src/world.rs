@@ -380,6 +380,16 @@ impl World {
         self.network("loadBalancers", CLUSTER)
     }
 
+    /// The id of the nodes' subnet.
+    pub fn node_subnet(&self) -> ResourceId {
+        self.shape.network().child("subnets", &self.shape.subnet)
+    }
+
+    /// The id of the cluster's internal load balancer.
+    pub fn internal_load_balancer(&self) -> ResourceId {
+        self.network("loadBalancers", &format!("{CLUSTER}-internal"))
+    }
+
     /// The id of the security group that guards the nodes' subnet.
     pub fn security_group(&self) -> ResourceId {
         self.network("networkSecurityGroups", &self.shape.security_group)

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{Act, History, KINDS, METHODS, TROUBLES};
+use super::{Act, History, KINDS, METHODS, SHARED, Shared, TROUBLES};
 use crate::features;
 
 /// The line of a history in which Azure takes its time.
@@ -51,26 +51,45 @@ impl fmt::Display for Act {
             Self::Delete { service } => write!(f, "delete s{service:03}"),
             Self::Scale(nodes) => write!(f, "scale to {nodes} machines"),
             Self::Trouble { kind, method, what, times } => write!(f, "{times} x {method} {kind}: {what:?}"),
-            Self::ForeignTag { balancer, value } => {
-                let target = if *balancer { "load balancer" } else { "security group" };
-                write!(f, "somebody tags the {target} with {value}")
+            Self::ForeignTag { shared, value } => write!(f, "somebody tags the {shared} with {value}"),
+            Self::ForeignAddressTag(value) => write!(f, "somebody tags the public IPs with {value}"),
+            Self::ForeignPart { shared: Shared::SecurityGroup, number } => {
+                write!(f, "somebody adds a rule to the security group: {number}")
             }
-            Self::ForeignPart { balancer, number } => {
-                let part =
-                    if *balancer { "a pool to the load balancer" } else { "a rule to the security group" };
-                write!(f, "somebody adds {part}: {number}")
+            Self::ForeignPart { shared, number } => {
+                write!(f, "somebody adds a pool to the {shared}: {number}")
             }
-            Self::Spoil { balancer } => {
-                let target = if *balancer { "load balancer" } else { "security group" };
+            Self::ForeignFrontend { internal, number } => {
+                let shared = if *internal { Shared::InternalLoadBalancer } else { Shared::LoadBalancer };
+                write!(f, "somebody adds a frontend to the {shared}: {number}")
+            }
+            Self::Spoil { shared } => {
                 write!(
                     f,
-                    "somebody takes a rule of ours from the {target}, and the controllers are restarted"
+                    "somebody takes a rule of ours from the {shared}, and the controllers are restarted"
                 )
             }
             Self::Kill => f.write_str("kill the controllers"),
             Self::Wait(seconds) => write!(f, "wait {seconds} s"),
         }
     }
+}
+
+impl fmt::Display for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::LoadBalancer => "load balancer",
+            Self::InternalLoadBalancer => "internal load balancer",
+            Self::SecurityGroup => "security group",
+        })
+    }
+}
+
+/// A shared resource, and what ends the words for it.
+fn read_shared(words: &[&str]) -> Option<Shared> {
+    let words = words.join(" ");
+    let words = words.trim_end_matches([':', ',']);
+    SHARED.into_iter().find(|shared| shared.to_string() == words)
 }
 
 fn read_act(line: &str) -> Option<Act> {
@@ -92,23 +111,22 @@ fn read_act(line: &str) -> Option<Act> {
             what: TROUBLES.into_iter().find(|known| format!("{known:?}") == what)?,
             times: times.parse().ok()?,
         },
-        ["somebody", "tags", "the", "load", "balancer", "with", value] => {
-            Act::ForeignTag { balancer: true, value: value.parse().ok()? }
+        ["somebody", "tags", "the", "public", "IPs", "with", value] => {
+            Act::ForeignAddressTag(value.parse().ok()?)
         }
-        ["somebody", "tags", "the", "security", "group", "with", value] => {
-            Act::ForeignTag { balancer: false, value: value.parse().ok()? }
+        ["somebody", "tags", "the", ref shared @ .., "with", value] => {
+            Act::ForeignTag { shared: read_shared(shared)?, value: value.parse().ok()? }
         }
-        ["somebody", "adds", "a", "pool", "to", "the", "load", "balancer:", number] => {
-            Act::ForeignPart { balancer: true, number: number.parse().ok()? }
+        ["somebody", "adds", "a", "pool" | "rule", "to", "the", ref shared @ .., number] => {
+            Act::ForeignPart { shared: read_shared(shared)?, number: number.parse().ok()? }
         }
-        ["somebody", "adds", "a", "rule", "to", "the", "security", "group:", number] => {
-            Act::ForeignPart { balancer: false, number: number.parse().ok()? }
-        }
-        ["somebody", "takes", "a", "rule", "of", "ours", "from", "the", "load", ..] => {
-            Act::Spoil { balancer: true }
-        }
-        ["somebody", "takes", "a", "rule", "of", "ours", "from", "the", "security", ..] => {
-            Act::Spoil { balancer: false }
+        ["somebody", "adds", "a", "frontend", "to", "the", ref shared @ .., number] => Act::ForeignFrontend {
+            internal: read_shared(shared)? == Shared::InternalLoadBalancer,
+            number: number.parse().ok()?,
+        },
+        ["somebody", "takes", "a", "rule", "of", "ours", "from", "the", ref rest @ ..] => {
+            let end = rest.iter().position(|word| word.ends_with(','))?;
+            Act::Spoil { shared: read_shared(&rest[..=end])? }
         }
         ["kill", "the", "controllers"] => Act::Kill,
         ["wait", seconds, "s"] => Act::Wait(seconds.parse().ok()?),
