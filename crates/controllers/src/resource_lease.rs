@@ -1,6 +1,6 @@
 //! The lease on the cluster's Azure resources, which programs of different owners (this one, the AKS
 //! resource provider) hold while they write shared resources
-//! (LB-039 to LB-043).
+//! (LB-039 to LB-044).
 //!
 //! Upstream takes and releases it around every operation, with five calls each. Here the first operation
 //! takes it, all that run meanwhile share it, it is renewed while they last, and it is released a few
@@ -37,6 +37,10 @@ const RENEW_INTERVAL: Duration = Duration::from_secs(300);
 /// How long the lease is kept after the last operation, so that operations in a row cost two writes and not two each.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(3);
 
+/// How long after a release that failed it is tried again, until it succeeds or the lease has expired by itself:
+/// until then no other program can work.
+const RELEASE_RETRY_INTERVAL: Duration = Duration::from_secs(10);
+
 /// How often a write is tried again when somebody else has written meanwhile.
 const MAX_ATTEMPTS: u32 = 3;
 
@@ -70,6 +74,8 @@ struct Shared {
 struct Held {
     renewed: Option<Instant>,
     failed: Option<(Instant, LockError)>,
+    /// When a release that failed is due again.
+    release_again: Option<Instant>,
 }
 
 struct Users {
@@ -145,8 +151,13 @@ impl ResourceLease {
             self.0.tend().await;
         }
         let mut held = self.0.held.lock().await;
-        if held.renewed.is_some() {
-            self.0.release(&mut held).await;
+        if held.renewed.is_some()
+            && let Err(error) = self.0.release(&mut held).await
+        {
+            tracing::warn!(
+                "failed to unlock the Azure resources: {error}; remove the holder of the Lease, or it expires after \
+                 {DURATION_SECONDS} s"
+            );
         }
     }
 }
@@ -160,9 +171,11 @@ async fn sleep_until(wake: Option<Instant>) {
 
 impl Shared {
     async fn next_wake(&self) -> Option<Instant> {
-        let renewed = self.held.lock().await.renewed?;
+        let held = self.held.lock().await;
+        let renewed = held.renewed?;
         let users = self.users.lock();
-        Some(if users.count == 0 { users.idle_since + IDLE_TIMEOUT } else { renewed + RENEW_INTERVAL })
+        let idle = held.release_again.unwrap_or(users.idle_since + IDLE_TIMEOUT);
+        Some(if users.count == 0 { idle } else { renewed + RENEW_INTERVAL })
     }
 
     async fn tend(&self) {
@@ -173,7 +186,13 @@ impl Shared {
             (users.count > 0, users.idle_since.elapsed())
         };
         if !used && idle >= IDLE_TIMEOUT {
-            self.release(&mut held).await;
+            let Err(error) = self.release(&mut held).await else { return };
+            held.release_again = Some(Instant::now() + RELEASE_RETRY_INTERVAL);
+            tracing::warn!(
+                "failed to unlock the Azure resources: {error}; tried again every {} s. Other programs wait until then, \
+                 or until somebody removes the holder of the Lease, or until it expires after {DURATION_SECONDS} s",
+                RELEASE_RETRY_INTERVAL.as_secs()
+            );
         } else if used
             && renewed.elapsed() >= RENEW_INTERVAL
             && let Err(error) = self.acquire(&mut held).await
@@ -186,6 +205,7 @@ impl Shared {
     /// Takes the lease, or renews it.
     async fn acquire(&self, held: &mut Held) -> Result<(), LockError> {
         held.renewed = None;
+        held.release_again = None;
         let outcome = self.write_holder().await;
         match &outcome {
             Ok(()) => {
@@ -241,36 +261,34 @@ impl Shared {
         }
     }
 
-    /// Lets others have the lease. What fails here is only logged: the lease expires by itself.
-    async fn release(&self, held: &mut Held) {
-        held.renewed = None;
-        for _ in 0..MAX_ATTEMPTS {
-            let mut lease = match self.read().await {
-                Ok(Some(lease)) => lease,
-                Ok(None) => return,
-                Err(error) => {
-                    tracing::warn!(%error, "the lease on the Azure resources was not released; it expires by itself");
-                    return;
-                }
-            };
+    /// Lets others have the lease. If that fails the lease stays held, for it to be tried again; the work that was done
+    /// under it is done all the same.
+    async fn release(&self, held: &mut Held) -> Result<(), LockError> {
+        let outcome = self.clear_holder().await;
+        let lifetime = Duration::from_secs(DURATION_SECONDS.unsigned_abs().into());
+        let has_expired = held.renewed.is_none_or(|at| at.elapsed() > lifetime);
+        if outcome.is_ok() || has_expired {
+            held.renewed = None;
+            return Ok(());
+        }
+        outcome
+    }
+
+    async fn clear_holder(&self) -> Result<(), LockError> {
+        let mut attempt = 1;
+        loop {
+            let Some(mut lease) = self.read().await? else { return Ok(()) };
             if !holder(&lease).eq_ignore_ascii_case(HOLDER) || expiry(&lease, self.clock.now()).is_none() {
-                return;
+                return Ok(());
             }
             lease.spec.get_or_insert_default().holder_identity = Some(String::new());
             let annotations = lease.metadata.annotations.get_or_insert_default();
             annotations.insert(PREVIOUS_HOLDER.to_owned(), HOLDER.to_owned());
             let params = PostParams::default();
             match call(|| "release".to_owned(), self.api.replace(NAME, &params, &lease)).await {
-                Ok(_) => return,
-                Err(error) if error.is_conflict() => {}
-                Err(error) => {
-                    tracing::warn!(
-                        %error,
-                        lease = NAME,
-                        "the lease on the Azure resources was not released; it expires by itself, or remove the holder"
-                    );
-                    return;
-                }
+                Ok(_) => return Ok(()),
+                Err(error) if error.is_conflict() && attempt < MAX_ATTEMPTS => attempt += 1,
+                Err(error) => return Err(LockError::Api(Arc::new(error))),
             }
         }
     }

@@ -104,6 +104,24 @@ async fn lb_043_a_lease_that_this_program_left_behind_is_taken_again() {
     assert_eq!(world.cloud.calls().len(), 1, "nothing to forget");
 }
 
+/// LB-044: the work is done all the same; the release is tried again, so that nobody waits for the lease to expire.
+#[tokio::test(start_paused = true)]
+async fn lb_044_a_release_that_fails_is_tried_again() {
+    let mut world = World::new();
+    world.start(options()).await;
+    world.service("web", json!({}));
+    seconds(2).await;
+    world.kubernetes.inject(Fault::status(500).resource("leases").verb("update").times(2));
+    seconds(5).await;
+    assert_eq!(world.addresses("web").len(), 1);
+    assert_eq!(lease(&world)["spec"]["holderIdentity"], "cloud-controller-manager");
+    seconds(25).await;
+    assert_eq!(lease(&world)["spec"]["holderIdentity"], "");
+    let requests = world.kubernetes.requests("update", "leases");
+    seconds(3600).await;
+    assert_eq!(world.kubernetes.requests("update", "leases"), requests, "released once");
+}
+
 #[tokio::test(start_paused = true)]
 async fn two_hundred_services_share_one_lease() {
     let mut world = World::new();

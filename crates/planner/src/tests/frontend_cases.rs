@@ -256,6 +256,28 @@ fn lb_073_lb_074_lb_075_frontends_that_others_use_stay() {
     assert!(azure.observed.load_balancers.is_empty() && azure.observed.public_ips.is_empty());
 }
 
+/// LB-076: documents that lack what they should have are no reason to take a frontend away that somebody uses, nor to
+/// fail.
+#[test]
+fn lb_076_a_frontend_without_an_id_stays_for_whoever_names_it() {
+    let id = cluster().frontend_id(&cluster().placement(Flavor::External), "atest1");
+    let mut azure = after(&web());
+    with(&mut azure, |lb| {
+        lb["properties"]["frontendIPConfigurations"][0].as_object_mut().unwrap().remove("id");
+        let theirs = json!({"name": "theirs", "properties": {"frontendIPConfigurations": [{"id": id}, {}]}});
+        lb["properties"]["outboundRules"] = json!([theirs, {}]);
+    });
+    let planned = azure.plan(&[web().deleting().arc()], &[]);
+    assert_eq!(frontend_names(load_balancer_of(&planned.plan.steps[0])), ["atest1"]);
+
+    let mut azure = Azure::new();
+    let balancer = cluster().load_balancer_id(&cluster().placement(Flavor::External));
+    let empty = json!({"id": balancer, "name": "testCluster"});
+    azure.observed.load_balancers.push(serde_json::from_value(empty).unwrap());
+    azure.converge(&[web().arc()], &[]);
+    assert_eq!(frontend_names(&azure.load_balancer(Flavor::External).unwrap()), ["atest1"]);
+}
+
 /// LB-077, LB-078.
 #[test]
 fn lb_077_lb_078_a_service_that_changes_sides_leaves_nothing_behind() {

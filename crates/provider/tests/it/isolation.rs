@@ -396,3 +396,25 @@ async fn a_wrong_name_writes_nothing_and_lets_nothing_go() {
     world.serve(&program, service("web", &[80])).await.unwrap();
     assert!(world.load_balancer("second").is_some() && world.load_balancer("kube").is_none());
 }
+
+/// LB-046: as long as nobody may look at the load balancers, nobody knows what a Service has there. It is kept, with
+/// the right that is missing in its event, and goes when that is there again.
+#[tokio::test(start_paused = true)]
+async fn a_service_stays_while_its_load_balancer_may_not_be_read() {
+    let world = World::new();
+    let program = world.start();
+    world.serve(&program, service("web", &[80])).await.unwrap();
+    let program = world.start();
+    let fault = Fault::new(refuse(403, "AuthorizationFailed")).on_method("GET").on_type(LOAD_BALANCERS);
+    world.azure.inject(fault);
+    let before = world.normalised();
+    let error = world.remove(&program, &service("web", &[80])).await.unwrap_err().to_string();
+    assert!(error.contains("AuthorizationFailed"), "{error}");
+    assert_eq!(world.normalised(), before);
+    world.azure.clear_faults();
+    world.remove(&program, &service("web", &[80])).await.unwrap();
+    assert!(
+        world.load_balancer("kube").is_none()
+            && world.documents("Microsoft.Network/publicIPAddresses").is_empty()
+    );
+}

@@ -317,6 +317,10 @@ async fn without_a_security_group_the_service_waits_and_the_remedy_is_named() {
     let error = world.serve(&program, service("web", &[80])).await.unwrap_err();
     let ServiceError::Retry { message, .. } = error else { panic!("{error:?}") };
     assert!(message.contains("securityGroupName"), "{message}");
+
+    let program = world.start_configured(&json!({"securityGroupName": ""}));
+    let error = world.serve(&program, service("web", &[80])).await.unwrap_err().to_string();
+    assert!(error.contains("securityGroupName"), "{error}");
 }
 
 #[tokio::test(start_paused = true)]
