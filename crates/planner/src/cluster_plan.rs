@@ -13,6 +13,7 @@ use crate::machines::Machines;
 use crate::plan::{Notice, Plan};
 use crate::preview::Preview;
 use crate::refusal::Refusal;
+use crate::wait::Wait;
 
 /// What Azure holds now, as far as the cluster is concerned.
 #[derive(Debug, Clone, Default)]
@@ -40,6 +41,9 @@ pub struct ClusterPlan {
     pub plan: Plan,
     /// The Services that cannot be served, in order of their keys.
     pub refused: Vec<(ObjectKey, Refusal)>,
+    /// The Services that wait for what Azure is still doing, in order of their keys. Nothing has to be changed: the
+    /// plan has what comes afterwards, as far as it can be known.
+    pub waiting: Vec<(ObjectKey, Wait)>,
     /// What to tell Services' owners.
     pub notices: Vec<Notice>,
     /// What whoever asked for the plan should look at before it is carried out.

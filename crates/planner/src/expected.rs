@@ -101,12 +101,12 @@ impl Expected {
         self.subnets.iter().find(|subnet| subnet.id.as_ref() == Some(id))
     }
 
-    /// The operations that run on these public IPs have ended.
+    /// The operations that run on these public IPs have ended: each has an address.
     pub(crate) fn settle(&mut self, ids: &[ResourceId]) {
         for id in ids {
-            if let Some(properties) = self.public_ips.get_mut(id).and_then(|ip| ip.properties.as_mut()) {
-                properties.provisioning_state = None;
-            }
+            let Some(mut document) = self.public_ips.remove(id) else { continue };
+            document.properties.get_or_insert_default().provisioning_state = None;
+            self.put_public_ip_in_use(id.clone(), document);
         }
     }
 
@@ -149,15 +149,8 @@ impl Expected {
                 let mut document = PublicIpAddress::clone(document);
                 document.id = Some(id.clone());
                 document.etag = None;
-                let properties = document.properties.get_or_insert_default();
-                properties.provisioning_state = None;
-                if properties.ip_address.is_none() {
-                    let word = properties.public_ip_address_version.as_ref();
-                    let family =
-                        if word.is_some_and(|word| word.is("IPv6")) { Family::V6 } else { Family::V4 };
-                    properties.ip_address = Some(self.stand_in(family).to_string());
-                }
-                self.put_public_ip(id.clone(), document);
+                document.properties.get_or_insert_default().provisioning_state = None;
+                self.put_public_ip_in_use(id.clone(), document);
             }
             Some(Document::LoadBalancer(document)) => {
                 self.put_load_balancer(id, LoadBalancer::clone(document))
@@ -180,6 +173,17 @@ impl Expected {
         self.public_ips.remove(id);
     }
 
+    /// A public IP that has an address, which Azure may have yet to choose.
+    fn put_public_ip_in_use(&mut self, id: ResourceId, mut document: PublicIpAddress) {
+        let properties = document.properties.get_or_insert_default();
+        if properties.ip_address.is_none() {
+            let word = properties.public_ip_address_version.as_ref();
+            let family = if word.is_some_and(|word| word.is("IPv6")) { Family::V6 } else { Family::V4 };
+            properties.ip_address = Some(self.stand_in(family).to_string());
+        }
+        self.put_public_ip(id, document);
+    }
+
     fn put_public_ip(&mut self, id: ResourceId, document: PublicIpAddress) {
         for key in self.owners.concerned(&document) {
             self.concerned.entry(key).or_default().insert(id.clone());
@@ -196,6 +200,11 @@ impl Expected {
         for frontend in properties.frontend_ip_configurations.iter_mut().flatten() {
             let family = frontend::family_of(frontend);
             let Some(properties) = frontend.properties.as_mut() else { continue };
+            // One of the dynamic kind gets its address with its first frontend.
+            let public_ip = properties.public_ip_address.as_ref().and_then(|ip| ip.id.as_ref());
+            if let Some((id, document)) = public_ip.and_then(|id| self.public_ips.remove_entry(id)) {
+                self.put_public_ip_in_use(id, document);
+            }
             if properties.subnet.is_some() && properties.private_ip_address.is_none() {
                 properties.private_ip_address = Some(self.stand_in(family).to_string());
             }

@@ -64,6 +64,7 @@ pub mod security_group;
 pub mod sequence;
 mod tags;
 pub mod unserved;
+mod wait;
 mod zone;
 
 #[cfg(test)]
@@ -83,3 +84,4 @@ pub use plan_text::describe_resource;
 pub use probe::ProbeSpec;
 pub use refusal::{PortHolder, Refusal};
 pub use rule::RuleSpec;
+pub use wait::Wait;

@@ -56,6 +56,10 @@ impl ClusterPlan {
                 "untilServiceChanges": refusal.is_terminal(),
             })
         });
+        let waiting = self
+            .waiting
+            .iter()
+            .map(|(key, wait)| json!({ "service": key.to_string(), "message": wait.to_string() }));
         let notices = self.notices.iter().map(|notice| {
             json!({
                 "service": notice.service.to_string(),
@@ -71,9 +75,11 @@ impl ClusterPlan {
                 "update": self.plan.count(Action::Update),
                 "delete": self.plan.count(Action::Delete),
                 "refused": self.refused.len(),
+                "waiting": self.waiting.len(),
             },
             "steps": steps,
             "refused": refused.collect::<Vec<_>>(),
+            "waiting": waiting.collect::<Vec<_>>(),
             "notices": notices.collect::<Vec<_>>(),
             "warnings": self.warnings,
         })

@@ -76,11 +76,14 @@ impl fmt::Display for Plan {
 }
 
 impl fmt::Display for ClusterPlan {
-    /// Prints the steps, the Services that are refused, notices and warnings, and one line that counts them.
+    /// Prints the steps, the Services that are refused or wait, notices and warnings, and one line that counts them.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_steps(&self.plan, f)?;
         for (key, refusal) in &self.refused {
             writeln!(f, "  ! {key} is refused: {refusal}\n")?;
+        }
+        for (key, wait) in &self.waiting {
+            writeln!(f, "  ! {key} waits: {wait}\n")?;
         }
         for notice in &self.notices {
             writeln!(f, "  ! {} ({}): {}\n", notice.service, notice.reason, notice.message)?;
@@ -88,14 +91,18 @@ impl fmt::Display for ClusterPlan {
         for warning in &self.warnings {
             writeln!(f, "  ! Warning: {warning}\n")?;
         }
-        if self.plan.is_empty() && self.refused.is_empty() {
+        if self.plan.is_empty() && self.refused.is_empty() && self.waiting.is_empty() {
             return f.write_str(NO_CHANGES);
         }
         write_counts(&self.plan, f)?;
-        match self.refused.len() {
-            0 => f.write_str(".\n"),
-            1 => f.write_str("; 1 Service refused.\n"),
-            refused => writeln!(f, "; {refused} Services refused."),
+        let counts = [(self.refused.len(), "refused", "refused"), (self.waiting.len(), "waits", "wait")];
+        for (count, one, several) in counts {
+            match count {
+                0 => {}
+                1 => write!(f, "; 1 Service {one}")?,
+                count => write!(f, "; {count} Services {several}")?,
+            }
         }
+        f.write_str(".\n")
     }
 }

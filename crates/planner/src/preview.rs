@@ -20,6 +20,7 @@ use crate::refusal::Refusal;
 use crate::security_group::{self, AccessIntent, ClusterUsage};
 use crate::sequence::{Intent, Seen, Sequence, Stage, Stop, Task};
 use crate::unserved::{self, Unserved};
+use crate::wait::Wait;
 
 /// Far more rounds than any Service needs: a public IP may be created again some times, and that is all.
 const MAX_ROUNDS: usize = 64;
@@ -40,6 +41,7 @@ pub(crate) struct Preview<'a> {
     tagged: Vec<(ObjectKey, IpAddr)>,
     steps: Vec<Step>,
     refused: BTreeMap<ObjectKey, Refusal>,
+    waiting: BTreeMap<ObjectKey, Wait>,
     notices: Vec<Notice>,
 }
 
@@ -99,6 +101,7 @@ impl<'a> Preview<'a> {
             tagged,
             steps: Vec::new(),
             refused,
+            waiting: BTreeMap::new(),
             notices: Vec::new(),
         }
     }
@@ -112,7 +115,9 @@ impl<'a> Preview<'a> {
             let refused = &self.refused;
             self.sequences.retain(|sequence| !refused.contains_key(sequence.key()));
         }
+        self.waiting.retain(|key, _| !self.refused.contains_key(key));
         let refused: Vec<(ObjectKey, Refusal)> = self.refused.into_iter().collect();
+        let waiting = self.waiting.into_iter().collect();
         let mut steps = self.steps;
         for step in &mut steps {
             for change in &mut step.changes {
@@ -122,7 +127,7 @@ impl<'a> Preview<'a> {
                 step.document = None;
             }
         }
-        ClusterPlan { plan: Plan { steps }, refused, notices: self.notices, warnings: Vec::new() }
+        ClusterPlan { plan: Plan { steps }, refused, waiting, notices: self.notices, warnings: Vec::new() }
     }
 
     /// What is next for each Service that is not done.
@@ -151,10 +156,7 @@ impl<'a> Preview<'a> {
                     open.push(sequence);
                 }
                 Err(Stop::Refused(refusal)) => drop(self.refused.insert(sequence.key().clone(), refusal)),
-                Err(Stop::NotYet(_)) => {
-                    let key = sequence.key().clone();
-                    self.refused.insert(key.clone(), Refusal::NoAddressYet { service: key });
-                }
+                Err(Stop::NotYet(wait)) => drop(self.waiting.insert(sequence.key().clone(), wait)),
             }
         }
         self.sequences = open;
@@ -171,7 +173,11 @@ impl<'a> Preview<'a> {
                     steps.into_iter().for_each(|step| self.take(step));
                 }
                 // Whatever runs on it now will have ended.
-                Task::AwaitPublicIps(ids) => self.expected.settle(&ids),
+                Task::AwaitPublicIps(ids) => {
+                    self.expected.settle(&ids);
+                    let names = ids.iter().map(|id| id.name().to_owned()).collect();
+                    self.waiting.insert(key, Wait::PublicIps { names });
+                }
                 Task::Submit(intents) => {
                     submitted.insert(key);
                     for intent in intents {
@@ -204,14 +210,17 @@ impl<'a> Preview<'a> {
         self.steps.push(step);
     }
 
-    /// All load balancers, then the members of their pools, then those that are deleted.
+    /// The pools that are to hold addresses lose their interfaces, then come all load balancers, then the members of
+    /// their pools, then those that are deleted. What several load balancers want of a machine is one write.
     fn plan_load_balancers(&mut self, batches: BTreeMap<Balancer, Vec<LoadBalancerIntent>>) {
+        let mut emptied = Vec::new();
+        let mut written = Vec::new();
         let mut memberships = Vec::new();
         let mut deletions = Vec::new();
         let mut filled = Vec::new();
+        let interfaces = self.expected.machines().interfaces.clone();
         for (balancer, batch) in batches {
             let before = self.expected.load_balancer(&balancer);
-            let interfaces = self.expected.machines().interfaces.clone();
             let known = Known {
                 services: Some(&self.known_services),
                 nodes: Some(self.nodes),
@@ -227,17 +236,20 @@ impl<'a> Preview<'a> {
                     deletions.push(step);
                 }
                 step => {
-                    self.change_members(&planned.empty_first);
-                    step.into_iter().for_each(|step| self.take(step));
-                    let after = self.expected.load_balancer(&balancer);
-                    let fill = after.map(|after| {
-                        backend_pool::pools_to_fill(self.cluster, &balancer, before.as_deref(), &after)
-                    });
-                    let fill = fill.unwrap_or_default();
-                    filled.extend(batch.iter().filter_map(|intent| pools_of(intent, &fill)));
-                    memberships.extend(fill);
+                    emptied.extend(planned.empty_first);
+                    written.push((balancer, batch, before, step));
                 }
             }
+        }
+        self.change_members(&emptied);
+        for (balancer, batch, before, step) in written {
+            step.into_iter().for_each(|step| self.take(step));
+            let after = self.expected.load_balancer(&balancer);
+            let fill = after
+                .map(|after| backend_pool::pools_to_fill(self.cluster, &balancer, before.as_deref(), &after));
+            let fill = fill.unwrap_or_default();
+            filled.extend(batch.iter().filter_map(|intent| pools_of(intent, &fill)));
+            memberships.extend(fill);
         }
         self.change_members(&memberships);
         self.find_unserved(&memberships, &filled);

@@ -34,6 +34,7 @@ use crate::plan::{Action, Step};
 use crate::public_ip;
 use crate::refusal::Refusal;
 use crate::security_group::AccessIntent;
+use crate::wait::Wait;
 
 /// How often a Service may have a public IP deleted and created again on its way: once a family, and once more.
 const MAX_RECREATIONS: u32 = 3;
@@ -81,8 +82,8 @@ pub enum Intent {
 pub enum Stop {
     /// The Service cannot be served.
     Refused(Refusal),
-    /// Azure does not show yet what it will: what is missing, in words.
-    NotYet(String),
+    /// Azure does not show yet what it will.
+    NotYet(Wait),
 }
 
 impl From<Refusal> for Stop {
@@ -373,10 +374,7 @@ impl Sequence {
         if self.recreates {
             self.recreations += 1;
             if self.recreations > MAX_RECREATIONS {
-                return Err(Stop::NotYet(format!(
-                    "{}: a public IP was created again several times",
-                    intent.key
-                )));
+                return Err(Stop::NotYet(Wait::PublicIpRecreated { service: intent.key.clone() }));
             }
             self.stage = Stage::Addresses;
             return self.next_present(cluster, seen, occupancy, intent);
@@ -478,22 +476,26 @@ impl Sequence {
         seen: &Seen<'_>,
         balancer: &Balancer,
     ) -> Result<Vec<IpAddr>, Stop> {
-        let wait = |what: &str| Stop::NotYet(format!("{} has {what} yet", self.removal.key));
+        let service = || self.removal.key.clone();
         let document = seen.load_balancers.iter().find(|(one, _)| one == balancer);
-        let (_, document) = document.ok_or_else(|| wait("no load balancer"))?;
+        let (_, document) =
+            document.ok_or_else(|| Stop::NotYet(Wait::NoLoadBalancer { service: service() }))?;
         let mut addresses = Vec::new();
         for frontend in frontends_of(cluster, balancer, document, &self.removal, &self.public_ips) {
             let public = || address_of(seen.public_ips, frontend.public_ip.as_ref()?);
             let address = frontend.private_address.or_else(public);
             let address = address.ok_or_else(|| match &frontend.public_ip {
-                Some(id) => Stop::NotYet(format!("public IP {} has no address yet", id.name())),
-                None => wait("a frontend without an address"),
+                Some(id) => Stop::NotYet(Wait::PublicIpWithoutAddress { name: id.name().to_owned() }),
+                None => Stop::NotYet(Wait::FrontendWithoutAddress { service: service() }),
             })?;
             if !addresses.contains(&address) {
                 addresses.push(address);
             }
         }
-        if addresses.is_empty() { Err(wait("no frontend")) } else { Ok(addresses) }
+        if addresses.is_empty() {
+            return Err(Stop::NotYet(Wait::NoFrontend { service: service() }));
+        }
+        Ok(addresses)
     }
 
     /// The addresses that a leaving Service has or had, as far as anything tells them.

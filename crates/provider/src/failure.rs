@@ -123,7 +123,7 @@ impl From<Stop> for Failure {
     fn from(stop: Stop) -> Self {
         match stop {
             Stop::Refused(refusal) => refusal.into(),
-            Stop::NotYet(what) => Self::new(Kind::Unavailable, what),
+            Stop::NotYet(wait) => Self::new(Kind::Unavailable, wait.to_string()),
         }
     }
 }

@@ -87,6 +87,30 @@ fn lb_051_a_change_and_a_removal_read_like_this_and_no_change_is_no_write() {
     "#);
 }
 
+/// What several load balancers want of a machine is one write, whether it joins or leaves their pools.
+#[test]
+fn a_machine_that_several_load_balancers_ask_for_is_written_once() {
+    let mut azure = Azure::new();
+    let (services, nodes) =
+        ([svc("web").tcp(80).arc(), svc("db").tcp(5432).internal().arc()], nodes([node("alpha", 0)]));
+    let is_once = |planned: &crate::ClusterPlan| {
+        let mut targets: Vec<_> = planned.plan.steps.iter().map(|step| &step.target).collect();
+        targets.sort();
+        targets.windows(2).all(|pair| pair[0] != pair[1])
+    };
+    let first = azure.converge(&services, &nodes);
+    assert!(is_once(&first), "{first}");
+    for kind in ["nodeIP", "nodeIPConfiguration"] {
+        azure.cluster = cluster_with(serde_json::json!({"loadBalancerBackendPoolConfigurationType": kind}));
+        let planned = azure.plan(&services, &nodes);
+        assert!(is_once(&planned), "{kind}: {planned}");
+        let kinds: Vec<String> = planned.plan.steps.iter().map(|step| step.target.resource_type()).collect();
+        let machines = kinds.iter().filter(|kind| kind.contains("virtualMachine")).count();
+        assert_eq!((kinds.len(), machines), (4, 2), "{kind}: {planned}");
+        azure.converge(&services, &nodes);
+    }
+}
+
 /// LB-406: what Azure left half done is written again, and a preview says so beforehand.
 #[test]
 fn repairs_stand_in_the_preview() {

@@ -25,6 +25,40 @@ fn a_plan_with_nothing_but_refusals_does_not_say_that_all_is_well() {
     );
 }
 
+/// What a manager has begun is no mistake of the Service's: the plan says what is still to come, and that it waits.
+#[test]
+fn a_service_whose_public_ip_is_being_made_waits_and_is_not_refused() {
+    let mut azure = Azure::new();
+    let (services, nodes) = ([svc("web").tcp(80).arc()], nodes([node("alpha", 0)]));
+    let whole = azure.plan(&services, &nodes);
+    azure.take(&whole.plan.steps[0]);
+    let made = azure.observed.clone();
+    let properties = azure.observed.public_ips[0].properties.as_mut().unwrap();
+    properties.provisioning_state = Some("Updating".into());
+    properties.ip_address = None;
+    let planned = azure.plan(&services, &nodes);
+    let wait = crate::Wait::PublicIps { names: vec!["testCluster-aweb".to_owned()] };
+    assert_eq!((planned.refused.len(), &planned.waiting), (0, &vec![(services[0].key(), wait)]), "{planned}");
+    assert_eq!(planned.plan.steps.len(), whole.plan.steps.len() - 1, "{planned}");
+    let text = planned.to_string();
+    assert!(
+        text.contains("  ! default/web waits: Azure is still at work on public IP testCluster-aweb"),
+        "{text}"
+    );
+    assert!(text.contains("from Internet to (known after apply)"), "{text}");
+    assert!(text.ends_with("to delete; 1 Service waits.\n"), "{text}");
+    let json = planned.to_json();
+    assert_eq!((&json["summary"]["waiting"], &json["summary"]["refused"]), (&json!(1), &json!(0)));
+    assert_eq!(json["waiting"][0]["service"], "default/web");
+
+    // One of the dynamic kind has an address once a frontend refers to it.
+    azure.observed = made;
+    azure.observed.public_ips[0].properties.as_mut().unwrap().ip_address = None;
+    let planned = azure.plan(&services, &nodes);
+    assert_eq!((planned.refused.len(), planned.waiting.len()), (0, 0), "{planned}");
+    assert!(planned.to_string().contains("from Internet to (known after apply)"), "{planned}");
+}
+
 #[test]
 fn programs_read_steps_refusals_and_counts_as_json() {
     let planned = Azure::new().plan(&[svc("web").tcp(80).arc(), refused().arc()], &[]).to_json();
@@ -40,7 +74,7 @@ fn programs_read_steps_refusals_and_counts_as_json() {
     assert_eq!(step["onBehalfOf"], json!(["default/web"]));
     assert!(step["changes"][0].as_str().unwrap().starts_with("static IPv4"), "{step}");
     assert_eq!(step["document"]["properties"]["publicIPAllocationMethod"], "Static");
-    for member in ["notices", "warnings"] {
+    for member in ["notices", "waiting", "warnings"] {
         assert!(planned[member].is_array(), "{planned}");
     }
 }

@@ -111,6 +111,36 @@ async fn pools_change_from_interfaces_to_addresses_and_back() {
     }
 }
 
+/// Two load balancers change what their members are: each machine is written once, and the preview says so.
+#[tokio::test(start_paused = true)]
+async fn what_is_previewed_for_two_load_balancers_is_written_once() {
+    let world = World::new();
+    let first = world.start();
+    world.serve(&first, service("web", &[80])).await.unwrap();
+    world.serve(&first, internal(service("inside", &[80]))).await.unwrap();
+    for extra in [by_address(), json!({})] {
+        let program = world.start_configured(&extra);
+        let planned = program.provider.dry_run().await.unwrap();
+        let names = |ids: &mut dyn Iterator<Item = String>| {
+            let mut names: Vec<String> = ids.map(|id| id.to_lowercase()).collect();
+            names.sort();
+            names
+        };
+        let planned = names(&mut planned.plan.steps.iter().map(|step| step.target.as_str().to_owned()));
+        world.azure.clear_journal();
+        let services = ["web", "inside"].map(|name| world.services.lock()[&key(name).to_string()].clone());
+        let (web, inside) =
+            tokio::join!(world.ensure(&program, &services[0]), world.ensure(&program, &services[1]));
+        web.unwrap();
+        inside.unwrap();
+        let journal = world.azure.journal();
+        let writes = journal.entries.iter().filter(|entry| entry.method == "PUT" || entry.method == "PATCH");
+        let done = names(&mut writes.filter_map(|entry| entry.resource.clone()));
+        assert_eq!(planned, done, "{extra}");
+        assert_eq!(planned.len(), 6, "a model, three machines, two load balancers: {planned:#?}");
+    }
+}
+
 /// A load balancer whose last Service goes is deleted without a look at any machine.
 #[tokio::test(start_paused = true)]
 async fn the_last_service_takes_pools_of_addresses_along() {
