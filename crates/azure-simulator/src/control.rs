@@ -22,6 +22,7 @@ use crate::engine::history::Consistency;
 use crate::engine::latency::LatencyProfile;
 use crate::engine::operation::{OperationEnd, OperationState};
 use crate::options::Budgets;
+use crate::parameters::{self, Parameters};
 
 pub(crate) fn router() -> Router<Azure> {
     Router::new()
@@ -54,19 +55,32 @@ fn read<T: DeserializeOwned>(body: Value) -> Result<T, serde_json::Error> {
 }
 
 /// `?after=N` leaves out the first N requests; `?format=lines` gives JSON Lines without counts.
-async fn journal(State(azure): State<Azure>, Query(query): Query<BTreeMap<String, String>>) -> Response {
-    match query.get("after").map(|after| after.parse()).transpose() {
-        Ok(after) => {
-            let journal = azure.journal_after(after.unwrap_or_default());
-            match query.get("format").map(String::as_str) {
-                Some("lines") => {
-                    ([(CONTENT_TYPE, "application/x-ndjson")], journal.to_lines()).into_response()
-                }
-                _ => Json(journal).into_response(),
-            }
-        }
-        Err(_) => refused(&Refusal::invalid_parameter("after", "after must be the number of a request")),
+async fn journal(State(azure): State<Azure>, Query(query): Query<Parameters>) -> Response {
+    match read_journal(&azure, &query) {
+        Ok(answer) => answer,
+        Err(refusal) => refused(&refusal),
     }
+}
+
+fn read_journal(azure: &Azure, query: &Parameters) -> Result<Response, Refusal> {
+    only(query, &["after", "format"])?;
+    let after = query.get("after").map_or(Ok(0), |after| after.parse());
+    let after =
+        after.map_err(|_| Refusal::invalid_parameter("after", "after must be the number of a request"))?;
+    let journal = azure.journal_after(after);
+    match query.get("format").map(String::as_str) {
+        None | Some("json") => Ok(Json(journal).into_response()),
+        Some("lines") => Ok(([(CONTENT_TYPE, "application/x-ndjson")], journal.to_lines()).into_response()),
+        Some(other) => {
+            let text = format!("format is '{other}', and must be json (as without it) or lines");
+            Err(Refusal::invalid_parameter("format", text))
+        }
+    }
+}
+
+/// Refuses parameters that nobody reads.
+fn only(query: &Parameters, known: &[&str]) -> Result<(), Refusal> {
+    parameters::check(query, known).map_err(|text| Refusal::invalid_parameter("query", text))
 }
 
 async fn clear_journal(State(azure): State<Azure>) -> StatusCode {
@@ -155,15 +169,25 @@ async fn set_limits(State(azure): State<Azure>, Json(overrides): Json<BTreeMap<S
 }
 
 /// `?running=true` leaves out those that are over.
-async fn operations(
-    State(azure): State<Azure>,
-    Query(query): Query<BTreeMap<String, String>>,
-) -> Json<Vec<OperationState>> {
-    let mut operations = azure.operations();
-    if query.get("running").is_some_and(|running| running == "true") {
-        operations.retain(|operation| operation.ended.is_none());
+async fn operations(State(azure): State<Azure>, Query(query): Query<Parameters>) -> Response {
+    match read_operations(&azure, &query) {
+        Ok(operations) => Json(operations).into_response(),
+        Err(refusal) => refused(&refusal),
     }
-    Json(operations)
+}
+
+fn read_operations(azure: &Azure, query: &Parameters) -> Result<Vec<OperationState>, Refusal> {
+    only(query, &["running"])?;
+    let mut operations = azure.operations();
+    match query.get("running").map(String::as_str) {
+        None | Some("false") => {}
+        Some("true") => operations.retain(|operation| operation.ended.is_none()),
+        Some(other) => {
+            let text = format!("running is '{other}', and must be true or false");
+            return Err(Refusal::invalid_parameter("running", text));
+        }
+    }
+    Ok(operations)
 }
 
 /// Ends one: `{"key": ..., "end": "succeeded" | "failed" | "canceled"}`, for a failure with `code` and

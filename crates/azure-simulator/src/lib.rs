@@ -23,6 +23,7 @@ mod network;
 mod options;
 pub mod packet;
 pub mod page;
+mod parameters;
 mod profiles;
 mod providers;
 mod resources;

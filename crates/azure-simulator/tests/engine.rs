@@ -392,6 +392,16 @@ async fn faults_come_through_the_control_api() {
         .await
         .expect(400);
     client.send("GET", "/_cerulean/nothing-here", None, &[]).await.expect(404);
+    for (path, word) in [
+        ("journal?afer=1", "there is no parameter `afer`"),
+        ("journal?after=x", "after must be the number"),
+        ("journal?format=xml", "format is 'xml'"),
+        ("operations?runing=true", "there is no parameter `runing`"),
+        ("operations?running=yes", "running is 'yes'"),
+    ] {
+        let refused = client.send("GET", &format!("/_cerulean/{path}"), None, &[]).await.expect(400).body;
+        assert!(refused["error"]["message"].as_str().unwrap().contains(word), "{path}: {refused}");
+    }
     let journal = client.send("GET", "/_cerulean/journal?after=1", None, &[]).await.expect(200).body;
     assert_eq!(journal["entries"].as_array().unwrap().len(), 2);
     assert_eq!(journal["counts"]["throttled"], 1);

@@ -179,6 +179,8 @@ async fn every_resource_is_listed_and_shown_without_a_request_in_the_journal() {
     let lb = network(&azure, "loadBalancers", "kubernetes");
     let shown = get_json(&router, &format!("/_cerulean/resource?id={lb}")).await;
     assert_eq!(shown, azure.document(&lb).unwrap());
+    let (status, _) = get(&router, &format!("/_cerulean/resource?name={lb}")).await;
+    assert_eq!(status, StatusCode::BAD_REQUEST, "the parameter is id");
     let (status, _) = get(&router, &format!("/_cerulean/resource?id={lb}-absent")).await;
     assert_eq!(status, StatusCode::NOT_FOUND);
     assert_eq!(azure.journal().counts.requests, 0);
@@ -212,6 +214,12 @@ async fn packets_are_sent_by_query_and_by_body() {
     let answer = router.clone().oneshot(post("{".to_owned())).await.unwrap();
     assert_eq!(answer.status(), StatusCode::BAD_REQUEST);
 
+    let mut misspelt = packet.clone();
+    misspelt["sourcePort"] = json!(5);
+    // The member is source_port.
+    let answer = router.clone().oneshot(post(misspelt.to_string())).await.unwrap();
+    assert_eq!(answer.status(), StatusCode::BAD_REQUEST, "the member is source_port");
+
     for (query, word) in [
         ("port=80", "to is missing"),
         ("to=10.0.0.4", "port is missing"),
@@ -222,6 +230,12 @@ async fn packets_are_sent_by_query_and_by_body() {
         ("to=10.0.0.4&port=80&from=me", "from `me`"),
         ("to=10.0.0.4&port=80&pod=me", "pod `me`"),
         ("to=10.0.0.4&port=80&network=vnet", "from is missing"),
+        (
+            "to=10.0.0.4&port=80&protocl=udp",
+            "there is no parameter `protocl` (given as `udp`); there are to, port",
+        ),
+        ("to=10.0.0.4&port=80&sourcePort=5", "no parameter `sourcePort`"),
+        ("to=10.0.0.4&port=80&node=a&from=1.2.3.4", "node, from are all given: a packet has one sender"),
     ] {
         let (status, body) = get(&router, &format!("/_cerulean/packet?{query}")).await;
         let body: Value = serde_json::from_slice(&body).unwrap();

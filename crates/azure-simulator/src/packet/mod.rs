@@ -48,6 +48,7 @@ pub use what_if::Change;
 
 /// A packet to be sent: the first one of a flow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Packet {
     /// Who sends it.
     pub from: Source,

@@ -6,7 +6,6 @@
 mod of_azure;
 pub(crate) mod resources;
 
-use std::collections::HashMap;
 use std::convert::Infallible;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -25,6 +24,7 @@ use serde_json::json;
 use tokio::sync::watch;
 
 use crate::packet::{FlowPlan, FlowReport, Packet, Protocol, Source, Verdict};
+use crate::parameters::{self, Parameters};
 use crate::view::Topology;
 
 pub use of_azure::AzurePage;
@@ -114,7 +114,7 @@ async fn flows<S: PageSource>(
 
 async fn packet_by_query<S: PageSource>(
     State(source): State<Arc<S>>,
-    Query(query): Query<HashMap<String, String>>,
+    Query(query): Query<Parameters>,
 ) -> Response {
     match parse(&query) {
         Ok(packet) => Json(source.packet(&packet)).into_response(),
@@ -127,7 +127,12 @@ fn refused(text: &str) -> Response {
         .into_response()
 }
 
-fn parse(query: &HashMap<String, String>) -> Result<Packet, String> {
+/// What a packet in a URL may have.
+const PACKET_PARAMETERS: [&str; 9] =
+    ["to", "port", "protocol", "from", "node", "pod", "network", "endpoint", "source_port"];
+
+fn parse(query: &Parameters) -> Result<Packet, String> {
+    parameters::check(query, &PACKET_PARAMETERS)?;
     let field = |name: &str| query.get(name).map(|value| value.trim()).filter(|value| !value.is_empty());
     let number = |name: &str, text: &str| {
         let port: Result<u16, _> = text.parse();
@@ -146,6 +151,14 @@ fn parse(query: &HashMap<String, String>) -> Result<Packet, String> {
         word if word.eq_ignore_ascii_case("udp") => Protocol::Udp,
         word => return Err(format!("protocol `{word}` must be tcp or udp")),
     };
+    let senders = ["node", "pod", "endpoint", if field("network").is_some() { "network" } else { "from" }];
+    let senders: Vec<&str> = senders.into_iter().filter(|name| field(name).is_some()).collect();
+    if senders.len() > 1 {
+        return Err(format!(
+            "{} are all given: a packet has one sender, keep one of them",
+            senders.join(", ")
+        ));
+    }
     let from = match (field("node"), field("pod"), field("network"), field("endpoint"), field("from")) {
         (Some(node), ..) => Source::node(node),
         (_, Some(pod), ..) => Source::pod(address("pod", pod)?),

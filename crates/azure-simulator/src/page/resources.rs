@@ -1,7 +1,5 @@
 //! What the page's view of all resources reads: a light list, and one document.
 
-use std::collections::BTreeMap;
-
 use axum::extract::{Query, State};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
@@ -12,6 +10,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::Azure;
+use crate::parameters::{self, Parameters};
 
 /// One line of the list.
 #[derive(Debug, Serialize)]
@@ -48,7 +47,11 @@ async fn list(State(azure): State<Azure>) -> Response {
 }
 
 /// `?id=ID`: the document as a GET of Resource Manager shows it, without being one.
-async fn document(State(azure): State<Azure>, Query(query): Query<BTreeMap<String, String>>) -> Response {
+async fn document(State(azure): State<Azure>, Query(query): Query<Parameters>) -> Response {
+    if let Err(text) = parameters::check(&query, &["id"]) {
+        let error = json!({ "error": { "code": "InvalidParameter", "message": text } });
+        return (StatusCode::BAD_REQUEST, Json(error)).into_response();
+    }
     let id = query.get("id").and_then(|id| ResourceId::parse(id).ok());
     match id.and_then(|id| azure.document(&id)) {
         Some(document) => Json(document).into_response(),
