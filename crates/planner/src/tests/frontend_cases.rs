@@ -275,7 +275,7 @@ fn lb_076_a_frontend_without_an_id_stays_for_whoever_names_it() {
     let empty = json!({"id": balancer, "name": "testCluster"});
     azure.observed.load_balancers.push(serde_json::from_value(empty).unwrap());
     azure.converge(&[web().arc()], &[]);
-    assert_eq!(frontend_names(&azure.load_balancer(Flavor::External).unwrap()), ["atest1"]);
+    assert_eq!(frontend_names(azure.load_balancer(Flavor::External).unwrap()), ["atest1"]);
 }
 
 /// LB-077, LB-078.
