@@ -6,6 +6,7 @@
 mod document;
 mod load_balancer;
 mod network_interface;
+mod private_link;
 mod public_ip;
 mod resource_id;
 mod scale_set;
@@ -17,6 +18,7 @@ mod virtual_network;
 pub use document::{ExtendedLocation, Rest, Sku, SubResource, Tags, Word};
 pub use load_balancer::*;
 pub use network_interface::*;
+pub use private_link::*;
 pub use public_ip::*;
 pub use resource_id::{ResourceId, ResourceIdError};
 pub use scale_set::*;

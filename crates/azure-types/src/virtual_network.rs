@@ -58,5 +58,7 @@ document! {
         network_security_group: SubResource,
         /// The route table that it uses.
         route_table: SubResource,
+        /// `Enabled`, or `Disabled` as private link services need it.
+        private_link_service_network_policies: Word,
     }
 }

@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use azure_types::{
-    LoadBalancer, NetworkInterface, PublicIpAddress, ResourceProvider, ScaleSet, ScaleSetInstance,
-    SecurityGroup, Subnet, VirtualMachine, VirtualNetwork,
+    LoadBalancer, NetworkInterface, PrivateLinkService, PublicIpAddress, ResourceProvider, ScaleSet,
+    ScaleSetInstance, SecurityGroup, Subnet, VirtualMachine, VirtualNetwork,
 };
 use proptest::prelude::*;
 use serde::{Serialize, de::DeserializeOwned};
@@ -83,7 +83,23 @@ fn virtual_network() -> Value {
 fn subnet() -> Value {
     json!({"id": ID, "name": "s", "etag": "e", "properties": {
         "provisioningState": "Succeeded", "addressPrefix": "10.0.0.0/24", "addressPrefixes": ["10.0.0.0/24"],
-        "networkSecurityGroup": {"id": ID}, "routeTable": {"id": ID}}})
+        "networkSecurityGroup": {"id": ID}, "routeTable": {"id": ID},
+        "privateLinkServiceNetworkPolicies": "Disabled"}})
+}
+
+fn private_link_service() -> Value {
+    json!({
+        "id": ID, "name": "n", "etag": "e", "location": "westus", "tags": {"a": "b"},
+        "extendedLocation": {"name": "z", "type": "EdgeZone"},
+        "properties": {
+            "provisioningState": "Succeeded", "loadBalancerFrontendIpConfigurations": [{"id": ID}],
+            "ipConfigurations": [{"id": ID, "name": "c", "etag": "e", "properties": {
+                "provisioningState": "Succeeded", "primary": true, "privateIPAddress": "10.0.0.4",
+                "privateIPAddressVersion": "IPv4", "privateIPAllocationMethod": "Static", "subnet": {"id": ID}}}],
+            "privateEndpointConnections": [{"id": ID, "name": "p", "properties": {"linkIdentifier": "1"}}],
+            "enableProxyProtocol": true, "fqdns": ["a.example"], "visibility": {"subscriptions": ["*"]},
+            "autoApproval": {"subscriptions": ["s"]}},
+    })
 }
 
 fn interfaces() -> Value {
@@ -185,6 +201,7 @@ proptest! {
             document
         };
         survives::<LoadBalancer>(&disturbed(load_balancer()));
+        survives::<PrivateLinkService>(&disturbed(private_link_service()));
         survives::<PublicIpAddress>(&disturbed(public_ip()));
         survives::<SecurityGroup>(&disturbed(security_group()));
         survives::<VirtualNetwork>(&disturbed(virtual_network()));
@@ -207,6 +224,11 @@ fn every_named_member_is_read_as_such_and_not_as_unknown() {
     assert!(rule.properties.as_ref().unwrap().rest.is_empty());
     let frontend = &properties.frontend_ip_configurations.unwrap()[0];
     assert!(frontend.properties.as_ref().unwrap().rest.is_empty());
+    let link: PrivateLinkService = serde_json::from_value(private_link_service()).unwrap();
+    let properties = link.properties.unwrap();
+    assert!(link.rest.is_empty() && properties.rest.is_empty(), "{:?}", properties.rest);
+    let configuration = &properties.ip_configurations.unwrap()[0];
+    assert!(configuration.properties.as_ref().unwrap().rest.is_empty());
     let instance: ScaleSetInstance = serde_json::from_value(instance()).unwrap();
     assert!(instance.rest.is_empty() && instance.properties.unwrap().rest.is_empty());
 }

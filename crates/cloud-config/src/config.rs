@@ -102,6 +102,8 @@ pub struct CloudConfig {
     pub security_group_name: String,
     /// `securityGroupResourceGroup`; empty means `resourceGroup`.
     pub security_group_resource_group: String,
+    /// `privateLinkServiceResourceGroup`; empty means `resourceGroup`.
+    pub private_link_service_resource_group: String,
     /// `loadBalancerName`; empty means a name made of the cluster's.
     pub load_balancer_name: String,
     /// `loadBalancerResourceGroup`; empty means `resourceGroup`.
@@ -278,6 +280,7 @@ impl CloudConfig {
             subnet_name: keys.string("subnetName"),
             security_group_name: keys.string("securityGroupName"),
             security_group_resource_group: keys.string("securityGroupResourceGroup"),
+            private_link_service_resource_group: keys.string("privateLinkServiceResourceGroup"),
             load_balancer_name: keys.string("loadBalancerName"),
             load_balancer_resource_group: keys.string("loadBalancerResourceGroup"),
             vm_type: VmType::parse(&keys.string("vmType")),

@@ -18,6 +18,11 @@ impl CloudConfig {
         self.or_cluster_group(&self.security_group_resource_group)
     }
 
+    /// The resource group of private link services.
+    pub fn private_link_service_resource_group(&self) -> &str {
+        self.or_cluster_group(&self.private_link_service_resource_group)
+    }
+
     /// The load balancers' resource group.
     pub fn load_balancer_resource_group(&self) -> &str {
         self.or_cluster_group(&self.load_balancer_resource_group)

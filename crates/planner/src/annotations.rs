@@ -51,6 +51,15 @@ pub(crate) const PORT_PROBE_COUNT: &str = "health-probe_num-of-probe";
 pub(crate) const PORT_PROBE_PATH: &str = "health-probe_request-path";
 
 pub(crate) const PLS_CREATE: &str = "azure-pls-create";
+pub(crate) const PLS_GROUP: &str = "azure-pls-resource-group";
+pub(crate) const PLS_NAME: &str = "azure-pls-name";
+pub(crate) const PLS_SUBNET: &str = "azure-pls-ip-configuration-subnet";
+pub(crate) const PLS_ADDRESS_COUNT: &str = "azure-pls-ip-configuration-ip-address-count";
+pub(crate) const PLS_ADDRESSES: &str = "azure-pls-ip-configuration-ip-address";
+pub(crate) const PLS_FQDNS: &str = "azure-pls-fqdns";
+pub(crate) const PLS_PROXY_PROTOCOL: &str = "azure-pls-proxy-protocol";
+pub(crate) const PLS_VISIBILITY: &str = "azure-pls-visibility";
+pub(crate) const PLS_AUTO_APPROVAL: &str = "azure-pls-auto-approval";
 
 /// The annotations of one Service, by the part of the key behind the common prefix.
 #[derive(Clone, Copy)]
@@ -77,6 +86,11 @@ impl<'a> Annotations<'a> {
     /// Whether the value is `true` in any case; surrounding spaces make it something else.
     pub fn flag(self, key: &str) -> bool {
         self.get(key).is_some_and(|value| value.eq_ignore_ascii_case("true"))
+    }
+
+    /// The same for a value that may have spaces around it.
+    pub fn trimmed_flag(self, key: &str) -> bool {
+        self.get(key).is_some_and(|value| value.trim().eq_ignore_ascii_case("true"))
     }
 
     /// A whole number.

@@ -143,6 +143,11 @@ impl Cluster {
         self.network_group(group).resource(NETWORK, "publicIPAddresses", name)
     }
 
+    /// The id of a private link service in a resource group.
+    pub fn private_link_id(&self, group: &str, name: &str) -> ResourceId {
+        self.network_group(group).resource(NETWORK, "privateLinkServices", name)
+    }
+
     /// The id of the one security group that is managed; absent where none is configured.
     pub fn security_group_id(&self) -> Option<ResourceId> {
         let name = &self.config.security_group_name;

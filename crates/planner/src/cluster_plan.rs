@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use azure_types::{LoadBalancer, PublicIpAddress, ResourceId, SecurityGroup, Subnet};
+use azure_types::{LoadBalancer, PrivateLinkService, PublicIpAddress, ResourceId, SecurityGroup, Subnet};
 use k8s::{Node, ObjectKey, Service};
 
 use crate::cluster::Cluster;
@@ -29,7 +29,9 @@ pub struct Observed {
     pub security_group: Option<SecurityGroup>,
     /// The machines of every kind.
     pub machines: Machines,
-    /// The subnets that internal Services name, and the configured one.
+    /// The private link services of all groups in use.
+    pub private_links: Vec<PrivateLinkService>,
+    /// The subnets that Services name for frontends and private link services, and the configured one.
     pub subnets: Vec<Subnet>,
 }
 

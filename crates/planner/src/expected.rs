@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
-use azure_types::{LoadBalancer, PublicIpAddress, ResourceId, SecurityGroup, Subnet};
+use azure_types::{LoadBalancer, PrivateLinkService, PublicIpAddress, ResourceId, SecurityGroup, Subnet};
 use k8s::{ObjectKey, Service};
 use serde_json::Value;
 
@@ -34,6 +34,7 @@ pub(crate) struct Expected {
     owners: public_ip::Owners,
     security_group: Option<SecurityGroup>,
     machines: Machines,
+    private_links: Vec<PrivateLinkService>,
     subnets: Vec<Subnet>,
     stand_ins: Vec<String>,
 }
@@ -63,6 +64,7 @@ impl Expected {
             owners: public_ip::Owners::new(sequences.iter().map(|sequence| &**sequence.owner())),
             security_group: observed.security_group.clone(),
             machines,
+            private_links: observed.private_links.clone(),
             subnets: observed.subnets.clone(),
             stand_ins: Vec::new(),
         };
@@ -95,6 +97,10 @@ impl Expected {
     /// The machines; the scale sets among them in order of their ids.
     pub(crate) fn machines(&self) -> &Machines {
         &self.machines
+    }
+
+    pub(crate) fn private_links(&self) -> &[PrivateLinkService] {
+        &self.private_links
     }
 
     pub(crate) fn subnet(&self, id: &ResourceId) -> Option<&Subnet> {
@@ -155,6 +161,20 @@ impl Expected {
             Some(Document::LoadBalancer(document)) => {
                 self.put_load_balancer(id, LoadBalancer::clone(document))
             }
+            Some(Document::PrivateLink(document)) => {
+                let mut document = PrivateLinkService::clone(document);
+                document.id = Some(id.clone());
+                document.etag = None;
+                document.properties.get_or_insert_default().provisioning_state = None;
+                self.private_links.retain(|link| link.id.as_ref() != Some(id));
+                self.private_links.push(document);
+            }
+            Some(Document::Subnet(document)) => {
+                let mut document = Subnet::clone(document);
+                document.etag = None;
+                self.subnets.retain(|subnet| subnet.id.as_ref() != Some(id));
+                self.subnets.push(document);
+            }
             Some(Document::SecurityGroup(document)) => {
                 let mut document = SecurityGroup::clone(document);
                 document.etag = None;
@@ -171,6 +191,12 @@ impl Expected {
         let balancers = &self.balancers;
         self.load_balancers.retain(|(balancer, _)| balancers.get(id) != Some(balancer));
         self.public_ips.remove(id);
+        self.private_links.retain(|link| link.id.as_ref() != Some(id));
+        for link in self.private_links.iter_mut().filter_map(|link| link.properties.as_mut()) {
+            if let Some(connections) = &mut link.private_endpoint_connections {
+                connections.retain(|connection| connection.id.as_ref() != Some(id));
+            }
+        }
     }
 
     /// A public IP that has an address, which Azure may have yet to choose.

@@ -13,6 +13,7 @@ use crate::arrival::{self, Arrival};
 use crate::cluster::{Cluster, Family, Flavor};
 use crate::names::{self, Naming};
 use crate::plan::{Notice, Refusal};
+use crate::private_link::{self, PrivateLinkIntent};
 use crate::probe::{self, NodeProbe, PortProbe};
 
 /// The transport protocol of a port.
@@ -118,6 +119,8 @@ pub struct ServiceIntent {
     pub local: bool,
     /// Who may reach it.
     pub access: Access,
+    /// The private link service that it asks for.
+    pub private_link: Option<PrivateLinkIntent>,
     /// What its annotations say that means nothing.
     pub(crate) notices: Vec<Notice>,
     pub(crate) node_probe: NodeProbe,
@@ -145,6 +148,8 @@ pub struct ServiceRemoval {
     /// All resource groups that its public IPs may be in: that one, the cluster's, and those that its frontends
     /// were seen to refer to ([`crate::sequence::Sequence::see_frontends`]).
     pub public_ip_groups: BTreeSet<ResourceId>,
+    /// The resource groups that its private link service may be in.
+    pub private_link_groups: BTreeSet<ResourceId>,
     /// The public IPs that it names.
     pub public_ip_names: BTreeMap<Family, String>,
     /// The addresses that it asks for, where they can be read.
@@ -300,6 +305,7 @@ impl ServiceRemoval {
             families,
             public_ip_group: public_ip_group.to_owned(),
             public_ip_groups: [public_ip_group, of_cluster].map(|group| cluster.network_group(group)).into(),
+            private_link_groups: private_link::groups(cluster, service),
             public_ip_names: by_family(service, keys::PIP_NAME, keys::PIP_NAME_IPV6)
                 .into_iter()
                 .map(|(family, (_, name))| (family, name.to_owned()))
@@ -392,9 +398,6 @@ impl ServiceIntent {
         let removal = ServiceRemoval::of(cluster, service);
         let base_name = removal.base_name.clone().ok_or(Refusal::NoUid)?;
         let flavor = removal.flavor;
-        if annotations.get(keys::PLS_CREATE).is_some_and(|value| value.trim().eq_ignore_ascii_case("true")) {
-            return Err(Refusal::PrivateLinkService);
-        }
         let (requested, problems) = requested(service);
         if let Some(problem) = problems.into_iter().next() {
             return Err(problem);
@@ -432,6 +435,7 @@ impl ServiceIntent {
             client_affinity: service.spec.session_affinity == "ClientIP",
             local,
             access,
+            private_link: PrivateLinkIntent::read(cluster, service, &removal)?,
             notices: keys::notices(service),
             node_probe,
             public_ip: public_ip(service)?,
@@ -552,7 +556,8 @@ fn node_probe(cluster: &Cluster, service: &Service, local: bool) -> Result<NodeP
     let config = &cluster.config;
     let shared = config.cluster_service_load_balancer_health_probe_mode == HealthProbeMode::Shared;
     let port = service.spec.health_check_node_port;
-    if local && port > 0 {
+    // kube-proxy's health check node port does not understand the PROXY protocol.
+    if local && port > 0 && !private_link::is_created_with_proxy_protocol(service) {
         return probe::local(service, port).map(NodeProbe::Local);
     }
     if shared && !local {

@@ -8,6 +8,9 @@ use crate::cluster::Family;
 /// What names may not exceed without the suffix of the family: Azure's 80 less the 5 of `-IPv6`.
 const MAX_WITHOUT_SUFFIX: usize = 75;
 
+/// What Azure takes in names of load balancers' parts and the like.
+const MAX_LENGTH: usize = 80;
+
 /// The suffix of names that belong to the second family of a dual-stack Service.
 const IPV6_SUFFIX: &str = "-IPv6";
 
@@ -97,6 +100,13 @@ pub(crate) fn family_of_name(name: &str) -> Family {
     let suffixed = bytes.len() >= IPV6_SUFFIX.len()
         && bytes[bytes.len() - IPV6_SUFFIX.len()..].eq_ignore_ascii_case(IPV6_SUFFIX.as_bytes());
     if suffixed { Family::V6 } else { Family::V4 }
+}
+
+/// A name with a suffix, cut before the suffix where Azure's 80 characters are not enough.
+pub(crate) fn with_suffix(name: &str, suffix: &str) -> String {
+    let mut name = name.to_owned();
+    cut(&mut name, MAX_LENGTH.saturating_sub(suffix.len()));
+    name + suffix
 }
 
 /// Cuts a name to at most `length` bytes, at a character's end.

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use azure_types::{
-    LoadBalancer, NetworkInterface, PublicIpAddress, ResourceId, ScaleSet, ScaleSetInstance, SecurityGroup,
+    LoadBalancer, NetworkInterface, PrivateLinkService, PublicIpAddress, ResourceId, ScaleSet,
+    ScaleSetInstance, SecurityGroup, Subnet,
 };
 pub use k8s::Notice;
 use k8s::ObjectKey;
@@ -30,6 +31,10 @@ pub enum Document {
     LoadBalancer(Box<LoadBalancer>),
     /// A public IP, whole.
     PublicIp(Box<PublicIpAddress>),
+    /// A private link service, whole.
+    PrivateLink(Box<PrivateLinkService>),
+    /// A subnet, whole.
+    Subnet(Box<Subnet>),
     /// A security group, whole.
     SecurityGroup(Box<SecurityGroup>),
     /// The parts of a scale set's model that change; Azure keeps the rest.

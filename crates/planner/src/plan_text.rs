@@ -13,6 +13,9 @@ pub fn describe_resource(target: &ResourceId) -> String {
     let kind = match pairs.last().map(|(kind, _)| kind.to_ascii_lowercase()).as_deref() {
         Some("loadbalancers") => "load balancer",
         Some("publicipaddresses") => "public IP",
+        Some("privatelinkservices") => "private link service",
+        Some("privateendpointconnections") => "private endpoint connection",
+        Some("subnets") => "subnet",
         Some("networksecuritygroups") => "security group",
         Some("virtualmachinescalesets") => "scale set",
         Some("virtualmachines") => "instance",

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use azure_types::ResourceId;
 use k8s::{Node, ObjectKey, Service};
 
 use crate::backend_pool::{self, PoolMembership};
@@ -15,6 +16,7 @@ use crate::expected::Expected;
 use crate::intent::{ServiceIntent, ServiceRemoval};
 use crate::load_balancer::{self, Known, KnownServices, LoadBalancerIntent, Occupancy};
 use crate::plan::{Action, Notice, Plan, Step};
+use crate::private_link;
 use crate::public_ip;
 use crate::refusal::Refusal;
 use crate::security_group::{self, AccessIntent, ClusterUsage};
@@ -137,11 +139,15 @@ impl<'a> Preview<'a> {
         for mut sequence in std::mem::take(&mut self.sequences) {
             let public_ips = self.expected.public_ips_of(sequence.key());
             let subnet = sequence.intent().map(|i| self.cluster.subnet_id(i.subnet_name(self.cluster)));
+            let link = sequence.intent().and_then(|intent| intent.private_link.as_ref());
+            let link_subnet = link.map(|link| self.cluster.subnet_id(&link.subnet));
             let seen = Seen {
                 public_ips: &public_ips,
                 load_balancers: self.expected.load_balancers(),
                 subnet: subnet.as_ref().and_then(|id| self.expected.subnet(id)),
                 nodes: self.nodes,
+                private_links: Some(self.expected.private_links()),
+                private_link_subnet: link_subnet.as_ref().and_then(|id| self.expected.subnet(id)),
             };
             let destination = sequence.destination(self.cluster);
             let mut none = Occupancy::default();
@@ -169,7 +175,9 @@ impl<'a> Preview<'a> {
         let mut submitted = BTreeSet::new();
         for (key, task) in tasks {
             match task {
-                Task::WritePublicIps(steps) | Task::ReleasePublicIps(steps) => {
+                Task::WritePublicIps(steps)
+                | Task::WritePrivateLink(steps)
+                | Task::ReleasePublicIps(steps) => {
                     steps.into_iter().for_each(|step| self.take(step));
                 }
                 // Whatever runs on it now will have ended.
@@ -221,15 +229,18 @@ impl<'a> Preview<'a> {
         let interfaces = self.expected.machines().interfaces.clone();
         for (balancer, batch) in batches {
             let before = self.expected.load_balancer(&balancer);
+            let links = self.expected.private_links().to_vec();
             let known = Known {
                 services: Some(&self.known_services),
                 nodes: Some(self.nodes),
                 interfaces: &interfaces,
                 was_up: None,
+                private_links: &links,
             };
             let planned = load_balancer::plan(self.cluster, &balancer, before.as_deref(), &batch, known);
             self.refused.extend(planned.refused);
             self.notices.extend(planned.notices);
+            self.drop_private_links(&planned.frontends_gone);
             match planned.step {
                 Some(step) if step.action == Action::Delete => {
                     memberships.extend(planned.empty_first);
@@ -254,6 +265,17 @@ impl<'a> Preview<'a> {
         self.change_members(&memberships);
         self.find_unserved(&memberships, &filled);
         deletions.into_iter().for_each(|step| self.take(step));
+    }
+
+    /// Removes what Azure keeps frontends for, connections first.
+    fn drop_private_links(&mut self, frontends: &[ResourceId]) {
+        loop {
+            let steps = private_link::plan_removal(self.cluster, frontends, self.expected.private_links());
+            if steps.is_empty() {
+                return;
+            }
+            steps.into_iter().for_each(|step| self.take(step));
+        }
     }
 
     fn change_members(&mut self, memberships: &[PoolMembership]) {

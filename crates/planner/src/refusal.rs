@@ -12,6 +12,7 @@ use crate::annotations::{self as keys, full_key};
 use crate::cluster::Family;
 use crate::cluster_name::OtherName;
 use crate::intent::MAX_FRONTEND_PORT;
+use crate::private_link::PrivateLinkRefusal;
 use crate::probe::MAX_PROBE_SECONDS;
 use crate::security_group::{MAX_PRIORITY, MIN_PRIORITY};
 
@@ -24,13 +25,9 @@ pub enum Refusal {
     /// A Service is served once, by load balancers of one name.
     #[error("{0}")]
     OtherClusterName(OtherName),
-    /// Private link services are not served by this release.
-    #[error(
-        "annotation {}: private link services are not supported by this release; remove the annotation or keep \
-         the other controller manager",
-        full_key(keys::PLS_CREATE)
-    )]
-    PrivateLinkService,
+    /// A Service has the private link service that it asks for.
+    #[error(transparent)]
+    PrivateLink(#[from] PrivateLinkRefusal),
     /// A number is a whole number.
     #[error("annotation {key}: {value} value must be a whole number; correct or remove it")]
     NotAWholeNumber {
@@ -473,8 +470,8 @@ impl Refusal {
     /// address that another Service holds), and trying again later makes sense.
     pub fn is_terminal(&self) -> bool {
         match self {
+            Self::PrivateLink(refusal) => refusal.is_terminal(),
             Self::NoUid
-            | Self::PrivateLinkService
             | Self::NotAWholeNumber { .. }
             | Self::BelowMinimum { .. }
             | Self::IdleTimeoutOutOfRange { .. }

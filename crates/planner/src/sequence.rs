@@ -12,7 +12,8 @@
 //!      beside the security rules where
 //!      the addresses are known
 //!    4 security rules, where they were not
-//!    5 public IPs given up that it does not use
+//!    5 private link service
+//!    6 public IPs given up that it does not use
 //! ```
 //!
 //! Nothing refers to what is not there yet, and nothing is given up while something refers to it. Every step is
@@ -22,7 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use azure_types::{LoadBalancer, PublicIpAddress, ResourceId, Subnet};
+use azure_types::{LoadBalancer, PrivateLinkService, PublicIpAddress, ResourceId, Subnet};
 use k8s::{Node, ObjectKey, Service};
 
 use crate::backend_pool;
@@ -31,6 +32,7 @@ use crate::cluster_name::{LoadBalancersByName, OtherName};
 use crate::intent::{ServiceIntent, ServiceRemoval, is_public};
 use crate::load_balancer::{self, LoadBalancerIntent, Occupancy, frontends_of};
 use crate::plan::{Action, Step};
+use crate::private_link;
 use crate::public_ip;
 use crate::refusal::Refusal;
 use crate::security_group::AccessIntent;
@@ -50,6 +52,11 @@ pub struct Seen<'a> {
     pub subnet: Option<&'a Subnet>,
     /// All nodes of the cluster.
     pub nodes: &'a [Arc<Node>],
+    /// The private link services of the groups in which the Service's may be; absent where they were not asked for,
+    /// because the Service can have none.
+    pub private_links: Option<&'a [PrivateLinkService]>,
+    /// The subnet of its private link service's addresses; absent where it does not exist.
+    pub private_link_subnet: Option<&'a Subnet>,
 }
 
 /// What is next.
@@ -61,6 +68,8 @@ pub enum Task {
     AwaitPublicIps(Vec<ResourceId>),
     /// Bring shared resources to these intents, side by side; then say [`Sequence::submitted`].
     Submit(Vec<Intent>),
+    /// Write or delete these, one after the other: a private link service, and what has to be so before.
+    WritePrivateLink(Vec<Step>),
     /// Give up these public IPs, side by side.
     ReleasePublicIps(Vec<Step>),
     /// Nothing: all is as the Service wants it. These are the addresses for its status.
@@ -110,6 +119,8 @@ pub enum Stage {
     Balancing,
     /// The security group.
     Access,
+    /// Its private link service.
+    Linking,
     /// Public IPs that it does not use are given up.
     Releasing,
 }
@@ -131,7 +142,7 @@ pub struct Sequence {
     releases: bool,
     /// Public IPs that could not be given up, because something else refers to them.
     kept: BTreeSet<ResourceId>,
-    /// Public IPs that are used as they are, because they do not keep what is written to them.
+    /// Resources that are used as they are, because they do not keep what is written to them.
     accepted: BTreeSet<ResourceId>,
     /// Load balancers of another name that serve the Service, or the cluster that has none of its own name.
     other_name: Option<OtherName>,
@@ -290,7 +301,8 @@ impl Sequence {
         self.stage = match (self.stage, self.intent().is_some()) {
             (Stage::Addresses | Stage::Leaving, _) => Stage::Balancing,
             (Stage::Balancing, true) if !self.access_beside => Stage::Access,
-            (Stage::Balancing | Stage::Access | Stage::Releasing, _) => Stage::Releasing,
+            (Stage::Balancing | Stage::Access, true) => Stage::Linking,
+            (Stage::Balancing | Stage::Access | Stage::Linking | Stage::Releasing, _) => Stage::Releasing,
         };
     }
 
@@ -299,9 +311,9 @@ impl Sequence {
         self.kept.insert(public_ip);
     }
 
-    /// A public IP does not keep what is written to it: the Service uses it as it is.
-    pub fn accept(&mut self, public_ip: ResourceId) {
-        self.accepted.insert(public_ip);
+    /// A resource does not keep what is written to it: the Service uses it as it is.
+    pub fn accept(&mut self, resource: ResourceId) {
+        self.accepted.insert(resource);
     }
 
     /// Whether what is next depends on public IPs as they are now; otherwise those seen before will do.
@@ -310,7 +322,7 @@ impl Sequence {
             (Stage::Addresses, _) | (_, false) => true,
             (Stage::Releasing, true) => self.releases,
             (Stage::Access, true) => self.waits_for_release(),
-            (Stage::Leaving | Stage::Balancing, true) => false,
+            (Stage::Leaving | Stage::Balancing | Stage::Linking, true) => false,
         }
     }
 
@@ -361,6 +373,13 @@ impl Sequence {
             if !self.waits_for_release() {
                 let addresses = self.frontend_addresses(cluster, seen, &balancer)?;
                 return Ok(Task::Submit(vec![access(cluster, seen, intent, addresses)]));
+            }
+            self.stage = Stage::Releasing;
+        }
+        if self.stage == Stage::Linking {
+            let steps = self.link(cluster, seen, &balancer, intent)?;
+            if !steps.is_empty() {
+                return Ok(Task::WritePrivateLink(steps));
             }
             self.stage = Stage::Releasing;
         }
@@ -433,6 +452,31 @@ impl Sequence {
             intents.push(access(cluster, seen, intent, addresses));
         }
         intents
+    }
+
+    /// What brings its private link service to what it wants.
+    fn link(
+        &self,
+        cluster: &Cluster,
+        seen: &Seen<'_>,
+        balancer: &Balancer,
+        intent: &ServiceIntent,
+    ) -> Result<Vec<Step>, Stop> {
+        // A frontend that waits for its public IP comes by here once more.
+        let Some(links) = seen.private_links.filter(|_| !self.recreates) else { return Ok(Vec::new()) };
+        let document = seen.load_balancers.iter().find(|(one, _)| one == balancer);
+        let frontends = document
+            .map(|(_, document)| frontends_of(cluster, balancer, document, &self.removal, &self.public_ips));
+        let of_v4 = frontends.into_iter().flatten().find(|frontend| frontend.family == Family::V4);
+        let Some(frontend) = of_v4 else {
+            return match intent.private_link {
+                Some(_) => Err(Stop::NotYet(Wait::NoFrontend { service: self.removal.key.clone() })),
+                None => Ok(Vec::new()),
+            };
+        };
+        let mut steps = private_link::plan(cluster, intent, &frontend, links, seen.private_link_subnet)?;
+        steps.retain(|step| step.action == Action::Create || !self.accepted.contains(&step.target));
+        Ok(steps)
     }
 
     fn next_absent(&mut self, cluster: &Cluster, seen: &Seen<'_>) -> Task {

@@ -14,6 +14,7 @@ mod load_balancer;
 mod membership;
 mod observed;
 mod port;
+mod private_link;
 mod provider;
 mod public_ip;
 mod repeats;

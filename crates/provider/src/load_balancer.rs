@@ -24,6 +24,7 @@ use crate::failure::{self, Failure, Kind};
 use crate::fingerprint;
 use crate::membership::Membership;
 use crate::observed::Observed;
+use crate::private_link::PrivateLinks;
 use crate::public_ip::PublicIps;
 use crate::writer::{Planned, Resource};
 use crate::{ClusterState, Notice};
@@ -82,6 +83,7 @@ pub(crate) struct SharedLoadBalancer {
     pub(crate) azure: Azure,
     pub(crate) observed: Arc<Observed>,
     pub(crate) public_ips: Arc<PublicIps>,
+    pub(crate) private_links: Arc<PrivateLinks>,
     pub(crate) membership: Arc<Membership>,
     pub(crate) state: ClusterState,
     /// The pools that interfaces left, so that addresses can be the members. What the document shows does not tell
@@ -104,6 +106,9 @@ pub(crate) struct Work {
     step: Step,
     /// The pools that machines leave first.
     empty_first: Vec<PoolMembership>,
+    /// The frontends that the step takes away, and the resource groups of private link services that may offer them.
+    frontends_gone: Vec<ResourceId>,
+    private_link_groups: BTreeSet<ResourceId>,
 }
 
 fn frontends(load_balancer: Option<&LoadBalancer>) -> BTreeSet<(String, Option<ResourceId>)> {
@@ -161,7 +166,7 @@ impl SharedLoadBalancer {
             Ok(document) => document,
             Err(failure) => {
                 self.observed.load_balancers().invalidate();
-                return Err(self.after_refusal(failure).await);
+                return Err(self.after_use(self.after_refusal(failure).await));
             }
         };
         let changed = frontends(seen.load_balancer.as_deref()) != frontends(Some(&document));
@@ -273,6 +278,26 @@ impl SharedLoadBalancer {
         }
     }
 
+    /// Removes the private link services of frontends that go. The load balancer is another version afterwards, and
+    /// frontends that somebody else offers stay: either way it is planned again.
+    async fn clear_private_links(&self, work: &Work) -> Result<(), Failure> {
+        let gone = &work.frontends_gone;
+        if !gone.is_empty() && self.private_links.clear(gone, &work.private_link_groups).await? {
+            let message = format!("{}: private link services of frontends that go were found", self.id());
+            return Err(Failure::new(Kind::Aborted, message));
+        }
+        Ok(())
+    }
+
+    /// Azure keeps a frontend that a private link service offers, which may be in a group that nobody named.
+    fn after_use(&self, failure: Failure) -> Failure {
+        let named = ids_in(&failure.full_text(), "privateLinkServices");
+        if self.private_links.learn_groups(&failure, &named) {
+            return Failure { kind: Kind::Aborted, ..failure };
+        }
+        failure
+    }
+
     async fn delete(&self, seen: &Seen, work: &Work) -> Result<Seen, Failure> {
         let id = self.id();
         // Whatever becomes of the deletion: its pools are not what they were.
@@ -300,7 +325,7 @@ impl SharedLoadBalancer {
         self.observed.invalidate_public_ips();
         if let Err(failure) = result {
             self.observed.load_balancers().invalidate();
-            return Err(failure.not_attributable());
+            return Err(self.after_use(failure).not_attributable());
         }
         self.observed.load_balancers().remove(id.name());
         Ok(Seen { load_balancer: None, before: seen.load_balancer.clone() })
@@ -350,11 +375,13 @@ impl Resource for SharedLoadBalancer {
         let nodes = self.state.nodes_synced().then(|| self.state.nodes());
         let was_up = self.was_up.lock();
         let interfaces = self.cached_interfaces();
+        let links = self.private_links.cached();
         let known = Known {
             services: known.as_ref(),
             nodes: nodes.as_deref(),
             interfaces: &interfaces,
             was_up: Some(&was_up),
+            private_links: &links,
         };
         let plan = plans::plan(&self.cluster, &self.balancer, observed, &intents, known);
         let mut empty_first = plan.empty_first;
@@ -362,13 +389,20 @@ impl Resource for SharedLoadBalancer {
             let emptied = self.emptied.lock();
             empty_first.retain(|membership| !emptied.contains(&membership.pool));
         }
-        let work = plan.step.map(|step| Work { step, empty_first });
+        let groups = || intents.iter().flat_map(|intent| intent.owner().private_link_groups.iter().cloned());
+        let work = plan.step.map(|step| Work {
+            step,
+            empty_first,
+            frontends_gone: plan.frontends_gone,
+            private_link_groups: groups().collect(),
+        });
         let refused = plan.refused.into_iter().map(|(key, refusal)| (Owner::Service(key), refusal.into()));
         let notices = plan.notices.into_iter().map(|told| (Owner::Service(told.service.clone()), told));
         Planned { work, refused: refused.collect(), notices: notices.collect() }
     }
 
     async fn write(&self, seen: &Seen, work: &Work) -> Result<Seen, Failure> {
+        self.clear_private_links(work).await?;
         match work.step.action {
             Action::Create | Action::Update if !work.empty_first.is_empty() => {
                 self.empty(seen, &work.empty_first).await

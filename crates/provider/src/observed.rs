@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use arm::{ApiVersion, Class, Listing};
 use azure_types::{
-    LoadBalancer, NetworkInterface, PublicIpAddress, ResourceId, ScaleSet, ScaleSetInstance, SecurityGroup,
-    Subnet, VirtualMachine, Word,
+    LoadBalancer, NetworkInterface, PrivateLinkService, PublicIpAddress, ResourceId, ScaleSet,
+    ScaleSetInstance, SecurityGroup, Subnet, VirtualMachine, Word,
 };
 use cloud::LogicalTime;
 use futures::future::BoxFuture;
@@ -53,6 +53,7 @@ pub(crate) struct Observed {
     machine_interfaces: ById<NetworkInterface>,
     virtual_machines: ById<VirtualMachine>,
     subnets: ById<Subnet>,
+    private_links: ById<PrivateLinkService>,
     instance_query: &'static [(&'static str, &'static str)],
 }
 
@@ -130,6 +131,7 @@ impl Observed {
             machine_interfaces: Mutex::default(),
             virtual_machines: Mutex::default(),
             subnets: Mutex::default(),
+            private_links: Mutex::default(),
             instance_query: if without_view { &[] } else { &[("$expand", "instanceView")] },
         }
     }
@@ -200,6 +202,7 @@ impl Observed {
         self.invalidate_machine_interfaces();
         invalidate(&self.virtual_machines);
         invalidate(&self.subnets);
+        invalidate(&self.private_links);
     }
 
     /// The scale sets of a resource group.
@@ -314,19 +317,60 @@ impl Observed {
         memberships.filter(|one| !one.member || is_there(&one.pool)).cloned().collect()
     }
 
+    /// The private link services of a resource group.
+    pub(crate) fn private_links(&self, group: &ResourceId) -> Arc<ResourceCache<PrivateLinkService>> {
+        cache_of(&self.private_links, group, || {
+            let listing = Listing::of(group, NETWORK, "privateLinkServices");
+            ResourceCache::new(
+                |document: &PrivateLinkService| named(document.name.as_ref(), document.id.as_ref()),
+                list(
+                    self.azure.clone(),
+                    listing,
+                    ApiVersion::NETWORK,
+                    &[],
+                    PLANNED_BY,
+                    Failure::is_not_found,
+                ),
+            )
+        })
+    }
+
+    /// The resource groups whose private link services were asked for.
+    pub(crate) fn private_link_groups(&self) -> Vec<ResourceId> {
+        self.private_links.lock().keys().cloned().collect()
+    }
+
+    /// Private link services are not as they were.
+    pub(crate) fn invalidate_private_links(&self) {
+        self.private_links.lock().values().for_each(|known| known.invalidate());
+    }
+
+    /// Takes over the answer to a write of a subnet.
+    pub(crate) fn store_subnet(&self, id: &ResourceId, document: Subnet) {
+        drop(self.subnet_cache(id).store(document));
+    }
+
+    /// A subnet is not as it was.
+    pub(crate) fn invalidate_subnet(&self, id: &ResourceId) {
+        self.subnet_cache(id).invalidate();
+    }
+
+    fn subnet_cache(&self, id: &ResourceId) -> Arc<ResourceCache<Subnet>> {
+        cache_of(&self.subnets, id, || {
+            ResourceCache::new(
+                |document: &Subnet| named(document.name.as_ref(), document.id.as_ref()),
+                one(self.azure.clone(), id.clone()),
+            )
+        })
+    }
+
     /// A subnet.
     pub(crate) async fn subnet(
         &self,
         id: &ResourceId,
         newer_than: LogicalTime,
     ) -> Result<Option<Arc<Subnet>>, Failure> {
-        let known = cache_of(&self.subnets, id, || {
-            ResourceCache::new(
-                |document: &Subnet| named(document.name.as_ref(), document.id.as_ref()),
-                one(self.azure.clone(), id.clone()),
-            )
-        });
-        known.get(id.name(), newer_than).await
+        self.subnet_cache(id).get(id.name(), newer_than).await
     }
 
     /// A load balancer on which no operation runs, as read after `newer_than`.

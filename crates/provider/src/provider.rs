@@ -22,6 +22,7 @@ use crate::failure::{Failure, Kind};
 use crate::load_balancer::{Owner, SharedLoadBalancer, Wish};
 use crate::membership::{Membership, NODES_UNKNOWN};
 use crate::observed::Observed;
+use crate::private_link::PrivateLinks;
 use crate::public_ip::PublicIps;
 use crate::security_group::{RecentlyProgrammed, SharedSecurityGroup};
 use crate::writer::{Pace, Writer};
@@ -69,6 +70,7 @@ pub(crate) struct Inner {
     pub(crate) clock: Clock,
     pub(crate) observed: Arc<Observed>,
     pub(crate) public_ips: Arc<PublicIps>,
+    pub(crate) private_links: Arc<PrivateLinks>,
     pub(crate) membership: Arc<Membership>,
     pub(crate) recently: Arc<RecentlyProgrammed>,
     azure: Azure,
@@ -101,6 +103,7 @@ impl Inner {
             azure: self.azure.clone(),
             observed: Arc::clone(&self.observed),
             public_ips: Arc::clone(&self.public_ips),
+            private_links: Arc::clone(&self.private_links),
             membership: Arc::clone(&self.membership),
             state: self.state.clone(),
             emptied: Mutex::default(),
@@ -259,15 +262,19 @@ impl Inner {
         let mut sequences = Vec::new();
         let balancers = self.cluster.own_load_balancers(&observed.load_balancers);
         let mut subnets = BTreeSet::new();
+        let mut links = false;
         for service in &services {
             let mut sequence = Sequence::remove(Arc::new(ServiceRemoval::of(&self.cluster, service)));
             sequence.see_frontends(&self.cluster, &balancers);
             groups.extend(sequence.owner().public_ip_groups.iter().cloned());
             sequences.push(sequence);
-            if let Ok(intent) = ServiceIntent::from_service(&self.cluster, service)
-                && intent.flavor.is_internal()
-            {
+            let Ok(intent) = ServiceIntent::from_service(&self.cluster, service) else { continue };
+            if intent.flavor.is_internal() {
                 subnets.insert(self.cluster.subnet_id(intent.subnet_name(&self.cluster)));
+            }
+            if let Some(link) = &intent.private_link {
+                links = true;
+                subnets.insert(self.cluster.subnet_id(&link.subnet));
             }
         }
         self.read_public_ips(&own, &groups, newer_than, &mut observed).await?;
@@ -279,6 +286,7 @@ impl Inner {
             }
         }
         self.read_public_ips(&own, &more, newer_than, &mut observed).await?;
+        observed.private_links = self.private_links.of_services(&sequences, links, newer_than).await?;
         for id in subnets {
             let subnet = self.observed.subnet(&id, newer_than).await?;
             observed.subnets.extend(subnet.map(|subnet| (*subnet).clone()));
@@ -307,6 +315,8 @@ impl Provider {
             options.public_ip_look,
             options.busy,
         ));
+        let private_links =
+            Arc::new(PrivateLinks::new(Arc::clone(&cluster), azure.clone(), Arc::clone(&observed)));
         let membership = Arc::new(Membership::new(
             Arc::clone(&cluster),
             azure.clone(),
@@ -321,6 +331,7 @@ impl Provider {
             clock: options.clock,
             observed,
             public_ips,
+            private_links,
             membership,
             recently: Arc::default(),
             azure,

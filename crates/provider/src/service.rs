@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use azure_types::{LoadBalancer, PublicIpAddress, Subnet};
+use azure_types::{LoadBalancer, PrivateLinkService, PublicIpAddress, Subnet};
 use cloud::LogicalTime;
 use futures::future::join_all;
 use k8s::{Node, ObjectKey, Service};
@@ -41,6 +41,8 @@ struct Reading {
     load_balancers: Vec<(Balancer, Arc<LoadBalancer>)>,
     subnet: Option<Arc<Subnet>>,
     nodes: Vec<Arc<Node>>,
+    private_links: Option<Vec<PrivateLinkService>>,
+    private_link_subnet: Option<Arc<Subnet>>,
 }
 
 impl Reading {
@@ -50,6 +52,8 @@ impl Reading {
             load_balancers: &self.load_balancers,
             subnet: self.subnet.as_deref(),
             nodes: &self.nodes,
+            private_links: self.private_links.as_deref(),
+            private_link_subnet: self.private_link_subnet.as_deref(),
         }
     }
 
@@ -188,6 +192,16 @@ impl Inner {
                     self.submit(known, intents, newer_than, &mut announced, leaves, notices).await?;
                     sequence.submitted();
                 }
+                Ok(Task::WritePrivateLink(steps)) => {
+                    let written = self.private_links.write(&steps, &mut sequence, notices).await;
+                    if let Err(failure) = written
+                        && !public_ips.should_retry(&failure).await
+                    {
+                        return Err(failure);
+                    }
+                    known.private_links = self.private_links.concerning(&sequence, newer_than).await?;
+                    known.private_link_subnet = self.private_links.subnet(&sequence, newer_than).await?;
+                }
                 Ok(Task::ReleasePublicIps(steps)) => {
                     public_ips.release(&steps, &mut sequence, notices).await?;
                 }
@@ -257,6 +271,8 @@ impl Inner {
             let id = self.cluster.subnet_id(intent.subnet_name(&self.cluster));
             reading.subnet = self.observed.subnet(&id, newer_than).await?;
         }
+        reading.private_links = self.private_links.concerning(sequence, newer_than).await?;
+        reading.private_link_subnet = self.private_links.subnet(sequence, newer_than).await?;
         Ok(reading)
     }
 

@@ -189,11 +189,12 @@ pub const KEYS: &[Key] = &[
     ),
     idle("routeTableName", Text, "", ROUTES),
     idle("routeTableResourceGroup", Text, "resourceGroup", ROUTES),
-    idle(
+    applies(
         "privateLinkServiceResourceGroup",
         Text,
         "resourceGroup",
-        "this release makes no private link services",
+        "the resource group of private link services; a Service may name another",
+        |c| c.private_link_service_resource_group.clone(),
     ),
     applies(
         "loadBalancerName",

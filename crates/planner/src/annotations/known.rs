@@ -31,14 +31,15 @@ enum Support {
     Served,
     /// It is ignored, for this reason.
     Ignored(&'static str),
+    /// It is served where the Service asks for a private link service, and ignored elsewhere.
+    OfPrivateLink,
 }
 
 use Format::{Flag, Other, Pairs, TrimmedFlag, Word};
-use Support::{Ignored, Served};
+use Support::{Ignored, OfPrivateLink, Served};
 
 const OFF: &str = "it stays off";
 const PROTOCOLS: &[&str] = &["tcp", "http", "https"];
-const PRIVATE_LINK: Support = Ignored("private link services are not supported by this release");
 
 /// The annotations without their common prefix.
 const KNOWN: &[(&str, Format, Support)] = &[
@@ -88,15 +89,15 @@ const KNOWN: &[(&str, Format, Support)] = &[
         Ignored("it is a word of former releases: security rules are always shared"),
     ),
     (keys::PLS_CREATE, TrimmedFlag("no private link service is made"), Served),
-    ("azure-pls-resource-group", Other, PRIVATE_LINK),
-    ("azure-pls-name", Other, PRIVATE_LINK),
-    ("azure-pls-ip-configuration-subnet", Other, PRIVATE_LINK),
-    ("azure-pls-ip-configuration-ip-address-count", Other, PRIVATE_LINK),
-    ("azure-pls-ip-configuration-ip-address", Other, PRIVATE_LINK),
-    ("azure-pls-fqdns", Other, PRIVATE_LINK),
-    ("azure-pls-proxy-protocol", Other, PRIVATE_LINK),
-    ("azure-pls-visibility", Other, PRIVATE_LINK),
-    ("azure-pls-auto-approval", Other, PRIVATE_LINK),
+    (keys::PLS_GROUP, Other, OfPrivateLink),
+    (keys::PLS_NAME, Other, OfPrivateLink),
+    (keys::PLS_SUBNET, Other, OfPrivateLink),
+    (keys::PLS_ADDRESS_COUNT, Other, OfPrivateLink),
+    (keys::PLS_ADDRESSES, Other, OfPrivateLink),
+    (keys::PLS_FQDNS, Other, OfPrivateLink),
+    (keys::PLS_PROXY_PROTOCOL, TrimmedFlag(OFF), OfPrivateLink),
+    (keys::PLS_VISIBILITY, Other, OfPrivateLink),
+    (keys::PLS_AUTO_APPROVAL, Other, OfPrivateLink),
 ];
 
 /// What may stand behind `port_<number>_`.
@@ -128,12 +129,16 @@ fn judge(service: &Service, full: &str, value: &str) -> Option<Notice> {
         return meant.then(|| unknown(service, full, &full_key(name))).flatten();
     };
     if let Some((_, format, support)) = KNOWN.iter().find(|(known, ..)| *known == key) {
+        let ignored = |why: &str, remedy: &str| {
+            let message = format!("annotation {full} is ignored: {why}; {remedy}");
+            warn(service.key(), "AnnotationIgnored", message)
+        };
         if let Ignored(why) = support {
-            return warn(
-                service.key(),
-                "AnnotationIgnored",
-                format!("annotation {full} is ignored: {why}; remove it"),
-            );
+            return ignored(why, "remove it");
+        }
+        if *support == OfPrivateLink && !keys::Annotations(service).trimmed_flag(keys::PLS_CREATE) {
+            let remedy = format!("set annotation {} to true, or remove it", full_key(keys::PLS_CREATE));
+            return ignored("the Service asks for no private link service", &remedy);
         }
         return misread(service, full, value, *format);
     }
@@ -321,6 +326,8 @@ mod tests {
             assert_eq!(reason, "AnnotationIgnored");
             assert!(message.contains("is ignored: ") && message.ends_with("remove it"), "{message}");
         }
+        let link = svc("test1").tcp(80).internal().annotate("azure-pls-create", "true");
+        assert_eq!(notices(&link.annotate("azure-pls-name", "x").0), [], "there it is served");
     }
 
     #[test]

@@ -6,7 +6,6 @@ use azure_types::{LoadBalancerProperties, ResourceId};
 use k8s::ObjectKey;
 
 use super::{Draft, KnownServices, LoadBalancerIntent, text};
-use crate::frontend;
 
 /// The frontends that the rules of a batch's Services use, and one of those Services for each.
 pub(super) fn frontends_in_use<'a>(
@@ -45,7 +44,7 @@ impl Draft<'_> {
     ) {
         for (id, key) in used {
             let gone = base_of(id.name()).is_some_and(|base| !services.contains(base));
-            if gone && frontend::foreign_reference(self.properties(), id, |_| false).is_none() {
+            if gone && self.foreign_reference(id, |_| false).is_none() {
                 let before = self.frontends().len();
                 self.frontends().retain(|frontend| !super::is_named(&frontend.name, id.name()));
                 if self.frontends().len() < before {

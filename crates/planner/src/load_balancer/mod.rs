@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use azure_types::{
     BackendAddressPool, FrontendIpConfiguration, LoadBalancer, LoadBalancerProperties, LoadBalancingRule,
-    NetworkInterface, Probe, ResourceId, Sku, Subnet,
+    NetworkInterface, PrivateLinkService, Probe, ResourceId, Sku, Subnet,
 };
 use k8s::{Node, ObjectKey, Service};
 
@@ -28,6 +28,7 @@ use crate::intent::{ServiceIntent, ServiceRemoval};
 pub use crate::load_balancer::members::pool_in;
 pub use crate::load_balancer::occupancy::Occupancy;
 use crate::plan::{Action, Document, Notice, Purpose, Step};
+use crate::private_link;
 use crate::probe;
 use crate::refusal::Refusal;
 use crate::rule::{Desired, Joined};
@@ -77,6 +78,8 @@ pub struct Known<'a> {
     pub interfaces: &'a [Arc<NetworkInterface>],
     /// The entries of pools that were `Up` before their nodes drained.
     pub was_up: Option<&'a BTreeSet<EntryKey>>,
+    /// Private link services that may offer frontends: a frontend that somebody else's offers stays.
+    pub private_links: &'a [PrivateLinkService],
 }
 
 /// The plan of one load balancer.
@@ -87,6 +90,9 @@ pub struct LoadBalancerPlan {
     /// The pools that machines have to leave before the step: it deletes the load balancer, or it makes addresses
     /// the members.
     pub empty_first: Vec<PoolMembership>,
+    /// The frontends that the step takes away: the private link services that offer them go before
+    /// ([`crate::private_link::plan_removal`]).
+    pub frontends_gone: Vec<ResourceId>,
     /// The Services that cannot be served, in order of their keys; they are left as they are.
     pub refused: Vec<(ObjectKey, Refusal)>,
     /// What to tell Services' owners.
@@ -102,7 +108,8 @@ impl LoadBalancerIntent {
         }
     }
 
-    fn owner(&self) -> &ServiceRemoval {
+    /// What the Service owns, and how that is found.
+    pub fn owner(&self) -> &ServiceRemoval {
         match self {
             Self::Present { service, .. } => service.removal(),
             Self::Absent { service, .. } => service,
@@ -437,7 +444,7 @@ impl<'a> Draft<'a> {
     /// Removes a frontend; where others refer to it, it stays and the owner is told by whom.
     fn remove_frontend(&mut self, owner: &ServiceRemoval, name: &str) -> Option<String> {
         let id = self.frontend_id(name);
-        let reference = frontend::foreign_reference(self.properties(), &id, |rule| owner.owns_rule(rule));
+        let reference = self.foreign_reference(&id, |rule| owner.owns_rule(rule));
         if let Some(reference) = &reference {
             let load_balancer = &self.balancer.name;
             self.notices.push(Notice {
@@ -453,6 +460,24 @@ impl<'a> Draft<'a> {
             self.note(&owner.key, [format!("frontend {name} of {} removed", owner.key)]);
         }
         reference
+    }
+
+    /// What else than the Service's own rules needs a frontend, in words; `None` where nothing does.
+    fn foreign_reference(&mut self, id: &ResourceId, is_own_rule: impl Fn(&str) -> bool) -> Option<String> {
+        let link = private_link::at(self.known.private_links, id);
+        let link = link.filter(|link| private_link::is_unmanaged(self.cluster, link));
+        let by_link = link.map(|link| format!("private link service {}", private_link::name_of(link)));
+        frontend::foreign_reference(self.properties(), id, is_own_rule).or(by_link)
+    }
+
+    /// The observed frontends that the document does not hold any more.
+    fn frontends_gone(&mut self) -> Vec<ResourceId> {
+        let kept: BTreeSet<String> =
+            self.frontends().iter().map(|frontend| frontend::name_of(frontend).to_lowercase()).collect();
+        let observed = self.observed.and_then(|document| document.properties.as_ref());
+        let observed = observed.into_iter().flat_map(|p| p.frontend_ip_configurations.iter().flatten());
+        let gone = observed.map(frontend::name_of).filter(|name| !kept.contains(&name.to_lowercase()));
+        gone.map(|name| self.frontend_id(name)).collect()
     }
 
     /// Brings the Service's rules, probes and pools to what it wants, in place.
@@ -567,6 +592,7 @@ impl<'a> Draft<'a> {
                 *subnet = frontend::reduced(subnet);
             }
         }
+        let frontends_gone = self.frontends_gone();
         let mut step = Step {
             action: if self.observed.is_some() { Action::Update } else { Action::Create },
             target: id,
@@ -588,6 +614,6 @@ impl<'a> Draft<'a> {
             }
             None => step.document = Some(Document::LoadBalancer(Box::new(self.document))),
         }
-        LoadBalancerPlan { step: Some(step), empty_first, refused, notices: self.notices }
+        LoadBalancerPlan { step: Some(step), empty_first, frontends_gone, refused, notices: self.notices }
     }
 }

@@ -58,6 +58,9 @@ fn mistake(
 
 fn mistakes() -> Vec<Mistake> {
     let web = || svc("test1").tcp(80);
+    let link = || web().internal().annotate("azure-pls-create", "true");
+    let links_count = "azure-pls-ip-configuration-ip-address-count";
+    let links_addresses = "azure-pls-ip-configuration-ip-address";
     let without = |key: &'static str| {
         move |service: Svc| {
             service.change(|s| {
@@ -83,9 +86,51 @@ fn mistakes() -> Vec<Mistake> {
         mistake(
             web().annotate("azure-pls-create", " True "),
             without("azure-pls-create"),
-            ["service.beta.kubernetes.io/azure-pls-create", "private link"],
-            "",
-            "remove the annotation",
+            ["annotation service.beta.kubernetes.io/azure-pls-create", "true"],
+            "service requiring private link service must be internal or disable floating ip",
+            "set annotation service.beta.kubernetes.io/azure-load-balancer-internal",
+        ),
+        mistake(
+            web().internal().annotate("azure-pls-create", "true").families(&["IPv6"]),
+            Svc::dual,
+            ["annotation service.beta.kubernetes.io/azure-pls-create", "IPv6"],
+            "IPv6 is not supported for private link service",
+            "add IPv4 to spec.ipFamilies",
+        ),
+        mistake(
+            link().annotate(links_count, "0"),
+            set(links_count, "1"),
+            ["service.beta.kubernetes.io/azure-pls-ip-configuration-ip-address-count", "0 provided"],
+            "minimum number of private link service ipConfig is 1, 0 provided",
+            "write a number from 1 to 8",
+        ),
+        mistake(
+            link().annotate(links_count, "9"),
+            set(links_count, "8"),
+            ["service.beta.kubernetes.io/azure-pls-ip-configuration-ip-address-count", "9 provided"],
+            "maximum number of private link service ipConfig is 8, 9 provided",
+            "write a number from 1 to 8",
+        ),
+        mistake(
+            link().annotate(links_addresses, "10.0.0.4,10.0.0.5"),
+            set(links_addresses, "10.0.0.4"),
+            ["service.beta.kubernetes.io/azure-pls-ip-configuration-ip-address", "10.0.0.4,10.0.0.5"],
+            "10.0.0.4,10.0.0.5 is not a valid IP address",
+            "separate IPv4 addresses by spaces",
+        ),
+        mistake(
+            link().annotate(links_addresses, "fd00::4"),
+            without(links_addresses),
+            ["service.beta.kubernetes.io/azure-pls-ip-configuration-ip-address", "fd00::4"],
+            "private link service ip config only supports IPv4, fd00::4 provided",
+            "correct or remove it",
+        ),
+        mistake(
+            link().annotate(links_addresses, "10.0.0.4 10.0.0.5"),
+            set(links_count, "2"),
+            ["service.beta.kubernetes.io/azure-pls-ip-configuration-ip-address-count", "(1)"],
+            "ipConfigCount(1) must be no smaller than number of static IPs specified(2)",
+            "raise it",
         ),
         mistake(
             web().annotate(idle, "abc"),
@@ -350,6 +395,41 @@ fn cases() -> Vec<Case> {
             "delete Services",
         ),
         case(
+            PrivateLinkRefusal::SubnetNotFound {
+                network: "vnet".into(),
+                subnet: "gone".into(),
+                service: service(),
+            }
+            .into(),
+            ["service.beta.kubernetes.io/azure-pls-ip-configuration-subnet", "gone"],
+            "failed to get private link service subnet(gone) for service(default/test1)",
+            "create it",
+        ),
+        case(
+            PrivateLinkRefusal::Unmanaged { frontend: "atest1".into(), private_link: "/p/theirs".into() }.into(),
+            ["k8s-azure-cluster-name", "/p/theirs"],
+            "LB frontend(atest1) already has unmanaged private link service(/p/theirs)",
+            "delete that private link service",
+        ),
+        case(
+            PrivateLinkRefusal::OwnedByOther {
+                frontend: "atest1".into(),
+                private_link: "pls-atest1".into(),
+                owner: "default/test2".into(),
+                key: key("azure-pls-fqdns"),
+            }
+            .into(),
+            ["service.beta.kubernetes.io/azure-pls-fqdns", "default/test2"],
+            "LB frontend(atest1) already has existing private link service(pls-atest1) owned by service(default/test2)",
+            "remove it here",
+        ),
+        case(
+            PrivateLinkRefusal::NameFixed { existing: "pls-atest1".into(), wanted: "other".into() }.into(),
+            ["service.beta.kubernetes.io/azure-pls-name", "(other)"],
+            "cannot change existing private link service name (pls-atest1) to (other)",
+            "write pls-atest1",
+        ),
+        case(
             Refusal::NoAddressYet { service: service() },
             ["default/test1", "no load balancer IP"],
             "no load balancer IP for setting up security rules for service",
@@ -393,7 +473,7 @@ fn cases() -> Vec<Case> {
 fn number(refusal: &Refusal) -> usize {
     match refusal {
         Refusal::NoUid => 0,
-        Refusal::PrivateLinkService => 1,
+        Refusal::PrivateLink(refusal) => number_of_private_link(refusal),
         Refusal::NotAWholeNumber { .. } => 2,
         Refusal::BelowMinimum { .. } => 3,
         Refusal::IdleTimeoutOutOfRange { .. } => 4,
@@ -429,7 +509,22 @@ fn number(refusal: &Refusal) -> usize {
         Refusal::SecurityGroupFull { .. } => 34,
         Refusal::NoPriorityLeft { .. } => 35,
         Refusal::ResourceGroupUnreadable { .. } => 36,
-        Refusal::OtherClusterName(_) => 37,
+        Refusal::OtherClusterName(_) => 46,
+    }
+}
+
+fn number_of_private_link(refusal: &PrivateLinkRefusal) -> usize {
+    match refusal {
+        PrivateLinkRefusal::FloatsOutside => 1,
+        PrivateLinkRefusal::NoIpv4 => 37,
+        PrivateLinkRefusal::CountOutOfRange { .. } => 38,
+        PrivateLinkRefusal::InvalidAddress { .. } => 39,
+        PrivateLinkRefusal::AddressOfIpv6 { .. } => 40,
+        PrivateLinkRefusal::TooManyAddresses { .. } => 41,
+        PrivateLinkRefusal::SubnetNotFound { .. } => 42,
+        PrivateLinkRefusal::Unmanaged { .. } => 43,
+        PrivateLinkRefusal::OwnedByOther { .. } => 44,
+        PrivateLinkRefusal::NameFixed { .. } => 45,
     }
 }
 
@@ -449,7 +544,7 @@ fn every_refusal_names_key_value_and_remedy_and_says_what_the_replaced_program_s
         assert!(text.len() < 1024, "events hold 1024 bytes: {text}");
     }
     let seen: BTreeSet<usize> = cases.iter().map(|case| number(&case.refusal)).collect();
-    assert_eq!(seen, (0..38).collect(), "each variant has a case");
+    assert_eq!(seen, (0..47).collect(), "each variant has a case");
 }
 
 #[test]
@@ -471,7 +566,7 @@ fn what_the_owner_got_wrong_is_terminal_and_its_remedy_leads_to_no_other_refusal
 /// The remedy may lie with somebody else, or pass by itself.
 #[test]
 fn what_may_pass_without_a_change_of_the_service_is_not_terminal() {
-    let of_owner: BTreeSet<usize> = (0..18).collect();
+    let of_owner: BTreeSet<usize> = (0..18).chain(37..42).collect();
     for Case { refusal, .. } in cases() {
         assert_eq!(refusal.is_terminal(), of_owner.contains(&number(&refusal)), "{refusal}");
     }

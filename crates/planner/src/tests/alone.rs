@@ -15,7 +15,7 @@ use crate::load_balancer::{self, Known, Occupancy};
 use crate::public_ip::Owners;
 use crate::security_group::{self, AccessIntent, ClusterUsage};
 use crate::sequence::{Intent, Seen, Sequence, Task};
-use crate::{ServiceIntent, ServiceRemoval, Step};
+use crate::{ServiceIntent, ServiceRemoval, Step, private_link};
 
 /// Azure, a cluster, and what its controller remembers.
 pub(crate) struct Alone {
@@ -65,11 +65,15 @@ impl Alone {
         sequence.see_load_balancers(&by_name, || self.all.clone());
         sequence.see_frontends(cluster, &load_balancers);
         let subnet = sequence.intent().map(|intent| cluster.subnet_id(intent.subnet_name(cluster)));
+        let link = sequence.intent().and_then(|intent| intent.private_link.as_ref());
+        let link_subnet = link.map(|link| cluster.subnet_id(&link.subnet));
         let seen = Seen {
             public_ips: &self.public_ips(sequence.owner()),
             load_balancers: &load_balancers,
             subnet: observed.subnets.iter().find(|found| found.id == subnet),
             nodes: &self.nodes,
+            private_links: Some(&observed.private_links),
+            private_link_subnet: observed.subnets.iter().find(|found| found.id == link_subnet),
         };
         sequence.next(cluster, &seen, &mut self.occupancy).ok()
     }
@@ -93,7 +97,9 @@ impl Alone {
                 return;
             };
             match task {
-                Task::WritePublicIps(steps) | Task::ReleasePublicIps(steps) => self.take(&steps),
+                Task::WritePublicIps(steps)
+                | Task::WritePrivateLink(steps)
+                | Task::ReleasePublicIps(steps) => self.take(&steps),
                 Task::AwaitPublicIps(ids) => panic!("nothing runs on {ids:?}"),
                 Task::Submit(intents) => {
                     if !intents.into_iter().all(|intent| self.submit(intent)) {
@@ -116,10 +122,24 @@ impl Alone {
                 let before = self.azure.load_balancer(balancer.flavor).cloned();
                 let known = load_balancer::known_services(&self.all);
                 let batch = [intent];
-                let known = Known { services: Some(&known), nodes: Some(&self.nodes), ..Known::default() };
+                let links = &self.azure.observed.private_links.clone();
+                let known = Known {
+                    services: Some(&known),
+                    nodes: Some(&self.nodes),
+                    private_links: links,
+                    ..Known::default()
+                };
                 let planned = load_balancer::plan(&cluster, &balancer, before.as_ref(), &batch, known);
                 if !planned.refused.is_empty() {
                     return false;
+                }
+                loop {
+                    let links = &self.azure.observed.private_links;
+                    let steps = private_link::plan_removal(&cluster, &planned.frontends_gone, links);
+                    if steps.is_empty() {
+                        break;
+                    }
+                    self.take(&steps);
                 }
                 self.members(&planned.empty_first);
                 self.take(planned.step.as_slice());

@@ -116,6 +116,21 @@ impl Azure {
                 self.observed.public_ips.retain(|ip| ip.id.as_ref() != Some(&step.target));
                 self.observed.public_ips.push(document);
             }
+            Some(Document::PrivateLink(document)) => {
+                let mut document = (**document).clone();
+                document.etag = self.etag();
+                document.id = Some(step.target.clone());
+                let links = &mut self.observed.private_links;
+                links.retain(|link| link.id.as_ref() != Some(&step.target));
+                links.push(document);
+            }
+            Some(Document::Subnet(document)) => {
+                let mut document = (**document).clone();
+                document.etag = self.etag();
+                let subnets = &mut self.observed.subnets;
+                subnets.retain(|subnet| subnet.id.as_ref() != Some(&step.target));
+                subnets.push(document);
+            }
             Some(Document::LoadBalancer(document)) => {
                 let mut document = (**document).clone();
                 document.etag = self.etag();
@@ -124,6 +139,7 @@ impl Azure {
                 self.observed.load_balancers.retain(|lb| lb.id.as_ref() != Some(&step.target));
                 self.observed.load_balancers.push(document);
                 self.attach();
+                self.check_offered();
             }
             Some(Document::SecurityGroup(document)) => {
                 let mut document = (**document).clone();
@@ -192,7 +208,10 @@ impl Azure {
             machines.scale_sets.iter().flat_map(|(_, list)| list.iter().map(|i| (&i.id, &i.etag)));
         let interfaces = machines.interfaces.iter().map(|interface| (&interface.id, &interface.etag));
         let holders = sets.chain(instances).chain(interfaces);
-        let mut all = balancers.chain(addresses).chain(group).chain(holders);
+        let links = observed.private_links.iter().map(|link| (&link.id, &link.etag));
+        let subnets = observed.subnets.iter().map(|subnet| (&subnet.id, &subnet.etag));
+        let own = balancers.chain(addresses).chain(links).chain(subnets);
+        let mut all = own.chain(group).chain(holders);
         all.find(|(own, _)| own.as_ref() == Some(id)).map(|(_, etag)| etag.clone())
     }
 
@@ -222,9 +241,40 @@ impl Azure {
                 assert!(!uses(own), "LoadBalancerInUseByVirtualMachineScaleSet");
             }
         }
+        for link in &mut self.observed.private_links {
+            let connections = &mut link.properties.as_mut().unwrap().private_endpoint_connections;
+            if link.id.as_ref() == Some(id) {
+                assert!(
+                    connections.as_ref().is_none_or(Vec::is_empty),
+                    "ItHasPrivateEndpointConnections {id}"
+                );
+            }
+            connections
+                .iter_mut()
+                .for_each(|all| all.retain(|connection| connection.id.as_ref() != Some(id)));
+        }
+        self.observed.private_links.retain(|link| link.id.as_ref() != Some(id));
         self.observed.load_balancers.retain(|lb| lb.id.as_ref() != Some(id));
         self.observed.public_ips.retain(|ip| ip.id.as_ref() != Some(id));
         self.attach();
+        self.check_offered();
+    }
+
+    /// Azure keeps a frontend that a private link service offers.
+    fn check_offered(&self) {
+        let balancers = self.observed.load_balancers.iter().filter_map(|lb| lb.properties.as_ref());
+        let frontends: BTreeSet<&ResourceId> = balancers
+            .flat_map(|p| p.frontend_ip_configurations.iter().flatten())
+            .filter_map(|frontend| frontend.id.as_ref())
+            .collect();
+        let links = self.observed.private_links.iter().filter_map(|link| link.properties.as_ref());
+        for offered in links.flat_map(|p| p.load_balancer_frontend_ip_configurations.iter().flatten()) {
+            let id = offered.id.as_ref().unwrap();
+            assert!(
+                frontends.contains(id),
+                "LoadBalancerFrontendIPConfigurationInUseByPrivateLinkService {id}"
+            );
+        }
     }
 
     /// Fills in ids, defaults and private addresses; refuses what contradicts itself.

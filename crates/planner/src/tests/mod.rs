@@ -9,6 +9,7 @@ mod member_cases;
 mod plan_cases;
 mod plan_output_cases;
 mod pool_cases;
+mod private_link_cases;
 mod properties;
 mod public_ip_cases;
 mod rule_cases;

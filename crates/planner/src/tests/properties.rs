@@ -26,26 +26,17 @@ struct Choice {
     access: usize,
     deny: bool,
     pinned: bool,
+    link: bool,
 }
 
 fn choice() -> impl Strategy<Value = Choice> {
     let port = (prop::sample::select(vec!["TCP", "UDP"]), prop::sample::select(vec![53, 80, 443, 8080]));
     let ports = prop::collection::btree_set(port, 1..4).prop_map(|set| set.into_iter().collect());
     let bits = (any::<bool>(), 0..4_usize, any::<bool>(), any::<bool>(), any::<bool>());
-    (ports, bits, any::<bool>(), 0..8_usize, any::<bool>(), prop::bool::weighted(0.2)).prop_map(
-        |(ports, (internal, families, local, floating, subnet), ha, access, deny, pinned)| Choice {
-            ports,
-            internal,
-            families,
-            local,
-            floating,
-            subnet,
-            ha,
-            access,
-            deny,
-            pinned,
-        },
-    )
+    (ports, bits, any::<bool>(), 0..8_usize, any::<bool>(), prop::bool::weighted(0.2), any::<bool>())
+        .prop_map(|(ports, (internal, families, local, floating, subnet), ha, access, deny, pinned, link)| {
+            Choice { ports, internal, families, local, floating, subnet, ha, access, deny, pinned, link }
+        })
 }
 
 /// A UID as API servers give them.
@@ -90,6 +81,9 @@ fn service(number: usize, choice: &Choice) -> Svc {
     };
     if choice.deny {
         service = service.annotate("azure-deny-all-except-load-balancer-source-ranges", "true");
+    }
+    if choice.link && (choice.internal || !choice.floating) && choice.families != 1 {
+        service = service.annotate("azure-pls-create", "true");
     }
     if choice.pinned {
         let name = format!("brought-{}", number % 2);
@@ -267,6 +261,7 @@ fn ours(azure: &Azure) -> Vec<String> {
     }
     let managed = azure.observed.public_ips.iter().filter_map(|ip| ip.name.clone());
     found.extend(managed.filter(|name| name.starts_with("testCluster")));
+    found.extend(azure.observed.private_links.iter().filter_map(|link| link.name.clone()));
     let group = azure.observed.security_group.as_ref().unwrap().properties.as_ref().unwrap();
     let rules = group.security_rules.iter().flatten().filter_map(|rule| rule.name.clone());
     found.extend(rules.filter(|name| name != "theirs"));
@@ -460,6 +455,7 @@ fn rules_at_nodes_stay_while_others_leave() {
             ha,
             access,
             deny: false,
+            link: false,
             pinned: false,
         };
     let mut azure = world();

@@ -414,10 +414,3 @@ fn lb_167_outbound_snat_follows_the_configuration() {
     let cluster = cluster_with(json!({"disableOutboundSNAT": true}));
     assert!(want_of(&cluster, &svc("test1").tcp(80), Family::V4).rules[0].disable_outbound_snat);
 }
-
-#[test]
-fn private_link_services_are_refused_with_a_remedy() {
-    let refusal = svc("test1").tcp(80).annotate("azure-pls-create", " true ").refusal();
-    assert_eq!(refusal, Refusal::PrivateLinkService);
-    svc("test1").tcp(80).annotate("azure-pls-create", "false").intent(&cluster());
-}

@@ -1,0 +1,162 @@
+//! The document of a private link service: what a Service asks for, member by member. What others put there stays.
+
+use azure_types::{
+    PrivateLinkService, PrivateLinkServiceIpConfiguration, ResourceId, SubResource, Subnet, SubscriptionList,
+    Word,
+};
+use k8s::ObjectKey;
+
+use super::ownership::{CLUSTER_TAG, OWNER_TAG, tag};
+use super::{PrivateLinkIntent, name_of};
+use crate::cluster::Cluster;
+use crate::names;
+use crate::tags;
+
+/// What a Service asks for, and for whom.
+pub(super) struct Wanted<'a> {
+    pub(super) cluster: &'a Cluster,
+    pub(super) service: &'a ObjectKey,
+    pub(super) intent: &'a PrivateLinkIntent,
+    /// The subnet of its addresses.
+    pub(super) subnet: &'a ResourceId,
+}
+
+/// Makes a private link service offer a frontend.
+pub(super) fn offer(link: &mut PrivateLinkService, frontend: &ResourceId) {
+    let properties = link.properties.get_or_insert_default();
+    properties.load_balancer_frontend_ip_configurations = Some(vec![SubResource::to(frontend.clone())]);
+}
+
+/// Whether two lists hold the same, in whatever order.
+fn is_same(one: &[String], other: &[String]) -> bool {
+    let sorted = |list: &[String]| {
+        let mut list = list.to_vec();
+        list.sort_unstable();
+        list
+    };
+    sorted(one) == sorted(other)
+}
+
+/// Brings a list to what is wanted; a list that is absent is an empty one.
+fn set_list(what: &str, current: &mut Option<Vec<String>>, wanted: &[String]) -> Option<String> {
+    let old = current.as_deref().unwrap_or_default();
+    if is_same(old, wanted) {
+        return None;
+    }
+    let in_words = |list: &[String]| if list.is_empty() { "none".to_owned() } else { list.join(" ") };
+    let change = format!("{what} {} → {}", in_words(old), in_words(wanted));
+    *current = Some(wanted.to_vec());
+    Some(change)
+}
+
+fn set_subscriptions(
+    what: &str,
+    current: &mut Option<SubscriptionList>,
+    wanted: &[String],
+) -> Option<String> {
+    let mut list = current.clone().unwrap_or_default();
+    let change = set_list(what, &mut list.subscriptions, wanted)?;
+    *current = Some(list);
+    Some(change)
+}
+
+/// One of its addresses: chosen, or Azure's choice.
+fn is_static(configuration: &PrivateLinkServiceIpConfiguration) -> bool {
+    let method = configuration.properties.as_ref().and_then(|p| p.private_ip_allocation_method.as_ref());
+    method.is_some_and(|method| method.is("Static"))
+}
+
+fn address_of(configuration: &PrivateLinkServiceIpConfiguration) -> &str {
+    configuration.properties.as_ref().and_then(|p| p.private_ip_address.as_deref()).unwrap_or_default()
+}
+
+impl Wanted<'_> {
+    /// Brings a document to what is wanted; says what changed.
+    pub(super) fn apply(&self, link: &mut PrivateLinkService) -> Vec<String> {
+        let mut changes = Vec::new();
+        changes.extend(self.set_addresses(link));
+        let wanted = self.intent;
+        let properties = link.properties.get_or_insert_default();
+        if properties.enable_proxy_protocol.unwrap_or_default() != wanted.proxy_protocol {
+            properties.enable_proxy_protocol = Some(wanted.proxy_protocol);
+            changes.push(format!("PROXY protocol {}", if wanted.proxy_protocol { "on" } else { "off" }));
+        }
+        changes.extend(set_list("FQDNs", &mut properties.fqdns, &wanted.fqdns));
+        changes.extend(set_subscriptions("visibility", &mut properties.visibility, &wanted.visibility));
+        changes.extend(set_subscriptions(
+            "auto-approval",
+            &mut properties.auto_approval,
+            &wanted.auto_approval,
+        ));
+        changes.extend(self.set_tags(link));
+        changes
+    }
+
+    /// Who made it is written once; what the configuration says follows.
+    fn set_tags(&self, link: &mut PrivateLinkService) -> Vec<String> {
+        let config = &self.cluster.config;
+        let mut wanted = config.tags.clone();
+        for (key, value) in [(CLUSTER_TAG, self.cluster.name.clone()), (OWNER_TAG, self.service.to_string())]
+        {
+            let current = tag(link, key);
+            let value = if current.is_empty() { value } else { current.to_owned() };
+            wanted.retain(|other, _| !other.eq_ignore_ascii_case(key));
+            wanted.insert(key.to_owned(), value);
+        }
+        tags::reconcile(&mut link.tags, &wanted, &config.system_tags)
+    }
+
+    fn set_addresses(&self, link: &mut PrivateLinkService) -> Option<String> {
+        let name = name_of(link).to_owned();
+        let properties = link.properties.get_or_insert_default();
+        let current = properties.ip_configurations.take().unwrap_or_default();
+        if self.has_addresses(&current) {
+            properties.ip_configurations = Some(current);
+            return None;
+        }
+        let chosen: Vec<String> = self.intent.addresses.iter().map(ToString::to_string).collect();
+        let dynamic = self.intent.count.saturating_sub(chosen.len());
+        let suffixes = chosen.iter().map(|address| (Some(address), format!("-static-{address}")));
+        let suffixes = suffixes.chain((0..dynamic).map(|number| (None, format!("-dynamic-{number}"))));
+        let of_subnet = format!("{}-{name}", self.subnet.name());
+        let wanted = suffixes.enumerate().map(|(number, (address, suffix))| {
+            let name = names::with_suffix(&of_subnet, &suffix);
+            let is_same = |old: &&PrivateLinkServiceIpConfiguration| old.name.as_ref() == Some(&name);
+            let mut configuration = current.iter().find(is_same).cloned().unwrap_or_default();
+            configuration.name = Some(name);
+            let properties = configuration.properties.get_or_insert_default();
+            properties.primary = Some(number == 0);
+            properties.private_ip_address = address.cloned();
+            properties.private_ip_address_version = Some(Word::from("IPv4"));
+            let method = if address.is_some() { "Static" } else { "Dynamic" };
+            properties.private_ip_allocation_method = Some(Word::from(method));
+            properties.subnet = Some(Subnet { id: Some(self.subnet.clone()), ..Subnet::default() });
+            configuration
+        });
+        properties.ip_configurations = Some(wanted.collect());
+        let chosen =
+            if chosen.is_empty() { String::new() } else { format!(", {} among them", chosen.join(" ")) };
+        Some(format!("addresses: {} of subnet {}{chosen}", self.intent.count, self.subnet.name()))
+    }
+
+    fn has_addresses(&self, current: &[PrivateLinkServiceIpConfiguration]) -> bool {
+        let wanted = &self.intent.addresses;
+        let is_wanted = |address: &str| wanted.iter().any(|one| one.to_string() == address);
+        let in_subnet = |configuration: &PrivateLinkServiceIpConfiguration| {
+            let subnet = configuration.properties.as_ref().and_then(|p| p.subnet.as_ref());
+            subnet.and_then(|subnet| subnet.id.as_ref()) == Some(self.subnet)
+        };
+        let is_right_primary = |configuration: &PrivateLinkServiceIpConfiguration| {
+            let is_primary = configuration.properties.as_ref().and_then(|p| p.primary) == Some(true);
+            let primary = wanted.first().map(ToString::to_string);
+            let address = is_static(configuration).then(|| address_of(configuration).to_owned());
+            !is_primary || primary == address
+        };
+        let chosen: Vec<&PrivateLinkServiceIpConfiguration> =
+            current.iter().filter(|configuration| is_static(configuration)).collect();
+        current.len() == self.intent.count
+            && chosen.len() == wanted.len()
+            && chosen.iter().all(|configuration| is_wanted(address_of(configuration)))
+            && current.iter().all(|configuration| in_subnet(configuration) && is_right_primary(configuration))
+    }
+}

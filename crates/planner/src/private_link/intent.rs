@@ -1,0 +1,148 @@
+//! The private link service that a Service asks for: its annotations, read once.
+
+use std::collections::BTreeSet;
+use std::net::{IpAddr, Ipv4Addr};
+
+use azure_types::ResourceId;
+use k8s::Service;
+
+use crate::annotations::{self as keys, Annotations, full_key};
+use crate::cluster::{Cluster, Family, Flavor};
+use crate::intent::ServiceRemoval;
+use crate::private_link::PrivateLinkRefusal;
+use crate::refusal::Refusal;
+
+/// How many addresses a private link service can have.
+pub(super) const MIN_ADDRESSES: i32 = 1;
+/// How many addresses a private link service can have.
+pub(super) const MAX_ADDRESSES: i32 = 8;
+
+/// The annotations that set something of the private link service itself: only the Service that made it may.
+const SETTINGS: &[&str] = &[
+    keys::PLS_NAME,
+    keys::PLS_SUBNET,
+    keys::PLS_ADDRESS_COUNT,
+    keys::PLS_ADDRESSES,
+    keys::PLS_FQDNS,
+    keys::PLS_PROXY_PROTOCOL,
+    keys::PLS_VISIBILITY,
+    keys::PLS_AUTO_APPROVAL,
+];
+
+/// The private link service that a Service asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PrivateLinkIntent {
+    /// The name asked for.
+    pub name: Option<String>,
+    /// The resource group that it is created in.
+    pub group: String,
+    /// The subnet of its addresses, by name.
+    pub subnet: String,
+    /// How many addresses it has.
+    pub count: usize,
+    /// The addresses that are chosen, once each; the first is the primary one.
+    pub addresses: Vec<Ipv4Addr>,
+    /// The names under which it is offered.
+    pub fqdns: Vec<String>,
+    /// Whether each connection begins with a header of the PROXY protocol.
+    pub proxy_protocol: bool,
+    /// The subscriptions that may see it.
+    pub visibility: Vec<String>,
+    /// The subscriptions whose connections need no approval.
+    pub auto_approval: Vec<String>,
+    /// An annotation that sets something of it, if there is one.
+    pub(crate) own_setting: Option<String>,
+}
+
+fn is_created(annotations: Annotations<'_>) -> bool {
+    annotations.trimmed_flag(keys::PLS_CREATE)
+}
+
+/// Whether packets, those of health probes included, come with a header of the PROXY protocol.
+pub(crate) fn is_created_with_proxy_protocol(service: &Service) -> bool {
+    let annotations = Annotations(service);
+    is_created(annotations) && annotations.trimmed_flag(keys::PLS_PROXY_PROTOCOL)
+}
+
+/// The resource group of the Service's private link service.
+fn group<'a>(cluster: &'a Cluster, service: &'a Service) -> &'a str {
+    let configured = || cluster.config.private_link_service_resource_group();
+    Annotations(service).trimmed(keys::PLS_GROUP).unwrap_or_else(configured)
+}
+
+/// The resource groups that the Service's private link service may be in.
+pub(crate) fn groups(cluster: &Cluster, service: &Service) -> BTreeSet<ResourceId> {
+    let configured = cluster.config.private_link_service_resource_group();
+    [configured, group(cluster, service)].map(|group| cluster.network_group(group)).into()
+}
+
+/// The items of a list that is separated by spaces.
+fn words<'a>(annotations: Annotations<'a>, key: &str) -> impl Iterator<Item = &'a str> {
+    annotations.get(key).unwrap_or_default().split_whitespace()
+}
+
+fn owned(items: impl Iterator<Item = impl Into<String>>) -> Vec<String> {
+    items.map(Into::into).collect()
+}
+
+impl PrivateLinkIntent {
+    /// Reads what a Service asks for; `None` where it asks for none.
+    pub(crate) fn read(
+        cluster: &Cluster,
+        service: &Service,
+        owner: &ServiceRemoval,
+    ) -> Result<Option<Self>, Refusal> {
+        let annotations = Annotations(service);
+        if !is_created(annotations) {
+            return Ok(None);
+        }
+        if owner.flavor == Flavor::External && !annotations.flag(keys::DISABLE_FLOATING_IP) {
+            return Err(PrivateLinkRefusal::FloatsOutside.into());
+        }
+        if !owner.families.contains(&Family::V4) {
+            return Err(PrivateLinkRefusal::NoIpv4.into());
+        }
+        let count = annotations.integer(keys::PLS_ADDRESS_COUNT)?.unwrap_or(MIN_ADDRESSES);
+        if !(MIN_ADDRESSES..=MAX_ADDRESSES).contains(&count) {
+            return Err(PrivateLinkRefusal::CountOutOfRange { count }.into());
+        }
+        let count = usize::try_from(count).unwrap_or_default();
+        let addresses = chosen_addresses(annotations)?;
+        if addresses.len() > count {
+            return Err(PrivateLinkRefusal::TooManyAddresses { count, addresses: addresses.len() }.into());
+        }
+        let visibility: Vec<&str> = words(annotations, keys::PLS_VISIBILITY).collect();
+        let everybody = visibility.contains(&"*");
+        let not_blank = |key| annotations.get(key).filter(|value| !value.trim().is_empty());
+        let of_frontend = || not_blank(keys::INTERNAL_SUBNET).filter(|_| owner.flavor.is_internal());
+        let subnet = not_blank(keys::PLS_SUBNET).or_else(of_frontend).unwrap_or(&cluster.config.subnet_name);
+        let has_key = |key: &&&str| annotations.get(key).is_some();
+        Ok(Some(Self {
+            name: annotations.trimmed(keys::PLS_NAME).map(str::to_owned),
+            group: group(cluster, service).to_owned(),
+            subnet: subnet.to_owned(),
+            count,
+            addresses,
+            fqdns: owned(words(annotations, keys::PLS_FQDNS)),
+            proxy_protocol: annotations.trimmed_flag(keys::PLS_PROXY_PROTOCOL),
+            visibility: if everybody { vec!["*".to_owned()] } else { owned(visibility.into_iter()) },
+            auto_approval: owned(words(annotations, keys::PLS_AUTO_APPROVAL)),
+            own_setting: SETTINGS.iter().find(has_key).map(|key| full_key(key)),
+        }))
+    }
+}
+
+fn chosen_addresses(annotations: Annotations<'_>) -> Result<Vec<Ipv4Addr>, Refusal> {
+    let mut addresses = Vec::new();
+    for item in words(annotations, keys::PLS_ADDRESSES) {
+        match item.parse::<IpAddr>().map(|address| address.to_canonical()) {
+            Ok(IpAddr::V4(address)) if addresses.contains(&address) => {}
+            Ok(IpAddr::V4(address)) => addresses.push(address),
+            Ok(IpAddr::V6(_)) => {
+                return Err(PrivateLinkRefusal::AddressOfIpv6 { value: item.to_owned() }.into());
+            }
+            Err(_) => return Err(PrivateLinkRefusal::InvalidAddress { value: item.to_owned() }.into()),
+        }
+    }
+    Ok(addresses)
+}

@@ -1,0 +1,228 @@
+//! Private link services: a Service's frontend, offered to private endpoints in other networks.
+//!
+//! A private link service belongs to one Service of one cluster, as its tags say. It is made after the frontend that
+//! it offers, and it goes before that frontend does: first its connections, then itself. Azure keeps a frontend that
+//! a private link service offers.
+
+mod document;
+mod intent;
+mod ownership;
+mod refusal;
+
+use azure_types::{PrivateLinkService, ResourceId, Subnet, Word};
+use k8s::ObjectKey;
+
+use crate::cluster::Cluster;
+use crate::frontend::OwnedFrontend;
+use crate::intent::ServiceIntent;
+use crate::plan::{Action, Document, Purpose, Step};
+use crate::private_link::document::Wanted;
+use crate::private_link::ownership::Ownership;
+use crate::refusal::Refusal;
+use crate::zone;
+
+pub use intent::PrivateLinkIntent;
+pub(crate) use intent::{groups, is_created_with_proxy_protocol};
+pub(crate) use ownership::is_unmanaged;
+pub use refusal::PrivateLinkRefusal;
+
+/// The policies of a subnet in which private link services can be.
+const NO_POLICIES: &str = "Disabled";
+
+/// The private link service that offers a frontend.
+pub(crate) fn at<'a>(
+    observed: &'a [PrivateLinkService],
+    frontend: &ResourceId,
+) -> Option<&'a PrivateLinkService> {
+    let offers = |link: &&PrivateLinkService| {
+        let frontends = link.properties.iter().flat_map(|p| &p.load_balancer_frontend_ip_configurations);
+        frontends.flatten().any(|offered| offered.id.as_ref() == Some(frontend))
+    };
+    observed.iter().find(offers)
+}
+
+/// The name of a private link service.
+pub(crate) fn name_of(link: &PrivateLinkService) -> &str {
+    link.name.as_deref().or_else(|| link.id.as_ref().map(ResourceId::name)).unwrap_or_default()
+}
+
+/// Brings the private link service of a Service's frontend to what the Service wants. `observed` are those that there
+/// are, and `subnet` is the one that the Service names for it, if that exists. Once the steps are taken it is planned
+/// again: nothing is left to do then, or what had to wait for them.
+///
+/// # Errors
+///
+/// Where the Service cannot have the private link service that it asks for.
+pub fn plan(
+    cluster: &Cluster,
+    intent: &ServiceIntent,
+    frontend: &OwnedFrontend,
+    observed: &[PrivateLinkService],
+    subnet: Option<&Subnet>,
+) -> Result<Vec<Step>, Refusal> {
+    let existing = at(observed, &frontend.id);
+    let ownership = existing.map(|link| (link, Ownership::of(cluster, &intent.key, link)));
+    let Some(wanted) = &intent.private_link else {
+        return Ok(match ownership {
+            Some((link, Ownership::Ours)) => removal(link),
+            _ => Vec::new(),
+        });
+    };
+    let link = match ownership {
+        None => None,
+        Some((link, Ownership::Ours)) => Some(link),
+        Some((link, Ownership::Shared(owner))) => {
+            return match &wanted.own_setting {
+                None => Ok(Vec::new()),
+                Some(key) => Err(PrivateLinkRefusal::OwnedByOther {
+                    frontend: frontend.name.clone(),
+                    private_link: name_of(link).to_owned(),
+                    owner: owner.to_owned(),
+                    key: key.clone(),
+                }
+                .into()),
+            };
+        }
+        Some((link, Ownership::Unmanaged)) => {
+            return Err(PrivateLinkRefusal::Unmanaged {
+                frontend: frontend.name.clone(),
+                private_link: link.id.as_ref().map(ToString::to_string).unwrap_or_default(),
+            }
+            .into());
+        }
+    };
+    if let (Some(link), Some(name)) = (link, &wanted.name)
+        && !name_of(link).eq_ignore_ascii_case(name)
+    {
+        let existing = name_of(link).to_owned();
+        return Err(PrivateLinkRefusal::NameFixed { existing, wanted: name.clone() }.into());
+    }
+    let subnet = subnet.ok_or_else(|| PrivateLinkRefusal::SubnetNotFound {
+        network: cluster.config.vnet_name.clone(),
+        subnet: wanted.subnet.clone(),
+        service: intent.key.clone(),
+    })?;
+    let own =
+        Wanted { cluster, service: &intent.key, intent: wanted, subnet: &cluster.subnet_id(&wanted.subnet) };
+    let link_step = match link {
+        Some(link) => update(&own, link),
+        None => Some(create(&own, frontend)),
+    };
+    Ok(link_step.into_iter().flat_map(|link| [open(subnet, &intent.key), Some(link)]).flatten().collect())
+}
+
+fn create(wanted: &Wanted<'_>, frontend: &OwnedFrontend) -> Step {
+    let name = wanted.intent.name.clone().unwrap_or_else(|| format!("pls-{}", frontend.name));
+    let mut link = PrivateLinkService {
+        name: Some(name.clone()),
+        location: Some(wanted.cluster.config.location.clone()),
+        extended_location: zone::edge(wanted.cluster),
+        ..PrivateLinkService::default()
+    };
+    document::offer(&mut link, &frontend.id);
+    // What a new one has is what was asked for.
+    let _ = wanted.apply(&mut link);
+    let changes = vec![format!(
+        "private link service {name} of {} added: it offers frontend {}",
+        wanted.service, frontend.name
+    )];
+    Step {
+        action: Action::Create,
+        target: wanted.cluster.private_link_id(&wanted.intent.group, &name),
+        if_match: None,
+        document: Some(Document::PrivateLink(Box::new(link))),
+        changes,
+        purpose: Purpose::Change,
+        on_behalf_of: vec![wanted.service.clone()],
+    }
+}
+
+fn update(wanted: &Wanted<'_>, observed: &PrivateLinkService) -> Option<Step> {
+    let mut link = observed.clone();
+    let mut changes = wanted.apply(&mut link);
+    let state = observed.properties.as_ref().and_then(|p| p.provisioning_state.as_ref());
+    let repairs = changes.is_empty() && state.is_some_and(|state| state.is("Failed"));
+    if repairs {
+        changes.push("written again as it is: the last operation on it failed".to_owned());
+    }
+    if changes.is_empty() {
+        return None;
+    }
+    Some(Step {
+        action: Action::Update,
+        target: observed.id.clone()?,
+        if_match: observed.etag.clone(),
+        document: Some(Document::PrivateLink(Box::new(link))),
+        changes,
+        purpose: if repairs { Purpose::Repair } else { Purpose::Change },
+        on_behalf_of: vec![wanted.service.clone()],
+    })
+}
+
+/// Lets private link services into a subnet, where it does not yet.
+fn open(subnet: &Subnet, service: &ObjectKey) -> Option<Step> {
+    let policies = |p: &azure_types::SubnetProperties| p.private_link_service_network_policies.clone();
+    let current = subnet.properties.as_ref().and_then(policies);
+    if current.as_ref().is_some_and(|word| word.is(NO_POLICIES)) {
+        return None;
+    }
+    let mut document = subnet.clone();
+    let properties = document.properties.get_or_insert_default();
+    properties.private_link_service_network_policies = Some(Word::from(NO_POLICIES));
+    Some(Step {
+        action: Action::Update,
+        target: subnet.id.clone()?,
+        if_match: subnet.etag.clone(),
+        document: Some(Document::Subnet(Box::new(document))),
+        changes: vec![
+            "network policies of private link services disabled: Azure takes none there otherwise".to_owned(),
+        ],
+        purpose: Purpose::Change,
+        on_behalf_of: vec![service.clone()],
+    })
+}
+
+/// Removes the cluster's private link services from frontends that go; somebody else's are left, and so are the
+/// frontends that they offer. Planned again once the steps are taken, until nothing is left to do: connections go
+/// first.
+pub fn plan_removal(
+    cluster: &Cluster,
+    frontends: &[ResourceId],
+    observed: &[PrivateLinkService],
+) -> Vec<Step> {
+    let links = frontends.iter().filter_map(|frontend| at(observed, frontend));
+    links.filter(|link| !is_unmanaged(cluster, link)).flat_map(removal).collect()
+}
+
+/// Whether a private link service of somebody else's offers one of these frontends.
+pub fn has_unmanaged(cluster: &Cluster, frontends: &[ResourceId], observed: &[PrivateLinkService]) -> bool {
+    let mut links = frontends.iter().filter_map(|frontend| at(observed, frontend));
+    links.any(|link| is_unmanaged(cluster, link))
+}
+
+/// The connections; if there are none, the private link service itself.
+fn removal(link: &PrivateLinkService) -> Vec<Step> {
+    let Some(id) = &link.id else { return Vec::new() };
+    let owners = || ownership::owner_key(link).into_iter().collect();
+    let step = |target: ResourceId, if_match: Option<String>, change: String| Step {
+        action: Action::Delete,
+        target,
+        if_match,
+        document: None,
+        changes: vec![change],
+        purpose: Purpose::Change,
+        on_behalf_of: owners(),
+    };
+    let connections = link.properties.iter().flat_map(|p| p.private_endpoint_connections.iter().flatten());
+    let connections: Vec<Step> = connections
+        .filter_map(|connection| connection.id.clone())
+        .map(|connection| {
+            let change = format!("connection removed: private link service {} goes", name_of(link));
+            step(connection, None, change)
+        })
+        .collect();
+    if !connections.is_empty() {
+        return connections;
+    }
+    vec![step(id.clone(), link.etag.clone(), format!("private link service {} removed", name_of(link)))]
+}

@@ -1,0 +1,50 @@
+//! Whose a private link service is: what its tags say.
+
+use azure_types::PrivateLinkService;
+use k8s::ObjectKey;
+
+use crate::cluster::Cluster;
+
+/// Which cluster made it.
+pub(super) const CLUSTER_TAG: &str = "k8s-azure-cluster-name";
+/// Which Service made it.
+pub(super) const OWNER_TAG: &str = "k8s-azure-owner-service";
+
+/// A private link service's relation to a Service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ownership<'a> {
+    /// The Service made it, and may change and remove it.
+    Ours,
+    /// This Service of the cluster made it; others may use it as it is.
+    Shared(&'a str),
+    /// The cluster did not make it: it is left as it is.
+    Unmanaged,
+}
+
+pub(super) fn tag<'a>(link: &'a PrivateLinkService, key: &str) -> &'a str {
+    let mut tags = link.tags.iter().flatten();
+    tags.find(|(name, _)| name.eq_ignore_ascii_case(key)).map_or("", |(_, value)| value.trim())
+}
+
+/// Whether somebody else than the cluster made it.
+pub(crate) fn is_unmanaged(cluster: &Cluster, link: &PrivateLinkService) -> bool {
+    !tag(link, CLUSTER_TAG).eq_ignore_ascii_case(&cluster.name)
+}
+
+/// The Service that made it.
+pub(super) fn owner_key(link: &PrivateLinkService) -> Option<ObjectKey> {
+    tag(link, OWNER_TAG).split_once('/').map(|(namespace, name)| ObjectKey::new(namespace, name))
+}
+
+impl<'a> Ownership<'a> {
+    pub(super) fn of(cluster: &Cluster, service: &ObjectKey, link: &'a PrivateLinkService) -> Self {
+        let owner = tag(link, OWNER_TAG);
+        if is_unmanaged(cluster, link) {
+            Self::Unmanaged
+        } else if owner.eq_ignore_ascii_case(&service.to_string()) {
+            Self::Ours
+        } else {
+            Self::Shared(owner)
+        }
+    }
+}

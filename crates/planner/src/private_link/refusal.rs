@@ -1,0 +1,142 @@
+//! Why a Service cannot have the private link service that it asks for.
+
+use k8s::ObjectKey;
+
+use super::intent::{MAX_ADDRESSES, MIN_ADDRESSES};
+use crate::annotations::{self as keys, full_key};
+
+/// Why a Service cannot have the private link service that it asks for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PrivateLinkRefusal {
+    /// What it offers is an internal frontend, or packets arrive at the nodes' own addresses.
+    #[error(
+        "annotation {}: true: service requiring private link service must be internal or disable floating ip; set \
+         annotation {} or {} to true, or remove it",
+        full_key(keys::PLS_CREATE),
+        full_key(keys::INTERNAL),
+        full_key(keys::DISABLE_FLOATING_IP)
+    )]
+    FloatsOutside,
+    /// Azure offers frontends of IPv4 alone.
+    #[error(
+        "annotation {}: true: IPv6 is not supported for private link service; add IPv4 to spec.ipFamilies, or remove it",
+        full_key(keys::PLS_CREATE)
+    )]
+    NoIpv4,
+    /// A private link service has one to eight addresses.
+    #[error(
+        "annotation {}: {} number of private link service ipConfig is {}, {count} provided; write a number from \
+         {MIN_ADDRESSES} to {MAX_ADDRESSES}, or remove it",
+        full_key(keys::PLS_ADDRESS_COUNT),
+        if *.count < MIN_ADDRESSES { "minimum" } else { "maximum" },
+        if *.count < MIN_ADDRESSES { MIN_ADDRESSES } else { MAX_ADDRESSES }
+    )]
+    CountOutOfRange {
+        /// The annotation's value.
+        count: i32,
+    },
+    /// A chosen address is one.
+    #[error(
+        "annotation {}: {value} is not a valid IP address; separate IPv4 addresses by spaces, or remove it",
+        full_key(keys::PLS_ADDRESSES)
+    )]
+    InvalidAddress {
+        /// The item that is none.
+        value: String,
+    },
+    /// The addresses of a private link service are of IPv4.
+    #[error(
+        "annotation {}: private link service ip config only supports IPv4, {value} provided; correct or remove it",
+        full_key(keys::PLS_ADDRESSES)
+    )]
+    AddressOfIpv6 {
+        /// The item.
+        value: String,
+    },
+    /// No more addresses are chosen than there are to be.
+    #[error(
+        "annotation {}: ipConfigCount({count}) must be no smaller than number of static IPs specified({addresses}); \
+         raise it, or name fewer in annotation {}",
+        full_key(keys::PLS_ADDRESS_COUNT),
+        full_key(keys::PLS_ADDRESSES)
+    )]
+    TooManyAddresses {
+        /// How many addresses there are to be.
+        count: usize,
+        /// How many are chosen.
+        addresses: usize,
+    },
+    /// The subnet of its addresses exists.
+    #[error(
+        "failed to get private link service subnet({subnet}) for service({service}): virtual network {network} has no \
+         such subnet; create it, or name another by annotation {}",
+        full_key(keys::PLS_SUBNET)
+    )]
+    SubnetNotFound {
+        /// The virtual network.
+        network: String,
+        /// The subnet.
+        subnet: String,
+        /// The Service.
+        service: ObjectKey,
+    },
+    /// A frontend that somebody else offers stays as it is offered.
+    #[error(
+        "LB frontend({frontend}) already has unmanaged private link service({private_link}), which lacks this cluster's \
+         tag {}; delete that private link service, or remove annotation {}",
+        super::ownership::CLUSTER_TAG,
+        full_key(keys::PLS_CREATE)
+    )]
+    Unmanaged {
+        /// The frontend.
+        frontend: String,
+        /// The private link service's id.
+        private_link: String,
+    },
+    /// Only the Service that made a private link service sets something of it.
+    #[error(
+        "annotation {key}: LB frontend({frontend}) already has existing private link service({private_link}) owned by \
+         service({owner}), which alone can set that; remove it here, and set it there"
+    )]
+    OwnedByOther {
+        /// The frontend.
+        frontend: String,
+        /// The private link service's name.
+        private_link: String,
+        /// The Service that made it.
+        owner: String,
+        /// The annotation that would set something.
+        key: String,
+    },
+    /// A resource keeps its name.
+    #[error(
+        "annotation {}: cannot change existing private link service name ({existing}) to ({wanted}); write {existing}, \
+         or remove annotation {} until the private link service is gone",
+        full_key(keys::PLS_NAME),
+        full_key(keys::PLS_CREATE)
+    )]
+    NameFixed {
+        /// Its name.
+        existing: String,
+        /// The name that is asked for.
+        wanted: String,
+    },
+}
+
+impl PrivateLinkRefusal {
+    /// Whether only a change of the Service can help.
+    pub(crate) fn is_terminal(&self) -> bool {
+        match self {
+            Self::FloatsOutside
+            | Self::NoIpv4
+            | Self::CountOutOfRange { .. }
+            | Self::InvalidAddress { .. }
+            | Self::AddressOfIpv6 { .. }
+            | Self::TooManyAddresses { .. } => true,
+            Self::SubnetNotFound { .. }
+            | Self::Unmanaged { .. }
+            | Self::OwnedByOther { .. }
+            | Self::NameFixed { .. } => false,
+        }
+    }
+}
