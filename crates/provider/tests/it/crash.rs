@@ -8,6 +8,7 @@ use k8s::Service;
 use serde_json::json;
 use testkit::KillSwitch;
 
+use crate::private_link::{connect, linked};
 use crate::world::*;
 
 /// Something that the program is asked to do.
@@ -19,6 +20,11 @@ enum Task {
     Delete,
     DeleteLast,
     Move,
+    /// With a private link service.
+    CreateLinked,
+    /// Its private link service, which has connections, is not asked for any more.
+    Unlink,
+    DeleteLinked,
     ChangeGroup,
     /// The Service names another group only until the program is killed.
     ChangeGroupBeforeServed,
@@ -31,7 +37,8 @@ fn wanted(task: Task) -> Service {
         Task::Create | Task::ChangeGroupBeforeServed | Task::Delete | Task::DeleteLast => {
             service("web", &[80])
         }
-        Task::CreateInternal | Task::Move => internal(service("web", &[80])),
+        Task::CreateInternal | Task::Move | Task::Unlink => internal(service("web", &[80])),
+        Task::CreateLinked | Task::DeleteLinked => linked(service("web", &[80])),
         Task::ChangePort => service("web", &[8080]),
         Task::ChangeGroup => in_group("third"),
     }
@@ -54,12 +61,16 @@ async fn prepared(task: Task) -> World {
         world.serve(&program, service(BYSTANDER, &[80])).await.unwrap();
     }
     let before = match task {
-        Task::Create | Task::CreateInternal | Task::ChangeGroupBeforeServed => None,
+        Task::Create | Task::CreateInternal | Task::CreateLinked | Task::ChangeGroupBeforeServed => None,
+        Task::Unlink | Task::DeleteLinked => Some(linked(service("web", &[80]))),
         Task::ChangeGroup => Some(in_group("other")),
         _ => Some(service("web", &[80])),
     };
     if let Some(before) = before {
         world.serve(&program, before).await.unwrap();
+    }
+    if matches!(task, Task::Unlink | Task::DeleteLinked) {
+        connect(&world);
     }
     world.slow();
     world
@@ -75,7 +86,7 @@ async fn begin(world: &World, program: &Program, task: Task) {
 
 async fn perform(world: &World, program: &Program, task: Task) {
     match task {
-        Task::Delete | Task::DeleteLast => {
+        Task::Delete | Task::DeleteLast | Task::DeleteLinked => {
             if world.services.lock().contains_key(&key("web").to_string()) {
                 world.remove(program, &wanted(task)).await.unwrap();
             }
@@ -176,4 +187,22 @@ async fn killed_after_every_call_of_a_creation_that_named_another_resource_group
 #[tokio::test(start_paused = true)]
 async fn killed_after_every_call_of_a_move_to_the_internal_load_balancer() {
     survives(Task::Move).await;
+}
+
+/// LB-310.
+#[tokio::test(start_paused = true)]
+async fn killed_after_every_call_of_create_with_a_private_link_service() {
+    survives(Task::CreateLinked).await;
+}
+
+/// LB-323.
+#[tokio::test(start_paused = true)]
+async fn killed_after_every_call_while_a_private_link_service_goes() {
+    survives(Task::Unlink).await;
+}
+
+/// LB-322.
+#[tokio::test(start_paused = true)]
+async fn killed_after_every_call_of_the_deletion_of_a_service_with_a_private_link_service() {
+    survives(Task::DeleteLinked).await;
 }

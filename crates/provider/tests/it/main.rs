@@ -10,5 +10,6 @@ mod interfaces;
 mod isolation;
 mod machines;
 mod pools;
+mod private_link;
 mod services;
 mod world;

@@ -20,6 +20,7 @@ pub const SUBSCRIPTION: &str = "00000000-0000-0000-0000-000000000000";
 pub const LOAD_BALANCERS: &str = "Microsoft.Network/loadBalancers";
 pub const PUBLIC_IPS: &str = "Microsoft.Network/publicIPAddresses";
 pub const SECURITY_GROUPS: &str = "Microsoft.Network/networkSecurityGroups";
+pub const PRIVATE_LINKS: &str = "Microsoft.Network/privateLinkServices";
 pub const SCALE_SETS: &str = "Microsoft.Compute/virtualMachineScaleSets";
 pub const INSTANCES: &str = "Microsoft.Compute/virtualMachineScaleSets/virtualMachines";
 pub const MACHINES: &str = "Microsoft.Compute/virtualMachines";
@@ -313,7 +314,7 @@ impl World {
             }
         }
         let mut all = Vec::new();
-        for kind in [PUBLIC_IPS, LOAD_BALANCERS, SECURITY_GROUPS, SCALE_SETS, INSTANCES] {
+        for kind in [PUBLIC_IPS, LOAD_BALANCERS, PRIVATE_LINKS, SECURITY_GROUPS, SCALE_SETS, INSTANCES] {
             for mut document in self.documents(kind) {
                 normalise(&mut document, &names);
                 all.push(serde_json::to_string_pretty(&document).unwrap());

@@ -1,0 +1,261 @@
+//! Private link services, with private endpoints that are connected to them.
+
+use azure_simulator::{Fault, FaultAction};
+use azure_types::ResourceId;
+use cloud::LogicalTime;
+use k8s::Service;
+use serde_json::{Value, json};
+
+use crate::world::*;
+
+const NAME: &str = "pls-aweb";
+
+/// An internal Service that asks for a private link service.
+pub fn linked(service: Service) -> Service {
+    annotated(internal(service), "azure-pls-create", "true")
+}
+
+fn web() -> Service {
+    linked(service("web", &[80]))
+}
+
+fn private_link(world: &World) -> Option<Value> {
+    world.azure.document(&id("privateLinkServices", NAME))
+}
+
+/// Two private endpoints in another network, connected to the Service's private link service.
+pub fn connect(world: &World) -> Vec<ResourceId> {
+    let far = id("virtualNetworks", "far");
+    let subnets = json!([{"name": "s", "properties": {"addressPrefix": "172.16.0.0/24"}}]);
+    let network = json!({"location": "eastus", "properties": {
+        "addressSpace": {"addressPrefixes": ["172.16.0.0/16"]}, "subnets": subnets}});
+    world.azure.put(&far, network).unwrap();
+    let endpoints = ["one", "two"].map(|name| id("privateEndpoints", name));
+    for endpoint in &endpoints {
+        let way =
+            json!({"name": "way", "properties": {"privateLinkServiceId": id("privateLinkServices", NAME)}});
+        let document = json!({"location": "eastus", "properties": {
+            "subnet": {"id": far.child("subnets", "s")}, "privateLinkServiceConnections": [way]}});
+        world.azure.put(endpoint, document).unwrap();
+    }
+    endpoints.into()
+}
+
+fn status(world: &World, endpoint: &ResourceId) -> Value {
+    let document = world.azure.document(endpoint).unwrap();
+    let connection = &document["properties"]["privateLinkServiceConnections"][0]["properties"];
+    connection["privateLinkServiceConnectionState"]["status"].clone()
+}
+
+/// How often private link services were listed.
+fn lists(world: &World) -> usize {
+    let journal = world.azure.journal();
+    let is_list = |path: &str| path.ends_with("/privateLinkServices");
+    journal.entries.iter().filter(|entry| entry.method == "GET" && is_list(&entry.path)).count()
+}
+
+/// LB-310, LB-320: made after the frontend, in a subnet that is opened for it; looked at again, by this program or the
+/// next, nothing is written.
+#[tokio::test(start_paused = true)]
+async fn lb_310_lb_320_a_private_link_service_is_made_once() {
+    let world = World::new();
+    let program = world.start();
+    world.serve(&program, web()).await.unwrap();
+    let link = private_link(&world).unwrap();
+    assert_eq!(link["tags"]["k8s-azure-owner-service"], "shop/web");
+    let frontend = id("loadBalancers", "kube-internal").child("frontendIPConfigurations", "aweb");
+    assert_eq!(link["properties"]["loadBalancerFrontendIpConfigurations"], json!([{"id": frontend}]));
+    let writes = world.all_writes();
+    let last: Vec<&str> =
+        writes[writes.len() - 2..].iter().map(|write| write.split('?').next().unwrap()).collect();
+    assert!(
+        last[0].contains("/subnets/") && last[1].contains("/privateLinkServices/pls-aweb"),
+        "{writes:#?}"
+    );
+    for program in [world.start(), program] {
+        world.azure.clear_journal();
+        world.ensure(&program, &world.stored(&web())).await.unwrap();
+        assert_eq!(world.all_writes(), Vec::<String>::new());
+    }
+}
+
+/// LB-322: connections go, then the private link service, then the load balancer is planned again and written, or
+/// deleted where the Service was its last.
+#[tokio::test(start_paused = true)]
+async fn lb_322_a_service_that_goes_takes_its_private_link_service_along() {
+    for has_neighbour in [false, true] {
+        let world = World::new();
+        let program = world.start();
+        world.serve(&program, web()).await.unwrap();
+        if has_neighbour {
+            world.serve(&program, internal(service("other", &[80]))).await.unwrap();
+        }
+        let endpoints = connect(&world);
+        assert!(endpoints.iter().all(|endpoint| status(&world, endpoint) == "Approved"));
+        world.azure.clear_journal();
+        world.remove(&program, &web()).await.unwrap();
+        let writes = world.all_writes();
+        let of = |part: &str| writes.iter().filter(|write| write.contains(part)).collect::<Vec<_>>();
+        let at = |write: &String| writes.iter().position(|one| one == write).unwrap();
+        let connections = of("/privateEndpointConnections/");
+        let links: Vec<_> = of("/privateLinkServices/pls-aweb ").into_iter().collect();
+        let balancers = of("/loadBalancers/kube-internal ");
+        assert_eq!((connections.len(), links.len(), balancers.len()), (2, 1, 1), "{writes:#?}");
+        assert!(at(connections[1]) < at(links[0]) && at(links[0]) < at(balancers[0]), "{writes:#?}");
+        assert!(balancers[0].starts_with(if has_neighbour { "PUT" } else { "DELETE" }), "{writes:#?}");
+        assert!(endpoints.iter().all(|endpoint| status(&world, endpoint) == "Disconnected"));
+        assert_eq!(private_link(&world), None);
+    }
+}
+
+/// LB-323: without the annotation it goes, and the Service is served as before; also where the annotation went while
+/// no program ran.
+#[tokio::test(start_paused = true)]
+async fn lb_323_without_the_annotation_it_goes() {
+    for restarts in [false, true] {
+        let world = World::new();
+        let program = world.start();
+        let before = world.serve(&program, web()).await.unwrap().addresses;
+        connect(&world);
+        let program = if restarts { world.start() } else { program };
+        world.azure.clear_journal();
+        let after = world.serve(&program, internal(service("web", &[80]))).await.unwrap().addresses;
+        assert_eq!(before, after);
+        assert_eq!(private_link(&world), None);
+        assert_eq!(world.writes(LOAD_BALANCERS), 0);
+        assert_eq!(world.all_writes().len(), 3, "{:#?}", world.all_writes());
+        world.azure.clear_journal();
+        world.ensure(&program, &world.stored(&web())).await.unwrap();
+        assert_eq!(world.all_writes(), Vec::<String>::new());
+    }
+}
+
+/// LB-313, LB-441: somebody else's is never touched; the frontend that it offers stays, and a notice says why.
+#[tokio::test(start_paused = true)]
+async fn lb_441_a_frontend_that_somebody_else_offers_stays() {
+    let world = World::new();
+    let program = world.start();
+    world.serve(&program, web()).await.unwrap();
+    let link = id("privateLinkServices", NAME);
+    world.azure.edit(&link, |document| document["tags"] = json!({"owner": "somebody"})).unwrap();
+    let theirs = private_link(&world).unwrap();
+    for program in [world.start(), program] {
+        let failure = program.provider.ensure(&world.stored(&web()), LogicalTime::now()).await.unwrap_err();
+        assert!(failure.to_string().contains("already has unmanaged private link service"), "{failure}");
+    }
+    let program = world.start();
+    let stored = world.stored(&web());
+    let notices = program.provider.delete(&stored, LogicalTime::now()).await.unwrap();
+    assert!(notices[0].message.contains("because private link service pls-aweb refers to it"), "{notices:?}");
+    assert_eq!(private_link(&world), Some(theirs));
+    let properties = world.load_balancer("kube-internal").unwrap()["properties"].clone();
+    assert_eq!(properties["frontendIPConfigurations"][0]["name"], "aweb");
+    assert_eq!(properties["loadBalancingRules"], json!([]));
+}
+
+/// LB-442: what somebody else wrote meanwhile is read and planned again; it stays.
+#[tokio::test(start_paused = true)]
+async fn lb_442_a_lost_race_is_planned_again() {
+    let world = World::new();
+    let program = world.start();
+    world.serve(&program, web()).await.unwrap();
+    let link = id("privateLinkServices", NAME);
+    world.azure.edit(&link, |document| document["tags"]["theirs"] = "x".into()).unwrap();
+    world.azure.clear_journal();
+    let changed = annotated(web(), "azure-pls-fqdns", "web.example");
+    world.serve(&program, changed).await.unwrap();
+    assert_eq!(world.puts(PRIVATE_LINKS), [412, 200]);
+    let document = private_link(&world).unwrap();
+    assert_eq!(document["tags"]["theirs"], "x");
+    assert_eq!(document["properties"]["fqdns"], json!(["web.example"]));
+}
+
+/// Services that come together open their subnet for private link services together.
+#[tokio::test(start_paused = true)]
+async fn services_side_by_side_share_a_subnet() {
+    let world = World::new();
+    world.slow();
+    let program = world.start();
+    let services: Vec<_> =
+        ["a", "b", "c", "d"].iter().map(|name| world.apply(&program, linked(service(name, &[80])))).collect();
+    let ensured =
+        futures::future::join_all(services.iter().map(|service| world.ensure(&program, service))).await;
+    ensured.into_iter().for_each(|result| drop(result.unwrap()));
+    assert_eq!(world.documents(PRIVATE_LINKS).len(), 4);
+}
+
+/// LB-443: a resource group that the Service does not name any more is named by Azure, where it keeps a frontend.
+#[tokio::test(start_paused = true)]
+async fn lb_443_a_private_link_service_in_a_group_that_nobody_names_goes_too() {
+    let world = World::new();
+    let links = ResourceId::group(SUBSCRIPTION, "links");
+    world.azure.put(&links, json!({"location": "eastus"})).unwrap();
+    let elsewhere = annotated(web(), "azure-pls-resource-group", "links");
+    world.serve(&world.start(), elsewhere).await.unwrap();
+    let link = links.resource("Microsoft.Network", "privateLinkServices", NAME);
+    assert!(world.azure.document(&link).is_some());
+    let program = world.start();
+    world.apply(&program, web());
+    world.remove(&program, &web()).await.unwrap();
+    assert_eq!(world.azure.document(&link), None);
+    assert_eq!(world.load_balancer("kube-internal"), None);
+}
+
+/// They are listed where there may be one: never for a public Service that comes or is looked at, and once for the
+/// others that do not ask.
+#[tokio::test(start_paused = true)]
+async fn private_link_services_are_listed_only_where_there_may_be_one() {
+    let world = World::new();
+    let program = world.start();
+    world.serve(&program, service("web", &[80])).await.unwrap();
+    world.ensure(&program, &world.stored(&service("web", &[80]))).await.unwrap();
+    assert_eq!(lists(&world), 0);
+    for name in ["a", "b", "c"] {
+        world.serve(&program, internal(service(name, &[80]))).await.unwrap();
+    }
+    assert_eq!(lists(&world), 1);
+    world.remove(&program, &service("web", &[80])).await.unwrap();
+    assert_eq!(lists(&world), 2, "a frontend goes");
+}
+
+/// LB-444: nobody needs the right to read private link services who asks for none.
+#[tokio::test(start_paused = true)]
+async fn lb_444_without_the_right_to_read_them_services_come_and_go() {
+    let world = World::new();
+    let denied =
+        FaultAction::Fail { status: 403, code: "AuthorizationFailed".into(), message: "no role".into() };
+    world.azure.inject(Fault::new(denied).on_type(PRIVATE_LINKS));
+    let program = world.start();
+    for service in [service("web", &[80]), internal(service("inside", &[80]))] {
+        world.serve(&program, service.clone()).await.unwrap();
+        program.provider.dry_run().await.unwrap();
+        world.remove(&program, &service).await.unwrap();
+    }
+    assert!(world.documents(LOAD_BALANCERS).is_empty());
+    let failure = world.serve(&program, web()).await.unwrap_err();
+    assert!(failure.to_string().contains("no role"), "{failure}");
+}
+
+/// A private link service that does not keep what is written to it is used as it is, and the owner is told.
+#[tokio::test(start_paused = true)]
+async fn one_that_is_changed_back_each_time_is_left() {
+    let world = World::new();
+    let program = world.start();
+    let service = annotated(web(), "azure-pls-fqdns", "web.example");
+    world.serve(&program, service.clone()).await.unwrap();
+    let link = id("privateLinkServices", NAME);
+    let mut told = Vec::new();
+    for _ in 0..5 {
+        world
+            .azure
+            .edit(&link, |document| document["properties"]["fqdns"] = json!(["other.example"]))
+            .unwrap();
+        let stored = world.stored(&service);
+        told.extend(program.provider.ensure(&stored, LogicalTime::now()).await.unwrap().notices);
+    }
+    assert!(
+        told.iter().any(|notice| notice.message.contains("does not keep what is written to it")),
+        "{told:?}"
+    );
+    assert_eq!(private_link(&world).unwrap()["properties"]["fqdns"], json!(["other.example"]));
+}
