@@ -70,7 +70,7 @@ factors! {
     "mode": "none" "auto" "scale-set";
     "balancer-names": "none" "two";
     "shared-security-rule": "none" "yes";
-    "private-link-service": "no" "!yes";
+    "private-link-service": "no" "yes" "second-subnet";
 }
 
 /// The value of a factor in a row.

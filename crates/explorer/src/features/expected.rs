@@ -20,20 +20,25 @@ pub fn expectation(row: &[usize], number: usize, key: &str) -> Expectation {
         _ => vec![Family::V4, Family::V6],
     };
     let rules = rules(row, &families);
+    // Azure offers IPv4 alone, and outside only what arrives at the nodes' own addresses.
+    let floats_outside = !is_internal(row) && is("floating-ip", "on");
+    let unlinkable = !is("private-link-service", "no") && (floats_outside || families == [Family::V6]);
     if let Some(factor) = (0..row.len()).find(|factor| is_mistake(*factor, row[*factor])) {
         let text = match super::FACTORS[factor].name {
             "idle-timeout" => "azure-load-balancer-tcp-idle-timeout",
             "public-ip" | "subnet" => "nowhere",
-            "additional-addresses" => "azure-additional-public-ips",
-            _ => "azure-pls-create",
+            _ => "azure-additional-public-ips",
         };
         // Of several reasons any may be named.
-        return refused(if contradicts || rules.is_none() { "" } else { text });
+        return refused(if contradicts || rules.is_none() || unlinkable { "" } else { text });
     }
     if contradicts {
-        return refused(if rules.is_none() { "" } else { "cannot set both" });
+        return refused(if rules.is_none() || unlinkable { "" } else { "cannot set both" });
     }
-    let Some(mut rules) = rules else { return refused("node port") };
+    let Some(mut rules) = rules else { return refused(if unlinkable { "" } else { "node port" }) };
+    if unlinkable {
+        return refused("azure-pls-create");
+    }
     rules.sort_by_key(ToString::to_string);
     let internal = is_internal(row);
     let mut warnings = hints(row, &families);

@@ -276,8 +276,11 @@ pub fn manifest(row: &[usize], number: usize, namespace: &str, name: &str) -> Va
     if is("shared-security-rule", "yes") {
         annotate("azure-shared-securityrule", "true");
     }
-    if is("private-link-service", "!yes") {
+    if !is("private-link-service", "no") {
         annotate("azure-pls-create", "true");
+    }
+    if is("private-link-service", "second-subnet") {
+        annotate("azure-pls-ip-configuration-subnet", "second");
     }
     json!({
         "apiVersion": "v1", "kind": "Service",

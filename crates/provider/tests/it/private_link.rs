@@ -123,7 +123,9 @@ async fn lb_323_without_the_annotation_it_goes() {
         assert_eq!(before, after);
         assert_eq!(private_link(&world), None);
         assert_eq!(world.writes(LOAD_BALANCERS), 0);
-        assert_eq!(world.all_writes().len(), 3, "{:#?}", world.all_writes());
+        // A connection that came since makes a new version: the deletion is planned again.
+        let refused = world.all_writes().iter().filter(|write| write.ends_with(" 412")).count();
+        assert_eq!((world.all_writes().len(), refused), (4 - usize::from(restarts), usize::from(!restarts)));
         world.azure.clear_journal();
         world.ensure(&program, &world.stored(&web())).await.unwrap();
         assert_eq!(world.all_writes(), Vec::<String>::new());
@@ -160,7 +162,8 @@ async fn lb_442_a_lost_race_is_planned_again() {
     let program = world.start();
     world.serve(&program, web()).await.unwrap();
     let link = id("privateLinkServices", NAME);
-    world.azure.edit(&link, |document| document["tags"]["theirs"] = "x".into()).unwrap();
+    let theirs = FaultAction::Interfere { id: Some(link), patch: json!({"tags": {"theirs": "x"}}) };
+    world.azure.inject(Fault::new(theirs).on_method("PUT").on_type(PRIVATE_LINKS).times(1));
     world.azure.clear_journal();
     let changed = annotated(web(), "azure-pls-fqdns", "web.example");
     world.serve(&program, changed).await.unwrap();

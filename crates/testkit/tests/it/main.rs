@@ -9,6 +9,7 @@ mod kill;
 mod nodes;
 mod places;
 mod pools;
+mod private_link;
 mod services;
 mod shapes;
 mod stopping;
