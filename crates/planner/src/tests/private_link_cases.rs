@@ -132,7 +132,7 @@ fn lb_312_only_a_frontend_of_ipv4_is_offered() {
     }
 }
 
-/// LB-313: with another cluster's tag or with none, it is not touched, and neither is it when the Service goes.
+/// LB-313, LB-441: with another cluster's tag or with none, it is not touched, and neither is it when the Service goes.
 #[test]
 fn lb_313_somebody_elses_private_link_service_is_refused() {
     for tags in
@@ -144,7 +144,7 @@ fn lb_313_somebody_elses_private_link_service_is_refused() {
         assert!(matches!(found, Refusal::PrivateLink(PrivateLinkRefusal::Unmanaged { .. })), "{found}");
         assert!(!found.is_terminal());
         assert_eq!(change(&azure, &[web()]), []);
-        // LB-441: the frontend that it offers stays, and the owner is told by whom.
+        // The frontend that it offers stays, and the owner is told by whom.
         let planned = azure.plan(&[linked().deleting().arc()], &[]);
         assert_eq!(steps(&planned.plan), Vec::<&Step>::new());
         let notice = &planned.notices[0].message;
