@@ -66,7 +66,11 @@ impl Machines {
                     *interface = Arc::new(NetworkInterface::clone(document));
                 }
             }
-            Document::LoadBalancer(_) | Document::PublicIp(_) | Document::SecurityGroup(_) => {}
+            Document::PrivateLink(_)
+            | Document::Subnet(_)
+            | Document::LoadBalancer(_)
+            | Document::PublicIp(_)
+            | Document::SecurityGroup(_) => {}
         }
     }
 }

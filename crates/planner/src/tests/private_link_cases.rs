@@ -205,7 +205,7 @@ fn lb_316_a_private_link_service_keeps_its_name() {
     let azure = served(&linked());
     let renamed = linked().annotate("azure-pls-name", "other");
     let expected = PrivateLinkRefusal::NameFixed { existing: NAME.into(), wanted: "other".into() };
-    assert_eq!(refusal(&azure, &[renamed.clone()]), expected.into());
+    assert_eq!(refusal(&azure, std::slice::from_ref(&renamed)), expected.into());
     assert_eq!(change(&azure, &[linked().annotate("azure-pls-name", " PLS-atest1 ")]), []);
     let named = served(&renamed);
     assert_eq!(private_link::name_of(&named.observed.private_links[0]), "other");
@@ -233,7 +233,7 @@ fn lb_317_chosen_addresses_come_first() {
         ("azure-pls-ip-configuration-subnet", "other"),
     ] {
         let changed = chosen.clone().annotate(key, value);
-        let found = change(&azure, &[changed.clone()]);
+        let found = change(&azure, std::slice::from_ref(&changed));
         let write = found.last().unwrap_or_else(|| panic!("{key} {value}"));
         assert_eq!(write.if_match, azure.observed.private_links[0].etag);
         assert_eq!(
@@ -309,10 +309,10 @@ fn lb_320_nothing_is_written_without_a_difference_and_others_members_stay() {
         let subnet = configuration["properties"]["subnet"]["id"].as_str().unwrap().to_uppercase();
         configuration["properties"]["subnet"]["id"] = json!(subnet);
     });
-    assert_eq!(change(&azure, &[service.clone()]), []);
+    assert_eq!(change(&azure, std::slice::from_ref(&service)), []);
     let changed =
         service.annotate("azure-pls-fqdns", "a.example").annotate("azure-pls-proxy-protocol", "false");
-    let found = change(&azure, &[changed.clone()]);
+    let found = change(&azure, std::slice::from_ref(&changed));
     let [step] = found.as_slice() else { panic!("the subnet is as it should be: {found:?}") };
     assert_eq!(step.changes, ["PROXY protocol off", "FQDNs b.example a.example → a.example"]);
     azure.converge(&[changed.arc()], &[]);
