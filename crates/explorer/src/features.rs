@@ -73,6 +73,12 @@ factors! {
     "private-link-service": "no" "yes" "second-subnet";
 }
 
+/// What rightly stays changed when Services with these rows are gone: a subnet that takes private link services.
+pub fn stays_changed(rows: &[Row]) -> Vec<String> {
+    let is_linked = |row: &Row| value(row, "private-link-service") != "no";
+    if rows.iter().any(is_linked) { vec!["network".to_owned()] } else { Vec::new() }
+}
+
 /// The value of a factor in a row.
 ///
 /// # Panics

@@ -49,7 +49,7 @@ pub async fn try_rows(rows: &[Row]) -> Vec<String> {
     stage.world.restart().await;
     stage.rest(&expect).await;
     complaints.extend(trial::judge_second_pass(&stage.world, &expect));
-    let (left, planned) = stage.clear(&objects, &[]).await;
+    let (left, planned) = stage.clear(&objects, &features::stays_changed(rows)).await;
     let at_the_end = preview::differences_of_crowd(&planned, &stage.world);
     complaints.extend(previewed.into_iter().chain(left).chain(at_the_end));
     complaints

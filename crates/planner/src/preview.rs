@@ -173,12 +173,18 @@ impl<'a> Preview<'a> {
         let mut balancing: BTreeMap<Balancer, Vec<LoadBalancerIntent>> = BTreeMap::new();
         let mut access = Vec::new();
         let mut submitted = BTreeSet::new();
+        let mut linked: BTreeSet<ResourceId> = BTreeSet::new();
         for (key, task) in tasks {
             match task {
-                Task::WritePublicIps(steps)
-                | Task::WritePrivateLink(steps)
-                | Task::ReleasePublicIps(steps) => {
+                Task::WritePublicIps(steps) | Task::ReleasePublicIps(steps) => {
                     steps.into_iter().for_each(|step| self.take(step));
+                }
+                Task::WritePrivateLink(steps) => {
+                    // What another Service has just written is looked at again: they may share it.
+                    if !steps.iter().any(|step| linked.contains(&step.target)) {
+                        linked.extend(steps.iter().map(|step| step.target.clone()));
+                        steps.into_iter().for_each(|step| self.take(step));
+                    }
                 }
                 // Whatever runs on it now will have ended.
                 Task::AwaitPublicIps(ids) => {

@@ -101,6 +101,18 @@ impl PrivateLinks {
         }
     }
 
+    /// The same, where it has to be written: each frontend that came into it made a new version of it.
+    pub(crate) async fn subnet_now(
+        &self,
+        sequence: &Sequence,
+        known: Option<Arc<Subnet>>,
+    ) -> Result<Option<Arc<Subnet>>, Failure> {
+        match known {
+            Some(subnet) if private_link::is_open(&subnet) => Ok(Some(subnet)),
+            _ => self.subnet(sequence, LogicalTime::now()).await,
+        }
+    }
+
     /// All of the groups in which Services' may be, for a preview.
     pub(crate) async fn of_services(
         &self,

@@ -11,7 +11,7 @@ use k8s::{Node, ObjectKey, Service};
 use planner::cluster_name::LoadBalancersByName;
 use planner::load_balancer::{LoadBalancerIntent, Occupancy};
 use planner::security_group::{self, AccessIntent};
-use planner::sequence::{Intent, Seen, Sequence, Stop, Task};
+use planner::sequence::{Intent, Seen, Sequence, Stage, Stop, Task};
 use planner::{Balancer, ServiceIntent, ServiceRemoval, backend_pool, public_ip};
 
 use crate::failure::{Failure, Kind};
@@ -191,6 +191,11 @@ impl Inner {
                     let leaves = sequence.intent().is_none();
                     self.submit(known, intents, newer_than, &mut announced, leaves, notices).await?;
                     sequence.submitted();
+                    if sequence.stage() == Stage::Linking {
+                        let known_before = known.private_link_subnet.take();
+                        known.private_link_subnet =
+                            self.private_links.subnet_now(&sequence, known_before).await?;
+                    }
                 }
                 Ok(Task::WritePrivateLink(steps)) => {
                     let written = self.private_links.write(&steps, &mut sequence, notices).await;

@@ -159,11 +159,15 @@ fn update(wanted: &Wanted<'_>, observed: &PrivateLinkService) -> Option<Step> {
     })
 }
 
+/// Whether a subnet takes private link services.
+pub fn is_open(subnet: &Subnet) -> bool {
+    let policies = subnet.properties.as_ref().and_then(|p| p.private_link_service_network_policies.as_ref());
+    policies.is_some_and(|word| word.is(NO_POLICIES))
+}
+
 /// Lets private link services into a subnet, where it does not yet.
 fn open(subnet: &Subnet, service: &ObjectKey) -> Option<Step> {
-    let policies = |p: &azure_types::SubnetProperties| p.private_link_service_network_policies.clone();
-    let current = subnet.properties.as_ref().and_then(policies);
-    if current.as_ref().is_some_and(|word| word.is(NO_POLICIES)) {
+    if is_open(subnet) {
         return None;
     }
     let mut document = subnet.clone();

@@ -181,6 +181,22 @@ fn lb_314_the_private_link_service_of_a_shared_frontend_is_shared() {
     assert_eq!(change(&azure, &[first.deleting(), second]), []);
 }
 
+/// Services that come together and share a frontend ask for one private link service, whoever is first.
+#[test]
+fn services_that_come_together_share_a_private_link_service() {
+    let at = |service: Svc| service.annotate("azure-load-balancer-ipv4", "10.0.0.100");
+    let services = [at(web()), at(svc("test2").tcp(443).internal())];
+    let mut azure = Azure::new();
+    azure.converge(&[services[0].arc()], &[]);
+    azure.converge(&[services[0].arc(), services[1].arc()], &[]);
+    let both = services.map(|service| service.annotate("azure-pls-create", "true"));
+    let planned = change(&azure, &both);
+    let created = planned.iter().filter(|step| step.action == Action::Create).count();
+    assert_eq!(created, 1, "{planned:#?}");
+    azure.converge(&both.map(|service| service.arc()), &[]);
+    assert_eq!(azure.observed.private_links.len(), 1);
+}
+
 /// LB-315.
 #[test]
 fn lb_315_only_its_owner_sets_anything_of_a_shared_one() {
