@@ -30,9 +30,9 @@ impl RecentlyProgrammed {
         self.0.lock().insert(key.clone(), addresses);
     }
 
-    /// A Service is gone.
-    pub(crate) fn forget(&self, key: &ObjectKey) {
-        self.0.lock().remove(key);
+    /// A Service is gone, or has nothing but what Azure shows. Gives the addresses that were in use.
+    pub(crate) fn forget(&self, key: &ObjectKey) -> Option<Vec<IpAddr>> {
+        self.0.lock().remove(key)
     }
 
     /// The addresses of all Services, without those that the Services show by now.
@@ -116,11 +116,12 @@ impl Resource for SharedSecurityGroup {
     }
 
     fn plan(&self, observed: &Arc<SecurityGroup>, batch: &[(ObjectKey, AccessIntent)]) -> Planned<Self> {
+        let members = batch.iter().filter(|(_, intent)| !matches!(intent, AccessIntent::Refused { .. }));
         let plan = plans::plan(
             &self.cluster,
             observed,
             &Self::intents(batch),
-            &self.usage(batch.iter().map(|(key, _)| key)),
+            &self.usage(members.map(|(key, _)| key)),
         );
         let refused = plan.refused.into_iter().map(|(key, refusal)| (key, refusal.into()));
         Planned {

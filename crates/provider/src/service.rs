@@ -71,7 +71,13 @@ impl Inner {
         newer_than: LogicalTime,
     ) -> Result<Ensured, ServiceError> {
         let newer_than = self.required_freshness(&service.key(), newer_than);
-        let intent = ServiceIntent::from_service(&self.cluster, service).map_err(Failure::from)?;
+        let intent = match ServiceIntent::from_service(&self.cluster, service) {
+            Ok(intent) => intent,
+            Err(refusal) => {
+                self.close_unused(service, newer_than).await;
+                return Err(Failure::from(refusal).into());
+            }
+        };
         let balancer = self.cluster.placement(intent.flavor);
         self.revise_places(&intent, &balancer);
         let announced = Announced {
@@ -88,6 +94,18 @@ impl Inner {
                 }
                 Err(failure.with_notices(notices).into())
             }
+        }
+    }
+
+    /// A Service that is refused keeps what it lives on, but what the security group was opened for beside a load
+    /// balancer that it then did not get is closed.
+    async fn close_unused(&self, service: &Service, newer_than: LogicalTime) {
+        let Some(addresses) = self.recently.forget(&service.key()) else { return };
+        let removal = Arc::new(ServiceRemoval::of(&self.cluster, service));
+        let closed = self.ensure_security_rules(AccessIntent::Refused { service: removal }, newer_than, None);
+        if let Err(failure) = closed.await {
+            tracing::debug!(failure = failure.full_text(), service = %service.key(), "cannot close what it was opened for");
+            self.recently.set(&service.key(), addresses);
         }
     }
 
@@ -385,7 +403,7 @@ impl Inner {
         let key = intent.key().clone();
         let writer = match (self.security_group(), &intent) {
             (Ok(writer), _) => writer,
-            (Err(_), AccessIntent::Absent { .. }) => return Ok(Vec::new()),
+            (Err(_), AccessIntent::Absent { .. } | AccessIntent::Refused { .. }) => return Ok(Vec::new()),
             (Err(error), AccessIntent::Present { .. }) => return Err(error),
         };
         if let AccessIntent::Present { addresses, .. } = &intent {

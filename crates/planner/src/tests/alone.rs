@@ -152,7 +152,9 @@ impl Alone {
                     AccessIntent::Present { service, addresses, .. } => {
                         drop(self.programmed.insert(service.key.clone(), addresses.clone()));
                     }
-                    AccessIntent::Absent { service, .. } => drop(self.programmed.remove(&service.key)),
+                    AccessIntent::Absent { service, .. } | AccessIntent::Refused { service } => {
+                        drop(self.programmed.remove(&service.key));
+                    }
                 }
                 let programmed: Vec<(ObjectKey, IpAddr)> = self
                     .programmed

@@ -418,3 +418,19 @@ async fn a_service_stays_while_its_load_balancer_may_not_be_read() {
             && world.documents("Microsoft.Network/publicIPAddresses").is_empty()
     );
 }
+
+/// LB-454: one that is served keeps its rules when it is refused.
+#[tokio::test(start_paused = true)]
+async fn a_service_that_is_refused_keeps_what_it_lives_on() {
+    let world = World::new();
+    let program = world.start();
+    // Its status does not show the address yet.
+    let web = world.apply(&program, service("web", &[80]));
+    program.provider.ensure(&web, LogicalTime::BEGINNING).await.unwrap();
+    let before = world.normalised();
+    let refused = annotated(service("web", &[80]), "azure-load-balancer-tcp-idle-timeout", "soon");
+    world.serve(&program, refused).await.unwrap_err();
+    world.serve(&program, service("other", &[81])).await.unwrap();
+    world.remove(&program, &service("other", &[81])).await.unwrap();
+    assert_eq!(world.normalised(), before);
+}
