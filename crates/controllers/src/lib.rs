@@ -27,6 +27,7 @@ mod observer;
 mod out_of_service;
 mod preemption;
 mod queue;
+mod repeated_warning;
 mod resource_lease;
 mod run;
 mod service;

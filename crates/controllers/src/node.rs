@@ -20,6 +20,7 @@ use crate::freshness::Freshness;
 use crate::node_addresses::{self, ProvidedAddressMissing};
 use crate::observer::Observer;
 use crate::queue::Next;
+use crate::repeated_warning::RepeatedWarnings;
 use clock::Clock;
 
 /// How often, and how far apart, a write is tried when others write the same node: for a second, in which kubelet and
@@ -122,6 +123,7 @@ pub(crate) struct NodeController {
     pub recorder: Recorder,
     pub observer: Arc<dyn Observer>,
     pub clock: Clock,
+    warnings: RepeatedWarnings,
 }
 
 impl NodeController {
@@ -134,17 +136,28 @@ impl NodeController {
         observer: Arc<dyn Observer>,
         clock: Clock,
     ) -> Self {
-        Self { api: Api::all(client), machines, state, freshness, recorder, observer, clock }
+        let warnings = RepeatedWarnings::default();
+        Self { api: Api::all(client), machines, state, freshness, recorder, observer, clock, warnings }
     }
 
     /// Works on one node.
     pub async fn reconcile(&self, name: &str) -> Next {
-        let Some(node) = self.state.node(name) else { return Next::Done };
+        let Some(node) = self.state.node(name) else {
+            self.warnings.forget(name);
+            return Next::Done;
+        };
         match self.sync(&node).await {
-            Ok(()) => Next::Done,
+            Ok(()) => {
+                self.warnings.forget(name);
+                Next::Done
+            }
             Err(Error::Api(error)) if error.is_not_found() => Next::Done,
             Err(error) => {
-                tracing::warn!(node = name, %error, "failed to initialize node");
+                if self.warnings.is_due(name, &error.to_string()) {
+                    tracing::warn!(node = name, %error, "failed to initialize node");
+                } else {
+                    tracing::debug!(node = name, %error, "failed to initialize node");
+                }
                 self.record_failure(&node, &error);
                 Next::Retry
             }

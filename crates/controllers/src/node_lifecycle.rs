@@ -23,6 +23,7 @@ use crate::api::call;
 use crate::events::Recorder;
 use crate::freshness::Freshness;
 use crate::queue::Next;
+use crate::repeated_warning::RepeatedWarnings;
 use crate::taints::{add, edit_taints, remove};
 
 /// How old a list of machines may be that shows a machine. Half a minute of dead nodes that come one after
@@ -136,6 +137,7 @@ pub(crate) struct NodeLifecycle {
     freshness: Arc<Freshness>,
     schedule: Schedule,
     recorder: Recorder,
+    warnings: RepeatedWarnings,
 }
 
 impl NodeLifecycle {
@@ -149,13 +151,15 @@ impl NodeLifecycle {
         recorder: Recorder,
     ) -> Self {
         let schedule = Schedule::new(first_pause);
-        Self { api: Api::all(client), machines, state, freshness, schedule, recorder }
+        let warnings = RepeatedWarnings::default();
+        Self { api: Api::all(client), machines, state, freshness, schedule, recorder, warnings }
     }
 
     /// Works on one node.
     pub async fn reconcile(&self, name: &str) -> Next {
         let Some(node) = self.state.node(name) else {
             self.schedule.forget(name);
+            self.warnings.forget(name);
             return Next::Done;
         };
         match action(&node) {
@@ -176,7 +180,11 @@ impl NodeLifecycle {
             return Next::After(wait);
         }
         let newer_than = self.freshness.within(MAX_ANSWER_AGE);
-        match self.machines.presence(node, newer_than).await {
+        let existence = self.machines.presence(node, newer_than).await;
+        if !matches!(existence, Existence::Unknown(_)) {
+            self.warnings.forget(node.name());
+        }
+        match existence {
             Existence::Absent(proof) => self.delete(node, &proof).await,
             Existence::Present(Presence { shut_down: true }) => {
                 let tainted = self.edit_shutdown_taint(node, |taints| add(taints, shutdown_taint())).await;
@@ -187,7 +195,11 @@ impl NodeLifecycle {
             Existence::Present(_) => {}
             Existence::Unknown(reason) => {
                 let node = node.name();
-                tracing::warn!(node, reason, "machine existence unknown: node left as it is");
+                if self.warnings.is_due(node, &reason) {
+                    tracing::warn!(node, reason, "machine existence unknown: node left as it is");
+                } else {
+                    tracing::debug!(node, reason, "machine existence unknown: node left as it is");
+                }
             }
         }
         // A deleted node is dropped when its key comes up again.
