@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 use azure_simulator::LatencyProfile;
 use clap::Args;
 use clock::Clock;
@@ -11,7 +11,8 @@ use cloud_controller_manager::go_values;
 use kubernetes_simulator::Token;
 use kubernetes_simulator::kubelet::Pace;
 use simulated_cluster::{
-    Credentials, ExtraSubnet, HostedCluster, HostedOptions, NodePool, Ports, Shape, StandaloneMachine,
+    Credentials, ExtraSubnet, HostedCluster, HostedOptions, NodePool, Orchestration, Ports, Shape,
+    StandaloneMachine,
 };
 
 use super::folder::Folder;
@@ -33,7 +34,7 @@ pub struct ClusterArguments {
     #[arg(long, value_name = "NAME=N", value_parser = pool)]
     pool: Vec<NodePool>,
     /// A virtual machine that belongs to no scale set, by its name; repeatable.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = machine)]
     machine: Vec<String>,
     /// How many machines run the control plane, beside the workers.
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -85,7 +86,7 @@ impl ClusterArguments {
     fn options(self, folder: &Folder) -> HostedOptions {
         let workers = self.machine.iter().map(|name| StandaloneMachine::new(name));
         let control_planes =
-            (0..self.control_planes).map(|n| StandaloneMachine::control_plane(&format!("control-plane-{n}")));
+            (0..self.control_planes).map(|n| StandaloneMachine::control_plane(&control_plane(n)));
         HostedOptions {
             shape: Shape {
                 region: self.region,
@@ -121,7 +122,53 @@ impl ClusterArguments {
 /// The scale set of `--nodes`, and what its machines' names begin with.
 const WORKERS: (&str, &str) = ("workers", "worker");
 
-/// Finds out whether each machine has a name of its own, and each scale set.
+/// How many characters a host name may have: it becomes the label `kubernetes.io/hostname`.
+const MAX_HOST_NAME: usize = 63;
+/// How many characters Azure puts behind the prefix of a scale set's machines.
+const MACHINE_NUMBER: usize = 6;
+
+/// Finds out whether machines can be named so: a kubelet registers under its host's name, in lower case.
+///
+/// # Errors
+/// What such a name must be like.
+fn host_name(name: &str, more: usize) -> Result<(), String> {
+    let is_inner = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';
+    let is_outer = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
+    let max = MAX_HOST_NAME - more;
+    let fits = name.chars().all(is_inner)
+        && is_outer(name.chars().next())
+        && is_outer(name.chars().last())
+        && name.split('.').all(|label| !label.starts_with('-') && !label.ends_with('-') && !label.is_empty())
+        && name.len() <= max;
+    let form = || {
+        format!(
+            "no node can have this name: give one of letters, digits, - and ., at most {max} characters, that begins and \
+             ends with a letter or a digit"
+        )
+    };
+    if fits { Ok(()) } else { Err(form()) }
+}
+
+/// Reads the name of a virtual machine.
+fn machine(name: &str) -> Result<String, String> {
+    host_name(name, 0).map(|()| name.to_owned())
+}
+
+/// The scale set of which a machine of this name would be: its instances are numbered from 000000 on.
+fn set_of<'a>(name: &str, prefixes: impl IntoIterator<Item = (&'a str, &'a str)>) -> Option<&'a str> {
+    let name = name.to_ascii_lowercase();
+    let is_number = |rest: &str| rest.len() == MACHINE_NUMBER && rest.starts_with("000");
+    let mut sets = prefixes.into_iter();
+    let of = sets.find(|(_, prefix)| name.strip_prefix(&prefix.to_ascii_lowercase()).is_some_and(is_number));
+    of.map(|(set, _)| set)
+}
+
+/// The name of a machine of the control plane.
+fn control_plane(number: u32) -> String {
+    format!("control-plane-{number}")
+}
+
+/// Finds out whether each machine has a name of its own, and each scale set and subnet.
 ///
 /// # Errors
 /// Two have the same: which option is to be changed, and to what.
@@ -148,6 +195,27 @@ fn check_names(arguments: &ClusterArguments) -> anyhow::Result<()> {
         if arguments.machine.iter().take(index).any(|other| other.eq_ignore_ascii_case(name)) {
             bail!("--machine {name}: another --machine has this name; give each a name of its own");
         }
+        let pools = arguments.pool.iter().filter(|pool| pool.orchestration == Orchestration::Uniform);
+        let pools = pools.map(|pool| (pool.name.as_str(), pool.prefix.as_str()));
+        if let Some(set) = set_of(name, std::iter::once(WORKERS).chain(pools)) {
+            bail!(
+                "--machine {name}: the machines of the scale set {set} are named so, one after the other; give this \
+                 machine another name"
+            );
+        }
+        if (0..arguments.control_planes).any(|number| control_plane(number).eq_ignore_ascii_case(name)) {
+            bail!("--machine {name}: --control-planes makes a machine of this name; give this one another");
+        }
+    }
+    let own = &Shape::default().subnet;
+    for (index, ExtraSubnet { name, prefixes }) in arguments.subnet.iter().enumerate() {
+        let given = format!("--subnet {name}={}", prefixes.join(","));
+        if name.eq_ignore_ascii_case(own) {
+            bail!("{given}: the subnet of the nodes has this name; give this one another");
+        }
+        if arguments.subnet.iter().take(index).any(|other| other.name.eq_ignore_ascii_case(name)) {
+            bail!("{given}: another --subnet has this name; give each a name of its own");
+        }
     }
     Ok(())
 }
@@ -157,6 +225,7 @@ fn pool(text: &str) -> Result<NodePool, String> {
     let form = || "must be like spot=2 or spot=2:flexible".to_owned();
     let (name, rest) = text.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or_else(form)?;
     let (nodes, mode) = rest.split_once(':').unwrap_or((rest, "uniform"));
+    host_name(name, MACHINE_NUMBER)?;
     let pool = NodePool::new(name, name, nodes.parse().map_err(|_| form())?);
     match mode {
         "uniform" => Ok(pool),
@@ -180,6 +249,9 @@ fn subnet(text: &str) -> Result<ExtraSubnet, String> {
 /// A listener, file or certificate that cannot be had.
 pub async fn run(screen: Screen, arguments: ClusterArguments) -> anyhow::Result<()> {
     check_names(&arguments)?;
+    if let Some(path) = &arguments.kubeconfig {
+        std::fs::File::open(path).with_context(|| format!("--kubeconfig {}", path.display()))?;
+    }
     let stop = signals::stop_token()?;
     let folder = Folder::take(&arguments.directory)?;
     let cluster = HostedCluster::start(arguments.options(&folder), &stop).await?;
@@ -204,8 +276,6 @@ pub async fn run(screen: Screen, arguments: ClusterArguments) -> anyhow::Result<
 
 #[cfg(test)]
 mod tests {
-    use simulated_cluster::Orchestration;
-
     use super::*;
 
     #[test]
@@ -226,10 +296,37 @@ mod tests {
             (&["--pool=worker=2"], "are named worker000000 and on"),
             (&["--pool=a=1", "--pool=A=2"], "--pool A=2: another --pool has this name"),
             (&["--machine=a", "--machine=a"], "--machine a: another --machine has this name"),
+            (&["--machine=worker000000"], "--machine worker000000: the machines of the scale set workers"),
+            (&["--machine=Worker0000ZZ"], "--machine Worker0000ZZ: the machines of the scale set workers"),
+            (&["--pool=spot=1", "--machine=spot000000"], "the machines of the scale set spot are named so"),
+            (&["--control-planes=1", "--machine=control-plane-0"], "--control-planes makes a machine"),
+            (&["--subnet=nodes=10.241.0.0/24"], "--subnet nodes=10.241.0.0/24: the subnet of the nodes has"),
+            (&["--subnet=a=10.241.0.0/24", "--subnet=A=10.242.0.0/24"], "another --subnet has this name"),
         ] {
             assert!(said(options).contains(words), "{options:?}: {}", said(options));
         }
-        assert_eq!(said(&["--pool=a=1", "--pool=b=2", "--machine=c", "--machine=d"]), "");
+        let free = [
+            "--pool=a=1",
+            "--pool=b=2",
+            "--machine=c",
+            "--machine=d",
+            "--machine=worker1",
+            "--subnet=c=10.241.0.0/24",
+        ];
+        assert_eq!(said(&free), "");
+    }
+
+    #[test]
+    fn names_that_no_node_can_have_are_refused_with_what_can_be() {
+        for wrong in ["", "a_b", "UPPER_case", "-a", "a-", "a..b", "a b", "a/b", &"a".repeat(64)] {
+            assert!(machine(wrong).unwrap_err().contains("at most 63 characters"), "{wrong}");
+        }
+        for wrong in ["a_b=1", "-a=1", "a/b=2:flexible", &format!("{}=1", "a".repeat(58))] {
+            assert!(pool(wrong).unwrap_err().contains("at most 57 characters"), "{wrong}");
+        }
+        for fine in ["a", "A1", "a-b.c", &"a".repeat(63)] {
+            assert_eq!(machine(fine).as_deref(), Ok(fine));
+        }
     }
 
     #[test]
