@@ -30,6 +30,7 @@
 //! ```
 
 mod api_version;
+mod authorities;
 mod budget;
 mod builder;
 mod certificate;

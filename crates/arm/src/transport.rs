@@ -17,6 +17,7 @@ use rustls_pki_types::pem::PemObject;
 use tower::{Service, ServiceExt};
 
 use crate::Error;
+use crate::authorities;
 use crate::proxy::{ProxyConnector, ProxySettings};
 
 /// No answer of Azure's is larger than 8 MB; more is not read into memory.
@@ -27,6 +28,9 @@ const MAX_BODY_BYTES: usize = 64 << 20;
 pub fn install_crypto_provider() {
     let _ = rustls::crypto::ring::default_provider().install_default();
 }
+
+/// How TLS names an authority that is not trusted.
+const UNKNOWN_ISSUER: &str = "UnknownIssuer";
 
 /// No answer came. The text is one line, causes joined by colons.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -52,7 +56,7 @@ impl TransportError {
             }
             source = cause.source();
         }
-        if reason.contains("UnknownIssuer") {
+        if reason.contains(UNKNOWN_ISSUER) {
             reason.push_str(
                 " (its certificate comes from an authority that is not trusted here: add the authority to the \
                  system's CA bundle, or name a PEM bundle that holds it with SSL_CERT_FILE)",
@@ -118,7 +122,8 @@ impl Transport {
     /// A transport over the network: TLS 1.2 or later, HTTP/2 where the server offers it.
     pub fn connect(options: TransportOptions) -> Result<Self, Error> {
         let configuration = |reason: String| Error::Configuration { reason };
-        let tls = tls_config(&options)?;
+        let authorities = authorities(&options);
+        let tls = tls_config(&options, &authorities)?;
         let to_proxy = options.proxy.needs_tls().then(|| tls.clone());
         let connector = hyper_rustls::HttpsConnectorBuilder::new()
             .with_tls_config(tls)
@@ -143,7 +148,7 @@ impl Transport {
             })
             .collect::<Result<Vec<_>, Error>>()?;
         Ok(Self {
-            way: Arc::new(Network(client)),
+            way: Arc::new(Network { client, authorities }),
             timeout: options.request_timeout,
             redirects: redirects.into(),
         })
@@ -193,15 +198,24 @@ impl Transport {
     }
 }
 
+/// What is wrong with the variables that name authorities, as texts continue with it; empty where nothing is.
+fn authorities(options: &TransportOptions) -> String {
+    if !options.system_roots {
+        return String::new();
+    }
+    let problems = authorities::problems(|name| std::env::var_os(name));
+    for problem in &problems {
+        tracing::warn!("{problem}");
+    }
+    problems.iter().map(|problem| format!(" ({problem})")).collect()
+}
+
 /// TLS 1.2 or later, with the system's authorities and those that the options name.
-fn tls_config(options: &TransportOptions) -> Result<ClientConfig, Error> {
+fn tls_config(options: &TransportOptions, problems: &str) -> Result<ClientConfig, Error> {
     let configuration = |reason: String| Error::Configuration { reason };
     let mut roots = RootCertStore::empty();
-    let mut unread = String::new();
     if options.system_roots {
-        let found = rustls_native_certs::load_native_certs();
-        roots.add_parsable_certificates(found.certs);
-        unread = found.errors.iter().map(|error| format!(" ({error})")).collect();
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     }
     for pem in &options.extra_roots {
         for certificate in CertificateDer::pem_slice_iter(pem.as_bytes()) {
@@ -215,7 +229,7 @@ fn tls_config(options: &TransportOptions) -> Result<ClientConfig, Error> {
     }
     if roots.is_empty() {
         return Err(configuration(format!(
-            "no certificate authorities found{unread}: install the system's CA bundle or set SSL_CERT_FILE"
+            "no certificate authorities found{problems}: install the system's CA bundle or set SSL_CERT_FILE"
         )));
     }
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -226,13 +240,23 @@ fn tls_config(options: &TransportOptions) -> Result<ClientConfig, Error> {
         .with_no_client_auth())
 }
 
-struct Network(Client<HttpsConnector<ProxyConnector>, Full<Bytes>>);
+struct Network {
+    client: Client<HttpsConnector<ProxyConnector>, Full<Bytes>>,
+    /// What is wrong with the variables that name authorities.
+    authorities: String,
+}
 
 #[async_trait]
 impl Exchange for Network {
     async fn exchange(&self, request: http::Request<Bytes>) -> Result<http::Response<Bytes>, TransportError> {
-        let answer =
-            self.0.request(request.map(Full::new)).await.map_err(|error| TransportError::of(&error))?;
+        let answer = self.client.request(request.map(Full::new)).await;
+        let answer = answer.map_err(|error| {
+            let mut error = TransportError::of(&error);
+            if error.reason.contains(UNKNOWN_ISSUER) {
+                error.reason.push_str(&self.authorities);
+            }
+            error
+        })?;
         collect(answer).await
     }
 }

@@ -67,7 +67,8 @@ pub fn run(screen: Screen, command: Command) -> anyhow::Result<ExitCode> {
 }
 
 fn compare(screen: Screen, Diff { a, b, json }: &Diff) -> anyhow::Result<ExitCode> {
-    let found = diff(&read(a)?, &read(b)?);
+    let named = |what: &'static str, source: &str| read(source).with_context(|| format!("{what} {source}"));
+    let found = diff(&named("the first journal,", a)?, &named("the second journal,", b)?);
     if *json {
         screen.line(serde_json::to_string_pretty(&found)?);
     } else {

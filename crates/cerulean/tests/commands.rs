@@ -149,6 +149,31 @@ fn a_wrong_token_is_said_in_words() {
 }
 
 #[test]
+fn a_missing_file_of_authorities_is_named_with_its_variable() {
+    let folder = folder();
+    let cluster = Simulation::start("cluster", folder.path());
+    std::fs::rename(folder.path().join("ca.pem"), folder.path().join("moved.pem")).unwrap();
+    let output = cluster.plan("", &[]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output);
+    let named =
+        format!("SSL_CERT_FILE={} cannot be read: No such file", folder.path().join("ca.pem").display());
+    let last = said.lines().last().unwrap_or_default();
+    assert!(last.starts_with("cerulean: ") && last.contains(&named), "{said}");
+}
+
+#[test]
+fn a_kubeconfig_that_is_not_there_is_named_with_its_flag() {
+    let folder = folder();
+    let simulate = cerulean()
+        .args(["simulate", "cluster", "--kubeconfig", "nofile", "--directory"])
+        .arg(folder.path())
+        .output()
+        .unwrap();
+    assert_eq!(text(&simulate), "cerulean: --kubeconfig nofile: No such file or directory (os error 2)\n");
+}
+
+#[test]
 fn a_second_simulation_leaves_the_files_of_the_running_one_alone() {
     let folder = folder();
     let first = Simulation::start("kubernetes", folder.path());
@@ -225,6 +250,27 @@ items:
     assert!(said.contains("Widget w skipped"), "{said}");
     assert_eq!(said.matches("ok  TCP from 203.0.113.7 to ").count(), 2, "{said}");
     assert!(said.ends_with("cerulean: 1 of 3 Services got no address\n"), "{said}");
+}
+
+#[test]
+fn the_demo_says_why_nothing_answers_for_a_service_without_a_selector() {
+    let mut demo = cerulean()
+        .args(["demo", "-f", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let manifest = SERVICE.replace("selector: {app: web}, ", "");
+    demo.stdin.take().unwrap().write_all(manifest.as_bytes()).unwrap();
+    let output = demo.wait_with_output().unwrap();
+    let said = text(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("default/web has no selector, so no pods are behind it: set spec.selector"),
+        "{said}"
+    );
+    assert!(said.ends_with("cerulean: 1 test packet did not arrive\n"), "{said}");
 }
 
 #[test]

@@ -26,7 +26,7 @@ fn the_exit_status_is_the_verdict() {
         (&later, 0, "at other times"),
         (&other, 1, "PUT 412"),
         (&broken, 2, "line 1"),
-        (&absent, 2, "absent.jsonl"),
+        (&absent, 2, "the second journal, "),
     ] {
         let ended = Command::new(env!("CARGO_BIN_EXE_cerulean"))
             .args(["journal", "diff"])

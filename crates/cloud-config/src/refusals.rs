@@ -85,15 +85,31 @@ impl CloudConfig {
                 self.load_balancer_sku,
             );
         }
-        let edits = [
-            (self.service_gateway_enabled, Remedy::set("serviceGatewayEnabled", false)),
-            (pods, Remedy::set(POOL_TYPE, BackendPoolType::NodeIpConfiguration)),
-            (service_sku, Remedy::set("loadBalancerSku", LoadBalancerSku::Standard)),
-        ];
-        let remedy =
-            edits.into_iter().filter(|(needed, _)| *needed).map(|(_, edit)| edit).reduce(Remedy::and);
-        let Some(remedy) = remedy else { return };
-        problems.push(Problem::new("serviceGatewayEnabled", self.service_gateway_enabled, reason, remedy));
+        let mut settings = Vec::new();
+        if self.service_gateway_enabled {
+            settings.push((
+                "serviceGatewayEnabled",
+                "true".to_owned(),
+                Remedy::set("serviceGatewayEnabled", false),
+            ));
+        }
+        if pods {
+            let value = self.load_balancer_backend_pool_configuration_type.to_string();
+            settings.push((POOL_TYPE, value, Remedy::set(POOL_TYPE, BackendPoolType::NodeIpConfiguration)));
+        }
+        if service_sku {
+            let value = self.load_balancer_sku.to_string();
+            settings.push((
+                "loadBalancerSku",
+                value,
+                Remedy::set("loadBalancerSku", LoadBalancerSku::Standard),
+            ));
+        }
+        // The complaint is about the first that somebody has set.
+        let first = settings.first().map(|(key, value, _)| (*key, value.clone()));
+        let remedy = settings.into_iter().map(|(_, _, edit)| edit).reduce(Remedy::and);
+        let (Some((key, value)), Some(remedy)) = (first, remedy) else { return };
+        problems.push(Problem::new(key, value, reason, remedy));
     }
 
     /// What the program replaced would say of several load balancers, behind what we say.

@@ -93,6 +93,26 @@ fn an_empty_document_is_all_defaults() {
     assert_eq!(keys, ["subscriptionId", "resourceGroup", "location", "useManagedIdentityExtension"]);
 }
 
+/// Whoever asks for pools of pods has not set the service gateway's own key: the complaint names what stands there.
+#[test]
+fn a_half_of_the_service_gateway_is_named_by_what_somebody_set() {
+    for (text, first) in [
+        (
+            r#"{"loadBalancerBackendPoolConfigurationType":"podIP"}"#,
+            "loadBalancerBackendPoolConfigurationType=podIP",
+        ),
+        (
+            r#"{"loadBalancerBackendPoolConfigurationType":"podIP","loadBalancerSku":"basic"}"#,
+            "loadBalancerBackendPoolConfigurationType=podIP",
+        ),
+        (r#"{"loadBalancerSku":"service"}"#, "loadBalancerSku=service"),
+        (r#"{"serviceGatewayEnabled":true}"#, "serviceGatewayEnabled=true"),
+    ] {
+        let said = parse(text).refusals()[0].to_string();
+        assert!(said.starts_with(&format!("{first}: ")), "{text}: {said}");
+    }
+}
+
 #[test]
 fn yaml_and_json_and_any_case_give_the_same() {
     let json = r#"{"subscriptionID":"s","UserAgent":"u","cloudProviderRatelimit":false,"VNETNAME":"v"}"#;

@@ -146,10 +146,26 @@ pub async fn send_packets(stage: &mut Stage, outcomes: &[Outcome]) -> anyhow::Re
             let from = sender(stage, &service).await?;
             let verdict = stage.send(from, &address(&service), u16::try_from(port.port)?, protocol)?;
             show(stage, &verdict, true);
-            lost += usize::from(!verdict.arrives);
+            if !verdict.arrives {
+                lost += 1;
+                if let Some(reason) = without_pods(stage, key).await? {
+                    stage.screen.line(format_args!("        {key} {reason}"));
+                }
+            }
         }
     }
     Ok(lost)
+}
+
+/// Why no pod answers for a Service, if its object says so. The oracle only sees that no node answers the probe.
+async fn without_pods(stage: &Stage, key: &ObjectKey) -> anyhow::Result<Option<&'static str>> {
+    let services: Api<k8s::api::api::core::v1::Service> =
+        Api::namespaced(stage.cluster.client.clone(), &key.namespace);
+    let service = services.get_opt(&key.name).await?;
+    let selector = service.and_then(|service| service.spec?.selector).unwrap_or_default();
+    Ok(selector.is_empty().then_some(
+        "has no selector, so no pods are behind it: set spec.selector (any labels will do here) and it is served",
+    ))
 }
 
 /// The examples' packets: those that must arrive and those that must not.

@@ -81,10 +81,12 @@ pub fn run(screen: Screen, arguments: Arguments) -> anyhow::Result<()> {
 fn verdict(services: usize, refused: usize, lost: usize) -> anyhow::Result<()> {
     let mut problems = Vec::new();
     if refused > 0 {
-        problems.push(format!("{refused} of {services} Services got no address"));
+        let services = if services == 1 { "1 Service".to_owned() } else { format!("{services} Services") };
+        problems.push(format!("{refused} of {services} got no address"));
     }
     if lost > 0 {
-        problems.push(format!("{lost} test packets did not arrive"));
+        let packets = if lost == 1 { "1 test packet".to_owned() } else { format!("{lost} test packets") };
+        problems.push(format!("{packets} did not arrive"));
     }
     anyhow::ensure!(problems.is_empty(), "{}", problems.join("; "));
     Ok(())

@@ -48,6 +48,25 @@ impl fmt::Display for Problem {
 /// Where azure.json usually is.
 const USUAL_FILE: &str = "--cloud-config=/etc/kubernetes/azure.json";
 
+fn known_controllers() -> impl Iterator<Item = &'static str> {
+    CONTROLLERS.iter().flat_map(|(canonical, alias)| [*canonical, *alias])
+}
+
+/// The controller that somebody meant: other programs put `-controller` behind names that have none here, or leave it
+/// out; otherwise the nearest spelling, or the only one that begins so.
+fn nearest_controller(name: &str) -> Option<&'static str> {
+    fn stem(name: &str) -> &str {
+        name.strip_suffix("-controller").unwrap_or(name)
+    }
+    let same = known_controllers().find(|known| stem(known).eq_ignore_ascii_case(stem(name)));
+    let near = || nearest(name, known_controllers());
+    let begun = || {
+        let mut begun = CONTROLLERS.iter().filter(|(canonical, _)| canonical.starts_with(name));
+        begun.next().filter(|_| begun.next().is_none()).map(|(canonical, _)| *canonical)
+    };
+    same.or_else(near).or_else(begun)
+}
+
 impl CommandLine {
     /// Everything that is wrong with the values, each with its remedy; empty where all is well.
     pub fn problems(&self) -> Vec<Problem> {
@@ -131,8 +150,7 @@ impl CommandLine {
             let note = "; Services that wait share one write anyway";
             problems.push(Problem::new(flag, value, reason, &["--concurrent-service-syncs=1"]).note(note));
         }
-        let known = || CONTROLLERS.iter().flat_map(|(canonical, alias)| [*canonical, *alias]);
-        let is_known = |name: &str| name == "*" || known().any(|known| known == name);
+        let is_known = |name: &str| name == "*" || known_controllers().any(|known| known == name);
         let (mut unknown, mut meant) = (Vec::new(), Vec::new());
         for entry in &flags.controllers {
             let (sign, name) = entry.strip_prefix('-').map_or(("", entry.as_str()), |name| ("-", name));
@@ -140,7 +158,7 @@ impl CommandLine {
                 meant.push(entry.clone());
             } else {
                 unknown.push(format!("{name:?}"));
-                meant.extend(nearest(name, known()).map(|name| format!("{sign}{name}")));
+                meant.extend(nearest_controller(name).map(|name| format!("{sign}{name}")));
             }
         }
         if !unknown.is_empty() {
