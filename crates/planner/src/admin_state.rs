@@ -12,7 +12,7 @@ use k8s::Node;
 use crate::machines::{machine_id, machine_of};
 
 /// What Azure makes of an entry, whatever its probe says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum AdminState {
     /// The probe decides. What Azure does not show is this.
     None,

@@ -6,6 +6,7 @@ use azure_types::{
 };
 
 use crate::backend_pool::PoolMembership;
+use crate::change::{Change, Member};
 use crate::cluster::Family;
 
 /// Refers to pools with the IP configurations of one network interface.
@@ -134,23 +135,24 @@ pub(crate) enum Wish {
 pub(crate) fn change<H: Holder>(
     holder: &mut H,
     memberships: &[PoolMembership],
+    member: &Member,
     wish: impl Fn(&PoolMembership) -> Option<Wish>,
-) -> Vec<String> {
+) -> Vec<Change> {
     let mut changes = Vec::new();
     let configurations = holder.configurations_mut();
     for membership in memberships {
         let is_member = |one: &SubResource| one.id.as_ref() == Some(&membership.pool);
-        let verb = match wish(membership) {
+        let joins = match wish(membership) {
             None => continue,
             Some(Wish::Join) => {
-                let member = H::member_of(configurations, membership.family);
-                let Some(member) = member.and_then(|index| configurations.get_mut(index)) else { continue };
-                let pools = member.pools();
+                let index = H::member_of(configurations, membership.family);
+                let Some(joining) = index.and_then(|index| configurations.get_mut(index)) else { continue };
+                let pools = joining.pools();
                 if pools.iter().any(is_member) || pool_elsewhere(pools, &membership.pool).is_some() {
                     continue;
                 }
-                member.pools_mut().push(SubResource::to(membership.pool.clone()));
-                "joins"
+                joining.pools_mut().push(SubResource::to(membership.pool.clone()));
+                true
             }
             Some(Wish::Leave) => {
                 let mut is_gone = false;
@@ -161,14 +163,16 @@ pub(crate) fn change<H: Holder>(
                 if !is_gone {
                     continue;
                 }
-                "leaves"
+                false
             }
         };
-        changes.push(format!(
-            "{verb} backend pool {} of load balancer {}",
-            membership.pool.name(),
-            membership.pool.parent().as_ref().map(ResourceId::name).unwrap_or_default()
-        ));
+        let balancer = membership.pool.parent();
+        changes.push(Change::Membership {
+            member: member.clone(),
+            joins,
+            pool: membership.pool.name().to_owned(),
+            load_balancer: balancer.as_ref().map(ResourceId::name).unwrap_or_default().to_owned(),
+        });
     }
     changes
 }

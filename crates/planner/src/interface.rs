@@ -9,6 +9,7 @@ use cloud_config::VmType;
 use k8s::Node;
 
 use crate::backend_pool::PoolMembership;
+use crate::change::Member;
 use crate::cluster::Cluster;
 use crate::holder::{Wish, change};
 use crate::machines::{NodesByMachine, interfaces_by_machine, machine_of};
@@ -87,7 +88,11 @@ pub fn plan_interfaces(
         let is_primary = primary.is_some_and(|primary| primary.id.as_ref() == Some(target));
         let joins = is_primary && obstacle(cluster, interface).is_none();
         let mut document = NetworkInterface::clone(interface);
-        let changes = change(&mut document, memberships, |membership| {
+        let member = node.map_or_else(
+            || Member::Interface(target.name().to_owned()),
+            |node| Member::Node(node.name().to_owned()),
+        );
+        let changes = change(&mut document, memberships, &member, |membership| {
             if !membership.member || machine.is_none() {
                 return Some(Wish::Leave);
             }
@@ -99,16 +104,12 @@ pub fn plan_interfaces(
         if changes.is_empty() {
             continue;
         }
-        let subject = node.map_or_else(
-            || format!("interface {}, which has no machine,", target.name()),
-            |node| format!("node {}", node.name()),
-        );
         steps.push(Step {
             action: Action::Update,
             target: target.clone(),
             if_match: interface.etag.clone(),
             document: Some(Document::NetworkInterface(Box::new(document))),
-            changes: changes.into_iter().map(|change| format!("{subject} {change}")).collect(),
+            changes,
             purpose: Purpose::Change,
             on_behalf_of: Vec::new(),
         });

@@ -39,6 +39,7 @@ pub mod admin_state;
 mod annotations;
 mod arrival;
 pub mod backend_pool;
+pub mod change;
 mod cluster;
 pub mod cluster_name;
 mod cluster_plan;
@@ -66,6 +67,7 @@ pub mod sequence;
 mod tags;
 pub mod unserved;
 mod wait;
+mod words;
 mod zone;
 
 #[cfg(test)]
@@ -73,6 +75,7 @@ mod tests;
 
 pub use access::Access;
 pub use arrival::Arrival;
+pub use change::Change;
 pub use cluster::{Balancer, Cluster, Family, Flavor};
 pub use cluster_plan::{ClusterPlan, Observed, plan_cluster};
 pub use frontend::OwnedFrontend;

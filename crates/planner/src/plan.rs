@@ -10,7 +10,9 @@ pub use k8s::Notice;
 use k8s::ObjectKey;
 use serde::Serialize;
 
+use crate::change::Change;
 pub use crate::refusal::Refusal;
+pub(crate) use crate::words::name_some;
 
 /// What a step does to its target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,8 +72,8 @@ pub struct Step {
     pub if_match: Option<String>,
     /// What is written; absent for deletions, and in a preview whose values Azure has yet to choose.
     pub document: Option<Document>,
-    /// What changes and why, in plain words, one line each.
-    pub changes: Vec<String>,
+    /// What changes and why.
+    pub changes: Vec<Change>,
     /// Why it is taken.
     pub purpose: Purpose,
     /// The Services that it is done for, in order and once each; empty for what all share.
@@ -91,7 +93,7 @@ impl Step {
     pub(crate) fn delete(
         target: ResourceId,
         if_match: Option<String>,
-        changes: Vec<String>,
+        changes: Vec<Change>,
         key: &ObjectKey,
     ) -> Self {
         let on_behalf_of = vec![key.clone()];
@@ -115,14 +117,4 @@ impl Plan {
     pub(crate) fn count(&self, action: Action) -> usize {
         self.steps.iter().filter(|step| step.action == action).count()
     }
-}
-
-/// How many things a text for people names: enough to see what they have in common. The rest is counted.
-pub(crate) const MAX_NAMED: usize = 5;
-
-/// The first of some names, and how many more there are.
-pub(crate) fn name_some<T: AsRef<str>>(names: &[T]) -> String {
-    let (named, more) = names.split_at(names.len().min(MAX_NAMED));
-    let named = named.iter().map(AsRef::as_ref).collect::<Vec<_>>().join(", ");
-    if more.is_empty() { named } else { format!("{named} and {} more", more.len()) }
 }

@@ -19,7 +19,7 @@ struct StepJson<'a> {
     /// The type without its provider, such as `loadBalancers`.
     resource_type: &'a str,
     resource_id: &'a ResourceId,
-    changes: &'a [String],
+    changes: Vec<String>,
     on_behalf_of: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     if_match: Option<&'a str>,
@@ -37,7 +37,7 @@ impl<'a> From<&'a Step> for StepJson<'a> {
             },
             resource_type: step.target.type_and_name_pairs().last().map_or("", |(kind, _)| kind),
             resource_id: &step.target,
-            changes: &step.changes,
+            changes: step.changes.iter().map(ToString::to_string).collect(),
             on_behalf_of: step.on_behalf_of.iter().map(ObjectKey::to_string).collect(),
             if_match: step.if_match.as_deref(),
             document: step.document.as_ref(),

@@ -123,7 +123,7 @@ impl<'a> Preview<'a> {
         let mut steps = self.steps;
         for step in &mut steps {
             for change in &mut step.changes {
-                *change = self.expected.describe_unknown(change);
+                change.rename_addresses(|address| self.expected.describe_unknown(address));
             }
             if self.expected.has_unknown(step) {
                 step.document = None;

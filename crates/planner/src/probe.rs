@@ -4,6 +4,7 @@ use azure_types::{Probe, ProbeProperties, Word};
 use k8s::{Service, ServicePort};
 
 use crate::annotations::{self as keys, Annotations, full_key, port_key};
+use crate::change::{Change, Difference};
 use crate::names::SHARED_PROBE;
 use crate::plan::Refusal;
 use crate::rule::unequal;
@@ -158,12 +159,13 @@ pub(crate) fn is_shared(name: &str) -> bool {
 
 impl ProbeSpec {
     /// Brings a probe to ask what is wanted, member by member; says what changed.
-    pub(crate) fn apply(&self, probe: &mut Probe) -> Vec<String> {
+    pub(crate) fn apply(&self, probe: &mut Probe) -> Vec<Change> {
         let name = probe.name.clone().unwrap_or_default();
         let properties = probe.properties.get_or_insert_default();
         let mut changes = Vec::new();
-        let mut note = |what: &str, old: String, new: String| {
-            changes.push(format!("probe {name}: {what} {old} → {new}"));
+        let mut note = |member: &'static str, from: String, to: String| {
+            let difference = Difference { member, from, to };
+            changes.push(Change::ProbeChanged { probe: name.clone(), difference });
         };
         if !properties.protocol.as_ref().is_some_and(|word| word.is(self.protocol)) {
             note("protocol", text(properties.protocol.as_ref()), self.protocol.to_owned());

@@ -2,6 +2,7 @@
 
 use azure_types::{LoadBalancingRule, LoadBalancingRuleProperties, ResourceId, SubResource, Word};
 
+use crate::change::{Change, Difference};
 use crate::cluster::{Cluster, Family};
 use crate::intent::{ServiceIntent, Transport};
 use crate::names::SHARED_PROBE;
@@ -112,14 +113,17 @@ pub(crate) struct Joined<'a> {
 
 impl RuleSpec {
     /// Brings a rule to what is wanted, member by member; says what changed.
-    pub(crate) fn apply(&self, rule: &mut LoadBalancingRule, joined: &Joined<'_>) -> Vec<String> {
+    pub(crate) fn apply(&self, rule: &mut LoadBalancingRule, joined: &Joined<'_>) -> Vec<Change> {
         let name = rule.name.clone().unwrap_or_default();
         let properties = rule.properties.get_or_insert_default();
         let mut changes = Vec::new();
-        let mut note = |what: &str, old: String, new: String| {
-            changes.push(format!("rule {name}: {what} {old} → {new}"));
+        let mut note = |member: &'static str, from: String, to: String| {
+            let difference = Difference { member, from, to };
+            changes.push(Change::RuleChanged { rule: name.clone(), difference });
         };
-        let mut refer = |what: &str, member: &mut Option<SubResource>, wanted: Option<&ResourceId>| {
+        let mut refer = |what: &'static str,
+                         member: &mut Option<SubResource>,
+                         wanted: Option<&ResourceId>| {
             let old = member.as_ref().and_then(|reference| reference.id.as_ref());
             if old == wanted {
                 return false;

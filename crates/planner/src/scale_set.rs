@@ -10,6 +10,7 @@ use azure_types::{
 use k8s::Node;
 
 use crate::backend_pool::{PoolMembership, is_eligible};
+use crate::change::Member;
 use crate::cluster::{Cluster, Family};
 use crate::holder::{Wish, change};
 use crate::instance::{self, ProviderId};
@@ -92,11 +93,12 @@ pub fn plan_model(
     let may_join = !is_flexible(observed) || cluster.config.uses_standard_load_balancer();
     let joins = may_join && has_eligible_node(cluster, observed, virtual_machines, nodes);
     let windows_2019 = is_windows_2019(observed);
-    let changes = change(&mut interfaces, memberships, |membership| match membership {
-        PoolMembership { member: false, .. } => Some(Wish::Leave),
-        PoolMembership { family: Family::V6, .. } if windows_2019 => None,
-        _ => joins.then_some(Wish::Join),
-    });
+    let changes =
+        change(&mut interfaces, memberships, &Member::NewInstances, |membership| match membership {
+            PoolMembership { member: false, .. } => Some(Wish::Leave),
+            PoolMembership { family: Family::V6, .. } if windows_2019 => None,
+            _ => joins.then_some(Wish::Join),
+        });
     if changes.is_empty() {
         return None;
     }
@@ -121,7 +123,7 @@ pub fn plan_model(
         target: id.clone(),
         if_match: observed.etag.clone(),
         document: Some(Document::ScaleSet(Box::new(document))),
-        changes: changes.into_iter().map(|change| format!("new instances: {change}")).collect(),
+        changes,
         purpose: Purpose::Change,
         on_behalf_of: Vec::new(),
     })
@@ -158,7 +160,8 @@ pub fn plan_instances(
         }
         let active = !instance::is_inactive(cluster, machine);
         let node = nodes.of_instance(id, machine);
-        let changes = change(&mut interfaces, memberships, |membership| {
+        let member = node.map_or(Member::Instance, |node| Member::Node(node.name().to_owned()));
+        let changes = change(&mut interfaces, memberships, &member, |membership| {
             if !membership.member {
                 return Some(Wish::Leave);
             }
@@ -186,13 +189,7 @@ pub fn plan_instances(
             target: target.clone(),
             if_match: machine.etag.clone(),
             document: Some(Document::ScaleSetInstance(Box::new(document))),
-            changes: changes
-                .into_iter()
-                .map(|change| match node {
-                    Some(node) => format!("node {} {change}", node.name()),
-                    None => change,
-                })
-                .collect(),
+            changes,
             purpose: Purpose::Change,
             on_behalf_of: Vec::new(),
         });

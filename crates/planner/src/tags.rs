@@ -2,11 +2,13 @@
 
 use azure_types::Tags;
 
+use crate::change::Change;
+
 /// Brings `current` to hold `desired`. Keys and values compare without regard to case. Other keys are removed only
 /// where `system_tags` is set, and then only those that begin with none of its items.
 ///
-/// Returns what changed, one line each; empty where nothing did.
-pub(crate) fn reconcile(current: &mut Option<Tags>, desired: &Tags, system_tags: &[String]) -> Vec<String> {
+/// Returns what changed; empty where nothing did.
+pub(crate) fn reconcile(current: &mut Option<Tags>, desired: &Tags, system_tags: &[String]) -> Vec<Change> {
     let mut changes = Vec::new();
     let mut tags = current.clone().unwrap_or_default();
     for (key, value) in desired {
@@ -14,11 +16,11 @@ pub(crate) fn reconcile(current: &mut Option<Tags>, desired: &Tags, system_tags:
         match existing {
             Some((_, old)) if old.eq_ignore_ascii_case(value) => {}
             Some((name, old)) => {
-                changes.push(format!("tag {name}: {old} → {value}"));
+                changes.push(Change::TagChanged { name: name.clone(), from: old.clone(), to: value.clone() });
                 old.clone_from(value);
             }
             None => {
-                changes.push(format!("tag {key}={value} added"));
+                changes.push(Change::TagAdded { name: key.clone(), value: value.clone() });
                 tags.insert(key.clone(), value.clone());
             }
         }
@@ -28,7 +30,7 @@ pub(crate) fn reconcile(current: &mut Option<Tags>, desired: &Tags, system_tags:
             let kept = desired.keys().any(|wanted| wanted.eq_ignore_ascii_case(key))
                 || system_tags.iter().any(|prefix| !prefix.is_empty() && starts_with(key, prefix));
             if !kept {
-                changes.push(format!("tag {key} removed"));
+                changes.push(Change::TagRemoved { name: key.clone() });
             }
             kept
         });
@@ -61,7 +63,14 @@ mod tests {
         let mut current = Some(tags(&[("a", "b"), ("c", "d")]));
         let changes = reconcile(&mut current, &tags(&[("a", "x"), ("y", "z")]), &[]);
         assert_eq!(current, Some(tags(&[("a", "x"), ("c", "d"), ("y", "z")])));
-        assert_eq!(changes, ["tag a: b → x", "tag y=z added"]);
+        let text = |text: &str| text.to_owned();
+        assert_eq!(
+            changes,
+            [
+                Change::TagChanged { name: text("a"), from: text("b"), to: text("x") },
+                Change::TagAdded { name: text("y"), value: text("z") },
+            ]
+        );
         assert!(reconcile(&mut current, &tags(&[("a", "x"), ("y", "z")]), &[]).is_empty());
     }
 

@@ -3,7 +3,7 @@
 use k8s::ObjectKey;
 use thiserror::Error;
 
-use crate::plan::name_some;
+use crate::words::name_some;
 
 /// What Azure does not show yet, and will.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use arm::{Accepted, ApiVersion, Class, Client, Listing, Operation};
 use azure_types::ResourceId;
 use futures::future::join_all;
-use planner::{Action, Document, Purpose, Step};
+use planner::{Action, Document, Purpose, Step, change};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::sync::Semaphore;
@@ -274,7 +274,7 @@ fn finished<T>(step: &Step, started: Instant, result: Result<T, arm::Error>) -> 
         Action::Update => "update",
         Action::Delete => "delete",
     };
-    let changes = step.changes.join("; ");
+    let changes = change::in_words(&step.changes);
     match result {
         Ok(value) => {
             info!(action, resource = %step.target, owners = owners(step), milliseconds, changes, "wrote to Azure");

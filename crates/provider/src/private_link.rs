@@ -11,7 +11,7 @@ use azure_types::{PrivateLinkService, ResourceId, Subnet};
 use cloud::LogicalTime;
 use parking_lot::Mutex;
 use planner::sequence::Sequence;
-use planner::{Action, Cluster, Document, ServiceIntent, Step, private_link};
+use planner::{Action, Cluster, Document, ServiceIntent, Step, change, private_link};
 use tokio::time::Instant;
 use tracing::warn;
 
@@ -198,7 +198,7 @@ impl PrivateLinks {
             "{} does not keep what is written to it ({}): it is used as it is. Look for another program (or a policy) \
              that changes it",
             planner::describe_resource(&step.target),
-            step.changes.join("; ")
+            change::in_words(&step.changes)
         );
         let service = sequence.key().clone();
         Some(Notice { service, warning: true, reason: "CreateOrUpdatePrivateLinkService", message })

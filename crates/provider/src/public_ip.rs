@@ -14,7 +14,7 @@ use futures::future::join_all;
 use parking_lot::Mutex;
 use planner::public_ip::{self as plans, Owners};
 use planner::sequence::Sequence;
-use planner::{Action, Purpose, ServiceRemoval, Step};
+use planner::{Action, Purpose, ServiceRemoval, Step, change};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, sleep_until};
 use tracing::{info, warn};
@@ -317,7 +317,7 @@ impl Attempt<'_> {
         let message = format!(
             "public IP {name} does not keep what is written to it ({}): it is used as it is. Look for another \
              program (or a policy) that changes it",
-            step.changes.join("; ")
+            change::in_words(&step.changes)
         );
         Some(warning(owner, "CreateOrUpdatePublicIPAddress", &message))
     }

@@ -6,6 +6,7 @@ use azure_types::{LoadBalancerProperties, ResourceId};
 use k8s::ObjectKey;
 
 use super::{Draft, KnownServices, LoadBalancerIntent, text};
+use crate::change::Change;
 
 /// The frontends that the rules of a batch's Services use, and one of those Services for each.
 pub(super) fn frontends_in_use<'a>(
@@ -48,7 +49,7 @@ impl Draft<'_> {
                 let before = self.frontends().len();
                 self.frontends().retain(|frontend| !super::is_named(&frontend.name, id.name()));
                 if self.frontends().len() < before {
-                    self.note(key, [format!("frontend {} removed: its Service is gone", id.name())]);
+                    self.note(key, [Change::LeftoverFrontendRemoved { frontend: id.name().to_owned() }]);
                 }
             }
         }

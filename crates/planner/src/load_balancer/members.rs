@@ -12,8 +12,8 @@ use azure_types::{
 use super::Draft;
 use crate::admin_state::{self, AdminState, EntryKey};
 use crate::backend_pool::{self, PoolMembership};
+use crate::change::Change;
 use crate::cluster::Family;
-use crate::plan::name_some;
 
 /// The addresses of a pool's members, with the nodes that have them.
 type Members<'a> = BTreeMap<IpAddr, &'a str>;
@@ -50,9 +50,14 @@ fn has_addresses(pool: &BackendAddressPoolProperties) -> bool {
     pool.load_balancer_backend_addresses.iter().flatten().any(|entry| address_of(entry).is_some())
 }
 
-/// Makes the pool's members those that are wanted; gives what changed, in words. What is known of a member that stays
+/// Makes the pool's members those that are wanted; gives what changed. What is known of a member that stays
 /// is kept. A pool is not emptied: nobody would get any traffic, and the nodes may only be between two lists.
-fn fill(pool: &mut BackendAddressPoolProperties, wanted: &Members<'_>, network: &ResourceId) -> Vec<String> {
+fn fill(
+    name: &str,
+    pool: &mut BackendAddressPoolProperties,
+    wanted: &Members<'_>,
+    network: &ResourceId,
+) -> Vec<Change> {
     let mut changes = Vec::new();
     let entries = pool.load_balancer_backend_addresses.get_or_insert_default();
     if wanted.is_empty() && entries.iter().any(|entry| address_of(entry).is_some()) {
@@ -64,7 +69,7 @@ fn fill(pool: &mut BackendAddressPoolProperties, wanted: &Members<'_>, network: 
         Some(address) if missing.remove(&address).is_some() => true,
         // Twice in the pool, or nobody's.
         Some(address) => {
-            gone.insert(format!("-{address}"));
+            gone.insert(address.to_string());
             false
         }
         // Where an interface is the member, Azure writes the entry itself.
@@ -77,15 +82,15 @@ fn fill(pool: &mut BackendAddressPoolProperties, wanted: &Members<'_>, network: 
             properties.virtual_network = None;
         }
     }
-    let come: Vec<String> = missing.iter().map(|(address, node)| format!("+{node} ({address})")).collect();
+    let come: Vec<(String, IpAddr)> =
+        missing.iter().map(|(address, node)| ((*node).to_owned(), *address)).collect();
     entries.extend(missing.iter().map(|(address, node)| member(node, *address)));
     if !gone.is_empty() || !come.is_empty() {
-        let gone: Vec<String> = gone.into_iter().collect();
-        changes.push(format!("members {}", name_some(&[come, gone].concat())));
+        changes.push(Change::PoolMembers { pool: name.to_owned(), come, gone: gone.into_iter().collect() });
     }
     if moves {
         pool.virtual_network = Some(SubResource::to(network.clone()));
-        changes.push(format!("its members are addresses of virtual network {}", network.name()));
+        changes.push(Change::PoolOfAddresses { pool: name.to_owned(), network: network.name().to_owned() });
     }
     changes
 }
@@ -97,13 +102,13 @@ fn member(node: &str, address: IpAddr) -> LoadBalancerBackendAddress {
 }
 
 /// Takes out the addresses that were members while pools held addresses: interfaces cannot join before.
-fn clear(pool: &mut BackendAddressPoolProperties) -> Vec<String> {
+fn clear(name: &str, pool: &mut BackendAddressPoolProperties) -> Vec<Change> {
     if !has_addresses(pool) {
         return Vec::new();
     }
     pool.load_balancer_backend_addresses.iter_mut().for_each(|all| all.retain(is_by_interface));
     pool.virtual_network = None;
-    vec!["addresses removed: the nodes' network interfaces join instead".to_owned()]
+    vec![Change::PoolOfInterfaces { pool: name.to_owned() }]
 }
 
 impl Draft<'_> {
@@ -133,16 +138,16 @@ impl Draft<'_> {
                     let old = old.properties.as_ref();
                     old.is_none_or(|old| has_interfaces(old) || !has_addresses(old))
                 });
-                let changes = fill(properties, &wanted, &network);
+                let changes = fill(&name, properties, &wanted, &network);
                 if may_have_interfaces && !changes.is_empty() {
                     let pool = cluster.pool_id(self.balancer, family);
                     leave_first.push(PoolMembership { pool, family, member: false });
                 }
                 changes
             } else {
-                clear(properties)
+                clear(&name, properties)
             };
-            self.changes.extend(changes.into_iter().map(|change| format!("backend pool {name}: {change}")));
+            self.changes.extend(changes);
         }
         leave_first
     }
@@ -176,10 +181,8 @@ impl Draft<'_> {
                 }
             }
             for (state, nodes) in marked {
-                let why = if state == AdminState::Down { "draining" } else { "back" };
-                let nodes = name_some(&nodes);
-                changes
-                    .push(format!("backend pool {name}: adminState {} of {nodes} ({why})", state.as_str()));
+                let nodes = nodes.into_iter().map(str::to_owned).collect();
+                changes.push(Change::AdminState { pool: name.clone(), state, nodes });
             }
         }
         self.changes.extend(changes);

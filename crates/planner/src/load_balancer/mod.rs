@@ -21,6 +21,7 @@ use k8s::{Node, ObjectKey, Service};
 
 use crate::admin_state::EntryKey;
 use crate::backend_pool::{self, PoolMembership};
+use crate::change::{Change, Unfinished};
 use crate::cluster::{Balancer, Cluster, Family};
 use crate::frontend;
 pub use crate::frontend::{OwnedFrontend, frontends_of};
@@ -208,7 +209,7 @@ pub fn restore(
         target: cluster.load_balancer_id(balancer),
         if_match: now.etag.clone(),
         document: before.map(|before| Document::LoadBalancer(Box::new(before.clone()))),
-        changes: vec!["restored: Azure accepted a change and then refused it".to_owned()],
+        changes: vec![Change::Restored],
         purpose: Purpose::Restore,
         on_behalf_of: Vec::new(),
     })
@@ -244,7 +245,7 @@ struct Draft<'a> {
     observed: Option<&'a LoadBalancer>,
     known: Known<'a>,
     document: LoadBalancer,
-    changes: Vec<String>,
+    changes: Vec<Change>,
     for_keys: BTreeSet<ObjectKey>,
     refused: BTreeMap<ObjectKey, Refusal>,
     notices: Vec<Notice>,
@@ -308,7 +309,7 @@ impl<'a> Draft<'a> {
         self.cluster.frontend_id(self.balancer, name)
     }
 
-    fn note(&mut self, key: &ObjectKey, changes: impl IntoIterator<Item = String>) {
+    fn note(&mut self, key: &ObjectKey, changes: impl IntoIterator<Item = Change>) {
         let before = self.changes.len();
         self.changes.extend(changes);
         if self.changes.len() > before {
@@ -409,7 +410,7 @@ impl<'a> Draft<'a> {
             let name = text(&rule.name);
             let stays = stays(name, &kept.rules);
             if !stays {
-                changes.push(format!("rule {name} removed"));
+                changes.push(Change::RuleRemoved { rule: name.to_owned() });
             }
             stays
         });
@@ -417,7 +418,7 @@ impl<'a> Draft<'a> {
             let name = text(&probe.name);
             let stays = stays(name, &kept.probes);
             if !stays {
-                changes.push(format!("probe {name} removed"));
+                changes.push(Change::ProbeRemoved { probe: name.to_owned() });
             }
             stays
         });
@@ -457,7 +458,8 @@ impl<'a> Draft<'a> {
             });
         } else {
             self.frontends().retain(|frontend| !is_named(&frontend.name, name));
-            self.note(&owner.key, [format!("frontend {name} of {} removed", owner.key)]);
+            let (frontend, service) = (name.to_owned(), owner.key.clone());
+            self.note(&owner.key, [Change::FrontendRemoved { frontend, service }]);
         }
         reference
     }
@@ -494,12 +496,13 @@ impl<'a> Draft<'a> {
                     Some(probe) => spec.apply(probe),
                     None => {
                         probes.push(spec.document(name));
-                        let path = spec.path.as_deref().unwrap_or_default();
-                        let seconds = spec.interval;
-                        vec![format!(
-                            "probe {name} added: {} {}{path} every {seconds} s",
-                            spec.protocol, spec.port
-                        )]
+                        vec![Change::ProbeAdded {
+                            probe: name.clone(),
+                            protocol: spec.protocol.to_owned(),
+                            port: spec.port,
+                            path: spec.path.clone().unwrap_or_default(),
+                            interval: spec.interval,
+                        }]
                     }
                 };
                 self.note(&service.key, changes);
@@ -512,10 +515,12 @@ impl<'a> Draft<'a> {
                     Some(rule) => spec.apply(rule, &joined),
                     None => {
                         rules.push(spec.document(&joined));
-                        vec![format!(
-                            "rule {} added: {} port {} → backend port {}",
-                            spec.name, spec.protocol, spec.frontend_port, spec.backend_port
-                        )]
+                        vec![Change::RuleAdded {
+                            rule: spec.name.clone(),
+                            protocol: spec.protocol.to_owned(),
+                            port: spec.frontend_port,
+                            backend_port: spec.backend_port,
+                        }]
                     }
                 };
                 self.note(&service.key, changes);
@@ -529,7 +534,7 @@ impl<'a> Draft<'a> {
         let pools = self.properties().backend_address_pools.get_or_insert_default();
         if !pools.iter().any(|pool| is_named(&pool.name, &name)) {
             pools.push(BackendAddressPool { name: Some(name.clone()), ..Default::default() });
-            self.note(key, [format!("backend pool {name} added")]);
+            self.note(key, [Change::PoolAdded { pool: name }]);
         }
     }
 
@@ -546,7 +551,7 @@ impl<'a> Draft<'a> {
         self.probes().retain(|probe| {
             let shared = probe::is_shared(text(&probe.name));
             if shared {
-                removed.push(format!("probe {} removed: no rule uses it", text(&probe.name)));
+                removed.push(Change::SharedProbeRemoved { probe: text(&probe.name).to_owned() });
             }
             !shared
         });
@@ -584,7 +589,7 @@ impl<'a> Draft<'a> {
             return LoadBalancerPlan { refused, notices: self.notices, ..LoadBalancerPlan::default() };
         }
         if repairs {
-            self.changes.push("written again as it is: the last operation on it failed".to_owned());
+            self.changes.push(Change::Repaired(Unfinished::Operation));
         }
         let id = self.document.id.clone().unwrap_or_else(|| self.cluster.load_balancer_id(self.balancer));
         for frontend in self.frontends() {
@@ -606,7 +611,7 @@ impl<'a> Draft<'a> {
             Some(observed) => {
                 step.action = Action::Delete;
                 step.if_match = None;
-                step.changes.push("the last frontend is gone".to_owned());
+                step.changes.push(Change::LastFrontendGone);
                 empty_first = backend_pool::pools_to_empty(self.cluster, self.balancer, observed);
                 if self.cluster.has_pools_of_addresses() {
                     empty_first.retain(|membership| members::has_interfaces_in(observed, &membership.pool));

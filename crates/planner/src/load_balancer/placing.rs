@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use azure_types::{ResourceId, Subnet};
 
 use super::{Draft, Placed, is_named};
+use crate::change::{Change, FrontendSource};
 use crate::cluster::Family;
 use crate::frontend::{self, Source};
 use crate::intent::ServiceIntent;
@@ -171,7 +172,11 @@ impl<'a> Draft<'a> {
         self.frontends().push(frontend);
         self.note(
             &service.key,
-            [format!("frontend {name} added for {} ({})", service.key, describe(&source))],
+            [Change::FrontendAdded {
+                frontend: name.to_owned(),
+                service: service.key.clone(),
+                source: named(&source),
+            }],
         );
     }
 
@@ -194,19 +199,21 @@ impl<'a> Draft<'a> {
                 let Some(current) = current else { return };
                 let old = current.id.replace((*id).clone());
                 let old = old.as_ref().map(ResourceId::name).unwrap_or_default();
-                format!("frontend {name}: public IP {old} → {}", id.name())
+                let (from, to) = (old.to_owned(), id.name().to_owned());
+                Change::FrontendPublicIp { frontend: name.to_owned(), from, to }
             }
             Source::Subnet(subnet, requested) => {
                 let current = properties.subnet.as_ref().and_then(|subnet| subnet.id.as_ref());
                 let moves = subnet_named && current.is_some() && current != subnet.id.as_ref();
                 if moves {
                     frontend::set_private(properties, subnet, chosen);
-                    format!("frontend {name}: moved to {}", describe(&Source::Subnet(subnet, chosen)))
+                    let source = named(&Source::Subnet(subnet, chosen));
+                    Change::FrontendMoved { frontend: name.to_owned(), source }
                 } else if let Some(requested) = requested {
-                    let old = properties.private_ip_address.clone().unwrap_or_else(|| "none".to_owned());
+                    let from = properties.private_ip_address.clone();
                     let subnet = properties.subnet.clone().unwrap_or_else(|| (*subnet).clone());
                     frontend::set_private(properties, &subnet, Some(*requested));
-                    format!("frontend {name}: address {old} → {requested}")
+                    Change::FrontendAddress { frontend: name.to_owned(), from, to: *requested }
                 } else {
                     return;
                 }
@@ -238,14 +245,12 @@ impl<'a> Draft<'a> {
     }
 }
 
-fn describe(source: &Source<'_>) -> String {
+fn named(source: &Source<'_>) -> FrontendSource {
     match source {
-        Source::PublicIp(id) => format!("public IP {}", id.name()),
+        Source::PublicIp(id) => FrontendSource::PublicIp(id.name().to_owned()),
         Source::Subnet(subnet, address) => {
             let name = subnet.name.as_deref().or_else(|| subnet.id.as_ref().map(ResourceId::name));
-            let address =
-                address.map_or_else(|| "address chosen by Azure".to_owned(), |a| format!("address {a}"));
-            format!("subnet {}, {address}", name.unwrap_or_default())
+            FrontendSource::Subnet { name: name.unwrap_or_default().to_owned(), address: *address }
         }
     }
 }

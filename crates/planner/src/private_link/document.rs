@@ -8,6 +8,7 @@ use k8s::ObjectKey;
 
 use super::ownership::{CLUSTER_TAG, OWNER_TAG, tag};
 use super::{PrivateLinkIntent, name_of};
+use crate::change::Change;
 use crate::cluster::Cluster;
 use crate::names;
 use crate::tags;
@@ -38,22 +39,21 @@ fn is_same(one: &[String], other: &[String]) -> bool {
 }
 
 /// Brings a list to what is wanted; a list that is absent is an empty one.
-fn set_list(what: &str, current: &mut Option<Vec<String>>, wanted: &[String]) -> Option<String> {
+fn set_list(list: &'static str, current: &mut Option<Vec<String>>, wanted: &[String]) -> Option<Change> {
     let old = current.as_deref().unwrap_or_default();
     if is_same(old, wanted) {
         return None;
     }
-    let in_words = |list: &[String]| if list.is_empty() { "none".to_owned() } else { list.join(" ") };
-    let change = format!("{what} {} → {}", in_words(old), in_words(wanted));
+    let change = Change::PrivateLinkList { list, from: old.to_vec(), to: wanted.to_vec() };
     *current = Some(wanted.to_vec());
     Some(change)
 }
 
 fn set_subscriptions(
-    what: &str,
+    what: &'static str,
     current: &mut Option<SubscriptionList>,
     wanted: &[String],
-) -> Option<String> {
+) -> Option<Change> {
     let mut list = current.clone().unwrap_or_default();
     let change = set_list(what, &mut list.subscriptions, wanted)?;
     *current = Some(list);
@@ -72,14 +72,14 @@ fn address_of(configuration: &PrivateLinkServiceIpConfiguration) -> &str {
 
 impl Wanted<'_> {
     /// Brings a document to what is wanted; says what changed.
-    pub(super) fn apply(&self, link: &mut PrivateLinkService) -> Vec<String> {
+    pub(super) fn apply(&self, link: &mut PrivateLinkService) -> Vec<Change> {
         let mut changes = Vec::new();
         changes.extend(self.set_addresses(link));
         let wanted = self.intent;
         let properties = link.properties.get_or_insert_default();
         if properties.enable_proxy_protocol.unwrap_or_default() != wanted.proxy_protocol {
             properties.enable_proxy_protocol = Some(wanted.proxy_protocol);
-            changes.push(format!("PROXY protocol {}", if wanted.proxy_protocol { "on" } else { "off" }));
+            changes.push(Change::ProxyProtocol { on: wanted.proxy_protocol });
         }
         changes.extend(set_list("FQDNs", &mut properties.fqdns, &wanted.fqdns));
         changes.extend(set_subscriptions("visibility", &mut properties.visibility, &wanted.visibility));
@@ -93,7 +93,7 @@ impl Wanted<'_> {
     }
 
     /// Who made it is written once; what the configuration says follows.
-    fn set_tags(&self, link: &mut PrivateLinkService) -> Vec<String> {
+    fn set_tags(&self, link: &mut PrivateLinkService) -> Vec<Change> {
         let config = &self.cluster.config;
         let mut wanted = config.tags.clone();
         for (key, value) in [(CLUSTER_TAG, self.cluster.name.clone()), (OWNER_TAG, self.service.to_string())]
@@ -106,7 +106,7 @@ impl Wanted<'_> {
         tags::reconcile(&mut link.tags, &wanted, &config.system_tags)
     }
 
-    fn set_addresses(&self, link: &mut PrivateLinkService) -> Option<String> {
+    fn set_addresses(&self, link: &mut PrivateLinkService) -> Option<Change> {
         let name = name_of(link).to_owned();
         let properties = link.properties.get_or_insert_default();
         let current = properties.ip_configurations.take().unwrap_or_default();
@@ -134,9 +134,8 @@ impl Wanted<'_> {
             configuration
         });
         properties.ip_configurations = Some(wanted.collect());
-        let chosen =
-            if chosen.is_empty() { String::new() } else { format!(", {} among them", chosen.join(" ")) };
-        Some(format!("addresses: {} of subnet {}{chosen}", self.intent.count, self.subnet.name()))
+        let (count, subnet) = (self.intent.count, self.subnet.name().to_owned());
+        Some(Change::PrivateLinkAddresses { count, subnet, chosen })
     }
 
     fn has_addresses(&self, current: &[PrivateLinkServiceIpConfiguration]) -> bool {

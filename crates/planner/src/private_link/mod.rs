@@ -12,6 +12,7 @@ mod refusal;
 use azure_types::{PrivateLinkService, ResourceId, Subnet, Word};
 use k8s::ObjectKey;
 
+use crate::change::{Change, Unfinished};
 use crate::cluster::Cluster;
 use crate::frontend::OwnedFrontend;
 use crate::intent::ServiceIntent;
@@ -122,10 +123,11 @@ fn create(wanted: &Wanted<'_>, frontend: &OwnedFrontend) -> Step {
     document::offer(&mut link, &frontend.id);
     // What a new one has is what was asked for.
     let _ = wanted.apply(&mut link);
-    let changes = vec![format!(
-        "private link service {name} of {} added: it offers frontend {}",
-        wanted.service, frontend.name
-    )];
+    let changes = vec![Change::PrivateLinkAdded {
+        name: name.clone(),
+        service: wanted.service.clone(),
+        frontend: frontend.name.clone(),
+    }];
     Step {
         action: Action::Create,
         target: wanted.cluster.private_link_id(&wanted.intent.group, &name),
@@ -143,7 +145,7 @@ fn update(wanted: &Wanted<'_>, observed: &PrivateLinkService) -> Option<Step> {
     let state = observed.properties.as_ref().and_then(|p| p.provisioning_state.as_ref());
     let repairs = changes.is_empty() && state.is_some_and(|state| state.is("Failed"));
     if repairs {
-        changes.push("written again as it is: the last operation on it failed".to_owned());
+        changes.push(Change::Repaired(Unfinished::Operation));
     }
     if changes.is_empty() {
         return None;
@@ -178,9 +180,7 @@ fn open(subnet: &Subnet, service: &ObjectKey) -> Option<Step> {
         target: subnet.id.clone()?,
         if_match: subnet.etag.clone(),
         document: Some(Document::Subnet(Box::new(document))),
-        changes: vec![
-            "network policies of private link services disabled: Azure takes none there otherwise".to_owned(),
-        ],
+        changes: vec![Change::SubnetOpened],
         purpose: Purpose::Change,
         on_behalf_of: vec![service.clone()],
     })
@@ -208,7 +208,7 @@ pub fn has_unmanaged(cluster: &Cluster, frontends: &[ResourceId], observed: &[Pr
 fn removal(link: &PrivateLinkService) -> Vec<Step> {
     let Some(id) = &link.id else { return Vec::new() };
     let owners = || ownership::owner_key(link).into_iter().collect();
-    let step = |target: ResourceId, if_match: Option<String>, change: String| Step {
+    let step = |target: ResourceId, if_match: Option<String>, change: Change| Step {
         action: Action::Delete,
         target,
         if_match,
@@ -221,12 +221,12 @@ fn removal(link: &PrivateLinkService) -> Vec<Step> {
     let connections: Vec<Step> = connections
         .filter_map(|connection| connection.id.clone())
         .map(|connection| {
-            let change = format!("connection removed: private link service {} goes", name_of(link));
+            let change = Change::ConnectionRemoved { name: name_of(link).to_owned() };
             step(connection, None, change)
         })
         .collect();
     if !connections.is_empty() {
         return connections;
     }
-    vec![step(id.clone(), link.etag.clone(), format!("private link service {} removed", name_of(link)))]
+    vec![step(id.clone(), link.etag.clone(), Change::PrivateLinkRemoved { name: name_of(link).to_owned() })]
 }

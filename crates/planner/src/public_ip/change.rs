@@ -7,6 +7,7 @@ use k8s::ObjectKey;
 
 use super::ownership::{CLUSTER_TAGS, DNS_TAGS, Ownership, SERVICE_TAGS, lists, ownership, services, tag};
 use super::{desired_tags, name_of, version_of};
+use crate::change::{Change, Difference, Replacement, Unfinished};
 use crate::cluster::{Cluster, Family};
 use crate::intent::ServiceIntent;
 use crate::plan::{Action, Document, Purpose, Step};
@@ -21,7 +22,7 @@ pub(super) enum Outcome {
     /// It stays, with a write where something differs.
     Keep(Option<Box<Step>>),
     /// It has to be deleted and created again.
-    Replace(String),
+    Replace(Replacement),
 }
 
 pub(super) fn update(
@@ -30,7 +31,6 @@ pub(super) fn update(
     family: Family,
     existing: &PublicIpAddress,
 ) -> Result<Outcome, Refusal> {
-    let key = intent.key.to_string();
     let name = name_of(existing);
     let ours = ownership(cluster, intent.removal(), existing);
     let of_cluster = tag(existing.tags.as_ref(), CLUSTER_TAGS);
@@ -45,9 +45,9 @@ pub(super) fn update(
         return Ok(Outcome::Replace(reason));
     }
     let service_tag = tag(existing.tags.as_ref(), SERVICE_TAGS);
-    let mut change = Change { document: existing.clone(), changes: Vec::new(), ours };
+    let mut change = Draft { document: existing.clone(), changes: Vec::new(), ours };
     if ours.owned && ours.managed && !lists(service_tag, &intent.key) {
-        change.changes.push(format!("{key} uses it too"));
+        change.changes.push(Change::PublicIpShared { service: intent.key.clone() });
     }
     let users = with_user(name, service_tag, &intent.key)?;
     change.normalise(family, version_of(existing));
@@ -80,7 +80,7 @@ pub(super) fn without_label(
     if !is_sole && !owner.eq_ignore_ascii_case(&key) {
         return None;
     }
-    let mut change = Change { document: existing.clone(), changes: Vec::new(), ours };
+    let mut change = Draft { document: existing.clone(), changes: Vec::new(), ours };
     change.remove_dns_label(owner);
     change.into_step(cluster, intent, existing)
 }
@@ -92,7 +92,7 @@ fn must_be_replaced(
     family: Family,
     existing: &PublicIpAddress,
     ours: Ownership,
-) -> Result<Option<String>, Refusal> {
+) -> Result<Option<Replacement>, Refusal> {
     let key = intent.key.to_string();
     let sole =
         services(tag(existing.tags.as_ref(), SERVICE_TAGS)).all(|user| user.eq_ignore_ascii_case(&key));
@@ -100,7 +100,7 @@ fn must_be_replaced(
     let version = version_of(existing);
     if let Some(found) = version.filter(|version| *version != family) {
         if replaceable && !intent.removal().is_pinned() {
-            return Ok(Some(format!("will be created again as {family}")));
+            return Ok(Some(Replacement::Family(family)));
         }
         return Err(Refusal::PublicIpOfOtherFamily {
             name: name_of(existing).to_owned(),
@@ -111,7 +111,7 @@ fn must_be_replaced(
     }
     let mutable = cluster.config.enable_ip_tag_mutation_for_existing_public_ip;
     let retagged = differing_ip_tags(intent, existing, ours).is_some() && !mutable && replaceable;
-    Ok(retagged.then(|| "will be created again with the requested IP tags".to_owned()))
+    Ok(retagged.then_some(Replacement::IpTags))
 }
 
 /// The IP tags that are wanted, where they differ from those of a public IP that a cluster manages.
@@ -143,13 +143,13 @@ fn with_user(name: &str, service_tag: &str, key: &ObjectKey) -> Result<String, R
 }
 
 /// A public IP on its way to what a Service wants.
-struct Change {
+struct Draft {
     document: PublicIpAddress,
-    changes: Vec<String>,
+    changes: Vec<Change>,
     ours: Ownership,
 }
 
-impl Change {
+impl Draft {
     fn properties(&mut self) -> &mut PublicIpAddressProperties {
         self.document.properties.get_or_insert_default()
     }
@@ -162,8 +162,8 @@ impl Change {
         let basic =
             !sku.name.as_deref().is_some_and(|name| name.to_ascii_lowercase().starts_with("standard"));
         if basic {
-            changes.push(format!("SKU {} → Standard", sku.name.as_deref().unwrap_or("none")));
-            sku.name = Some("Standard".to_owned());
+            let from = sku.name.replace("Standard".to_owned()).unwrap_or_else(|| "none".to_owned());
+            changes.push(Change::PublicIp(Difference { member: "SKU", from, to: "Standard".to_owned() }));
         }
         if version.is_none() {
             set_word(&mut properties.public_ip_address_version, family.as_str(), "version", changes);
@@ -175,7 +175,7 @@ impl Change {
 
     fn set_ip_tags(&mut self, wanted: &[IpTag], cluster: &Cluster) {
         if cluster.config.enable_ip_tag_mutation_for_existing_public_ip {
-            self.changes.push("IP tags changed".to_owned());
+            self.changes.push(Change::IpTagsChanged);
             self.properties().ip_tags = Some(wanted.to_vec());
         }
     }
@@ -202,7 +202,7 @@ impl Change {
         }
         let current = self.dns_label();
         if !current.as_deref().is_some_and(|current| current.eq_ignore_ascii_case(label)) {
-            self.changes.push(format!("DNS label {} → {label}", current.as_deref().unwrap_or("none")));
+            self.changes.push(Change::DnsLabelChanged { from: current, to: label.clone() });
             self.properties().dns_settings.get_or_insert_default().domain_name_label = Some(label.clone());
         }
         Ok(if self.ours.managed { key } else { owner })
@@ -214,13 +214,13 @@ impl Change {
 
     fn remove_dns_label(&mut self, owner: String) -> String {
         if let Some(current) = self.dns_label() {
-            self.changes.push(format!("DNS label {current} removed"));
+            self.changes.push(Change::DnsLabelRemoved { label: current });
             self.properties().dns_settings = None;
         }
         if !self.ours.managed || owner.is_empty() {
             return owner;
         }
-        self.changes.push(format!("tag {} removed", DNS_TAGS[0]));
+        self.changes.push(Change::TagRemoved { name: DNS_TAGS[0].to_owned() });
         let tags = self.document.tags.get_or_insert_default();
         tags.retain(|name, _| !DNS_TAGS.iter().any(|tag| tag.eq_ignore_ascii_case(name)));
         String::new()
@@ -272,16 +272,16 @@ pub fn repair(target: &ResourceId, existing: &PublicIpAddress) -> Step {
         target: target.clone(),
         if_match: existing.etag.clone(),
         document: Some(Document::PublicIp(Box::new(existing.clone()))),
-        changes: vec!["written again as it is: Azure did not finish the last write".to_owned()],
+        changes: vec![Change::Repaired(Unfinished::Write)],
         purpose: Purpose::Repair,
         on_behalf_of: Vec::new(),
     }
 }
 
-fn set_word(member: &mut Option<Word>, value: &str, what: &str, changes: &mut Vec<String>) {
+fn set_word(member: &mut Option<Word>, value: &str, what: &'static str, changes: &mut Vec<Change>) {
     if !member.as_ref().is_some_and(|word| word.is(value)) {
-        let old = member.as_ref().map_or("none", Word::as_str);
-        changes.push(format!("{what} {old} → {value}"));
+        let from = member.as_ref().map_or("none", Word::as_str).to_owned();
+        changes.push(Change::PublicIp(Difference { member: what, from, to: value.to_owned() }));
         *member = Some(Word::from(value));
     }
 }

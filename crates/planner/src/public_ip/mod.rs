@@ -19,6 +19,7 @@ pub(crate) use ownership::is_used_by;
 pub use ownership::tagged_addresses;
 use ownership::{CLUSTER_TAGS, DNS_TAGS, SERVICE_TAGS, services, set_tag, tag};
 
+use crate::change::Change;
 use crate::cluster::{Cluster, Family, Flavor};
 use crate::intent::{ServiceIntent, ServiceRemoval};
 use crate::plan::{Action, Document, Purpose, Step};
@@ -140,7 +141,12 @@ pub fn plan(
             Outcome::Replace(reason) => {
                 plan.recreates = true;
                 let version = existing.etag.clone();
-                plan.release.push(Step::delete(target.id, version, vec![reason], &intent.key));
+                plan.release.push(Step::delete(
+                    target.id,
+                    version,
+                    vec![Change::PublicIpReplaced(reason)],
+                    &intent.key,
+                ));
             }
             Outcome::Keep(step) => {
                 if is_running(existing) {
@@ -217,8 +223,8 @@ fn release(
         let others: Vec<&str> =
             services(service_tag).filter(|listed| !listed.eq_ignore_ascii_case(&key)).collect();
         if others.is_empty() {
-            let reason = format!("{key} no longer uses it, and no other Service does");
-            steps.push(Step::delete(id.clone(), public_ip.etag.clone(), vec![reason], &owner.key));
+            let change = Change::PublicIpGivenUp { service: owner.key.clone(), others: Vec::new() };
+            steps.push(Step::delete(id.clone(), public_ip.etag.clone(), vec![change], &owner.key));
             continue;
         }
         let mut document = public_ip.clone();
@@ -233,7 +239,10 @@ fn release(
             target: id.clone(),
             if_match: public_ip.etag.clone(),
             document: Some(Document::PublicIp(Box::new(document))),
-            changes: vec![format!("{key} no longer uses it; {} still does", others.join(", "))],
+            changes: vec![Change::PublicIpGivenUp {
+                service: owner.key.clone(),
+                others: others.into_iter().map(str::to_owned).collect(),
+            }],
             purpose: Purpose::Change,
             on_behalf_of: vec![owner.key.clone()],
         });
@@ -257,12 +266,8 @@ fn create(cluster: &Cluster, intent: &ServiceIntent, family: Family, id: &Resour
     let label = wanted.dns_label.as_deref().filter(|label| !label.is_empty());
     let key = intent.key.to_string();
     let zones = zone::of_new_address(cluster);
-    let place = match &zones {
-        Some(zones) => format!(" in zones {}", zones.join(", ")),
-        None => String::new(),
-    };
-    let mut changes = vec![format!("static {family} address{place}")];
-    changes.extend(label.map(|label| format!("DNS label {label}")));
+    let mut changes = vec![Change::PublicIpCreated { family, zones: zones.clone().unwrap_or_default() }];
+    changes.extend(label.map(|label| Change::DnsLabelAdded { label: label.to_owned() }));
     let document = PublicIpAddress {
         name: Some(id.name().to_owned()),
         location: Some(cluster.config.location.clone()),

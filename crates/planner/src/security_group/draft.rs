@@ -9,6 +9,7 @@ use super::limits::{Counts, Limits};
 use super::rule::{self, MAX_PRIORITY, MIN_PRIORITY, WantedRule, normal};
 use super::usage::ClusterUsage;
 use super::{AccessIntent, clean, retain};
+use crate::change::{Change, TrafficClass};
 use crate::cluster::Cluster;
 use crate::plan::{Action, Document, Purpose, Refusal, Step};
 use crate::tags;
@@ -317,12 +318,8 @@ impl<'a> Draft<'a> {
             }
             if entry.is_empty() {
                 if !entry.is_new {
-                    let gone: Vec<&str> = entry.before.iter().map(String::as_str).collect();
-                    changes.push(format!(
-                        "rule {} removed: nobody needs it for {}",
-                        entry.name(),
-                        gone.join(", ")
-                    ));
+                    let destinations = entry.before.iter().cloned().collect();
+                    changes.push(Change::SecurityRuleRemoved { rule: entry.name().to_owned(), destinations });
                 }
                 continue;
             }
@@ -334,20 +331,18 @@ impl<'a> Draft<'a> {
                 &entry.destinations,
             );
             if entry.is_new {
-                let list: Vec<&str> = entry.destinations.iter().map(String::as_str).collect();
-                let what = describe_rule(properties);
-                let priority = properties.priority.unwrap_or_default();
-                changes
-                    .push(format!("rule {name} added: {what} to {} (priority {priority})", list.join(", ")));
+                changes.push(Change::SecurityRuleAdded {
+                    rule: name,
+                    traffic: traffic_of(properties),
+                    destinations: entry.destinations.iter().cloned().collect(),
+                    priority: properties.priority.unwrap_or_default(),
+                });
             } else if moved {
-                let signed = |sign: char, one: &BTreeSet<String>, other: &BTreeSet<String>| {
-                    one.difference(other).map(|d| format!(" {sign}{d}")).collect::<String>()
-                };
-                let plus = signed('+', &entry.destinations, &entry.before);
-                let minus = signed('-', &entry.before, &entry.destinations);
-                changes.push(format!("rule {name}: destinations{plus}{minus}"));
+                let come = entry.destinations.difference(&entry.before).cloned().collect();
+                let gone = entry.before.difference(&entry.destinations).cloned().collect();
+                changes.push(Change::SecurityRuleDestinations { rule: name, come, gone });
             } else if entry.asserted {
-                changes.push(format!("rule {name}: set right again: {}", describe_rule(properties)));
+                changes.push(Change::SecurityRuleRestored { rule: name, traffic: traffic_of(properties) });
             }
             keys.extend(entry.added_for);
             rules.push(entry.document);
@@ -375,15 +370,15 @@ impl<'a> Draft<'a> {
     }
 }
 
-fn describe_rule(properties: &SecurityRuleProperties) -> String {
+fn traffic_of(properties: &SecurityRuleProperties) -> TrafficClass {
     let list = |single: &Option<String>, plural: &Option<Vec<String>>| {
-        rule::items(single, plural).collect::<Vec<_>>().join(",")
+        rule::items(single, plural).map(str::to_owned).collect::<Vec<_>>()
     };
-    format!(
-        "{} {} {} from {}",
-        properties.access.as_ref().map(Word::as_str).unwrap_or_default(),
-        properties.protocol.as_ref().map(Word::as_str).unwrap_or_default(),
-        list(&properties.destination_port_range, &properties.destination_port_ranges),
-        list(&properties.source_address_prefix, &properties.source_address_prefixes),
-    )
+    let word = |word: &Option<Word>| word.as_ref().map(Word::as_str).unwrap_or_default().to_owned();
+    TrafficClass {
+        access: word(&properties.access),
+        protocol: word(&properties.protocol),
+        ports: list(&properties.destination_port_range, &properties.destination_port_ranges),
+        sources: list(&properties.source_address_prefix, &properties.source_address_prefixes),
+    }
 }

@@ -2,6 +2,7 @@
 
 use azure_types::{ResourceId, SecurityGroup};
 
+use crate::change::{Change, Unfinished};
 use crate::plan::{Action, Document, Purpose, Step};
 
 /// Whether the latest operation on the group failed.
@@ -15,14 +16,14 @@ fn rewrite(
     document: &SecurityGroup,
     if_match: Option<String>,
     purpose: Purpose,
-    why: &str,
+    why: Change,
 ) -> Step {
     Step {
         action: Action::Update,
         target,
         if_match,
         document: Some(Document::SecurityGroup(Box::new(document.clone()))),
-        changes: vec![why.to_owned()],
+        changes: vec![why],
         purpose,
         on_behalf_of: Vec::new(),
     }
@@ -31,7 +32,7 @@ fn rewrite(
 /// The write that repairs a group whose latest operation failed: the same document again.
 pub(super) fn repair(observed: &SecurityGroup) -> Option<Step> {
     let target = observed.id.clone().filter(|_| is_failed(observed))?;
-    let why = "written again as it is: the last operation on it failed";
+    let why = Change::Repaired(Unfinished::Operation);
     Some(rewrite(target, observed, observed.etag.clone(), Purpose::Repair, why))
 }
 
@@ -39,6 +40,5 @@ pub(super) fn repair(observed: &SecurityGroup) -> Option<Step> {
 /// left it. Absent where nothing was changed.
 pub fn restore(before: &SecurityGroup, now: &SecurityGroup) -> Option<Step> {
     let target = now.id.clone().filter(|_| is_failed(now) && now.etag != before.etag)?;
-    let why = "restored: Azure accepted a change and then refused it";
-    Some(rewrite(target, before, now.etag.clone(), Purpose::Restore, why))
+    Some(rewrite(target, before, now.etag.clone(), Purpose::Restore, Change::Restored))
 }

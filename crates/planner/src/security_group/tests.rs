@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::rule::{Traffic, WantedRule};
 use super::{AccessIntent, ClusterUsage, SecurityGroupPlan, plan, services_named_in};
 use crate::tests::{Svc, cluster, cluster_with, node, nodes, security_group, svc};
-use crate::{Cluster, Document, Refusal, ServiceRemoval};
+use crate::{Change, Cluster, Document, Refusal, ServiceRemoval};
 
 const TCP_443_80: &str = "k8s-azure-lb_allow_IPv4_556f7044ec033071ec0dfcf7cd85bc93";
 const UDP_53: &str = "k8s-azure-lb_allow_IPv4_eacf5e21d4ad7b5345009ad51af9d388";
@@ -139,13 +139,12 @@ fn lb_272_services_with_equal_content_share_rules() {
     let group = security_group(json!([]));
     let first = after(&group, &run(&group, &[present(&a, &["20.0.0.1"])], &world(&[&a, &b])));
     let planned = run(&first, &[present(&b, &["20.0.0.2"])], &world(&[&a, &b]));
-    assert_eq!(
-        planned.step.as_ref().unwrap().changes,
-        [
-            format!("rule {TCP_443_80}: destinations +20.0.0.2"),
-            format!("rule {UDP_53}: destinations +20.0.0.2")
-        ]
-    );
+    let comes = |rule: &str| Change::SecurityRuleDestinations {
+        rule: rule.to_owned(),
+        come: vec!["20.0.0.2".to_owned()],
+        gone: Vec::new(),
+    };
+    assert_eq!(planned.step.as_ref().unwrap().changes, [comes(TCP_443_80), comes(UDP_53)]);
     assert_eq!(planned.step.as_ref().unwrap().on_behalf_of, [b.0.key()]);
     assert_eq!(
         told(&after(&first, &planned)),
@@ -495,7 +494,8 @@ fn lb_299_configured_tags_are_written() {
     let intent = [present(&service, &["20.0.0.1"])];
     let group = after(&group, &run(&group, &intent, &world(&[&service])));
     let planned = run_on(&cluster, &group, &intent, &world(&[&service]));
-    assert_eq!(planned.step.as_ref().unwrap().changes, ["tag team=net added"]);
+    let added = Change::TagAdded { name: "team".to_owned(), value: "net".to_owned() };
+    assert_eq!(planned.step.as_ref().unwrap().changes, [added]);
     assert_eq!(run_on(&cluster, &after(&group, &planned), &intent, &world(&[&service])).step, None);
 }
 

@@ -170,7 +170,12 @@ fn lb_065_lb_066_lb_067_requested_private_addresses() {
     azure.converge(&[asks("10.0.0.8").arc()], &[]);
     assert!(azure.plan(&[internal().arc()], &[]).plan.is_empty(), "no longer asked for: kept");
     let planned = azure.plan(&[asks("10.0.0.9").arc()], &[]);
-    assert_eq!(planned.plan.steps[0].changes[0], "frontend atest1: address 10.0.0.8 → 10.0.0.9");
+    let moved = Change::FrontendAddress {
+        frontend: "atest1".to_owned(),
+        from: Some("10.0.0.8".to_owned()),
+        to: "10.0.0.9".parse().unwrap(),
+    };
+    assert_eq!(planned.plan.steps[0].changes[0], moved);
     azure.converge(&[asks("10.0.0.9").arc()], &[]);
     assert_eq!(rule_names(azure.load_balancer(Flavor::Internal).unwrap()), ["atest1-TCP-80"]);
 }
@@ -205,7 +210,12 @@ fn lb_071_lb_072_the_public_ip_changes_in_place() {
     azure.observed.public_ips.push(public_ip(&azure.cluster, "mine", Some("20.7.7.7"), json!({})));
     let named = web().annotate("azure-pip-name", "mine");
     let planned = azure.plan(&[named.arc()], &[]);
-    assert_eq!(planned.plan.steps[0].changes, ["frontend atest1: public IP testCluster-atest1 → mine"]);
+    let redirected = Change::FrontendPublicIp {
+        frontend: "atest1".to_owned(),
+        from: "testCluster-atest1".to_owned(),
+        to: "mine".to_owned(),
+    };
+    assert_eq!(planned.plan.steps[0].changes, [redirected]);
     azure.converge(&[named.arc()], &[]);
     let names: Vec<_> = azure.observed.public_ips.iter().map(|ip| ip.name.as_deref().unwrap()).collect();
     assert_eq!(names, ["mine"], "the Service's own is released");

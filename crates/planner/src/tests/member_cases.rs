@@ -74,7 +74,13 @@ fn lb_187_a_pool_of_addresses_follows_the_nodes_with_one_write() {
     assert_eq!(step.if_match.as_deref(), Some("1"));
     assert_eq!(
         step.changes,
-        ["backend pool testCluster: members +alpha000000 (10.0.1.10), +alpha000002 (10.0.1.12), -10.0.1.99"]
+        [Change::PoolMembers {
+            pool: "testCluster".to_owned(),
+            come: [("alpha000000", "10.0.1.10"), ("alpha000002", "10.0.1.12")]
+                .map(|(node, address)| (node.to_owned(), address.parse().unwrap()))
+                .to_vec(),
+            gone: vec!["10.0.1.99".to_owned()],
+        }]
     );
     assert_eq!(planned.empty_first, []);
 }

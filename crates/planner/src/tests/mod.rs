@@ -3,6 +3,7 @@
 mod admin_state_cases;
 mod alone;
 mod azure;
+mod change_cases;
 mod frontend_cases;
 mod instance_cases;
 mod member_cases;
@@ -27,7 +28,8 @@ use serde_json::{Value, json};
 
 pub(crate) use azure::Azure;
 
-use crate::{Cluster, Document, Refusal, ServiceIntent, Step, names};
+use crate::change::{Difference, Member};
+use crate::{Change, Cluster, Document, Refusal, ServiceIntent, Step, names};
 
 /// The cluster of all cases.
 pub(crate) fn cluster() -> Cluster {
@@ -331,4 +333,9 @@ fn the_fixture_follows_the_conventions() {
     assert_eq!(names::base_name("test1").as_deref(), Some("atest1"));
     assert_eq!(svc("test1").tcp(80).0.spec.ports[0].node_port, 10080);
     assert_eq!(cluster().config.location, "westus");
+}
+
+/// A member that has another value than is wanted.
+fn difference(member: &'static str, from: &str, to: &str) -> Difference {
+    Difference { member, from: from.to_owned(), to: to.to_owned() }
 }

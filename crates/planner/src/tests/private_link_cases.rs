@@ -330,7 +330,10 @@ fn lb_320_nothing_is_written_without_a_difference_and_others_members_stay() {
         service.annotate("azure-pls-fqdns", "a.example").annotate("azure-pls-proxy-protocol", "false");
     let found = change(&azure, std::slice::from_ref(&changed));
     let [step] = found.as_slice() else { panic!("the subnet is as it should be: {found:?}") };
-    assert_eq!(step.changes, ["PROXY protocol off", "FQDNs b.example a.example → a.example"]);
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    let (from, to) = (names(&["b.example", "a.example"]), names(&["a.example"]));
+    let listed = Change::PrivateLinkList { list: "FQDNs", from, to };
+    assert_eq!(step.changes, [Change::ProxyProtocol { on: false }, listed]);
     azure.converge(&[changed.arc()], &[]);
     let document = serde_json::to_value(private_link(&mut azure)).unwrap();
     assert_eq!(document["unknown"], 1);

@@ -175,7 +175,7 @@ fn lb_102_lb_103_lb_105_lb_106_ip_tags_are_changed_in_place_or_by_replacement() 
 
     let mutable = cluster_with(json!({"enableIPTagMutationForExistingPublicIP": true}));
     let planned = run_in(&mutable, &service, &[own()]).unwrap();
-    assert_eq!(planned.ensure[0].changes, ["IP tags changed"]);
+    assert_eq!(planned.ensure[0].changes, [Change::IpTagsChanged]);
     assert!(planned.release.is_empty() && !planned.recreates);
 
     let mut two = own();
@@ -218,7 +218,10 @@ fn a_dns_label_leaves_the_public_ip_that_is_given_up_before_another_gets_it() {
     assert_eq!(planned.before.len(), 1, "{planned:#?}");
     assert_eq!(
         planned.before[0].changes,
-        ["DNS label foo removed", "tag k8s-azure-dns-label-service removed"]
+        [
+            Change::DnsLabelRemoved { label: "foo".to_owned() },
+            Change::TagRemoved { name: "k8s-azure-dns-label-service".to_owned() },
+        ]
     );
     assert_eq!(planned.before[0].target, old.id.clone().unwrap());
     let bare = public_ip_of(&planned.before[0]).clone();
@@ -285,7 +288,7 @@ fn standard_ipv6_addresses_are_static() {
     let mut v6 = public_ip(&cluster(), "testCluster-atest1", Some("2001:db8::1"), tags("default/test1"));
     v6.properties.as_mut().unwrap().public_ip_allocation_method = Some("Dynamic".into());
     let planned = run(&web().families(&["IPv6"]), &[v6]);
-    assert_eq!(planned.ensure[0].changes, ["allocation Dynamic → Static"]);
+    assert_eq!(planned.ensure[0].changes, [Change::PublicIp(difference("allocation", "Dynamic", "Static"))]);
 }
 
 /// LB-114.

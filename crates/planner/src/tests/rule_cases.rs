@@ -105,7 +105,9 @@ fn lb_135_resets_can_be_turned_off() {
     let off = service.annotate("azure-load-balancer-disable-tcp-reset", "TRUE");
     let planned = azure.plan(&[off.arc()], &[]);
     assert_eq!(planned.plan.steps.len(), 1, "{}", planned.plan);
-    assert_eq!(planned.plan.steps[0].changes, ["rule atest1-TCP-80: TCP reset on → off"]);
+    let difference = difference("TCP reset", "on", "off");
+    let changed = Change::RuleChanged { rule: "atest1-TCP-80".to_owned(), difference };
+    assert_eq!(planned.plan.steps[0].changes, [changed]);
 }
 
 /// LB-136, LB-137, LB-138.
@@ -402,7 +404,9 @@ fn lb_166_a_probe_changes_in_place() {
     let slower = svc("test1").tcp(80).tcp(443).annotate("port_80_health-probe_interval", "10");
     let planned = azure.plan(&[slower.arc()], &[]);
     assert_eq!(planned.plan.steps.len(), 1);
-    assert_eq!(planned.plan.steps[0].changes, ["probe atest1-TCP-80: interval 5 → 10"]);
+    let difference = difference("interval", "5", "10");
+    let changed = Change::ProbeChanged { probe: "atest1-TCP-80".to_owned(), difference };
+    assert_eq!(planned.plan.steps[0].changes, [changed]);
     let lb = load_balancer_of(&planned.plan.steps[0]);
     assert_eq!(probe_names(lb), ["atest1-TCP-80", "atest1-TCP-443"], "order kept");
     assert_eq!(probes(lb)[0].properties.as_ref().unwrap().number_of_probes, Some(1), "kept as it came");

@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::{absent, after, present, run, told, world};
+use crate::Change;
 use crate::security_group::SecurityGroupPlan;
 use crate::tests::{Svc, security_group, svc};
 
@@ -169,7 +170,7 @@ fn named(service: &Svc, name: &str, addresses: &[&str]) -> Svc {
     named.published(addresses)
 }
 
-fn changes(planned: &SecurityGroupPlan) -> Vec<String> {
+fn changes(planned: &SecurityGroupPlan) -> Vec<Change> {
     planned.step.iter().flat_map(|step| step.changes.clone()).collect()
 }
 
@@ -196,7 +197,7 @@ proptest! {
         prop_assert_eq!(&planned.refused, &[]);
         let group = spelling.store(after(&empty, &planned));
         for batch in [&batch[..], &batch[..1], &batch[1..]] {
-            prop_assert_eq!(changes(&run(&group, batch, &usage)), Vec::<String>::new());
+            prop_assert_eq!(changes(&run(&group, batch, &usage)), Vec::<Change>::new());
         }
 
         let (gone, left) = (a.clone().deleting(), world(&[&b]));
@@ -210,7 +211,7 @@ proptest! {
             names
         };
         prop_assert_eq!(names(&group), names(&after(&empty, &alone)), "as if it had always been alone");
-        prop_assert_eq!(changes(&run(&group, &batch[1..], &left)), Vec::<String>::new());
+        prop_assert_eq!(changes(&run(&group, &batch[1..], &left)), Vec::<Change>::new());
 
         let planned = run(&group, &[absent(&b.deleting(), &of_b)], &world(&[]));
         prop_assert_eq!(told(&after(&group, &planned)), Vec::<String>::new());
