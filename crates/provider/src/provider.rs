@@ -250,10 +250,9 @@ impl Inner {
         Ok(())
     }
 
-    async fn dry_run(&self) -> Result<ClusterPlan, Failure> {
+    async fn observe(&self) -> Result<planner::Observed, Failure> {
         let newer_than = LogicalTime::now();
         let services = self.state.services();
-        let nodes = self.state.nodes();
         let mut observed = planner::Observed::default();
         let load_balancers = self.observed.load_balancers().list(newer_than).await?;
         observed.load_balancers = load_balancers.iter().map(|lb| (**lb).clone()).collect();
@@ -295,7 +294,7 @@ impl Inner {
             observed.security_group = known.get(id.name(), newer_than).await?.map(|group| (*group).clone());
         }
         observed.machines = self.membership.machines(newer_than).await?;
-        Ok(planner::plan_cluster(&self.cluster, &services, &nodes, &observed))
+        Ok(observed)
     }
 }
 
@@ -437,6 +436,17 @@ impl Provider {
     ///
     /// Where Azure could not be read.
     pub async fn dry_run(&self) -> Result<ClusterPlan, ServiceError> {
-        Ok(self.0.dry_run().await?)
+        let observed = self.observe().await?;
+        let state = &self.0.state;
+        Ok(planner::plan_cluster(&self.0.cluster, &state.services(), &state.nodes(), &observed))
+    }
+
+    /// Reads all that a plan for the cluster is made of.
+    ///
+    /// # Errors
+    ///
+    /// Where Azure could not be read.
+    pub async fn observe(&self) -> Result<planner::Observed, ServiceError> {
+        Ok(self.0.observe().await?)
     }
 }

@@ -74,7 +74,10 @@ impl Inner {
         let intent = match ServiceIntent::from_service(&self.cluster, service) {
             Ok(intent) => intent,
             Err(refusal) => {
-                self.close_unused(service, newer_than).await;
+                let addresses = self.recently.forget(&service.key());
+                if !self.close_unused(service).await {
+                    addresses.into_iter().for_each(|addresses| self.recently.set(&service.key(), addresses));
+                }
                 return Err(Failure::from(refusal).into());
             }
         };
@@ -92,21 +95,25 @@ impl Inner {
                 if failure.kind == Kind::InvalidArgument {
                     self.give_up_place(&service.key());
                 }
+                if matches!(failure.kind, Kind::InvalidArgument | Kind::FailedPrecondition) {
+                    self.close_unused(service).await;
+                }
                 Err(failure.with_notices(notices).into())
             }
         }
     }
 
-    /// A Service that is refused keeps what it lives on, but what the security group was opened for beside a load
-    /// balancer that it then did not get is closed.
-    async fn close_unused(&self, service: &Service, newer_than: LogicalTime) {
-        let Some(addresses) = self.recently.forget(&service.key()) else { return };
+    /// A Service that is refused keeps what it lives on. What it does not want any more is closed, and so is what was
+    /// opened beside a load balancer that it then did not get (LB-454). Costs nothing if all is as it should be.
+    async fn close_unused(&self, service: &Service) -> bool {
         let removal = Arc::new(ServiceRemoval::of(&self.cluster, service));
-        let closed = self.ensure_security_rules(AccessIntent::Refused { service: removal }, newer_than, None);
-        if let Err(failure) = closed.await {
-            tracing::debug!(failure = failure.full_text(), service = %service.key(), "cannot close what it was opened for");
-            self.recently.set(&service.key(), addresses);
+        let intent = AccessIntent::Refused { service: removal };
+        let closed = self.ensure_security_rules(intent, LogicalTime::BEGINNING, None).await;
+        if let Err(failure) = &closed {
+            let failure = failure.full_text();
+            tracing::debug!(failure, service = %service.key(), "cannot close what a refused Service had open");
         }
+        closed.is_ok()
     }
 
     /// Removes everything of a Service's.

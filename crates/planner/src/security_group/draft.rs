@@ -195,7 +195,7 @@ impl<'a> Draft<'a> {
         }
         let mut order = self.ranked(members);
         let limits = Limits::of(&Counts::of(&self.entries));
-        if self.usage.is_complete && !members.is_empty() {
+        if self.usage.is_complete {
             clean::clean(self, &owners, &members.iter().map(Member::key).collect());
             retain::retain(self, &of_batch);
         }

@@ -434,3 +434,15 @@ async fn a_service_that_is_refused_keeps_what_it_lives_on() {
     world.remove(&program, &service("other", &[81])).await.unwrap();
     assert_eq!(world.normalised(), before);
 }
+
+/// LB-454: what a Service does not want any more goes, although it is refused for another reason.
+#[tokio::test(start_paused = true)]
+async fn a_refused_service_keeps_no_rule_that_it_does_not_want() {
+    let world = World::new();
+    let program = world.start();
+    world.serve(&program, service("web", &[80])).await.unwrap();
+    let closed = annotated(service("web", &[80]), "azure-disable-load-balancer-nsg-rule", "true");
+    world.serve(&program, annotated(closed, "azure-pip-name", "missing")).await.unwrap_err();
+    let group = &world.documents(SECURITY_GROUPS)[0];
+    assert_eq!(group["properties"]["securityRules"], json!([]));
+}
