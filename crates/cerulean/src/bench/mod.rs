@@ -3,6 +3,7 @@
 //! Nothing passes or fails: the tables are for people and for comparing runs.
 
 mod manager;
+mod planning;
 mod resident;
 mod simulator;
 
@@ -23,6 +24,8 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Subject {
+    /// Planning for 1,000 Services on 1,000 nodes, and what one change costs there.
+    Planning(planning::Arguments),
     /// The simulated Azure under 5,000 machines: lists, requests a second on one core, memory.
     Simulator(simulator::Arguments),
 }
@@ -34,6 +37,7 @@ enum Subject {
 pub fn run(screen: Screen, arguments: Arguments) -> anyhow::Result<()> {
     match arguments.subject {
         None => manager::run(screen, arguments.manager),
+        Some(Subject::Planning(arguments)) => planning::run(screen, &arguments),
         Some(Subject::Simulator(arguments)) => simulator::run(screen, &arguments),
     }
 }
