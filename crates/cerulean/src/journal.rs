@@ -52,9 +52,14 @@ pub struct Diff {
 pub fn run(screen: Screen, command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Export(Export { from, to }) => {
-            let lines = fetch(&from)?;
+            if !from.starts_with("http://") {
+                bail!("--from {from}: give the simulator's plain HTTP, such as http://127.0.0.1:8080");
+            }
+            let lines = fetch(&from).with_context(|| format!("--from {from}"))?;
             match to {
-                Some(path) => std::fs::write(&path, lines).with_context(|| path.display().to_string())?,
+                Some(path) => {
+                    std::fs::write(&path, lines).with_context(|| format!("--to {}", path.display()))?;
+                }
                 None => screen.text(lines),
             }
             Ok(ExitCode::SUCCESS)

@@ -38,3 +38,18 @@ fn the_exit_status_is_the_verdict() {
         assert!(String::from_utf8_lossy(&said).contains(word), "{}", String::from_utf8_lossy(&said));
     }
 }
+
+#[test]
+fn an_export_that_cannot_be_is_said_with_its_option() {
+    for (from, word) in [
+        ("nofile", "--from nofile: give the simulator's plain HTTP"),
+        ("http://127.0.0.1:1", "--from http://127.0.0.1:1: http://127.0.0.1:1/_cerulean/journal"),
+    ] {
+        let ended = Command::new(env!("CARGO_BIN_EXE_cerulean"))
+            .args(["journal", "export", "--from", from])
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+        assert!(!ended.status.success() && said.contains(word), "{said}");
+    }
+}

@@ -19,6 +19,16 @@ use crate::kubeconfig;
 /// How long the API may take to answer at start.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// The address that `--master` names. Without a scheme it is HTTPS if anything is said of certificates and HTTP
+/// otherwise, as Kubernetes' own programs read it.
+fn master_url(text: &str, has_tls: bool) -> String {
+    match (text.contains("://"), has_tls) {
+        (true, _) => text.to_owned(),
+        (false, true) => format!("https://{text}"),
+        (false, false) => format!("http://{text}"),
+    }
+}
+
 /// A client as the flags and the environment's proxy settings say, which the API has answered.
 ///
 /// # Errors
@@ -36,8 +46,11 @@ pub async fn connect(flags: &Flags, proxy: &ProxySettings) -> anyhow::Result<Cli
         kubeconfig::config_of(file).with_context(|| format!("--kubeconfig: {path} is incomplete"))?
     };
     if !flags.master.is_empty() {
-        config.cluster_url =
-            flags.master.parse().with_context(|| format!("--master: {} is no URL", flags.master))?;
+        let has_tls = config.root_cert.is_some() || config.accept_invalid_certs;
+        let url = master_url(&flags.master, has_tls);
+        config.cluster_url = url.parse().with_context(|| {
+            format!("--master={} is no URL (pass one such as https://10.0.0.1:443)", flags.master)
+        })?;
     }
     let route = kubeconfig::apply_proxy(&mut config, proxy)?;
     // Retries belong to the controllers' queues: a write that is repeated late, behind the elector's back,
@@ -147,6 +160,18 @@ mod tests {
             String::from_utf8_lossy(&head[..read]).into_owned()
         });
         (address, asked)
+    }
+
+    #[test]
+    fn a_master_without_a_scheme_is_read_as_kubernetes_own_programs_read_it() {
+        for (text, has_tls, url) in [
+            ("https://api:6443", false, "https://api:6443"),
+            ("http://api", true, "http://api"),
+            ("api:6443", true, "https://api:6443"),
+            ("10.0.0.1:8080", false, "http://10.0.0.1:8080"),
+        ] {
+            assert_eq!(master_url(text, has_tls), url, "{text}");
+        }
     }
 
     #[tokio::test]
