@@ -19,6 +19,8 @@ document! {
 document! {
     /// A virtual machine and its state.
     VirtualMachineProperties {
+        /// The availability set that it belongs to, if any.
+        availability_set: SubResource,
         /// The flexible scale set that it belongs to, if any.
         virtual_machine_scale_set: SubResource,
     }

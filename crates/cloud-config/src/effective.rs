@@ -78,6 +78,12 @@ impl CloudConfig {
         self.uses_standard_load_balancer() && !self.multiple_standard_load_balancer_configurations.is_empty()
     }
 
+    /// Whether the labels of a Service's namespace decide on which of several load balancers it is.
+    pub fn follows_namespace_labels(&self) -> bool {
+        let mut entries = self.multiple_standard_load_balancer_configurations.iter();
+        self.uses_standard_load_balancer() && entries.any(|entry| entry.service_namespace_selector.is_some())
+    }
+
     /// Name and type of the edge zone, when both are set.
     pub fn extended_location(&self) -> Option<(&str, &str)> {
         let set = !self.extended_location_name.is_empty() && !self.extended_location_type.is_empty();

@@ -16,6 +16,7 @@ mod config;
 mod document;
 mod effective;
 pub mod keys;
+mod label_selector;
 mod multiple_load_balancers;
 mod problem;
 mod refusals;
@@ -26,6 +27,7 @@ mod warning;
 
 pub use cloud::{CHINA, CloudEndpoints, PUBLIC, US_GOVERNMENT};
 pub use config::{Backoff, CloudConfig, Environment, Origin};
+pub use label_selector::LabelSelector;
 pub use multiple_load_balancers::MultipleStandardLoadBalancerConfiguration;
 pub use problem::{ConfigError, Edit, Problem, Remedy};
 pub use secret::Secret;

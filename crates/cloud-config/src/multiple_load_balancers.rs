@@ -3,23 +3,23 @@
 use serde_json::Value;
 
 use crate::document::Keys;
-use crate::{Problem, Remedy};
+use crate::{LabelSelector, Problem, Remedy};
 
 /// One load balancer of several that share a cluster's Services.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MultipleStandardLoadBalancerConfiguration {
     /// The load balancer's name, without the suffix of internal ones.
     pub name: String,
-    /// Whether Services may be placed on it; true unless set.
+    /// Whether Services may be placed on it; true unless set. Those that are there already stay.
     pub allow_service_placement: bool,
-    /// The machine set whose nodes are its backends.
+    /// The machine set whose nodes are its backends, and nobody else's.
     pub primary_vm_set: String,
-    /// Label selector over Services, as written.
-    pub service_label_selector: Option<Value>,
-    /// Label selector over the Services' namespaces, as written.
-    pub service_namespace_selector: Option<Value>,
-    /// Label selector over nodes that do not belong to a primary machine set, as written.
-    pub node_selector: Option<Value>,
+    /// The Services that it is for; absent where it has no selector, or an empty one.
+    pub service_label_selector: Option<LabelSelector>,
+    /// The namespaces of the Services that it is for.
+    pub service_namespace_selector: Option<LabelSelector>,
+    /// The nodes that it is for, among those that do not belong to a primary machine set.
+    pub node_selector: Option<LabelSelector>,
 }
 
 impl MultipleStandardLoadBalancerConfiguration {
@@ -32,16 +32,21 @@ impl MultipleStandardLoadBalancerConfiguration {
                 problems.push(Problem::new(path, "", "an entry must be a mapping", remedy));
                 continue;
             };
-            let mut keys = Keys::new(object, Some(path), problems);
+            let mut keys = Keys::new(object, Some(path.clone()), problems);
             entries.push(Self {
-                name: keys.string("name"),
+                name: keys.string("name").trim().to_owned(),
                 allow_service_placement: keys.optional_boolean("allowServicePlacement").unwrap_or(true),
-                primary_vm_set: keys.string("primaryVMSet"),
-                service_label_selector: keys.object("serviceLabelSelector").map(Value::Object),
-                service_namespace_selector: keys.object("serviceNamespaceSelector").map(Value::Object),
-                node_selector: keys.object("nodeSelector").map(Value::Object),
+                primary_vm_set: keys.string("primaryVMSet").trim().to_owned(),
+                service_label_selector: selector(&mut keys, &path, "serviceLabelSelector"),
+                service_namespace_selector: selector(&mut keys, &path, "serviceNamespaceSelector"),
+                node_selector: selector(&mut keys, &path, "nodeSelector"),
             });
         }
         entries
     }
+}
+
+fn selector(keys: &mut Keys<'_>, path: &str, key: &str) -> Option<LabelSelector> {
+    let object = keys.object(key)?;
+    LabelSelector::read(object, &format!("{path}.{key}"), keys.problems())
 }

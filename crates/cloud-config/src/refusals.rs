@@ -17,6 +17,11 @@ const NOT_SUPPORTED: &str = "not supported by this release";
 const POOL_TYPE: &str = "loadBalancerBackendPoolConfigurationType";
 const SEVERAL: &str = "multipleStandardLoadBalancerConfigurations";
 
+/// Whether no name in Azure may have a character.
+fn is_forbidden(c: char) -> bool {
+    c.is_control() || c.is_whitespace() || "<>%&:\\?/#".contains(c)
+}
+
 impl CloudConfig {
     /// Everything that stands against running on this configuration.
     pub fn refusals(&self) -> Vec<Problem> {
@@ -58,11 +63,7 @@ impl CloudConfig {
             let remedy = Remedy::set("loadBalancerSku", LoadBalancerSku::Standard);
             problems.push(Problem::new("disableOutboundSNAT", true, reason, remedy));
         }
-        if !self.multiple_standard_load_balancer_configurations.is_empty() {
-            let entries = self.multiple_standard_load_balancer_configurations.len();
-            let remedy = Remedy::remove(SEVERAL).note("; all Services then share one load balancer");
-            problems.push(Problem::new(SEVERAL, format!("{entries} entries"), self.about_several(), remedy));
-        }
+        self.refuse_several(problems);
         if let PreConfiguredBackendPools::Other(text) = &self.pre_configured_backend_pool_load_balancer_types
         {
             let remedy = Remedy::remove("preConfiguredBackendPoolLoadBalancerTypes")
@@ -112,18 +113,51 @@ impl CloudConfig {
         problems.push(Problem::new(key, value, reason, remedy));
     }
 
-    /// What the program replaced would say of several load balancers, behind what we say.
-    fn about_several(&self) -> String {
-        let mut reasons = vec![NOT_SUPPORTED.to_owned()];
-        if self.load_balancer_backend_pool_configuration_type == BackendPoolType::NodeIpConfiguration {
-            reasons.push(
-                "multiple standard load balancers cannot be used with backend pool type nodeIPConfiguration"
-                    .to_owned(),
-            );
+    /// Several load balancers are told apart by their names and primary machine sets, and their pools hold
+    /// addresses: a network interface can be a member of one load balancer of a kind alone (LB-220).
+    fn refuse_several(&self, problems: &mut Vec<Problem>) {
+        let entries = &self.multiple_standard_load_balancer_configurations;
+        if entries.is_empty() {
+            return;
         }
+        let mut refuse = |reason: String, remedy: Remedy| {
+            problems.push(Problem::new(SEVERAL, format!("{} entries", entries.len()), reason, remedy));
+        };
+        let reasons = self.reasons_against_several();
+        let pool_type = self.load_balancer_backend_pool_configuration_type;
+        let by_interface = format!(
+            "multiple standard load balancers cannot be used with backend pool type {pool_type}, but with nodeIP"
+        );
+        if reasons.is_empty() && pool_type == BackendPoolType::NodeIpConfiguration {
+            let remedy = Remedy::set(POOL_TYPE, BackendPoolType::NodeIp);
+            refuse(by_interface, remedy.note("; pools then hold the nodes' addresses"));
+            return;
+        }
+        let by_interface = (pool_type != BackendPoolType::NodeIp).then_some(by_interface);
+        let reasons: Vec<String> = by_interface.into_iter().chain(reasons).collect();
+        if !reasons.is_empty() {
+            let remedy = Remedy::remove(SEVERAL).note("; all Services then share one load balancer");
+            refuse(reasons.join(", and "), remedy);
+        }
+    }
+
+    /// What is wrong with the entries themselves.
+    fn reasons_against_several(&self) -> Vec<String> {
+        let mut reasons = Vec::new();
         let (mut names, mut sets) = (HashSet::new(), HashSet::new());
         for entry in &self.multiple_standard_load_balancer_configurations {
             let name = &entry.name;
+            if name.is_empty() || name.contains(is_forbidden) {
+                reasons.push(format!(
+                    "multiple standard load balancer configuration name \"{name}\" is none that Azure takes"
+                ));
+            }
+            if name.to_ascii_lowercase().ends_with("-internal") {
+                reasons.push(format!(
+                    "multiple standard load balancer configuration name {name} ends with -internal, which internal \
+                     load balancers get behind their names"
+                ));
+            }
             if !names.insert(name.to_ascii_lowercase()) {
                 reasons.push(format!("duplicated multiple standard load balancer configuration name {name}"));
             }
@@ -138,7 +172,7 @@ impl CloudConfig {
                 ));
             }
         }
-        reasons.join(", and ")
+        reasons
     }
 
     fn refuse_clouds(&self, problems: &mut Vec<Problem>) {
@@ -247,8 +281,7 @@ impl CloudConfig {
             ("tenantId", &self.tenant_id),
         ];
         for (key, value) in path_parts {
-            let bad = |c: char| c.is_control() || c.is_whitespace() || "<>%&:\\?/#".contains(c);
-            if value.contains(bad) {
+            if value.contains(is_forbidden) {
                 let remedy =
                     Remedy::give(key, "the bare name or id, without path, spaces or < > % & : \\ ? / #");
                 let reason = "holds a character that no Azure name may have";

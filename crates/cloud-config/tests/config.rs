@@ -239,6 +239,13 @@ fn lb_220_node_143_several_load_balancers_must_be_told_apart() {
         let found = refusals(&entries("nodeIP", bad));
         assert!(found.iter().any(|problem| problem.reason.contains(words)), "{found:?}");
     }
+    assert_eq!(refusals(&entries("nodeIP", good)), []);
+    let guide = include_str!("../../../docs/resources/several-load-balancers.json");
+    assert_eq!(refusals(guide), [], "the example of the guide");
+    assert!(parse(guide).follows_namespace_labels());
+    let selector = "- {name: lb1, primaryVMSet: a, nodeSelector: {matchLabels: [a]}}\n";
+    let key = "multipleStandardLoadBalancerConfigurations[0].nodeSelector.matchLabels";
+    assert_eq!(problems(&entries("nodeIP", selector))[0].key, key);
     // With another SKU the list has no effect.
     let basic = format!("loadBalancerSku: basic\n{}", entries("nodeIP", "- {name: lb1}\n"));
     assert!(!parse(&basic).uses_multiple_standard_load_balancers());
@@ -351,6 +358,11 @@ fn what_this_release_does_not_do_is_refused_by_key() {
         ("loadBalancerBackendPoolConfigurationType: addresses", "loadBalancerBackendPoolConfigurationType"),
         (
             "multipleStandardLoadBalancerConfigurations: [{name: a, primaryVMSet: b}]",
+            "multipleStandardLoadBalancerConfigurations",
+        ),
+        (
+            "loadBalancerBackendPoolConfigurationType: nodeIP\n\
+             multipleStandardLoadBalancerConfigurations: [{name: a-internal, primaryVMSet: b}]",
             "multipleStandardLoadBalancerConfigurations",
         ),
         ("preConfiguredBackendPoolLoadBalancerTypes: some", "preConfiguredBackendPoolLoadBalancerTypes"),

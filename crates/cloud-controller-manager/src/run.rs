@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use cloud_config::CloudConfig;
 use controllers::leader_election::{self, Elector};
 use controllers::{HealthCheck, HealthChecks};
-use k8s::{Node, Service};
+use k8s::{Namespace, Node, Service};
 use kube::api::ListParams;
 use kube::{Api, Client};
 use planner::Cluster;
@@ -112,11 +112,14 @@ async fn connect(
     config: CloudConfig,
     surroundings: &Surroundings,
 ) -> anyhow::Result<Started> {
+    let cluster = Cluster { config, name: line.flags.cluster_name.clone(), region_zones: Vec::new() };
+    if line.enabled("service-lb-controller") {
+        planner::placement::check(&cluster)?;
+    }
     let client = kubernetes::connect(&line.flags, &surroundings.proxy()?).await?;
     kubernetes::check_selector(&client, &line.flags.node_filter_requirements).await?;
     let meter = Arc::new(Meter(Metrics::default()));
-    let azure = azure::connect(&config, surroundings, meter.clone()).await?;
-    let cluster = Cluster { config, name: line.flags.cluster_name.clone(), region_zones: Vec::new() };
+    let azure = azure::connect(&cluster.config, surroundings, meter.clone()).await?;
     Ok(Started { client, azure, cluster, meter })
 }
 
@@ -124,8 +127,9 @@ async fn dry_run(client: &Client, azure: arm::Client, cluster: Cluster) -> anyho
     azure::check_resource_groups(&azure, &cluster.config).await?;
     let region_zones = azure::region_zones(&azure, &cluster.config).await?;
     let cluster = Cluster { region_zones, ..cluster };
+    let with_namespaces = cluster.config.follows_namespace_labels();
     let provider = Provider::new(cluster, azure, ClusterState::default(), provider::Options::default());
-    list_everything(client, provider.state()).await?;
+    list_everything(client, provider.state(), with_namespaces).await?;
     Ok(provider.dry_run().await?.to_string())
 }
 
@@ -194,8 +198,8 @@ async fn serve(
     Ok(())
 }
 
-/// Lists Services and Nodes once: what a plan needs.
-async fn list_everything(client: &Client, state: &ClusterState) -> anyhow::Result<()> {
+/// Lists Services and Nodes once, and Namespaces where their labels matter: what a plan needs.
+async fn list_everything(client: &Client, state: &ClusterState, with_namespaces: bool) -> anyhow::Result<()> {
     const LIST_TIMEOUT: Duration = Duration::from_secs(60);
     let list = async {
         let everything = ListParams::default();
@@ -203,6 +207,12 @@ async fn list_everything(client: &Client, state: &ClusterState) -> anyhow::Resul
         let nodes = Api::<Node>::all(client.clone()).list(&everything).await?;
         services.items.into_iter().for_each(|service| state.apply_service(Arc::new(service)));
         nodes.items.into_iter().for_each(|node| state.apply_node(Arc::new(node)));
+        if with_namespaces {
+            for namespace in Api::<Namespace>::all(client.clone()).list(&everything).await? {
+                state
+                    .apply_namespace(namespace.name(), namespace.metadata.labels.clone().unwrap_or_default());
+            }
+        }
         anyhow::Ok(())
     };
     tokio::time::timeout(LIST_TIMEOUT, list)

@@ -1,4 +1,5 @@
-//! What controllers and provider know of the cluster: all Services and all Nodes, fed by watches.
+//! What controllers and provider know of the cluster: all Services and all Nodes, fed by watches; the labels of
+//! Namespaces where these decide on which load balancer a Service is.
 //!
 //! Each object carries the point in logical time at which the event that brought it was processed. Whoever
 //! works on it judges by what was read after that point: an address that was made just before the Service
@@ -16,6 +17,9 @@ use k8s::{Node, ObjectKey, Service};
 use parking_lot::RwLock;
 
 use crate::LogicalTime;
+
+/// Labels of an object.
+pub type Labels = BTreeMap<String, String>;
 
 /// An object, and when the event that brought it was processed.
 #[derive(Debug)]
@@ -57,6 +61,8 @@ struct Inner {
     services_synced: bool,
     nodes_synced: bool,
     nodes_changed: Option<LogicalTime>,
+    namespaces: HashMap<String, Arc<Labels>>,
+    namespaces_synced: bool,
 }
 
 impl ClusterState {
@@ -116,6 +122,41 @@ impl ClusterState {
     /// One Node and its stamp.
     pub fn node(&self, name: &str) -> Option<Stamped<Node>> {
         self.0.read().nodes.get(name).cloned()
+    }
+
+    /// Takes over the labels of a Namespace as they are now; tells whether they are others than before.
+    pub fn apply_namespace(&self, name: &str, labels: Labels) -> bool {
+        let mut inner = self.0.write();
+        if inner.namespaces.get(name).is_some_and(|known| **known == labels) {
+            return false;
+        }
+        inner.namespaces.insert(name.to_owned(), Arc::new(labels));
+        true
+    }
+
+    /// Forgets a Namespace that is gone.
+    pub fn remove_namespace(&self, name: &str) {
+        self.0.write().namespaces.remove(name);
+    }
+
+    /// Says that every Namespace that exists has been applied (once, after the first whole list).
+    pub fn namespaces_are_synced(&self) {
+        self.0.write().namespaces_synced = true;
+    }
+
+    /// Whether an absent Namespace is known to be absent.
+    pub fn namespaces_synced(&self) -> bool {
+        self.0.read().namespaces_synced
+    }
+
+    /// The labels of a Namespace, as far as they are known.
+    pub fn namespace_labels(&self, name: &str) -> Option<Arc<Labels>> {
+        self.0.read().namespaces.get(name).cloned()
+    }
+
+    /// The names of all Namespaces that are known, in no order.
+    pub fn namespaces(&self) -> Vec<String> {
+        self.0.read().namespaces.keys().cloned().collect()
     }
 
     /// All Services, in no order.

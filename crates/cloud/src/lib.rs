@@ -17,9 +17,9 @@ mod logical_time;
 mod machines;
 mod outcome;
 
-pub use cluster_state::{ClusterState, Stamped};
+pub use cluster_state::{ClusterState, Labels, Stamped};
 pub use k8s::Notice;
-pub use load_balancers::LoadBalancers;
+pub use load_balancers::{FollowedLabels, LoadBalancers};
 pub use logical_time::LogicalTime;
 pub use machines::{Instance, Machines, Presence};
 pub use outcome::{Ensured, Existence, Proof, ServiceError};

@@ -8,6 +8,17 @@ use k8s::{Notice, Service};
 
 use crate::{Ensured, LogicalTime, ServiceError};
 
+/// Whose labels decide on which load balancer a Service is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct FollowedLabels {
+    /// Those of the Service itself.
+    pub of_services: bool,
+    /// Those of its Namespace.
+    pub of_namespaces: bool,
+    /// Those of Nodes decide which load balancer their traffic comes from.
+    pub of_nodes: bool,
+}
+
 /// Load balancers for Services. Services and Nodes are taken from the [`ClusterState`](crate::ClusterState)
 /// that controllers and provider share.
 ///
@@ -55,6 +66,11 @@ pub trait LoadBalancers: Send + Sync + 'static {
     /// Whether what a Service has in the cloud names the Nodes' own addresses, so that it has to be ensured
     /// again if the Nodes change.
     fn follows_nodes(&self, service: &Service) -> bool;
+
+    /// The labels that decide on which load balancer a Service is: those that change are a reason to ensure it again.
+    fn follows_labels(&self) -> FollowedLabels {
+        FollowedLabels::default()
+    }
 
     /// Whether machines should get traffic and could not yet, because they do not run.
     fn waits_for_machines(&self) -> bool;

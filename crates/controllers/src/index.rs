@@ -19,11 +19,17 @@ use crate::service_change::{is_relevant, needs_update};
 pub(crate) struct ServiceIndex {
     state: ClusterState,
     listed: HashSet<ObjectKey>,
+    follows_labels: bool,
 }
 
 impl ServiceIndex {
     pub fn new(state: ClusterState) -> Self {
-        Self { state, listed: HashSet::new() }
+        Self { state, listed: HashSet::new(), follows_labels: false }
+    }
+
+    /// Labels decide on which load balancer a Service is, if `follows`.
+    pub fn following_labels(self, follows: bool) -> Self {
+        Self { follows_labels: follows, ..self }
     }
 
     /// Takes over an event; returns the Services that need work because of it.
@@ -54,7 +60,12 @@ impl ServiceIndex {
         let old = self.state.service(&key);
         let needs_work = match &old {
             None => service.is_to_be_served() || service.is_to_be_cleaned_up(),
-            Some(old) => needs_update(old, &service) || service.is_to_be_cleaned_up(),
+            Some(old) => {
+                let relabelled = self.follows_labels
+                    && service.wants_load_balancer()
+                    && old.metadata.labels != service.metadata.labels;
+                relabelled || needs_update(old, &service) || service.is_to_be_cleaned_up()
+            }
         };
         // A Service that stops to matter stays until the work that this causes is done (`forget`).
         if needs_work || is_relevant(&service) {
@@ -98,11 +109,17 @@ pub(crate) struct NodeIndex {
     state: ClusterState,
     changes: Arc<NodeSetChanges>,
     listed: HashSet<String>,
+    follows_labels: bool,
 }
 
 impl NodeIndex {
     pub fn new(state: ClusterState, changes: Arc<NodeSetChanges>) -> Self {
-        Self { state, changes, listed: HashSet::new() }
+        Self { state, changes, listed: HashSet::new(), follows_labels: false }
+    }
+
+    /// Labels decide from which load balancer a node gets traffic, if `follows`.
+    pub fn following_labels(self, follows: bool) -> Self {
+        Self { follows_labels: follows, ..self }
     }
 
     /// Takes over an event.
@@ -139,12 +156,17 @@ impl NodeIndex {
     fn apply(&mut self, node: Node) -> NodeChanges {
         let node = Arc::new(node);
         let old = self.state.node(node.name());
-        let set_changed = old.as_ref().is_none_or(|old| membership_changed(old, &node));
+        let relabelled = self.follows_labels
+            && old.as_ref().is_some_and(|old| old.metadata.labels != node.metadata.labels);
+        let set_changed = relabelled || old.as_ref().is_none_or(|old| membership_changed(old, &node));
         let drained =
             old.as_ref().is_some_and(|old| old.is_draining() && old.metadata.uid == node.metadata.uid);
         let draining_changed = drained != node.is_draining();
         self.state.apply_node(Arc::clone(&node));
         self.changes.note(old.as_deref(), Some(&node));
+        if relabelled {
+            self.changes.count_one();
+        }
         NodeChanges { touched: vec![node], set_changed, draining_changed }
     }
 
@@ -262,6 +284,25 @@ mod tests {
         let with = |member: &str| service("web", "LoadBalancer", json!({member: {"a": "b"}}));
         assert_eq!(names(index.on(Event::Apply(with("labels")))), [""; 0]);
         assert_eq!(names(index.on(Event::Apply(with("annotations")))), ["web"]);
+    }
+
+    /// LB-432: where labels decide on which load balancer a Service is.
+    #[test]
+    fn lb_432_labels_are_work_where_they_choose_a_load_balancer() {
+        let mut index = ServiceIndex::new(ClusterState::default()).following_labels(true);
+        index.on(Event::Apply(lb("web")));
+        let labelled = |kind: &str| service("web", kind, json!({"labels": {"a": "b"}}));
+        assert_eq!(names(index.on(Event::Apply(labelled("LoadBalancer")))), ["web"]);
+        assert_eq!(names(index.on(Event::Apply(labelled("LoadBalancer")))), [""; 0]);
+        let changes = Arc::new(NodeSetChanges::default());
+        let mut index = NodeIndex::new(ClusterState::default(), Arc::clone(&changes)).following_labels(true);
+        let mut labelled = node("n1", "True", "azure:///a");
+        index.on(Event::Apply(labelled.clone()));
+        let before = changes.count();
+        labelled.metadata.labels = Some([("pool".to_owned(), "gpu".to_owned())].into());
+        assert!(index.on(Event::Apply(labelled.clone())).set_changed);
+        assert_eq!(changes.count(), before + 1);
+        assert!(!index.on(Event::Apply(labelled)).set_changed);
     }
 
     #[test]

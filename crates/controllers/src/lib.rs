@@ -18,6 +18,7 @@ mod freshness;
 mod health;
 mod index;
 pub mod leader_election;
+mod namespace_index;
 mod node;
 mod node_addresses;
 mod node_lifecycle;

@@ -93,6 +93,11 @@ impl NodeSetChanges {
         }
     }
 
+    /// Takes note of a change that only the cloud can judge.
+    pub fn count_one(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
     pub fn count(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }

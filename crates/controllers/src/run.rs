@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cloud::{ClusterState, LoadBalancers, Machines};
-use k8s::{Event, Node, ObjectKey, Service};
+use cloud::{ClusterState, FollowedLabels, LoadBalancers, Machines};
+use k8s::{Event, Namespace, Node, ObjectKey, Service};
 use kube::{Api, Client};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -18,6 +18,7 @@ use crate::events;
 use crate::freshness::Freshness;
 use crate::health::{HealthCheck, HealthChecks};
 use crate::index::{NodeIndex, ServiceIndex};
+use crate::namespace_index::NamespaceIndex;
 use crate::node::NodeController;
 use crate::node_lifecycle::NodeLifecycle;
 use crate::node_set::NodeSetChanges;
@@ -230,17 +231,23 @@ pub async fn run(
         out_of_service: queue("out-of-service"),
         draining: drains.then(|| Queue::new("draining", Backoff::SERVICES, Arc::clone(&options.observer))),
     };
+    let labels = load_balancers.follows_labels();
     let (nodes_synced, services_synced) = (watch::Sender::new(false), watch::Sender::new(false));
+    let namespaces_synced = watch::Sender::new(!labels.of_namespaces);
     let nodes_known = wait_for(&nodes_synced);
     let nodes_known_for_draining = wait_for(&nodes_synced);
     let all_known = {
         let (nodes, services) = (wait_for(&nodes_synced), wait_for(&services_synced));
-        async move { _ = tokio::join!(nodes, services) }
+        let namespaces = wait_for(&namespaces_synced);
+        async move { _ = tokio::join!(nodes, services, namespaces) }
     };
     let watching = with_answer_timeout(&client);
-    tasks.watch_nodes(&watching, &cloud.state, &queues, nodes_synced);
+    tasks.watch_nodes(&watching, &cloud.state, &queues, labels, nodes_synced);
     if controllers.service {
-        tasks.watch_services(&watching, &cloud.state, &queues, services_synced);
+        tasks.watch_services(&watching, &cloud.state, &queues, labels, services_synced);
+        if labels.of_namespaces {
+            tasks.watch_namespaces(&watching, &cloud.state, &queues, namespaces_synced);
+        }
     }
 
     tasks.spawn({
@@ -382,9 +389,11 @@ impl<'a> Tasks<'a> {
         client: &Client,
         state: &ClusterState,
         queues: &Queues,
+        labels: FollowedLabels,
         synced: watch::Sender<bool>,
     ) {
-        let mut index = NodeIndex::new(state.clone(), Arc::clone(&queues.node_set_changes));
+        let index = NodeIndex::new(state.clone(), Arc::clone(&queues.node_set_changes));
+        let mut index = index.following_labels(labels.of_nodes);
         let state = state.clone();
         let (nodes, out_of_service) = (queues.nodes.clone(), queues.out_of_service.clone());
         let lifecycle = queues.lifecycle.clone();
@@ -430,9 +439,10 @@ impl<'a> Tasks<'a> {
         client: &Client,
         state: &ClusterState,
         queues: &Queues,
+        labels: FollowedLabels,
         synced: watch::Sender<bool>,
     ) {
-        let mut index = ServiceIndex::new(state.clone());
+        let mut index = ServiceIndex::new(state.clone()).following_labels(labels.of_services);
         let state = state.clone();
         let queue = queues.services.clone();
         let on = move |event| {
@@ -446,6 +456,29 @@ impl<'a> Tasks<'a> {
         let api: Api<Service> = Api::all(client.clone());
         let stop = self.stop.clone();
         self.spawn(async move { watch_objects(api, Selector::default(), "services", stop, on).await });
+    }
+
+    fn watch_namespaces(
+        &mut self,
+        client: &Client,
+        state: &ClusterState,
+        queues: &Queues,
+        synced: watch::Sender<bool>,
+    ) {
+        let mut index = NamespaceIndex::new(state.clone());
+        let state = state.clone();
+        let queue = queues.services.clone();
+        let on = move |event| {
+            for key in index.on(event) {
+                queue.add(key);
+            }
+            if state.namespaces_synced() {
+                synced.send_replace(true);
+            }
+        };
+        let api: Api<Namespace> = Api::all(client.clone());
+        let stop = self.stop.clone();
+        self.spawn(async move { watch_objects(api, Selector::default(), "namespaces", stop, on).await });
     }
 
     /// Services are worked on once all Services and nodes are known: before, a rule could seem unused

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use k8s::Service;
 
-/// Whether the difference between two states of a Service matters to its load balancer. Labels,
-/// selectors and the status do not.
+/// Whether the difference between two states of a Service matters to its load balancer. Selectors and the status do
+/// not, nor do labels but where they [choose](cloud::FollowedLabels) among several.
 ///
 /// The configuration of session affinity is no part of the slim type, and of nothing in Azure either.
 pub(crate) fn needs_update(old: &Service, new: &Service) -> bool {

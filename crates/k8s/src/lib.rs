@@ -6,12 +6,14 @@
 
 mod event;
 mod meta;
+mod namespace;
 mod node;
 mod service;
 mod text;
 
 pub use event::{Event, InvolvedObject};
 pub use meta::{Notice, ObjectKey, ObjectMeta, Time, is_deleting};
+pub use namespace::Namespace;
 pub use node::*;
 pub use service::*;
 pub use text::{MAX_EVENT_MESSAGE, parse_bool, shorten};

@@ -16,6 +16,7 @@ pub(crate) const INTERNAL_SUBNET: &str = "azure-load-balancer-internal-subnet";
 pub(crate) const PUBLIC_IP_GROUP: &str = "azure-load-balancer-resource-group";
 pub(crate) const LOAD_BALANCER_IPV4: &str = "azure-load-balancer-ipv4";
 pub(crate) const LOAD_BALANCER_IPV6: &str = "azure-load-balancer-ipv6";
+pub(crate) const CONFIGURATIONS: &str = "azure-load-balancer-configurations";
 pub(crate) const ADDITIONAL_PUBLIC_IPS: &str = "azure-additional-public-ips";
 
 pub(crate) const PIP_NAME: &str = "azure-pip-name";
@@ -116,6 +117,15 @@ impl<'a> Annotations<'a> {
     /// The items of a comma separated list, trimmed, without empty ones.
     pub fn items(self, key: &str) -> impl Iterator<Item = &'a str> {
         self.get(key).unwrap_or_default().split(',').map(str::trim).filter(|item| !item.is_empty())
+    }
+
+    /// The items of all annotations that have this key in any case, as the program replaced reads this one list.
+    pub fn items_in_any_case(self, key: &str) -> Vec<String> {
+        let full = full_key(key);
+        let all = self.0.metadata.annotations.iter().flatten();
+        let found = all.filter(|(key, _)| key.eq_ignore_ascii_case(&full));
+        let items = found.flat_map(|(_, value)| value.split(',').map(str::trim));
+        items.filter(|item| !item.is_empty()).map(str::to_owned).collect()
     }
 
     /// The items of a list of addresses; the first that is none is refused.

@@ -72,6 +72,11 @@ pub fn node_addresses(cluster: &Cluster, nodes: &[Arc<Node>], families: &[Family
     addresses.into_iter().collect()
 }
 
+/// Whether a node may be a member of pools that hold addresses.
+pub(crate) fn is_member_by_address(cluster: &Cluster, node: &Node) -> bool {
+    is_eligible(cluster, node) && is_at_its_address(cluster, node)
+}
+
 /// The members of a pool that holds addresses: the first address of the family of each node, with the node's name.
 /// Of two nodes with one address the first counts; one that is not initialised yet follows when it is.
 pub fn members_by_address<'a>(
@@ -80,7 +85,7 @@ pub fn members_by_address<'a>(
     family: Family,
 ) -> BTreeMap<IpAddr, &'a str> {
     let mut members = BTreeMap::new();
-    for node in nodes.iter().filter(|node| is_eligible(cluster, node) && is_at_its_address(cluster, node)) {
+    for node in nodes.iter().filter(|node| is_member_by_address(cluster, node)) {
         if let Some(address) = node.internal_addresses().find(|address| Family::of(*address) == family) {
             members.entry(address).or_insert(node.name());
         }

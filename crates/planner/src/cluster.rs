@@ -1,14 +1,19 @@
 //! The cluster that is planned for: its configuration, its name, and the ids that follow from both.
 
-use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use azure_types::{LoadBalancer, ResourceId};
 use cloud_config::{BackendPoolType, CloudConfig};
 
+use crate::load_balancer::pool_in;
+use crate::placement::without_suffix;
+
 /// The provider namespace of load balancers, addresses and networks.
 const NETWORK: &str = "Microsoft.Network";
+
+/// What internal load balancers have behind the name that they share with the external one.
+pub(crate) const INTERNAL_SUFFIX: &str = "-internal";
 
 /// The cluster that is planned for.
 #[derive(Debug, Clone)]
@@ -89,21 +94,64 @@ impl std::fmt::Display for Family {
 }
 
 impl Cluster {
-    /// The load balancer on which a Service of this flavour has its place: `loadBalancerName` or else the
-    /// cluster's name, the internal one with `-internal` behind it.
+    /// The load balancer on which a Service of this flavour has its place where there is one of each:
+    /// `loadBalancerName` or else the cluster's name, the internal one with `-internal` behind it.
     pub fn placement(&self, flavor: Flavor) -> Balancer {
         let configured = &self.config.load_balancer_name;
-        let base = if configured.is_empty() { &self.name } else { configured };
+        self.balancer(if configured.is_empty() { &self.name } else { configured }, flavor)
+    }
+
+    /// The load balancer of this name, which the internal one has with `-internal` behind it.
+    pub(crate) fn balancer(&self, name: &str, flavor: Flavor) -> Balancer {
         let name = match flavor {
-            Flavor::External => base.clone(),
-            Flavor::Internal => format!("{base}-internal"),
+            Flavor::External => name.to_owned(),
+            Flavor::Internal => format!("{name}{INTERNAL_SUFFIX}"),
         };
         Balancer { name, flavor }
     }
 
+    /// Whether Services are spread over several load balancers of a kind.
+    pub fn has_several_load_balancers(&self) -> bool {
+        self.config.uses_multiple_standard_load_balancers()
+    }
+
     /// All load balancers on which Services of the cluster may have a place.
     pub fn balancers(&self) -> Vec<Balancer> {
-        Flavor::BOTH.into_iter().map(|flavor| self.placement(flavor)).collect()
+        if !self.has_several_load_balancers() {
+            return Flavor::BOTH.into_iter().map(|flavor| self.placement(flavor)).collect();
+        }
+        let entries = self.config.multiple_standard_load_balancer_configurations.iter();
+        entries.flat_map(|entry| Flavor::BOTH.map(|flavor| self.balancer(&entry.name, flavor))).collect()
+    }
+
+    /// Whether Services may have a place on a load balancer.
+    pub(crate) fn is_configured(&self, balancer: &Balancer) -> bool {
+        self.balancers().contains(balancer)
+    }
+
+    /// Which of the cluster's load balancers a document is: one on which Services may have a place, or one where
+    /// they had it before the configuration said otherwise (LB-261). That one holds a pool of the cluster's name;
+    /// a load balancer of another name without it would be another cluster's.
+    pub(crate) fn balancer_of(&self, document: &LoadBalancer) -> Option<Balancer> {
+        let id = document.id.as_ref()?;
+        let known = self.balancers().into_iter().find(|one| self.load_balancer_id(one) == *id);
+        known.or_else(|| self.former_balancer(id, document))
+    }
+
+    fn former_balancer(&self, id: &ResourceId, document: &LoadBalancer) -> Option<Balancer> {
+        // Where an operator chooses the name, a load balancer of another one may be his as well.
+        let may_be_named_otherwise = !self.config.load_balancer_name.is_empty();
+        let is_named = || {
+            let group = self.network_group(self.config.load_balancer_resource_group());
+            let has_pool = |family| pool_in(document, &self.pool_name(family)).is_some();
+            id.parent() == Some(group) && Family::BOTH.into_iter().any(has_pool)
+        };
+        if may_be_named_otherwise && !self.has_several_load_balancers() || !is_named() {
+            return None;
+        }
+        let is_internal = without_suffix(id.name()) != id.name();
+        let flavor = if is_internal { Flavor::Internal } else { Flavor::External };
+        Some(Balancer { name: id.name().to_owned(), flavor })
     }
 
     /// The id of a load balancer.
@@ -184,12 +232,25 @@ impl Cluster {
         &self,
         all: impl IntoIterator<Item = &'a LoadBalancer>,
     ) -> Vec<(Balancer, Arc<LoadBalancer>)> {
-        let own: HashMap<ResourceId, Balancer> =
-            self.balancers().into_iter().map(|one| (self.load_balancer_id(&one), one)).collect();
-        let pair = |document: &LoadBalancer| {
-            Some((own.get(document.id.as_ref()?)?.clone(), Arc::new(document.clone())))
-        };
+        let pair = |document: &LoadBalancer| Some((self.balancer_of(document)?, Arc::new(document.clone())));
         all.into_iter().filter_map(pair).collect()
+    }
+
+    /// The cluster's own among load balancers that others hold, too.
+    pub fn own_among(
+        &self,
+        all: impl IntoIterator<Item = Arc<LoadBalancer>>,
+    ) -> Vec<(Balancer, Arc<LoadBalancer>)> {
+        all.into_iter().filter_map(|document| Some((self.balancer_of(&document)?, document))).collect()
+    }
+
+    /// Those among load balancers on which the cluster's Services had their places before.
+    pub fn former_load_balancers(
+        &self,
+        all: impl IntoIterator<Item = Arc<LoadBalancer>>,
+    ) -> Vec<(Balancer, Arc<LoadBalancer>)> {
+        let own = self.own_among(all).into_iter();
+        own.filter(|(balancer, _)| !self.is_configured(balancer)).collect()
     }
 
     /// Whether nodes are members of pools by their addresses (`nodeIP`), and not by their network interfaces.

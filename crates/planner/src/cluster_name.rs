@@ -57,12 +57,10 @@ pub struct LoadBalancersByName<'a> {
 impl<'a> LoadBalancersByName<'a> {
     /// Sorts the load balancers of the group.
     pub fn new(cluster: &'a Cluster, load_balancers: impl IntoIterator<Item = &'a LoadBalancer>) -> Self {
-        let own: Vec<ResourceId> =
-            cluster.balancers().iter().map(|one| cluster.load_balancer_id(one)).collect();
         let mut sorted = Self { cluster, own: Vec::new(), others: Vec::new() };
         for load_balancer in load_balancers {
             match &load_balancer.id {
-                Some(id) if own.contains(id) => sorted.own.push(load_balancer),
+                Some(_) if cluster.balancer_of(load_balancer).is_some() => sorted.own.push(load_balancer),
                 Some(id) => sorted.others.push((id, load_balancer)),
                 None => {}
             }

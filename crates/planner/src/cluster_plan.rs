@@ -10,6 +10,7 @@ use k8s::{Node, ObjectKey, Service};
 use crate::cluster::Cluster;
 use crate::cluster_name::LoadBalancersByName;
 use crate::machines::Machines;
+use crate::placement::Labels;
 use crate::plan::{Notice, Plan};
 use crate::preview::Preview;
 use crate::refusal::Refusal;
@@ -31,6 +32,8 @@ pub struct Observed {
     pub machines: Machines,
     /// The private link services of all groups in use.
     pub private_links: Vec<PrivateLinkService>,
+    /// The labels of namespaces by their names, where they decide on which load balancer Services are.
+    pub namespaces: BTreeMap<String, Labels>,
     /// The subnets that Services name for frontends and private link services, and the configured one.
     pub subnets: Vec<Subnet>,
 }

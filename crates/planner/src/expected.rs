@@ -46,9 +46,11 @@ impl Expected {
         observed: &Observed,
         sequences: &mut [Sequence],
     ) -> Self {
-        let balancers: BTreeMap<ResourceId, Balancer> =
-            cluster.balancers().into_iter().map(|one| (cluster.load_balancer_id(&one), one)).collect();
         let load_balancers = cluster.own_load_balancers(&observed.load_balancers);
+        let former = load_balancers.iter().map(|(balancer, _)| balancer.clone());
+        let all = cluster.balancers().into_iter().chain(former);
+        let balancers: BTreeMap<ResourceId, Balancer> =
+            all.map(|one| (cluster.load_balancer_id(&one), one)).collect();
         let by_name = LoadBalancersByName::new(cluster, &observed.load_balancers);
         for sequence in sequences.iter_mut() {
             sequence.see_load_balancers(&by_name, || services.to_vec());

@@ -12,6 +12,7 @@ use crate::annotations::{self as keys, Annotations, full_key, port_key};
 use crate::arrival::{self, Arrival};
 use crate::cluster::{Cluster, Family, Flavor};
 use crate::names::{self, Naming};
+use crate::placement::PlacementIntent;
 use crate::plan::{Notice, Refusal};
 use crate::private_link::{self, PrivateLinkIntent};
 use crate::probe::{self, NodeProbe, PortProbe};
@@ -125,6 +126,7 @@ pub struct ServiceIntent {
     pub(crate) notices: Vec<Notice>,
     pub(crate) node_probe: NodeProbe,
     pub(crate) public_ip: PublicIpIntent,
+    pub(crate) placement: PlacementIntent,
     pub(crate) removal: ServiceRemoval,
 }
 
@@ -397,6 +399,7 @@ impl ServiceIntent {
         let annotations = Annotations(service);
         let removal = ServiceRemoval::of(cluster, service);
         let base_name = removal.base_name.clone().ok_or(Refusal::NoUid)?;
+        let placement = placement(cluster, service, &removal)?;
         let flavor = removal.flavor;
         let (requested, problems) = requested(service);
         if let Some(problem) = problems.into_iter().next() {
@@ -436,9 +439,10 @@ impl ServiceIntent {
             local,
             access,
             private_link: PrivateLinkIntent::read(cluster, service, &removal)?,
-            notices: keys::notices(service),
+            notices: keys::notices(service, cluster.has_several_load_balancers()),
             node_probe,
             public_ip: public_ip(service)?,
+            placement,
             removal,
         };
         intent.notices.extend(intent.unused_addresses());
@@ -567,6 +571,22 @@ fn node_probe(cluster: &Cluster, service: &Service, local: bool) -> Result<NodeP
         )));
     }
     Ok(NodeProbe::None)
+}
+
+/// What a Service says about its place among several load balancers. Where its address decides, it can name none.
+fn placement(
+    cluster: &Cluster,
+    service: &Service,
+    removal: &ServiceRemoval,
+) -> Result<PlacementIntent, Refusal> {
+    if !cluster.has_several_load_balancers() {
+        return Ok(PlacementIntent::default());
+    }
+    let configurations = Annotations(service).items_in_any_case(keys::CONFIGURATIONS);
+    if !configurations.is_empty() && removal.is_pinned() {
+        return Err(Refusal::PlacedByAddress { service: removal.key.clone(), configurations });
+    }
+    Ok(PlacementIntent { configurations, labels: service.metadata.labels.clone().unwrap_or_default() })
 }
 
 fn public_ip(service: &Service) -> Result<PublicIpIntent, Refusal> {

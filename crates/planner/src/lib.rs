@@ -32,6 +32,8 @@
 //!                                   machines ── which node is which machine; unserved: nodes that cannot join
 //! ```
 //!
+//! Where several load balancers share the Services, [`placement`] says which Service and which node is on which.
+//!
 //! What is decided in which case stands in `docs/rules`, with its source and the test that proves it.
 
 mod access;
@@ -52,6 +54,7 @@ pub mod interface;
 pub mod load_balancer;
 pub mod machines;
 mod names;
+pub mod placement;
 mod plan;
 mod plan_json;
 mod plan_text;

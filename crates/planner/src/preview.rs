@@ -2,7 +2,7 @@
 //!
 //! Services that are equally far share one write of each shared resource, as they do when the provider drives them.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -14,7 +14,8 @@ use crate::cluster::{Balancer, Cluster};
 use crate::cluster_plan::{ClusterPlan, Observed};
 use crate::expected::Expected;
 use crate::intent::{ServiceIntent, ServiceRemoval};
-use crate::load_balancer::{self, Known, KnownServices, LoadBalancerIntent, Occupancy};
+use crate::load_balancer::{self, Known, KnownServices, LoadBalancerIntent, Places};
+use crate::placement::{self, Labels, MachineSets};
 use crate::plan::{Action, Notice, Plan, Step};
 use crate::private_link;
 use crate::public_ip;
@@ -36,7 +37,8 @@ pub(crate) struct Preview<'a> {
     /// Azure as it will be after the steps so far.
     expected: Expected,
     sequences: Vec<Sequence>,
-    occupancy: HashMap<Balancer, Occupancy>,
+    places: Places,
+    namespaces: BTreeMap<String, Labels>,
     /// Addresses to which the security group was opened.
     opened: Vec<(ObjectKey, IpAddr)>,
     /// Addresses of public IPs that are tagged as a Service's.
@@ -98,7 +100,8 @@ impl<'a> Preview<'a> {
             known_services: load_balancer::known_services(services),
             expected,
             sequences,
-            occupancy: HashMap::new(),
+            places: Places::default(),
+            namespaces: observed.namespaces.clone(),
             opened,
             tagged,
             steps: Vec::new(),
@@ -148,14 +151,9 @@ impl<'a> Preview<'a> {
                 nodes: self.nodes,
                 private_links: Some(self.expected.private_links()),
                 private_link_subnet: link_subnet.as_ref().and_then(|id| self.expected.subnet(id)),
+                namespace: self.namespaces.get(&sequence.key().namespace),
             };
-            let destination = sequence.destination(self.cluster);
-            let mut none = Occupancy::default();
-            let occupancy = match destination {
-                Some(balancer) => self.occupancy.entry(balancer).or_default(),
-                None => &mut none,
-            };
-            match sequence.next(self.cluster, &seen, occupancy) {
+            match sequence.next(self.cluster, &seen, &mut self.places) {
                 Ok(Task::Finish(_)) => {}
                 Ok(task) => {
                     tasks.push((sequence.key().clone(), sequence.stage(), task));
@@ -233,6 +231,9 @@ impl<'a> Preview<'a> {
         let mut deletions = Vec::new();
         let mut filled = Vec::new();
         let interfaces = self.expected.machines().interfaces.clone();
+        let is_present = |intent: &&LoadBalancerIntent| matches!(intent, LoadBalancerIntent::Present { .. });
+        let present: Vec<ObjectKey> =
+            batches.values().flatten().filter(is_present).map(|intent| intent.key().clone()).collect();
         for (balancer, batch) in batches {
             let before = self.expected.load_balancer(&balancer);
             let links = self.expected.private_links().to_vec();
@@ -240,8 +241,8 @@ impl<'a> Preview<'a> {
                 services: Some(&self.known_services),
                 nodes: Some(self.nodes),
                 interfaces: &interfaces,
-                was_up: None,
                 private_links: &links,
+                ..Known::default()
             };
             let planned = load_balancer::plan(self.cluster, &balancer, before.as_deref(), &batch, known);
             self.refused.extend(planned.refused);
@@ -271,6 +272,33 @@ impl<'a> Preview<'a> {
         self.change_members(&memberships);
         self.find_unserved(&memberships, &filled);
         deletions.into_iter().for_each(|step| self.take(step));
+        self.share_nodes(&present);
+    }
+
+    /// Where several load balancers share the nodes: those that a load balancer loses, then those that it gets.
+    /// `present` are the Services to whose owners it is told which nodes are on none.
+    fn share_nodes(&mut self, present: &[ObjectKey]) {
+        if !self.cluster.has_several_load_balancers() {
+            return;
+        }
+        let sets = MachineSets::new(self.expected.machines().virtual_machines.iter().map(|one| &**one));
+        let places = placement::place_nodes(self.cluster, self.nodes, &sets, self.expected.load_balancers());
+        let order =
+            placement::losers_first(self.cluster, self.nodes, &places, self.expected.load_balancers());
+        for balancer in order.into_iter().flatten() {
+            let before = self.expected.load_balancer(&balancer);
+            let known = Known {
+                services: Some(&self.known_services),
+                nodes: Some(self.nodes),
+                places: Some(&places),
+                ..Known::default()
+            };
+            let planned = load_balancer::plan(self.cluster, &balancer, before.as_deref(), &[], known);
+            self.change_members(&planned.empty_first);
+            planned.step.into_iter().for_each(|step| self.take(step));
+        }
+        let served = present.iter().filter(|key| !self.refused.contains_key(*key));
+        self.notices.extend(served.filter_map(|key| places.notice(key)));
     }
 
     /// Removes what Azure keeps frontends for, connections first.

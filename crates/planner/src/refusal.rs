@@ -12,6 +12,7 @@ use crate::annotations::{self as keys, full_key};
 use crate::cluster::Family;
 use crate::cluster_name::OtherName;
 use crate::intent::MAX_FRONTEND_PORT;
+use crate::placement::Unfit;
 use crate::private_link::PrivateLinkRefusal;
 use crate::probe::MAX_PROBE_SECONDS;
 use crate::security_group::{MAX_PRIORITY, MIN_PRIORITY};
@@ -442,6 +443,88 @@ pub enum Refusal {
         /// How many Azure takes.
         limit: usize,
     },
+    /// One of several load balancers bears the cluster's name.
+    #[error(
+        "multiple standard load balancers are enabled but no configuration named \"{cluster}\" is found: name one entry \
+         of multipleStandardLoadBalancerConfigurations {cluster}, or correct --cluster-name"
+    )]
+    NoConfigurationOfCluster {
+        /// The cluster's name.
+        cluster: String,
+    },
+    /// A Service names load balancers that are configured.
+    #[error(
+        "annotation {}: {named}: none of them is defined in cloud provider configuration, which has {configured}; \
+         correct or remove it",
+        full_key(keys::CONFIGURATIONS),
+        named = .named.join(", "),
+        configured = .configured.join(", ")
+    )]
+    UnknownConfigurations {
+        /// The names in the annotation.
+        named: Vec<String>,
+        /// The names of the load balancers that are configured.
+        configured: Vec<String>,
+    },
+    /// A Service that asks for an address is where the address is.
+    #[error(
+        "service {service} has conflicting load balancer configuration: annotation {}: {names}, and an address of its \
+         own: it has to use the load balancer where the address is; remove the annotation, or spec.loadBalancerIP and \
+         annotations {}, {} and {}",
+        full_key(keys::CONFIGURATIONS),
+        full_key(keys::LOAD_BALANCER_IPV4),
+        full_key(keys::LOAD_BALANCER_IPV6),
+        full_key(keys::PIP_NAME),
+        names = .configurations.join(", ")
+    )]
+    PlacedByAddress {
+        /// The Service.
+        service: ObjectKey,
+        /// The names in the annotation.
+        configurations: Vec<String>,
+    },
+    /// A Service may have its place on one of the load balancers at least.
+    #[error("{}", describe_unfit(.service, .selected, .unfit))]
+    NoEligibleLoadBalancer {
+        /// The Service.
+        service: ObjectKey,
+        /// The load balancers that it asks for: those of its annotation, or all.
+        selected: Vec<String>,
+        /// Why it may have none of them.
+        unfit: Box<Unfit>,
+    },
+    /// A Service that asks for an address may have its place where the address is.
+    #[error(
+        "service {service} specifies an IP that resides on load balancer {load_balancer}, which is not in the eligible \
+         set ({}): ask for another address, or let multipleStandardLoadBalancerConfigurations allow that load balancer \
+         (serviceLabelSelector, serviceNamespaceSelector, allowServicePlacement)",
+        .eligible.join(", ")
+    )]
+    AddressOnOtherLoadBalancer {
+        /// The Service.
+        service: ObjectKey,
+        /// Where the address is.
+        load_balancer: String,
+        /// Where the Service may be.
+        eligible: Vec<String>,
+    },
+    /// A Service takes its frontend along when it moves.
+    #[error(
+        "the service cannot migrate from load balancer {from} to {to}, because {reference} refers to its frontend \
+         {frontend}, too: remove that reference, or let the Service stay by annotation {}: {stay}",
+        full_key(keys::CONFIGURATIONS),
+        stay = crate::placement::without_suffix(.from)
+    )]
+    CannotMove {
+        /// The load balancer that it is on.
+        from: String,
+        /// The load balancer on which it has its place now.
+        to: String,
+        /// The frontend that would stay.
+        frontend: String,
+        /// What refers to it, in words.
+        reference: String,
+    },
     /// Each rule of a security group has a priority of its own.
     #[error(
         "security rule priority exhausted: none from {MIN_PRIORITY} to {MAX_PRIORITY} is free in the security group \
@@ -487,7 +570,9 @@ impl Refusal {
             | Self::PortOutOfRange { .. }
             | Self::NoNodePort { .. }
             | Self::InvalidPrefixId { .. }
-            | Self::OnePublicIpForBothFamilies { .. } => true,
+            | Self::OnePublicIpForBothFamilies { .. }
+            | Self::UnknownConfigurations { .. }
+            | Self::PlacedByAddress { .. } => true,
             Self::PublicIpNotFound { .. }
             | Self::AddressNotFound { .. }
             | Self::ResourceGroupUnreadable { .. }
@@ -507,9 +592,36 @@ impl Refusal {
             | Self::SecurityGroupWithoutRules { .. }
             | Self::SecurityGroupFull { .. }
             | Self::NoPriorityLeft { .. }
+            | Self::NoConfigurationOfCluster { .. }
+            | Self::NoEligibleLoadBalancer { .. }
+            | Self::AddressOnOtherLoadBalancer { .. }
+            | Self::CannotMove { .. }
             | Self::OtherClusterName(_) => false,
         }
     }
+}
+
+fn describe_unfit(service: &ObjectKey, selected: &[String], unfit: &Unfit) -> String {
+    let bucket = |names: &[String], why: &str| {
+        (!names.is_empty()).then(|| format!("{} of them ({}) {why}", names.len(), names.join(", ")))
+    };
+    let buckets = [
+        bucket(
+            &unfit.closed,
+            "have allowServicePlacement set to false and the service is not using any of them",
+        ),
+        bucket(&unfit.by_labels, "do not match the service label selector"),
+        bucket(&unfit.by_namespace, "do not match the service namespace selector"),
+    ];
+    let buckets: Vec<String> = buckets.into_iter().flatten().collect();
+    format!(
+        "service {service} selects {} load balancers ({}), but {}: change the labels of the Service or its namespace, \
+         annotation {}, or multipleStandardLoadBalancerConfigurations",
+        selected.len(),
+        selected.join(", "),
+        buckets.join(", "),
+        full_key(keys::CONFIGURATIONS)
+    )
 }
 
 fn describe_taken_port(rule: &str, port: i32, protocol: &str, frontend: &str, holder: &PortHolder) -> String {

@@ -30,7 +30,8 @@ use crate::backend_pool;
 use crate::cluster::{Balancer, Cluster, Family};
 use crate::cluster_name::{LoadBalancersByName, OtherName};
 use crate::intent::{ServiceIntent, ServiceRemoval, is_public};
-use crate::load_balancer::{self, LoadBalancerIntent, Occupancy, frontends_of};
+use crate::load_balancer::{self, LoadBalancerIntent, Places, frontends_of};
+use crate::placement::{self, Labels};
 use crate::plan::{Action, Step};
 use crate::private_link;
 use crate::public_ip;
@@ -57,6 +58,8 @@ pub struct Seen<'a> {
     pub private_links: Option<&'a [PrivateLinkService]>,
     /// The subnet of its private link service's addresses; absent where it does not exist.
     pub private_link_subnet: Option<&'a Subnet>,
+    /// The labels of the Service's namespace; absent where they are not known.
+    pub namespace: Option<&'a Labels>,
 }
 
 /// What is next.
@@ -131,6 +134,8 @@ pub struct Sequence {
     removal: Arc<ServiceRemoval>,
     goal: Goal,
     stage: Stage,
+    /// The load balancer on which it has its place, once that is decided.
+    destination: Option<Balancer>,
     /// The public IP of each family, once they are ready.
     public_ips: BTreeMap<Family, ResourceId>,
     /// Whether the security group is asked for beside the load balancer.
@@ -165,6 +170,7 @@ impl Sequence {
             removal,
             goal,
             stage,
+            destination: None,
             public_ips: BTreeMap::new(),
             access_beside: false,
             recreates: false,
@@ -271,27 +277,25 @@ impl Sequence {
         has_more
     }
 
-    /// The load balancers at which it will arrive, as far as this is known before anything was read.
+    /// The load balancer at which it will arrive, as far as this is known: where there are several, once it was said
+    /// what is [next](Self::next).
     pub fn destination(&self, cluster: &Cluster) -> Option<Balancer> {
-        self.intent().map(|intent| cluster.placement(intent.flavor))
+        let intent = self.intent()?;
+        let is_only_one = !cluster.has_several_load_balancers();
+        self.destination.clone().or_else(|| is_only_one.then(|| cluster.placement(intent.flavor)))
     }
 
-    /// What is next. `occupancy` is that of [`Self::destination`]; it is asked once, before addresses are bought.
+    /// What is next. `places` is asked once, before addresses are bought.
     ///
     /// # Errors
     ///
     /// Where the Service cannot be served, or not yet.
-    pub fn next(
-        &mut self,
-        cluster: &Cluster,
-        seen: &Seen<'_>,
-        occupancy: &mut Occupancy,
-    ) -> Result<Task, Stop> {
+    pub fn next(&mut self, cluster: &Cluster, seen: &Seen<'_>, places: &mut Places) -> Result<Task, Stop> {
         if let Some(other) = &self.other_name {
             return Err(Refusal::OtherClusterName(other.clone()).into());
         }
         match self.goal.clone() {
-            Goal::Present(intent) => self.next_present(cluster, seen, occupancy, &intent),
+            Goal::Present(intent) => self.next_present(cluster, seen, places, &intent),
             Goal::Absent => Ok(self.next_absent(cluster, seen)),
         }
     }
@@ -335,10 +339,13 @@ impl Sequence {
         &mut self,
         cluster: &Cluster,
         seen: &Seen<'_>,
-        occupancy: &mut Occupancy,
+        places: &mut Places,
         intent: &Arc<ServiceIntent>,
     ) -> Result<Task, Stop> {
-        let balancer = cluster.placement(intent.flavor);
+        let balancer = match &self.destination {
+            Some(balancer) => balancer.clone(),
+            None => self.destination.insert(placement::place(cluster, intent, seen, places)?).clone(),
+        };
         if self.stage == Stage::Addresses {
             let mut plan = public_ip::plan(cluster, intent, seen.public_ips)?;
             let is_due = |step: &Step| step.action == Action::Create || !self.accepted.contains(&step.target);
@@ -347,7 +354,8 @@ impl Sequence {
             let due = if plan.before.is_empty() { plan.ensure } else { plan.before };
             if !due.is_empty() {
                 let document = seen.load_balancers.iter().find(|(one, _)| *one == balancer);
-                occupancy.reserve(&balancer, document.map(|(_, document)| &**document), intent)?;
+                let document = document.map(|(_, document)| &**document);
+                places.of(&balancer).reserve(&balancer, document, intent)?;
                 return Ok(Task::WritePublicIps(due));
             }
             if !plan.running.is_empty() {
@@ -396,7 +404,7 @@ impl Sequence {
                 return Err(Stop::NotYet(Wait::PublicIpRecreated { service: intent.key.clone() }));
             }
             self.stage = Stage::Addresses;
-            return self.next_present(cluster, seen, occupancy, intent);
+            return self.next_present(cluster, seen, places, intent);
         }
         let mut addresses = self.frontend_addresses(cluster, seen, &balancer)?;
         for address in intent.additional_addresses() {

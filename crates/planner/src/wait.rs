@@ -38,6 +38,16 @@ pub enum Wait {
         /// The Service.
         service: ObjectKey,
     },
+    /// The labels of a namespace may decide on which of several load balancers its Services are.
+    #[error(
+        "the labels of namespace {namespace} are not known yet, and {service} may have its place by them"
+    )]
+    NamespaceUnknown {
+        /// The namespace.
+        namespace: String,
+        /// The Service.
+        service: ObjectKey,
+    },
     /// Public IPs that do not come to what is wanted of them are not created again for ever.
     #[error("{service}: a public IP was created again several times")]
     PublicIpRecreated {

@@ -22,6 +22,7 @@ mod resource_cache;
 mod scale_set;
 mod security_group;
 mod service;
+mod sharing;
 mod writer;
 
 pub use cloud::{ClusterState, Ensured, Existence, Notice, ServiceError};

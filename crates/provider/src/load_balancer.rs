@@ -14,7 +14,8 @@ use parking_lot::Mutex;
 use planner::admin_state::{self, AdminState, EntryKey};
 use planner::backend_pool::{self, PoolMembership};
 use planner::load_balancer::{self as plans, Known, LoadBalancerIntent};
-use planner::{Action, Balancer, Cluster, Flavor, Purpose, Step};
+use planner::placement::NodePlaces;
+use planner::{Action, Balancer, Cluster, Family, Flavor, Purpose, Step};
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 use tracing::{info, warn};
@@ -86,6 +87,8 @@ pub(crate) struct SharedLoadBalancer {
     pub(crate) private_links: Arc<PrivateLinks>,
     pub(crate) membership: Arc<Membership>,
     pub(crate) state: ClusterState,
+    /// Which nodes each of several load balancers has.
+    pub(crate) node_places: Arc<Mutex<Option<Arc<NodePlaces>>>>,
     /// The pools that interfaces left, so that addresses can be the members. What the document shows does not tell
     /// all: a scale set without instances may bring interfaces along later.
     pub(crate) emptied: Mutex<BTreeSet<ResourceId>>,
@@ -173,6 +176,11 @@ impl SharedLoadBalancer {
         if changed && self.balancer.flavor == Flavor::External {
             // Each public IP that gained or lost a frontend has a new version now.
             self.observed.invalidate_public_ips();
+        }
+        if step.action == Action::Create && self.cluster.has_several_load_balancers() {
+            // Nobody has joined what was not there.
+            let pools = Family::BOTH.map(|family| self.cluster.pool_id(&self.balancer, family));
+            self.emptied.lock().extend(pools);
         }
         if let Some(before) = seen.load_balancer.as_deref() {
             self.remember_up(before, &document);
@@ -373,6 +381,8 @@ impl Resource for SharedLoadBalancer {
         // Only if all Services are known, one that is not among them is gone.
         let known = self.state.services_synced().then(|| plans::known_services(&self.state.services()));
         let nodes = self.state.nodes_synced().then(|| self.state.nodes());
+        let has_nodes = batch.iter().any(|(owner, _)| *owner == Owner::Nodes);
+        let places = has_nodes.then(|| self.node_places.lock().clone()).flatten();
         let was_up = self.was_up.lock();
         let interfaces = self.cached_interfaces();
         let links = self.private_links.cached();
@@ -380,6 +390,7 @@ impl Resource for SharedLoadBalancer {
             services: known.as_ref(),
             nodes: nodes.as_deref(),
             interfaces: &interfaces,
+            places: places.as_deref(),
             was_up: Some(&was_up),
             private_links: &links,
         };
@@ -439,7 +450,8 @@ impl Resource for SharedLoadBalancer {
     }
 
     fn is_urgent(&self, owner: &Owner) -> bool {
-        *owner == Owner::Draining
+        // Whoever divides the nodes among several load balancers waits for each, and Services wait for him.
+        *owner == Owner::Draining || *owner == Owner::Nodes && self.cluster.has_several_load_balancers()
     }
 
     fn is_repair(&self, work: &Work) -> bool {

@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use azure_types::{ResourceId, ScaleSet};
+use azure_types::{ResourceId, ScaleSet, VirtualMachine};
 use cloud::LogicalTime;
 use futures::future::join_all;
 use k8s::{Node, ObjectKey};
@@ -226,6 +226,24 @@ impl Membership {
             machines.virtual_machines = known.list(newer_than).await?;
         }
         Ok(machines)
+    }
+
+    /// The virtual machines in the resource groups of nodes that are some.
+    pub(crate) async fn virtual_machines(
+        &self,
+        newer_than: LogicalTime,
+    ) -> Result<Vec<Arc<VirtualMachine>>, Failure> {
+        let mut groups = BTreeSet::new();
+        for node in self.state.nodes() {
+            if let ProviderId::Machine(id) = instance::parse_provider_id(&node.spec.provider_id) {
+                groups.insert(group_of(&id));
+            }
+        }
+        let mut all = Vec::new();
+        for group in groups {
+            all.extend(self.observed.virtual_machines(&group).list(newer_than).await?);
+        }
+        Ok(all)
     }
 
     /// What to tell the owner of a Service about nodes that get none of its traffic.

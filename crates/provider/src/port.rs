@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use cloud::{
-    Ensured, Existence, Instance, LoadBalancers, LogicalTime, Machines, Notice, Presence, ServiceError,
+    Ensured, Existence, FollowedLabels, Instance, LoadBalancers, LogicalTime, Machines, Notice, Presence,
+    ServiceError,
 };
 use k8s::{Node, Service};
 
@@ -35,6 +36,19 @@ impl LoadBalancers for Provider {
 
     fn follows_nodes(&self, service: &Service) -> bool {
         self.0.follows_nodes(service)
+    }
+
+    fn follows_labels(&self) -> FollowedLabels {
+        let config = &self.0.cluster.config;
+        if !config.uses_multiple_standard_load_balancers() {
+            return FollowedLabels::default();
+        }
+        let entries = &config.multiple_standard_load_balancer_configurations;
+        FollowedLabels {
+            of_services: entries.iter().any(|entry| entry.service_label_selector.is_some()),
+            of_namespaces: config.follows_namespace_labels(),
+            of_nodes: entries.iter().any(|entry| entry.node_selector.is_some()),
+        }
     }
 
     fn waits_for_machines(&self) -> bool {

@@ -12,7 +12,8 @@ use futures::future::join_all;
 use k8s::{ObjectKey, Service};
 use parking_lot::Mutex;
 use planner::admin_state;
-use planner::load_balancer::Occupancy;
+use planner::load_balancer::Places;
+use planner::placement::NodePlaces;
 use planner::sequence::Sequence;
 use planner::{Balancer, Cluster, ClusterPlan, ServiceIntent, ServiceRemoval, backend_pool};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -79,7 +80,11 @@ pub(crate) struct Inner {
     load_balancers: Mutex<HashMap<Balancer, Writer<SharedLoadBalancer>>>,
     security_group: OnceLock<Writer<SharedSecurityGroup>>,
     /// Who has a place on which load balancer, or was promised one.
-    pub(crate) occupancy: Mutex<HashMap<Balancer, Occupancy>>,
+    pub(crate) places: Mutex<Places>,
+    /// Which nodes each of several load balancers has, as they were divided last.
+    pub(crate) node_places: Arc<Mutex<Option<Arc<NodePlaces>>>>,
+    /// Held by whoever divides the nodes: one at a time, so that each has left its load balancer before it joins another.
+    pub(crate) sharing: tokio::sync::Mutex<()>,
     /// The latest event for which each Service was ensured.
     answered: Mutex<HashMap<ObjectKey, LogicalTime>>,
     _guard: DropGuard,
@@ -106,6 +111,7 @@ impl Inner {
             private_links: Arc::clone(&self.private_links),
             membership: Arc::clone(&self.membership),
             state: self.state.clone(),
+            node_places: Arc::clone(&self.node_places),
             emptied: Mutex::default(),
             was_up: Mutex::default(),
         };
@@ -156,6 +162,9 @@ impl Inner {
     }
 
     async fn update_nodes(&self, newer_than: LogicalTime) -> Result<(), Failure> {
+        if self.cluster.has_several_load_balancers() {
+            return self.share_nodes().await.map(drop);
+        }
         let mut pools = Vec::new();
         let mut writes = Vec::new();
         let by_address = self.cluster.has_pools_of_addresses();
@@ -294,6 +303,14 @@ impl Inner {
             observed.security_group = known.get(id.name(), newer_than).await?.map(|group| (*group).clone());
         }
         observed.machines = self.membership.machines(newer_than).await?;
+        if self.cluster.has_several_load_balancers() {
+            observed.machines.virtual_machines = self.membership.virtual_machines(newer_than).await?;
+            let labels = |name: String| {
+                let labels = self.state.namespace_labels(&name)?;
+                Some((name, (*labels).clone()))
+            };
+            observed.namespaces = self.state.namespaces().into_iter().filter_map(labels).collect();
+        }
         Ok(observed)
     }
 }
@@ -339,7 +356,9 @@ impl Provider {
             stop,
             load_balancers: Mutex::default(),
             security_group: OnceLock::new(),
-            occupancy: Mutex::default(),
+            places: Mutex::default(),
+            node_places: Arc::default(),
+            sharing: tokio::sync::Mutex::default(),
             answered: Mutex::default(),
         }))
     }

@@ -5,14 +5,14 @@
 use std::sync::Arc;
 
 use azure_types::{LoadBalancer, PrivateLinkService, PublicIpAddress, Subnet};
-use cloud::LogicalTime;
+use cloud::{Labels, LogicalTime};
 use futures::future::join_all;
-use k8s::{Node, ObjectKey, Service};
+use k8s::{Node, Service};
 use planner::cluster_name::LoadBalancersByName;
-use planner::load_balancer::{LoadBalancerIntent, Occupancy};
+use planner::load_balancer::{LoadBalancerIntent, Places};
 use planner::security_group::{self, AccessIntent};
 use planner::sequence::{Intent, Seen, Sequence, Stage, Stop, Task};
-use planner::{Balancer, ServiceIntent, ServiceRemoval, backend_pool, public_ip};
+use planner::{Balancer, Flavor, ServiceIntent, ServiceRemoval, backend_pool, public_ip};
 
 use crate::failure::{Failure, Kind};
 use crate::load_balancer::{self, Owner, SharedLoadBalancer, Wish};
@@ -23,14 +23,22 @@ use crate::{Ensured, Notice, ServiceError};
 
 /// That intents will come to the writers that a Service needs.
 struct Announced {
-    load_balancer: Option<(Balancer, Announcement<SharedLoadBalancer>)>,
+    /// To each load balancer that it may be.
+    load_balancers: Vec<(Balancer, Announcement<SharedLoadBalancer>)>,
     security_group: Option<Announcement<SharedSecurityGroup>>,
 }
 
 impl Announced {
     fn take_load_balancer(&mut self, balancer: &Balancer) -> Option<Announcement<SharedLoadBalancer>> {
-        let mine = self.load_balancer.take_if(|(announced, _)| announced == balancer);
-        mine.map(|(_, announcement)| announcement)
+        let at = self.load_balancers.iter().position(|(announced, _)| announced == balancer)?;
+        Some(self.load_balancers.swap_remove(at).1)
+    }
+
+    /// The Service has its place on one load balancer: nobody waits for it elsewhere.
+    fn decide(&mut self, destination: Option<&Balancer>) {
+        if let Some(destination) = destination {
+            self.load_balancers.retain(|(balancer, _)| balancer == destination);
+        }
     }
 }
 
@@ -43,6 +51,7 @@ struct Reading {
     nodes: Vec<Arc<Node>>,
     private_links: Option<Vec<PrivateLinkService>>,
     private_link_subnet: Option<Arc<Subnet>>,
+    namespace: Option<Arc<Labels>>,
 }
 
 impl Reading {
@@ -54,6 +63,7 @@ impl Reading {
             nodes: &self.nodes,
             private_links: self.private_links.as_deref(),
             private_link_subnet: self.private_link_subnet.as_deref(),
+            namespace: self.namespace.as_deref(),
         }
     }
 
@@ -81,19 +91,17 @@ impl Inner {
                 return Err(Failure::from(refusal).into());
             }
         };
-        let balancer = self.cluster.placement(intent.flavor);
-        self.revise_places(&intent, &balancer);
-        let announced = Announced {
-            load_balancer: Some((balancer.clone(), self.load_balancer(&balancer).announce())),
-            security_group: Some(self.security_group()?.announce()),
-        };
+        let security_group = Some(self.security_group()?.announce());
+        let announced = Announced { load_balancers: self.announce(intent.flavor), security_group };
+        let intent = Arc::new(intent);
         let mut notices = Vec::new();
-        let sequence = Sequence::ensure(Arc::new(intent));
+        let sequence = Sequence::ensure(Arc::clone(&intent));
+        self.places.lock().revise(&intent, sequence.destination(&self.cluster).as_ref());
         match self.drive(sequence, newer_than, announced, &mut notices).await {
             Ok(addresses) => Ok(Ensured { addresses, notices }),
             Err(failure) => {
                 if failure.kind == Kind::InvalidArgument {
-                    self.give_up_place(&service.key());
+                    self.places.lock().release(&service.key());
                 }
                 if matches!(failure.kind, Kind::InvalidArgument | Kind::FailedPrecondition) {
                     self.close_unused(service).await;
@@ -125,13 +133,12 @@ impl Inner {
         let newer_than = self.required_freshness(&service.key(), newer_than);
         let removal = Arc::new(ServiceRemoval::of(&self.cluster, service));
         // Most leave the load balancer that they ask for.
-        let balancer = self.cluster.placement(removal.flavor);
-        let load_balancer = (balancer.clone(), self.load_balancer(&balancer).announce());
+        let load_balancers = self.announce(removal.flavor);
         // Where no security group is configured, none holds anything.
         let security_group = self.security_group().ok().map(|writer| writer.announce());
-        let announced = Announced { load_balancer: Some(load_balancer), security_group };
+        let announced = Announced { load_balancers, security_group };
         self.recently.forget(&removal.key);
-        self.give_up_place(&removal.key);
+        self.places.lock().release(&removal.key);
         let mut notices = Vec::new();
         let sequence = Sequence::remove(Arc::clone(&removal));
         match self.drive(sequence, newer_than, announced, &mut notices).await {
@@ -156,7 +163,7 @@ impl Inner {
         if !public_ip::plan_removal(&self.cluster, &removal, &reading.public_ips).release.is_empty() {
             return Ok(true);
         }
-        let next = sequence.next(&self.cluster, &reading.seen(), &mut Occupancy::default());
+        let next = sequence.next(&self.cluster, &reading.seen(), &mut Places::default());
         let Task::Submit(intents) = next.map_err(Failure::from)? else { return Ok(false) };
         for intent in intents {
             match intent {
@@ -207,7 +214,10 @@ impl Inner {
                 Err(failure) => return Err(failure),
             };
             known.nodes = self.state.nodes();
-            match self.next(&mut sequence, &known.seen()) {
+            known.namespace = self.state.namespace_labels(&sequence.key().namespace);
+            let next = sequence.next(&self.cluster, &known.seen(), &mut self.places.lock());
+            announced.decide(sequence.destination(&self.cluster).as_ref());
+            match next {
                 Ok(Task::WritePublicIps(steps)) => {
                     public_ips.write(&steps, &mut sequence, notices).await?;
                 }
@@ -247,30 +257,15 @@ impl Inner {
         }
     }
 
-    fn next(&self, sequence: &mut Sequence, seen: &Seen<'_>) -> Result<Task, Stop> {
-        match sequence.destination(&self.cluster) {
-            Some(balancer) => {
-                let mut all = self.occupancy.lock();
-                sequence.next(&self.cluster, seen, all.entry(balancer).or_default())
-            }
-            None => sequence.next(&self.cluster, seen, &mut Occupancy::default()),
-        }
-    }
-
-    /// Places that a Service was promised for something else than it wants now are for others.
-    fn revise_places(&self, intent: &ServiceIntent, destination: &Balancer) {
-        for (balancer, occupancy) in self.occupancy.lock().iter_mut() {
-            if balancer == destination {
-                occupancy.revise(intent);
-            } else {
-                occupancy.release(&intent.key);
-            }
-        }
-    }
-
-    /// A Service no longer needs the place that it was promised.
-    fn give_up_place(&self, key: &ObjectKey) {
-        self.occupancy.lock().values_mut().for_each(|occupancy| occupancy.release(key));
+    /// Tells the load balancers of a kind that a Service may come.
+    fn announce(&self, flavor: Flavor) -> Vec<(Balancer, Announcement<SharedLoadBalancer>)> {
+        let balancers = self.cluster.balancers().into_iter().filter(|balancer| balancer.flavor == flavor);
+        balancers
+            .map(|balancer| {
+                let announcement = self.load_balancer(&balancer).announce();
+                (balancer, announcement)
+            })
+            .collect()
     }
 
     async fn read(
@@ -290,6 +285,9 @@ impl Inner {
             }
         }
         let all = self.observed.load_balancers().all_cached();
+        for (balancer, document) in self.cluster.former_load_balancers(all.iter().map(Arc::clone)) {
+            reading.put(&balancer, Some(document));
+        }
         let all = LoadBalancersByName::new(&self.cluster, all.iter().map(|one| &**one));
         sequence.see_load_balancers(&all, || self.state.services());
         sequence.see_frontends(&self.cluster, &reading.load_balancers);
@@ -339,6 +337,11 @@ impl Inner {
         notices: &mut Vec<Notice>,
     ) -> Result<(), Failure> {
         let (mut balancing, mut access) = (Vec::new(), Vec::new());
+        let is_present = |intent: &Intent| match intent {
+            Intent::LoadBalancer(_, LoadBalancerIntent::Present { service, .. }) => Some(service.key.clone()),
+            _ => None,
+        };
+        let present = intents.iter().find_map(is_present);
         for intent in intents {
             match intent {
                 Intent::LoadBalancer(balancer, intent) => {
@@ -353,9 +356,14 @@ impl Inner {
         }
         if leaves {
             // Nothing more will come: nobody has to wait for it.
-            announced.load_balancer = None;
+            announced.load_balancers.clear();
         }
-        let (balanced, opened) = futures::join!(join_all(balancing), join_all(access));
+        let balancing = async {
+            let balanced = join_all(balancing).await;
+            // A load balancer that came or went has changed which nodes the others have.
+            (balanced, self.share_nodes().await)
+        };
+        let ((balanced, shared), opened) = futures::join!(balancing, join_all(access));
         for result in balanced {
             let (balancer, document, more) = result?;
             reading.put(&balancer, document);
@@ -363,6 +371,10 @@ impl Inner {
         }
         for result in opened {
             notices.extend(result?);
+        }
+        let places = shared?;
+        if let Some(key) = present {
+            notices.extend(places.and_then(|places| places.notice(&key)));
         }
         Ok(())
     }

@@ -28,6 +28,11 @@ impl World {
         for node in self.kubernetes.list("Node") {
             state.apply_node(typed(node.value()));
         }
+        for namespace in self.kubernetes.list("Namespace") {
+            let labels = &namespace.value()["metadata"]["labels"];
+            let labels = serde_json::from_value(labels.clone()).unwrap_or_default();
+            state.apply_namespace(namespace.name(), labels);
+        }
         state.services_are_synced();
         state.nodes_are_synced();
         provider.dry_run().await.map_err(|error| error.to_string())

@@ -128,6 +128,11 @@ impl World {
         config
     }
 
+    /// Merges a patch into azure.json, which the controllers read when they start.
+    pub fn patch_config(&mut self, patch: &Value) {
+        json_patch::merge(&mut self.config, patch);
+    }
+
     /// The cluster that is planned for.
     pub fn cluster(&self) -> Cluster {
         let config = cloud_config::CloudConfig::parse(&self.azure_json().to_string());

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use cloud_controller_manager::surroundings::Surroundings;
 use cloud_controller_manager::{azure, settings};
-use k8s::{Node, Service};
+use k8s::{Namespace, Node, Service};
 use kube::Api;
 use kube::api::ListParams;
 use planner::ClusterPlan;
@@ -100,7 +100,7 @@ async fn plan(screen: Screen, arguments: &Arguments) -> anyhow::Result<ClusterPl
     let config = settings::read(&arguments.cloud_config, &surroundings)?;
     let cluster = arguments.cluster.connect().await?;
     let state = ClusterState::default();
-    list(&cluster, &state).await?;
+    list(&cluster, &state, config.follows_namespace_labels()).await?;
     let previewed = preview::preview(&cluster, &manifests, arguments.namespace.as_deref()).await?;
     for note in &previewed.notes {
         screen.note(note);
@@ -121,8 +121,8 @@ async fn plan(screen: Screen, arguments: &Arguments) -> anyhow::Result<ClusterPl
     Ok(Provider::new(cluster, client, state, options).dry_run().await?)
 }
 
-/// Reads Services and Nodes from the cluster.
-async fn list(cluster: &Cluster, state: &ClusterState) -> anyhow::Result<()> {
+/// Reads Services and Nodes from the cluster, and Namespaces where their labels matter.
+async fn list(cluster: &Cluster, state: &ClusterState, with_namespaces: bool) -> anyhow::Result<()> {
     let everything = ListParams::default();
     let services = Api::<Service>::all(cluster.client.clone()).list(&everything).await;
     for service in services.map_err(|error| cluster.failed("cannot list Services", &error))? {
@@ -131,6 +131,12 @@ async fn list(cluster: &Cluster, state: &ClusterState) -> anyhow::Result<()> {
     let nodes = Api::<Node>::all(cluster.client.clone()).list(&everything).await;
     for node in nodes.map_err(|error| cluster.failed("cannot list Nodes", &error))? {
         state.apply_node(Arc::new(node));
+    }
+    if with_namespaces {
+        let namespaces = Api::<Namespace>::all(cluster.client.clone()).list(&everything).await;
+        for namespace in namespaces.map_err(|error| cluster.failed("cannot list Namespaces", &error))? {
+            state.apply_namespace(namespace.name(), namespace.metadata.labels.clone().unwrap_or_default());
+        }
     }
     Ok(())
 }

@@ -322,7 +322,7 @@ pub const KEYS: &[Key] = &[
         "multipleStandardLoadBalancerConfigurations",
         List,
         "",
-        "refused: this release has one load balancer for public and one for internal Services",
+        "the load balancers that share the Services, each with its primary machine set (guide \"Several load balancers\")",
         |c| c.multiple_standard_load_balancer_configurations.len().to_string(),
     ),
     applies("serviceGatewayEnabled", Boolean, "false", "refused when true", |c| {

@@ -56,10 +56,11 @@ const KNOWN: &[(&str, Format, Support)] = &[
     (keys::LOAD_BALANCER_IPV4, Other, Served),
     (keys::LOAD_BALANCER_IPV6, Other, Served),
     (
-        "azure-load-balancer-configurations",
+        keys::CONFIGURATIONS,
         Other,
         Ignored(
-            "it chooses between several standard load balancers, which are not supported by this release",
+            "it chooses among the load balancers of multipleStandardLoadBalancerConfigurations, and the cloud \
+             configuration has none",
         ),
     ),
     (keys::ADDITIONAL_PUBLIC_IPS, Other, Served),
@@ -112,8 +113,10 @@ const KNOWN_OF_PORTS: &[(&str, Format)] = &[
 ];
 
 /// What the annotations of a Service say that means nothing, one notice each.
-pub(crate) fn notices(service: &Service) -> Vec<Notice> {
-    let annotations = service.metadata.annotations.iter().flatten();
+/// `has_several`: whether several load balancers of a kind are configured.
+pub(crate) fn notices(service: &Service, has_several: bool) -> Vec<Notice> {
+    let is_served = |key: &str| has_several && key.eq_ignore_ascii_case(&full_key(keys::CONFIGURATIONS));
+    let annotations = service.metadata.annotations.iter().flatten().filter(|(key, _)| !is_served(key));
     annotations.filter_map(|(key, value)| judge(service, key, value)).collect()
 }
 
@@ -250,6 +253,10 @@ fn likeness(one: &str, other: &str) -> usize {
 mod tests {
     use super::*;
     use crate::tests::svc;
+
+    fn notices(service: &Service) -> Vec<Notice> {
+        super::notices(service, false)
+    }
 
     fn told(key: &str, value: &str) -> Option<(&'static str, String)> {
         let service = svc("test1").tcp(80).annotate(key, value);

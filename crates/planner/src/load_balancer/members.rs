@@ -14,6 +14,7 @@ use crate::admin_state::{self, AdminState, EntryKey};
 use crate::backend_pool::{self, PoolMembership};
 use crate::change::Change;
 use crate::cluster::Family;
+use crate::placement::NodePlaces;
 
 /// The addresses of a pool's members, with the nodes that have them.
 type Members<'a> = BTreeMap<IpAddr, &'a str>;
@@ -50,17 +51,19 @@ fn has_addresses(pool: &BackendAddressPoolProperties) -> bool {
     pool.load_balancer_backend_addresses.iter().flatten().any(|entry| address_of(entry).is_some())
 }
 
-/// Makes the pool's members those that are wanted; gives what changed. What is known of a member that stays
-/// is kept. A pool is not emptied: nobody would get any traffic, and the nodes may only be between two lists.
+/// Makes the pool's members those that are wanted; gives what changed. What is known of a member that stays is kept.
+/// Unless other load balancers have the nodes (`may_empty`), a pool is not emptied: nobody would get any traffic, and
+/// the nodes may only be between two lists.
 fn fill(
     name: &str,
     pool: &mut BackendAddressPoolProperties,
     wanted: &Members<'_>,
     network: &ResourceId,
+    may_empty: bool,
 ) -> Vec<Change> {
     let mut changes = Vec::new();
     let entries = pool.load_balancer_backend_addresses.get_or_insert_default();
-    if wanted.is_empty() && entries.iter().any(|entry| address_of(entry).is_some()) {
+    if wanted.is_empty() && !may_empty && entries.iter().any(|entry| address_of(entry).is_some()) {
         return changes;
     }
     let mut missing = wanted.clone();
@@ -116,6 +119,12 @@ impl Draft<'_> {
     /// holds them; nothing where the nodes are not known. Gives the pools that interfaces have to leave before.
     pub(super) fn fill_pools(&mut self) -> Vec<PoolMembership> {
         let cluster = self.cluster;
+        let places = self.known.places;
+        if cluster.has_several_load_balancers() && places.is_none() {
+            return Vec::new();
+        }
+        let balancer = self.balancer;
+        let may_empty = places.is_some_and(NodePlaces::has_any);
         let network = cluster.virtual_network_id();
         let mut leave_first = Vec::new();
         for family in Family::BOTH {
@@ -132,13 +141,14 @@ impl Draft<'_> {
             let properties = pool.properties.get_or_insert_default();
             let changes = if cluster.has_pools_of_addresses() {
                 let Some(nodes) = nodes else { continue };
-                let wanted = backend_pool::members_by_address(cluster, nodes, family);
+                let mut wanted = backend_pool::members_by_address(cluster, nodes, family);
+                wanted.retain(|_, node| places.is_none_or(|places| places.has(balancer, node)));
                 // Scale sets that have no instance now would bring their interfaces along later.
                 let may_have_interfaces = old.is_some_and(|old| {
                     let old = old.properties.as_ref();
                     old.is_none_or(|old| has_interfaces(old) || !has_addresses(old))
                 });
-                let changes = fill(&name, properties, &wanted, &network);
+                let changes = fill(&name, properties, &wanted, &network, may_empty);
                 if may_have_interfaces && !changes.is_empty() {
                     let pool = cluster.pool_id(self.balancer, family);
                     leave_first.push(PoolMembership { pool, family, member: false });

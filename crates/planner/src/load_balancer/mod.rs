@@ -27,7 +27,8 @@ use crate::frontend;
 pub use crate::frontend::{OwnedFrontend, frontends_of};
 use crate::intent::{ServiceIntent, ServiceRemoval};
 pub use crate::load_balancer::members::pool_in;
-pub use crate::load_balancer::occupancy::Occupancy;
+pub use crate::load_balancer::occupancy::{Occupancy, Places};
+use crate::placement::NodePlaces;
 use crate::plan::{Action, Document, Notice, Purpose, Step};
 use crate::private_link;
 use crate::probe;
@@ -77,6 +78,8 @@ pub struct Known<'a> {
     /// The network interfaces of virtual machines, as far as they are known: they tell which node an entry of a pool
     /// stands for.
     pub interfaces: &'a [Arc<NetworkInterface>],
+    /// Which nodes each of several load balancers has. Without it the members of their pools stay as they are.
+    pub places: Option<&'a NodePlaces>,
     /// The entries of pools that were `Up` before their nodes drained.
     pub was_up: Option<&'a BTreeSet<EntryKey>>,
     /// Private link services that may offer frontends: a frontend that somebody else's offers stays.
@@ -180,7 +183,7 @@ pub fn holds(
 }
 
 /// Whether any part of the load balancer is named after the Service: a quick test before planning.
-fn is_named_after(load_balancer: &LoadBalancer, owner: &ServiceRemoval) -> bool {
+pub(crate) fn is_named_after(load_balancer: &LoadBalancer, owner: &ServiceRemoval) -> bool {
     let (Some(properties), Some(base)) = (&load_balancer.properties, owner.base_name.as_deref()) else {
         return false;
     };
@@ -189,6 +192,14 @@ fn is_named_after(load_balancer: &LoadBalancer, owner: &ServiceRemoval) -> bool 
     let probes = properties.probes.iter().flatten().map(|part| &part.name);
     let mut names = frontends.chain(rules).chain(probes).flatten();
     names.any(|name| name.get(..base.len()).is_some_and(|start| start.eq_ignore_ascii_case(base)))
+}
+
+/// Whether a Service has a frontend of its own on the load balancer.
+pub(crate) fn has_frontend_of(load_balancer: &LoadBalancer, owner: &ServiceRemoval) -> bool {
+    let frontends =
+        load_balancer.properties.iter().flat_map(|p| p.frontend_ip_configurations.iter().flatten());
+    let Some(base) = owner.base_name.as_deref() else { return false };
+    frontends.into_iter().any(|frontend| crate::names::is_frontend_of(frontend::name_of(frontend), base))
 }
 
 /// The write that takes a refused change back: `before` is the load balancer as it was planned against, `now`
@@ -426,11 +437,8 @@ impl<'a> Draft<'a> {
     }
 
     /// Whether a Service has a frontend of its own here.
-    fn has_frontend(&mut self, owner: &ServiceRemoval) -> bool {
-        let Some(base) = owner.base_name.as_deref() else { return false };
-        self.frontends()
-            .iter()
-            .any(|frontend| crate::names::is_frontend_of(frontend::name_of(frontend), base))
+    fn has_frontend(&self, owner: &ServiceRemoval) -> bool {
+        has_frontend_of(&self.document, owner)
     }
 
     /// Removes the frontends that a leaving Service uses and nobody else does.

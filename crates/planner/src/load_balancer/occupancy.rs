@@ -1,6 +1,6 @@
 //! Who has a place on a load balancer, and who was promised one: asked before an address is bought.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use azure_types::LoadBalancer;
 use k8s::ObjectKey;
@@ -10,6 +10,45 @@ use super::text;
 use crate::cluster::Balancer;
 use crate::intent::ServiceIntent;
 use crate::refusal::Refusal;
+
+/// The places of all load balancers.
+#[derive(Debug, Default)]
+pub struct Places(HashMap<Balancer, Occupancy>);
+
+impl Places {
+    /// The places of one load balancer.
+    pub fn of(&mut self, balancer: &Balancer) -> &mut Occupancy {
+        self.0.entry(balancer.clone()).or_default()
+    }
+
+    /// A Service wants something else than it was promised places for. The places are for what it wants now; those on
+    /// load balancers other than `destination`, if that is known, are for others.
+    pub fn revise(&mut self, intent: &ServiceIntent, destination: Option<&Balancer>) {
+        for (balancer, occupancy) in &mut self.0 {
+            if balancer.flavor != intent.flavor || destination.is_some_and(|one| one != balancer) {
+                occupancy.release(&intent.key);
+            } else {
+                occupancy.revise(intent);
+            }
+        }
+    }
+
+    /// A Service no longer needs the places that it was promised.
+    pub fn release(&mut self, key: &ObjectKey) {
+        self.0.values_mut().for_each(|occupancy| occupancy.release(key));
+    }
+
+    /// A Service needs a place on this load balancer alone.
+    pub(crate) fn release_elsewhere(&mut self, key: &ObjectKey, balancer: &Balancer) {
+        let others = self.0.iter_mut().filter(|(one, _)| *one != balancer);
+        others.for_each(|(_, occupancy)| occupancy.release(key));
+    }
+
+    /// Whether a Service was promised a place on a load balancer that does not show it yet.
+    pub(crate) fn has_promised(&self, balancer: &Balancer, key: &ObjectKey) -> bool {
+        self.0.get(balancer).is_some_and(|occupancy| occupancy.promised.contains_key(key))
+    }
+}
 
 /// The places of one load balancer. Hundreds of Services may be on their way to it at once; each asks here
 /// before its public IP is written, so that nobody pays for an address that no frontend can use.
@@ -74,9 +113,15 @@ impl Occupancy {
         Ok(())
     }
 
+    /// The rules of those who were promised a place and are not in the document yet.
+    pub(crate) fn promised_rules(&mut self, observed: Option<&LoadBalancer>) -> usize {
+        self.count(observed);
+        self.promised.values().map(|need| need.rules).sum()
+    }
+
     /// A Service wants something else than what it was promised a place for: the promise is for what it wants
     /// now. If that is more, it has to ask again.
-    pub fn revise(&mut self, intent: &ServiceIntent) {
+    fn revise(&mut self, intent: &ServiceIntent) {
         let Some(promised) = self.promised.get_mut(&intent.key) else { return };
         let need = Need::of(intent);
         if need.frontends > promised.frontends || need.rules > promised.rules {
@@ -87,7 +132,7 @@ impl Occupancy {
     }
 
     /// Takes a promise back.
-    pub fn release(&mut self, key: &ObjectKey) {
+    pub(crate) fn release(&mut self, key: &ObjectKey) {
         self.promised.remove(key);
     }
 
@@ -103,7 +148,11 @@ impl Occupancy {
         self.version = version;
         self.frontends = frontends.len();
         self.rules = rules + nat_rules;
-        let bases = frontends.iter().filter_map(|frontend| text(&frontend.name).split('-').next());
+        // Whoever shares the frontend of another has rules alone.
+        let named = properties.and_then(|p| p.load_balancing_rules.as_deref()).unwrap_or_default();
+        let names =
+            frontends.iter().map(|frontend| &frontend.name).chain(named.iter().map(|rule| &rule.name));
+        let bases = names.filter_map(|name| text(name).split('-').next());
         self.holders = bases.map(str::to_owned).collect();
         let holders = &self.holders;
         self.promised.retain(|_, need| !holders.contains(&need.base_name));

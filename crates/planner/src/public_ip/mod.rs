@@ -15,9 +15,9 @@ pub use change::repair;
 use change::{Outcome, is_running, update, without_label};
 use claim::{Claim, claim, find_by_address};
 pub use claim::{Owners, claimed};
-pub(crate) use ownership::is_used_by;
 pub use ownership::tagged_addresses;
 use ownership::{CLUSTER_TAGS, DNS_TAGS, SERVICE_TAGS, services, set_tag, tag};
+pub(crate) use ownership::{is_of_other_cluster, is_used_by};
 
 use crate::change::Change;
 use crate::cluster::{Cluster, Family, Flavor};

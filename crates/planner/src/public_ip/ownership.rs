@@ -82,6 +82,12 @@ pub fn tagged_addresses<'a>(
     found
 }
 
+/// Whether a public IP is tagged as another cluster's.
+pub(crate) fn is_of_other_cluster(cluster: &Cluster, public_ip: &PublicIpAddress) -> bool {
+    let of_cluster = tag(public_ip.tags.as_ref(), CLUSTER_TAGS);
+    !of_cluster.is_empty() && !of_cluster.eq_ignore_ascii_case(&cluster.name)
+}
+
 /// Whether a public IP is tagged as one that the Service of this cluster uses.
 pub(crate) fn is_used_by(cluster: &Cluster, owner: &ServiceRemoval, public_ip: &PublicIpAddress) -> bool {
     let ours = ownership(cluster, owner, public_ip);

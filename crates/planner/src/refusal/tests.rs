@@ -23,6 +23,10 @@ fn key(name: &str) -> String {
     format!("service.beta.kubernetes.io/{name}")
 }
 
+fn names(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
 fn service() -> ObjectKey {
     svc("test1").0.key()
 }
@@ -306,6 +310,59 @@ fn cases() -> Vec<Case> {
             "set --cluster-name=prod, or delete load balancer prod first",
         ),
         case(
+            Refusal::NoConfigurationOfCluster { cluster: "kubernetes".into() },
+            ["multipleStandardLoadBalancerConfigurations", "kubernetes"],
+            "multiple standard load balancers are enabled but no configuration named \"kubernetes\" is found",
+            "name one entry",
+        ),
+        case(
+            Refusal::UnknownConfigurations { named: vec!["lb4".into()], configured: names(&["lb1", "lb2"]) },
+            ["service.beta.kubernetes.io/azure-load-balancer-configurations", "lb4"],
+            "none of them is defined in cloud provider configuration",
+            "correct or remove it",
+        ),
+        case(
+            Refusal::PlacedByAddress { service: service(), configurations: names(&["lb1"]) },
+            ["service.beta.kubernetes.io/azure-load-balancer-configurations", "lb1"],
+            "has conflicting load balancer configuration",
+            "remove the annotation, or spec.loadBalancerIP",
+        ),
+        case(
+            Refusal::NoEligibleLoadBalancer {
+                service: service(),
+                selected: names(&["lb1", "lb2", "lb3"]),
+                unfit: Box::new(Unfit {
+                    closed: names(&["lb1"]),
+                    by_labels: names(&["lb2"]),
+                    by_namespace: names(&["lb3"]),
+                }),
+            },
+            ["multipleStandardLoadBalancerConfigurations", "selects 3 load balancers (lb1, lb2, lb3)"],
+            "1 of them (lb2) do not match the service label selector",
+            "change the labels of the Service or its namespace",
+        ),
+        case(
+            Refusal::AddressOnOtherLoadBalancer {
+                service: service(),
+                load_balancer: "lb2".into(),
+                eligible: names(&["lb1"]),
+            },
+            ["multipleStandardLoadBalancerConfigurations", "lb2"],
+            "specifies an IP that resides on load balancer lb2, which is not in the eligible set (lb1)",
+            "ask for another address",
+        ),
+        case(
+            Refusal::CannotMove {
+                from: "lb1-internal".into(),
+                to: "lb2-internal".into(),
+                frontend: "atest1".into(),
+                reference: "load-balancing rule atest2-TCP-80".into(),
+            },
+            ["azure-load-balancer-configurations: lb1", "load-balancing rule atest2-TCP-80"],
+            "cannot migrate from load balancer lb1-internal to lb2-internal",
+            "remove that reference, or let the Service stay",
+        ),
+        case(
             Refusal::PublicIpOfOtherCluster {
                 name: "pip1".into(),
                 cluster: "other".into(),
@@ -510,6 +567,12 @@ fn number(refusal: &Refusal) -> usize {
         Refusal::NoPriorityLeft { .. } => 35,
         Refusal::ResourceGroupUnreadable { .. } => 36,
         Refusal::OtherClusterName(_) => 46,
+        Refusal::NoConfigurationOfCluster { .. } => 47,
+        Refusal::UnknownConfigurations { .. } => 48,
+        Refusal::PlacedByAddress { .. } => 49,
+        Refusal::NoEligibleLoadBalancer { .. } => 50,
+        Refusal::AddressOnOtherLoadBalancer { .. } => 51,
+        Refusal::CannotMove { .. } => 52,
     }
 }
 
@@ -544,7 +607,7 @@ fn every_refusal_names_key_value_and_remedy_and_says_what_the_replaced_program_s
         assert!(text.len() < 1024, "events hold 1024 bytes: {text}");
     }
     let seen: BTreeSet<usize> = cases.iter().map(|case| number(&case.refusal)).collect();
-    assert_eq!(seen, (0..47).collect(), "each variant has a case");
+    assert_eq!(seen, (0..53).collect(), "each variant has a case");
 }
 
 #[test]
@@ -566,7 +629,7 @@ fn what_the_owner_got_wrong_is_terminal_and_its_remedy_leads_to_no_other_refusal
 /// The remedy may lie with somebody else, or pass by itself.
 #[test]
 fn what_may_pass_without_a_change_of_the_service_is_not_terminal() {
-    let of_owner: BTreeSet<usize> = (0..18).chain(37..42).collect();
+    let of_owner: BTreeSet<usize> = (0..18).chain(37..42).chain([48, 49]).collect();
     for Case { refusal, .. } in cases() {
         assert_eq!(refusal.is_terminal(), of_owner.contains(&number(&refusal)), "{refusal}");
     }

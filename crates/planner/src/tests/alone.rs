@@ -11,7 +11,7 @@ use k8s::{Node, ObjectKey, Service};
 use super::Azure;
 use crate::backend_pool::{self, PoolMembership};
 use crate::cluster_name::LoadBalancersByName;
-use crate::load_balancer::{self, Known, Occupancy};
+use crate::load_balancer::{self, Known, Places};
 use crate::public_ip::Owners;
 use crate::security_group::{self, AccessIntent, ClusterUsage};
 use crate::sequence::{Intent, Seen, Sequence, Task};
@@ -25,7 +25,7 @@ pub(crate) struct Alone {
     pub programmed: BTreeMap<ObjectKey, Vec<IpAddr>>,
     pub refused: BTreeSet<ObjectKey>,
     pub writes: usize,
-    pub occupancy: Occupancy,
+    pub places: Places,
 }
 
 impl Alone {
@@ -37,7 +37,7 @@ impl Alone {
             programmed: BTreeMap::new(),
             refused: BTreeSet::new(),
             writes: 0,
-            occupancy: Occupancy::default(),
+            places: Places::default(),
         }
     }
 
@@ -74,8 +74,9 @@ impl Alone {
             nodes: &self.nodes,
             private_links: Some(&observed.private_links),
             private_link_subnet: observed.subnets.iter().find(|found| found.id == link_subnet),
+            namespace: None,
         };
-        sequence.next(cluster, &seen, &mut self.occupancy).ok()
+        sequence.next(cluster, &seen, &mut self.places).ok()
     }
 
     pub fn reconcile(&mut self, service: &Arc<Service>) {

@@ -7,6 +7,8 @@ mod change_cases;
 mod frontend_cases;
 mod instance_cases;
 mod member_cases;
+mod node_placement_cases;
+mod placement_cases;
 mod plan_cases;
 mod plan_output_cases;
 mod pool_cases;

@@ -11,5 +11,6 @@ mod places;
 mod pools;
 mod private_link;
 mod services;
+mod several;
 mod shapes;
 mod stopping;

@@ -1,0 +1,353 @@
+//! On which of several load balancers a Service has its place
+//! (`multipleStandardLoadBalancerConfigurations`; 7.4).
+//!
+//! Nothing is remembered: which Services are on a load balancer is read from its document every time, and from the
+//! places that were [promised](Places) to Services on their way. So a Service stays where it is as long as it may be
+//! there, whoever looks. It moves when its annotation, its labels or those of its namespace no longer allow its load
+//! balancer, or when it asks for an address that is on another.
+
+mod nodes;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use azure_types::{LoadBalancer, ResourceId};
+use cloud_config::MultipleStandardLoadBalancerConfiguration as Entry;
+
+pub use nodes::{MachineSets, NodePlaces, losers_first, place_nodes};
+
+use crate::cluster::{Balancer, Cluster, Flavor};
+use crate::frontend;
+use crate::intent::ServiceIntent;
+use crate::load_balancer::{self, Occupancy, Places};
+use crate::public_ip;
+use crate::refusal::Refusal;
+use crate::sequence::{Seen, Stop};
+use crate::wait::Wait;
+
+/// Labels of an object.
+pub type Labels = BTreeMap<String, String>;
+
+/// What a Service says about its place.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct PlacementIntent {
+    /// The load balancers that its annotation names; empty where any will do.
+    pub configurations: Vec<String>,
+    /// Its labels.
+    pub labels: Labels,
+}
+
+/// The names of the load balancers that a Service may not have, by reason.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Unfit {
+    /// Those that take no new Services.
+    pub closed: Vec<String>,
+    /// Those whose selector does not fit the Service's labels.
+    pub by_labels: Vec<String>,
+    /// Those whose selector does not fit the labels of its namespace.
+    pub by_namespace: Vec<String>,
+}
+
+/// Whether a load balancer of any kind bears a name.
+pub(crate) fn is_entry_of(entry: &Entry, balancer: &Balancer) -> bool {
+    let name = &balancer.name;
+    let external = match balancer.flavor {
+        Flavor::External => name.as_str(),
+        Flavor::Internal => without_suffix(name),
+    };
+    external.eq_ignore_ascii_case(&entry.name)
+}
+
+/// The name of a load balancer without what internal ones have behind it.
+pub(crate) fn without_suffix(name: &str) -> &str {
+    let at = name.len().saturating_sub(crate::cluster::INTERNAL_SUFFIX.len());
+    match name.get(at..) {
+        Some(end) if at > 0 && end.eq_ignore_ascii_case(crate::cluster::INTERNAL_SUFFIX) => &name[..at],
+        _ => name,
+    }
+}
+
+fn document_of<'a>(seen: &Seen<'a>, balancer: &Balancer) -> Option<&'a Arc<LoadBalancer>> {
+    seen.load_balancers.iter().find(|(one, _)| one == balancer).map(|(_, document)| document)
+}
+
+fn rules_in(document: Option<&LoadBalancer>) -> usize {
+    let properties = document.and_then(|document| document.properties.as_ref());
+    properties.and_then(|properties| properties.load_balancing_rules.as_ref()).map_or(0, Vec::len)
+}
+
+/// Whether one of several load balancers bears the cluster's name (LB-221).
+///
+/// # Errors
+///
+/// Where none does: no Service is served then.
+pub fn check(cluster: &Cluster) -> Result<(), Refusal> {
+    let mut entries = cluster.config.multiple_standard_load_balancer_configurations.iter();
+    if !cluster.has_several_load_balancers()
+        || entries.any(|one| one.name.eq_ignore_ascii_case(&cluster.name))
+    {
+        return Ok(());
+    }
+    Err(Refusal::NoConfigurationOfCluster { cluster: cluster.name.clone() })
+}
+
+/// The load balancer on which a Service has its place. Where there are several it is promised the place, too.
+///
+/// # Errors
+///
+/// Where it may be on none, or not where the address is that it asks for, and where its namespace is not known.
+pub(crate) fn place(
+    cluster: &Cluster,
+    intent: &ServiceIntent,
+    seen: &Seen<'_>,
+    places: &mut Places,
+) -> Result<Balancer, Stop> {
+    if !cluster.has_several_load_balancers() {
+        return Ok(cluster.placement(intent.flavor));
+    }
+    let placing = Placing { cluster, intent, seen };
+    check(cluster)?;
+    let eligible = placing.eligible(places)?;
+    let current = placing.current(&eligible, places)?;
+    let balancer = match current {
+        Some(current) => current,
+        None => placing.choose(&eligible, places)?,
+    };
+    if let Err(refusal) = placing.check_move(&balancer) {
+        places.release(&intent.key);
+        return Err(refusal);
+    }
+    places.settle(&balancer, placing.document(&balancer), intent)?;
+    Ok(balancer)
+}
+
+/// A Service that looks for its place.
+struct Placing<'a> {
+    cluster: &'a Cluster,
+    intent: &'a ServiceIntent,
+    seen: &'a Seen<'a>,
+}
+
+impl<'a> Placing<'a> {
+    fn entries(&self) -> &'a [Entry] {
+        &self.cluster.config.multiple_standard_load_balancer_configurations
+    }
+
+    fn balancer(&self, entry: &Entry) -> Balancer {
+        self.cluster.balancer(&entry.name, self.intent.flavor)
+    }
+
+    fn document(&self, balancer: &Balancer) -> Option<&'a LoadBalancer> {
+        document_of(self.seen, balancer).map(|document| &**document)
+    }
+
+    /// Whether the Service is on a load balancer of the entry, of either kind, or was promised a place there.
+    fn is_active(&self, entry: &Entry, places: &Places) -> bool {
+        let owner = self.intent.removal();
+        Flavor::BOTH.into_iter().any(|flavor| {
+            let balancer = self.cluster.balancer(&entry.name, flavor);
+            self.document(&balancer).is_some_and(|document| load_balancer::is_named_after(document, owner))
+                || places.has_promised(&balancer, &self.intent.key)
+        })
+    }
+
+    /// The entries that the Service may have, in their order (7.4.1).
+    fn eligible(&self, places: &Places) -> Result<Vec<&'a Entry>, Stop> {
+        let named = &self.intent.placement.configurations;
+        let is_named = |entry: &&Entry| {
+            named.is_empty() || named.iter().any(|name| name.eq_ignore_ascii_case(&entry.name))
+        };
+        let candidates: Vec<&Entry> = self.entries().iter().filter(is_named).collect();
+        let mut unfit = Unfit::default();
+        let mut eligible = Vec::new();
+        for entry in &candidates {
+            let labels = &self.intent.placement.labels;
+            if !entry.allow_service_placement && !self.is_active(entry, places) {
+                unfit.closed.push(entry.name.clone());
+            } else if entry.service_label_selector.as_ref().is_some_and(|selector| !selector.matches(labels))
+            {
+                unfit.by_labels.push(entry.name.clone());
+            } else if let Some(selector) = &entry.service_namespace_selector
+                && !selector.matches(self.namespace()?)
+            {
+                unfit.by_namespace.push(entry.name.clone());
+            } else {
+                eligible.push(*entry);
+            }
+        }
+        let names = |entries: &[&Entry]| entries.iter().map(|entry| entry.name.clone()).collect();
+        if candidates.is_empty() {
+            let configured = self.entries().iter().map(|entry| entry.name.clone()).collect();
+            return Err(Refusal::UnknownConfigurations { named: named.clone(), configured }.into());
+        }
+        if eligible.is_empty() {
+            let service = self.intent.key.clone();
+            return Err(Refusal::NoEligibleLoadBalancer {
+                service,
+                selected: names(&candidates),
+                unfit: Box::new(unfit),
+            }
+            .into());
+        }
+        // Those without a selector are for Services that no selector selects.
+        let has_selector = |entry: &&Entry| {
+            entry.service_label_selector.is_some() || entry.service_namespace_selector.is_some()
+        };
+        if eligible.iter().any(has_selector) {
+            eligible.retain(has_selector);
+        }
+        Ok(eligible)
+    }
+
+    fn namespace(&self) -> Result<&'a Labels, Stop> {
+        self.seen.namespace.ok_or_else(|| {
+            let namespace = &self.intent.key.namespace;
+            Stop::NotYet(Wait::NamespaceUnknown {
+                namespace: namespace.clone(),
+                service: self.intent.key.clone(),
+            })
+        })
+    }
+
+    /// The load balancer where the Service is, if it may stay there.
+    fn current(&self, eligible: &[&Entry], places: &Places) -> Result<Option<Balancer>, Stop> {
+        if self.intent.removal().is_pinned()
+            && let Some(found) = self.of_requested_address()
+        {
+            return match eligible.iter().find(|entry| is_entry_of(entry, &found)) {
+                Some(entry) => Ok(Some(self.balancer(entry))),
+                None => {
+                    let eligible = eligible.iter().map(|entry| entry.name.clone()).collect();
+                    let service = self.intent.key.clone();
+                    Err(Refusal::AddressOnOtherLoadBalancer { service, load_balancer: found.name, eligible }
+                        .into())
+                }
+            };
+        }
+        // A frontend of its own tells more than rules, which may be left on the load balancer that it leaves.
+        let owner = self.intent.removal();
+        let has_frontend = |entry: &&Entry| {
+            let document = self.document(&self.balancer(entry));
+            document.is_some_and(|document| load_balancer::has_frontend_of(document, owner))
+        };
+        let at = self.entries().iter().find(has_frontend);
+        let at = at.or_else(|| self.entries().iter().find(|entry| self.is_active(entry, places)));
+        Ok(at
+            .filter(|entry| eligible.iter().any(|one| one.name.eq_ignore_ascii_case(&entry.name)))
+            .map(|entry| self.balancer(entry)))
+    }
+
+    /// The load balancer that has the address that the Service asks for; none where nobody uses the address, and
+    /// where it is on one that the Service leaves because no entry names it any more.
+    fn of_requested_address(&self) -> Option<Balancer> {
+        let owner = self.intent.removal();
+        if self.intent.flavor.is_internal() {
+            let has_it = |(balancer, document): &&(Balancer, Arc<LoadBalancer>)| {
+                let properties = document.properties.iter();
+                let frontends = properties.flat_map(|p| p.frontend_ip_configurations.iter().flatten());
+                let mut addresses = frontends.filter_map(frontend::private_address_of);
+                balancer.flavor.is_internal()
+                    && self.cluster.is_configured(balancer)
+                    && addresses.any(|address| owner.requested_addresses.values().any(|own| *own == address))
+            };
+            return self.seen.load_balancers.iter().find(has_it).map(|(balancer, _)| balancer.clone());
+        }
+        let claimed = public_ip::claimed(self.cluster, owner, self.seen.public_ips);
+        claimed.values().find_map(|id| {
+            let public_ip = self.seen.public_ips.iter().find(|one| one.id.as_ref() == Some(id))?;
+            if public_ip::is_of_other_cluster(self.cluster, public_ip) {
+                return None;
+            }
+            let user = public_ip.properties.as_ref()?.ip_configuration.as_ref()?.id.as_ref()?;
+            let load_balancer = user.parent()?;
+            if !is_load_balancer(&load_balancer) {
+                return None;
+            }
+            let known =
+                self.seen.load_balancers.iter().find(|(_, one)| one.id.as_ref() == Some(&load_balancer));
+            match known {
+                Some((balancer, _)) => self.cluster.is_configured(balancer).then(|| balancer.clone()),
+                None => Some(Balancer { name: load_balancer.name().to_owned(), flavor: Flavor::External }),
+            }
+        })
+    }
+
+    /// The load balancer that suits best (7.4.2): the first that holds no rules, of those that exist and then of those
+    /// that do not; else the one with the fewest rules. Places that others were promised count. One that is full is
+    /// passed over as long as another will do.
+    fn choose(&self, eligible: &[&Entry], places: &mut Places) -> Result<Balancer, Stop> {
+        let mut ranked: Vec<((u8, usize), Balancer)> = eligible
+            .iter()
+            .map(|entry| {
+                let balancer = self.balancer(entry);
+                let document = self.document(&balancer);
+                let rules = rules_in(document) + places.of(&balancer).promised_rules(document);
+                let rank = match (document, rules) {
+                    (Some(_), 0) => (0, 0),
+                    (None, 0) => (1, 0),
+                    (_, rules) => (2, rules),
+                };
+                (rank, balancer)
+            })
+            .collect();
+        ranked.sort_by_key(|(rank, _)| *rank);
+        let mut full = None;
+        for (_, balancer) in ranked {
+            match places.of(&balancer).reserve(&balancer, self.document(&balancer), self.intent) {
+                Ok(()) => return Ok(balancer),
+                Err(refusal) => drop(full.get_or_insert(refusal)),
+            }
+        }
+        let refusal = full.unwrap_or_else(|| Refusal::NoEligibleLoadBalancer {
+            service: self.intent.key.clone(),
+            selected: Vec::new(),
+            unfit: Box::default(),
+        });
+        Err(refusal.into())
+    }
+
+    /// Refuses a move that would leave a frontend behind, because others refer to it: its address would be on both
+    /// load balancers (LB-239). Nothing is changed then.
+    fn check_move(&self, to: &Balancer) -> Result<(), Stop> {
+        let owner = self.intent.removal();
+        let claimed = public_ip::claimed(self.cluster, owner, self.seen.public_ips);
+        for (balancer, document) in self.seen.load_balancers {
+            if balancer == to || balancer.flavor != to.flavor || !self.cluster.is_configured(balancer) {
+                continue;
+            }
+            let Some(properties) = &document.properties else { continue };
+            for owned in frontend::frontends_of(self.cluster, balancer, document, owner, &claimed) {
+                let reference =
+                    frontend::foreign_reference(properties, &owned.id, |rule| owner.owns_rule(rule));
+                if let Some(reference) = reference {
+                    return Err(Refusal::CannotMove {
+                        from: balancer.name.clone(),
+                        to: to.name.clone(),
+                        frontend: owned.name,
+                        reference,
+                    }
+                    .into());
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_load_balancer(id: &ResourceId) -> bool {
+    id.resource_type().eq_ignore_ascii_case("Microsoft.Network/loadBalancers")
+}
+
+impl Places {
+    /// The Service has its place on this load balancer and on no other.
+    fn settle(
+        &mut self,
+        balancer: &Balancer,
+        observed: Option<&LoadBalancer>,
+        intent: &ServiceIntent,
+    ) -> Result<(), Refusal> {
+        self.release_elsewhere(&intent.key, balancer);
+        let occupancy: &mut Occupancy = self.of(balancer);
+        occupancy.reserve(balancer, observed, intent)
+    }
+}

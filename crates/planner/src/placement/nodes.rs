@@ -1,0 +1,232 @@
+//! Which of several load balancers brings traffic to which nodes (7.5). A machine can be behind one load balancer of a
+//! kind alone, so the nodes are divided among the entries; both load balancers of an entry have the same ones.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use azure_types::{LoadBalancer, ResourceId, VirtualMachine};
+use cloud_config::MultipleStandardLoadBalancerConfiguration as Entry;
+use k8s::{Node, Notice, ObjectKey};
+
+use super::{Labels, is_entry_of};
+use crate::backend_pool;
+use crate::cluster::{Balancer, Cluster, Family};
+use crate::instance::{self, ProviderId};
+use crate::load_balancer::pool_in;
+use crate::plan::name_some;
+
+/// The sets of machines that are virtual machines of their own: availability sets and flexible scale sets.
+#[derive(Debug, Default)]
+pub struct MachineSets(HashMap<ResourceId, Option<String>>);
+
+/// The set that a node's machine belongs to.
+enum MachineSet {
+    Named(String),
+    /// It belongs to none.
+    Alone,
+    /// Azure has not told yet.
+    Unknown,
+}
+
+impl MachineSets {
+    /// What the documents of virtual machines say.
+    pub fn new<'a>(machines: impl IntoIterator<Item = &'a VirtualMachine>) -> Self {
+        let set_of = |machine: &VirtualMachine| {
+            let properties = machine.properties.as_ref()?;
+            let set =
+                properties.virtual_machine_scale_set.as_ref().or(properties.availability_set.as_ref())?;
+            Some(set.id.as_ref()?.name().to_owned())
+        };
+        Self(machines.into_iter().filter_map(|one| Some((one.id.clone()?, set_of(one)))).collect())
+    }
+
+    fn of(&self, node: &Node) -> MachineSet {
+        match instance::parse_provider_id(&node.spec.provider_id) {
+            ProviderId::Instance(machine) => MachineSet::Named(machine.scale_set.name().to_owned()),
+            ProviderId::Machine(id) => match self.0.get(&id) {
+                Some(Some(set)) => MachineSet::Named(set.clone()),
+                Some(None) => MachineSet::Alone,
+                None => MachineSet::Unknown,
+            },
+            ProviderId::Other => MachineSet::Alone,
+        }
+    }
+}
+
+/// The nodes of each entry.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NodePlaces {
+    /// The nodes by the entry's name in lower case.
+    by_entry: BTreeMap<String, BTreeSet<String>>,
+    /// The nodes that belong on no load balancer that exists.
+    nowhere: BTreeSet<String>,
+}
+
+impl NodePlaces {
+    /// The nodes of a load balancer.
+    pub fn on(&self, balancer: &Balancer) -> impl Iterator<Item = &str> {
+        let name = match balancer.flavor.is_internal() {
+            true => super::without_suffix(&balancer.name),
+            false => &balancer.name,
+        };
+        self.by_entry.get(&name.to_ascii_lowercase()).into_iter().flatten().map(String::as_str)
+    }
+
+    pub(crate) fn has(&self, balancer: &Balancer, node: &str) -> bool {
+        self.on(balancer).any(|one| one == node)
+    }
+
+    /// Whether any node has a place.
+    pub(crate) fn has_any(&self) -> bool {
+        self.by_entry.values().any(|nodes| !nodes.is_empty())
+    }
+
+    /// What to tell the owner of a Service about nodes that are on no load balancer.
+    pub fn notice(&self, service: &ObjectKey) -> Option<Notice> {
+        let nodes: Vec<&str> = self.nowhere.iter().map(String::as_str).collect();
+        (!nodes.is_empty()).then(|| Notice {
+            service: service.clone(),
+            warning: true,
+            reason: "FailedToFindLoadBalancerForNode",
+            message: format!(
+                "failed to find a load balancer for {}: no entry of multipleStandardLoadBalancerConfigurations whose \
+                 load balancer exists has their machine set as primaryVMSet, a nodeSelector that fits, or no \
+                 nodeSelector",
+                name_some(&nodes)
+            ),
+        })
+    }
+}
+
+/// Divides the nodes among the load balancers that exist (`load_balancers`):
+///
+/// 1. a node of an entry's primary machine set belongs there;
+/// 2. another belongs to entries whose node selector selects it, or else to those that have none. It stays where it
+///    is if it may, and otherwise goes where the fewest are.
+///
+/// An entry of which no load balancer exists has no nodes. The order of nodes does not matter.
+pub fn place_nodes(
+    cluster: &Cluster,
+    nodes: &[Arc<Node>],
+    sets: &MachineSets,
+    load_balancers: &[(Balancer, Arc<LoadBalancer>)],
+) -> NodePlaces {
+    let entries = &cluster.config.multiple_standard_load_balancer_configurations;
+    let exists = |entry: &&Entry| load_balancers.iter().any(|(one, _)| is_entry_of(entry, one));
+    let open: Vec<&Entry> = entries.iter().filter(exists).collect();
+    let mut members: BTreeMap<&str, &Arc<Node>> = BTreeMap::new();
+    for node in nodes.iter().filter(|node| backend_pool::is_member_by_address(cluster, node)) {
+        members.insert(node.name(), node);
+    }
+    let present = present(cluster, &members, load_balancers, &open);
+    let mut places: Vec<BTreeSet<String>> = vec![BTreeSet::new(); open.len()];
+    let mut rest = Vec::new();
+    let mut nowhere = BTreeSet::new();
+    for (name, node) in members {
+        let at = present.get(name);
+        match sets.of(node) {
+            // Nobody knows where it belongs: it stays where it is.
+            MachineSet::Unknown => {
+                if let Some(place) = at.and_then(|at| places.get_mut(*at)) {
+                    place.insert(name.to_owned());
+                }
+                continue;
+            }
+            MachineSet::Named(set) => {
+                let primary = open.iter().position(|entry| entry.primary_vm_set.eq_ignore_ascii_case(&set));
+                if let Some(place) = primary.and_then(|at| places.get_mut(at)) {
+                    place.insert(name.to_owned());
+                    continue;
+                }
+            }
+            MachineSet::Alone => {}
+        }
+        let eligible = eligible(&open, node);
+        match at {
+            _ if eligible.is_empty() => drop(nowhere.insert(name.to_owned())),
+            Some(at) if eligible.contains(at) => {
+                if let Some(place) = places.get_mut(*at) {
+                    place.insert(name.to_owned());
+                }
+            }
+            _ => rest.push((name, eligible)),
+        }
+    }
+    for (name, eligible) in rest {
+        let fewest = eligible.into_iter().min_by_key(|at| places.get(*at).map_or(0, BTreeSet::len));
+        if let Some(place) = fewest.and_then(|at| places.get_mut(at)) {
+            place.insert(name.to_owned());
+        }
+    }
+    let by_entry = open.iter().map(|entry| entry.name.to_ascii_lowercase()).zip(places).collect();
+    NodePlaces { by_entry, nowhere }
+}
+
+/// The open entries that a node may belong to which is of no primary set: those that select it, else those that select
+/// nobody.
+fn eligible(open: &[&Entry], node: &Node) -> Vec<usize> {
+    let none = Labels::new();
+    let labels = node.metadata.labels.as_ref().unwrap_or(&none);
+    let selects =
+        |entry: &Entry| entry.node_selector.as_ref().is_some_and(|selector| selector.matches(labels));
+    let of = |fits: &dyn Fn(&Entry) -> bool| -> Vec<usize> {
+        (0..open.len()).filter(|at| open.get(*at).is_some_and(|entry| fits(entry))).collect()
+    };
+    let selected = of(&selects);
+    if selected.is_empty() { of(&|entry| entry.node_selector.is_none()) } else { selected }
+}
+
+/// The entry on whose load balancers each node is now, by its addresses in their pools.
+fn present<'a>(
+    cluster: &Cluster,
+    members: &BTreeMap<&'a str, &'a Arc<Node>>,
+    load_balancers: &[(Balancer, Arc<LoadBalancer>)],
+    open: &[&Entry],
+) -> HashMap<&'a str, usize> {
+    let mut by_address: HashMap<IpAddr, &str> = HashMap::new();
+    for (name, node) in members {
+        for address in node.internal_addresses() {
+            by_address.entry(address).or_insert(name);
+        }
+    }
+    let mut found: HashMap<&str, usize> = HashMap::new();
+    for (balancer, document) in load_balancers {
+        let Some(at) = open.iter().position(|entry| is_entry_of(entry, balancer)) else { continue };
+        for address in addresses_in(cluster, document) {
+            if let Some(name) = by_address.get(&address) {
+                let place = found.entry(name).or_insert(at);
+                *place = at.min(*place);
+            }
+        }
+    }
+    found
+}
+
+/// The addresses in the cluster's pools of a load balancer.
+fn addresses_in(cluster: &Cluster, document: &LoadBalancer) -> Vec<IpAddr> {
+    let pools = Family::BOTH.into_iter().filter_map(|family| pool_in(document, &cluster.pool_name(family)));
+    let entries = pools.filter_map(|pool| pool.properties.as_ref()?.load_balancer_backend_addresses.as_ref());
+    let addresses = entries.flatten().filter_map(|entry| entry.properties.as_ref()?.ip_address.as_deref());
+    addresses.filter_map(|address| address.parse().ok()).collect()
+}
+
+/// The load balancers on which Services may have a place: first those that hold nodes of others, which have to give them
+/// up, then the rest.
+pub fn losers_first(
+    cluster: &Cluster,
+    nodes: &[Arc<Node>],
+    places: &NodePlaces,
+    load_balancers: &[(Balancer, Arc<LoadBalancer>)],
+) -> [Vec<Balancer>; 2] {
+    let configured = load_balancers.iter().filter(|(balancer, _)| cluster.is_configured(balancer));
+    let holds_others = |(balancer, document): &(Balancer, Arc<LoadBalancer>)| {
+        let held: BTreeSet<IpAddr> = addresses_in(cluster, document).into_iter().collect();
+        nodes.iter().any(|node| {
+            !places.has(balancer, node.name())
+                && node.internal_addresses().any(|address| held.contains(&address))
+        })
+    };
+    let (losers, others): (Vec<_>, Vec<_>) = configured.partition(|one| holds_others(one));
+    [losers, others].map(|all| all.into_iter().map(|(balancer, _)| balancer.clone()).collect())
+}

@@ -1,0 +1,195 @@
+//! Several load balancers: which nodes are on which.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use k8s::Node;
+use serde_json::{Value, json};
+
+use super::placement_cases::several;
+use super::{Azure, labelled, machine_node, node, nodes, svc, virtual_machine};
+use crate::placement::{MachineSets, NodePlaces, place_nodes};
+use crate::{Balancer, Cluster, Flavor};
+
+type Pools<'a> = &'a [(&'a str, &'a [&'a Node])];
+
+/// The load balancers that exist, each with these nodes in its pool.
+fn existing(cluster: &Cluster, pools: Pools<'_>) -> Vec<(Balancer, Arc<azure_types::LoadBalancer>)> {
+    let one = |(name, members): &(&str, &[&Node])| {
+        let flavor = if name.ends_with("-internal") { Flavor::Internal } else { Flavor::External };
+        let balancer = Balancer { name: (*name).to_owned(), flavor };
+        let entry = |node: &&Node| {
+            let address = node.internal_addresses().next().unwrap();
+            json!({"name": node.name(), "properties": {"ipAddress": address}})
+        };
+        let entries: Vec<Value> = members.iter().map(entry).collect();
+        let document = json!({
+            "id": cluster.load_balancer_id(&balancer), "name": name, "etag": "1",
+            "properties": {"backendAddressPools": [
+                {"name": cluster.name, "properties": {"loadBalancerBackendAddresses": entries}},
+            ]},
+        });
+        (balancer, Arc::new(serde_json::from_value(document).unwrap()))
+    };
+    pools.iter().map(one).collect()
+}
+
+fn placed(cluster: &Cluster, all: &[&Node], pools: Pools<'_>) -> NodePlaces {
+    let all = nodes(all.iter().map(|node| (*node).clone()));
+    place_nodes(cluster, &all, &MachineSets::default(), &existing(cluster, pools))
+}
+
+fn on(places: &NodePlaces, name: &str) -> Vec<String> {
+    let balancer = Balancer { name: name.to_owned(), flavor: Flavor::External };
+    places.on(&balancer).map(str::to_owned).collect()
+}
+
+fn names(nodes: &[&Node]) -> Vec<String> {
+    nodes.iter().map(|node| node.name().to_owned()).collect()
+}
+
+/// Instance `number` of a set, with an address that no instance of another set has.
+fn instance(set: &str, number: u32) -> Node {
+    let mut node = node(set, number);
+    let third = set.bytes().map(u32::from).sum::<u32>() % 250;
+    node.status.addresses.truncate(1);
+    node.status.addresses[0].address = format!("10.0.{third}.{number}");
+    node
+}
+
+fn plain(names: &[&str]) -> Cluster {
+    let entries: Vec<(&str, Value)> = names.iter().map(|name| (*name, json!({}))).collect();
+    several(&entries)
+}
+
+/// LB-242: nodes of primary sets. LB-243: where the set's load balancer does not exist, they are as all others.
+#[test]
+fn lb_242_lb_243_nodes_of_a_primary_set_belong_to_its_load_balancer() {
+    let cluster = plain(&["lb1", "lb2"]);
+    let [a, b, c] = [instance("set-lb1", 1), instance("SET-LB2", 1), instance("set-lb2", 2)];
+    let both = placed(&cluster, &[&a, &b, &c], &[("lb1", &[]), ("LB2", &[])]);
+    assert_eq!((on(&both, "lb1"), on(&both, "lb2")), (names(&[&a]), names(&[&b, &c])));
+    let alone = placed(&cluster, &[&a, &b, &c], &[("lb1", &[])]);
+    assert_eq!(on(&alone, "lb1").len(), 3, "LB-243");
+    // The internal load balancer of an entry has the nodes of the external one.
+    let internal = placed(&cluster, &[&a, &b, &c], &[("lb1", &[]), ("lb2-internal", &[])]);
+    let balancer = Balancer { name: "lb2-internal".to_owned(), flavor: Flavor::Internal };
+    assert_eq!(internal.on(&balancer).count(), 2);
+    assert_eq!(on(&internal, "lb2"), names(&[&b, &c]));
+    // As soon as there is a load balancer for the set, its nodes move there.
+    let moved = placed(&cluster, &[&a, &b, &c], &[("lb1", &[&a, &b, &c]), ("lb2", &[])]);
+    assert_eq!(on(&moved, "lb2"), names(&[&b, &c]));
+}
+
+/// LB-244: a selector takes its nodes; the others go to load balancers without one, where the fewest are.
+#[test]
+fn lb_244_nodes_are_selected_or_go_where_the_fewest_are() {
+    let selector = json!({"nodeSelector": {"matchLabels": {"pool": "gpu"}}});
+    let cluster = several(&[("lb1", json!({})), ("lb2", json!({"nodeSelector": {}})), ("lb3", selector)]);
+    let gpu = labelled(instance("any", 9), "pool", "gpu");
+    let primary = instance("set-lb1", 1);
+    let [a, b, c] = [instance("any", 1), instance("any", 2), instance("any", 3)];
+    let all = [&primary, &a, &b, &c, &gpu];
+    let places = placed(&cluster, &all, &[("lb1", &[]), ("lb2", &[]), ("lb3", &[])]);
+    assert_eq!(on(&places, "lb3"), names(&[&gpu]));
+    assert_eq!(on(&places, "lb2"), names(&[&a, &c]), "lb1 has a node of its own from the start");
+    assert_eq!(on(&places, "lb1"), names(&[&b, &primary]));
+    let mut reversed = all;
+    reversed.reverse();
+    assert_eq!(
+        placed(&cluster, &reversed, &[("lb3", &[]), ("lb2", &[]), ("lb1", &[])]),
+        places,
+        "in any order"
+    );
+}
+
+/// LB-245: a node that no load balancer takes is told, and the others have their places.
+#[test]
+fn lb_245_a_node_that_no_load_balancer_takes_is_told() {
+    let selector = |pool: &str| json!({"nodeSelector": {"matchLabels": {"pool": pool}}});
+    let cluster = several(&[("lb1", selector("web")), ("lb2", selector("gpu"))]);
+    let [web, none] = [labelled(instance("any", 1), "pool", "web"), instance("any", 2)];
+    let places = placed(&cluster, &[&web, &none], &[("lb1", &[]), ("lb2", &[])]);
+    assert_eq!(on(&places, "lb1"), names(&[&web]));
+    let notice = places.notice(&svc("web").0.key()).unwrap();
+    assert_eq!(notice.reason, "FailedToFindLoadBalancerForNode");
+    assert!(
+        notice.message.contains(none.name()) && !notice.message.contains(web.name()),
+        "{}",
+        notice.message
+    );
+    let placed = placed(&cluster, &[&web], &[("lb1", &[])]);
+    assert_eq!(placed.notice(&svc("web").0.key()), None);
+}
+
+/// LB-246: nodes stay where pools show them. LB-247: one that is gone is nowhere.
+#[test]
+fn lb_246_lb_247_nodes_stay_where_they_are() {
+    let cluster = plain(&["lb1", "lb2"]);
+    let all: Vec<Node> = (1..7).map(|number| instance("any", number)).collect();
+    let [one, two, three, _, five, six] = &all[..] else { unreachable!() };
+    let pools: Pools<'_> = &[("lb1", &[one, six]), ("lb2", &[two, three, five])];
+    let places = placed(&cluster, &[one, two, three, five, six], pools);
+    assert_eq!((on(&places, "lb1"), on(&places, "lb2")), (names(&[one, six]), names(&[two, three, five])));
+    let places = placed(&cluster, &[one, two, three, six], pools);
+    assert_eq!(on(&places, "lb2"), names(&[two, three]), "LB-247");
+}
+
+/// LB-248: the nodes of a load balancer that is gone are for the others. LB-249: a node that was excluded comes back to
+/// the load balancer of its primary set.
+#[test]
+fn lb_248_lb_249_nothing_is_remembered() {
+    let cluster = plain(&["lb1", "lb2"]);
+    let [a, b] = [instance("any", 1), instance("set-lb2", 2)];
+    let gone = placed(&cluster, &[&a, &b], &[("lb1", &[])]);
+    assert_eq!(on(&gone, "lb1"), names(&[&a, &b]), "LB-248");
+    let excluded = labelled(b.clone(), "node.kubernetes.io/exclude-from-external-load-balancers", "");
+    let without = placed(&cluster, &[&a, &excluded], &[("lb1", &[&a]), ("lb2", &[&b])]);
+    assert_eq!(on(&without, "lb2"), [""; 0]);
+    let back = placed(&cluster, &[&a, &b], &[("lb1", &[&a]), ("lb2", &[])]);
+    assert_eq!(on(&back, "lb2"), names(&[&b]), "LB-249");
+}
+
+/// LB-433: the set of a virtual machine is told by its document alone. Until that is known the node stays where it is.
+#[test]
+fn lb_433_the_set_of_a_virtual_machine_is_read_from_its_document() {
+    let cluster = plain(&["lb1", "lb2"]);
+    let node = machine_node("vm1");
+    let all = nodes([node.clone()]);
+    let pools = existing(&cluster, &[("lb1", &[&node]), ("lb2", &[])]);
+    let place = |sets: &MachineSets| on(&place_nodes(&cluster, &all, sets, &pools), "lb2");
+    assert_eq!(place(&MachineSets::default()), [""; 0]);
+    assert_eq!(place(&MachineSets::new([&*virtual_machine("vm1", None)])), [""; 0]);
+    assert_eq!(place(&MachineSets::new([&*virtual_machine("vm1", Some("Set-LB2"))])), names(&[&node]));
+    let mut of_availability_set = (*virtual_machine("vm1", None)).clone();
+    let set = cluster.network_group("rg").resource("Microsoft.Compute", "availabilitySets", "SET-LB2");
+    of_availability_set.properties.as_mut().unwrap().availability_set =
+        Some(azure_types::SubResource::to(set));
+    assert_eq!(place(&MachineSets::new([&of_availability_set])), names(&[&node]));
+}
+
+/// LB-248: the members of all pools, in a whole cluster: each node on one load balancer, and nothing to do a second time.
+#[test]
+fn lb_248_each_node_is_a_member_of_one_load_balancers_pools() {
+    let cluster = plain(&["lb1", "lb2"]);
+    let mut azure = Azure::of(cluster.clone());
+    let all: Vec<Node> =
+        vec![instance("set-lb1", 1), instance("set-lb2", 2), instance("any", 3), instance("any", 4)];
+    let all = nodes(all);
+    let on =
+        |name: &str, target: &str| svc(name).tcp(80).annotate("azure-load-balancer-configurations", target);
+    let [first, second] = [on("a", "lb1"), on("b", "lb2")];
+    azure.converge(&[first.arc()], &all);
+    let members = |azure: &Azure| -> BTreeMap<String, usize> {
+        let count = |lb: &azure_types::LoadBalancer| {
+            let pool = crate::load_balancer::pool_in(lb, "lb1").unwrap().properties.clone().unwrap();
+            (lb.name.clone().unwrap(), pool.load_balancer_backend_addresses.unwrap_or_default().len())
+        };
+        azure.observed.load_balancers.iter().map(count).collect()
+    };
+    assert_eq!(members(&azure), [("lb1".to_owned(), 4)].into());
+    azure.converge(&[first.arc(), second.arc()], &all);
+    assert_eq!(members(&azure), [("lb1".to_owned(), 3), ("lb2".to_owned(), 1)].into());
+    azure.converge(&[first.deleting().arc(), second.arc()], &all);
+    assert_eq!(members(&azure), [("lb2".to_owned(), 4)].into(), "LB-248");
+}
