@@ -177,6 +177,20 @@ async fn each_refusal_stands_on_a_line_of_its_own() {
     assert!(text.starts_with("azure-cloud-controller-manager: the command line is refused:\n"), "{text}");
 }
 
+/// LB-221: of several load balancers one bears the cluster's name. What is missing is said before anybody is asked.
+#[tokio::test]
+async fn lb_221_a_list_without_the_clusters_name_ends_the_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("azure.json");
+    let several = r#""s", "loadBalancerBackendPoolConfigurationType": "nodeIP",
+        "multipleStandardLoadBalancerConfigurations": [{"name": "lb1", "primaryVMSet": "a"}]"#;
+    std::fs::write(&path, AZURE_JSON.replace("\"s\"", several)).unwrap();
+    let arguments = [format!("--cloud-config={}", path.display()), "--cluster-name=prod".to_owned()];
+    let (code, text) = run(&arguments, &[]).await;
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("no configuration named \"prod\"") && text.contains("--cluster-name"), "{text}");
+}
+
 #[tokio::test]
 async fn a_dead_proxy_is_named_and_the_library_says_nothing_beside() {
     let folder = tempfile::tempdir().unwrap();

@@ -83,6 +83,8 @@ pub(crate) struct Inner {
     pub(crate) places: Mutex<Places>,
     /// Which nodes each of several load balancers has, as they were divided last.
     pub(crate) node_places: Arc<Mutex<Option<Arc<NodePlaces>>>>,
+    /// The latest state of nodes and pools in which nothing was due.
+    pub(crate) shared: Mutex<Option<u64>>,
     /// Held by whoever divides the nodes: one at a time, so that each has left its load balancer before it joins another.
     pub(crate) sharing: tokio::sync::Mutex<()>,
     /// The latest event for which each Service was ensured.
@@ -358,6 +360,7 @@ impl Provider {
             security_group: OnceLock::new(),
             places: Mutex::default(),
             node_places: Arc::default(),
+            shared: Mutex::default(),
             sharing: tokio::sync::Mutex::default(),
             answered: Mutex::default(),
         }))

@@ -1,10 +1,12 @@
 //! Several load balancers share the cluster's nodes: each node is in the pools of one entry's load balancers
 //! ([`planner::placement`]).
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use azure_types::LoadBalancer;
 use futures::future::join_all;
+use k8s::Node;
 use planner::Balancer;
 use planner::instance::{self, ProviderId};
 use planner::load_balancer::{self as plans, Known};
@@ -13,6 +15,25 @@ use planner::placement::{self, MachineSets, NodePlaces};
 use crate::failure::Failure;
 use crate::load_balancer::{Owner, Wish};
 use crate::provider::Inner;
+
+/// What decides whether pools are as they should be. Hundreds of Services ask for it, and only a few times anything is
+/// another.
+fn fingerprint(
+    nodes: &[Arc<Node>],
+    places: &NodePlaces,
+    load_balancers: &[(Balancer, Arc<LoadBalancer>)],
+) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    places.hash(&mut hasher);
+    for node in nodes {
+        (node.name(), node.is_draining()).hash(&mut hasher);
+        node.internal_addresses().for_each(|address| address.hash(&mut hasher));
+    }
+    for (balancer, document) in load_balancers {
+        (balancer, &document.etag).hash(&mut hasher);
+    }
+    hasher.finish()
+}
 
 impl Inner {
     /// Divides the nodes among the load balancers that exist, and brings the members of their pools to that; gives which
@@ -32,15 +53,22 @@ impl Inner {
         let load_balancers = self.own_load_balancers();
         let places = Arc::new(placement::place_nodes(&self.cluster, &nodes, &sets, &load_balancers));
         *self.node_places.lock() = Some(Arc::clone(&places));
+        let judged = fingerprint(&nodes, &places, &load_balancers);
+        let mut settled = true;
+        if *self.shared.lock() == Some(judged) {
+            return Ok(Some(places));
+        }
         for wave in placement::losers_first(&self.cluster, &nodes, &places, &load_balancers) {
             let due = wave.into_iter().filter(|balancer| self.is_due(balancer, &load_balancers, &places));
             let writes = due.map(|balancer| {
+                settled = false;
                 let writer = self.load_balancer(&balancer);
                 let seen = self.observed.started;
                 async move { writer.submit(Owner::Nodes, Wish::Nodes, seen, None).await.map(drop) }
             });
             join_all(writes).await.into_iter().collect::<Result<(), Failure>>()?;
         }
+        *self.shared.lock() = settled.then_some(judged);
         Ok(Some(places))
     }
 

@@ -55,7 +55,7 @@ impl MachineSets {
 }
 
 /// The nodes of each entry.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct NodePlaces {
     /// The nodes by the entry's name in lower case.
     by_entry: BTreeMap<String, BTreeSet<String>>,
@@ -64,17 +64,21 @@ pub struct NodePlaces {
 }
 
 impl NodePlaces {
-    /// The nodes of a load balancer.
-    pub fn on(&self, balancer: &Balancer) -> impl Iterator<Item = &str> {
+    fn of(&self, balancer: &Balancer) -> Option<&BTreeSet<String>> {
         let name = match balancer.flavor.is_internal() {
             true => super::without_suffix(&balancer.name),
             false => &balancer.name,
         };
-        self.by_entry.get(&name.to_ascii_lowercase()).into_iter().flatten().map(String::as_str)
+        self.by_entry.get(&name.to_ascii_lowercase())
+    }
+
+    /// The nodes of a load balancer.
+    pub fn on(&self, balancer: &Balancer) -> impl Iterator<Item = &str> {
+        self.of(balancer).into_iter().flatten().map(String::as_str)
     }
 
     pub(crate) fn has(&self, balancer: &Balancer, node: &str) -> bool {
-        self.on(balancer).any(|one| one == node)
+        self.of(balancer).is_some_and(|nodes| nodes.contains(node))
     }
 
     /// Whether any node has a place.
