@@ -1,5 +1,5 @@
 //! What controllers and provider know of the cluster: all Services and all Nodes, fed by watches; the labels of
-//! Namespaces where these decide on which load balancer a Service is.
+//! Namespaces where these decide on which load balancer a Service is, and where Services have endpoints.
 //!
 //! Each object carries the point in logical time at which the event that brought it was processed. Whoever
 //! works on it judges by what was read after that point: an address that was made just before the Service
@@ -9,14 +9,15 @@
 //! kind has not been listed whole ([`ClusterState::services_synced`]), nothing may be concluded from an
 //! object's absence.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Deref;
 use std::sync::Arc;
 
-use k8s::{Node, ObjectKey, Service};
+use k8s::{EndpointSlice, Node, ObjectKey, Service};
 use parking_lot::RwLock;
 
 use crate::LogicalTime;
+use crate::endpoints::Endpoints;
 
 /// Labels of an object.
 pub type Labels = BTreeMap<String, String>;
@@ -63,6 +64,8 @@ struct Inner {
     nodes_changed: Option<LogicalTime>,
     namespaces: HashMap<String, Arc<Labels>>,
     namespaces_synced: bool,
+    endpoints: Endpoints,
+    endpoints_synced: bool,
 }
 
 impl ClusterState {
@@ -112,6 +115,36 @@ impl ClusterState {
     /// Whether an absent Node is known to be absent.
     pub fn nodes_synced(&self) -> bool {
         self.0.read().nodes_synced
+    }
+
+    /// Takes over an EndpointSlice as it is now; gives the Services that have endpoints on other nodes than before.
+    pub fn apply_endpoint_slice(&self, slice: &EndpointSlice) -> BTreeSet<ObjectKey> {
+        self.0.write().endpoints.apply(slice)
+    }
+
+    /// Forgets an EndpointSlice that is gone; gives the Service if it has endpoints on other nodes than before.
+    pub fn remove_endpoint_slice(&self, slice: &ObjectKey) -> BTreeSet<ObjectKey> {
+        self.0.write().endpoints.remove(slice)
+    }
+
+    /// Says that every EndpointSlice that exists has been applied (once, after the first whole list).
+    pub fn endpoints_are_synced(&self) {
+        self.0.write().endpoints_synced = true;
+    }
+
+    /// Whether a Service without endpoints is known to have none.
+    pub fn endpoints_synced(&self) -> bool {
+        self.0.read().endpoints_synced
+    }
+
+    /// The nodes with endpoints of a Service, ready or not.
+    pub fn endpoint_nodes(&self, service: &ObjectKey) -> BTreeSet<String> {
+        self.0.read().endpoints.nodes_of(service)
+    }
+
+    /// All EndpointSlices, in no order.
+    pub fn endpoint_slices(&self) -> Vec<ObjectKey> {
+        self.0.read().endpoints.slices()
     }
 
     /// One Service and its stamp.

@@ -12,6 +12,7 @@
 //! that.
 
 mod cluster_state;
+mod endpoints;
 mod load_balancers;
 mod logical_time;
 mod machines;

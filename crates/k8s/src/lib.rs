@@ -4,6 +4,7 @@
 //! reads; whole objects cost ten times as much memory. They are read from the API and never written
 //! back whole: changes go out as patches. Types that are not cached ([`api`]) come as they are.
 
+mod endpoint_slice;
 mod event;
 mod meta;
 mod namespace;
@@ -11,6 +12,7 @@ mod node;
 mod service;
 mod text;
 
+pub use endpoint_slice::{Endpoint, EndpointSlice};
 pub use event::{Event, InvolvedObject};
 pub use meta::{Notice, ObjectKey, ObjectMeta, Time, is_deleting};
 pub use namespace::Namespace;
@@ -53,6 +55,8 @@ pub mod names {
     pub const LABEL_MASTER: &str = "node-role.kubernetes.io/master";
     /// The oldest label of a control-plane node (value `master`).
     pub const LABEL_ROLE: &str = "kubernetes.io/role";
+    /// The label by which an EndpointSlice names its Service.
+    pub const LABEL_SERVICE_NAME: &str = "kubernetes.io/service-name";
     /// The zone of a node.
     pub const LABEL_ZONE: &str = "topology.kubernetes.io/zone";
     /// The region of a node.

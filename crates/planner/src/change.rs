@@ -188,6 +188,11 @@ pub enum Change {
         /// The pool.
         pool: String,
     },
+    /// A pool of a Service's own to which no rule leads any more is removed.
+    PoolRemoved {
+        /// Its name.
+        pool: String,
+    },
     /// The members of a pool of addresses differ.
     PoolMembers {
         /// The pool.
@@ -481,6 +486,7 @@ impl fmt::Display for Change {
             Self::ProbeRemoved { probe } => write!(f, "probe {probe} removed"),
             Self::SharedProbeRemoved { probe } => write!(f, "probe {probe} removed: no rule uses it"),
             Self::PoolAdded { pool } => write!(f, "backend pool {pool} added"),
+            Self::PoolRemoved { pool } => write!(f, "backend pool {pool} removed: no rule uses it"),
             Self::PoolMembers { pool, come, gone } => {
                 let come = come.iter().map(|(node, address)| format!("+{node} ({address})"));
                 let gone = gone.iter().map(|address| format!("-{address}"));

@@ -258,6 +258,17 @@ impl Cluster {
         self.config.load_balancer_backend_pool_configuration_type == BackendPoolType::NodeIp
     }
 
+    /// Whether a name is that of a pool that holds the cluster's nodes.
+    pub(crate) fn is_pool_of_nodes(&self, name: &str) -> bool {
+        Family::BOTH.iter().any(|family| self.pool_name(*family).eq_ignore_ascii_case(name))
+    }
+
+    /// Whether Services with traffic policy `Local` have pools of their own ([`crate::local_pool`]): only where
+    /// several load balancers share the Services, and by address.
+    pub fn has_local_pools(&self) -> bool {
+        self.config.uses_multiple_standard_load_balancers() && self.has_pools_of_addresses()
+    }
+
     /// Whether somebody else fills the pools of this load balancer.
     pub fn has_preconfigured_pools(&self, balancer: &Balancer) -> bool {
         self.config.pre_configured_backend_pool_load_balancer_types.covers(balancer.flavor.is_internal())

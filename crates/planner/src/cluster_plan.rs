@@ -9,6 +9,7 @@ use k8s::{Node, ObjectKey, Service};
 
 use crate::cluster::Cluster;
 use crate::cluster_name::LoadBalancersByName;
+use crate::local_pool::EndpointNodes;
 use crate::machines::Machines;
 use crate::placement::Labels;
 use crate::plan::{Notice, Plan};
@@ -30,6 +31,8 @@ pub struct Observed {
     pub security_group: Option<SecurityGroup>,
     /// The machines of every kind.
     pub machines: Machines,
+    /// The nodes with endpoints of each Service; absent where they are not known.
+    pub endpoints: Option<EndpointNodes>,
     /// The private link services of all groups in use.
     pub private_links: Vec<PrivateLinkService>,
     /// The labels of namespaces by their names, where they decide on which load balancer Services are.

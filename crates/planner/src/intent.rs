@@ -11,6 +11,7 @@ use crate::access::Access;
 use crate::annotations::{self as keys, Annotations, full_key, port_key};
 use crate::arrival::{self, Arrival};
 use crate::cluster::{Cluster, Family, Flavor};
+use crate::local_pool;
 use crate::names::{self, Naming};
 use crate::placement::PlacementIntent;
 use crate::plan::{Notice, Refusal};
@@ -422,6 +423,7 @@ impl ServiceIntent {
             return Err(Refusal::IdleTimeoutOutOfRange { minutes: idle_timeout });
         }
         let node_probe = node_probe(cluster, service, local)?;
+        local_pool::check(cluster, service, &removal.families)?;
         let mut intent = Self {
             key: removal.key.clone(),
             base_name,

@@ -52,6 +52,7 @@ pub mod instance;
 mod intent;
 pub mod interface;
 pub mod load_balancer;
+pub mod local_pool;
 pub mod machines;
 mod names;
 pub mod placement;

@@ -9,7 +9,7 @@ use crate::cluster::Family;
 const MAX_WITHOUT_SUFFIX: usize = 75;
 
 /// What Azure takes in names of load balancers' parts and the like.
-const MAX_LENGTH: usize = 80;
+pub(crate) const MAX_LENGTH: usize = 80;
 
 /// The suffix of names that belong to the second family of a dual-stack Service.
 const IPV6_SUFFIX: &str = "-IPv6";

@@ -15,6 +15,7 @@ use crate::cluster_plan::{ClusterPlan, Observed};
 use crate::expected::Expected;
 use crate::intent::{ServiceIntent, ServiceRemoval};
 use crate::load_balancer::{self, Known, KnownServices, LoadBalancerIntent, Places};
+use crate::local_pool::{self, LocalService};
 use crate::placement::{self, Labels, MachineSets};
 use crate::plan::{Action, Notice, Plan, Step};
 use crate::private_link;
@@ -34,6 +35,7 @@ pub(crate) struct Preview<'a> {
     services: &'a [Arc<Service>],
     nodes: &'a [Arc<Node>],
     known_services: KnownServices,
+    local_services: Option<Vec<LocalService>>,
     /// Azure as it will be after the steps so far.
     expected: Expected,
     sequences: Vec<Sequence>,
@@ -98,6 +100,10 @@ impl<'a> Preview<'a> {
             services,
             nodes,
             known_services: load_balancer::known_services(services),
+            local_services: observed.endpoints.as_ref().map(|endpoints| {
+                let nodes_of = |key: &ObjectKey| endpoints.get(key).cloned().unwrap_or_default();
+                local_pool::local_services(cluster, services, nodes_of)
+            }),
             expected,
             sequences,
             places: Places::default(),
@@ -241,6 +247,7 @@ impl<'a> Preview<'a> {
                 services: Some(&self.known_services),
                 nodes: Some(self.nodes),
                 interfaces: &interfaces,
+                local_services: self.local_services.as_deref(),
                 private_links: &links,
                 ..Known::default()
             };

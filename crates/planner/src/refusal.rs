@@ -387,6 +387,28 @@ pub enum Refusal {
         /// What takes it.
         holder: Box<PortHolder>,
     },
+    /// A Service with traffic policy `Local` has a pool of its own where several load balancers share the Services.
+    #[error(
+        "backend pool {pool}, which this Service would have for itself, is {holder}'s: such pools are named after \
+         namespace and name; give the Service another name, or set externalTrafficPolicy: Cluster"
+    )]
+    PoolNameTaken {
+        /// The pool's name.
+        pool: String,
+        /// Who has it already.
+        holder: String,
+    },
+    /// As before; Azure limits names.
+    #[error(
+        "Azure takes no backend pool name of more than {limit} characters, and this Service would have {pool} for \
+         itself: give it a shorter name, or set externalTrafficPolicy: Cluster"
+    )]
+    PoolNameTooLong {
+        /// The pool's name.
+        pool: String,
+        /// How long names may be.
+        limit: usize,
+    },
     /// What one load balancer holds is limited by Azure.
     #[error(
         "load balancer {load_balancer} is full: Azure takes {limit} {what} on one load balancer; delete Services that \
@@ -570,6 +592,7 @@ impl Refusal {
             | Self::PortOutOfRange { .. }
             | Self::NoNodePort { .. }
             | Self::InvalidPrefixId { .. }
+            | Self::PoolNameTooLong { .. }
             | Self::OnePublicIpForBothFamilies { .. }
             | Self::UnknownConfigurations { .. }
             | Self::PlacedByAddress { .. } => true,
@@ -585,6 +608,7 @@ impl Refusal {
             | Self::BackendPortTaken { .. }
             | Self::FrontendInUse { .. }
             | Self::PortTaken { .. }
+            | Self::PoolNameTaken { .. }
             | Self::LoadBalancerFull { .. }
             | Self::NoAddressYet { .. }
             | Self::SecurityGroupNotConfigured

@@ -17,7 +17,7 @@ use crate::cluster::Family;
 use crate::placement::NodePlaces;
 
 /// The addresses of a pool's members, with the nodes that have them.
-type Members<'a> = BTreeMap<IpAddr, &'a str>;
+pub(super) type Members<'a> = BTreeMap<IpAddr, &'a str>;
 
 /// The address of a member that is one by its address, and not by its interface.
 fn address_of(entry: &LoadBalancerBackendAddress) -> Option<IpAddr> {
@@ -30,7 +30,7 @@ fn is_by_interface(entry: &LoadBalancerBackendAddress) -> bool {
 }
 
 /// Whether interfaces are members of the pool.
-fn has_interfaces(pool: &BackendAddressPoolProperties) -> bool {
+pub(super) fn has_interfaces(pool: &BackendAddressPoolProperties) -> bool {
     let mirrored = pool.load_balancer_backend_addresses.iter().flatten().any(is_by_interface);
     mirrored || pool.backend_ip_configurations.as_ref().is_some_and(|members| !members.is_empty())
 }
@@ -52,9 +52,9 @@ fn has_addresses(pool: &BackendAddressPoolProperties) -> bool {
 }
 
 /// Makes the pool's members those that are wanted; gives what changed. What is known of a member that stays is kept.
-/// Unless other load balancers have the nodes (`may_empty`), a pool is not emptied: nobody would get any traffic, and
-/// the nodes may only be between two lists.
-fn fill(
+/// Unless it is meant (`may_empty`: other load balancers have the nodes, or a Service has no endpoints), a pool is not
+/// emptied: nobody would get any traffic, and the nodes may only be between two lists.
+pub(super) fn fill(
     name: &str,
     pool: &mut BackendAddressPoolProperties,
     wanted: &Members<'_>,
@@ -174,7 +174,8 @@ impl Draft<'_> {
         let known = self.known;
         let was_up = |key: &EntryKey| known.was_up.is_some_and(|all| all.contains(key));
         let members = admin_state::Members::new(nodes, self.known.interfaces);
-        let names = Family::BOTH.map(|family| cluster.pool_name(family));
+        let mut names: Vec<String> = Family::BOTH.map(|family| cluster.pool_name(family)).into();
+        names.extend(self.local_pools().into_iter().map(|pool| pool.name));
         let mut changes = Vec::new();
         for pool in self.properties().backend_address_pools.iter_mut().flatten() {
             let Some(name) = names.iter().find(|name| super::is_named(&pool.name, name)) else { continue };

@@ -6,6 +6,7 @@
 mod conflict;
 mod leftover;
 mod limits;
+mod local_pools;
 mod members;
 mod occupancy;
 mod placing;
@@ -28,6 +29,7 @@ pub use crate::frontend::{OwnedFrontend, frontends_of};
 use crate::intent::{ServiceIntent, ServiceRemoval};
 pub use crate::load_balancer::members::pool_in;
 pub use crate::load_balancer::occupancy::{Occupancy, Places};
+use crate::local_pool::LocalService;
 use crate::placement::NodePlaces;
 use crate::plan::{Action, Document, Notice, Purpose, Step};
 use crate::private_link;
@@ -82,6 +84,9 @@ pub struct Known<'a> {
     pub places: Option<&'a NodePlaces>,
     /// The entries of pools that were `Up` before their nodes drained.
     pub was_up: Option<&'a BTreeSet<EntryKey>>,
+    /// The Services that have pools of their own, with the nodes that belong in those: without them the pools stay as
+    /// they are.
+    pub local_services: Option<&'a [LocalService]>,
     /// Private link services that may offer frontends: a frontend that somebody else's offers stays.
     pub private_links: &'a [PrivateLinkService],
 }
@@ -174,7 +179,9 @@ pub fn holds(
     owner: &Arc<ServiceRemoval>,
     public_ips: &BTreeMap<Family, ResourceId>,
 ) -> bool {
-    if !is_named_after(observed, owner) && !owner.is_pinned() {
+    let is_worth_a_look =
+        is_named_after(observed, owner) || owner.is_pinned() || local_pools::has_pool_of(observed, owner);
+    if !is_worth_a_look {
         return false;
     }
     let absent = [LoadBalancerIntent::Absent { service: Arc::clone(owner), public_ips: public_ips.clone() }];
@@ -316,6 +323,10 @@ impl<'a> Draft<'a> {
         self.properties().probes.get_or_insert_default()
     }
 
+    fn pool_id(&self, name: &str) -> ResourceId {
+        self.cluster.load_balancer_id(self.balancer).child("backendAddressPools", name)
+    }
+
     fn frontend_id(&self, name: &str) -> ResourceId {
         self.cluster.frontend_id(self.balancer, name)
     }
@@ -398,6 +409,7 @@ impl<'a> Draft<'a> {
         }
         if !members.is_empty() {
             self.drop_unused_shared_probe();
+            self.remove_unused_local_pools(members);
         }
         if let Some(services) = services {
             self.remove_leftovers(&used, services);
@@ -495,9 +507,13 @@ impl<'a> Draft<'a> {
         let service = placed.service;
         for (family, desired, frontend_name) in &placed.families {
             let frontend = self.frontend_id(frontend_name);
-            let pool = self.cluster.pool_id(self.balancer, *family);
+            let pool_name = self.pool_for(service, *family)?;
+            let pool = self.pool_id(&pool_name);
             conflict::check(service, desired, &frontend, &pool, self.properties())?;
-            self.ensure_pool(&service.key, *family);
+            // A pool of its own is for its rules alone.
+            if !desired.rules.is_empty() || self.cluster.is_pool_of_nodes(&pool_name) {
+                self.ensure_pool(&service.key, pool_name);
+            }
             for (name, spec) in &desired.probes {
                 let probes = self.probes();
                 let changes = match probes.iter_mut().find(|probe| is_named(&probe.name, name)) {
@@ -537,8 +553,7 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
-    fn ensure_pool(&mut self, key: &ObjectKey, family: Family) {
-        let name = self.cluster.pool_name(family);
+    fn ensure_pool(&mut self, key: &ObjectKey, name: String) {
         let pools = self.properties().backend_address_pools.get_or_insert_default();
         if !pools.iter().any(|pool| is_named(&pool.name, &name)) {
             pools.push(BackendAddressPool { name: Some(name.clone()), ..Default::default() });
@@ -590,6 +605,7 @@ impl<'a> Draft<'a> {
         let mut empty_first = Vec::new();
         if is_needed {
             empty_first = self.fill_pools();
+            self.fill_local_pools();
             self.mark_draining();
         }
         let repairs = self.changes.is_empty() && self.observed.is_some_and(is_failed);

@@ -419,6 +419,18 @@ fn cases() -> Vec<Case> {
             "remove annotation service.beta.kubernetes.io/azure-load-balancer-enable-high-availability-ports",
         ),
         case(
+            Refusal::PoolNameTaken { pool: "a-b-c".into(), holder: "load-balancing rule theirs".into() },
+            ["backend pool a-b-c", "rule theirs"],
+            "",
+            "give the Service another name, or set externalTrafficPolicy: Cluster",
+        ),
+        case(
+            Refusal::PoolNameTooLong { pool: "n-s".into(), limit: 80 },
+            ["more than 80 characters", "n-s"],
+            "",
+            "give it a shorter name, or set externalTrafficPolicy: Cluster",
+        ),
+        case(
             Refusal::FrontendInUse { frontend: "atest1".into(), reference: "outbound rule out".into() },
             ["frontend atest1", "outbound rule out"],
             "",
@@ -573,6 +585,8 @@ fn number(refusal: &Refusal) -> usize {
         Refusal::NoEligibleLoadBalancer { .. } => 50,
         Refusal::AddressOnOtherLoadBalancer { .. } => 51,
         Refusal::CannotMove { .. } => 52,
+        Refusal::PoolNameTaken { .. } => 53,
+        Refusal::PoolNameTooLong { .. } => 54,
     }
 }
 
@@ -607,7 +621,7 @@ fn every_refusal_names_key_value_and_remedy_and_says_what_the_replaced_program_s
         assert!(text.len() < 1024, "events hold 1024 bytes: {text}");
     }
     let seen: BTreeSet<usize> = cases.iter().map(|case| number(&case.refusal)).collect();
-    assert_eq!(seen, (0..53).collect(), "each variant has a case");
+    assert_eq!(seen, (0..55).collect(), "each variant has a case");
 }
 
 #[test]
@@ -629,7 +643,7 @@ fn what_the_owner_got_wrong_is_terminal_and_its_remedy_leads_to_no_other_refusal
 /// The remedy may lie with somebody else, or pass by itself.
 #[test]
 fn what_may_pass_without_a_change_of_the_service_is_not_terminal() {
-    let of_owner: BTreeSet<usize> = (0..18).chain(37..42).chain([48, 49]).collect();
+    let of_owner: BTreeSet<usize> = (0..18).chain(37..42).chain([48, 49, 54]).collect();
     for Case { refusal, .. } in cases() {
         assert_eq!(refusal.is_terminal(), of_owner.contains(&number(&refusal)), "{refusal}");
     }

@@ -106,6 +106,7 @@ fn of_load_balancers() -> Vec<(Change, &'static str)> {
         (Change::ProbeRemoved { probe: text("q") }, "probe q removed"),
         (Change::SharedProbeRemoved { probe: text("q") }, "probe q removed: no rule uses it"),
         (Change::PoolAdded { pool: pool() }, "backend pool p added"),
+        (Change::PoolRemoved { pool: pool() }, "backend pool p removed: no rule uses it"),
         (
             Change::PoolMembers {
                 pool: pool(),

@@ -6,6 +6,7 @@ mod azure;
 mod change_cases;
 mod frontend_cases;
 mod instance_cases;
+mod local_pool_cases;
 mod member_cases;
 mod node_placement_cases;
 mod placement_cases;

@@ -113,7 +113,11 @@ fn some_nodes() -> impl Strategy<Value = Vec<Arc<Node>>> {
 /// Azure with things in it that are none of our business, and public IPs that users brought along. Some machines of
 /// each kind are in pools of other people's: on our load balancer, or (then they cannot join ours) on another one.
 fn world() -> Azure {
-    let mut azure = Azure::new();
+    world_of(cluster())
+}
+
+fn world_of(cluster: Cluster) -> Azure {
+    let mut azure = Azure::of(cluster);
     let group = azure.cluster.network_group("rg");
     let theirs = |balancer: &str| {
         let balancer = group.resource("Microsoft.Network", "loadBalancers", balancer);
@@ -246,6 +250,12 @@ fn foreign_members(azure: &Azure) -> Vec<String> {
     found
 }
 
+/// The pools of single Services, and other people's.
+fn local_pool_names(load_balancer: &LoadBalancer) -> impl Iterator<Item = &str> {
+    let pools = load_balancer.properties.iter().flat_map(|p| p.backend_address_pools.iter().flatten());
+    pools.filter_map(|pool| pool.name.as_deref()).filter(|name| !name.starts_with("testCluster"))
+}
+
 /// What is ours and should be gone once no Service is left.
 fn ours(azure: &Azure) -> Vec<String> {
     let mut found = Vec::new();
@@ -255,6 +265,7 @@ fn ours(azure: &Azure) -> Vec<String> {
         let names = frontends
             .chain(rule_names(lb))
             .chain(probe_names(lb))
+            .chain(local_pool_names(lb))
             .filter(|name| *name != "theirs")
             .map(str::to_owned);
         found.extend(names);
@@ -350,6 +361,57 @@ proptest! {
         let gone: Vec<_> = wanted.iter().map(|service| Svc((**service).clone()).deleting().arc()).collect();
         azure.converge(&gone, &nodes);
         prop_assert_eq!(&foreign(&azure), &before);
+        prop_assert_eq!(ours(&azure), Vec::<String>::new());
+    }
+
+    /// The same where Services have pools of their own, wherever their endpoints were and are.
+    #[test]
+    fn pools_of_services_converge(
+        old in prop::collection::vec(choice(), 1..4),
+        new in prop::collection::vec(choice(), 1..4),
+        (before, after) in (prop::collection::vec(0..8_u32, 4), prop::collection::vec(0..8_u32, 4)),
+        nodes in some_nodes(),
+    ) {
+        let endpoints = |masks: &[u32]| {
+            let on = |mask: u32| (0..3).filter(move |number| mask & (1 << number) != 0);
+            let names = |mask| on(mask).map(|number| node("alpha", number).name().to_owned()).collect();
+            let keys = (0..).map(|number| k8s::ObjectKey::new("default", format!("s{number}")));
+            Some(keys.zip(masks).map(|(key, mask)| (key, names(*mask))).collect())
+        };
+        let mut azure = world_of(cluster_with(json!({
+            "loadBalancerBackendPoolConfigurationType": "nodeIP",
+            "multipleStandardLoadBalancerConfigurations": [{"name": "testCluster", "primaryVMSet": "alpha"}],
+        })));
+        let theirs = foreign(&azure);
+        azure.observed.endpoints = endpoints(&before);
+        azure.converge(&arcs(&services(&old)), &nodes);
+        azure.observed.endpoints = endpoints(&after);
+        let mut wanted = services(&new);
+        for (number, choice) in old.iter().enumerate().skip(new.len()) {
+            wanted.push(service(number, choice).deleting());
+        }
+        let wanted = arcs(&wanted);
+        let end = azure.converge(&wanted, &nodes);
+        prop_assert_eq!(&foreign(&azure), &theirs);
+        let mut expected: Vec<String> = Vec::new();
+        for service in wanted.iter().filter(|service| service.is_local() && service.is_to_be_served()) {
+            if end.refused.iter().all(|(key, _)| *key != service.key()) {
+                let intent = crate::ServiceIntent::from_service(&azure.cluster, service).unwrap();
+                let names = intent.families.iter().map(|family| crate::local_pool::name(&service.key(), *family));
+                expected.extend(names);
+            }
+        }
+        if end.refused.is_empty() {
+            let balancers = azure.observed.load_balancers.iter();
+            let mut found: Vec<_> =
+                balancers.flat_map(local_pool_names).filter(|name| *name != "theirs").map(str::to_owned).collect();
+            found.sort();
+            expected.sort();
+            prop_assert_eq!(found, expected);
+        }
+        let gone: Vec<_> = wanted.iter().map(|service| Svc((**service).clone()).deleting().arc()).collect();
+        azure.converge(&gone, &nodes);
+        prop_assert_eq!(&foreign(&azure), &theirs);
         prop_assert_eq!(ours(&azure), Vec::<String>::new());
     }
 

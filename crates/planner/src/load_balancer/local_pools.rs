@@ -1,0 +1,162 @@
+//! The pools of single Services on a load balancer ([`crate::local_pool`]): which a Service's rules lead to, who is in
+//! them, and when they go.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use azure_types::{LoadBalancer, LoadBalancerProperties, ResourceId, SubResource};
+use k8s::ObjectKey;
+
+use super::members::{Members, fill, has_interfaces};
+use super::{Draft, LoadBalancerIntent, is_named, pool_in, text};
+use crate::backend_pool;
+use crate::change::Change;
+use crate::cluster::Family;
+use crate::intent::{ServiceIntent, ServiceRemoval};
+use crate::local_pool::{self, LocalService};
+use crate::refusal::Refusal;
+
+/// A pool of a Service's own that is there.
+pub(super) struct LocalPool<'a> {
+    /// Its name.
+    pub(super) name: String,
+    family: Family,
+    service: &'a LocalService,
+}
+
+/// Whether a load balancer has a pool that is named after a Service.
+pub(super) fn has_pool_of(observed: &LoadBalancer, owner: &ServiceRemoval) -> bool {
+    let named = |family: &Family| pool_in(observed, &local_pool::name(&owner.key, *family)).is_some();
+    Family::BOTH.iter().any(named)
+}
+
+fn refers(reference: &Option<SubResource>, pool: &ResourceId) -> bool {
+    reference.as_ref().and_then(|reference| reference.id.as_ref()) == Some(pool)
+}
+
+/// Whether anything on the load balancer leads to a pool.
+fn is_used(properties: &LoadBalancerProperties, pool: &ResourceId) -> bool {
+    let mut rules =
+        properties.load_balancing_rules.iter().flatten().filter_map(|rule| rule.properties.as_ref());
+    let mut outbound = properties.outbound_rules.iter().flatten().filter_map(|rule| rule.properties.as_ref());
+    // Rules of one machine each may lead to a pool as well.
+    let mut inbound =
+        properties.inbound_nat_rules.iter().flatten().filter_map(|rule| rule.properties.as_ref());
+    rules.any(|rule| refers(&rule.backend_address_pool, pool))
+        || outbound.any(|rule| refers(&rule.backend_address_pool, pool))
+        || inbound.any(|rule| {
+            let id = rule.rest.get("backendAddressPool").and_then(|reference| reference.get("id")?.as_str());
+            id.is_some_and(|id| id.eq_ignore_ascii_case(pool.as_str()))
+        })
+}
+
+impl<'a> Draft<'a> {
+    /// The name of the pool to which the rules of a Service lead: its own where it has one, and otherwise that of the
+    /// cluster's nodes. Whoever has rules that lead to it already keeps a name that two Services would have.
+    pub(super) fn pool_for(&mut self, service: &ServiceIntent, family: Family) -> Result<String, Refusal> {
+        if !service.local || !self.cluster.has_local_pools() {
+            return Ok(self.cluster.pool_name(family));
+        }
+        let name = local_pool::name(&service.key, family);
+        let id = self.pool_id(&name);
+        let others = self.rules().iter().find(|rule| {
+            let leads = rule.properties.as_ref().is_some_and(|p| refers(&p.backend_address_pool, &id));
+            leads && !service.removal().owns_rule(text(&rule.name))
+        });
+        match others {
+            Some(rule) => {
+                let holder = format!("load-balancing rule {}", text(&rule.name));
+                Err(Refusal::PoolNameTaken { pool: name, holder })
+            }
+            None => Ok(name),
+        }
+    }
+
+    /// Removes the pools that are named after Services of the batch and to which nothing leads any more: of Services
+    /// that leave, of those that have turned to the cluster's pool, and of families that are given up. One that
+    /// interfaces have joined was made by somebody else.
+    pub(super) fn remove_unused_local_pools(
+        &mut self,
+        members: &BTreeMap<&'a ObjectKey, &'a LoadBalancerIntent>,
+    ) {
+        for key in members.keys() {
+            for family in Family::BOTH {
+                let name = local_pool::name(key, family);
+                let id = self.pool_id(&name);
+                if self.cluster.is_pool_of_nodes(&name) || is_used(self.properties(), &id) {
+                    continue;
+                }
+                let pools = self.properties().backend_address_pools.iter_mut();
+                let mut removed = false;
+                for pools in pools {
+                    pools.retain(|pool| {
+                        let foreign = pool.properties.as_ref().is_some_and(has_interfaces);
+                        let goes = is_named(&pool.name, &name) && !foreign;
+                        removed |= goes;
+                        !goes
+                    });
+                }
+                if removed {
+                    self.note(key, [Change::PoolRemoved { pool: name }]);
+                }
+            }
+        }
+    }
+
+    /// The pools of single Services that are here: a rule of the Service leads to each.
+    pub(super) fn local_pools(&mut self) -> Vec<LocalPool<'a>> {
+        let Some(services) = self.known.local_services.filter(|services| !services.is_empty()) else {
+            return Vec::new();
+        };
+        let mut used: BTreeSet<(String, String)> = BTreeSet::new();
+        for rule in self.rules().iter() {
+            let pool = rule.properties.as_ref().and_then(|p| p.backend_address_pool.as_ref()?.id.as_ref());
+            let base = text(&rule.name).split('-').next().unwrap_or_default();
+            used.extend(pool.map(|pool| (base.to_lowercase(), pool.name().to_lowercase())));
+        }
+        let pools = services.iter().flat_map(|service| {
+            Family::BOTH.map(|family| LocalPool {
+                name: local_pool::name(&service.key, family),
+                family,
+                service,
+            })
+        });
+        pools.filter(|pool| used.contains(&(pool.service.base_name.clone(), pool.name.clone()))).collect()
+    }
+
+    /// Brings the members of the pools of single Services to the nodes with their endpoints; nothing where either is
+    /// not known. A pool of a Service without endpoints is empty.
+    pub(super) fn fill_local_pools(&mut self) {
+        let cluster = self.cluster;
+        let Some(nodes) = self.known.nodes else { return };
+        let pools = self.local_pools();
+        if pools.is_empty() {
+            return;
+        }
+        let preconfigured = cluster.has_preconfigured_pools(self.balancer);
+        let observed = self.observed;
+        let network = cluster.virtual_network_id();
+        let of_nodes: BTreeMap<Family, BTreeMap<&str, IpAddr>> = Family::BOTH
+            .map(|family| {
+                let members = backend_pool::members_by_address(cluster, nodes, family);
+                (family, members.into_iter().map(|(address, node)| (node, address)).collect())
+            })
+            .into();
+        for LocalPool { name, family, service } in pools {
+            let is_old = observed.is_some_and(|document| pool_in(document, &name).is_some());
+            if preconfigured && is_old {
+                continue;
+            }
+            let wanted: Members<'_> = service
+                .nodes
+                .iter()
+                .filter_map(|node| of_nodes.get(&family)?.get_key_value(node.as_str()))
+                .map(|(node, address)| (*address, *node))
+                .collect();
+            let pools = self.properties().backend_address_pools.iter_mut().flatten();
+            let Some(pool) = pools.into_iter().find(|pool| is_named(&pool.name, &name)) else { continue };
+            let changes = fill(&name, pool.properties.get_or_insert_default(), &wanted, &network, true);
+            self.changes.extend(changes);
+        }
+    }
+}
