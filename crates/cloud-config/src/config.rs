@@ -143,6 +143,9 @@ pub struct CloudConfig {
     pub cluster_service_shared_load_balancer_health_probe_port: u16,
     /// `clusterServiceSharedLoadBalancerHealthProbePath`; `/healthz` unless set.
     pub cluster_service_shared_load_balancer_health_probe_path: String,
+    /// `loadBalancerBackendPoolUpdateIntervalInSeconds`: how long changes of endpoints are gathered before the pools
+    /// of Services with policy `Local` follow them; 30 s unless set.
+    pub load_balancer_backend_pool_update_interval: Duration,
     /// `multipleStandardLoadBalancerConfigurations`.
     pub multiple_standard_load_balancer_configurations: Vec<MultipleStandardLoadBalancerConfiguration>,
     /// `serviceGatewayEnabled`.
@@ -323,6 +326,11 @@ impl CloudConfig {
             cluster_service_shared_load_balancer_health_probe_path: or(
                 keys.string("clusterServiceSharedLoadBalancerHealthProbePath"),
                 "/healthz",
+            ),
+            load_balancer_backend_pool_update_interval: seconds(
+                &mut keys,
+                "loadBalancerBackendPoolUpdateIntervalInSeconds",
+                30,
             ),
             multiple_standard_load_balancer_configurations,
             service_gateway_enabled: keys.boolean("serviceGatewayEnabled"),

@@ -42,6 +42,10 @@ impl controllers::Observer for Meter {
         self.0.reconcile("UpdateLoadBalancerAdminState", took, !succeeded);
     }
 
+    fn local_pools_updated(&self, took: Duration, succeeded: bool) {
+        self.0.reconcile("UpdateLocalBackendPool", took, !succeeded);
+    }
+
     fn leading(&self, lease: &str, leads: bool) {
         self.0.leading(lease, leads);
     }

@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use cloud_config::CloudConfig;
 use controllers::leader_election::{self, Elector};
 use controllers::{HealthCheck, HealthChecks};
-use k8s::{Namespace, Node, Service};
+use k8s::{EndpointSlice, Namespace, Node, Service};
 use kube::api::ListParams;
 use kube::{Api, Client};
 use planner::Cluster;
@@ -128,8 +128,12 @@ async fn dry_run(client: &Client, azure: arm::Client, cluster: Cluster) -> anyho
     let region_zones = azure::region_zones(&azure, &cluster.config).await?;
     let cluster = Cluster { region_zones, ..cluster };
     let with_namespaces = cluster.config.follows_namespace_labels();
+    let with_endpoints = cluster.has_local_pools();
     let provider = Provider::new(cluster, azure, ClusterState::default(), provider::Options::default());
     list_everything(client, provider.state(), with_namespaces).await?;
+    if with_endpoints {
+        list_endpoints(client, provider.state()).await?;
+    }
     Ok(provider.dry_run().await?.to_string())
 }
 
@@ -198,9 +202,26 @@ async fn serve(
     Ok(())
 }
 
+/// How long the Kubernetes API may take to list what a plan needs.
+const LIST_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Lists EndpointSlices once.
+async fn list_endpoints(client: &Client, state: &ClusterState) -> anyhow::Result<()> {
+    let of_services = ListParams::default().labels(k8s::names::LABEL_SERVICE_NAME);
+    let slices = Api::<EndpointSlice>::all(client.clone());
+    let slices = tokio::time::timeout(LIST_TIMEOUT, slices.list(&of_services))
+        .await
+        .context("the Kubernetes API did not list EndpointSlices within a minute")?
+        .context("cannot list EndpointSlices")?;
+    for slice in &slices.items {
+        state.apply_endpoint_slice(slice);
+    }
+    state.endpoints_are_synced();
+    Ok(())
+}
+
 /// Lists Services and Nodes once, and Namespaces where their labels matter: what a plan needs.
 async fn list_everything(client: &Client, state: &ClusterState, with_namespaces: bool) -> anyhow::Result<()> {
-    const LIST_TIMEOUT: Duration = Duration::from_secs(60);
     let list = async {
         let everything = ListParams::default();
         let services = Api::<Service>::all(client.clone()).list(&everything).await?;

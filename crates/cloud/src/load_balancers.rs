@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
-use k8s::{Notice, Service};
+use k8s::{Notice, ObjectKey, Service};
 
 use crate::{Ensured, LogicalTime, ServiceError};
 
@@ -94,6 +95,18 @@ pub trait LoadBalancers: Send + Sync + 'static {
     ///
     /// If a load balancer could not be changed; the others are.
     async fn update_draining_nodes(&self) -> Result<BTreeMap<String, bool>, ServiceError>;
+
+    /// Where Services with traffic policy `Local` have pools of their own, of the Nodes with their endpoints: how long
+    /// changes of endpoints are gathered before [`Self::update_local_pools`]. Absent where they have none; then nobody
+    /// has to know the endpoints.
+    fn local_pool_interval(&self) -> Option<Duration>;
+
+    /// Brings the pools of these Services to their endpoints as they are now. Gives what came of each Service that has
+    /// a pool of its own there; the others are not worth a word.
+    async fn update_local_pools(
+        &self,
+        services: &[ObjectKey],
+    ) -> BTreeMap<ObjectKey, Result<(), ServiceError>>;
 
     /// Forgets what was observed of shared resources, because another program wrote them. What is read
     /// afterwards is fresh.

@@ -12,12 +12,14 @@
 
 mod api;
 mod draining;
+mod endpoint_index;
 mod events;
 mod finalizer;
 mod freshness;
 mod health;
 mod index;
 pub mod leader_election;
+mod local_pools;
 mod namespace_index;
 mod node;
 mod node_addresses;

@@ -20,6 +20,9 @@ pub trait Observer: Send + Sync + 'static {
     fn nodes_synced(&self, _took: Duration, _succeeded: bool) {}
     /// Load balancers were told of nodes that drain, or that failed.
     fn draining_updated(&self, _took: Duration, _succeeded: bool) {}
+    /// The pools of Services with policy `Local` were brought to their endpoints, or that failed
+    /// (`services_local/update_backend_pool`).
+    fn local_pools_updated(&self, _took: Duration, _succeeded: bool) {}
     /// A node lost its uninitialized taint at this age
     /// (`node_controller_cloud_provider_taint_removal_delay_seconds`).
     fn taint_removed(&self, _age: Duration) {}

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cloud::{ClusterState, FollowedLabels, LoadBalancers, Machines};
-use k8s::{Event, Namespace, Node, ObjectKey, Service};
+use k8s::{EndpointSlice, Event, Namespace, Node, ObjectKey, Service};
 use kube::{Api, Client};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -14,10 +14,12 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::draining::DrainingNodes;
+use crate::endpoint_index::EndpointIndex;
 use crate::events;
 use crate::freshness::Freshness;
 use crate::health::{HealthCheck, HealthChecks};
 use crate::index::{NodeIndex, ServiceIndex};
+use crate::local_pools::{LocalPools, MovedEndpoints};
 use crate::namespace_index::NamespaceIndex;
 use crate::node::NodeController;
 use crate::node_lifecycle::NodeLifecycle;
@@ -232,14 +234,17 @@ pub async fn run(
         draining: drains.then(|| Queue::new("draining", Backoff::SERVICES, Arc::clone(&options.observer))),
     };
     let labels = load_balancers.follows_labels();
+    let local_pool_interval = load_balancers.local_pool_interval().filter(|_| controllers.service);
     let (nodes_synced, services_synced) = (watch::Sender::new(false), watch::Sender::new(false));
     let namespaces_synced = watch::Sender::new(!labels.of_namespaces);
+    // Where no Service has a pool of its own, nobody has to know the endpoints.
+    let endpoints_synced = watch::Sender::new(local_pool_interval.is_none());
     let nodes_known = wait_for(&nodes_synced);
     let nodes_known_for_draining = wait_for(&nodes_synced);
     let all_known = {
         let (nodes, services) = (wait_for(&nodes_synced), wait_for(&services_synced));
-        let namespaces = wait_for(&namespaces_synced);
-        async move { _ = tokio::join!(nodes, services, namespaces) }
+        let (namespaces, endpoints) = (wait_for(&namespaces_synced), wait_for(&endpoints_synced));
+        async move { _ = tokio::join!(nodes, services, namespaces, endpoints) }
     };
     let watching = with_answer_timeout(&client);
     tasks.watch_nodes(&watching, &cloud.state, &queues, labels, nodes_synced);
@@ -248,6 +253,10 @@ pub async fn run(
         if labels.of_namespaces {
             tasks.watch_namespaces(&watching, &cloud.state, &queues, namespaces_synced);
         }
+    }
+    let moved_endpoints: Arc<MovedEndpoints> = Arc::default();
+    if local_pool_interval.is_some() {
+        tasks.watch_endpoints(&watching, &cloud.state, &moved_endpoints, endpoints_synced);
     }
 
     tasks.spawn({
@@ -276,6 +285,19 @@ pub async fn run(
             Arc::clone(&options.observer),
         );
         tasks.start_services(&queues, controller, Arc::new(sync), all_known);
+        if let Some(interval) = local_pool_interval {
+            let local_pools = LocalPools::new(
+                Arc::clone(&load_balancers),
+                cloud.state.clone(),
+                lease.clone(),
+                recorder.speaking_for("service-controller"),
+                Arc::clone(&options.observer),
+                interval,
+                moved_endpoints,
+            );
+            let stop = tasks.stop.clone();
+            tasks.spawn(async move { _ = stop.run_until_cancelled(local_pools.run()).await });
+        }
         if let Some(queue) = queues.draining.clone() {
             let recorder = recorder.speaking_for("service-controller");
             let (cloud, state) = (Arc::clone(&load_balancers), cloud.state.clone());
@@ -481,8 +503,30 @@ impl<'a> Tasks<'a> {
         self.spawn(async move { watch_objects(api, Selector::default(), "namespaces", stop, on).await });
     }
 
-    /// Services are worked on once all Services and nodes are known: before, a rule could seem unused
-    /// and a node gone.
+    fn watch_endpoints(
+        &mut self,
+        client: &Client,
+        state: &ClusterState,
+        moved: &Arc<MovedEndpoints>,
+        synced: watch::Sender<bool>,
+    ) {
+        let mut index = EndpointIndex::new(state.clone());
+        let (state, moved) = (state.clone(), Arc::clone(moved));
+        let on = move |event| {
+            moved.note(index.on(event));
+            if state.endpoints_synced() {
+                synced.send_replace(true);
+            }
+        };
+        let api: Api<EndpointSlice> = Api::all(client.clone());
+        let stop = self.stop.clone();
+        let selector =
+            Selector { labels: Some(k8s::names::LABEL_SERVICE_NAME.to_owned()), ..Selector::default() };
+        self.spawn(async move { watch_objects(api, selector, "endpoint slices", stop, on).await });
+    }
+
+    /// Services are worked on once all Services and nodes are known, and endpoints where these matter: before, a rule
+    /// could seem unused and a node gone.
     fn start_services(
         &mut self,
         queues: &Queues,

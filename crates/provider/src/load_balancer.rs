@@ -14,6 +14,7 @@ use parking_lot::Mutex;
 use planner::admin_state::{self, AdminState, EntryKey};
 use planner::backend_pool::{self, PoolMembership};
 use planner::load_balancer::{self as plans, Known, LoadBalancerIntent};
+use planner::local_pool::{self, LocalService};
 use planner::placement::NodePlaces;
 use planner::{Action, Balancer, Cluster, Family, Flavor, Purpose, Step};
 use serde_json::json;
@@ -40,6 +41,8 @@ const MIGRATION_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 pub(crate) enum Owner {
     /// Nodes that drain, and those that are back.
     Draining,
+    /// The endpoints of Services that have pools of their own.
+    Endpoints,
     /// The cluster's nodes.
     Nodes,
     /// A Service.
@@ -50,6 +53,7 @@ impl fmt::Display for Owner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Draining => f.write_str("nodes that drain"),
+            Self::Endpoints => f.write_str("the endpoints of Services"),
             Self::Nodes => f.write_str("the cluster's nodes"),
             Self::Service(key) => key.fmt(f),
         }
@@ -60,8 +64,8 @@ impl fmt::Display for Owner {
 #[derive(Debug, Clone)]
 #[allow(clippy::large_enum_variant, reason = "nearly all are of the larger kind")]
 pub(crate) enum Wish {
-    /// That pools are as the nodes are: addresses, and who takes new connections.
-    Nodes,
+    /// That pools are as the nodes and endpoints are: addresses, and who takes new connections.
+    Members,
     /// What a Service wants.
     Service(LoadBalancerIntent),
 }
@@ -71,10 +75,16 @@ type Batch = [(Owner, Wish)];
 /// What the Services of a batch want.
 fn of_services(batch: &Batch) -> Vec<LoadBalancerIntent> {
     let intent = |(_, wish): &(Owner, Wish)| match wish {
-        Wish::Nodes => None,
+        Wish::Members => None,
         Wish::Service(intent) => Some(intent.clone()),
     };
     batch.iter().filter_map(intent).collect()
+}
+
+/// The Services that have pools of their own, with their nodes; absent where nobody knows the endpoints.
+pub(crate) fn local_services(cluster: &Cluster, state: &ClusterState) -> Option<Vec<LocalService>> {
+    let are_known = cluster.has_local_pools() && state.endpoints_synced();
+    are_known.then(|| local_pool::local_services(cluster, &state.services(), |key| state.endpoint_nodes(key)))
 }
 
 /// One load balancer of the cluster.
@@ -386,12 +396,14 @@ impl Resource for SharedLoadBalancer {
         let was_up = self.was_up.lock();
         let interfaces = self.cached_interfaces();
         let links = self.private_links.cached();
+        let local_services = local_services(&self.cluster, &self.state);
         let known = Known {
             services: known.as_ref(),
             nodes: nodes.as_deref(),
             interfaces: &interfaces,
             places: places.as_deref(),
             was_up: Some(&was_up),
+            local_services: local_services.as_deref(),
             private_links: &links,
         };
         let plan = plans::plan(&self.cluster, &self.balancer, observed, &intents, known);
@@ -460,8 +472,8 @@ impl Resource for SharedLoadBalancer {
 
     fn concerned(&self, work: &Work, _batch: &Batch) -> Vec<Owner> {
         let services = work.step.on_behalf_of.iter().cloned().map(Owner::Service);
-        // The nodes are concerned by whatever is written: pools are part of the document.
-        services.chain([Owner::Draining, Owner::Nodes]).collect()
+        // Nodes and endpoints are concerned by whatever is written: pools are part of the document.
+        services.chain([Owner::Draining, Owner::Endpoints, Owner::Nodes]).collect()
     }
 
     fn complaint(&self, owner: &Owner, work: Option<&Work>, failure: &Failure) -> Option<Notice> {

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use cloud::{
     Ensured, Existence, FollowedLabels, Instance, LoadBalancers, LogicalTime, Machines, Notice, Presence,
     ServiceError,
 };
-use k8s::{Node, Service};
+use k8s::{Node, ObjectKey, Service};
 
 use crate::Provider;
 
@@ -65,6 +66,19 @@ impl LoadBalancers for Provider {
 
     async fn update_draining_nodes(&self) -> Result<BTreeMap<String, bool>, ServiceError> {
         Ok(self.0.update_draining(self.0.observed.started).await?)
+    }
+
+    fn local_pool_interval(&self) -> Option<Duration> {
+        let cluster = &self.0.cluster;
+        cluster.has_local_pools().then_some(cluster.config.load_balancer_backend_pool_update_interval)
+    }
+
+    async fn update_local_pools(
+        &self,
+        services: &[ObjectKey],
+    ) -> BTreeMap<ObjectKey, Result<(), ServiceError>> {
+        let answers = self.0.update_local_pools(services).await.into_iter();
+        answers.map(|(key, answer)| (key, answer.map_err(ServiceError::from))).collect()
     }
 
     fn forget_observed(&self) {

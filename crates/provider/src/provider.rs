@@ -12,10 +12,11 @@ use futures::future::join_all;
 use k8s::{ObjectKey, Service};
 use parking_lot::Mutex;
 use planner::admin_state;
-use planner::load_balancer::Places;
+use planner::load_balancer::{Places, pool_in};
+use planner::local_pool;
 use planner::placement::NodePlaces;
 use planner::sequence::Sequence;
-use planner::{Balancer, Cluster, ClusterPlan, ServiceIntent, ServiceRemoval, backend_pool};
+use planner::{Balancer, Cluster, ClusterPlan, Family, ServiceIntent, ServiceRemoval, backend_pool};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::azure::Azure;
@@ -179,7 +180,7 @@ impl Inner {
                 self.require_nodes()?;
                 let writer = self.load_balancer(&balancer);
                 writes.push(
-                    async move { writer.submit(Owner::Nodes, Wish::Nodes, seen, None).await.map(drop) },
+                    async move { writer.submit(Owner::Nodes, Wish::Members, seen, None).await.map(drop) },
                 );
             } else if let Some(document) = known {
                 let document = Some(&*document);
@@ -214,8 +215,9 @@ impl Inner {
         for balancer in self.cluster.balancers() {
             if self.observed.load_balancers().get(&balancer.name, newer_than).await?.is_some() {
                 let writer = self.load_balancer(&balancer);
-                writes
-                    .push(async move { writer.submit(Owner::Draining, Wish::Nodes, newer_than, None).await });
+                writes.push(
+                    async move { writer.submit(Owner::Draining, Wish::Members, newer_than, None).await },
+                );
             }
         }
         // One load balancer that cannot be written keeps no other from it.
@@ -231,6 +233,62 @@ impl Inner {
             return Err(Failure::new(Kind::Unavailable, NODES_UNKNOWN));
         }
         Ok(())
+    }
+
+    /// Where Services have pools of their own, nothing is written for one before all endpoints are known.
+    pub(crate) fn require_endpoints(&self) -> Result<(), Failure> {
+        if self.cluster.has_local_pools() && !self.state.endpoints_synced() {
+            return Err(Failure::new(
+                Kind::Unavailable,
+                "the EndpointSlices of the cluster are not known yet",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Brings the pools of these Services to their endpoints, on whichever load balancers they are; gives what came of
+    /// each that has any. The versions that are known will do: a lost race is read again.
+    pub(crate) async fn update_local_pools(
+        &self,
+        services: &[ObjectKey],
+    ) -> BTreeMap<ObjectKey, Result<(), Failure>> {
+        let seen = self.observed.started;
+        let known = self.require_nodes().and_then(|()| self.require_endpoints());
+        let mut writes = Vec::new();
+        for balancer in self.cluster.balancers() {
+            let document = match &known {
+                Ok(()) => self.observed.load_balancers().get(&balancer.name, seen).await,
+                Err(failure) => Err(failure.clone()),
+            };
+            let document = match document {
+                Ok(document) => document,
+                Err(failure) => {
+                    return services.iter().map(|key| (key.clone(), Err(failure.clone()))).collect();
+                }
+            };
+            let Some(document) = document else { continue };
+            let has_pool = |key: &&ObjectKey| {
+                let name = |family: &Family| local_pool::name(key, *family);
+                Family::BOTH.iter().any(|family| pool_in(&document, &name(family)).is_some())
+            };
+            let here: Vec<ObjectKey> = services.iter().filter(has_pool).cloned().collect();
+            if !here.is_empty() {
+                let writer = self.load_balancer(&balancer);
+                writes.push(async move {
+                    (here, writer.submit(Owner::Endpoints, Wish::Members, seen, None).await.map(drop))
+                });
+            }
+        }
+        let mut answers = BTreeMap::new();
+        for (here, answer) in join_all(writes).await {
+            for key in here {
+                let all = answers.entry(key).or_insert(Ok(()));
+                if answer.is_err() {
+                    all.clone_from(&answer);
+                }
+            }
+        }
+        answers
     }
 
     /// Whether the Service's security rules name nodes.
@@ -312,6 +370,11 @@ impl Inner {
                 Some((name, (*labels).clone()))
             };
             observed.namespaces = self.state.namespaces().into_iter().filter_map(labels).collect();
+        }
+        if self.cluster.has_local_pools() && self.state.endpoints_synced() {
+            let keys = services.iter().map(|service| service.key());
+            let endpoints = keys.map(|key| (key.clone(), self.state.endpoint_nodes(&key)));
+            observed.endpoints = Some(endpoints.collect());
         }
         Ok(observed)
     }

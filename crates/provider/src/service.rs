@@ -396,6 +396,9 @@ impl Inner {
         if !families.is_empty() {
             self.require_nodes()?;
         }
+        if matches!(&intent, LoadBalancerIntent::Present { service, .. } if service.local) {
+            self.require_endpoints()?;
+        }
         let (owner, wish) = (Owner::Service(key.clone()), Wish::Service(intent));
         let done = writer.submit(owner, wish, newer_than, announcement).await?;
         let mut notices = done.notices;

@@ -13,7 +13,7 @@ use planner::load_balancer::{self as plans, Known};
 use planner::placement::{self, MachineSets, NodePlaces};
 
 use crate::failure::Failure;
-use crate::load_balancer::{Owner, Wish};
+use crate::load_balancer::{Owner, Wish, local_services};
 use crate::provider::Inner;
 
 /// What decides whether pools are as they should be. Hundreds of Services ask for it, and only a few times anything is
@@ -64,7 +64,7 @@ impl Inner {
                 settled = false;
                 let writer = self.load_balancer(&balancer);
                 let seen = self.observed.started;
-                async move { writer.submit(Owner::Nodes, Wish::Nodes, seen, None).await.map(drop) }
+                async move { writer.submit(Owner::Nodes, Wish::Members, seen, None).await.map(drop) }
             });
             join_all(writes).await.into_iter().collect::<Result<(), Failure>>()?;
         }
@@ -85,7 +85,13 @@ impl Inner {
     ) -> bool {
         let document = load_balancers.iter().find(|(one, _)| one == balancer);
         let nodes = self.state.nodes();
-        let known = Known { nodes: Some(&nodes), places: Some(places), ..Known::default() };
+        let local_services = local_services(&self.cluster, &self.state);
+        let known = Known {
+            nodes: Some(&nodes),
+            places: Some(places),
+            local_services: local_services.as_deref(),
+            ..Known::default()
+        };
         document.is_some_and(|(_, document)| {
             plans::plan(&self.cluster, balancer, Some(document), &[], known).step.is_some()
         })

@@ -33,6 +33,10 @@ impl World {
             let labels = serde_json::from_value(labels.clone()).unwrap_or_default();
             state.apply_namespace(namespace.name(), labels);
         }
+        for slice in self.kubernetes.list("EndpointSlice") {
+            state.apply_endpoint_slice(&typed(slice.value()));
+        }
+        state.endpoints_are_synced();
         state.services_are_synced();
         state.nodes_are_synced();
         provider.dry_run().await.map_err(|error| error.to_string())

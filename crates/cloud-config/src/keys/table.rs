@@ -312,11 +312,12 @@ pub const KEYS: &[Key] = &[
         "the path of the shared probe",
         |c| c.cluster_service_shared_load_balancer_health_probe_path.clone(),
     ),
-    idle(
+    applies(
         "loadBalancerBackendPoolUpdateIntervalInSeconds",
         Whole,
         "30",
-        "nodes that change together share a write; there is no interval to wait for",
+        "with several load balancers: how long changes of endpoints are gathered before the pools of Services with externalTrafficPolicy: Local follow them",
+        |c| seconds(c.load_balancer_backend_pool_update_interval),
     ),
     applies(
         "multipleStandardLoadBalancerConfigurations",

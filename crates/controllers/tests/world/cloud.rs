@@ -10,7 +10,7 @@ use cloud::{
     ClusterState, Ensured, Existence, Instance, LoadBalancers, LogicalTime, Machines, Notice, Presence,
     ServiceError,
 };
-use k8s::{Node, NodeAddress, Service};
+use k8s::{Node, NodeAddress, ObjectKey, Service};
 use kubernetes_simulator::Kubernetes;
 use parking_lot::Mutex;
 use tokio::time::Instant;
@@ -28,6 +28,8 @@ pub enum Call {
     Describe(String),
     /// The names of the nodes that drain at that moment.
     UpdateDraining(Vec<String>),
+    /// The names of Services, each with the nodes of its endpoints at that moment.
+    UpdateLocalPools(Vec<(String, Vec<String>)>),
     Forget,
     /// Who holds the lease on the resources when writing ends.
     Stop {
@@ -49,6 +51,12 @@ struct Inner {
     /// Whether load balancers are told of nodes that drain.
     drains: bool,
     draining_failures: VecDeque<ServiceError>,
+    /// How long changes of endpoints are gathered.
+    local_pool_interval: Option<Duration>,
+    /// By the Service's name.
+    local_pool_failures: BTreeMap<String, VecDeque<ServiceError>>,
+    /// Names of Services that have no pool of their own in the cloud.
+    without_pool: Vec<String>,
     /// Names of Services that have to be ensured again if nodes change.
     following: Vec<String>,
     instances: BTreeMap<String, Existence<Instance>>,
@@ -141,6 +149,29 @@ impl TestCloud {
         (self.calls().into_iter())
             .filter_map(|call| match call {
                 Call::UpdateDraining(nodes) => Some(nodes),
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// Services with traffic policy Local have pools of their own.
+    pub fn follow_endpoints(&self, interval: Duration) {
+        self.inner.lock().local_pool_interval = Some(interval);
+    }
+
+    pub fn fail_local_pools(&self, name: &str, failures: impl IntoIterator<Item = ServiceError>) {
+        self.inner.lock().local_pool_failures.entry(name.into()).or_default().extend(failures);
+    }
+
+    pub fn lose_local_pool(&self, name: &str) {
+        self.inner.lock().without_pool.push(name.into());
+    }
+
+    /// What was asked for pools of Services, each with the nodes of its endpoints then.
+    pub fn local_pools(&self) -> Vec<Vec<(String, Vec<String>)>> {
+        (self.calls().into_iter())
+            .filter_map(|call| match call {
+                Call::UpdateLocalPools(pools) => Some(pools),
                 _ => None,
             })
             .collect()
@@ -324,6 +355,28 @@ impl LoadBalancers for TestCloud {
             return Err(failure);
         }
         Ok(nodes.iter().map(|node| (node.name().to_owned(), node.is_draining())).collect())
+    }
+
+    fn local_pool_interval(&self) -> Option<Duration> {
+        self.inner.lock().local_pool_interval
+    }
+
+    async fn update_local_pools(
+        &self,
+        services: &[ObjectKey],
+    ) -> BTreeMap<ObjectKey, Result<(), ServiceError>> {
+        let nodes = |key: &ObjectKey| self.state.endpoint_nodes(key).into_iter().collect();
+        self.called(Call::UpdateLocalPools(
+            services.iter().map(|key| (key.name.clone(), nodes(key))).collect(),
+        ));
+        let mut inner = self.inner.lock();
+        let here: Vec<ObjectKey> =
+            services.iter().filter(|key| !inner.without_pool.contains(&key.name)).cloned().collect();
+        let mut answer = |key: ObjectKey| {
+            let failure = inner.local_pool_failures.get_mut(&key.name).and_then(VecDeque::pop_front);
+            (key, failure.map_or(Ok(()), Err))
+        };
+        here.into_iter().map(&mut answer).collect()
     }
 
     fn forget_observed(&self) {

@@ -7,6 +7,7 @@ mod cloud;
 mod draining;
 mod events;
 mod leader_election;
+mod local_pools;
 mod node_changes;
 mod nodes;
 mod resource_lease;

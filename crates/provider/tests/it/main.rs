@@ -8,6 +8,7 @@ mod faults;
 mod histories;
 mod interfaces;
 mod isolation;
+mod local_pools;
 mod machines;
 mod pools;
 mod private_link;

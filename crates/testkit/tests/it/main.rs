@@ -6,6 +6,7 @@ mod checker;
 mod crowd;
 mod deployments;
 mod kill;
+mod local_services;
 mod nodes;
 mod places;
 mod pools;

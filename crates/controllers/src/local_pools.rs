@@ -1,0 +1,120 @@
+//! Services that have backend pools of their own, of the nodes with their endpoints: the pools follow the endpoints
+//! (6.7).
+//!
+//! Changes are gathered for an interval, and then the cloud is asked once for all Services. What a pool becomes is
+//! judged when it is written, so it only matters whose endpoints changed.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cloud::{ClusterState, LoadBalancers};
+use k8s::ObjectKey;
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use crate::events::Recorder;
+use crate::observer::Observer;
+use crate::resource_lease::ResourceLease;
+
+/// Tells the cloud whose endpoints have moved.
+pub(crate) struct LocalPools {
+    cloud: Arc<dyn LoadBalancers>,
+    state: ClusterState,
+    lease: Option<ResourceLease>,
+    recorder: Recorder,
+    observer: Arc<dyn Observer>,
+    interval: Duration,
+    moved: Arc<MovedEndpoints>,
+}
+
+/// The Services whose endpoints have moved since the cloud was told.
+#[derive(Default)]
+pub(crate) struct MovedEndpoints {
+    services: Mutex<BTreeSet<ObjectKey>>,
+    wake: Notify,
+}
+
+impl MovedEndpoints {
+    /// Takes note of Services.
+    pub fn note(&self, services: BTreeSet<ObjectKey>) {
+        if !services.is_empty() {
+            self.services.lock().extend(services);
+            self.wake.notify_one();
+        }
+    }
+
+    async fn any(&self) {
+        while self.services.lock().is_empty() {
+            self.wake.notified().await;
+        }
+    }
+}
+
+impl LocalPools {
+    pub fn new(
+        cloud: Arc<dyn LoadBalancers>,
+        state: ClusterState,
+        lease: Option<ResourceLease>,
+        recorder: Recorder,
+        observer: Arc<dyn Observer>,
+        interval: Duration,
+        moved: Arc<MovedEndpoints>,
+    ) -> Self {
+        Self { cloud, state, lease, recorder, observer, interval, moved }
+    }
+
+    /// Works until dropped.
+    pub async fn run(&self) {
+        loop {
+            self.moved.any().await;
+            tokio::time::sleep(self.interval).await;
+            self.update().await;
+        }
+    }
+
+    async fn update(&self) {
+        let is_local = |key: &ObjectKey| {
+            self.state.service(key).is_some_and(|service| service.is_to_be_served() && service.is_local())
+        };
+        self.moved.services.lock().retain(is_local);
+        if self.moved.services.lock().is_empty() {
+            return;
+        }
+        let _guard = match &self.lease {
+            Some(lease) => match lease.hold("update the pools of Services with policy Local").await {
+                Ok(guard) => Some(guard),
+                Err(error) => {
+                    // They wait for the next time.
+                    tracing::warn!(%error, "pools of Services with policy Local are not updated");
+                    return;
+                }
+            },
+            None => None,
+        };
+        let services: Vec<ObjectKey> = std::mem::take(&mut *self.moved.services.lock()).into_iter().collect();
+        let start = Instant::now();
+        let answers = self.cloud.update_local_pools(&services).await;
+        self.observer.local_pools_updated(start.elapsed(), answers.values().all(Result::is_ok));
+        for (key, answer) in answers {
+            let service = self.state.service(&key).map(|service| service.object);
+            match answer {
+                Ok(()) => {
+                    if let Some(service) = service {
+                        let message = "Load balancer backend pool updated successfully";
+                        self.recorder.normal(service.as_ref(), "LoadBalancerBackendPoolUpdated", message);
+                    }
+                }
+                Err(error) => {
+                    tracing::warn!(service = %key, %error, "the pool of a Service does not follow its endpoints yet");
+                    if let Some(service) = service {
+                        let reason = "LoadBalancerBackendPoolUpdateFailed";
+                        self.recorder.warning(service.as_ref(), reason, error.to_string());
+                    }
+                    self.moved.note(BTreeSet::from([key]));
+                }
+            }
+        }
+    }
+}
