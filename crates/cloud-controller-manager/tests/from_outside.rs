@@ -131,9 +131,13 @@ async fn accepted_configurations_run_with_all_of_their_other_keys() {
         accepted += 1;
         let path = folder.path().join("tried.json");
         std::fs::write(&path, laid_over(&document, &over)).unwrap();
+        // Of several load balancers one bears the cluster's name.
+        let several = serde_json::from_str::<Value>(&document).unwrap_or_default();
+        let first = several.pointer("/multipleStandardLoadBalancerConfigurations/0/name");
         let arguments = [
             format!("--cloud-config={}", path.display()),
             format!("--kubeconfig={}", files.kubeconfig.display()),
+            format!("--cluster-name={}", first.and_then(Value::as_str).unwrap_or("kubernetes")),
             "--dry-run".to_owned(),
         ];
         let authority = files.certificate_authority.to_str().unwrap();
