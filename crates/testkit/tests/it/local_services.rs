@@ -6,7 +6,7 @@ use std::time::Duration;
 use azure_simulator::LatencyProfile;
 use azure_simulator::packet::Protocol;
 use serde_json::{Value, json};
-use testkit::{World, run, service};
+use testkit::{NodePool, World, run, service};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -82,6 +82,43 @@ fn pools_of_local_services_follow_their_endpoints() {
         }
         world.settle().await;
         assert_eq!(world.azure.document(&world.network("loadBalancers", "kubernetes-internal")), None);
+        world.delete("shop/other");
+        world.settle().await;
+    });
+}
+
+/// LB-250, LB-255: on whichever of several load balancers a Service is, its pool is there and holds the nodes with its
+/// endpoints, those of another load balancer's among them; it goes along when the Service moves.
+#[test]
+fn a_pool_is_where_its_service_is() {
+    run(async || {
+        let config = json!({
+            "loadBalancerBackendPoolConfigurationType": "nodeIP",
+            "multipleStandardLoadBalancerConfigurations": [
+                {"name": "kubernetes", "primaryVMSet": "workers"}, {"name": "second", "primaryVMSet": "more"},
+            ],
+        });
+        let world =
+            World::builder().nodes(2).pool(NodePool::new("more", "more", 1)).config(&config).start().await;
+        let all = world.node_names();
+        let on_second = "service.beta.kubernetes.io/azure-load-balancer-configurations";
+        world.create(service("shop/other").tcp(81));
+        world.create(service("shop/web").local().annotation("azure-load-balancer-configurations", "second"));
+        let worker = all.iter().find(|node| node.starts_with("worker")).unwrap().clone();
+        let more = all.iter().find(|node| node.starts_with("more")).unwrap().clone();
+        world.confine_pods("shop/web", std::slice::from_ref(&more));
+        world.settle().await;
+        assert_eq!(members(&world, "second", "shop-web"), one(&more));
+        assert_eq!(world.reached(world.address("shop/web"), 80), [more]);
+        move_pods(&world, "shop/web", std::slice::from_ref(&worker));
+        world.until("it follows", MINUTE, |world| members(world, "second", "shop-web") == one(&worker)).await;
+        assert_eq!(world.reached(world.address("shop/web"), 80), [worker.clone()]);
+        world.change("shop/web", &json!({"metadata": {"annotations": {on_second: "kubernetes"}}}));
+        world.settle().await;
+        assert_eq!(members(&world, "second", "shop-web"), BTreeSet::new());
+        assert_eq!(members(&world, "kubernetes", "shop-web"), one(&worker));
+        assert_eq!(world.reached(world.address("shop/web"), 80), [worker]);
+        world.delete("shop/web");
         world.delete("shop/other");
         world.settle().await;
     });
