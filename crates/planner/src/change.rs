@@ -130,6 +130,8 @@ pub enum Change {
     },
     /// A load balancer without frontends is deleted.
     LastFrontendGone,
+    /// A load balancer of SKU Basic is deleted, and one of SKU Standard created in its place.
+    BasicLoadBalancerRetired,
     /// A port gets its rule.
     RuleAdded {
         /// The rule.
@@ -474,6 +476,7 @@ impl fmt::Display for Change {
                 write!(f, "frontend {frontend} removed: its Service is gone")
             }
             Self::LastFrontendGone => f.write_str("the last frontend is gone"),
+            Self::BasicLoadBalancerRetired => f.write_str("SKU Basic: one of SKU Standard takes its place"),
             Self::RuleAdded { rule, protocol, port, backend_port } => {
                 write!(f, "rule {rule} added: {protocol} port {port} → backend port {backend_port}")
             }

@@ -92,6 +92,10 @@ impl Expected {
         ids.filter_map(|id| self.public_ips.get(id)).cloned().collect()
     }
 
+    pub(crate) fn public_ip(&self, id: &ResourceId) -> Option<&PublicIpAddress> {
+        self.public_ips.get(id)
+    }
+
     pub(crate) fn security_group(&self) -> Option<&SecurityGroup> {
         self.security_group.as_ref()
     }

@@ -255,6 +255,13 @@ impl<'a> Preview<'a> {
             self.refused.extend(planned.refused);
             self.notices.extend(planned.notices);
             self.drop_private_links(&planned.frontends_gone);
+            let on_behalf_of =
+                planned.step.iter().flat_map(|step| step.on_behalf_of.clone()).collect::<Vec<_>>();
+            for id in &planned.addresses_to_keep {
+                let public_ip = self.expected.public_ip(id);
+                let step = public_ip.and_then(|one| public_ip::keep_address(id, one, &on_behalf_of));
+                step.into_iter().for_each(|step| self.take(step));
+            }
             match planned.step {
                 Some(step) if step.action == Action::Delete => {
                     memberships.extend(planned.empty_first);

@@ -26,6 +26,17 @@ pub enum Refusal {
     /// A Service is served once, by load balancers of one name.
     #[error("{0}")]
     OtherClusterName(OtherName),
+    /// A load balancer of SKU Basic that is deleted holds nothing of anybody else's.
+    #[error(
+        "loadBalancerSku is standard, and load balancer {load_balancer} of SKU Basic would be deleted, but {part} on it \
+         is not this cluster's; move or delete {part}"
+    )]
+    BasicLoadBalancerShared {
+        /// The load balancer.
+        load_balancer: String,
+        /// What somebody else has there, in words.
+        part: String,
+    },
     /// A Service has the private link service that it asks for.
     #[error(transparent)]
     PrivateLink(#[from] PrivateLinkRefusal),
@@ -620,6 +631,7 @@ impl Refusal {
             | Self::NoEligibleLoadBalancer { .. }
             | Self::AddressOnOtherLoadBalancer { .. }
             | Self::CannotMove { .. }
+            | Self::BasicLoadBalancerShared { .. }
             | Self::OtherClusterName(_) => false,
         }
     }

@@ -6,6 +6,7 @@
 //!
 //! ```text
 //!  a Service that wants a load balancer        a Service that leaves
+//!    0 load balancers of SKU Basic deleted
 //!    1 place promised, public IPs written        1 its parts of every load balancer that holds any,
 //!    2 leaves load balancers of other kinds        beside its security rules
 //!    3 load balancer and members of pools,       2 public IPs given up
@@ -114,6 +115,9 @@ enum Goal {
 /// How far a Service has come. Later stages are greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
+    /// Load balancers of a SKU that is not configured go: until then no address can be of another SKU, and no machine
+    /// be behind another load balancer.
+    Retiring,
     /// Public IPs are brought to what it wants.
     Addresses,
     /// It leaves load balancers on which it has no place.
@@ -157,7 +161,7 @@ impl Sequence {
     /// Brings a Service to what it wants.
     pub fn ensure(intent: Arc<ServiceIntent>) -> Self {
         let removal = Arc::new(intent.removal().clone());
-        Self::new(removal, Goal::Present(intent), Stage::Addresses)
+        Self::new(removal, Goal::Present(intent), Stage::Retiring)
     }
 
     /// Removes everything that a Service has.
@@ -303,6 +307,7 @@ impl Sequence {
     /// What the latest [`Task::Submit`] asked for is so.
     pub fn submitted(&mut self) {
         self.stage = match (self.stage, self.intent().is_some()) {
+            (Stage::Retiring, _) => Stage::Addresses,
             (Stage::Addresses | Stage::Leaving, _) => Stage::Balancing,
             (Stage::Balancing, true) if !self.access_beside => Stage::Access,
             (Stage::Balancing | Stage::Access, true) => Stage::Linking,
@@ -323,7 +328,7 @@ impl Sequence {
     /// Whether what is next depends on public IPs as they are now; otherwise those seen before will do.
     pub fn needs_public_ips(&self) -> bool {
         match (self.stage, self.intent().is_some()) {
-            (Stage::Addresses, _) | (_, false) => true,
+            (Stage::Retiring | Stage::Addresses, _) | (_, false) => true,
             (Stage::Releasing, true) => self.releases,
             (Stage::Access, true) => self.waits_for_release(),
             (Stage::Leaving | Stage::Balancing | Stage::Linking, true) => false,
@@ -346,6 +351,18 @@ impl Sequence {
             Some(balancer) => balancer.clone(),
             None => self.destination.insert(placement::place(cluster, intent, seen, places)?).clone(),
         };
+        if self.stage == Stage::Retiring {
+            let due = seen.load_balancers.iter();
+            let due = due.filter(|(_, document)| load_balancer::has_to_be_retired(cluster, document));
+            let retired = || LoadBalancerIntent::Retired { service: Arc::clone(&self.removal) };
+            let due: Vec<Intent> = due.map(|(one, _)| Intent::LoadBalancer(one.clone(), retired())).collect();
+            if !due.is_empty() {
+                // Whoever is refused anyway ends nobody's traffic.
+                public_ip::plan(cluster, intent, seen.public_ips)?;
+                return Ok(Task::Submit(due));
+            }
+            self.stage = Stage::Addresses;
+        }
         if self.stage == Stage::Addresses {
             let mut plan = public_ip::plan(cluster, intent, seen.public_ips)?;
             let is_due = |step: &Step| step.action == Action::Create || !self.accepted.contains(&step.target);

@@ -119,6 +119,8 @@ pub(crate) struct Work {
     step: Step,
     /// The pools that machines leave first.
     empty_first: Vec<PoolMembership>,
+    /// The public IPs whose addresses stay when their frontends go.
+    addresses_to_keep: Vec<ResourceId>,
     /// The frontends that the step takes away, and the resource groups of private link services that may offer them.
     frontends_gone: Vec<ResourceId>,
     private_link_groups: BTreeSet<ResourceId>,
@@ -320,6 +322,7 @@ impl SharedLoadBalancer {
         let id = self.id();
         // Whatever becomes of the deletion: its pools are not what they were.
         self.membership.forget(&id);
+        self.public_ips.keep_addresses(&work.addresses_to_keep, &work.step.on_behalf_of).await?;
         self.membership.leave(&work.empty_first).await?;
         if let Some(document) = seen.load_balancer.as_deref() {
             // Emptying pools takes its time, and a deletion has no If-Match: look once more.
@@ -416,6 +419,7 @@ impl Resource for SharedLoadBalancer {
         let work = plan.step.map(|step| Work {
             step,
             empty_first,
+            addresses_to_keep: plan.addresses_to_keep,
             frontends_gone: plan.frontends_gone,
             private_link_groups: groups().collect(),
         });

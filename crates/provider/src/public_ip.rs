@@ -11,6 +11,7 @@ use arm::{ApiVersion, Operation};
 use azure_types::{PublicIpAddress, ResourceId};
 use cloud::LogicalTime;
 use futures::future::join_all;
+use k8s::ObjectKey;
 use parking_lot::Mutex;
 use planner::public_ip::{self as plans, Owners};
 use planner::sequence::Sequence;
@@ -197,6 +198,25 @@ impl PublicIps {
             }
         }
         Err(Failure::new(Kind::Unavailable, format!("public IP {} does not become ready", id.name())))
+    }
+
+    /// Lets public IPs keep their addresses when no frontend uses them any more, and waits until that is so.
+    pub(crate) async fn keep_addresses(
+        &self,
+        ids: &[ResourceId],
+        on_behalf_of: &[ObjectKey],
+    ) -> Result<(), Failure> {
+        let mut written = Vec::new();
+        for id in ids {
+            let Some(known) = self.cache(id) else { continue };
+            let public_ip = known.get(id.name(), LogicalTime::now()).await?;
+            let step = public_ip.and_then(|one| plans::keep_address(id, &one, on_behalf_of));
+            if let Some(step) = step {
+                self.write(&step).await?;
+                written.push(id.clone());
+            }
+        }
+        self.settled(&written).await
     }
 
     /// Begins work on the public IPs of one Service.

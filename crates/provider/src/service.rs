@@ -390,7 +390,7 @@ impl Inner {
         let key = intent.key().clone();
         let families = match &intent {
             LoadBalancerIntent::Present { service, .. } => service.families.clone(),
-            LoadBalancerIntent::Absent { .. } => Vec::new(),
+            LoadBalancerIntent::Absent { .. } | LoadBalancerIntent::Retired { .. } => Vec::new(),
         };
         let writer = self.load_balancer(&balancer);
         if !families.is_empty() {

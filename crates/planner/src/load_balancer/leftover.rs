@@ -28,7 +28,7 @@ pub(super) fn frontends_in_use<'a>(
 
 /// The base name that a frontend's name begins with, where it was made from the UID of a Service: `a` and the
 /// first 31 hexadecimal digits.
-fn base_of(name: &str) -> Option<&str> {
+pub(super) fn base_of(name: &str) -> Option<&str> {
     let base = name.split('-').next()?;
     let digits = base.strip_prefix('a')?;
     let of_uid = digits.len() == 31 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());

@@ -10,6 +10,7 @@ mod local_pools;
 mod members;
 mod occupancy;
 mod placing;
+mod retirement;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -29,6 +30,7 @@ pub use crate::frontend::{OwnedFrontend, frontends_of};
 use crate::intent::{ServiceIntent, ServiceRemoval};
 pub use crate::load_balancer::members::pool_in;
 pub use crate::load_balancer::occupancy::{Occupancy, Places};
+pub use crate::load_balancer::retirement::is_due as has_to_be_retired;
 use crate::local_pool::LocalService;
 use crate::placement::NodePlaces;
 use crate::plan::{Action, Document, Notice, Purpose, Step};
@@ -59,6 +61,11 @@ pub enum LoadBalancerIntent {
         /// The public IPs that it names or asks for by address ([`crate::public_ip::claimed`]): by them the
         /// frontends are found that it shares.
         public_ips: BTreeMap<Family, ResourceId>,
+    },
+    /// If the load balancer is of a SKU that is not configured, nothing of it may stay (LB-205).
+    Retired {
+        /// The Service.
+        service: Arc<ServiceRemoval>,
     },
 }
 
@@ -99,6 +106,9 @@ pub struct LoadBalancerPlan {
     /// The pools that machines have to leave before the step: it deletes the load balancer, or it makes addresses
     /// the members.
     pub empty_first: Vec<PoolMembership>,
+    /// The public IPs that get an address for good before the step, because Azure would take it with the frontend
+    /// ([`crate::public_ip::keep_address`]).
+    pub addresses_to_keep: Vec<ResourceId>,
     /// The frontends that the step takes away: the private link services that offer them go before
     /// ([`crate::private_link::plan_removal`]).
     pub frontends_gone: Vec<ResourceId>,
@@ -113,7 +123,7 @@ impl LoadBalancerIntent {
     pub fn key(&self) -> &ObjectKey {
         match self {
             Self::Present { service, .. } => &service.key,
-            Self::Absent { service, .. } => &service.key,
+            Self::Absent { service, .. } | Self::Retired { service } => &service.key,
         }
     }
 
@@ -121,13 +131,15 @@ impl LoadBalancerIntent {
     pub fn owner(&self) -> &ServiceRemoval {
         match self {
             Self::Present { service, .. } => service.removal(),
-            Self::Absent { service, .. } => service,
+            Self::Absent { service, .. } | Self::Retired { service } => service,
         }
     }
 
     fn public_ips(&self) -> &BTreeMap<Family, ResourceId> {
+        static NONE: BTreeMap<Family, ResourceId> = BTreeMap::new();
         match self {
             Self::Present { public_ips, .. } | Self::Absent { public_ips, .. } => public_ips,
+            Self::Retired { .. } => &NONE,
         }
     }
 }
@@ -160,6 +172,21 @@ pub fn plan(
         members.entry(intent.key()).or_insert(intent);
     }
     let mut refused = BTreeMap::new();
+    if let Some(basic) = observed.filter(|document| retirement::is_due(cluster, document)) {
+        let asking = members.iter().filter(|(_, intent)| retirement::is_asked_for(intent));
+        let asking: Vec<ObjectKey> = asking.map(|(key, _)| (*key).clone()).collect();
+        match retirement::foreign_part(cluster, basic, known) {
+            None if asking.is_empty() => {}
+            None => return retirement::plan(cluster, balancer, basic, asking),
+            Some(part) => {
+                let load_balancer = balancer.name.clone();
+                let refusal = Refusal::BasicLoadBalancerShared { load_balancer, part };
+                members.retain(|_, intent| !retirement::is_asked_for(intent));
+                refused.extend(asking.into_iter().map(|key| (key, refusal.clone())));
+            }
+        }
+    }
+    members.retain(|_, intent| !matches!(intent, LoadBalancerIntent::Retired { .. }));
     loop {
         let mut draft = Draft::new(cluster, balancer, observed, known);
         draft.apply_batch(&members, known.services);
@@ -643,6 +670,13 @@ impl<'a> Draft<'a> {
             }
             None => step.document = Some(Document::LoadBalancer(Box::new(self.document))),
         }
-        LoadBalancerPlan { step: Some(step), empty_first, frontends_gone, refused, notices: self.notices }
+        LoadBalancerPlan {
+            step: Some(step),
+            empty_first,
+            frontends_gone,
+            refused,
+            notices: self.notices,
+            ..LoadBalancerPlan::default()
+        }
     }
 }

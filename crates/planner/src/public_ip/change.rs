@@ -157,10 +157,9 @@ impl Draft {
     /// Standard load balancers take standard, static addresses of the family of their frontend.
     fn normalise(&mut self, family: Family, version: Option<Family>) {
         let Self { document, changes, .. } = self;
+        let basic = is_basic(document);
         let sku = document.sku.get_or_insert_default();
         let properties = document.properties.get_or_insert_default();
-        let basic =
-            !sku.name.as_deref().is_some_and(|name| name.to_ascii_lowercase().starts_with("standard"));
         if basic {
             let from = sku.name.replace("Standard".to_owned()).unwrap_or_else(|| "none".to_owned());
             changes.push(Change::PublicIp(Difference { member: "SKU", from, to: "Standard".to_owned() }));
@@ -263,6 +262,36 @@ pub(super) fn is_running(public_ip: &PublicIpAddress) -> bool {
 
 fn is_failed(public_ip: &PublicIpAddress) -> bool {
     provisioning_state(public_ip).is_some_and(|state| state.is("Failed") || state.is("Canceled"))
+}
+
+/// Whether a public IP is one of those that standard load balancers do not take.
+pub(super) fn is_basic(public_ip: &PublicIpAddress) -> bool {
+    let sku = public_ip.sku.as_ref().and_then(|sku| sku.name.as_deref());
+    !sku.is_some_and(|name| name.to_ascii_lowercase().starts_with("standard"))
+}
+
+/// Makes an address stay when no frontend uses it any more: only then the public IP can become a standard one (SE-22).
+/// Absent where it stays anyway.
+pub fn keep_address(
+    target: &ResourceId,
+    existing: &PublicIpAddress,
+    on_behalf_of: &[ObjectKey],
+) -> Option<Step> {
+    let mut document = existing.clone();
+    let method = &mut document.properties.get_or_insert_default().public_ip_allocation_method;
+    let mut changes = Vec::new();
+    if method.is_some() {
+        set_word(method, "Static", "allocation", &mut changes);
+    }
+    (!changes.is_empty()).then(|| Step {
+        action: Action::Update,
+        target: target.clone(),
+        if_match: existing.etag.clone(),
+        document: Some(Document::PublicIp(Box::new(document))),
+        changes,
+        purpose: Purpose::Change,
+        on_behalf_of: on_behalf_of.to_vec(),
+    })
 }
 
 /// A write of a public IP as it is, so that Azure finishes what it did not.

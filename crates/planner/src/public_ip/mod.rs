@@ -11,8 +11,8 @@ mod change;
 mod claim;
 mod ownership;
 
-pub use change::repair;
-use change::{Outcome, is_running, update, without_label};
+use change::{Outcome, is_basic, is_running, update, without_label};
+pub use change::{keep_address, repair};
 use claim::{Claim, claim, find_by_address};
 pub use claim::{Owners, claimed};
 pub use ownership::tagged_addresses;
@@ -30,7 +30,8 @@ use crate::zone;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PublicIpPlan {
     /// What to write before everything else, because `ensure` could not be written otherwise: DNS labels are taken
-    /// from public IPs that are to be given up. After that, plan again.
+    /// from public IPs that are to be given up, and public IPs that change their SKU get an address for good. After
+    /// that, plan again.
     pub before: Vec<Step>,
     /// What to write before the load balancer; independent of each other.
     pub ensure: Vec<Step>,
@@ -126,6 +127,7 @@ pub fn plan(
 ) -> Result<PublicIpPlan, Refusal> {
     let mut plan = PublicIpPlan::default();
     let mut targets = BTreeSet::new();
+    let mut kept = Vec::new();
     let families: &[Family] = if intent.flavor == Flavor::External { &intent.families } else { &[] };
     for family in families {
         let target = target(cluster, intent, *family, observed)?;
@@ -152,6 +154,9 @@ pub fn plan(
                 if is_running(existing) {
                     plan.running.push(target.id.clone());
                 }
+                if is_basic(existing) {
+                    kept.extend(keep_address(&target.id, existing, std::slice::from_ref(&intent.key)));
+                }
                 plan.ensure.extend(step.map(|step| *step));
                 plan.use_ids.insert(*family, target.id);
             }
@@ -159,6 +164,7 @@ pub fn plan(
     }
     release(cluster, intent.removal(), observed, &targets, &mut plan.release);
     plan.before = moved_label(cluster, intent, observed, &plan);
+    plan.before.extend(kept);
     Ok(plan)
 }
 

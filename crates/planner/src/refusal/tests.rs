@@ -299,6 +299,12 @@ fn cases() -> Vec<Case> {
             "create it",
         ),
         case(
+            Refusal::BasicLoadBalancerShared { load_balancer: "prod".into(), part: "frontend shop".into() },
+            ["loadBalancerSku", "load balancer prod"],
+            "",
+            "move or delete frontend shop",
+        ),
+        case(
             Refusal::OtherClusterName(OtherName {
                 given: "kubernetes".into(),
                 found: vec!["prod".into()],
@@ -587,6 +593,7 @@ fn number(refusal: &Refusal) -> usize {
         Refusal::CannotMove { .. } => 52,
         Refusal::PoolNameTaken { .. } => 53,
         Refusal::PoolNameTooLong { .. } => 54,
+        Refusal::BasicLoadBalancerShared { .. } => 55,
     }
 }
 
@@ -621,7 +628,7 @@ fn every_refusal_names_key_value_and_remedy_and_says_what_the_replaced_program_s
         assert!(text.len() < 1024, "events hold 1024 bytes: {text}");
     }
     let seen: BTreeSet<usize> = cases.iter().map(|case| number(&case.refusal)).collect();
-    assert_eq!(seen, (0..55).collect(), "each variant has a case");
+    assert_eq!(seen, (0..56).collect(), "each variant has a case");
 }
 
 #[test]

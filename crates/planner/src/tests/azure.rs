@@ -111,6 +111,13 @@ impl Azure {
                 self.clock += 1;
                 let properties = document.properties.as_mut().unwrap();
                 let v6 = properties.public_ip_address_version.as_ref().is_some_and(|word| word.is("IPv6"));
+                let old = self.observed.public_ips.iter().find(|ip| ip.id.as_ref() == Some(&step.target));
+                if let Some(old) = old.filter(|old| old.sku != document.sku) {
+                    let was = old.properties.as_ref().unwrap();
+                    let is_static = was.public_ip_allocation_method.as_ref().unwrap().is("Static");
+                    let is_free = was.ip_configuration.is_none();
+                    assert!(is_static && is_free, "PublicIPAddressSkuCannotBeChanged {}", step.target);
+                }
                 let address = if v6 { format!("2001:db8::{}", self.clock) } else { self.public_v4() };
                 properties.ip_address.get_or_insert(address);
                 self.observed.public_ips.retain(|ip| ip.id.as_ref() != Some(&step.target));
@@ -136,6 +143,8 @@ impl Azure {
                 document.etag = self.etag();
                 document.id = Some(step.target.clone());
                 self.complete(&mut document, &step.target);
+                let old = self.observed.load_balancers.iter().find(|lb| lb.id.as_ref() == Some(&step.target));
+                assert!(old.is_none_or(|old| old.sku == document.sku), "LoadBalancerSkuCannotBeChanged");
                 self.observed.load_balancers.retain(|lb| lb.id.as_ref() != Some(&step.target));
                 self.observed.load_balancers.push(document);
                 self.attach();

@@ -80,6 +80,7 @@ fn of_load_balancers() -> Vec<(Change, &'static str)> {
         (Change::FrontendRemoved { frontend: frontend(), service: web() }, "frontend f of shop/web removed"),
         (Change::LeftoverFrontendRemoved { frontend: frontend() }, "frontend f removed: its Service is gone"),
         (Change::LastFrontendGone, "the last frontend is gone"),
+        (Change::BasicLoadBalancerRetired, "SKU Basic: one of SKU Standard takes its place"),
         (
             Change::RuleAdded { rule: text("r"), protocol: text("Tcp"), port: 80, backend_port: 30_080 },
             "rule r added: Tcp port 80 → backend port 30080",

@@ -17,6 +17,7 @@ mod private_link_cases;
 mod properties;
 mod public_ip_cases;
 mod rule_cases;
+mod sku_cases;
 mod unserved_cases;
 
 use std::sync::Arc;

@@ -274,7 +274,11 @@ fn lb_112_basic_public_ips_become_standard() {
     let mut basic = own();
     basic.sku.as_mut().unwrap().name = Some("Basic".into());
     basic.properties.as_mut().unwrap().public_ip_allocation_method = Some("Dynamic".into());
+    // The address has to stay before (SE-22).
     let planned = run(&web(), &[basic]);
+    assert_eq!(planned.before[0].changes, [Change::PublicIp(difference("allocation", "Dynamic", "Static"))]);
+    let planned = run(&web(), &[public_ip_of(&planned.before[0]).clone()]);
+    assert!(planned.before.is_empty());
     let written = public_ip_of(&planned.ensure[0]);
     assert_eq!(written.sku.as_ref().unwrap().name.as_deref(), Some("Standard"));
     let properties = written.properties.as_ref().unwrap();
