@@ -9,6 +9,7 @@
 //! * [`run`] runs a test with the seeds that the environment names ([`seed`]).
 //! * [`service`] builds Services.
 //! * [`KillSwitch`] is the way to Azure, which counts calls and may break after any of them.
+//! * [`make_basic`] makes a cluster of old out of one of today.
 //! * [`AzureState`] is Azure's state without what differs between two ways to the same end.
 #![allow(
     clippy::unwrap_used,
@@ -18,6 +19,7 @@
 )]
 
 mod azure_state;
+mod basic_sku;
 mod check;
 mod journal;
 mod kill_switch;
@@ -29,6 +31,7 @@ mod world;
 mod world_builder;
 
 pub use azure_state::AzureState;
+pub use basic_sku::make_basic;
 pub use check::Finding;
 pub use kill_switch::KillSwitch;
 pub use seed::run;

@@ -241,9 +241,13 @@ pub const KEYS: &[Key] = &[
         c.put_vmss_vm_batch_size.to_string()
     }),
     // Load balancers.
-    applies("loadBalancerSku", Text, "standard", "standard; every other SKU is refused", |c| {
-        c.load_balancer_sku.to_string()
-    }),
+    applies(
+        "loadBalancerSku",
+        Text,
+        "standard",
+        "standard; every other SKU is refused, and load balancers of SKU Basic are replaced",
+        |c| c.load_balancer_sku.to_string(),
+    ),
     applies("excludeMasterFromStandardLB", Boolean, "true", "control-plane nodes are no backends", |c| {
         c.exclude_master_from_standard_lb.to_string()
     }),

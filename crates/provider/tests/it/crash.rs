@@ -6,7 +6,7 @@ use std::time::Duration;
 use azure_types::ResourceId;
 use k8s::Service;
 use serde_json::json;
-use testkit::KillSwitch;
+use testkit::{KillSwitch, make_basic};
 
 use crate::private_link::{connect, linked};
 use crate::world::*;
@@ -28,6 +28,8 @@ enum Task {
     ChangeGroup,
     /// The Service names another group only until the program is killed.
     ChangeGroupBeforeServed,
+    /// The load balancers and public IPs are of SKU Basic.
+    Migrate,
 }
 
 const BYSTANDER: &str = "other";
@@ -37,6 +39,7 @@ fn wanted(task: Task) -> Service {
         Task::Create | Task::ChangeGroupBeforeServed | Task::Delete | Task::DeleteLast => {
             service("web", &[80])
         }
+        Task::Migrate => internal(service("web", &[80])),
         Task::CreateInternal | Task::Move | Task::Unlink => internal(service("web", &[80])),
         Task::CreateLinked | Task::DeleteLinked => linked(service("web", &[80])),
         Task::ChangePort => service("web", &[8080]),
@@ -64,6 +67,7 @@ async fn prepared(task: Task) -> World {
         Task::Create | Task::CreateInternal | Task::CreateLinked | Task::ChangeGroupBeforeServed => None,
         Task::Unlink | Task::DeleteLinked => Some(linked(service("web", &[80]))),
         Task::ChangeGroup => Some(in_group("other")),
+        Task::Migrate => Some(internal(service("web", &[80]))),
         _ => Some(service("web", &[80])),
     };
     if let Some(before) = before {
@@ -71,6 +75,9 @@ async fn prepared(task: Task) -> World {
     }
     if matches!(task, Task::Unlink | Task::DeleteLinked) {
         connect(&world);
+    }
+    if matches!(task, Task::Migrate) {
+        make_basic(&world.azure);
     }
     world.slow();
     world
@@ -187,6 +194,12 @@ async fn killed_after_every_call_of_a_creation_that_named_another_resource_group
 #[tokio::test(start_paused = true)]
 async fn killed_after_every_call_of_a_move_to_the_internal_load_balancer() {
     survives(Task::Move).await;
+}
+
+/// LB-205: one load balancer and its Service after the other, and both at once before; addresses stay.
+#[tokio::test(start_paused = true)]
+async fn killed_after_every_call_of_the_migration_from_sku_basic() {
+    survives(Task::Migrate).await;
 }
 
 /// LB-310.

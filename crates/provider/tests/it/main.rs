@@ -13,4 +13,5 @@ mod machines;
 mod pools;
 mod private_link;
 mod services;
+mod sku;
 mod world;

@@ -14,4 +14,5 @@ mod private_link;
 mod services;
 mod several;
 mod shapes;
+mod sku;
 mod stopping;

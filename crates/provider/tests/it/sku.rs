@@ -1,0 +1,101 @@
+//! Load balancers of SKU Basic make room for those of SKU Standard.
+
+use std::net::IpAddr;
+
+use serde_json::json;
+use testkit::make_basic;
+
+use crate::world::*;
+
+/// The writes to a type, in order: method and name.
+fn order(world: &World) -> Vec<String> {
+    let writes = world.all_writes();
+    let short = |write: &String| {
+        let (method, rest) = write.split_once(' ').unwrap();
+        let path = rest.split(['?', ' ']).next().unwrap();
+        let parts: Vec<&str> = path.rsplit('/').take(2).collect();
+        format!("{method} {}/{}", parts[1], parts[0])
+    };
+    writes.iter().map(short).collect()
+}
+
+/// LB-205, SE-22: addresses are made to stay, machines leave, the load balancers are deleted; then the public IP becomes
+/// a standard one, and what was deleted is made again. Addresses stay, and a second look writes nothing.
+#[tokio::test(start_paused = true)]
+async fn lb_205_basic_load_balancers_are_deleted_and_made_again() {
+    for members in ["nodeIPConfiguration", "nodeIP"] {
+        let extra = json!({"loadBalancerBackendPoolConfigurationType": members});
+        let world = World::new();
+        let program = world.start_configured(&extra);
+        let outside = world.serve(&program, service("web", &[80])).await.unwrap().addresses;
+        let inside = world.serve(&program, internal(service("db", &[5432]))).await.unwrap().addresses;
+        drop(program);
+        make_basic(&world.azure);
+        world.azure.clear_journal();
+
+        let program = world.start_configured(&extra);
+        let (web, db) = (world.stored(&service("web", &[80])), world.stored(&service("db", &[5432])));
+        let (web, db) = futures::join!(world.ensure(&program, &web), world.ensure(&program, &db));
+        let found: [Vec<IpAddr>; 2] = [web.unwrap().addresses, db.unwrap().addresses];
+        assert_eq!(found, [outside, inside], "{members}");
+        let order = order(&world);
+        let of = |what: &str| {
+            let found: Vec<usize> = (0..order.len()).filter(|at| order[*at] == what).collect();
+            assert!(!found.is_empty(), "{what}: {order:#?}");
+            found
+        };
+        let public_ip = of("PUT publicIPAddresses/kube-aweb");
+        assert_eq!(public_ip.len(), 2, "{order:#?}");
+        let deleted = of("DELETE loadBalancers/kube");
+        assert!(public_ip[0] < deleted[0] && deleted[0] < public_ip[1], "{order:#?}");
+        let made = of("PUT loadBalancers/kube");
+        assert!(public_ip[1] < made[0] && (deleted.len(), made.len()) == (1, 1), "{order:#?}");
+        assert_eq!(of("DELETE loadBalancers/kube-internal").len(), 1, "{order:#?}");
+        for name in ["kube", "kube-internal"] {
+            assert_eq!(world.load_balancer(name).unwrap()["sku"]["name"], "Standard");
+        }
+        if members == "nodeIPConfiguration" {
+            assert_eq!((world.members("kube"), world.members("kube-internal")), (3, 3));
+        }
+        world.azure.clear_journal();
+        let again = world.start_configured(&extra);
+        for name in ["web", "db"] {
+            world.ensure(&again, &world.stored(&service(name, &[80]))).await.unwrap();
+        }
+        assert_eq!(world.all_writes(), [""; 0], "{members}");
+    }
+}
+
+/// LB-455: what somebody else has on a load balancer of SKU Basic keeps it.
+#[tokio::test(start_paused = true)]
+async fn lb_455_a_basic_load_balancer_that_others_use_stays() {
+    let world = World::new();
+    let program = world.start();
+    world.serve(&program, service("web", &[80])).await.unwrap();
+    drop(program);
+    make_basic(&world.azure);
+    let pool = id("loadBalancers", "kube").child("backendAddressPools", "theirs");
+    let kube = id("loadBalancers", "kube");
+    world
+        .azure
+        .edit(&kube, |document| {
+            let pools = document["properties"]["backendAddressPools"].as_array_mut().unwrap();
+            pools.push(json!({"name": pool.name()}));
+        })
+        .unwrap();
+    world.azure.clear_journal();
+    let program = world.start();
+    let refused = world.ensure(&program, &world.stored(&service("web", &[80]))).await.unwrap_err();
+    assert!(refused.to_string().contains("move or delete backend pool theirs"), "{refused}");
+    assert_eq!(world.all_writes(), [""; 0]);
+    world
+        .azure
+        .edit(&kube, |document| {
+            let pools = document["properties"]["backendAddressPools"].as_array_mut().unwrap();
+            pools.retain(|pool| pool["name"] != "theirs");
+        })
+        .unwrap();
+    world.azure.clear_journal();
+    world.ensure(&program, &world.stored(&service("web", &[80]))).await.unwrap();
+    assert_eq!(world.load_balancer("kube").unwrap()["sku"]["name"], "Standard");
+}
