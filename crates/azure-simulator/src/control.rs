@@ -281,9 +281,9 @@ async fn restore(State(azure): State<Azure>, Json(saved): Json<Value>) -> Respon
 struct Act {
     id: ResourceId,
     #[serde(default)]
-    capacity: Option<u64>,
+    capacity: Option<Value>,
     #[serde(default)]
-    instance: Option<String>,
+    instance: Option<Value>,
     #[serde(default)]
     state: Option<String>,
 }
@@ -308,8 +308,12 @@ fn act(body: Value) -> Result<Act, Refusal> {
 
 async fn scale(State(azure): State<Azure>, Json(body): Json<Value>) -> Response {
     let capacity = |act: Act| {
-        let missing = || Refusal::invalid_parameter("capacity", "capacity is missing, a whole number");
-        azure.scale(&act.id, act.capacity.ok_or_else(missing)?)
+        let problem = match &act.capacity {
+            None => "capacity is missing, a whole number".to_owned(),
+            Some(capacity) => format!("capacity is {capacity}, and must be a whole number such as 5"),
+        };
+        let capacity = act.capacity.as_ref().and_then(Value::as_u64);
+        azure.scale(&act.id, capacity.ok_or_else(|| Refusal::invalid_parameter("capacity", problem))?)
     };
     done(act(body).and_then(capacity))
 }
@@ -329,9 +333,19 @@ async fn power(State(azure): State<Azure>, Json(body): Json<Value>) -> Response 
 
 async fn remove_instance(State(azure): State<Azure>, Json(body): Json<Value>) -> Response {
     let remove = |act: Act| {
-        let missing =
-            || Refusal::invalid_parameter("instance", "instance is missing, its id within the scale set");
-        azure.remove_instance(&act.id, &act.instance.ok_or_else(missing)?)
+        let problem = match &act.instance {
+            None => "instance is missing, its number in the scale set".to_owned(),
+            Some(instance) => {
+                format!("instance is {instance}, and must be its number in the scale set, such as 1")
+            }
+        };
+        let instance = match act.instance {
+            Some(Value::String(number)) => Some(number),
+            Some(Value::Number(number)) => Some(number.to_string()),
+            _ => None,
+        };
+        let instance = instance.ok_or_else(|| Refusal::invalid_parameter("instance", problem))?;
+        azure.remove_instance(&act.id, &instance)
     };
     done(act(body).and_then(remove))
 }

@@ -477,3 +477,25 @@ async fn the_switch_of_the_control_api_says_what_it_takes() {
         assert!(answered == status && text.contains(&words), "{body}: {answered} {text}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn sizes_and_machines_are_told_by_number_and_bad_ones_by_name() {
+    let set = set_of(3, Options::default()).await;
+    for (path, body, status, words) in [
+        ("scale", json!({"capacity": "4"}), 400, "capacity is \"4\", and must be a whole number"),
+        ("scale", json!({"capacity": -1}), 400, "capacity is -1, and must be a whole number"),
+        ("scale", json!({}), 400, "capacity is missing"),
+        ("scale", json!({"capacity": 4}), 204, ""),
+        ("remove-instance", json!({"instance": [1]}), 400, "instance is [1], and must be its number"),
+        ("remove-instance", json!({"instance": 1}), 204, ""),
+        ("remove-instance", json!({"instance": "2"}), 204, ""),
+    ] {
+        let mut body = body;
+        body["id"] = json!(set.id);
+        let headers = [("content-type", "application/json")];
+        let path = format!("/_cerulean/{path}");
+        let reply = set.client.send("POST", &path, Some(body.clone()), &headers).await;
+        let text = reply.body["error"]["message"].as_str().unwrap_or_default();
+        assert!(reply.status == status && text.contains(words), "{path} {body}: {} {text}", reply.status);
+    }
+}

@@ -274,6 +274,24 @@ fn the_demo_says_why_nothing_answers_for_a_service_without_a_selector() {
 }
 
 #[test]
+fn the_demo_has_both_families_for_services_that_need_them() {
+    let mut demo = cerulean()
+        .args(["demo", "-f", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let manifest = SERVICE.replace("spec: {", "spec: {ipFamilyPolicy: RequireDualStack, ");
+    assert_ne!(manifest, SERVICE);
+    demo.stdin.take().unwrap().write_all(manifest.as_bytes()).unwrap();
+    let output = demo.wait_with_output().unwrap();
+    let said = text(&output);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(said.contains("fd00:") || said.contains("2603:") || said.contains("2001:"), "{said}");
+}
+
+#[test]
 fn the_demo_refuses_bad_manifests_before_it_starts_a_cluster() {
     let no_port = SERVICE.replace("port: 80", "port: 0");
     for (manifest, words) in [

@@ -93,7 +93,7 @@ impl Default for Metrics {
         let r = &mut *registry;
         r.register(
             "arm_request_duration_seconds",
-            "Duration of operations on Resource Manager, polling included",
+            "Duration of operations on Resource Manager, with the polls that the write itself waits for",
             metrics.arm_duration.clone(),
         );
         r.register(

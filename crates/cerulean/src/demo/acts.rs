@@ -79,8 +79,8 @@ pub async fn apply(stage: &mut Stage, manifests: &[Manifest]) -> anyhow::Result<
 ///
 /// # Errors
 /// The API server's refusal of the first that it does not take.
-pub async fn rehearse(manifests: &[Manifest]) -> anyhow::Result<()> {
-    let options = Options { dual_stack: Shape::default().dual_stack, ..Options::default() };
+pub async fn rehearse(shape: &Shape, manifests: &[Manifest]) -> anyhow::Result<()> {
+    let options = Options { dual_stack: shape.dual_stack, ..Options::default() };
     let kubernetes = Kubernetes::new(options);
     let client = Client::new(kubernetes.router(), "default");
     for manifest in manifests {
@@ -90,6 +90,15 @@ pub async fn rehearse(manifests: &[Manifest]) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Whether this is a Service that a cluster without IPv6 refuses: the demo's cluster has both families then, as the
+/// one has from which it was printed.
+pub fn needs_ipv6(manifest: &Manifest) -> bool {
+    let spec = &manifest.object["spec"];
+    let families = spec["ipFamilies"].as_array().map(Vec::as_slice).unwrap_or_default();
+    manifest.kind() == "Service"
+        && (spec["ipFamilyPolicy"] == "RequireDualStack" || families.iter().any(|family| family == "IPv6"))
 }
 
 /// The object as this cluster can take it, though it was written for or printed by another one: without what the

@@ -9,6 +9,8 @@ mod stage;
 
 use std::time::Duration;
 
+use simulated_cluster::Shape;
+
 use crate::manifests::{Manifest, ManifestArguments};
 use crate::screen::{Screen, Tone};
 use crate::watch_writes::Writes;
@@ -41,13 +43,15 @@ pub fn run(screen: Screen, arguments: Arguments) -> anyhow::Result<()> {
     let own_examples = arguments.manifests.files.is_empty();
     let manifests = if own_examples { examples()? } else { arguments.manifests.load(screen)? };
     let runtime = runtime(TWO_THREADS)?;
-    runtime.block_on(acts::rehearse(&manifests))?;
+    let dual_stack = manifests.iter().any(acts::needs_ipv6);
+    let shape = Shape { dual_stack, ..Shape::default() };
+    runtime.block_on(acts::rehearse(&shape, &manifests))?;
     let writes = Writes::listen();
     let directory = tempfile::Builder::new().prefix("cerulean-demo-").tempdir()?;
     let done = runtime.block_on(async {
         let stop = signals::stop_token()?;
         let play = async {
-            let mut stage = Stage::set(screen, directory.path(), writes).await?;
+            let mut stage = Stage::set(screen, shape, directory.path(), writes).await?;
             let outcomes = acts::apply(&mut stage, &manifests).await?;
             let mut lost = 0;
             if own_examples {

@@ -47,9 +47,8 @@ pub struct Stage {
 
 impl Stage {
     /// Starts everything and waits for the nodes.
-    pub async fn set(screen: Screen, directory: &Path, writes: Writes) -> anyhow::Result<Self> {
+    pub async fn set(screen: Screen, shape: Shape, directory: &Path, writes: Writes) -> anyhow::Result<Self> {
         screen.heading("A cluster on Azure, in this process");
-        let shape = Shape::default();
         let options = HostedOptions {
             shape: shape.clone(),
             latency: latency::quick(),
