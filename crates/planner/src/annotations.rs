@@ -1,6 +1,7 @@
 //! The annotations of a Service: keys and how their values are read.
 
 mod known;
+mod table;
 
 use std::net::IpAddr;
 

@@ -1,5 +1,5 @@
-//! Every annotation of Services: how its value is read, and whether this release serves it. What means nothing
-//! is told to the Service's owner; what becomes of it stays as it is.
+//! Annotations whose key or value means nothing, or something else than one may think: they are told to the
+//! Service's owner; what becomes of the Service stays as it is.
 
 use std::cmp::Reverse;
 
@@ -8,109 +8,10 @@ use k8s::{ObjectKey, Service};
 
 use super as keys;
 use super::full_key;
+use super::table::Format::{self, Flag, Pairs, TrimmedFlag, Word};
+use super::table::Support::{Ignored, OfPrivateLink, OfSeveral};
+use super::table::{KNOWN, KNOWN_OF_PORTS};
 use crate::plan::Notice;
-
-/// How a value is read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Format {
-    /// `true` in any case; everything else is false, with this consequence.
-    Flag(&'static str),
-    /// A flag whose value may have spaces around it.
-    TrimmedFlag(&'static str),
-    /// One of these words in any case, with or without spaces around it; everything else counts as the first.
-    Word(&'static [&'static str]),
-    /// `key=value` pairs, separated by commas; others are left out.
-    Pairs,
-    /// Text, or something whose mistakes are refused or told elsewhere.
-    Other,
-}
-
-/// Whether this release does what the annotation asks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Support {
-    Served,
-    /// It is ignored, for this reason.
-    Ignored(&'static str),
-    /// It is served where the Service asks for a private link service, and ignored elsewhere.
-    OfPrivateLink,
-}
-
-use Format::{Flag, Other, Pairs, TrimmedFlag, Word};
-use Support::{Ignored, OfPrivateLink, Served};
-
-const OFF: &str = "it stays off";
-const PROTOCOLS: &[&str] = &["tcp", "http", "https"];
-
-/// The annotations without their common prefix.
-const KNOWN: &[(&str, Format, Support)] = &[
-    (keys::INTERNAL, Flag("the load balancer is a public one"), Served),
-    (keys::INTERNAL_SUBNET, Other, Served),
-    (
-        "azure-load-balancer-mode",
-        Other,
-        Ignored(
-            "it chooses between load balancers of SKU Basic, and those of SKU Standard serve all machines",
-        ),
-    ),
-    (keys::PUBLIC_IP_GROUP, Other, Served),
-    (keys::LOAD_BALANCER_IPV4, Other, Served),
-    (keys::LOAD_BALANCER_IPV6, Other, Served),
-    (
-        keys::CONFIGURATIONS,
-        Other,
-        Ignored(
-            "it chooses among the load balancers of multipleStandardLoadBalancerConfigurations, and the cloud \
-             configuration has none",
-        ),
-    ),
-    (keys::ADDITIONAL_PUBLIC_IPS, Other, Served),
-    (keys::PIP_NAME, Other, Served),
-    (keys::PIP_NAME_IPV6, Other, Served),
-    (keys::PIP_PREFIX, Other, Served),
-    (keys::PIP_PREFIX_IPV6, Other, Served),
-    (keys::PIP_IP_TAGS, Pairs, Served),
-    (keys::PIP_TAGS, Pairs, Served),
-    (keys::DNS_LABEL, Other, Served),
-    (keys::IDLE_TIMEOUT, Other, Served),
-    (keys::DISABLE_TCP_RESET, Flag(OFF), Served),
-    (keys::HA_PORTS, Flag(OFF), Served),
-    (keys::DISABLE_FLOATING_IP, Flag(OFF), Served),
-    (keys::PROBE_PROTOCOL, Word(PROTOCOLS), Served),
-    (keys::PROBE_INTERVAL, Other, Served),
-    (keys::PROBE_COUNT, Other, Served),
-    (keys::PROBE_PATH, Other, Served),
-    (keys::ALLOWED_SERVICE_TAGS, Other, Served),
-    (keys::ALLOWED_IP_RANGES, Other, Served),
-    (keys::SOURCE_RANGES, Other, Served),
-    (keys::DENY_ALL, Flag("nothing is denied"), Served),
-    (keys::DISABLE_SECURITY_RULE, Flag(OFF), Served),
-    (
-        "azure-shared-securityrule",
-        Other,
-        Ignored("it is a word of former releases: security rules are always shared"),
-    ),
-    (keys::PLS_CREATE, TrimmedFlag("no private link service is made"), Served),
-    (keys::PLS_GROUP, Other, OfPrivateLink),
-    (keys::PLS_NAME, Other, OfPrivateLink),
-    (keys::PLS_SUBNET, Other, OfPrivateLink),
-    (keys::PLS_ADDRESS_COUNT, Other, OfPrivateLink),
-    (keys::PLS_ADDRESSES, Other, OfPrivateLink),
-    (keys::PLS_FQDNS, Other, OfPrivateLink),
-    (keys::PLS_PROXY_PROTOCOL, TrimmedFlag(OFF), OfPrivateLink),
-    (keys::PLS_VISIBILITY, Other, OfPrivateLink),
-    (keys::PLS_AUTO_APPROVAL, Other, OfPrivateLink),
-];
-
-/// What may stand behind `port_<number>_`.
-const KNOWN_OF_PORTS: &[(&str, Format)] = &[
-    (keys::NO_LB_RULE, Flag(OFF)),
-    (keys::NO_PROBE_RULE, Flag(OFF)),
-    (keys::PORT_PROBE_PROTOCOL, Word(PROTOCOLS)),
-    (keys::PORT_PROBE_PORT, Other),
-    (keys::PORT_PROBE_INTERVAL, Other),
-    (keys::PORT_PROBE_COUNT, Other),
-    (keys::PORT_PROBE_PATH, Other),
-];
 
 /// What the annotations of a Service say that means nothing, one notice each.
 /// `has_several`: whether several load balancers of a kind are configured.
@@ -128,27 +29,27 @@ fn judge(service: &Service, full: &str, value: &str) -> Option<Notice> {
     let Some(key) = full.strip_prefix(SERVICE_ANNOTATION_PREFIX) else {
         // Azure's own word behind a prefix that is nobody's.
         let (_, name) = full.rsplit_once('/')?;
-        let meant = name.starts_with(OURS) && KNOWN.iter().any(|(known, ..)| *known == name);
+        let meant = name.starts_with(OURS) && KNOWN.iter().any(|known| known.key == name);
         return meant.then(|| unknown(service, full, &full_key(name))).flatten();
     };
-    if let Some((_, format, support)) = KNOWN.iter().find(|(known, ..)| *known == key) {
+    if let Some(known) = KNOWN.iter().find(|known| known.key == key) {
         let ignored = |why: &str, remedy: &str| {
             let message = format!("annotation {full} is ignored: {why}; {remedy}");
             warn(service.key(), "AnnotationIgnored", message)
         };
-        if let Ignored(why) = support {
+        if let Ignored(why) | OfSeveral(why) = known.support {
             return ignored(why, "remove it");
         }
-        if *support == OfPrivateLink && !keys::Annotations(service).trimmed_flag(keys::PLS_CREATE) {
+        if known.support == OfPrivateLink && !keys::Annotations(service).trimmed_flag(keys::PLS_CREATE) {
             let remedy = format!("set annotation {} to true, or remove it", full_key(keys::PLS_CREATE));
             return ignored("the Service asks for no private link service", &remedy);
         }
-        return misread(service, full, value, *format);
+        return misread(service, full, value, known.format);
     }
     if let Some((port, suffix)) = key.strip_prefix("port_").and_then(|rest| rest.split_once('_')) {
         return judge_port(service, full, value, port, suffix);
     }
-    let (nearest, likeness) = nearest(key, KNOWN.iter().map(|(known, ..)| *known))?;
+    let (nearest, likeness) = nearest(key, KNOWN.iter().map(|known| known.key))?;
     // Other clouds use the same prefix: of their annotations nothing is known here.
     (likeness >= NEAR || key.to_ascii_lowercase().starts_with(OURS))
         .then(|| unknown(service, full, &full_key(nearest)))
@@ -162,14 +63,14 @@ const NEAR: usize = 90;
 const OURS: &str = "azure-";
 
 fn judge_port(service: &Service, full: &str, value: &str, port: &str, suffix: &str) -> Option<Notice> {
-    let Some((_, format)) = KNOWN_OF_PORTS.iter().find(|(known, _)| *known == suffix) else {
-        let (nearest, _) = nearest(suffix, KNOWN_OF_PORTS.iter().map(|(known, _)| *known))?;
+    let Some(known) = KNOWN_OF_PORTS.iter().find(|known| known.key == suffix) else {
+        let (nearest, _) = nearest(suffix, KNOWN_OF_PORTS.iter().map(|known| known.key))?;
         return unknown(service, full, &full_key(&format!("port_{port}_{nearest}")));
     };
     let spec = &service.spec;
     let mut ports = spec.ports.iter().map(|port| port.port).chain([spec.health_check_node_port]);
     if port.parse().is_ok_and(|number: i32| number > 0 && ports.any(|port| port == number)) {
-        return misread(service, full, value, *format);
+        return misread(service, full, value, known.format);
     }
     let ports: Vec<String> = spec.ports.iter().map(|port| port.port.to_string()).collect();
     warn(
@@ -252,6 +153,7 @@ fn likeness(one: &str, other: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::annotations::table::Support;
     use crate::tests::svc;
 
     fn notices(service: &Service) -> Vec<Notice> {
@@ -353,15 +255,16 @@ mod tests {
 
     #[test]
     fn no_known_annotation_is_listed_twice_or_taken_for_another() {
-        for (index, (key, format, support)) in KNOWN.iter().enumerate() {
-            assert!(!KNOWN[..index].iter().any(|(other, ..)| other == key), "{key}");
-            let value = match format {
+        for (index, known) in KNOWN.iter().enumerate() {
+            let key = known.key;
+            assert!(!KNOWN[..index].iter().any(|other| other.key == key), "{key}");
+            let value = match known.format {
                 Flag(_) | TrimmedFlag(_) => "false",
                 Word(words) => words[0],
                 Pairs => "a=b",
-                Other => "x",
+                Format::Text(_) => "x",
             };
-            assert_eq!(told(key, value).is_some(), *support != Served, "{key}");
+            assert_eq!(told(key, value).is_some(), known.support != Support::Served, "{key}");
         }
     }
 

@@ -1,0 +1,310 @@
+//! The table of all annotations of Services: what is compared, what users are told of mistakes, and what
+//! `docs/resources/service/annotations.md` says.
+
+use super as keys;
+
+/// How a value is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Format {
+    /// `true` in any case; everything else is false, with this consequence.
+    Flag(&'static str),
+    /// A flag whose value may have spaces around it.
+    TrimmedFlag(&'static str),
+    /// One of these words in any case, with or without spaces around it; everything else counts as the first.
+    Word(&'static [&'static str]),
+    /// `key=value` pairs, separated by commas; others are left out.
+    Pairs,
+    /// What may stand there, in words. Mistakes are refused or told elsewhere.
+    Text(&'static str),
+}
+
+/// Whether this release does what the annotation asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Support {
+    Served,
+    /// It is ignored, for this reason.
+    Ignored(&'static str),
+    /// It is served where the Service asks for a private link service, and ignored elsewhere.
+    OfPrivateLink,
+    /// It is served where several load balancers are configured, and ignored elsewhere, for this reason.
+    OfSeveral(&'static str),
+}
+
+use Format::{Flag, Pairs, Text, TrimmedFlag, Word};
+use Support::{Ignored, OfPrivateLink, OfSeveral, Served};
+
+/// One annotation.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Annotation {
+    /// The key without the common prefix, or what stands behind `port_<number>_`.
+    pub key: &'static str,
+    pub format: Format,
+    pub support: Support,
+    /// What is so where it is absent; empty where it is ignored.
+    #[cfg_attr(not(test), allow(dead_code, reason = "read by the test that makes the page of annotations"))]
+    pub default: &'static str,
+    /// What it does.
+    #[cfg_attr(not(test), allow(dead_code, reason = "read by the test that makes the page of annotations"))]
+    pub effect: &'static str,
+}
+
+const fn row(key: &'static str, format: Format, default: &'static str, effect: &'static str) -> Annotation {
+    Annotation { key, format, support: Served, default, effect }
+}
+
+impl Annotation {
+    const fn with(self, support: Support) -> Self {
+        Self { support, ..self }
+    }
+}
+
+const OFF: &str = "it stays off";
+const PROTOCOLS: &[&str] = &["tcp", "http", "https"];
+const ADDRESS: Format = Text("an IP address");
+const ID: Format = Text("the id of a public IP prefix");
+const NAME: Format = Text("a name");
+const NUMBER_FROM_5: Format = Text("seconds, at least 5");
+const NUMBER_FROM_2: Format = Text("a number, at least 2");
+const RANGES: Format = Text("CIDR ranges, separated by commas");
+const WORDS: Format = Text("texts, separated by spaces");
+const PATH: Format = Text("a path");
+
+/// The annotations without their common prefix.
+pub(super) const KNOWN: &[Annotation] = &[
+    row(
+        keys::INTERNAL,
+        Flag("the load balancer is a public one"),
+        "false",
+        "a load balancer with a private address",
+    ),
+    row(
+        keys::INTERNAL_SUBNET,
+        NAME,
+        "`subnetName` of azure.json",
+        "the subnet of the private address; read only where the load balancer is internal",
+    ),
+    row("azure-load-balancer-mode", Text("`__auto__` or the name of a set of machines"), "", "").with(
+        Ignored(
+            "it chooses between load balancers of SKU Basic, and those of SKU Standard serve all machines",
+        ),
+    ),
+    row(
+        keys::PUBLIC_IP_GROUP,
+        Text("the name of a resource group"),
+        "the cluster's",
+        "where the Service's public IPs are looked for, created and deleted",
+    ),
+    row(keys::LOAD_BALANCER_IPV4, ADDRESS, "`spec.loadBalancerIP`", "the frontend's IPv4 address"),
+    row(keys::LOAD_BALANCER_IPV6, ADDRESS, "`spec.loadBalancerIP`", "the frontend's IPv6 address"),
+    row(
+        keys::CONFIGURATIONS,
+        Text("names, separated by commas"),
+        "all",
+        "the load balancers of `multipleStandardLoadBalancerConfigurations` that the Service may be on \
+         ([several load balancers](../several-load-balancers.md))",
+    )
+    .with(OfSeveral(
+        "it chooses among the load balancers of multipleStandardLoadBalancerConfigurations, and the cloud \
+         configuration has none",
+    )),
+    row(
+        keys::ADDITIONAL_PUBLIC_IPS,
+        Text("IP addresses, separated by commas"),
+        "none",
+        "addresses that lead to the Service by other ways: they stand in its status, and the security group lets their \
+         traffic in",
+    ),
+    row(
+        keys::PIP_NAME,
+        NAME,
+        "a public IP of its own",
+        "the public IP to use; it has to exist. A Service of IPv6 alone reads it, too",
+    ),
+    row(keys::PIP_NAME_IPV6, NAME, "a public IP of its own", "the same for IPv6"),
+    row(
+        keys::PIP_PREFIX,
+        ID,
+        "none",
+        "new public IPs come from this prefix. A Service of IPv6 alone reads it, too",
+    ),
+    row(keys::PIP_PREFIX_IPV6, ID, "none", "the same for IPv6"),
+    row(
+        keys::PIP_IP_TAGS,
+        Pairs,
+        "none",
+        "the IP tags of the public IP, such as `RoutingPreference=Internet`",
+    ),
+    row(keys::PIP_TAGS, Pairs, "none", "tags of the public IP, beside those of azure.json"),
+    row(
+        keys::DNS_LABEL,
+        Text("a DNS label, or nothing"),
+        "left as it is",
+        "the DNS label of the public IP; an empty value takes it away",
+    ),
+    row(
+        keys::IDLE_TIMEOUT,
+        Text("minutes, 4 to 100"),
+        "4",
+        "how long an idle flow is kept, of whatever protocol",
+    ),
+    row(keys::DISABLE_TCP_RESET, Flag(OFF), "false", "idle TCP flows end without a reset"),
+    row(
+        keys::HA_PORTS,
+        Flag(OFF),
+        "false",
+        "one rule for all ports and protocols; only of internal load balancers",
+    ),
+    row(
+        keys::DISABLE_FLOATING_IP,
+        Flag(OFF),
+        "false",
+        "packets arrive at the nodes' own addresses and node ports",
+    ),
+    row(keys::PROBE_PROTOCOL, Word(PROTOCOLS), "the port's `appProtocol`, or tcp", "how health is probed"),
+    row(
+        keys::PROBE_INTERVAL,
+        NUMBER_FROM_5,
+        "5",
+        "the time between two probes; times their number less than 120 s",
+    ),
+    row(keys::PROBE_COUNT, NUMBER_FROM_2, "2", "how many probes in a row change a node's state"),
+    row(keys::PROBE_PATH, PATH, "`/`", "the path that http and https probes ask for"),
+    row(
+        keys::ALLOWED_SERVICE_TAGS,
+        Text("Azure's service tags, separated by commas"),
+        "none",
+        "who may come in, beside the ranges; without either everybody",
+    ),
+    row(
+        keys::ALLOWED_IP_RANGES,
+        RANGES,
+        "everybody",
+        "who may come in. An invalid range is told, and everybody else is then denied",
+    ),
+    row(keys::SOURCE_RANGES, RANGES, "everybody", "the same, by Kubernetes' own name"),
+    row(
+        keys::DENY_ALL,
+        Flag("nothing is denied"),
+        "false",
+        "whoever is in none of the ranges is denied, whatever other security rules say",
+    ),
+    row(keys::DISABLE_SECURITY_RULE, Flag(OFF), "false", "no security rules are made for the Service"),
+    row("azure-shared-securityrule", Text("anything"), "", "")
+        .with(Ignored("it is a word of former releases: security rules are always shared")),
+    row(
+        keys::PLS_CREATE,
+        TrimmedFlag("no private link service is made"),
+        "false",
+        "a private link service in front of the load balancer ([private link](../private-link-service.md))",
+    ),
+    row(
+        keys::PLS_GROUP,
+        Text("the name of a resource group"),
+        "`privateLinkServiceResourceGroup` of azure.json",
+        "where it is",
+    )
+    .with(OfPrivateLink),
+    row(keys::PLS_NAME, NAME, "`pls-` and the frontend's name", "its name, which cannot change")
+        .with(OfPrivateLink),
+    row(keys::PLS_SUBNET, NAME, "that of the private address", "the subnet of its addresses")
+        .with(OfPrivateLink),
+    row(keys::PLS_ADDRESS_COUNT, Text("1 to 8"), "1", "how many addresses it has").with(OfPrivateLink),
+    row(
+        keys::PLS_ADDRESSES,
+        Text("IPv4 addresses, separated by spaces"),
+        "chosen by Azure",
+        "its static addresses; no more than it has",
+    )
+    .with(OfPrivateLink),
+    row(keys::PLS_FQDNS, WORDS, "none", "its domain names").with(OfPrivateLink),
+    row(
+        keys::PLS_PROXY_PROTOCOL,
+        TrimmedFlag(OFF),
+        "false",
+        "clients' addresses come along by the PROXY protocol, which the pods have to speak",
+    )
+    .with(OfPrivateLink),
+    row(keys::PLS_VISIBILITY, WORDS, "none", "the subscriptions that see it; `*` is everybody")
+        .with(OfPrivateLink),
+    row(keys::PLS_AUTO_APPROVAL, WORDS, "none", "the subscriptions whose endpoints need no approval")
+        .with(OfPrivateLink),
+];
+
+/// What may stand behind `port_<number>_`.
+pub(super) const KNOWN_OF_PORTS: &[Annotation] = &[
+    row(keys::NO_LB_RULE, Flag(OFF), "false", "no rule for the port, and no probe"),
+    row(keys::NO_PROBE_RULE, Flag(OFF), "false", "a rule without a probe"),
+    row(keys::PORT_PROBE_PROTOCOL, Word(PROTOCOLS), "that of all ports", "how health is probed"),
+    row(
+        keys::PORT_PROBE_PORT,
+        Text("a port of the Service by name or number, or another number to 65535"),
+        "the port itself",
+        "the port that is probed, at its node port",
+    ),
+    row(keys::PORT_PROBE_INTERVAL, NUMBER_FROM_5, "that of all ports", "the time between two probes"),
+    row(
+        keys::PORT_PROBE_COUNT,
+        NUMBER_FROM_2,
+        "that of all ports",
+        "how many probes in a row change a node's state",
+    ),
+    row(keys::PORT_PROBE_PATH, PATH, "that of all ports", "the path that http and https probes ask for"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::annotations::full_key;
+
+    fn value(format: Format) -> String {
+        match format {
+            Flag(_) | TrimmedFlag(_) => "`true` or `false`".to_owned(),
+            Word(words) => words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", "),
+            Pairs => "`key=value` pairs, separated by commas".to_owned(),
+            Text(words) => words.to_owned(),
+        }
+    }
+
+    fn rows(table: &[Annotation], key: impl Fn(&str) -> String) -> String {
+        let served = table.iter().filter(|one| !matches!(one.support, Ignored(_)));
+        let line = |one: &Annotation| {
+            assert!(!one.effect.is_empty(), "{} has no words", one.key);
+            format!("| `{}` | {} | {} | {} |\n", key(one.key), value(one.format), one.default, one.effect)
+        };
+        served.map(line).collect()
+    }
+
+    /// `docs/resources/service/annotations.md` is made from the table: `UPDATE_DOCS=1 cargo test -p planner`.
+    #[test]
+    fn the_page_of_annotations_is_made_from_the_table() {
+        const HEAD: &str = "| annotation | value | without it | what it does |\n|---|---|---|---|\n";
+        let mut text = format!(
+            "# Annotations of Services\n\n\
+             All begin with `{}`. A key that is misspelt, or a value that means something\n\
+             else than one may think, gets a Warning event that names both and what was probably meant. A value that cannot\n\
+             be served gets one that says what is allowed; the Service then stays as it is\n\
+             ([plan.md](../../plan.md) tells beforehand).\n\n\
+             This page is made from the table in `crates/planner/src/annotations/table.rs`.\n\n\
+             ## Of the Service\n\n{HEAD}{}\n\
+             ## Of one port\n\n\
+             `<number>` is the port in `spec.ports`, or the health check's node port. These go before the annotations for all ports.\n\n\
+             {HEAD}{}\n\
+             ## Without effect\n\n| annotation | why |\n|---|---|\n",
+            full_key(""),
+            rows(KNOWN, str::to_owned),
+            rows(KNOWN_OF_PORTS, |key| format!("port_<number>_{key}")),
+        );
+        for one in KNOWN {
+            if let Ignored(why) = one.support {
+                text += &format!("| `{}` | {why} |\n", one.key);
+            }
+        }
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/resources/service/annotations.md");
+        if std::env::var_os("UPDATE_DOCS").is_some() {
+            std::fs::create_dir_all(std::path::Path::new(path).parent().unwrap()).unwrap();
+            std::fs::write(path, &text).unwrap();
+        }
+        let written = std::fs::read_to_string(path).unwrap_or_default();
+        assert!(written == text, "{path} is not as the table says: run with UPDATE_DOCS=1");
+    }
+}
