@@ -64,6 +64,9 @@ fn is_at_its_address(cluster: &Cluster, node: &Node) -> bool {
 ///
 /// A node that is not initialised yet follows when it is.
 pub fn node_addresses(cluster: &Cluster, nodes: &[Arc<Node>], families: &[Family]) -> Vec<IpAddr> {
+    if families.is_empty() {
+        return Vec::new();
+    }
     let nodes = nodes.iter().filter(|node| is_eligible(cluster, node) && is_at_its_address(cluster, node));
     let addresses: BTreeSet<IpAddr> = nodes
         .flat_map(|node| node.internal_addresses())

@@ -91,8 +91,8 @@ pub fn frontends_of(
         } else {
             is_joined(owner, frontend, public_ips)
         };
-        let id = frontend.id.clone().unwrap_or_else(|| cluster.frontend_id(balancer, name));
         if let Some(family) = family {
+            let id = frontend.id.clone().unwrap_or_else(|| cluster.frontend_id(balancer, name));
             owned.push(OwnedFrontend {
                 name: name.to_owned(),
                 id,

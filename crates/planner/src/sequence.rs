@@ -601,7 +601,9 @@ fn address_of(public_ips: &[PublicIpAddress], id: &ResourceId) -> Option<IpAddr>
 }
 
 fn access(cluster: &Cluster, seen: &Seen<'_>, intent: &Arc<ServiceIntent>, addresses: Vec<IpAddr>) -> Intent {
-    // Where floating IP is off, packets arrive with a node's address as destination.
-    let node_addresses = backend_pool::node_addresses(cluster, seen.nodes, &intent.families);
+    // Where floating IP is off, packets arrive with a node's address as destination; elsewhere nobody asks for them.
+    let families: Vec<Family> =
+        intent.families.iter().copied().filter(|family| !intent.arrival(*family).is_floating()).collect();
+    let node_addresses = backend_pool::node_addresses(cluster, seen.nodes, &families);
     Intent::SecurityGroup(AccessIntent::Present { service: Arc::clone(intent), addresses, node_addresses })
 }

@@ -113,11 +113,14 @@ impl ClusterUsage {
     ) -> Self {
         let deliveries = deliveries(load_balancers);
         let mut usage = Self { is_complete, ..Self::default() };
+        let mut recent: BTreeMap<&ObjectKey, Vec<IpAddr>> = BTreeMap::new();
+        for (key, address) in recently_programmed {
+            recent.entry(key).or_default().push(*address);
+        }
         for service in services {
             let owner = ServiceRemoval::of(cluster, service);
             let mut addresses: BTreeSet<IpAddr> = owner.published_addresses.iter().copied().collect();
-            let recent = recently_programmed.iter().filter(|(key, _)| *key == owner.key);
-            addresses.extend(recent.map(|(_, address)| *address));
+            addresses.extend(recent.get(&owner.key).into_iter().flatten());
             addresses.extend(&owner.additional_addresses);
             usage.service_addresses.extend(&addresses);
             // Who is on the way out needs no rule any more: none is made again for it.
