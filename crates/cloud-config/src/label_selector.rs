@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::{Problem, Remedy};
 
 /// Which objects are meant, by their labels. What holds no requirement at all counts as not given
-/// ([`LabelSelector::read`]).
+/// (`LabelSelector::read`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LabelSelector {
     requirements: Vec<Requirement>,
