@@ -78,8 +78,9 @@ impl PrivateLinks {
         if intent.private_link.is_some() {
             return self.list(groups, newer_than).await.map(Some);
         }
-        if !may_have_one(intent) {
-            return Ok(Some(self.cached()));
+        // What is cached only says whether there is anything to look for: after a deletion it still shows what went.
+        if !may_have_one(intent) && self.cached().is_empty() {
+            return Ok(Some(Vec::new()));
         }
         // It may have asked for one before this process began to look. What came since is known.
         match self.list(groups, self.observed.started).await {

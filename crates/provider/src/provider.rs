@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arm::Clock;
-use azure_types::ResourceId;
+use azure_types::{LoadBalancer, ResourceId};
 use cloud::LogicalTime;
 use futures::future::join_all;
 use k8s::{ObjectKey, Service};
@@ -267,17 +267,14 @@ impl Inner {
                 }
             };
             let Some(document) = document else { continue };
-            let has_pool = |key: &&ObjectKey| {
-                let name = |family: &Family| local_pool::name(key, *family);
-                Family::BOTH.iter().any(|family| pool_in(&document, &name(family)).is_some())
-            };
-            let here: Vec<ObjectKey> = services.iter().filter(has_pool).cloned().collect();
-            if !here.is_empty() {
-                let writer = self.load_balancer(&balancer);
-                writes.push(async move {
-                    (here, writer.submit(Owner::Endpoints, Wish::Members, seen, None).await.map(drop))
-                });
-            }
+            let writer = self.load_balancer(&balancer);
+            // A pool may just be written, with the endpoints as they were: this comes after that write.
+            writes.push(async move {
+                let done = writer.submit(Owner::Endpoints, Wish::Members, seen, None).await;
+                let now = done.as_ref().ok().and_then(|done| done.observed.load_balancer.clone());
+                let here = services_with_pools(services, now.as_deref().unwrap_or(&document));
+                (here, done.map(drop))
+            });
         }
         let mut answers = BTreeMap::new();
         for (here, answer) in join_all(writes).await {
@@ -378,6 +375,14 @@ impl Inner {
         }
         Ok(observed)
     }
+}
+
+/// Those of the Services that have a pool of their own on a load balancer.
+fn services_with_pools(services: &[ObjectKey], document: &LoadBalancer) -> Vec<ObjectKey> {
+    let has_pool = |key: &&ObjectKey| {
+        Family::BOTH.iter().any(|family| pool_in(document, &local_pool::name(key, *family)).is_some())
+    };
+    services.iter().filter(has_pool).cloned().collect()
 }
 
 impl Provider {

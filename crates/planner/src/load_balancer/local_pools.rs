@@ -155,7 +155,10 @@ impl<'a> Draft<'a> {
                 .collect();
             let pools = self.properties().backend_address_pools.iter_mut().flatten();
             let Some(pool) = pools.into_iter().find(|pool| is_named(&pool.name, &name)) else { continue };
-            let changes = fill(&name, pool.properties.get_or_insert_default(), &wanted, &network, true);
+            // Nodes that are not known or have no address yet are no reason to empty it: only endpoints are.
+            let may_be_empty = service.nodes.is_empty();
+            let changes =
+                fill(&name, pool.properties.get_or_insert_default(), &wanted, &network, may_be_empty);
             self.changes.extend(changes);
         }
     }

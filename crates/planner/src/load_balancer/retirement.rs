@@ -5,7 +5,6 @@
 use azure_types::{LoadBalancer, ResourceId};
 use k8s::ObjectKey;
 
-use super::leftover::base_of;
 use super::{Known, LoadBalancerIntent, LoadBalancerPlan, members, text};
 use crate::backend_pool;
 use crate::change::Change;
@@ -25,7 +24,8 @@ pub(super) fn is_asked_for(intent: &LoadBalancerIntent) -> bool {
 }
 
 /// What somebody else has on the load balancer, in words: it would go along. `None` where all is the cluster's, which
-/// the names of its Services prove.
+/// the names of its Services prove. A name of the same form is no proof: another cluster of this name may be in the
+/// group.
 pub(super) fn foreign_part(cluster: &Cluster, observed: &LoadBalancer, known: Known<'_>) -> Option<String> {
     let properties = observed.properties.as_ref()?;
     let is_own = |name: &str| {
@@ -33,7 +33,7 @@ pub(super) fn foreign_part(cluster: &Cluster, observed: &LoadBalancer, known: Kn
         let is_known = |services: &super::KnownServices| {
             services.iter().any(|service| service.eq_ignore_ascii_case(base))
         };
-        known.services.is_some_and(is_known) || base_of(&name.to_ascii_lowercase()).is_some()
+        known.services.is_some_and(is_known)
     };
     let frontends = properties.frontend_ip_configurations.iter().flatten();
     let frontends =

@@ -110,17 +110,21 @@ fn lb_205_basic_load_balancers_are_deleted_and_made_again() {
 /// stands in the way.
 #[test]
 fn lb_455_a_basic_load_balancer_that_others_use_stays() {
-    for (kind, part) in [
-        ("frontendIPConfigurations", "frontend theirs"),
-        ("backendAddressPools", "backend pool theirs"),
-        ("inboundNatRules", "inbound NAT rule theirs"),
+    // Another cluster of this name has frontends of the same form.
+    let unknown = format!("a{}", "0123456789abcdef".repeat(2).split_at(31).0);
+    for (kind, name, what) in [
+        ("frontendIPConfigurations", "theirs", "frontend"),
+        ("frontendIPConfigurations", unknown.as_str(), "frontend"),
+        ("backendAddressPools", "theirs", "backend pool"),
+        ("inboundNatRules", "theirs", "inbound NAT rule"),
     ] {
+        let part = format!("{what} {name}");
         let (mut azure, services, nodes) = basic(json!({}), "testCluster");
         for document in &mut azure.observed.load_balancers {
             let mut changed = serde_json::to_value(&*document).unwrap();
             let parts = &mut changed["properties"][kind];
             let mut all = parts.as_array().cloned().unwrap_or_default();
-            all.push(json!({"name": "theirs", "properties": {}}));
+            all.push(json!({"name": name, "properties": {}}));
             *parts = all.into();
             *document = serde_json::from_value(changed).unwrap();
         }

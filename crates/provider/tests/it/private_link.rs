@@ -1,5 +1,7 @@
 //! Private link services, with private endpoints that are connected to them.
 
+use std::time::Duration;
+
 use azure_simulator::{Fault, FaultAction};
 use azure_types::ResourceId;
 use cloud::LogicalTime;
@@ -130,6 +132,23 @@ async fn lb_323_without_the_annotation_it_goes() {
         world.ensure(&program, &world.stored(&web())).await.unwrap();
         assert_eq!(world.all_writes(), Vec::<String>::new());
     }
+}
+
+/// LB-323: a public Service loses both in one edit, the annotation and what made it possible: one deletion, and an end.
+#[tokio::test(start_paused = true)]
+async fn lb_323_a_service_that_can_have_none_any_more_deletes_it_once() {
+    let world = World::new();
+    let program = world.start();
+    let plain = service("web", &[80]);
+    let floating = annotated(plain.clone(), "azure-disable-load-balancer-floating-ip", "true");
+    world.serve(&program, annotated(floating, "azure-pls-create", "true")).await.unwrap();
+    assert_eq!(world.documents(PRIVATE_LINKS).len(), 1);
+    world.azure.clear_journal();
+    let served = tokio::time::timeout(Duration::from_secs(600), world.serve(&program, plain)).await;
+    served.unwrap().unwrap();
+    assert_eq!(world.documents(PRIVATE_LINKS), Vec::<Value>::new());
+    let deletions = world.all_writes().into_iter().filter(|write| write.starts_with("DELETE"));
+    assert_eq!(deletions.count(), 1);
 }
 
 /// LB-313, LB-441: somebody else's is never touched; the frontend that it offers stays, and a notice says why.
