@@ -12,32 +12,28 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::time::Duration;
 
-use azure_simulator::{Fault, FaultAction, LatencyProfile};
-use azure_types::ResourceId;
+use azure_simulator::LatencyProfile;
 use rand::rngs::SmallRng;
 use rand::{Rng as _, SeedableRng as _};
-use serde_json::{Value, json};
 use testkit::World;
-use testkit::types::{INSTANCES, LOAD_BALANCERS, PUBLIC_IPS, SCALE_SETS, SECURITY_GROUPS};
 
-use crate::corpus::Expectations;
-use crate::expectation::Expectation;
 use crate::features::{self, FACTORS, Row};
 use crate::stage::{Given, Stage};
 use crate::{quietly, shrink, trial};
 
+mod act;
 mod kept;
+mod play;
 mod text;
 
+pub use act::{Act, Shared, Trouble};
+use act::{KINDS, SHARED, TROUBLES};
 pub use kept::{FOLDER, Kept, kept};
+use play::{Play, THEIR_ADDRESSES};
 
 /// How many Services a history has at most.
 const MAX_SERVICES: usize = 6;
-
-/// How many public IPs others have for frontends of their own.
-const THEIR_ADDRESSES: u64 = 4;
 
 /// The share of factors that have a value that is not the usual one.
 const UNUSUAL: f64 = 0.15;
@@ -47,168 +43,6 @@ const SELDOM_CHANGED: [&str; 2] = ["node-ports", "families"];
 
 /// How often it stays.
 const STAYS: f64 = 0.7;
-
-/// Something that happens.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Act {
-    /// A Service comes, or changes to these features.
-    Apply {
-        /// Which.
-        service: usize,
-        /// Its features.
-        row: Row,
-    },
-    /// A Service goes.
-    Delete {
-        /// Which.
-        service: usize,
-    },
-    /// The scale set has so many machines from now on.
-    Scale(u64),
-    /// Requests of this type and method fare badly, as often as the number says.
-    Trouble {
-        /// Full resource type.
-        kind: &'static str,
-        /// HTTP method.
-        method: &'static str,
-        /// What becomes of them.
-        what: Trouble,
-        /// How many.
-        times: u64,
-    },
-    /// Somebody else changes a tag of a shared resource.
-    ForeignTag {
-        /// Which.
-        shared: Shared,
-        /// The tag's value.
-        value: u64,
-    },
-    /// Somebody else tags the public IPs that were made for Services.
-    ForeignAddressTag(u64),
-    /// Somebody else adds a part of their own to a shared resource: a backend pool, or a security rule.
-    ForeignPart {
-        /// Which.
-        shared: Shared,
-        /// What the part's name and place end with.
-        number: u64,
-    },
-    /// Somebody else adds a frontend of their own to a load balancer, with a rule.
-    ForeignFrontend {
-        /// The internal one.
-        internal: bool,
-        /// What its name ends with, and its port.
-        number: u64,
-    },
-    /// Somebody takes a rule of ours away while the controllers are restarted, who find out.
-    Spoil {
-        /// From which resource.
-        shared: Shared,
-    },
-    /// The controllers are killed and started anew.
-    Kill,
-    /// Seconds pass.
-    Wait(u64),
-}
-
-/// A resource that many Services share.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shared {
-    /// The public load balancer.
-    LoadBalancer,
-    /// The internal one.
-    InternalLoadBalancer,
-    /// The security group.
-    SecurityGroup,
-}
-
-const SHARED: [Shared; 3] = [Shared::LoadBalancer, Shared::InternalLoadBalancer, Shared::SecurityGroup];
-
-impl Shared {
-    fn id(self, world: &World) -> ResourceId {
-        match self {
-            Self::LoadBalancer => world.load_balancer(),
-            Self::InternalLoadBalancer => world.internal_load_balancer(),
-            Self::SecurityGroup => world.security_group(),
-        }
-    }
-
-    /// Where its rules stand.
-    fn rules(self) -> &'static str {
-        match self {
-            Self::LoadBalancer | Self::InternalLoadBalancer => "loadBalancingRules",
-            Self::SecurityGroup => "securityRules",
-        }
-    }
-}
-
-/// What becomes of a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Trouble {
-    /// 429.
-    Throttled,
-    /// 400, of a kind that may pass.
-    Refused,
-    /// 403.
-    Denied,
-    /// 409: another operation is in progress.
-    InProgress,
-    /// 412: somebody else wrote between read and write.
-    Overtaken,
-    /// 500.
-    Broken,
-    /// Done, but nobody is told.
-    AnswerLost,
-    /// Never arrives.
-    RequestLost,
-    /// Accepted, and fails later.
-    FailsLater,
-    /// Accepted, and takes a minute.
-    Slow,
-}
-
-const TROUBLES: [Trouble; 10] = [
-    Trouble::Throttled,
-    Trouble::Refused,
-    Trouble::Denied,
-    Trouble::InProgress,
-    Trouble::Overtaken,
-    Trouble::Broken,
-    Trouble::AnswerLost,
-    Trouble::RequestLost,
-    Trouble::FailsLater,
-    Trouble::Slow,
-];
-
-const METHODS: [&str; 3] = ["PUT", "GET", "DELETE"];
-
-const KINDS: [&str; 5] = [LOAD_BALANCERS, PUBLIC_IPS, SECURITY_GROUPS, SCALE_SETS, INSTANCES];
-
-impl Trouble {
-    fn action(self) -> FaultAction {
-        let fail = |status, code: &str| FaultAction::Fail {
-            status,
-            code: code.to_owned(),
-            message: "An error of this test.".to_owned(),
-        };
-        match self {
-            Self::Throttled => FaultAction::Throttle { retry_after: Some(7) },
-            Self::Refused => fail(400, "NotWelcomeToday"),
-            Self::Denied => fail(403, "AuthorizationFailed"),
-            Self::InProgress => fail(409, "AnotherOperationInProgress"),
-            Self::Overtaken => {
-                FaultAction::Interfere { id: None, patch: json!({"tags": {"overtaken": "yes"}}) }
-            }
-            Self::Broken => fail(500, "InternalServerError"),
-            Self::AnswerLost => FaultAction::DropAnswer,
-            Self::RequestLost => FaultAction::DropRequest,
-            Self::FailsLater => FaultAction::FailOperation {
-                code: "InternalServerError".to_owned(),
-                message: "An error of this test.".to_owned(),
-            },
-            Self::Slow => FaultAction::SlowOperation { ms: 60_000 },
-        }
-    }
-}
 
 /// A history.
 #[derive(Debug, Clone)]
@@ -311,11 +145,11 @@ impl History {
         }
         stage.world.azure.clear_faults();
         stage.world.come_to_rest().await;
-        let Play { mut expect, tags } = play;
+        let mut expect = play.expect.clone();
         trial::fill_in(&stage, &mut expect);
         let mut complaints = trial::judge(&stage, &expect);
         complaints.extend(findings(&stage.world).await);
-        complaints.extend(lost_tags(&stage.world, &tags));
+        complaints.extend(play.lost_tags(&stage.world));
 
         stage.world.azure.clear_journal();
         stage.world.restart().await;
@@ -353,17 +187,6 @@ impl History {
 
 async fn findings(world: &World) -> Vec<String> {
     world.check().await.iter().map(ToString::to_string).collect()
-}
-
-/// Tags of others on public IPs that did not stay. `tags` are by address.
-fn lost_tags(world: &World, tags: &BTreeMap<String, String>) -> Vec<String> {
-    let documents = world.azure.documents_of_type(PUBLIC_IPS);
-    let lost = documents.iter().filter_map(|document| {
-        let wanted = tags.get(document["properties"]["ipAddress"].as_str()?)?;
-        let found = &document["tags"]["owner"];
-        (found != wanted).then(|| format!("public IP {} lost a tag of others", document["name"]))
-    });
-    lost.collect()
 }
 
 /// A row that a Service may have, or may change to from another.
@@ -432,191 +255,6 @@ fn set(row: &mut Row, factor: &str, value: usize) {
     row[place_of(factor)] = value;
 }
 
-/// A history under way.
-#[derive(Debug, Default)]
-struct Play {
-    expect: Expectations,
-    /// The tag that somebody gave to a public IP, by its address: one that is made anew has another.
-    tags: BTreeMap<String, String>,
-}
-
-impl Play {
-    fn tag_addresses(&mut self, world: &World, value: u64) {
-        for document in world.azure.documents_of_type(PUBLIC_IPS) {
-            let address = document["properties"]["ipAddress"].as_str();
-            let id = document["id"].as_str().and_then(|id| id.parse::<ResourceId>().ok());
-            let is_made = !document["tags"]["k8s-azure-service"].is_null();
-            let (Some(address), Some(id), true) = (address, id, is_made) else { continue };
-            let tagged =
-                world.azure.edit(&id, |document| document["tags"]["owner"] = value.to_string().into());
-            // Azure may refuse it: while an operation runs, for example.
-            if tagged.is_ok() {
-                self.tags.insert(address.to_owned(), value.to_string());
-            }
-        }
-    }
-
-    async fn act(&mut self, stage: &mut Stage, act: &Act) {
-        match act {
-            Act::Apply { service, row } => self.apply(stage, *service, row).await,
-            Act::Delete { service } => {
-                let key = format!("pairs/s{service:03}");
-                if self.expect.remove(&key).is_some() {
-                    stage.world.delete(&key);
-                }
-            }
-            Act::Scale(nodes) => {
-                let set = stage.world.scale_set();
-                // Azure may refuse it: while the load balancer is in a failed state, for example.
-                let _refused = stage.world.azure.scale(&set, *nodes);
-            }
-            Act::Trouble { kind, method, what, times } => {
-                let fault = Fault::new(what.action()).on_method(method).on_type(kind).times(*times);
-                stage.world.azure.inject(fault);
-            }
-            Act::ForeignTag { shared, value } => {
-                let id = shared.id(&stage.world);
-                stage
-                    .world
-                    .edit_foreign(&id, |document| document["tags"]["owner"] = value.to_string().into());
-            }
-            Act::ForeignAddressTag(value) => self.tag_addresses(&stage.world, *value),
-            Act::ForeignPart { shared: Shared::SecurityGroup, number } => {
-                let rule = json!({"name": format!("theirs-{number}"), "properties": {
-                    "priority": 200 + number, "access": "Allow", "direction": "Inbound", "protocol": "Icmp",
-                    "sourceAddressPrefix": "192.0.2.0/24", "sourcePortRange": "*",
-                    "destinationAddressPrefix": "*", "destinationPortRange": "*"}});
-                let id = stage.world.security_group();
-                stage.world.edit_foreign(&id, |document| add(document, "securityRules", rule));
-            }
-            Act::ForeignPart { shared, number } => {
-                let pool = json!({"name": format!("theirs-{number}"), "properties": {}});
-                let id = shared.id(&stage.world);
-                stage.world.edit_foreign(&id, |document| add(document, "backendAddressPools", pool));
-            }
-            Act::ForeignFrontend { internal, number } => add_frontend(&stage.world, *internal, *number),
-            Act::Spoil { shared } => {
-                stage.world.stop().await;
-                let world = &stage.world;
-                // Azure may refuse it: while an operation runs, for example.
-                let _refused = world
-                    .azure
-                    .edit(&shared.id(world), |document| take_one_of_ours(document, shared.rules()));
-                stage.world.start();
-            }
-            Act::Kill => stage.world.restart().await,
-            Act::Wait(seconds) => tokio::time::sleep(Duration::from_secs(*seconds)).await,
-        }
-    }
-
-    async fn apply(&mut self, stage: &Stage, number: usize, row: &Row) {
-        let name = format!("s{number:03}");
-        let key = format!("pairs/{name}");
-        let manifest = features::manifest(row, number, "pairs", &name);
-        let before = stage.world.service(&key);
-        let mut expectation = features::expectation(row, number, &key);
-        if before.is_null() {
-            let applied = stage.apply(std::slice::from_ref(&manifest)).await;
-            if is_taken(&applied) {
-                return;
-            }
-            applied.expect("the API takes the manifest");
-        } else if self.expect.contains_key(&key) {
-            let text = stage.fill_in(&replacement(&before, &manifest).to_string());
-            let patch = serde_json::from_str(&text).expect("it is JSON");
-            let changed = stage.world.kubernetes.merge("Service", "pairs", &name, &patch);
-            let changed = changed.map_err(|error| format!("{error:?}"));
-            if is_taken(&changed) {
-                return;
-            }
-            changed.expect("the API takes the change");
-            if matches!(expectation, Expectation::Refused { .. }) {
-                expectation = Expectation::KeptAsItWas;
-            }
-        } else {
-            // It is being deleted; whoever applies it now changes what goes.
-            return;
-        }
-        if let Expectation::Served(served) = &mut expectation {
-            served.after_trouble = true;
-        }
-        self.expect.insert(key, expectation);
-    }
-}
-
-/// Whether the API refuses a chosen node port, because it has given it to another Service: nothing happens then.
-fn is_taken<T>(answer: &Result<T, String>) -> bool {
-    answer.as_ref().is_err_and(|error| error.contains("provided port is already allocated"))
-}
-
-/// Adds a part, if none of this name is there.
-fn add(document: &mut Value, kind: &str, part: Value) {
-    let Some(parts) = document["properties"][kind].as_array_mut() else { return };
-    if !parts.iter().any(|there| there["name"] == part["name"]) {
-        parts.push(part);
-    }
-}
-
-/// Adds a frontend of others with a rule, if it is not there.
-fn add_frontend(world: &World, internal: bool, number: u64) {
-    let shared = if internal { Shared::InternalLoadBalancer } else { Shared::LoadBalancer };
-    let (id, name) = (shared.id(world), format!("theirs-{number}"));
-    let place = if internal {
-        json!({"subnet": {"id": world.node_subnet()}, "privateIPAllocationMethod": "Dynamic"})
-    } else {
-        json!({"publicIPAddress": {"id": world.network("publicIPAddresses", &name)}})
-    };
-    let part = |kind: &str| json!({"id": format!("{id}/{kind}/{name}")});
-    let rule = json!({"name": name, "properties": {
-        "frontendIPConfiguration": part("frontendIPConfigurations"),
-        "backendAddressPool": part("backendAddressPools"),
-        "protocol": "Tcp", "frontendPort": 7000 + number, "backendPort": 7000 + number}});
-    world.edit_foreign(&id, |document| {
-        add(document, "frontendIPConfigurations", json!({"name": name, "properties": place}));
-        add(document, "backendAddressPools", json!({"name": name, "properties": {}}));
-        add(document, "loadBalancingRules", rule);
-    });
-}
-
-/// Takes the first rule away that was made for a Service of the history.
-fn take_one_of_ours(document: &mut Value, kind: &str) {
-    let Some(parts) = document["properties"][kind].as_array_mut() else { return };
-    let is_ours = |part: &Value| {
-        let name = part["name"].as_str().unwrap_or_default();
-        name.starts_with("k8s-azure-lb_allow") || name.starts_with('a')
-    };
-    if let Some(at) = parts.iter().position(is_ours) {
-        parts.remove(at);
-    }
-}
-
-/// The merge patch that makes a Service what a manifest says: what the manifest does not name goes.
-fn replacement(before: &Value, manifest: &Value) -> Value {
-    let mut annotations = manifest["metadata"]["annotations"].clone();
-    for key in before["metadata"]["annotations"].as_object().into_iter().flatten().map(|(key, _)| key) {
-        if annotations[key].is_null() {
-            annotations[key] = Value::Null;
-        }
-    }
-    let mut spec = manifest["spec"].clone();
-    let usual = [
-        ("externalTrafficPolicy", json!("Cluster")),
-        ("sessionAffinity", json!("None")),
-        ("allocateLoadBalancerNodePorts", json!(true)),
-    ];
-    for (member, value) in usual {
-        if spec[member].is_null() {
-            spec[member] = value;
-        }
-    }
-    for member in ["loadBalancerSourceRanges", "loadBalancerIP"] {
-        if spec[member].is_null() {
-            spec[member] = Value::Null;
-        }
-    }
-    json!({"metadata": {"annotations": annotations}, "spec": spec})
-}
-
 /// A failure, ready to be shown.
 #[derive(Debug)]
 pub struct Failure {
@@ -653,6 +291,9 @@ pub fn explore(seed: u64) -> Result<(), Box<Failure>> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
+    use super::play::replacement;
     use super::*;
 
     #[test]

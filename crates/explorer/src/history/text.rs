@@ -3,7 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{Act, History, KINDS, METHODS, SHARED, Shared, TROUBLES};
+use super::History;
+use super::act::{Act, KINDS, METHODS, SHARED, Shared, TROUBLES};
 use crate::features;
 
 /// The line of a history in which Azure takes its time.

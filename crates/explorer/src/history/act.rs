@@ -1,0 +1,172 @@
+//! What can happen in a history.
+
+use azure_simulator::FaultAction;
+use azure_types::ResourceId;
+use serde_json::json;
+use testkit::World;
+use testkit::types::{INSTANCES, LOAD_BALANCERS, PUBLIC_IPS, SCALE_SETS, SECURITY_GROUPS};
+
+use crate::features::Row;
+
+/// Something that happens.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Act {
+    /// A Service comes, or changes to these features.
+    Apply {
+        /// Which.
+        service: usize,
+        /// Its features.
+        row: Row,
+    },
+    /// A Service goes.
+    Delete {
+        /// Which.
+        service: usize,
+    },
+    /// The scale set has so many machines from now on.
+    Scale(u64),
+    /// Requests of this type and method fare badly, as often as the number says.
+    Trouble {
+        /// Full resource type.
+        kind: &'static str,
+        /// HTTP method.
+        method: &'static str,
+        /// What becomes of them.
+        what: Trouble,
+        /// How many.
+        times: u64,
+    },
+    /// Somebody else changes a tag of a shared resource.
+    ForeignTag {
+        /// Which.
+        shared: Shared,
+        /// The tag's value.
+        value: u64,
+    },
+    /// Somebody else tags the public IPs that were made for Services.
+    ForeignAddressTag(u64),
+    /// Somebody else adds a part of their own to a shared resource: a backend pool, or a security rule.
+    ForeignPart {
+        /// Which.
+        shared: Shared,
+        /// What the part's name and place end with.
+        number: u64,
+    },
+    /// Somebody else adds a frontend of their own to a load balancer, with a rule.
+    ForeignFrontend {
+        /// The internal one.
+        internal: bool,
+        /// What its name ends with, and its port.
+        number: u64,
+    },
+    /// Somebody takes a rule of ours away while the controllers are restarted, who find out.
+    Spoil {
+        /// From which resource.
+        shared: Shared,
+    },
+    /// The controllers are killed and started anew.
+    Kill,
+    /// Seconds pass.
+    Wait(u64),
+}
+
+/// A resource that many Services share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shared {
+    /// The public load balancer.
+    LoadBalancer,
+    /// The internal one.
+    InternalLoadBalancer,
+    /// The security group.
+    SecurityGroup,
+}
+
+pub(super) const SHARED: [Shared; 3] =
+    [Shared::LoadBalancer, Shared::InternalLoadBalancer, Shared::SecurityGroup];
+
+impl Shared {
+    pub(super) fn id(self, world: &World) -> ResourceId {
+        match self {
+            Self::LoadBalancer => world.load_balancer(),
+            Self::InternalLoadBalancer => world.internal_load_balancer(),
+            Self::SecurityGroup => world.security_group(),
+        }
+    }
+
+    /// Where its rules stand.
+    pub(super) fn rules(self) -> &'static str {
+        match self {
+            Self::LoadBalancer | Self::InternalLoadBalancer => "loadBalancingRules",
+            Self::SecurityGroup => "securityRules",
+        }
+    }
+}
+
+/// What becomes of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trouble {
+    /// 429.
+    Throttled,
+    /// 400, of a kind that may pass.
+    Refused,
+    /// 403.
+    Denied,
+    /// 409: another operation is in progress.
+    InProgress,
+    /// 412: somebody else wrote between read and write.
+    Overtaken,
+    /// 500.
+    Broken,
+    /// Done, but nobody is told.
+    AnswerLost,
+    /// Never arrives.
+    RequestLost,
+    /// Accepted, and fails later.
+    FailsLater,
+    /// Accepted, and takes a minute.
+    Slow,
+}
+
+pub(super) const TROUBLES: [Trouble; 10] = [
+    Trouble::Throttled,
+    Trouble::Refused,
+    Trouble::Denied,
+    Trouble::InProgress,
+    Trouble::Overtaken,
+    Trouble::Broken,
+    Trouble::AnswerLost,
+    Trouble::RequestLost,
+    Trouble::FailsLater,
+    Trouble::Slow,
+];
+
+pub(super) const METHODS: [&str; 3] = ["PUT", "GET", "DELETE"];
+
+pub(super) const KINDS: [&str; 5] = [LOAD_BALANCERS, PUBLIC_IPS, SECURITY_GROUPS, SCALE_SETS, INSTANCES];
+
+impl Trouble {
+    pub(super) fn action(self) -> FaultAction {
+        let fail = |status, code: &str| FaultAction::Fail {
+            status,
+            code: code.to_owned(),
+            message: "An error of this test.".to_owned(),
+        };
+        match self {
+            Self::Throttled => FaultAction::Throttle { retry_after: Some(7) },
+            Self::Refused => fail(400, "NotWelcomeToday"),
+            Self::Denied => fail(403, "AuthorizationFailed"),
+            Self::InProgress => fail(409, "AnotherOperationInProgress"),
+            Self::Overtaken => {
+                FaultAction::Interfere { id: None, patch: json!({"tags": {"overtaken": "yes"}}) }
+            }
+            Self::Broken => fail(500, "InternalServerError"),
+            Self::AnswerLost => FaultAction::DropAnswer,
+            Self::RequestLost => FaultAction::DropRequest,
+            Self::FailsLater => FaultAction::FailOperation {
+                code: "InternalServerError".to_owned(),
+                message: "An error of this test.".to_owned(),
+            },
+            Self::Slow => FaultAction::SlowOperation { ms: 60_000 },
+        }
+    }
+}
