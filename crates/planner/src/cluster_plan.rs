@@ -14,6 +14,7 @@ use crate::machines::Machines;
 use crate::placement::Labels;
 use crate::plan::{Notice, Plan};
 use crate::preview::Preview;
+use crate::private_link;
 use crate::refusal::Refusal;
 use crate::wait::Wait;
 
@@ -35,6 +36,8 @@ pub struct Observed {
     pub endpoints: Option<EndpointNodes>,
     /// The private link services of all groups in use.
     pub private_links: Vec<PrivateLinkService>,
+    /// Groups whose private link services could not be read, and why. Services that ask for one there are refused.
+    pub unreadable_private_links: BTreeMap<ResourceId, String>,
     /// The labels of namespaces by their names, where they decide on which load balancer Services are.
     pub namespaces: BTreeMap<String, Labels>,
     /// The subnets that Services name for frontends and private link services, and the configured one.
@@ -66,8 +69,12 @@ pub fn plan_cluster(
     observed: &Observed,
 ) -> ClusterPlan {
     let other = LoadBalancersByName::new(cluster, &observed.load_balancers).serving(services);
+    // Nobody needs the right to read the cluster's own group who asks for no private link service.
+    let own = cluster.network_group(cluster.config.private_link_service_resource_group());
+    let unreadable = observed.unreadable_private_links.iter().filter(|(group, _)| **group != own);
+    let unreadable = unreadable.map(|(group, problem)| private_link::unreadable(group, problem).to_string());
     ClusterPlan {
-        warnings: other.map(|other| other.to_string()).into_iter().collect(),
+        warnings: other.map(|other| other.to_string()).into_iter().chain(unreadable).collect(),
         ..Preview::new(cluster, services, nodes, observed).run()
     }
 }

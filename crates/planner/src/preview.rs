@@ -87,13 +87,10 @@ impl<'a> Preview<'a> {
         let opened = opened.collect();
         let tagged = tagged.collect();
         sequences.retain(|sequence| {
-            let mut groups = sequence.owner().public_ip_groups.iter();
-            let unreadable = groups.find_map(|group| observed.unreadable_groups.get_key_value(group));
-            let Some((group, problem)) = unreadable else { return true };
-            let (service, group) = (sequence.key().clone(), group.name().to_owned());
-            let problem = problem.clone();
-            refused.insert(service.clone(), Refusal::ResourceGroupUnreadable { group, service, problem });
-            false
+            let refusal = unreadable(cluster, sequence, observed);
+            let is_readable = refusal.is_none();
+            refused.extend(refusal.map(|refusal| (sequence.key().clone(), refusal)));
+            is_readable
         });
         Self {
             cluster,
@@ -389,4 +386,17 @@ fn pools_of(
     let LoadBalancerIntent::Present { service, .. } = intent else { return None };
     let mine = pools.iter().filter(|pool| service.families.contains(&pool.family));
     Some((service.key.clone(), mine.cloned().collect()))
+}
+
+/// Why a Service cannot be planned whose resource groups could not be read.
+fn unreadable(cluster: &Cluster, sequence: &Sequence, observed: &Observed) -> Option<Refusal> {
+    let mut groups = sequence.owner().public_ip_groups.iter();
+    if let Some((group, problem)) = groups.find_map(|group| observed.unreadable_groups.get_key_value(group)) {
+        let (group, service) = (group.name().to_owned(), sequence.key().clone());
+        return Some(Refusal::ResourceGroupUnreadable { group, service, problem: problem.clone() });
+    }
+    let link = sequence.intent()?.private_link.as_ref()?;
+    let group = cluster.network_group(&link.group);
+    let problem = observed.unreadable_private_links.get(&group)?;
+    Some(private_link::unreadable(&group, problem).into())
 }

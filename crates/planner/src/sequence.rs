@@ -249,6 +249,19 @@ impl Sequence {
         published.filter(lost).collect()
     }
 
+    /// Whether the Service has a frontend on any load balancer: only then a private link service can offer it.
+    pub fn has_frontend(
+        &self,
+        cluster: &Cluster,
+        load_balancers: &[(Balancer, Arc<LoadBalancer>)],
+        public_ips: &[PublicIpAddress],
+    ) -> bool {
+        let claimed = public_ip::claimed(cluster, &self.removal, public_ips);
+        load_balancers.iter().any(|(balancer, document)| {
+            !frontends_of(cluster, balancer, document, &self.removal, &claimed).is_empty()
+        })
+    }
+
     /// Whether work on the Service was begun and nothing but tags can tell how far it came: neither its status nor
     /// a frontend shows an address. It may have named another group then.
     pub fn is_without_trace(

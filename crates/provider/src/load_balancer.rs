@@ -13,7 +13,7 @@ use k8s::ObjectKey;
 use parking_lot::Mutex;
 use planner::admin_state::{self, AdminState, EntryKey};
 use planner::backend_pool::{self, PoolMembership};
-use planner::load_balancer::{self as plans, Known, LoadBalancerIntent};
+use planner::load_balancer::{self as plans, Known, KnownServices, LoadBalancerIntent};
 use planner::local_pool::{self, LocalService};
 use planner::placement::NodePlaces;
 use planner::{Action, Balancer, Cluster, Family, Flavor, Purpose, Step};
@@ -35,6 +35,9 @@ use crate::{ClusterState, Notice};
 /// replaced (6.4).
 const MIGRATION_INTERVAL: Duration = Duration::from_secs(5);
 const MIGRATION_TIMEOUT: Duration = Duration::from_secs(10 * 60);
+/// How often the private link services of frontends that go are looked for: connections, the services, and nothing
+/// left; and once more for a connection that came meanwhile.
+const MAX_REMOVAL_ROUNDS: u32 = 4;
 
 /// Whom an intent belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -300,13 +303,39 @@ impl SharedLoadBalancer {
 
     /// Removes the private link services of frontends that go. The load balancer is another version afterwards, and
     /// frontends that somebody else offers stay: either way it is planned again.
-    async fn clear_private_links(&self, work: &Work) -> Result<(), Failure> {
+    async fn clear_private_links(&self, seen: &Seen, work: &Work) -> Result<(), Failure> {
         let gone = &work.frontends_gone;
-        if !gone.is_empty() && self.private_links.clear(gone, &work.private_link_groups).await? {
-            let message = format!("{}: private link services of frontends that go were found", self.id());
-            return Err(Failure::new(Kind::Aborted, message));
+        if gone.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        let again = || {
+            let message = format!("{}: private link services of frontends that go were found", self.id());
+            Err(Failure::new(Kind::Aborted, message))
+        };
+        for round in 0..MAX_REMOVAL_ROUNDS {
+            let Some(steps) = self.private_links.removal(gone, &work.private_link_groups).await? else {
+                return again();
+            };
+            if steps.is_empty() {
+                return if round == 0 { Ok(()) } else { again() };
+            }
+            // Whether these frontends go was decided by what may be old, and no deletion of a private link service
+            // carries the load balancer's version (LB-448).
+            let fresh = self.observed.settled_load_balancer(&self.id(), LogicalTime::now()).await?;
+            let etag = |document: &Option<Arc<LoadBalancer>>| document.as_ref().map(|one| one.etag.clone());
+            if etag(&fresh) != etag(&seen.load_balancer) {
+                return again();
+            }
+            self.private_links.remove(&steps).await?;
+        }
+        let message =
+            "private endpoints connect to a private link service that is to go, faster than it goes";
+        Err(Failure::new(Kind::Unavailable, message))
+    }
+
+    /// All Services that may have parts of load balancers; absent where they are not all known.
+    fn known_services(&self) -> Option<KnownServices> {
+        self.state.services_synced().then(|| plans::known_services(&self.state.services()))
     }
 
     /// Azure keeps a frontend that a private link service offers, which may be in a group that nobody named.
@@ -327,11 +356,12 @@ impl SharedLoadBalancer {
         if let Some(document) = seen.load_balancer.as_deref() {
             // Emptying pools takes its time, and a deletion has no If-Match: look once more.
             let fresh = self.observed.settled_load_balancer(&id, LogicalTime::now()).await?;
-            if !frontends(fresh.as_deref()).is_subset(&frontends(Some(document))) {
-                return Err(Failure::new(
-                    Kind::Aborted,
-                    format!("{id} got new frontends while it was emptied"),
-                ));
+            let services = self.known_services();
+            let known = Known { services: services.as_ref(), ..Known::default() };
+            let obstacle =
+                fresh.and_then(|fresh| plans::deletion_obstacle(&self.cluster, document, &fresh, known));
+            if let Some(part) = obstacle {
+                return Err(Failure::new(Kind::Aborted, format!("{id} got {part} while it was emptied")));
             }
         }
         let mut result = self.azure.delete(&work.step, ApiVersion::NETWORK).await;
@@ -385,6 +415,7 @@ impl Resource for SharedLoadBalancer {
 
     async fn observe(&self, newer_than: LogicalTime) -> Result<Seen, Failure> {
         let load_balancer = self.observed.settled_load_balancer(&self.id(), newer_than).await?;
+        self.private_links.look_at_foreign(&self.id(), newer_than).await?;
         Ok(Seen { before: load_balancer.clone(), load_balancer })
     }
 
@@ -392,7 +423,7 @@ impl Resource for SharedLoadBalancer {
         let intents = of_services(batch);
         let observed = seen.load_balancer.as_deref();
         // Only if all Services are known, one that is not among them is gone.
-        let known = self.state.services_synced().then(|| plans::known_services(&self.state.services()));
+        let known = self.known_services();
         let nodes = self.state.nodes_synced().then(|| self.state.nodes());
         let has_nodes = batch.iter().any(|(owner, _)| *owner == Owner::Nodes);
         let places = has_nodes.then(|| self.node_places.lock().clone()).flatten();
@@ -429,7 +460,7 @@ impl Resource for SharedLoadBalancer {
     }
 
     async fn write(&self, seen: &Seen, work: &Work) -> Result<Seen, Failure> {
-        self.clear_private_links(work).await?;
+        self.clear_private_links(seen, work).await?;
         match work.step.action {
             Action::Create | Action::Update if !work.empty_first.is_empty() => {
                 self.empty(seen, &work.empty_first).await

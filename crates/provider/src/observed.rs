@@ -54,6 +54,8 @@ pub(crate) struct Observed {
     virtual_machines: ById<VirtualMachine>,
     subnets: ById<Subnet>,
     private_links: ById<PrivateLinkService>,
+    /// Those of the subscription, by id.
+    all_private_links: ResourceCache<PrivateLinkService>,
     instance_query: &'static [(&'static str, &'static str)],
 }
 
@@ -91,15 +93,68 @@ fn named(name: Option<&String>, id: Option<&ResourceId>) -> String {
     name.cloned().or_else(|| id.map(|id| id.name().to_owned())).unwrap_or_default()
 }
 
+/// An id as a name, where names recur.
+fn by_id(id: Option<&ResourceId>) -> String {
+    id.map(|id| id.as_str().to_owned()).unwrap_or_default()
+}
+
+/// What is listed by resource group.
+trait OfGroup: serde::de::DeserializeOwned + Send + Sync + 'static {
+    const NAMESPACE: &'static str;
+    const KIND: &'static str;
+    const VERSION: ApiVersion;
+
+    fn name(&self) -> String;
+}
+
+macro_rules! of_group {
+    ($($document:ty: $namespace:ident, $kind:literal, $version:ident;)*) => {$(
+        impl OfGroup for $document {
+            const NAMESPACE: &'static str = $namespace;
+            const KIND: &'static str = $kind;
+            const VERSION: ApiVersion = ApiVersion::$version;
+
+            fn name(&self) -> String {
+                named(self.name.as_ref(), self.id.as_ref())
+            }
+        }
+    )*};
+}
+
+of_group! {
+    LoadBalancer: NETWORK, "loadBalancers", NETWORK;
+    NetworkInterface: NETWORK, "networkInterfaces", NETWORK;
+    PrivateLinkService: NETWORK, "privateLinkServices", NETWORK;
+    PublicIpAddress: NETWORK, "publicIPAddresses", NETWORK;
+    ScaleSet: COMPUTE, "virtualMachineScaleSets", COMPUTE;
+    VirtualMachine: COMPUTE, "virtualMachines", COMPUTE;
+}
+
+/// The resources of a type in a group; a group that does not exist holds none.
+fn group_cache<T: OfGroup>(azure: &Azure, group: &ResourceId) -> ResourceCache<T> {
+    let listing = Listing::of(group, T::NAMESPACE, T::KIND);
+    ResourceCache::new(
+        T::name,
+        list(azure.clone(), listing, T::VERSION, &[], PLANNED_BY, Failure::is_not_found),
+    )
+}
+
+/// The resources of a type in a whole subscription. Names recur from group to group; ids do not.
+fn subscription_cache<T: OfGroup>(
+    azure: &Azure,
+    subscription: &ResourceId,
+    id_of: fn(&T) -> String,
+    is_empty: fn(&Failure) -> bool,
+) -> ResourceCache<T> {
+    let listing = Listing::of(subscription, T::NAMESPACE, T::KIND);
+    ResourceCache::new(id_of, list(azure.clone(), listing, T::VERSION, &[], PLANNED_BY, is_empty))
+}
+
 impl Observed {
     /// Nothing known yet.
     pub(crate) fn new(azure: Azure, cluster: &Cluster) -> Self {
         let group = cluster.network_group(cluster.config.load_balancer_resource_group());
-        let listing = Listing::of(&group, NETWORK, "loadBalancers");
-        let load_balancers = ResourceCache::new(
-            |document: &LoadBalancer| named(document.name.as_ref(), document.id.as_ref()),
-            list(azure.clone(), listing, ApiVersion::NETWORK, &[], PLANNED_BY, Failure::is_not_found),
-        );
+        let load_balancers = group_cache(&azure, &group);
         let security_group = cluster.security_group_id().map(|id| {
             ResourceCache::new(
                 |document: &SecurityGroup| named(document.name.as_ref(), document.id.as_ref()),
@@ -107,15 +162,17 @@ impl Observed {
             )
         });
         let subscription = ResourceId::subscription(cluster.config.network_subscription_id());
-        let listing = Listing::of(&subscription, NETWORK, "publicIPAddresses");
-        let all_public_ips = ResourceCache::new(
-            // Names recur from group to group; ids do not.
-            |document: &PublicIpAddress| {
-                document.id.as_ref().map(|id| id.as_str().to_owned()).unwrap_or_default()
-            },
-            list(azure.clone(), listing, ApiVersion::NETWORK, &[], PLANNED_BY, |failure| {
-                failure.kind == Kind::PermissionDenied
-            }),
+        let all_public_ips = subscription_cache(
+            &azure,
+            &subscription,
+            |document: &PublicIpAddress| by_id(document.id.as_ref()),
+            |failure| failure.kind == Kind::PermissionDenied,
+        );
+        let all_private_links = subscription_cache(
+            &azure,
+            &subscription,
+            |document: &PrivateLinkService| by_id(document.id.as_ref()),
+            |_| false,
         );
         let without_view = cluster.config.list_vmss_virtual_machines_without_instance_view;
         Self {
@@ -132,6 +189,7 @@ impl Observed {
             virtual_machines: Mutex::default(),
             subnets: Mutex::default(),
             private_links: Mutex::default(),
+            all_private_links,
             instance_query: if without_view { &[] } else { &[("$expand", "instanceView")] },
         }
     }
@@ -148,20 +206,7 @@ impl Observed {
 
     /// The public IPs of a resource group.
     pub(crate) fn public_ips(&self, group: &ResourceId) -> Arc<ResourceCache<PublicIpAddress>> {
-        cache_of(&self.public_ips, group, || {
-            let listing = Listing::of(group, NETWORK, "publicIPAddresses");
-            ResourceCache::new(
-                |document: &PublicIpAddress| named(document.name.as_ref(), document.id.as_ref()),
-                list(
-                    self.azure.clone(),
-                    listing,
-                    ApiVersion::NETWORK,
-                    &[],
-                    PLANNED_BY,
-                    Failure::is_not_found,
-                ),
-            )
-        })
+        cache_of(&self.public_ips, group, || group_cache(&self.azure, group))
     }
 
     /// The public IPs of the whole subscription; none where it may not be read, because only the groups that are
@@ -203,24 +248,12 @@ impl Observed {
         invalidate(&self.virtual_machines);
         invalidate(&self.subnets);
         invalidate(&self.private_links);
+        self.all_private_links.invalidate();
     }
 
     /// The scale sets of a resource group.
     pub(crate) fn scale_sets(&self, group: &ResourceId) -> Arc<ResourceCache<ScaleSet>> {
-        cache_of(&self.scale_sets, group, || {
-            let listing = Listing::of(group, COMPUTE, "virtualMachineScaleSets");
-            ResourceCache::new(
-                |document: &ScaleSet| named(document.name.as_ref(), document.id.as_ref()),
-                list(
-                    self.azure.clone(),
-                    listing,
-                    ApiVersion::COMPUTE,
-                    &[],
-                    PLANNED_BY,
-                    Failure::is_not_found,
-                ),
-            )
-        })
+        cache_of(&self.scale_sets, group, || group_cache(&self.azure, group))
     }
 
     /// The instances of a scale set, by number. A scale set that is gone is a failure that says so.
@@ -256,9 +289,7 @@ impl Observed {
         cache_of(&self.interfaces, scale_set, || {
             let listing = Listing::children(scale_set, "networkInterfaces");
             // Names recur from instance to instance; ids do not.
-            let id = |document: &NetworkInterface| {
-                document.id.as_ref().map(|id| id.as_str().to_owned()).unwrap_or_default()
-            };
+            let id = |document: &NetworkInterface| by_id(document.id.as_ref());
             ResourceCache::new(
                 id,
                 list(self.azure.clone(), listing, ApiVersion::SCALE_SET_NETWORK, &[], Class::Refresh, |_| {
@@ -270,15 +301,7 @@ impl Observed {
 
     /// The network interfaces of a resource group: those of its virtual machines, and no instance's.
     pub(crate) fn machine_interfaces(&self, group: &ResourceId) -> Arc<ResourceCache<NetworkInterface>> {
-        cache_of(&self.machine_interfaces, group, || {
-            let name = |document: &NetworkInterface| named(document.name.as_ref(), document.id.as_ref());
-            let listing = Listing::of(group, NETWORK, "networkInterfaces");
-            let version = ApiVersion::NETWORK;
-            ResourceCache::new(
-                name,
-                list(self.azure.clone(), listing, version, &[], PLANNED_BY, Failure::is_not_found),
-            )
-        })
+        cache_of(&self.machine_interfaces, group, || group_cache(&self.azure, group))
     }
 
     /// The network interfaces of virtual machines that are known, however old that knowledge is.
@@ -296,15 +319,7 @@ impl Observed {
 
     /// The virtual machines of a resource group.
     pub(crate) fn virtual_machines(&self, group: &ResourceId) -> Arc<ResourceCache<VirtualMachine>> {
-        cache_of(&self.virtual_machines, group, || {
-            let name = |document: &VirtualMachine| named(document.name.as_ref(), document.id.as_ref());
-            let listing = Listing::of(group, COMPUTE, "virtualMachines");
-            let version = ApiVersion::COMPUTE;
-            ResourceCache::new(
-                name,
-                list(self.azure.clone(), listing, version, &[], PLANNED_BY, Failure::is_not_found),
-            )
-        })
+        cache_of(&self.virtual_machines, group, || group_cache(&self.azure, group))
     }
 
     /// The memberships of a batch, without those in the pools of load balancers that are gone by now: nobody joins
@@ -319,20 +334,12 @@ impl Observed {
 
     /// The private link services of a resource group.
     pub(crate) fn private_links(&self, group: &ResourceId) -> Arc<ResourceCache<PrivateLinkService>> {
-        cache_of(&self.private_links, group, || {
-            let listing = Listing::of(group, NETWORK, "privateLinkServices");
-            ResourceCache::new(
-                |document: &PrivateLinkService| named(document.name.as_ref(), document.id.as_ref()),
-                list(
-                    self.azure.clone(),
-                    listing,
-                    ApiVersion::NETWORK,
-                    &[],
-                    PLANNED_BY,
-                    Failure::is_not_found,
-                ),
-            )
-        })
+        cache_of(&self.private_links, group, || group_cache(&self.azure, group))
+    }
+
+    /// The private link services of the whole subscription: they tell in which groups there are any.
+    pub(crate) fn private_links_of_subscription(&self) -> &ResourceCache<PrivateLinkService> {
+        &self.all_private_links
     }
 
     /// The resource groups whose private link services were asked for.

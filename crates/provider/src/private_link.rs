@@ -1,30 +1,32 @@
 //! Private link services: read where there may be one, and written for one Service at a time.
 //!
-//! Nobody needs the right to read them unless a Service asks for one: where the list is denied, none is known, and
-//! Azure keeps a frontend that one offers.
+//! Nobody needs the right to read them unless a Service asks for one: in a group whose list is denied none is known,
+//! and Azure keeps a frontend that one offers.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
+use std::time::Duration;
 
 use arm::ApiVersion;
 use azure_types::{PrivateLinkService, ResourceId, Subnet};
 use cloud::LogicalTime;
 use parking_lot::Mutex;
 use planner::sequence::Sequence;
-use planner::{Action, Cluster, Document, ServiceIntent, Step, change, private_link};
+use planner::{Action, Cluster, Document, Step, change, private_link};
 use tokio::time::Instant;
-use tracing::warn;
+use tracing::{debug, warn};
 
 use crate::Notice;
 use crate::azure::Azure;
-use crate::failure::{Failure, Kind};
+use crate::failure::{self, Failure, Kind};
 use crate::fingerprint;
 use crate::observed::Observed;
 use crate::repeats::{Repeats, Verdict};
+use crate::resource_cache::ResourceCache;
 
-/// How often the private link services of frontends that go are looked for: connections, the services, and nothing
-/// left; and once more for a connection that came meanwhile.
-const MAX_REMOVAL_ROUNDS: u32 = 4;
+/// How long nobody asks for a list again that may not be read, unless something happened since: a role takes some
+/// minutes to take effect, and hundreds of Services that ask for none would ask each time.
+const DENIED_INTERVAL: Duration = Duration::from_secs(10 * 60);
 /// What Azure says where a frontend is to go that a private link service offers.
 const FRONTEND_IN_USE: &str = "LoadBalancerFrontendIPConfigurationInUseByPrivateLinkService";
 
@@ -35,29 +37,88 @@ pub(crate) struct PrivateLinks {
     observed: Arc<Observed>,
     /// The latest writes, to notice those that are of no use.
     repeats: Mutex<HashMap<ResourceId, Repeats>>,
+    /// The groups, and the subscription, that may not be read.
+    denied: Mutex<HashMap<ResourceId, Denied>>,
 }
 
-/// Whether a Service that asks for no private link service may have asked for one.
-fn may_have_one(intent: &ServiceIntent) -> bool {
-    intent.flavor.is_internal() || intent.arrives_at_nodes()
+/// What could be read.
+#[derive(Default)]
+struct Links {
+    found: Vec<PrivateLinkService>,
+    /// The resource groups that may not be read, and what Azure said.
+    denied: BTreeMap<ResourceId, Failure>,
+}
+
+/// That a list may not be read.
+#[derive(Clone)]
+struct Denied {
+    asked: LogicalTime,
+    at: Instant,
+    failure: Failure,
 }
 
 impl PrivateLinks {
     pub(crate) fn new(cluster: Arc<Cluster>, azure: Azure, observed: Arc<Observed>) -> Self {
-        Self { cluster, azure, observed, repeats: Mutex::default() }
+        Self { cluster, azure, observed, repeats: Mutex::default(), denied: Mutex::default() }
     }
 
-    async fn list(
+    /// Reads a list; the inner error is Azure's where it does not let us. Who was denied after `newer_than` is not asked
+    /// again for a while.
+    async fn read(
         &self,
-        groups: &BTreeSet<ResourceId>,
+        scope: &ResourceId,
+        cache: &ResourceCache<PrivateLinkService>,
         newer_than: LogicalTime,
-    ) -> Result<Vec<PrivateLinkService>, Failure> {
-        let mut found = Vec::new();
-        for group in groups {
-            let all = self.observed.private_links(group).list(newer_than).await?;
-            found.extend(all.iter().map(|link| PrivateLinkService::clone(link)));
+    ) -> Result<Result<Vec<Arc<PrivateLinkService>>, Failure>, Failure> {
+        let denied = self.denied.lock().get(scope).cloned();
+        if let Some(denied) = denied
+            && denied.asked > newer_than
+            && denied.at.elapsed() < DENIED_INTERVAL
+        {
+            return Ok(Err(denied.failure));
         }
-        Ok(found)
+        let asked = LogicalTime::now();
+        match cache.list(newer_than).await {
+            Ok(all) => {
+                self.denied.lock().remove(scope);
+                Ok(Ok(all))
+            }
+            Err(failure) if failure.kind == Kind::PermissionDenied => {
+                let denied = Denied { asked, at: Instant::now(), failure: failure.clone() };
+                self.denied.lock().insert(scope.clone(), denied);
+                Ok(Err(failure))
+            }
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// Those of some groups, each read by itself.
+    async fn list(&self, groups: &BTreeSet<ResourceId>, newer_than: LogicalTime) -> Result<Links, Failure> {
+        let mut links = Links::default();
+        for group in groups {
+            match self.read(group, &self.observed.private_links(group), newer_than).await? {
+                Ok(all) => links.found.extend(all.iter().map(|link| PrivateLinkService::clone(link))),
+                Err(failure) => drop(links.denied.insert(group.clone(), failure)),
+            }
+        }
+        Ok(links)
+    }
+
+    /// The groups in which there may be any that matter to the cluster. Where the subscription may be read it tells
+    /// them, once: what this process did since is known, and what Azure keeps a frontend for it names
+    /// ([`Self::learn_groups`]). Otherwise they are those that Services name.
+    async fn groups(&self, named: &BTreeSet<ResourceId>) -> Result<BTreeSet<ResourceId>, Failure> {
+        let mut groups: BTreeSet<ResourceId> = self.observed.private_link_groups().into_iter().collect();
+        let subscription = ResourceId::subscription(self.cluster.config.network_subscription_id());
+        let all = self.observed.private_links_of_subscription();
+        match self.read(&subscription, all, self.observed.started).await? {
+            Ok(all) => {
+                let matter = all.iter().filter(|link| private_link::concerns(&self.cluster, link));
+                groups.extend(matter.filter_map(|link| link.id.as_ref()?.parent()));
+            }
+            Err(_) => groups.extend(named.iter().cloned()),
+        }
+        Ok(groups)
     }
 
     /// Those that are known, however old that knowledge is.
@@ -67,26 +128,57 @@ impl PrivateLinks {
         all.map(|link| PrivateLinkService::clone(&link)).collect()
     }
 
-    /// Those among which a Service's is; absent where it can have none.
+    /// Reads again what keeps frontends of a load balancer: somebody else's private link services, which go without
+    /// a word to us.
+    pub(crate) async fn look_at_foreign(
+        &self,
+        load_balancer: &ResourceId,
+        newer_than: LogicalTime,
+    ) -> Result<(), Failure> {
+        let known = self.cached();
+        let keeping =
+            known.iter().filter(|link| private_link::keeps_frontend(&self.cluster, link, load_balancer));
+        let groups: BTreeSet<ResourceId> = keeping.filter_map(|link| link.id.as_ref()?.parent()).collect();
+        // What cannot be read any more is as it was.
+        self.list(&groups, newer_than).await.map(drop)
+    }
+
+    /// Those among which a Service's is; absent where it leaves. `is_served` tells whether any frontend is the Service's.
     pub(crate) async fn concerning(
         &self,
         sequence: &Sequence,
+        is_served: impl FnOnce() -> bool,
         newer_than: LogicalTime,
+        notices: &mut Vec<Notice>,
     ) -> Result<Option<Vec<PrivateLinkService>>, Failure> {
         let Some(intent) = sequence.intent() else { return Ok(None) };
-        let groups = &sequence.owner().private_link_groups;
-        if intent.private_link.is_some() {
-            return self.list(groups, newer_than).await.map(Some);
+        let named = &sequence.owner().private_link_groups;
+        if let Some(link) = &intent.private_link {
+            let mut groups = self.groups(named).await?;
+            groups.extend(named.iter().cloned());
+            let mut links = self.list(&groups, newer_than).await?;
+            return match links.denied.remove(&self.cluster.network_group(&link.group)) {
+                Some(failure) => Err(failure),
+                None => Ok(Some(links.found)),
+            };
         }
-        // What is cached only says whether there is anything to look for: after a deletion it still shows what went.
-        if !may_have_one(intent) && self.cached().is_empty() {
+        if !is_served() {
             return Ok(Some(Vec::new()));
         }
         // It may have asked for one before this process began to look. What came since is known.
-        match self.list(groups, self.observed.started).await {
-            Err(failure) if failure.kind == Kind::PermissionDenied => Ok(None),
-            other => other.map(Some),
+        let links = self.list(&self.groups(named).await?, self.observed.started).await?;
+        let own = self.cluster.network_group(self.cluster.config.private_link_service_resource_group());
+        // Nobody needs the right to read the cluster's own group who asks for none.
+        let denied = links.denied.iter().filter(|(group, _)| named.contains(*group) && **group != own);
+        for (group, failure) in denied {
+            let message = failure::short(private_link::unreadable(group, &failure.message).to_string());
+            let service = sequence.key().clone();
+            let notice = Notice { service, warning: true, reason: "ListPrivateLinkServices", message };
+            if !notices.contains(&notice) {
+                notices.push(notice);
+            }
         }
+        Ok(Some(links.found))
     }
 
     /// The subnet of the private link service that a Service asks for.
@@ -114,19 +206,23 @@ impl PrivateLinks {
         }
     }
 
-    /// All of the groups in which Services' may be, for a preview.
+    /// All that matter to the cluster, for a preview. `asked` are the groups in which Services ask for one.
     pub(crate) async fn of_services(
         &self,
         sequences: &[Sequence],
-        is_asked_for: bool,
+        asked: &BTreeSet<ResourceId>,
         newer_than: LogicalTime,
-    ) -> Result<Vec<PrivateLinkService>, Failure> {
-        let groups =
+        observed: &mut planner::Observed,
+    ) -> Result<(), Failure> {
+        let named =
             sequences.iter().flat_map(|sequence| sequence.owner().private_link_groups.iter().cloned());
-        match self.list(&groups.collect(), newer_than).await {
-            Err(failure) if failure.kind == Kind::PermissionDenied && !is_asked_for => Ok(Vec::new()),
-            other => other,
-        }
+        let mut groups = self.groups(&named.collect()).await?;
+        groups.extend(asked.iter().cloned());
+        let links = self.list(&groups, newer_than).await?;
+        observed.private_links = links.found;
+        let denied = links.denied.into_iter().map(|(group, failure)| (group, failure.message));
+        observed.unreadable_private_links = denied.collect();
+        Ok(())
     }
 
     /// Takes the steps of one Service, one after the other. What does not keep what is written to it is left.
@@ -205,36 +301,28 @@ impl PrivateLinks {
         Some(Notice { service, warning: true, reason: "CreateOrUpdatePrivateLinkService", message })
     }
 
-    /// Removes the cluster's private link services from frontends that go. Tells whether the load balancer has to be
-    /// planned again: something was removed, or somebody else's was found.
-    pub(crate) async fn clear(
+    /// What removes the cluster's private link services from frontends that go, as they are now: connections first;
+    /// absent where somebody else's offers one of these frontends. A group that may not be read is left out: Azure
+    /// keeps a frontend that is offered from there.
+    pub(crate) async fn removal(
         &self,
         frontends: &[ResourceId],
-        groups: &BTreeSet<ResourceId>,
-    ) -> Result<bool, Failure> {
-        let mut groups = groups.clone();
-        groups.extend(self.observed.private_link_groups());
-        let mut removed = false;
-        for _ in 0..MAX_REMOVAL_ROUNDS {
-            let links = match self.list(&groups, LogicalTime::now()).await {
-                Err(failure) if failure.kind == Kind::PermissionDenied => return Ok(false),
-                links => links?,
-            };
-            if private_link::has_unmanaged(&self.cluster, frontends, &links) {
-                return Ok(true);
-            }
-            let steps = private_link::plan_removal(&self.cluster, frontends, &links);
-            if steps.is_empty() {
-                return Ok(removed);
-            }
-            for step in &steps {
-                self.take(step).await?;
-            }
-            removed = true;
+        named: &BTreeSet<ResourceId>,
+    ) -> Result<Option<Vec<Step>>, Failure> {
+        let links = self.list(&self.groups(named).await?, LogicalTime::now()).await?;
+        for (group, failure) in &links.denied {
+            debug!(%group, error = %failure.message, "private link services cannot be read");
         }
-        let message =
-            "private endpoints connect to a private link service that is to go, faster than it goes";
-        Err(Failure::new(Kind::Unavailable, message))
+        let is_kept = private_link::has_unmanaged(&self.cluster, frontends, &links.found);
+        Ok((!is_kept).then(|| private_link::plan_removal(&self.cluster, frontends, &links.found)))
+    }
+
+    /// Takes the steps of a removal, one after the other.
+    pub(crate) async fn remove(&self, steps: &[Step]) -> Result<(), Failure> {
+        for step in steps {
+            self.take(step).await?;
+        }
+        Ok(())
     }
 
     /// Takes note of private link services that Azure names because they offer a frontend that is to go; tells whether

@@ -327,7 +327,7 @@ impl Inner {
         let mut sequences = Vec::new();
         let balancers = self.cluster.own_load_balancers(&observed.load_balancers);
         let mut subnets = BTreeSet::new();
-        let mut links = false;
+        let mut links = BTreeSet::new();
         for service in &services {
             let mut sequence = Sequence::remove(Arc::new(ServiceRemoval::of(&self.cluster, service)));
             sequence.see_frontends(&self.cluster, &balancers);
@@ -338,7 +338,7 @@ impl Inner {
                 subnets.insert(self.cluster.subnet_id(intent.subnet_name(&self.cluster)));
             }
             if let Some(link) = &intent.private_link {
-                links = true;
+                links.insert(self.cluster.network_group(&link.group));
                 subnets.insert(self.cluster.subnet_id(&link.subnet));
             }
         }
@@ -351,7 +351,7 @@ impl Inner {
             }
         }
         self.read_public_ips(&own, &more, newer_than, &mut observed).await?;
-        observed.private_links = self.private_links.of_services(&sequences, links, newer_than).await?;
+        self.private_links.of_services(&sequences, &links, newer_than, &mut observed).await?;
         for id in subnets {
             let subnet = self.observed.subnet(&id, newer_than).await?;
             observed.subnets.extend(subnet.map(|subnet| (*subnet).clone()));

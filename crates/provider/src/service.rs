@@ -12,7 +12,7 @@ use planner::cluster_name::LoadBalancersByName;
 use planner::load_balancer::{LoadBalancerIntent, Places};
 use planner::security_group::{self, AccessIntent};
 use planner::sequence::{Intent, Seen, Sequence, Stage, Stop, Task};
-use planner::{Balancer, Flavor, ServiceIntent, ServiceRemoval, backend_pool, public_ip};
+use planner::{Action, Balancer, Flavor, ServiceIntent, ServiceRemoval, backend_pool, public_ip};
 
 use crate::failure::{Failure, Kind};
 use crate::load_balancer::{self, Owner, SharedLoadBalancer, Wish};
@@ -50,6 +50,8 @@ struct Reading {
     subnet: Option<Arc<Subnet>>,
     nodes: Vec<Arc<Node>>,
     private_links: Option<Vec<PrivateLinkService>>,
+    /// Whether those were read after it was decided to delete any.
+    private_links_are_fresh: bool,
     private_link_subnet: Option<Arc<Subnet>>,
     namespace: Option<Arc<Labels>>,
 }
@@ -226,20 +228,30 @@ impl Inner {
                     let leaves = sequence.intent().is_none();
                     self.submit(known, intents, newer_than, &mut announced, leaves, notices).await?;
                     sequence.submitted();
-                    if sequence.stage() == Stage::Linking {
+                    let asks = sequence.intent().is_some_and(|intent| intent.private_link.is_some());
+                    if asks && sequence.stage() == Stage::Linking {
+                        // With frontends that went, private link services may have gone.
+                        self.look_at_private_links(known, &sequence, newer_than, notices).await?;
                         let known_before = known.private_link_subnet.take();
                         known.private_link_subnet =
                             self.private_links.subnet_now(&sequence, known_before).await?;
                     }
                 }
                 Ok(Task::WritePrivateLink(steps)) => {
-                    let written = self.private_links.write(&steps, &mut sequence, notices).await;
-                    if let Err(failure) = written
-                        && !public_ips.should_retry(&failure).await
-                    {
-                        return Err(failure);
+                    let deletes = steps.iter().any(|step| step.action == Action::Delete);
+                    if deletes && !known.private_links_are_fresh {
+                        // Connections carry no version, and their private link service may be somebody else's by now.
+                        known.private_links_are_fresh = true;
+                        self.observed.invalidate_private_links();
+                    } else {
+                        let written = self.private_links.write(&steps, &mut sequence, notices).await;
+                        if let Err(failure) = written
+                            && !public_ips.should_retry(&failure).await
+                        {
+                            return Err(failure);
+                        }
                     }
-                    known.private_links = self.private_links.concerning(&sequence, newer_than).await?;
+                    self.look_at_private_links(known, &sequence, newer_than, notices).await?;
                     known.private_link_subnet = self.private_links.subnet(&sequence, newer_than).await?;
                 }
                 Ok(Task::ReleasePublicIps(steps)) => {
@@ -299,9 +311,22 @@ impl Inner {
             let id = self.cluster.subnet_id(intent.subnet_name(&self.cluster));
             reading.subnet = self.observed.subnet(&id, newer_than).await?;
         }
-        reading.private_links = self.private_links.concerning(sequence, newer_than).await?;
+        self.look_at_private_links(&mut reading, sequence, newer_than, notices).await?;
         reading.private_link_subnet = self.private_links.subnet(sequence, newer_than).await?;
         Ok(reading)
+    }
+
+    async fn look_at_private_links(
+        &self,
+        reading: &mut Reading,
+        sequence: &Sequence,
+        newer_than: LogicalTime,
+        notices: &mut Vec<Notice>,
+    ) -> Result<(), Failure> {
+        let is_served = || sequence.has_frontend(&self.cluster, &reading.load_balancers, &reading.public_ips);
+        let links = self.private_links.concerning(sequence, is_served, newer_than, notices).await?;
+        reading.private_links = links;
+        Ok(())
     }
 
     /// Looks for the Service's public IPs in groups that nothing but their tags tells of; gives whether there are

@@ -30,7 +30,7 @@ pub use crate::frontend::{OwnedFrontend, frontends_of};
 use crate::intent::{ServiceIntent, ServiceRemoval};
 pub use crate::load_balancer::members::pool_in;
 pub use crate::load_balancer::occupancy::{Occupancy, Places};
-pub use crate::load_balancer::retirement::is_due as has_to_be_retired;
+pub use crate::load_balancer::retirement::{deletion_obstacle, is_due as has_to_be_retired};
 use crate::local_pool::LocalService;
 use crate::placement::NodePlaces;
 use crate::plan::{Action, Document, Notice, Purpose, Step};

@@ -2,6 +2,8 @@
 //!
 //! Azure changes the SKU of no load balancer, and lets no machine and no address be of two SKUs at a time.
 
+use std::fmt;
+
 use azure_types::{LoadBalancer, ResourceId};
 use k8s::ObjectKey;
 
@@ -27,7 +29,6 @@ pub(super) fn is_asked_for(intent: &LoadBalancerIntent) -> bool {
 /// the names of its Services prove. A name of the same form is no proof: another cluster of this name may be in the
 /// group.
 pub(super) fn foreign_part(cluster: &Cluster, observed: &LoadBalancer, known: Known<'_>) -> Option<String> {
-    let properties = observed.properties.as_ref()?;
     let is_own = |name: &str| {
         let base = name.split('-').next().unwrap_or_default();
         let is_known = |services: &super::KnownServices| {
@@ -35,18 +36,80 @@ pub(super) fn foreign_part(cluster: &Cluster, observed: &LoadBalancer, known: Kn
         };
         known.services.is_some_and(is_known)
     };
+    let is_foreign = |part: &Part| match part.kind {
+        FRONTEND | RULE => !is_own(&part.name),
+        POOL => !cluster.is_pool_of_nodes(&part.name),
+        // One that no rule uses does nothing.
+        PROBE => false,
+        _ => true,
+    };
+    parts(observed).into_iter().find(is_foreign).map(|part| part.to_string())
+}
+
+/// What a deletion would take along that was not there when it was planned, or is somebody else's by now, in words.
+/// Emptying pools takes its time, and Azure deletes under no version.
+pub fn deletion_obstacle(
+    cluster: &Cluster,
+    planned: &LoadBalancer,
+    now: &LoadBalancer,
+    known: Known<'_>,
+) -> Option<String> {
+    let retires = is_due(cluster, planned);
+    if retires != is_due(cluster, now) {
+        return Some("another SKU".to_owned());
+    }
+    let foreign = if retires { foreign_part(cluster, now, known) } else { None };
+    foreign.or_else(|| {
+        let planned = parts(planned);
+        parts(now).into_iter().find(|part| !planned.contains(part)).map(|part| part.to_string())
+    })
+}
+
+const FRONTEND: &str = "frontend";
+const RULE: &str = "rule";
+const PROBE: &str = "health probe";
+const POOL: &str = "backend pool";
+
+/// A named part of a load balancer.
+#[derive(Debug, PartialEq)]
+struct Part {
+    kind: &'static str,
+    name: String,
+    public_ip: Option<ResourceId>,
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.kind, self.name)
+    }
+}
+
+fn parts(load_balancer: &LoadBalancer) -> Vec<Part> {
+    let Some(properties) = &load_balancer.properties else { return Vec::new() };
+    let part = |kind: &'static str, name: &Option<String>| Part {
+        kind,
+        name: text(name).to_owned(),
+        public_ip: None,
+    };
     let frontends = properties.frontend_ip_configurations.iter().flatten();
-    let frontends =
-        frontends.filter(|one| !is_own(frontend::name_of(one))).map(|one| ("frontend", &one.name));
-    let rules = properties.load_balancing_rules.iter().flatten();
-    let rules = rules.filter(|one| !is_own(text(&one.name))).map(|one| ("rule", &one.name));
-    let pools = properties.backend_address_pools.iter().flatten();
-    let pools = pools.filter(|one| !cluster.is_pool_of_nodes(text(&one.name)));
-    let pools = pools.map(|one| ("backend pool", &one.name));
-    let nat_rules = properties.inbound_nat_rules.iter().flatten().map(|one| ("inbound NAT rule", &one.name));
-    let nat_pools = properties.inbound_nat_pools.iter().flatten().map(|one| ("inbound NAT pool", &one.name));
-    let mut all = frontends.chain(rules).chain(pools).chain(nat_rules).chain(nat_pools);
-    all.next().map(|(kind, name)| format!("{kind} {}", text(name)))
+    let frontends = frontends
+        .map(|one| Part { public_ip: frontend::public_ip_of(one).cloned(), ..part(FRONTEND, &one.name) });
+    let rules = properties.load_balancing_rules.iter().flatten().map(|one| part(RULE, &one.name));
+    let probes = properties.probes.iter().flatten().map(|one| part(PROBE, &one.name));
+    let pools = properties.backend_address_pools.iter().flatten().map(|one| part(POOL, &one.name));
+    let nat_rules = properties.inbound_nat_rules.iter().flatten();
+    let nat_rules = nat_rules.map(|one| part("inbound NAT rule", &one.name));
+    let nat_pools = properties.inbound_nat_pools.iter().flatten();
+    let nat_pools = nat_pools.map(|one| part("inbound NAT pool", &one.name));
+    let outbound = properties.outbound_rules.iter().flatten().map(|one| part("outbound rule", &one.name));
+    frontends
+        .chain(rules)
+        .chain(probes)
+        .chain(pools)
+        .chain(nat_rules)
+        .chain(nat_pools)
+        .chain(outbound)
+        .collect()
 }
 
 /// The deletion: machines leave before, and the public IPs get addresses that stay.

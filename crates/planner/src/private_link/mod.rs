@@ -30,16 +30,40 @@ pub use refusal::PrivateLinkRefusal;
 /// The policies of a subnet in which private link services can be.
 const NO_POLICIES: &str = "Disabled";
 
+/// The frontends that a private link service offers.
+fn offered(link: &PrivateLinkService) -> impl Iterator<Item = &ResourceId> {
+    let frontends = link.properties.iter().flat_map(|p| &p.load_balancer_frontend_ip_configurations);
+    frontends.flatten().filter_map(|frontend| frontend.id.as_ref())
+}
+
 /// The private link service that offers a frontend.
 pub(crate) fn at<'a>(
     observed: &'a [PrivateLinkService],
     frontend: &ResourceId,
 ) -> Option<&'a PrivateLinkService> {
-    let offers = |link: &&PrivateLinkService| {
-        let frontends = link.properties.iter().flat_map(|p| &p.load_balancer_frontend_ip_configurations);
-        frontends.flatten().any(|offered| offered.id.as_ref() == Some(frontend))
+    observed.iter().find(|link| offered(link).any(|one| one == frontend))
+}
+
+/// Whether a private link service matters to a cluster: the cluster made it, or it offers a frontend of a load balancer
+/// in the cluster's group.
+pub fn concerns(cluster: &Cluster, link: &PrivateLinkService) -> bool {
+    let group = cluster.network_group(cluster.config.load_balancer_resource_group());
+    let is_in_group = |frontend: &ResourceId| {
+        let load_balancer = frontend.parent();
+        load_balancer.and_then(|load_balancer| load_balancer.parent()).as_ref() == Some(&group)
     };
-    observed.iter().find(offers)
+    !is_unmanaged(cluster, link) || offered(link).any(is_in_group)
+}
+
+/// That a group cannot be read, for whoever names it.
+pub fn unreadable(group: &ResourceId, problem: &str) -> PrivateLinkRefusal {
+    PrivateLinkRefusal::GroupUnreadable { group: group.name().to_owned(), problem: problem.to_owned() }
+}
+
+/// Whether a private link service of somebody else's offers a frontend of this load balancer, which stays then.
+pub fn keeps_frontend(cluster: &Cluster, link: &PrivateLinkService, load_balancer: &ResourceId) -> bool {
+    is_unmanaged(cluster, link)
+        && offered(link).any(|frontend| frontend.parent().as_ref() == Some(load_balancer))
 }
 
 /// The name of a private link service.
@@ -98,6 +122,9 @@ pub fn plan(
         let existing = name_of(link).to_owned();
         return Err(PrivateLinkRefusal::NameFixed { existing, wanted: name.clone() }.into());
     }
+    if link.is_none() {
+        check_name(cluster, wanted, frontend, observed)?;
+    }
     let subnet = subnet.ok_or_else(|| PrivateLinkRefusal::SubnetNotFound {
         network: cluster.config.vnet_name.clone(),
         subnet: wanted.subnet.clone(),
@@ -112,8 +139,28 @@ pub fn plan(
     Ok(link_step.into_iter().flat_map(|link| [open(subnet, &intent.key), Some(link)]).flatten().collect())
 }
 
+/// The name of a new one.
+fn new_name(intent: &PrivateLinkIntent, frontend: &OwnedFrontend) -> String {
+    intent.name.clone().unwrap_or_else(|| format!("pls-{}", frontend.name))
+}
+
+/// Refuses a name that another one in the group has (LB-446): that one offers another frontend, or none.
+fn check_name(
+    cluster: &Cluster,
+    wanted: &PrivateLinkIntent,
+    frontend: &OwnedFrontend,
+    observed: &[PrivateLinkService],
+) -> Result<(), Refusal> {
+    let name = new_name(wanted, frontend);
+    let id = cluster.private_link_id(&wanted.group, &name);
+    if observed.iter().any(|link| link.id.as_ref() == Some(&id)) {
+        return Err(PrivateLinkRefusal::NameTaken { name, group: wanted.group.clone() }.into());
+    }
+    Ok(())
+}
+
 fn create(wanted: &Wanted<'_>, frontend: &OwnedFrontend) -> Step {
-    let name = wanted.intent.name.clone().unwrap_or_else(|| format!("pls-{}", frontend.name));
+    let name = new_name(wanted.intent, frontend);
     let mut link = PrivateLinkService {
         name: Some(name.clone()),
         location: Some(wanted.cluster.config.location.clone()),

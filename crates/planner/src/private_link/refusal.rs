@@ -121,6 +121,30 @@ pub enum PrivateLinkRefusal {
         /// The name that is asked for.
         wanted: String,
     },
+    /// A name belongs to one private link service of a resource group.
+    #[error(
+        "annotation {}: {name}: resource group {group} has a private link service of this name, which does not offer \
+         this service's frontend; write another name, or delete that private link service",
+        full_key(keys::PLS_NAME)
+    )]
+    NameTaken {
+        /// The name.
+        name: String,
+        /// The resource group.
+        group: String,
+    },
+    /// The resource group that a Service names can be read.
+    #[error(
+        "annotation {}: resource group {group} cannot be read, so that nobody knows which private link services are \
+         there ({problem}); give the identity the right to read it, or name another group",
+        full_key(keys::PLS_GROUP)
+    )]
+    GroupUnreadable {
+        /// The resource group.
+        group: String,
+        /// What Azure said.
+        problem: String,
+    },
 }
 
 impl PrivateLinkRefusal {
@@ -136,7 +160,9 @@ impl PrivateLinkRefusal {
             Self::SubnetNotFound { .. }
             | Self::Unmanaged { .. }
             | Self::OwnedByOther { .. }
-            | Self::NameFixed { .. } => false,
+            | Self::NameFixed { .. }
+            | Self::NameTaken { .. }
+            | Self::GroupUnreadable { .. } => false,
         }
     }
 }

@@ -505,6 +505,18 @@ fn cases() -> Vec<Case> {
             "write pls-atest1",
         ),
         case(
+            PrivateLinkRefusal::NameTaken { name: "shop".into(), group: "rg".into() }.into(),
+            ["service.beta.kubernetes.io/azure-pls-name", "shop"],
+            "private link service",
+            "write another name",
+        ),
+        case(
+            PrivateLinkRefusal::GroupUnreadable { group: "links".into(), problem: "403".into() }.into(),
+            ["service.beta.kubernetes.io/azure-pls-resource-group", "links"],
+            "cannot be read",
+            "give the identity the right",
+        ),
+        case(
             Refusal::NoAddressYet { service: service() },
             ["default/test1", "no load balancer IP"],
             "no load balancer IP for setting up security rules for service",
@@ -609,6 +621,8 @@ fn number_of_private_link(refusal: &PrivateLinkRefusal) -> usize {
         PrivateLinkRefusal::Unmanaged { .. } => 43,
         PrivateLinkRefusal::OwnedByOther { .. } => 44,
         PrivateLinkRefusal::NameFixed { .. } => 45,
+        PrivateLinkRefusal::NameTaken { .. } => 56,
+        PrivateLinkRefusal::GroupUnreadable { .. } => 57,
     }
 }
 
@@ -628,7 +642,7 @@ fn every_refusal_names_key_value_and_remedy_and_says_what_the_replaced_program_s
         assert!(text.len() < 1024, "events hold 1024 bytes: {text}");
     }
     let seen: BTreeSet<usize> = cases.iter().map(|case| number(&case.refusal)).collect();
-    assert_eq!(seen, (0..56).collect(), "each variant has a case");
+    assert_eq!(seen, (0..58).collect(), "each variant has a case");
 }
 
 #[test]

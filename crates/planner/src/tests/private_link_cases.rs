@@ -228,6 +228,25 @@ fn lb_316_a_private_link_service_keeps_its_name() {
     assert_eq!(change(&named, &[linked()]), [], "without the annotation it keeps it, too");
 }
 
+/// LB-446: of two Services that ask for one name in a group, one gets it; a private link service of somebody else's that
+/// has the name is left as it is.
+#[test]
+fn lb_446_a_name_belongs_to_one_private_link_service_of_a_group() {
+    let linked = |name: &str| svc(name).tcp(80).internal().annotate("azure-pls-create", "true");
+    let named = |name: &str| linked(name).annotate("azure-pls-name", "shop");
+    let is_link = |step: &&Step| matches!(step.document, Some(Document::PrivateLink(_)));
+    let azure = served(&named("test1"));
+    let both = [named("test1"), named("test2")];
+    let expected = PrivateLinkRefusal::NameTaken { name: "shop".into(), group: "rg".into() };
+    assert_eq!(refusal(&azure, &both), expected.clone().into());
+    assert!(!Refusal::from(expected.clone()).is_terminal());
+    let elsewhere = both[1].clone().annotate("azure-pls-resource-group", "links");
+    assert_eq!(change(&azure, &[both[0].clone(), elsewhere]).iter().filter(is_link).count(), 1);
+    let planned = Azure::new().plan(&both.clone().map(|service| service.arc()), &[]);
+    assert_eq!(planned.refused, [(both[1].0.key(), expected.into())]);
+    assert_eq!(planned.plan.steps.iter().filter(is_link).count(), 1);
+}
+
 /// LB-317: the first address that is named is the primary one; Azure chooses the rest.
 #[test]
 fn lb_317_chosen_addresses_come_first() {

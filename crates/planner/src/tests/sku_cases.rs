@@ -147,3 +147,50 @@ fn a_service_that_goes_retires_no_load_balancer() {
     let retired = |change: &Change| *change == Change::BasicLoadBalancerRetired;
     assert!(planned.plan.steps.iter().all(|step| !step.changes.iter().any(retired)));
 }
+
+/// LB-455: just before it is deleted it is looked at once more. What was there before, and belongs to the cluster, is no
+/// obstacle; what came since is one, and so is another SKU.
+#[test]
+fn lb_455_what_came_since_a_deletion_was_planned_is_an_obstacle() {
+    use crate::load_balancer::{Known, deletion_obstacle, known_services};
+    let service = svc("test1").tcp(80);
+    let mut azure = Azure::new();
+    azure.converge(&[service.arc()], &[]);
+    let standard = azure.load_balancer(crate::Flavor::External).unwrap().clone();
+    let edited = |change: &dyn Fn(&mut serde_json::Value)| -> azure_types::LoadBalancer {
+        let mut document = serde_json::to_value(&standard).unwrap();
+        change(&mut document);
+        serde_json::from_value(document).unwrap()
+    };
+    let basic = edited(&|document| document["sku"]["name"] = json!("Basic"));
+    let services = known_services(&[service.arc()]);
+    let known = Known { services: Some(&services), ..Known::default() };
+    let obstacle = |planned: &azure_types::LoadBalancer, now: &azure_types::LoadBalancer| {
+        deletion_obstacle(&azure.cluster, planned, now, known)
+    };
+    assert_eq!(obstacle(&basic, &basic), None);
+    assert_eq!(obstacle(&standard, &standard), None);
+    assert_eq!(obstacle(&basic, &standard).as_deref(), Some("another SKU"));
+    for (members, part) in [
+        ("backendAddressPools", "backend pool theirs"),
+        ("frontendIPConfigurations", "frontend theirs"),
+        ("inboundNatRules", "inbound NAT rule theirs"),
+        ("inboundNatPools", "inbound NAT pool theirs"),
+        ("loadBalancingRules", "rule theirs"),
+        ("outboundRules", "outbound rule theirs"),
+    ] {
+        let add = |document: &mut serde_json::Value| {
+            let list = &mut document["properties"][members];
+            let mut all = list.as_array().cloned().unwrap_or_default();
+            all.push(json!({"name": "theirs"}));
+            *list = all.into();
+        };
+        let now = edited(&add);
+        assert_eq!(obstacle(&standard, &now).as_deref(), Some(part));
+        let now = edited(&|document| {
+            add(document);
+            document["sku"]["name"] = json!("Basic");
+        });
+        assert_eq!(obstacle(&basic, &now).as_deref(), Some(part));
+    }
+}

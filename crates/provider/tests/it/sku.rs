@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use azure_simulator::{Fault, FaultAction};
 use serde_json::json;
 use testkit::make_basic;
 
@@ -98,4 +99,29 @@ async fn lb_455_a_basic_load_balancer_that_others_use_stays() {
     world.azure.clear_journal();
     world.ensure(&program, &world.stored(&service("web", &[80]))).await.unwrap();
     assert_eq!(world.load_balancer("kube").unwrap()["sku"]["name"], "Standard");
+}
+
+/// LB-455: what somebody else puts on it while it is emptied keeps it, too.
+#[tokio::test(start_paused = true)]
+async fn lb_455_what_comes_while_it_is_emptied_keeps_a_basic_load_balancer() {
+    let world = World::new();
+    let program = world.start();
+    world.serve(&program, service("web", &[80])).await.unwrap();
+    drop(program);
+    make_basic(&world.azure);
+    let kube = id("loadBalancers", "kube");
+    let pools = world.load_balancer("kube").unwrap()["properties"]["backendAddressPools"].clone();
+    let mut pools: Vec<_> =
+        pools.as_array().unwrap().iter().map(|pool| json!({"name": pool["name"]})).collect();
+    pools.push(json!({"name": "theirs"}));
+    let theirs = FaultAction::Interfere {
+        id: Some(kube),
+        patch: json!({"properties": {"backendAddressPools": pools}}),
+    };
+    world.azure.inject(Fault::new(theirs).on_method("PUT").on_type(SCALE_SETS).times(1));
+    world.azure.clear_journal();
+    let program = world.start();
+    let refused = world.ensure(&program, &world.stored(&service("web", &[80]))).await.unwrap_err();
+    assert!(refused.to_string().contains("move or delete backend pool theirs"), "{refused}");
+    assert_eq!(world.load_balancer("kube").unwrap()["sku"]["name"], "Basic");
 }
