@@ -41,8 +41,9 @@ pub(crate) async fn write(
 mod tests {
     use super::*;
 
+    /// LB-330: an `ipMode` that the API server filled in is no difference.
     #[test]
-    fn a_status_is_written_only_when_it_differs() {
+    fn lb_330_a_status_is_written_only_when_it_differs() {
         let service = |ips: &[&str]| -> Service {
             let ingress: Vec<_> = ips.iter().map(|ip| json!({"ip": ip, "ipMode": "VIP"})).collect();
             serde_json::from_value(json!({"status": {"loadBalancer": {"ingress": ingress}}})).unwrap()

@@ -5,6 +5,7 @@ mod bad_days;
 mod checker;
 mod crowd;
 mod deployments;
+mod docs;
 mod kill;
 mod local_services;
 mod nodes;

@@ -6,8 +6,24 @@ use azure_types::ResourceId;
 use serde_json::{Value, json};
 use testkit::{World, run};
 
-/// The example of `docs/resources/private-link-service.md`.
-const MANIFEST: &str = include_str!("../../../../docs/resources/private-link-service.yaml");
+const MANIFEST: &str = "
+apiVersion: v1
+kind: Service
+metadata:
+  name: shop
+  namespace: default
+  annotations:
+    service.beta.kubernetes.io/azure-load-balancer-internal: 'true'
+    service.beta.kubernetes.io/azure-pls-create: 'true'
+    service.beta.kubernetes.io/azure-pls-name: shop
+    service.beta.kubernetes.io/azure-pls-ip-configuration-subnet: links
+    service.beta.kubernetes.io/azure-pls-fqdns: shop.example.com
+spec:
+  type: LoadBalancer
+  selector: {app: shop}
+  ports:
+    - {name: http, port: 80, targetPort: 8080}
+";
 
 /// A private endpoint in a network that is not connected to the cluster's, and the address that it has there.
 fn connect(world: &World, link: &ResourceId) -> (ResourceId, std::net::IpAddr) {
