@@ -8,6 +8,7 @@ mod print;
 mod program;
 mod replay;
 mod sdk;
+mod takeover;
 
 use std::process::ExitCode;
 
@@ -27,6 +28,8 @@ enum Chore {
     Replay(replay::Arguments),
     /// Drive the simulated Azure with Azure's SDK for Python, fetched from PyPI.
     Sdk(sdk::Arguments),
+    /// Let the program that Cerulean replaces and ours take over clusters from each other; nothing may be written.
+    Takeover(takeover::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -38,6 +41,7 @@ fn main() -> ExitCode {
         Chore::Fuzz(arguments) => fuzz::run(&arguments),
         Chore::Replay(arguments) => replay::run(&arguments),
         Chore::Sdk(arguments) => sdk::run(&arguments),
+        Chore::Takeover(arguments) => takeover::run(&arguments),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

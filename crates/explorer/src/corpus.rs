@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use simulated_cluster::manifests;
 
-use crate::expectation::{Expectation, Header, Written};
+use crate::expectation::{Expectation, Header, Upstream, Written};
 
 /// What must come of the Services of an entry, by `namespace/name`.
 pub type Expectations = BTreeMap<String, Expectation>;
@@ -16,8 +16,12 @@ pub type Expectations = BTreeMap<String, Expectation>;
 pub struct Entry {
     /// The file's name without folder and ending.
     pub name: String,
+    /// The folder's name.
+    pub folder: String,
     /// The bug for which it fails today.
     pub known: Option<String>,
+    /// Why the program that Cerulean replaces does not serve it, or not in this way.
+    pub upstream: Option<Upstream>,
     /// Names of resources that rightly stay changed when its Services are gone.
     pub stays_changed: Vec<String>,
     /// The manifest's objects.
@@ -61,7 +65,8 @@ pub fn read(folder: &Path) -> Result<Vec<Entry>, String> {
                 let text = std::fs::read_to_string(&path);
                 let entry = text.map_err(|error| error.to_string()).and_then(|text| {
                     let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-                    parse(&name, &text)
+                    let inside = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                    parse(&name, &text).map(|entry| Entry { folder: inside, ..entry })
                 });
                 entries.push(entry.map_err(|error| format!("{}: {error}", path.display()))?);
             }
@@ -83,7 +88,9 @@ pub fn parse(name: &str, text: &str) -> Result<Entry, String> {
     let comments = text.lines().take_while(|line| line.starts_with('#'));
     let header: Vec<&str> = comments
         .map(|line| line.strip_prefix("# ").or(line.strip_prefix('#')).unwrap_or(line))
-        .skip_while(|line| !["expect:", "known:", "stays changed:"].iter().any(|key| line.starts_with(key)))
+        .skip_while(|line| {
+            !["expect:", "known:", "stays changed:", "upstream:"].iter().any(|key| line.starts_with(key))
+        })
         .collect();
     let header: Header =
         serde_saphyr::from_str(&header.join("\n")).map_err(|error| format!("the header: {error}"))?;
@@ -103,7 +110,9 @@ pub fn parse(name: &str, text: &str) -> Result<Entry, String> {
         .map(|then| Ok(Change { patches: then.change, delete: then.delete, expect: complete(then.expect)? }));
     Ok(Entry {
         name: name.to_owned(),
+        folder: String::new(),
         known: header.known,
+        upstream: header.upstream,
         stays_changed: header.stays_changed,
         objects,
         expect,

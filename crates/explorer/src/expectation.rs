@@ -160,12 +160,25 @@ impl Written {
     }
 }
 
+/// How the program that Cerulean replaces serves an entry in another way.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Upstream {
+    /// What it does, and why it is not done here.
+    pub differs: String,
+    /// The clusters in which it does so, by a word of their description; all of them where there is none.
+    #[serde(rename = "in", default)]
+    pub clusters: Option<String>,
+}
+
 /// The header of an entry.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Header {
     /// The bug for which it fails today.
     pub known: Option<String>,
+    /// Why the program that Cerulean replaces does not serve it, or not in this way.
+    pub upstream: Option<Upstream>,
     /// Names of resources that rightly stay changed when its Services are gone.
     #[serde(rename = "stays changed")]
     pub stays_changed: Vec<String>,

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use azure_simulator::Azure;
+use kubernetes_simulator::Kubernetes;
 use serde_json::Value;
 
 use crate::World;
@@ -17,7 +19,14 @@ pub struct AzureState(BTreeMap<String, String>);
 impl World {
     /// Azure's state now.
     pub fn azure_state(&self) -> AzureState {
-        let services = self.kubernetes.list("Service");
+        AzureState::of(&self.azure, &self.kubernetes)
+    }
+}
+
+impl AzureState {
+    /// The state of an Azure that serves this Kubernetes.
+    pub fn of(azure: &Azure, kubernetes: &Kubernetes) -> Self {
+        let services = kubernetes.list("Service");
         let mut words: Vec<(String, String)> = services
             .iter()
             .map(|service| {
@@ -26,13 +35,13 @@ impl World {
                 (name, format!("<{}/{}>", service.namespace(), service.name()))
             })
             .collect();
-        for ip in self.azure.documents_of_type(crate::types::PUBLIC_IPS) {
+        for ip in azure.documents_of_type(crate::types::PUBLIC_IPS) {
             if let (Some(address), Some(name)) = (ip["properties"]["ipAddress"].as_str(), ip["name"].as_str())
             {
                 words.push((format!("\"{address}\""), format!("\"<address of {name}>\"")));
             }
         }
-        let documents = self.azure.documents().into_iter().map(|mut document| {
+        let documents = azure.documents().into_iter().map(|mut document| {
             normalise(&mut document);
             let id = document["id"].as_str().unwrap_or_default().to_owned();
             let text = serde_json::to_string_pretty(&document).expect("it is JSON");
@@ -40,11 +49,9 @@ impl World {
             let say = |text: String| words.iter().rev().fold(text, |text, (from, to)| text.replace(from, to));
             (say(id), say(text))
         });
-        AzureState(documents.collect())
+        Self(documents.collect())
     }
-}
 
-impl AzureState {
     /// The lines in which another state differs; empty where it does not.
     pub fn differences(&self, other: &Self) -> Vec<String> {
         let mut found = Vec::new();

@@ -17,3 +17,4 @@ mod several;
 mod shapes;
 mod sku;
 mod stopping;
+mod takeover;

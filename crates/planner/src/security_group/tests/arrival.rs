@@ -171,6 +171,30 @@ fn a_denial_of_everything_at_nodes_is_taken_back() {
     assert!(super::told(&after(&group, &planned)).iter().all(|rule| !rule.contains("deny-all")));
 }
 
+/// LB-456: where packets arrive at nodes, ports are open at addresses of the Service's own families. The program replaced
+/// opens them at nodes' addresses of both; a takeover closes those that lead nowhere.
+#[test]
+fn lb_456_ports_at_nodes_are_open_for_the_families_of_the_service_alone() {
+    let service = svc("a1").tcp(80).annotate("azure-disable-load-balancer-floating-ip", "true");
+    let open = |name: &str, priority: i32, nodes: &[&str]| {
+        json!({"name": name, "properties": {"priority": priority, "access": "Allow", "direction": "Inbound",
+            "protocol": "Tcp", "sourceAddressPrefix": "Internet", "sourcePortRange": "*",
+            "destinationPortRanges": ["10080"], "destinationAddressPrefixes": nodes}})
+    };
+    let empty = security_group(json!([]));
+    let planned = run(&empty, &[at_nodes(&service, "20.0.0.1", &NODES)], &world(&[&service]));
+    let told = super::told(&after(&empty, &planned));
+    assert_eq!(told.len(), 1, "{told:#?}");
+    assert!(told[0].contains("10.0.1.10,10.0.1.11 10080"), "{told:#?}");
+    let name = told[0].split(' ').nth(1).unwrap();
+    let of_both = security_group(json!([
+        open(name, 500, &NODES[..2]),
+        open(&name.replace("IPv4", "IPv6"), 501, &NODES[2..]),
+    ]));
+    let planned = run(&of_both, &[at_nodes(&service, "20.0.0.1", &NODES)], &world(&[&service]));
+    assert_eq!(super::told(&after(&of_both, &planned)), told);
+}
+
 /// LB-403, LB-452: a Service that is refused keeps its load-balancing rules; whatever they deliver is let in until it is
 /// planned.
 #[test]

@@ -1,0 +1,50 @@
+//! The two programs, and how each is started over the files of a simulated cluster.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use simulated_cluster::HostedCluster;
+
+use crate::program::Program;
+
+/// A controller manager.
+#[derive(Debug, Clone)]
+pub struct Manager {
+    /// What it is called in tables.
+    pub name: &'static str,
+    pub binary: PathBuf,
+    /// Whether it is the program that Cerulean replaces.
+    pub is_peer: bool,
+}
+
+impl Manager {
+    /// Starts it with its output in `directory`, in a file of this name.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn start(
+        &self,
+        directory: &Path,
+        log: &str,
+        cluster: &HostedCluster,
+        azure_json: &Path,
+    ) -> anyhow::Result<Program> {
+        let kubeconfig = cluster.files.kubeconfig.display();
+        let mut command = Command::new(&self.binary);
+        command
+            .arg(format!("--cloud-config={}", azure_json.display()))
+            .arg(format!("--kubeconfig={kubeconfig}"))
+            .arg(format!("--cluster-name={}", super::CLUSTER))
+            .args(["--controllers=service", "--leader-elect=false", "--secure-port=0", "--v=2"])
+            .args(["--configure-cloud-routes=false", "--allocate-node-cidrs=false"])
+            .env("SSL_CERT_FILE", &cluster.files.certificate_authority);
+        if self.is_peer {
+            command
+                .args(["--cloud-provider=azure", "--kube-api-content-type=application/json"])
+                .arg(format!("--authentication-kubeconfig={kubeconfig}"))
+                .arg(format!("--authorization-kubeconfig={kubeconfig}"))
+                .args(["--kube-api-qps=1000", "--kube-api-burst=1000"]);
+        }
+        Program::start(log, directory, &mut command)
+    }
+}

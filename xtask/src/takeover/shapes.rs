@@ -1,0 +1,150 @@
+//! The clusters that are handed over: machines, backend pools, address families, load balancers.
+
+use std::fmt;
+
+use serde_json::{Value, json};
+use simulated_cluster::{ExtraSubnet, NodePool, Shape, StandaloneMachine};
+
+/// What the machines of a cluster are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Machines {
+    Uniform,
+    Flexible,
+    AvailabilitySet,
+    Standalone,
+    Mixed,
+}
+
+/// How nodes are members of backend pools (`loadBalancerBackendPoolConfigurationType`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Members {
+    Interfaces,
+    Addresses,
+}
+
+/// One kind of cluster.
+#[derive(Debug, Clone, Copy)]
+pub struct Kind {
+    pub machines: Machines,
+    pub members: Members,
+    pub dual_stack: bool,
+    /// Whether the Services are shared out to several load balancers.
+    pub several: bool,
+    /// Whether the whole corpus is there, or only what depends on the cluster.
+    pub whole: bool,
+}
+
+/// Every kind of machine with both kinds of pools; clusters of one family; several load balancers.
+pub fn all() -> Vec<Kind> {
+    let machines = [
+        Machines::Uniform,
+        Machines::Flexible,
+        Machines::AvailabilitySet,
+        Machines::Standalone,
+        Machines::Mixed,
+    ];
+    let members = [Members::Interfaces, Members::Addresses];
+    let pairs = machines.iter().flat_map(|machines| members.map(|members| (*machines, members)));
+    let kind = |(machines, members)| {
+        let whole = machines == Machines::Uniform;
+        Kind { machines, members, dual_stack: true, several: false, whole }
+    };
+    let mut all: Vec<Kind> = pairs.map(kind).collect();
+    all.extend(members.map(|members| Kind {
+        dual_stack: false,
+        whole: false,
+        ..kind((Machines::Uniform, members))
+    }));
+    let several = |machines| Kind { several: true, whole: false, ..kind((machines, Members::Addresses)) };
+    all.extend([several(Machines::Uniform), several(Machines::Mixed)]);
+    all
+}
+
+impl Kind {
+    /// What is in Azure before the first Service.
+    pub fn shape(self) -> Shape {
+        let standalone = |name: &str| StandaloneMachine::new(name);
+        let (mut pools, machines) = match self.machines {
+            Machines::Uniform => (vec![NodePool::new("workers", "worker", 2)], Vec::new()),
+            Machines::Flexible => (vec![NodePool::new("flexible", "flex", 2).flexible()], Vec::new()),
+            Machines::AvailabilitySet => (
+                Vec::new(),
+                vec![
+                    standalone("placed-a").in_availability_set("placed"),
+                    standalone("placed-b").in_availability_set("placed"),
+                ],
+            ),
+            Machines::Standalone => {
+                (Vec::new(), vec![standalone("alone-a"), standalone("alone-b").with_second_interface()])
+            }
+            Machines::Mixed => (
+                vec![NodePool::new("workers", "worker", 2), NodePool::new("flexible", "flex", 1).flexible()],
+                vec![
+                    standalone("alone-a"),
+                    standalone("placed-a").in_availability_set("placed"),
+                    StandaloneMachine::control_plane("control-plane-0"),
+                ],
+            ),
+        };
+        if self.several {
+            pools.push(NodePool::new("others", "other", 2));
+        }
+        let prefixes = |v4: &str, v6: &str| {
+            let families = if self.dual_stack { vec![v4, v6] } else { vec![v4] };
+            families.into_iter().map(str::to_owned).collect()
+        };
+        let subnet = |name: &str, prefixes| ExtraSubnet { name: name.to_owned(), prefixes };
+        Shape {
+            pools,
+            machines,
+            dual_stack: self.dual_stack,
+            more_subnets: vec![
+                subnet("second", prefixes("10.241.0.0/16", "fd00:10:240:1::/64")),
+                subnet("only-ipv4", vec!["10.242.0.0/16".to_owned()]),
+            ],
+            ..Shape::default()
+        }
+    }
+
+    /// The members of azure.json that say so.
+    pub fn configuration(self) -> Value {
+        let vm_type = match self.machines {
+            Machines::AvailabilitySet | Machines::Standalone => "standard",
+            Machines::Uniform | Machines::Flexible | Machines::Mixed => "vmss",
+        };
+        let pools = match self.members {
+            Members::Interfaces => "nodeIPConfiguration",
+            Members::Addresses => "nodeIP",
+        };
+        let mut configuration = json!({
+            "vmType": vm_type,
+            "loadBalancerBackendPoolConfigurationType": pools,
+        });
+        if self.several {
+            configuration["multipleStandardLoadBalancerConfigurations"] = json!([
+                {"name": super::CLUSTER, "primaryVMSet": "workers"},
+                {"name": "second", "primaryVMSet": "others"},
+            ]);
+        }
+        configuration
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let machines = match self.machines {
+            Machines::Uniform => "uniform scale set",
+            Machines::Flexible => "flexible scale set",
+            Machines::AvailabilitySet => "availability set",
+            Machines::Standalone => "standalone machines",
+            Machines::Mixed => "all kinds of machines",
+        };
+        let members = match self.members {
+            Members::Interfaces => "interfaces",
+            Members::Addresses => "addresses",
+        };
+        let families = if self.dual_stack { "dual stack" } else { "IPv4" };
+        let several = if self.several { ", two load balancers" } else { "" };
+        write!(f, "{machines}, {members}, {families}{several}")
+    }
+}
