@@ -62,6 +62,8 @@ struct Inner {
     services_synced: bool,
     nodes_synced: bool,
     nodes_changed: Option<LogicalTime>,
+    /// How many events of Nodes were processed.
+    nodes_version: u64,
     namespaces: HashMap<String, Arc<Labels>>,
     namespaces_synced: bool,
     endpoints: Endpoints,
@@ -84,12 +86,15 @@ impl ClusterState {
         let mut inner = self.0.write();
         let node = Stamped::now(node);
         inner.nodes_changed = Some(node.stamp);
+        inner.nodes_version += 1;
         inner.nodes.insert(node.name().to_owned(), node);
     }
 
     /// Forgets a Node that is gone.
     pub fn remove_node(&self, name: &str) {
-        self.0.write().nodes.remove(name);
+        let mut inner = self.0.write();
+        inner.nodes.remove(name);
+        inner.nodes_version += 1;
     }
 
     /// When the latest event of a Node was processed; the beginning if there was none.
@@ -199,7 +204,13 @@ impl ClusterState {
 
     /// All Nodes, by name.
     pub fn nodes(&self) -> Vec<Arc<Node>> {
-        self.0.read().nodes.values().map(|node| Arc::clone(&node.object)).collect()
+        self.nodes_in_version().1
+    }
+
+    /// The same with a number: as long as it is the same, so are they.
+    pub fn nodes_in_version(&self) -> (u64, Vec<Arc<Node>>) {
+        let inner = self.0.read();
+        (inner.nodes_version, inner.nodes.values().map(|node| Arc::clone(&node.object)).collect())
     }
 }
 

@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use azure_types::{LoadBalancer, ResourceId};
 use cloud_config::{BackendPoolType, CloudConfig};
+use k8s::Service;
 
 use crate::load_balancer::pool_in;
+use crate::local_pool;
 use crate::placement::without_suffix;
 
 /// The provider namespace of load balancers, addresses and networks.
@@ -130,23 +132,30 @@ impl Cluster {
     }
 
     /// Which of the cluster's load balancers a document is: one on which Services may have a place, or one where
-    /// they had it before the configuration said otherwise (LB-261). That one holds a pool of the cluster's name;
-    /// a load balancer of another name without it would be another cluster's.
-    pub(crate) fn balancer_of(&self, document: &LoadBalancer) -> Option<Balancer> {
+    /// they had it before the configuration said otherwise (LB-261). That one holds a pool of the cluster's name, or
+    /// none but those of single Services; a load balancer of another name without them would be another cluster's.
+    pub(crate) fn balancer_of(&self, document: &LoadBalancer, services: &[Arc<Service>]) -> Option<Balancer> {
         let id = document.id.as_ref()?;
         let known = self.balancers().into_iter().find(|one| self.load_balancer_id(one) == *id);
-        known.or_else(|| self.former_balancer(id, document))
+        known.or_else(|| self.former_balancer(id, document, services))
     }
 
-    fn former_balancer(&self, id: &ResourceId, document: &LoadBalancer) -> Option<Balancer> {
+    fn former_balancer(
+        &self,
+        id: &ResourceId,
+        document: &LoadBalancer,
+        services: &[Arc<Service>],
+    ) -> Option<Balancer> {
         // Where an operator chooses the name, a load balancer of another one may be his as well.
         let may_be_named_otherwise = !self.config.load_balancer_name.is_empty();
-        let is_named = || {
+        let is_ours = || {
             let group = self.network_group(self.config.load_balancer_resource_group());
             let has_pool = |family| pool_in(document, &self.pool_name(family)).is_some();
-            id.parent() == Some(group) && Family::BOTH.into_iter().any(has_pool)
+            id.parent() == Some(group)
+                && (Family::BOTH.into_iter().any(has_pool)
+                    || local_pool::are_all_pools_of(document, services))
         };
-        if may_be_named_otherwise && !self.has_several_load_balancers() || !is_named() {
+        if may_be_named_otherwise && !self.has_several_load_balancers() || !is_ours() {
             return None;
         }
         let is_internal = without_suffix(id.name()) != id.name();
@@ -227,29 +236,24 @@ impl Cluster {
         ResourceId::group(self.config.network_subscription_id(), group)
     }
 
-    /// The cluster's own among load balancers.
-    pub fn own_load_balancers<'a>(
-        &self,
-        all: impl IntoIterator<Item = &'a LoadBalancer>,
-    ) -> Vec<(Balancer, Arc<LoadBalancer>)> {
-        let pair = |document: &LoadBalancer| Some((self.balancer_of(document)?, Arc::new(document.clone())));
-        all.into_iter().filter_map(pair).collect()
-    }
-
-    /// The cluster's own among load balancers that others hold, too.
-    pub fn own_among(
+    /// The cluster's own among load balancers. `services` are all of the cluster, as far as they are known.
+    pub fn own_load_balancers(
         &self,
         all: impl IntoIterator<Item = Arc<LoadBalancer>>,
+        services: &[Arc<Service>],
     ) -> Vec<(Balancer, Arc<LoadBalancer>)> {
-        all.into_iter().filter_map(|document| Some((self.balancer_of(&document)?, document))).collect()
+        all.into_iter()
+            .filter_map(|document| Some((self.balancer_of(&document, services)?, document)))
+            .collect()
     }
 
     /// Those among load balancers on which the cluster's Services had their places before.
     pub fn former_load_balancers(
         &self,
         all: impl IntoIterator<Item = Arc<LoadBalancer>>,
+        services: &[Arc<Service>],
     ) -> Vec<(Balancer, Arc<LoadBalancer>)> {
-        let own = self.own_among(all).into_iter();
+        let own = self.own_load_balancers(all, services).into_iter();
         own.filter(|(balancer, _)| !self.is_configured(balancer)).collect()
     }
 

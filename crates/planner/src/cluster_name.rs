@@ -14,6 +14,7 @@ use k8s::{ObjectKey, Service};
 
 use crate::cluster::Cluster;
 use crate::names::{base_name, is_rule_of};
+use crate::placement::without_suffix;
 
 /// Load balancers that serve this cluster's Services and are not named after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,12 +56,18 @@ pub struct LoadBalancersByName<'a> {
 }
 
 impl<'a> LoadBalancersByName<'a> {
-    /// Sorts the load balancers of the group.
-    pub fn new(cluster: &'a Cluster, load_balancers: impl IntoIterator<Item = &'a LoadBalancer>) -> Self {
+    /// Sorts the load balancers of the group. `services` are all of the cluster, as far as they are known.
+    pub fn new(
+        cluster: &'a Cluster,
+        load_balancers: impl IntoIterator<Item = &'a LoadBalancer>,
+        services: &[Arc<Service>],
+    ) -> Self {
         let mut sorted = Self { cluster, own: Vec::new(), others: Vec::new() };
         for load_balancer in load_balancers {
             match &load_balancer.id {
-                Some(_) if cluster.balancer_of(load_balancer).is_some() => sorted.own.push(load_balancer),
+                Some(_) if cluster.balancer_of(load_balancer, services).is_some() => {
+                    sorted.own.push(load_balancer)
+                }
                 Some(id) => sorted.others.push((id, load_balancer)),
                 None => {}
             }
@@ -96,7 +103,7 @@ impl<'a> LoadBalancersByName<'a> {
 
     fn other_name<'b>(&self, found: impl Iterator<Item = (&'b str, ObjectKey)>) -> Option<OtherName> {
         let (mut names, mut services): (Vec<String>, Vec<ObjectKey>) =
-            found.map(|(name, key)| (name.strip_suffix("-internal").unwrap_or(name).to_owned(), key)).unzip();
+            found.map(|(name, key)| (without_suffix(name).to_owned(), key)).unzip();
         names.sort();
         names.dedup();
         services.sort();

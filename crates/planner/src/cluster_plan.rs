@@ -68,7 +68,7 @@ pub fn plan_cluster(
     nodes: &[Arc<Node>],
     observed: &Observed,
 ) -> ClusterPlan {
-    let other = LoadBalancersByName::new(cluster, &observed.load_balancers).serving(services);
+    let other = LoadBalancersByName::new(cluster, &observed.load_balancers, services).serving(services);
     // Nobody needs the right to read the cluster's own group who asks for no private link service.
     let own = cluster.network_group(cluster.config.private_link_service_resource_group());
     let unreadable = observed.unreadable_private_links.iter().filter(|(group, _)| **group != own);

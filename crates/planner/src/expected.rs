@@ -46,12 +46,13 @@ impl Expected {
         observed: &Observed,
         sequences: &mut [Sequence],
     ) -> Self {
-        let load_balancers = cluster.own_load_balancers(&observed.load_balancers);
+        let all = observed.load_balancers.iter().cloned().map(Arc::new);
+        let load_balancers = cluster.own_load_balancers(all, services);
         let former = load_balancers.iter().map(|(balancer, _)| balancer.clone());
         let all = cluster.balancers().into_iter().chain(former);
         let balancers: BTreeMap<ResourceId, Balancer> =
             all.map(|one| (cluster.load_balancer_id(&one), one)).collect();
-        let by_name = LoadBalancersByName::new(cluster, &observed.load_balancers);
+        let by_name = LoadBalancersByName::new(cluster, &observed.load_balancers, services);
         for sequence in sequences.iter_mut() {
             sequence.see_load_balancers(&by_name, || services.to_vec());
             sequence.see_frontends(cluster, &load_balancers);

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use azure_types::LoadBalancer;
 use k8s::{ObjectKey, Service};
 
 use crate::cluster::{Cluster, Family};
@@ -57,6 +58,39 @@ pub fn local_services(
 /// Whether a Service has pools of its own.
 pub fn is_local(cluster: &Cluster, service: &Service) -> bool {
     cluster.has_local_pools() && service.is_local()
+}
+
+/// Whether a load balancer has pools, and each is one of these Services' own: rules that are named after the Service lead
+/// to it. Only where several load balancers share the Services there are such pools, so that the load balancer's own
+/// name says nothing of whose it is.
+pub(crate) fn are_all_pools_of(document: &LoadBalancer, services: &[Arc<Service>]) -> bool {
+    let Some(properties) = &document.properties else { return false };
+    // The pools by what the names of rules that lead to them begin with.
+    let mut leading: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for rule in properties.load_balancing_rules.iter().flatten() {
+        let pool = rule.properties.as_ref().and_then(|p| p.backend_address_pool.as_ref()?.id.as_ref());
+        let base = rule.name.as_deref().and_then(|name| name.split('-').next());
+        let (Some(pool), Some(base)) = (pool, base) else { continue };
+        if base.starts_with(['a', 'A']) {
+            leading.entry(base.to_lowercase()).or_default().insert(pool.name().to_lowercase());
+        }
+    }
+    let pools = properties.backend_address_pools.iter().flatten();
+    let mut unproven: BTreeSet<String> =
+        pools.map(|pool| pool.name.as_deref().unwrap_or_default().to_lowercase()).collect();
+    if leading.is_empty() || unproven.is_empty() {
+        return false;
+    }
+    for service in services {
+        let base = names::base_name(service.uid()).unwrap_or_default().to_lowercase();
+        let Some(led_to) = leading.get(&base) else { continue };
+        for own in Family::BOTH.map(|family| name(&service.key(), family)) {
+            if led_to.contains(&own) {
+                unproven.remove(&own);
+            }
+        }
+    }
+    unproven.is_empty()
 }
 
 /// Refuses a Service for which there can be no pools of its own, before anything is made for it.

@@ -16,7 +16,7 @@ use crate::expected::Expected;
 use crate::intent::{ServiceIntent, ServiceRemoval};
 use crate::load_balancer::{self, Known, KnownServices, LoadBalancerIntent, Places};
 use crate::local_pool::{self, LocalService};
-use crate::placement::{self, Labels, MachineSets};
+use crate::placement::{self, Holdings, Labels, MachineSets};
 use crate::plan::{Action, Notice, Plan, Step};
 use crate::private_link;
 use crate::public_ip;
@@ -286,27 +286,30 @@ impl<'a> Preview<'a> {
         self.share_nodes(&present);
     }
 
-    /// Where several load balancers share the nodes: those that a load balancer loses, then those that it gets.
-    /// `present` are the Services to whose owners it is told which nodes are on none.
+    /// Where several load balancers share the nodes: each loses those of others and gets those that no other has, and
+    /// then those that others have lost. `present` are the Services to whose owners it is told which nodes are on none.
     fn share_nodes(&mut self, present: &[ObjectKey]) {
         if !self.cluster.has_several_load_balancers() {
             return;
         }
         let sets = MachineSets::new(self.expected.machines().virtual_machines.iter().map(|one| &**one));
         let places = placement::place_nodes(self.cluster, self.nodes, &sets, self.expected.load_balancers());
-        let order =
-            placement::losers_first(self.cluster, self.nodes, &places, self.expected.load_balancers());
-        for balancer in order.into_iter().flatten() {
-            let before = self.expected.load_balancer(&balancer);
-            let known = Known {
-                services: Some(&self.known_services),
-                nodes: Some(self.nodes),
-                places: Some(&places),
-                ..Known::default()
-            };
-            let planned = load_balancer::plan(self.cluster, &balancer, before.as_deref(), &[], known);
-            self.change_members(&planned.empty_first);
-            planned.step.into_iter().for_each(|step| self.take(step));
+        for _ in 0..2 {
+            let held = Holdings::of(self.cluster, self.nodes, self.expected.load_balancers());
+            for balancer in self.cluster.balancers() {
+                let Some(before) = self.expected.load_balancer(&balancer) else { continue };
+                let share = held.share(&places, &balancer);
+                let known = Known {
+                    services: Some(&self.known_services),
+                    nodes: Some(self.nodes),
+                    share: Some(&share),
+                    ..Known::default()
+                };
+                let planned = load_balancer::plan(self.cluster, &balancer, Some(&before), &[], known);
+                let Some(step) = planned.step else { continue };
+                self.change_members(&planned.empty_first);
+                self.take(step);
+            }
         }
         let served = present.iter().filter(|key| !self.refused.contains_key(*key));
         self.notices.extend(served.filter_map(|key| places.notice(key)));

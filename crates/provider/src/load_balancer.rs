@@ -15,7 +15,6 @@ use planner::admin_state::{self, AdminState, EntryKey};
 use planner::backend_pool::{self, PoolMembership};
 use planner::load_balancer::{self as plans, Known, KnownServices, LoadBalancerIntent};
 use planner::local_pool::{self, LocalService};
-use planner::placement::NodePlaces;
 use planner::{Action, Balancer, Cluster, Family, Flavor, Purpose, Step};
 use serde_json::json;
 use tokio::time::{Instant, sleep};
@@ -28,6 +27,7 @@ use crate::membership::Membership;
 use crate::observed::Observed;
 use crate::private_link::PrivateLinks;
 use crate::public_ip::PublicIps;
+use crate::sharing::NodeSharing;
 use crate::writer::{Planned, Resource};
 use crate::{ClusterState, Notice};
 
@@ -101,7 +101,7 @@ pub(crate) struct SharedLoadBalancer {
     pub(crate) membership: Arc<Membership>,
     pub(crate) state: ClusterState,
     /// Which nodes each of several load balancers has.
-    pub(crate) node_places: Arc<Mutex<Option<Arc<NodePlaces>>>>,
+    pub(crate) sharing: Arc<NodeSharing>,
     /// The pools that interfaces left, so that addresses can be the members. What the document shows does not tell
     /// all: a scale set without instances may bring interfaces along later.
     pub(crate) emptied: Mutex<BTreeSet<ResourceId>>,
@@ -426,7 +426,9 @@ impl Resource for SharedLoadBalancer {
         let known = self.known_services();
         let nodes = self.state.nodes_synced().then(|| self.state.nodes());
         let has_nodes = batch.iter().any(|(owner, _)| *owner == Owner::Nodes);
-        let places = has_nodes.then(|| self.node_places.lock().clone()).flatten();
+        let share = nodes.as_deref().filter(|_| has_nodes);
+        let share =
+            share.and_then(|nodes| self.sharing.claim(&self.cluster, nodes, &self.balancer, observed));
         let was_up = self.was_up.lock();
         let interfaces = self.cached_interfaces();
         let links = self.private_links.cached();
@@ -435,7 +437,7 @@ impl Resource for SharedLoadBalancer {
             services: known.as_ref(),
             nodes: nodes.as_deref(),
             interfaces: &interfaces,
-            places: places.as_deref(),
+            share: share.as_ref(),
             was_up: Some(&was_up),
             local_services: local_services.as_deref(),
             private_links: &links,

@@ -228,22 +228,31 @@ impl Membership {
         Ok(machines)
     }
 
-    /// The virtual machines in the resource groups of nodes that are some.
+    /// The virtual machines in the resource groups of nodes that are some. If one group cannot be read, the others are.
     pub(crate) async fn virtual_machines(
         &self,
         newer_than: LogicalTime,
     ) -> Result<Vec<Arc<VirtualMachine>>, Failure> {
-        let mut groups = BTreeSet::new();
-        for node in self.state.nodes() {
-            if let ProviderId::Machine(id) = instance::parse_provider_id(&node.spec.provider_id) {
-                groups.insert(group_of(&id));
-            }
-        }
-        let mut all = Vec::new();
-        for group in groups {
-            all.extend(self.observed.virtual_machines(&group).list(newer_than).await?);
-        }
-        Ok(all)
+        let groups = self.machine_groups();
+        let lists =
+            groups.iter().map(async |group| self.observed.virtual_machines(group).list(newer_than).await);
+        let lists: Result<Vec<_>, Failure> = join_all(lists).await.into_iter().collect();
+        Ok(lists?.concat())
+    }
+
+    /// The same as far as they are known, however old.
+    pub(crate) fn cached_virtual_machines(&self) -> Vec<Arc<VirtualMachine>> {
+        let groups = self.machine_groups().into_iter();
+        groups.flat_map(|group| self.observed.virtual_machines(&group).all_cached()).collect()
+    }
+
+    /// The resource groups of nodes that are virtual machines.
+    fn machine_groups(&self) -> BTreeSet<ResourceId> {
+        let machine = |node: &Arc<Node>| match instance::parse_provider_id(&node.spec.provider_id) {
+            ProviderId::Machine(id) => Some(group_of(&id)),
+            ProviderId::Instance(_) | ProviderId::Other => None,
+        };
+        self.state.nodes().iter().filter_map(machine).collect()
     }
 
     /// What to tell the owner of a Service about nodes that get none of its traffic.
@@ -309,12 +318,7 @@ impl Membership {
     /// The resource groups whose interfaces concern the pools: of every virtual machine that is a node, and the
     /// cluster's own if the pools have members from there, because their machines may be gone.
     fn interface_groups(&self) -> BTreeSet<ResourceId> {
-        let mut groups = BTreeSet::new();
-        for node in self.state.nodes() {
-            if let ProviderId::Machine(id) = instance::parse_provider_id(&node.spec.provider_id) {
-                groups.insert(group_of(&id));
-            }
-        }
+        let mut groups = self.machine_groups();
         let own = self.own_group();
         let balancers = self.cluster.balancers();
         let mut known = balancers.iter().filter_map(|one| self.observed.load_balancers().cached(&one.name));

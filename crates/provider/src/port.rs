@@ -53,11 +53,15 @@ impl LoadBalancers for Provider {
     }
 
     fn waits_for_machines(&self) -> bool {
-        self.0.membership.is_waiting()
+        self.0.membership.is_waiting() || self.0.sharing.is_waiting()
     }
 
     async fn update_waiting_machines(&self, newer_than: LogicalTime) -> Result<(), ServiceError> {
-        Ok(self.0.membership.join_waiting(newer_than).await?)
+        self.0.membership.join_waiting(newer_than).await?;
+        if self.0.sharing.is_waiting() {
+            self.0.share_all_nodes(newer_than).await?;
+        }
+        Ok(())
     }
 
     fn drains_nodes(&self) -> bool {

@@ -14,7 +14,6 @@ use parking_lot::Mutex;
 use planner::admin_state;
 use planner::load_balancer::{Places, pool_in};
 use planner::local_pool;
-use planner::placement::NodePlaces;
 use planner::sequence::Sequence;
 use planner::{Balancer, Cluster, ClusterPlan, Family, ServiceIntent, ServiceRemoval, backend_pool};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -27,6 +26,7 @@ use crate::observed::Observed;
 use crate::private_link::PrivateLinks;
 use crate::public_ip::PublicIps;
 use crate::security_group::{RecentlyProgrammed, SharedSecurityGroup};
+use crate::sharing::NodeSharing;
 use crate::writer::{Pace, Writer};
 use crate::{ClusterState, Ensured, Notice, ServiceError};
 
@@ -82,12 +82,8 @@ pub(crate) struct Inner {
     security_group: OnceLock<Writer<SharedSecurityGroup>>,
     /// Who has a place on which load balancer, or was promised one.
     pub(crate) places: Mutex<Places>,
-    /// Which nodes each of several load balancers has, as they were divided last.
-    pub(crate) node_places: Arc<Mutex<Option<Arc<NodePlaces>>>>,
-    /// The latest state of nodes and pools in which nothing was due.
-    pub(crate) shared: Mutex<Option<u64>>,
-    /// Held by whoever divides the nodes: one at a time, so that each has left its load balancer before it joins another.
-    pub(crate) sharing: tokio::sync::Mutex<()>,
+    /// Which nodes each of several load balancers has.
+    pub(crate) sharing: Arc<NodeSharing>,
     /// The latest event for which each Service was ensured.
     answered: Mutex<HashMap<ObjectKey, LogicalTime>>,
     _guard: DropGuard,
@@ -114,7 +110,7 @@ impl Inner {
             private_links: Arc::clone(&self.private_links),
             membership: Arc::clone(&self.membership),
             state: self.state.clone(),
-            node_places: Arc::clone(&self.node_places),
+            sharing: Arc::clone(&self.sharing),
             emptied: Mutex::default(),
             was_up: Mutex::default(),
         };
@@ -166,7 +162,7 @@ impl Inner {
 
     async fn update_nodes(&self, newer_than: LogicalTime) -> Result<(), Failure> {
         if self.cluster.has_several_load_balancers() {
-            return self.share_nodes().await.map(drop);
+            return self.share_all_nodes(newer_than).await;
         }
         let mut pools = Vec::new();
         let mut writes = Vec::new();
@@ -266,14 +262,14 @@ impl Inner {
                     return services.iter().map(|key| (key.clone(), Err(failure.clone()))).collect();
                 }
             };
-            let Some(document) = document else { continue };
             let writer = self.load_balancer(&balancer);
-            // A pool may just be written, with the endpoints as they were: this comes after that write.
+            // A pool may just be written, with the endpoints as they were, and the load balancer with it: this comes
+            // after that write. If there is neither, it is none.
             writes.push(async move {
                 let done = writer.submit(Owner::Endpoints, Wish::Members, seen, None).await;
                 let now = done.as_ref().ok().and_then(|done| done.observed.load_balancer.clone());
-                let here = services_with_pools(services, now.as_deref().unwrap_or(&document));
-                (here, done.map(drop))
+                let here = now.or(document).map(|document| services_with_pools(services, &document));
+                (here.unwrap_or_default(), done.map(drop))
             });
         }
         let mut answers = BTreeMap::new();
@@ -325,7 +321,7 @@ impl Inner {
         let own = self.cluster.network_group(&self.cluster.config.resource_group);
         let mut groups = BTreeSet::from([own.clone()]);
         let mut sequences = Vec::new();
-        let balancers = self.cluster.own_load_balancers(&observed.load_balancers);
+        let balancers = self.cluster.own_load_balancers(load_balancers, &services);
         let mut subnets = BTreeSet::new();
         let mut links = BTreeSet::new();
         for service in &services {
@@ -427,9 +423,7 @@ impl Provider {
             load_balancers: Mutex::default(),
             security_group: OnceLock::new(),
             places: Mutex::default(),
-            node_places: Arc::default(),
-            shared: Mutex::default(),
-            sharing: tokio::sync::Mutex::default(),
+            sharing: Arc::default(),
             answered: Mutex::default(),
         }))
     }

@@ -76,7 +76,8 @@ impl SharedSecurityGroup {
     pub(crate) fn usage<'a>(&self, batch: impl IntoIterator<Item = &'a ObjectKey>) -> ClusterUsage {
         let known = self.state.services_synced() && self.state.nodes_synced();
         let (services, nodes) = (self.state.services(), self.state.nodes());
-        let load_balancers = self.cluster.own_among(self.observed.load_balancers().all_cached());
+        let all = self.observed.load_balancers().all_cached();
+        let load_balancers = self.cluster.own_load_balancers(all, &services);
         let mut alive = self.recently.unpublished(&services);
         // A Service that was cut short has its address although neither its status nor a frontend shows it.
         let public_ips = self.observed.cached_public_ips();

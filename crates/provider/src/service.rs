@@ -297,11 +297,13 @@ impl Inner {
             }
         }
         let all = self.observed.load_balancers().all_cached();
-        for (balancer, document) in self.cluster.former_load_balancers(all.iter().map(Arc::clone)) {
+        let services = self.state.services();
+        for (balancer, document) in self.cluster.former_load_balancers(all.iter().map(Arc::clone), &services)
+        {
             reading.put(&balancer, Some(document));
         }
-        let all = LoadBalancersByName::new(&self.cluster, all.iter().map(|one| &**one));
-        sequence.see_load_balancers(&all, || self.state.services());
+        let all = LoadBalancersByName::new(&self.cluster, all.iter().map(|one| &**one), &services);
+        sequence.see_load_balancers(&all, || services);
         sequence.see_frontends(&self.cluster, &reading.load_balancers);
         reading.public_ips = self.public_ips.concerning(sequence.owner(), newer_than).await?;
         if self.look_elsewhere(sequence, &reading.public_ips, &reading.load_balancers, newer_than).await? {
@@ -363,7 +365,9 @@ impl Inner {
     ) -> Result<(), Failure> {
         let (mut balancing, mut access) = (Vec::new(), Vec::new());
         let is_present = |intent: &Intent| match intent {
-            Intent::LoadBalancer(_, LoadBalancerIntent::Present { service, .. }) => Some(service.key.clone()),
+            Intent::LoadBalancer(balancer, LoadBalancerIntent::Present { service, .. }) => {
+                Some((balancer.clone(), service.key.clone()))
+            }
             _ => None,
         };
         let present = intents.iter().find_map(is_present);
@@ -386,7 +390,8 @@ impl Inner {
         let balancing = async {
             let balanced = join_all(balancing).await;
             // A load balancer that came or went has changed which nodes the others have.
-            (balanced, self.share_nodes().await)
+            let own = present.as_ref().map(|(balancer, _)| balancer);
+            (balanced, self.share_nodes(own).await)
         };
         let ((balanced, shared), opened) = futures::join!(balancing, join_all(access));
         for result in balanced {
@@ -398,8 +403,8 @@ impl Inner {
             notices.extend(result?);
         }
         let places = shared?;
-        if let Some(key) = present {
-            notices.extend(places.and_then(|places| places.notice(&key)));
+        if let Some((_, key)) = &present {
+            notices.extend(places.and_then(|places| places.notice(key)));
         }
         Ok(())
     }

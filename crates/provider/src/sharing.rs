@@ -1,104 +1,373 @@
 //! Several load balancers share the cluster's nodes: each node is in the pools of one entry's load balancers
 //! ([`planner::placement`]).
+//!
+//! Whoever changes a load balancer, and whoever hears of a node, asks for the nodes to be divided. What is due is written
+//! by each load balancer's own writer, side by side and without anybody in whose name: [`NodeSharing`] knows what is on
+//! its way, what failed, and which nodes a load balancer may have until another has lost them. A load balancer that
+//! cannot be written keeps nobody waiting but its own Services.
 
+use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
+use std::time::Duration;
 
 use azure_types::LoadBalancer;
-use futures::future::join_all;
+use cloud::LogicalTime;
 use k8s::Node;
-use planner::Balancer;
+use parking_lot::Mutex;
 use planner::instance::{self, ProviderId};
 use planner::load_balancer::{self as plans, Known};
-use planner::placement::{self, MachineSets, NodePlaces};
+use planner::placement::{self, Holdings, MachineSets, NodePlaces, NodeShare};
+use planner::{Balancer, Cluster};
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout_at};
 
-use crate::failure::Failure;
-use crate::load_balancer::{Owner, Wish, local_services};
+use crate::failure::{Failure, Kind};
+use crate::load_balancer::{Owner, Wish};
 use crate::provider::Inner;
 
-/// What decides whether pools are as they should be. Hundreds of Services ask for it, and only a few times anything is
-/// another.
-fn fingerprint(
-    nodes: &[Arc<Node>],
-    places: &NodePlaces,
-    load_balancers: &[(Balancer, Arc<LoadBalancer>)],
-) -> u64 {
+/// How long the nodes of a load balancer are waited for by others than its own Services, counted from the moment at
+/// which they began to be written. Azure takes some twenty seconds for such a write; one that takes longer is in
+/// trouble, which its writer sits out for minutes.
+const MAX_WAIT_FOR_OTHERS: Duration = Duration::from_secs(60);
+
+/// For how long what has failed is not tried again, as long as it would be the same. Hundreds of Services may ask
+/// meanwhile; one write a minute is nothing to Azure's limits, and trouble that has passed is noticed soon.
+const RETRY_INTERVAL: Duration = Duration::from_secs(60);
+
+type Documents = [(Balancer, Arc<LoadBalancer>)];
+
+/// Which nodes each of several load balancers has, and may have.
+#[derive(Default)]
+pub(crate) struct NodeSharing {
+    state: Mutex<State>,
+    /// Counts the writes that were answered.
+    answers: watch::Sender<u64>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Where nodes belong, as they were divided last.
+    places: Option<Arc<NodePlaces>>,
+    holdings: Holdings,
+    judged: Option<Judged>,
+    /// Since when the nodes of a load balancer are being written.
+    writes: BTreeMap<Balancer, Instant>,
+    /// What was tried last and in vain.
+    failed: BTreeMap<Balancer, Failed>,
+    /// What a writer found to be as it should be.
+    done: BTreeMap<Balancer, Due>,
+    /// Why machines could not be read, and when that was.
+    unread: Option<(Failure, Instant)>,
+}
+
+/// What was known when the nodes were divided.
+#[derive(PartialEq)]
+struct Inputs {
+    nodes: u64,
+    sets: MachineSets,
+    load_balancers: Vec<(Balancer, Option<String>)>,
+    in_flight: Vec<Balancer>,
+}
+
+/// What came of dividing them.
+struct Judged {
+    inputs: Inputs,
+    due: Vec<(Balancer, Due)>,
+    /// Whether a load balancer waits for nodes that another has.
+    is_short: bool,
+}
+
+/// Pools that are not as they should be.
+#[derive(Debug, Clone, PartialEq)]
+struct Due {
+    /// Of the members that they should have.
+    print: u64,
+    /// The version of the load balancer.
+    version: Option<String>,
+}
+
+struct Failed {
+    print: u64,
+    failure: Failure,
+    until: Instant,
+}
+
+/// Who asks for the nodes to be divided.
+#[derive(Clone, Copy)]
+enum Asker<'a> {
+    /// A Service: with its load balancer where it has its place on one.
+    Service(Option<&'a Balancer>),
+    /// Whoever hears of nodes.
+    Nodes,
+}
+
+/// How long to wait for writes.
+enum Patience {
+    /// There is nothing to wait for.
+    None,
+    Until(Instant),
+    ForEver,
+}
+
+/// Of what the pools of a load balancer should be: equal if the same would be tried.
+fn fingerprint(nodes: &[Arc<Node>], share: &NodeShare) -> u64 {
     let mut hasher = DefaultHasher::new();
-    places.hash(&mut hasher);
-    for node in nodes {
+    for node in nodes.iter().filter(|node| share.has(node.name())) {
         (node.name(), node.is_draining()).hash(&mut hasher);
         node.internal_addresses().for_each(|address| address.hash(&mut hasher));
-    }
-    for (balancer, document) in load_balancers {
-        (balancer, &document.etag).hash(&mut hasher);
     }
     hasher.finish()
 }
 
+/// Whether the cluster's pools of a load balancer are not as they should be.
+fn is_due(
+    cluster: &Cluster,
+    balancer: &Balancer,
+    document: &LoadBalancer,
+    nodes: &[Arc<Node>],
+    share: &NodeShare,
+) -> bool {
+    let known = Known { nodes: Some(nodes), share: Some(share), ..Known::default() };
+    plans::plan(cluster, balancer, Some(document), &[], known).step.is_some()
+}
+
+impl NodeSharing {
+    /// The nodes that a load balancer may have in its pools now, for a write that is about to be made; absent as long
+    /// as nobody has divided them. Until it is seen again these are taken to be there.
+    pub(crate) fn claim(
+        &self,
+        cluster: &Cluster,
+        nodes: &[Arc<Node>],
+        balancer: &Balancer,
+        document: Option<&LoadBalancer>,
+    ) -> Option<NodeShare> {
+        let mut state = self.state.lock();
+        let places = state.places.clone()?;
+        state.holdings.retain(|one| one != balancer);
+        state.holdings.see(cluster, nodes, document.map(|document| (balancer, document)));
+        let share = state.holdings.share(&places, balancer);
+        state.holdings.claim(balancer, &share);
+        Some(share)
+    }
+
+    /// Divides the nodes; gives where they belong, and the load balancers whose pools have to be written for it. Those
+    /// that are being written are not among them, and those that failed only after a while or with something else.
+    fn divide(
+        &self,
+        cluster: &Cluster,
+        (version, nodes): (u64, &[Arc<Node>]),
+        sets: MachineSets,
+        load_balancers: &Documents,
+    ) -> (Arc<NodePlaces>, Vec<(Balancer, Due)>) {
+        let mut state = self.state.lock();
+        let state = &mut *state;
+        let documents = load_balancers.iter();
+        let inputs = Inputs {
+            nodes: version,
+            sets,
+            load_balancers: documents.map(|(one, document)| (one.clone(), document.etag.clone())).collect(),
+            in_flight: state.writes.keys().cloned().collect(),
+        };
+        let known = state.judged.as_ref().filter(|judged| judged.inputs == inputs);
+        let places = match (known, &state.places) {
+            (Some(_), Some(places)) => Arc::clone(places),
+            _ => state.judge(cluster, nodes, inputs, load_balancers),
+        };
+        let now = Instant::now();
+        let due = state.judged.iter().flat_map(|judged| &judged.due).filter(|(balancer, due)| {
+            let failed = state.failed.get(balancer);
+            !state.writes.contains_key(balancer)
+                && failed.is_none_or(|failed| failed.print != due.print || failed.until <= now)
+        });
+        let due: Vec<(Balancer, Due)> = due.cloned().collect();
+        state.writes.extend(due.iter().map(|(balancer, _)| (balancer.clone(), now)));
+        (places, due)
+    }
+
+    fn answered(&self, balancer: Balancer, mut due: Due, answer: Result<Option<String>, Failure>) {
+        let mut state = self.state.lock();
+        state.writes.remove(&balancer);
+        match answer {
+            Ok(version) => {
+                due.version = version;
+                state.failed.remove(&balancer);
+                state.done.insert(balancer, due);
+            }
+            Err(failure) => {
+                let wait = failure.after.unwrap_or_default().max(RETRY_INTERVAL);
+                let until = Instant::now() + wait;
+                // Nobody's intent in particular was refused.
+                let failure = failure.not_attributable();
+                state.failed.insert(balancer, Failed { print: due.print, failure, until });
+            }
+        }
+        drop(state);
+        self.answers.send_modify(|answers| *answers += 1);
+    }
+
+    /// Whether nodes should be elsewhere than they are, or may be.
+    pub(crate) fn is_waiting(&self) -> bool {
+        let state = self.state.lock();
+        let has_unknown = state.places.as_ref().is_some_and(|places| places.unknown().next().is_some());
+        let is_open = state.judged.as_ref().is_some_and(|judged| judged.is_short || !judged.due.is_empty());
+        has_unknown || is_open || !state.writes.is_empty()
+    }
+
+    fn patience(&self, asker: Asker<'_>) -> Patience {
+        let state = self.state.lock();
+        if let Asker::Service(Some(own)) = asker
+            && state.writes.contains_key(own)
+        {
+            return Patience::ForEver;
+        }
+        // To a Service what failed just now is not likely to do better.
+        let writes = state
+            .writes
+            .iter()
+            .filter(|(balancer, _)| matches!(asker, Asker::Nodes) || !state.failed.contains_key(balancer));
+        let deadlines = writes.map(|(_, begun)| *begun + MAX_WAIT_FOR_OTHERS);
+        deadlines.filter(|at| *at > Instant::now()).max().map_or(Patience::None, Patience::Until)
+    }
+
+    /// Why a load balancer does not have the nodes that it should.
+    fn failure_of(&self, balancer: &Balancer) -> Option<Failure> {
+        let state = self.state.lock();
+        let failed = state.failed.get(balancer).filter(|_| !state.writes.contains_key(balancer))?;
+        let left = failed.until.saturating_duration_since(Instant::now());
+        Some(Failure { after: failed.failure.after.map(|_| left), ..failed.failure.clone() })
+    }
+
+    /// Why load balancers do not have the nodes that they should, those that are waited for no longer among them.
+    fn first_failure(&self) -> Option<Failure> {
+        let state = self.state.lock();
+        let late = state.writes.keys().next().map(|balancer| {
+            let message = format!("load balancer {balancer}: its nodes are still being written");
+            Failure::new(Kind::Unavailable, message)
+        });
+        let unread = state.unread.as_ref().map(|(failure, _)| failure.clone());
+        state.failed.values().next().map(|failed| failed.failure.clone()).or(late).or(unread)
+    }
+}
+
+impl State {
+    fn judge(
+        &mut self,
+        cluster: &Cluster,
+        nodes: &[Arc<Node>],
+        inputs: Inputs,
+        load_balancers: &Documents,
+    ) -> Arc<NodePlaces> {
+        let places = Arc::new(placement::place_nodes(cluster, nodes, &inputs.sets, load_balancers));
+        self.places = Some(Arc::clone(&places));
+        let writes = &self.writes;
+        self.holdings
+            .retain(|one| writes.contains_key(one) || load_balancers.iter().any(|(there, _)| there == one));
+        // What is being written may be there already or be there soon: its writer has said so.
+        let settled = load_balancers.iter().filter(|(balancer, _)| !writes.contains_key(balancer));
+        self.holdings.see(cluster, nodes, settled.map(|(balancer, document)| (balancer, &**document)));
+        let configured = cluster.balancers();
+        let (mut all_due, mut is_short) = (Vec::new(), false);
+        for (balancer, document) in load_balancers.iter().filter(|(one, _)| configured.contains(one)) {
+            is_short |= self.holdings.is_short(&places, balancer);
+            let share = self.holdings.share(&places, balancer);
+            let due = Due { print: fingerprint(nodes, &share), version: document.etag.clone() };
+            let is_done = due.version.is_some() && self.done.get(balancer) == Some(&due);
+            if !is_done && is_due(cluster, balancer, document, nodes, &share) {
+                all_due.push((balancer.clone(), due));
+            }
+        }
+        let is_due = |one: &Balancer| all_due.iter().any(|(balancer, _)| balancer == one);
+        self.failed.retain(|balancer, _| is_due(balancer));
+        self.judged = Some(Judged { inputs, due: all_due, is_short });
+        places
+    }
+}
+
 impl Inner {
-    /// Divides the nodes among the load balancers that exist, and brings the members of their pools to that; gives which
-    /// nodes are where. Nothing where there is only one of each kind, and as long as not all nodes are known.
+    /// Divides the nodes among the load balancers that exist, and waits until their pools are so, those of others than
+    /// `own` not for long; gives which nodes are where. Nothing where there is only one of each kind, and as long as not
+    /// all nodes are known.
     ///
-    /// What is written is for the versions that are known: a lost race is read again.
-    pub(crate) async fn share_nodes(&self) -> Result<Option<Arc<NodePlaces>>, Failure> {
+    /// # Errors
+    ///
+    /// Where load balancers cannot be read, or the nodes of `own` not be written.
+    pub(crate) async fn share_nodes(
+        &self,
+        own: Option<&Balancer>,
+    ) -> Result<Option<Arc<NodePlaces>>, Failure> {
         if !self.cluster.has_several_load_balancers() || !self.state.nodes_synced() {
             return Ok(None);
         }
-        let _one_at_a_time = self.sharing.lock().await;
-        for balancer in self.cluster.balancers() {
-            self.observed.load_balancers().get(&balancer.name, self.observed.started).await?;
+        let places = self.divide_until_settled(Asker::Service(own), self.observed.started).await?;
+        match own.and_then(|own| self.sharing.failure_of(own)) {
+            Some(failure) => Err(failure),
+            None => Ok(Some(places)),
         }
-        let sets = self.machine_sets().await?;
-        let nodes = self.state.nodes();
-        let load_balancers = self.own_load_balancers();
-        let places = Arc::new(placement::place_nodes(&self.cluster, &nodes, &sets, &load_balancers));
-        *self.node_places.lock() = Some(Arc::clone(&places));
-        let judged = fingerprint(&nodes, &places, &load_balancers);
-        let mut settled = true;
-        if *self.shared.lock() == Some(judged) {
-            return Ok(Some(places));
-        }
-        for wave in placement::losers_first(&self.cluster, &nodes, &places, &load_balancers) {
-            let due = wave.into_iter().filter(|balancer| self.is_due(balancer, &load_balancers, &places));
-            let writes = due.map(|balancer| {
-                settled = false;
-                let writer = self.load_balancer(&balancer);
-                let seen = self.observed.started;
-                async move { writer.submit(Owner::Nodes, Wish::Members, seen, None).await.map(drop) }
-            });
-            join_all(writes).await.into_iter().collect::<Result<(), Failure>>()?;
-        }
-        *self.shared.lock() = settled.then_some(judged);
-        Ok(Some(places))
     }
 
-    fn own_load_balancers(&self) -> Vec<(Balancer, Arc<LoadBalancer>)> {
-        self.cluster.own_among(self.observed.load_balancers().all_cached())
+    /// Brings the pools of all load balancers to the nodes, judged by what was read after `newer_than`.
+    ///
+    /// # Errors
+    ///
+    /// Where one could not be written; the others are.
+    pub(crate) async fn share_all_nodes(&self, newer_than: LogicalTime) -> Result<(), Failure> {
+        self.require_nodes()?;
+        self.sharing.state.lock().unread = None;
+        self.divide_until_settled(Asker::Nodes, newer_than).await?;
+        self.sharing.first_failure().map_or(Ok(()), Err)
     }
 
-    /// Whether the pools of a load balancer are not as they should be.
-    fn is_due(
+    async fn divide_until_settled(
         &self,
-        balancer: &Balancer,
-        load_balancers: &[(Balancer, Arc<LoadBalancer>)],
-        places: &NodePlaces,
-    ) -> bool {
-        let document = load_balancers.iter().find(|(one, _)| one == balancer);
-        let nodes = self.state.nodes();
-        let local_services = local_services(&self.cluster, &self.state);
-        let known = Known {
-            nodes: Some(&nodes),
-            places: Some(places),
-            local_services: local_services.as_deref(),
-            ..Known::default()
-        };
-        document.is_some_and(|(_, document)| {
-            plans::plan(&self.cluster, balancer, Some(document), &[], known).step.is_some()
-        })
+        asker: Asker<'_>,
+        mut newer_than: LogicalTime,
+    ) -> Result<Arc<NodePlaces>, Failure> {
+        let mut answers = self.sharing.answers.subscribe();
+        loop {
+            answers.mark_unchanged();
+            let places = self.divide_nodes(newer_than).await?;
+            newer_than = self.observed.started;
+            // Whoever is answered finds more to do, or that nothing is.
+            let is_over = match self.sharing.patience(asker) {
+                Patience::None => true,
+                Patience::Until(deadline) => timeout_at(deadline, answers.changed()).await.is_err(),
+                Patience::ForEver => answers.changed().await.is_err(),
+            };
+            if is_over {
+                return Ok(places);
+            }
+        }
     }
 
-    /// The sets of the machines that are nodes. They are read again only if a machine is not known yet.
-    async fn machine_sets(&self) -> Result<MachineSets, Failure> {
+    /// Divides the nodes, and begins to write what is due. What is written is for the versions that are known: a lost race
+    /// is read again.
+    async fn divide_nodes(&self, newer_than: LogicalTime) -> Result<Arc<NodePlaces>, Failure> {
+        for balancer in self.cluster.balancers() {
+            self.observed.load_balancers().get(&balancer.name, newer_than).await?;
+        }
+        let sets = self.machine_sets(newer_than).await;
+        // Those that hold nothing but pools of single Services have no nodes to give.
+        let all = self.observed.load_balancers().all_cached();
+        let load_balancers = self.cluster.own_load_balancers(all, &[]);
+        let (version, nodes) = self.state.nodes_in_version();
+        let (places, due) = self.sharing.divide(&self.cluster, (version, &nodes), sets, &load_balancers);
+        for (balancer, due) in due {
+            let (writer, sharing) = (self.load_balancer(&balancer), Arc::clone(&self.sharing));
+            let seen = self.observed.started;
+            tokio::spawn(async move {
+                let done = writer.submit(Owner::Nodes, Wish::Members, seen, None).await;
+                let version = |document: &Arc<LoadBalancer>| document.etag.clone();
+                let done = done.map(|done| done.observed.load_balancer.as_ref().and_then(version));
+                sharing.answered(balancer, due, done);
+            });
+        }
+        Ok(places)
+    }
+
+    /// The sets of the machines that are nodes. They are read again only if a machine is not known yet; what cannot be
+    /// read is not known.
+    async fn machine_sets(&self, newer_than: LogicalTime) -> MachineSets {
         let nodes = self.state.nodes();
         let machines =
             nodes.iter().filter_map(|node| match instance::parse_provider_id(&node.spec.provider_id) {
@@ -107,13 +376,22 @@ impl Inner {
             });
         let machines: Vec<_> = machines.collect();
         if machines.is_empty() {
-            return Ok(MachineSets::default());
+            return MachineSets::default();
         }
-        let mut known = self.membership.virtual_machines(self.observed.started).await?;
+        let known = self.membership.cached_virtual_machines();
         let is_known = |id| known.iter().any(|machine| machine.id.as_ref() == Some(id));
-        if !machines.iter().all(is_known) {
-            known = self.membership.virtual_machines(self.state.nodes_changed()).await?;
+        let has_failed = |(_, at): &(Failure, Instant)| at.elapsed() < RETRY_INTERVAL;
+        let may_ask = !self.sharing.state.lock().unread.as_ref().is_some_and(has_failed);
+        if machines.iter().all(is_known) || !may_ask {
+            return MachineSets::new(known.iter().map(|machine| &**machine));
         }
-        Ok(MachineSets::new(known.iter().map(|machine| &**machine)))
+        let newer_than = newer_than.max(self.state.nodes_changed());
+        let read = self.membership.virtual_machines(newer_than).await;
+        let unread = read.err().map(|failure| {
+            tracing::warn!(error = %failure.message, "the machine sets of nodes cannot be read");
+            (failure, Instant::now())
+        });
+        self.sharing.state.lock().unread = unread;
+        MachineSets::new(self.membership.cached_virtual_machines().iter().map(|machine| &**machine))
     }
 }

@@ -14,7 +14,7 @@ use crate::admin_state::{self, AdminState, EntryKey};
 use crate::backend_pool::{self, PoolMembership};
 use crate::change::Change;
 use crate::cluster::Family;
-use crate::placement::NodePlaces;
+use crate::placement::NodeShare;
 
 /// The addresses of a pool's members, with the nodes that have them.
 pub(super) type Members<'a> = BTreeMap<IpAddr, &'a str>;
@@ -119,12 +119,11 @@ impl Draft<'_> {
     /// holds them; nothing where the nodes are not known. Gives the pools that interfaces have to leave before.
     pub(super) fn fill_pools(&mut self) -> Vec<PoolMembership> {
         let cluster = self.cluster;
-        let places = self.known.places;
-        if cluster.has_several_load_balancers() && places.is_none() {
+        let share = self.known.share;
+        if cluster.has_several_load_balancers() && share.is_none() {
             return Vec::new();
         }
-        let balancer = self.balancer;
-        let may_empty = places.is_some_and(NodePlaces::has_any);
+        let may_empty = share.is_some_and(NodeShare::may_be_empty);
         let network = cluster.virtual_network_id();
         let mut leave_first = Vec::new();
         for family in Family::BOTH {
@@ -142,7 +141,7 @@ impl Draft<'_> {
             let changes = if cluster.has_pools_of_addresses() {
                 let Some(nodes) = nodes else { continue };
                 let mut wanted = backend_pool::members_by_address(cluster, nodes, family);
-                wanted.retain(|_, node| places.is_none_or(|places| places.has(balancer, node)));
+                wanted.retain(|_, node| share.is_none_or(|share| share.has(node)));
                 // Scale sets that have no instance now would bring their interfaces along later.
                 let may_have_interfaces = old.is_some_and(|old| {
                     let old = old.properties.as_ref();

@@ -32,7 +32,7 @@ pub use crate::load_balancer::members::pool_in;
 pub use crate::load_balancer::occupancy::{Occupancy, Places};
 pub use crate::load_balancer::retirement::{deletion_obstacle, is_due as has_to_be_retired};
 use crate::local_pool::LocalService;
-use crate::placement::NodePlaces;
+use crate::placement::NodeShare;
 use crate::plan::{Action, Document, Notice, Purpose, Step};
 use crate::private_link;
 use crate::probe;
@@ -87,8 +87,8 @@ pub struct Known<'a> {
     /// The network interfaces of virtual machines, as far as they are known: they tell which node an entry of a pool
     /// stands for.
     pub interfaces: &'a [Arc<NetworkInterface>],
-    /// Which nodes each of several load balancers has. Without it the members of their pools stay as they are.
-    pub places: Option<&'a NodePlaces>,
+    /// The nodes that it may have, where several share them. Without it the members of its pools stay as they are.
+    pub share: Option<&'a NodeShare>,
     /// The entries of pools that were `Up` before their nodes drained.
     pub was_up: Option<&'a BTreeSet<EntryKey>>,
     /// The Services that have pools of their own, with the nodes that belong in those: without them the pools stay as

@@ -113,10 +113,11 @@ impl Occupancy {
         Ok(())
     }
 
-    /// The rules of those who were promised a place and are not in the document yet.
-    pub(crate) fn promised_rules(&mut self, observed: Option<&LoadBalancer>) -> usize {
+    /// The rules of those besides `key` who were promised a place and are not in the document yet.
+    pub(crate) fn promised_rules(&mut self, observed: Option<&LoadBalancer>, key: &ObjectKey) -> usize {
         self.count(observed);
-        self.promised.values().map(|need| need.rules).sum()
+        let others = self.promised.iter().filter(|(promised, _)| *promised != key);
+        others.map(|(_, need)| need.rules).sum()
     }
 
     /// A Service wants something else than what it was promised a place for: the promise is for what it wants

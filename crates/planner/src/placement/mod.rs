@@ -6,6 +6,7 @@
 //! there, whoever looks. It moves when its annotation, its labels or those of its namespace no longer allow its load
 //! balancer, or when it asks for an address that is on another.
 
+mod holdings;
 mod nodes;
 
 use std::collections::BTreeMap;
@@ -14,7 +15,8 @@ use std::sync::Arc;
 use azure_types::{LoadBalancer, ResourceId};
 use cloud_config::MultipleStandardLoadBalancerConfiguration as Entry;
 
-pub use nodes::{MachineSets, NodePlaces, losers_first, place_nodes};
+pub use holdings::{Holdings, NodeShare};
+pub use nodes::{MachineSets, NodePlaces, place_nodes};
 
 use crate::cluster::{Balancer, Cluster, Flavor};
 use crate::frontend;
@@ -224,17 +226,18 @@ impl<'a> Placing<'a> {
                 }
             };
         }
-        // A frontend of its own tells more than rules, which may be left on the load balancer that it leaves.
+        // A frontend of its own tells more than a promise, and that more than rules, which may be left on the load
+        // balancer that it leaves.
         let owner = self.intent.removal();
-        let has_frontend = |entry: &&Entry| {
+        let has_frontend = |entry: &&&Entry| {
             let document = self.document(&self.balancer(entry));
             document.is_some_and(|document| load_balancer::has_frontend_of(document, owner))
         };
-        let at = self.entries().iter().find(has_frontend);
-        let at = at.or_else(|| self.entries().iter().find(|entry| self.is_active(entry, places)));
-        Ok(at
-            .filter(|entry| eligible.iter().any(|one| one.name.eq_ignore_ascii_case(&entry.name)))
-            .map(|entry| self.balancer(entry)))
+        let is_promised = |entry: &&&Entry| places.has_promised(&self.balancer(entry), &self.intent.key);
+        let at = eligible.iter().find(has_frontend);
+        let at = at.or_else(|| eligible.iter().find(is_promised));
+        let at = at.or_else(|| eligible.iter().find(|entry| self.is_active(entry, places)));
+        Ok(at.map(|entry| self.balancer(entry)))
     }
 
     /// The load balancer that has the address that the Service asks for; none where nobody uses the address, and
@@ -281,7 +284,8 @@ impl<'a> Placing<'a> {
             .map(|entry| {
                 let balancer = self.balancer(entry);
                 let document = self.document(&balancer);
-                let rules = rules_in(document) + places.of(&balancer).promised_rules(document);
+                let rules =
+                    rules_in(document) + places.of(&balancer).promised_rules(document, &self.intent.key);
                 let rank = match (document, rules) {
                     (Some(_), 0) => (0, 0),
                     (None, 0) => (1, 0),

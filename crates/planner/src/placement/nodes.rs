@@ -17,7 +17,7 @@ use crate::load_balancer::pool_in;
 use crate::plan::name_some;
 
 /// The sets of machines that are virtual machines of their own: availability sets and flexible scale sets.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MachineSets(HashMap<ResourceId, Option<String>>);
 
 /// The set that a node's machine belongs to.
@@ -61,6 +61,8 @@ pub struct NodePlaces {
     by_entry: BTreeMap<String, BTreeSet<String>>,
     /// The nodes that belong on no load balancer that exists.
     nowhere: BTreeSet<String>,
+    /// The nodes of whose machines Azure has not told yet in which set they are.
+    unknown: BTreeSet<String>,
 }
 
 impl NodePlaces {
@@ -77,13 +79,15 @@ impl NodePlaces {
         self.of(balancer).into_iter().flatten().map(String::as_str)
     }
 
-    pub(crate) fn has(&self, balancer: &Balancer, node: &str) -> bool {
-        self.of(balancer).is_some_and(|nodes| nodes.contains(node))
-    }
-
     /// Whether any node has a place.
     pub(crate) fn has_any(&self) -> bool {
         self.by_entry.values().any(|nodes| !nodes.is_empty())
+    }
+
+    /// The nodes that have no place yet, or may have another, because Azure has not told in which set their machines
+    /// are.
+    pub fn unknown(&self) -> impl Iterator<Item = &str> {
+        self.unknown.iter().map(String::as_str)
     }
 
     /// What to tell the owner of a Service about nodes that are on no load balancer.
@@ -126,12 +130,13 @@ pub fn place_nodes(
     let present = present(cluster, &members, load_balancers, &open);
     let mut places: Vec<BTreeSet<String>> = vec![BTreeSet::new(); open.len()];
     let mut rest = Vec::new();
-    let mut nowhere = BTreeSet::new();
+    let (mut nowhere, mut unknown) = (BTreeSet::new(), BTreeSet::new());
     for (name, node) in members {
         let at = present.get(name);
         match sets.of(node) {
             // Nobody knows where it belongs: it stays where it is.
             MachineSet::Unknown => {
+                unknown.insert(name.to_owned());
                 if let Some(place) = at.and_then(|at| places.get_mut(*at)) {
                     place.insert(name.to_owned());
                 }
@@ -164,7 +169,7 @@ pub fn place_nodes(
         }
     }
     let by_entry = open.iter().map(|entry| entry.name.to_ascii_lowercase()).zip(places).collect();
-    NodePlaces { by_entry, nowhere }
+    NodePlaces { by_entry, nowhere, unknown }
 }
 
 /// The open entries that a node may belong to which is of no primary set: those that select it, else those that select
@@ -181,6 +186,17 @@ fn eligible(open: &[&Entry], node: &Node) -> Vec<usize> {
     if selected.is_empty() { of(&|entry| entry.node_selector.is_none()) } else { selected }
 }
 
+/// The nodes by their addresses; of two that have one address the first counts.
+pub(super) fn by_address<'a>(nodes: impl IntoIterator<Item = &'a Arc<Node>>) -> HashMap<IpAddr, &'a str> {
+    let mut found = HashMap::new();
+    for node in nodes {
+        for address in node.internal_addresses() {
+            found.entry(address).or_insert(node.name());
+        }
+    }
+    found
+}
+
 /// The entry on whose load balancers each node is now, by its addresses in their pools.
 fn present<'a>(
     cluster: &Cluster,
@@ -188,12 +204,7 @@ fn present<'a>(
     load_balancers: &[(Balancer, Arc<LoadBalancer>)],
     open: &[&Entry],
 ) -> HashMap<&'a str, usize> {
-    let mut by_address: HashMap<IpAddr, &str> = HashMap::new();
-    for (name, node) in members {
-        for address in node.internal_addresses() {
-            by_address.entry(address).or_insert(name);
-        }
-    }
+    let by_address = by_address(members.values().copied());
     let mut found: HashMap<&str, usize> = HashMap::new();
     for (balancer, document) in load_balancers {
         let Some(at) = open.iter().position(|entry| is_entry_of(entry, balancer)) else { continue };
@@ -208,29 +219,9 @@ fn present<'a>(
 }
 
 /// The addresses in the cluster's pools of a load balancer.
-fn addresses_in(cluster: &Cluster, document: &LoadBalancer) -> Vec<IpAddr> {
+pub(super) fn addresses_in(cluster: &Cluster, document: &LoadBalancer) -> Vec<IpAddr> {
     let pools = Family::BOTH.into_iter().filter_map(|family| pool_in(document, &cluster.pool_name(family)));
     let entries = pools.filter_map(|pool| pool.properties.as_ref()?.load_balancer_backend_addresses.as_ref());
     let addresses = entries.flatten().filter_map(|entry| entry.properties.as_ref()?.ip_address.as_deref());
     addresses.filter_map(|address| address.parse().ok()).collect()
-}
-
-/// The load balancers on which Services may have a place: first those that hold nodes of others, which have to give them
-/// up, then the rest.
-pub fn losers_first(
-    cluster: &Cluster,
-    nodes: &[Arc<Node>],
-    places: &NodePlaces,
-    load_balancers: &[(Balancer, Arc<LoadBalancer>)],
-) -> [Vec<Balancer>; 2] {
-    let configured = load_balancers.iter().filter(|(balancer, _)| cluster.is_configured(balancer));
-    let holds_others = |(balancer, document): &(Balancer, Arc<LoadBalancer>)| {
-        let held: BTreeSet<IpAddr> = addresses_in(cluster, document).into_iter().collect();
-        nodes.iter().any(|node| {
-            !places.has(balancer, node.name())
-                && node.internal_addresses().any(|address| held.contains(&address))
-        })
-    };
-    let (losers, others): (Vec<_>, Vec<_>) = configured.partition(|one| holds_others(one));
-    [losers, others].map(|all| all.into_iter().map(|(balancer, _)| balancer.clone()).collect())
 }

@@ -60,8 +60,9 @@ impl Alone {
     fn next(&mut self, sequence: &mut Sequence) -> Option<Task> {
         let observed = &self.azure.observed;
         let cluster = &self.azure.cluster;
-        let load_balancers = cluster.own_load_balancers(&observed.load_balancers);
-        let by_name = LoadBalancersByName::new(cluster, &observed.load_balancers);
+        let all = observed.load_balancers.iter().cloned().map(Arc::new);
+        let load_balancers = cluster.own_load_balancers(all, &self.all);
+        let by_name = LoadBalancersByName::new(cluster, &observed.load_balancers, &self.all);
         sequence.see_load_balancers(&by_name, || self.all.clone());
         sequence.see_frontends(cluster, &load_balancers);
         let subnet = sequence.intent().map(|intent| cluster.subnet_id(intent.subnet_name(cluster)));
@@ -162,7 +163,8 @@ impl Alone {
                     .iter()
                     .flat_map(|(key, list)| list.iter().map(|address| (key.clone(), *address)))
                     .collect();
-                let balancers = cluster.own_load_balancers(&self.azure.observed.load_balancers);
+                let all = self.azure.observed.load_balancers.iter().cloned().map(Arc::new);
+                let balancers = cluster.own_load_balancers(all, &self.all);
                 let usage = ClusterUsage::of(&cluster, &self.all, &self.nodes, &programmed, &balancers, true);
                 let group = self.azure.observed.security_group.clone().unwrap();
                 let planned = security_group::plan(&cluster, &group, &[intent], &usage);

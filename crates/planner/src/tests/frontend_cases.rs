@@ -599,8 +599,8 @@ fn lb_020_the_cluster_has_the_pair_of_its_name_in_any_case() {
         name: Some(name.to_owned()),
         ..Default::default()
     };
-    let all = ["testCluster", "TestCluster-Internal", "other", "lb2"].map(named);
+    let all = ["testCluster", "TestCluster-Internal", "other", "lb2"].map(|name| Arc::new(named(name)));
     let own: Vec<String> =
-        cluster().own_load_balancers(&all).iter().map(|(_, one)| one.name.clone().unwrap()).collect();
+        cluster().own_load_balancers(all, &[]).iter().map(|(_, one)| one.name.clone().unwrap()).collect();
     assert_eq!(own, ["testCluster", "TestCluster-Internal"]);
 }

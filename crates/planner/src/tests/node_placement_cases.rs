@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::placement_cases::several;
 use super::{Azure, labelled, machine_node, node, nodes, svc, virtual_machine};
-use crate::placement::{MachineSets, NodePlaces, place_nodes};
+use crate::placement::{Holdings, MachineSets, NodePlaces, place_nodes};
 use crate::{Balancer, Cluster, Flavor};
 
 type Pools<'a> = &'a [(&'a str, &'a [&'a Node])];
@@ -159,6 +159,11 @@ fn lb_433_the_set_of_a_virtual_machine_is_read_from_its_document() {
     let pools = existing(&cluster, &[("lb1", &[&node]), ("lb2", &[])]);
     let place = |sets: &MachineSets| on(&place_nodes(&cluster, &all, sets, &pools), "lb2");
     assert_eq!(place(&MachineSets::default()), [""; 0]);
+    let unknown = |sets: &MachineSets| -> Vec<String> {
+        place_nodes(&cluster, &all, sets, &[]).unknown().map(str::to_owned).collect()
+    };
+    assert_eq!(unknown(&MachineSets::default()), names(&[&node]), "whoever has no place for that is named");
+    assert_eq!(unknown(&MachineSets::new([&*virtual_machine("vm1", None)])), [""; 0]);
     assert_eq!(place(&MachineSets::new([&*virtual_machine("vm1", None)])), [""; 0]);
     assert_eq!(place(&MachineSets::new([&*virtual_machine("vm1", Some("Set-LB2"))])), names(&[&node]));
     let mut of_availability_set = (*virtual_machine("vm1", None)).clone();
@@ -192,4 +197,84 @@ fn lb_248_each_node_is_a_member_of_one_load_balancers_pools() {
     assert_eq!(members(&azure), [("lb1".to_owned(), 3), ("lb2".to_owned(), 1)].into());
     azure.converge(&[first.deleting().arc(), second.arc()], &all);
     assert_eq!(members(&azure), [("lb2".to_owned(), 4)].into(), "LB-248");
+}
+
+/// LB-434: what a load balancer may have now is what belongs to it and no other of its kind has; of what it has already
+/// nothing is taken away for others.
+#[test]
+fn lb_434_a_node_is_free_when_no_other_load_balancer_of_the_kind_has_it() {
+    let cluster = plain(&["lb1", "lb2"]);
+    let [a, b, c] = [instance("set-lb1", 1), instance("set-lb2", 2), instance("set-lb2", 3)];
+    let all = nodes([a.clone(), b.clone(), c.clone()]);
+    let pools: Pools<'_> = &[("lb1", &[&b]), ("lb2", &[&a]), ("lb2-internal", &[&a])];
+    let existing = existing(&cluster, pools);
+    let places = place_nodes(&cluster, &all, &MachineSets::default(), &existing);
+    let balancer = |name: &str, flavor| Balancer { name: name.to_owned(), flavor };
+    let [one, two] = ["lb1", "lb2"].map(|name| balancer(name, Flavor::External));
+    let inside = balancer("lb2-internal", Flavor::Internal);
+    let has = |held: &Holdings, balancer: &Balancer| {
+        let share = held.share(&places, balancer);
+        [&a, &b, &c].map(|node| share.has(node.name()))
+    };
+    let mut held = Holdings::of(&cluster, &all, &existing);
+    assert_eq!(has(&held, &one), [false; 3], "a is on lb2 yet");
+    assert_eq!(has(&held, &two), [false, false, true], "b is on lb1 yet, and nobody has c");
+    assert_eq!(has(&held, &inside), [false, true, true], "public load balancers are nothing to it");
+    assert!(held.is_short(&places, &one) && held.is_short(&places, &two) && !held.is_short(&places, &inside));
+    // It has been written.
+    held.see(&cluster, &all, [(&two, &*self::existing(&cluster, &[("lb2", &[&c])])[0].1)]);
+    assert_eq!(has(&held, &one), [true, false, false]);
+    held.claim(&one, &held.share(&places, &one));
+    assert_eq!(has(&held, &two), [false, false, true], "what lb1 is about to get, it has");
+    held.retain(|balancer| *balancer != one);
+    assert_eq!(has(&held, &two), [false, true, true]);
+}
+
+/// LB-434: two load balancers swap their machine sets, and no step of the plan makes a node a member of both; the plan
+/// is done in four writes, two that take away and two that give.
+#[test]
+fn lb_434_load_balancers_swap_nodes_without_having_one_twice() {
+    let cluster = plain(&["lb1", "lb2"]);
+    let all: Vec<Node> =
+        ["set-lb1", "set-lb2"].into_iter().flat_map(|set| (1..4).map(|n| instance(set, n))).collect();
+    let all = nodes(all);
+    let on =
+        |name: &str, target: &str| svc(name).tcp(80).annotate("azure-load-balancer-configurations", target);
+    let services = [on("a", "lb1").arc(), on("b", "lb2").arc()];
+    let mut azure = Azure::of(cluster);
+    azure.converge(&services, &all);
+    azure.cluster =
+        several(&[("lb1", json!({"primaryVMSet": "set-lb2"})), ("lb2", json!({"primaryVMSet": "set-lb1"}))]);
+    let members = |azure: &Azure| -> Vec<Vec<String>> {
+        let of = |lb: &azure_types::LoadBalancer| {
+            let pool = crate::load_balancer::pool_in(lb, "lb1").unwrap().properties.clone().unwrap();
+            let entries = pool.load_balancer_backend_addresses.unwrap_or_default();
+            entries.into_iter().map(|entry| entry.name.unwrap()).collect()
+        };
+        azure.observed.load_balancers.iter().map(of).collect()
+    };
+    let before = members(&azure);
+    // What a plan says of the nodes it says after a Service was looked at.
+    let services = [services[0].clone(), on("b", "lb2").tcp(81).arc()];
+    let planned = azure.plan(&services, &all).plan;
+    let mut writes = 0;
+    for step in &planned.steps {
+        let mut step = step.clone();
+        let current = azure.observed.load_balancers.iter().find(|lb| lb.id.as_ref() == Some(&step.target));
+        if let Some(current) = current {
+            step.if_match.clone_from(&current.etag);
+            writes += 1;
+        }
+        azure.take(&step);
+        let now = members(&azure);
+        assert!(now[0].iter().all(|node| !now[1].contains(node)), "after {step:?}: {now:?}");
+    }
+    assert_eq!(writes, 5, "four for the nodes, one for the Service: {planned}");
+    let mut after = members(&azure);
+    after.reverse();
+    after.iter_mut().for_each(|names| names.sort());
+    let mut before = before;
+    before.iter_mut().for_each(|names| names.sort());
+    assert_eq!(after, before);
+    assert!(azure.plan(&services, &all).plan.is_empty());
 }

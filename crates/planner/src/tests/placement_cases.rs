@@ -147,13 +147,42 @@ fn lb_430_promised_places_count_as_rules() {
     assert_eq!(place("a", 3), "lb2", "whoever asks again has its place already");
 }
 
+/// LB-435: a Service that tries again goes where it was going, although it is still where it may not stay, and although
+/// another load balancer has fewer rules by now.
+#[test]
+fn lb_435_whoever_tries_again_goes_where_it_was_going() {
+    let cluster = several(&[
+        ("lb1", json!({"serviceLabelSelector": {"matchLabels": {"team": "a"}}})),
+        ("lb2", json!({})),
+        ("lb3", json!({})),
+    ]);
+    let service = web().tcp(81);
+    let both: &[(&str, &[(&str, usize)])] =
+        &[("lb1", &[("web", 2)]), ("lb2", &[("x", 3)]), ("lb3", &[("y", 4)])];
+    let mut known = Known::of(&cluster, both);
+    for _ in 0..4 {
+        assert_eq!(known.place(&cluster, &service).as_deref(), Ok("lb2"));
+    }
+    // It has left, but for a rule.
+    let fewer: &[(&str, &[(&str, usize)])] = &[("lb1", &[("web", 1)]), ("lb2", &[("x", 3)]), ("lb3", &[])];
+    known.load_balancers = Known::of(&cluster, fewer).load_balancers;
+    assert_eq!(known.place(&cluster, &service).as_deref(), Ok("lb2"));
+    // What it was promised itself makes no load balancer fuller for it.
+    let intent = service.intent(&cluster);
+    let two = Balancer { name: "lb2".to_owned(), flavor: Flavor::External };
+    assert_eq!(known.places.of(&two).promised_rules(None, &intent.key), 0);
+    let other = svc("other").intent(&cluster);
+    assert_eq!(known.places.of(&two).promised_rules(None, &other.key), 2);
+}
+
 /// LB-021: the entries' load balancers of both kinds are the cluster's, in any case; others are not.
 #[test]
 fn lb_021_the_load_balancers_of_all_entries_are_the_clusters() {
     let cluster = plain(&["lb1", "lb2"]);
     let all = ["LB1", "lb1-Internal", "other", "lb2", "lb2-internal", "lb3"]
-        .map(|name| LoadBalancer::clone(&load_balancer(&cluster, name, &[]).1));
-    let own: Vec<String> = cluster.own_load_balancers(&all).into_iter().map(|(one, _)| one.name).collect();
+        .map(|name| load_balancer(&cluster, name, &[]).1);
+    let own: Vec<String> =
+        cluster.own_load_balancers(all, &[]).into_iter().map(|(one, _)| one.name).collect();
     assert_eq!(own, ["lb1", "lb1-internal", "lb2", "lb2-internal"]);
 }
 
@@ -427,6 +456,64 @@ fn lb_261_services_leave_a_load_balancer_that_is_configured_no_more() {
     assert_eq!(names.len(), 2, "{names:?}");
     assert_eq!(rules_on(&azure, "lb1"), ["ab-TCP-81", "ad-TCP-83", "aweb-TCP-80"]);
     assert_eq!(rules_on(&azure, "lb1-internal"), ["ac-TCP-82"]);
+}
+
+/// LB-261: a load balancer that holds nothing but pools of single Services is known by them, because rules that are named
+/// after the Services lead there.
+#[test]
+fn lb_261_a_load_balancer_with_pools_of_single_services_alone_is_left() {
+    let nodes = nodes([node("alpha", 0)]);
+    let local = web().local(30_000);
+    let on = |name: &str| local.clone().annotate("azure-load-balancer-configurations", name);
+    let single = cluster_with(json!({"loadBalancerBackendPoolConfigurationType": "nodeIP"}));
+    for after in [plain(&["lb1", "lb2"]), Cluster { name: "lb1".to_owned(), ..single }] {
+        let mut azure = Azure::of(plain(&["lb1", "lb2", "lb3"]));
+        azure.observed.endpoints = Some([(web().0.key(), ["alpha-0".to_owned()].into())].into());
+        azure.converge(&all(&[&on("lb3")]), &nodes);
+        let pools = |azure: &Azure, name: &str| -> Vec<String> {
+            let pools =
+                find(azure, name).and_then(|one| one.properties.as_ref()?.backend_address_pools.clone());
+            pools.into_iter().flatten().filter_map(|pool| pool.name).collect()
+        };
+        assert_eq!(pools(&azure, "lb3"), ["default-web"]);
+        azure.cluster = after;
+        azure.converge(&all(&[&local]), &nodes);
+        assert!(find(&azure, "lb3").is_none());
+        assert_eq!(rules_on(&azure, "lb1"), ["aweb-TCP-80"]);
+    }
+}
+
+/// LB-261: nobody else's pool may be among them, and the rules must be a Service's of this cluster.
+#[test]
+fn a_load_balancer_with_other_pools_too_is_not_taken_for_the_clusters() {
+    let nodes = nodes([node("alpha", 0)]);
+    let on_lb3 = web().local(30_000).annotate("azure-load-balancer-configurations", "lb3");
+    let mut azure = Azure::of(plain(&["lb1", "lb2", "lb3"]));
+    azure.observed.endpoints = Some([(web().0.key(), ["alpha-0".to_owned()].into())].into());
+    azure.converge(&all(&[&on_lb3]), &nodes);
+    azure.cluster = plain(&["lb1", "lb2"]);
+    let own = |azure: &Azure, services: &[&Svc]| {
+        let documents = azure.observed.load_balancers.iter().cloned().map(Arc::new);
+        azure.cluster.own_load_balancers(documents, &all(services)).len()
+    };
+    assert_eq!((own(&azure, &[&web()]), own(&azure, &[&svc("other")])), (1, 0));
+    let pools = azure.observed.load_balancers[0].properties.as_mut().unwrap();
+    let theirs = azure_types::BackendAddressPool { name: Some("theirs".to_owned()), ..Default::default() };
+    pools.backend_address_pools.as_mut().unwrap().push(theirs);
+    assert_eq!(own(&azure, &[&web()]), 0);
+}
+
+/// LB-453: the name of a cluster is told without what internal load balancers have behind it, in any case.
+#[test]
+fn lb_453_the_name_of_another_cluster_is_told_without_the_suffix() {
+    let cluster = cluster();
+    let (_, mut found) = load_balancer(&cluster, "theirs-internal", &[("web", 1)]);
+    let document = Arc::make_mut(&mut found);
+    document.id =
+        Some(cluster.network_group("rg").resource("Microsoft.Network", "loadBalancers", "theirs-INTERNAL"));
+    let services = all(&[&web()]);
+    let by_name = crate::cluster_name::LoadBalancersByName::new(&cluster, [&*found], &services);
+    assert_eq!(by_name.serving(&services).unwrap().found, ["theirs"]);
 }
 
 /// LB-261: a load balancer with another cluster's pool is that cluster's, although a Service of this one is on it: its

@@ -13,5 +13,6 @@ mod machines;
 mod pools;
 mod private_link;
 mod services;
+mod several;
 mod sku;
 mod world;

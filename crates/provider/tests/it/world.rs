@@ -177,7 +177,16 @@ impl World {
         self.start_as(cluster_with(extra), KillSwitch::never())
     }
 
+    /// The same while the first list of nodes is still read.
+    pub fn start_before_nodes_are_known(&self, extra: &Value) -> Program {
+        self.start_knowing(cluster_with(extra), KillSwitch::never(), false)
+    }
+
     fn start_as(&self, cluster: Cluster, switch: KillSwitch) -> Program {
+        self.start_knowing(cluster, switch, true)
+    }
+
+    fn start_knowing(&self, cluster: Cluster, switch: KillSwitch, knows_nodes: bool) -> Program {
         let transport = switch.transport(&self.azure);
         let cloud = Cloud::built_in(&cloud_config::PUBLIC).unwrap();
         let clock = Clock::following_tokio(Duration::from_secs(1_767_225_600));
@@ -191,7 +200,9 @@ impl World {
             state.apply_node(Arc::clone(node));
         }
         state.services_are_synced();
-        state.nodes_are_synced();
+        if knows_nodes {
+            state.nodes_are_synced();
+        }
         let options = Options { clock, ..Options::default() };
         Program { provider: Provider::new(cluster, client, state, options), switch }
     }

@@ -1,0 +1,105 @@
+//! Which nodes each of several load balancers has at a moment, and which of those that belong to it it may have now
+//! (LB-434). A machine can be behind one load balancer of a kind alone, so a node that moves first leaves one and then
+//! joins the other, and one that cannot be written keeps its nodes, and no others, from where they belong.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use azure_types::LoadBalancer;
+use k8s::Node;
+
+use super::nodes::{NodePlaces, addresses_in, by_address};
+use crate::cluster::{Balancer, Cluster};
+
+/// The nodes that may be in the pools of one of several load balancers now.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct NodeShare {
+    nodes: BTreeSet<String>,
+    /// Whether pools may become empty: other load balancers have the nodes.
+    may_be_empty: bool,
+}
+
+impl NodeShare {
+    /// Whether a node may be in its pools.
+    pub fn has(&self, node: &str) -> bool {
+        self.nodes.contains(node)
+    }
+
+    /// Whether no node may be.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    pub(crate) fn may_be_empty(&self) -> bool {
+        self.may_be_empty
+    }
+}
+
+/// The nodes that are in the pools of each load balancer, or are about to be.
+#[derive(Debug, Clone, Default)]
+pub struct Holdings(BTreeMap<Balancer, BTreeSet<String>>);
+
+impl Holdings {
+    /// What load balancers hold, as their documents show it. One that is not among them holds nothing.
+    pub fn of(
+        cluster: &Cluster,
+        nodes: &[Arc<Node>],
+        load_balancers: &[(Balancer, Arc<LoadBalancer>)],
+    ) -> Self {
+        let mut holdings = Self::default();
+        holdings.see(
+            cluster,
+            nodes,
+            load_balancers.iter().map(|(balancer, document)| (balancer, &**document)),
+        );
+        holdings
+    }
+
+    /// Takes over what some load balancers hold as their documents show it, and nothing else.
+    pub fn see<'a>(
+        &mut self,
+        cluster: &Cluster,
+        nodes: &[Arc<Node>],
+        load_balancers: impl IntoIterator<Item = (&'a Balancer, &'a LoadBalancer)>,
+    ) {
+        let by_address = by_address(nodes);
+        for (balancer, document) in load_balancers {
+            let addresses = addresses_in(cluster, document).into_iter();
+            let held =
+                addresses.filter_map(|address| by_address.get(&address)).map(|node| (*node).to_owned());
+            self.0.insert(balancer.clone(), held.collect());
+        }
+    }
+
+    /// Forgets load balancers that are not there any more.
+    pub fn retain(&mut self, is_there: impl Fn(&Balancer) -> bool) {
+        self.0.retain(|balancer, _| is_there(balancer));
+    }
+
+    /// The nodes that a load balancer may have now: of those that belong to it all that it has already, and those that
+    /// no other of its kind has.
+    pub fn share(&self, places: &NodePlaces, balancer: &Balancer) -> NodeShare {
+        let own = self.0.get(balancer);
+        let others: Vec<&BTreeSet<String>> = self
+            .0
+            .iter()
+            .filter(|(other, _)| *other != balancer && other.flavor == balancer.flavor)
+            .map(|(_, held)| held)
+            .collect();
+        let is_free = |node: &&str| {
+            own.is_some_and(|own| own.contains(*node)) || !others.iter().any(|held| held.contains(*node))
+        };
+        let nodes = places.on(balancer).filter(is_free).map(str::to_owned).collect();
+        NodeShare { nodes, may_be_empty: places.has_any() }
+    }
+
+    /// Whether a load balancer cannot have all nodes that belong to it, because others have some of them.
+    pub fn is_short(&self, places: &NodePlaces, balancer: &Balancer) -> bool {
+        self.share(places, balancer).nodes.len() < places.on(balancer).count()
+    }
+
+    /// A load balancer is about to have these nodes, beside those that it has until then.
+    pub fn claim(&mut self, balancer: &Balancer, share: &NodeShare) {
+        self.0.entry(balancer.clone()).or_default().extend(share.nodes.iter().cloned());
+    }
+}
