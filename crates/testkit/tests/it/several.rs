@@ -9,6 +9,8 @@ use serde_json::{Value, json};
 use testkit::types::LOAD_BALANCERS;
 use testkit::{NodePool, World, WorldBuilder, run, service};
 
+use crate::random::Random;
+
 const MINUTE: Duration = Duration::from_secs(60);
 const NAMED: &str = "azure-load-balancer-configurations";
 
@@ -196,6 +198,42 @@ fn lb_260_lb_261_several_load_balancers_become_one() {
     });
 }
 
+/// LB-434: two load balancers swap their machine sets. No node is ever behind both, and traffic goes on, and then
+/// arrives at the other's nodes.
+#[test]
+fn lb_434_load_balancers_swap_their_nodes() {
+    run(async || {
+        let first = World::builder().build().scale_set().name().to_owned();
+        let swapped = [
+            json!({"name": "kubernetes", "primaryVMSet": "second"}),
+            json!({"name": "second", "primaryVMSet": first}),
+        ];
+        let mut world = builder(&entries(&json!({}))).latency(LatencyProfile::typical()).start().await;
+        world.create(service("shop/a").annotation(NAMED, "kubernetes"));
+        world.create(service("shop/b").annotation(NAMED, "second"));
+        world.settle().await;
+        let reached = |world: &World| ["shop/a", "shop/b"].map(|key| reached(world, world.address(key)));
+        let of_sets = |all: [BTreeSet<String>; 2]| {
+            all.map(|nodes| {
+                nodes.into_iter().filter(|node| !node.starts_with("third")).collect::<BTreeSet<_>>()
+            })
+        };
+        let [of_a, of_b] = of_sets(reached(&world));
+        world.stop().await;
+        world.patch_config(&json!({"multipleStandardLoadBalancerConfigurations": swapped}));
+        world.azure.clear_journal();
+        world.start();
+        let has_moved = |world: &World| {
+            let [a, b] = reached(world);
+            assert!(a.is_disjoint(&b), "{a:?} {b:?}");
+            of_sets([a, b]) == [of_b.clone(), of_a.clone()]
+        };
+        world.until("they have swapped", 10 * MINUTE, has_moved).await;
+        assert_eq!(world.writes(LOAD_BALANCERS), 4, "{:#?}", world.changes());
+        world.settle().await;
+    });
+}
+
 /// LB-430: Services that come at once are spread, and each is on one load balancer.
 #[test]
 fn lb_430_services_that_come_at_once_are_spread() {
@@ -209,25 +247,12 @@ fn lb_430_services_that_come_at_once_are_spread() {
     });
 }
 
-/// Draws from the seed of the run (splitmix64).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        usize::try_from((z ^ (z >> 31)) % limit as u64).unwrap()
-    }
-}
-
 /// Whatever happens to annotations, labels and nodes, everything comes to rest with each Service on one load balancer,
 /// its address answering, and no write due; a restart in between changes nothing of that.
 #[test]
 fn several_load_balancers_come_to_rest_whatever_happens() {
     run(async || {
-        let mut random = Random(testkit::seed::current());
+        let mut random = Random::new(testkit::seed::current());
         let second = json!({"serviceLabelSelector": {"matchLabels": {"team": "a"}},
                             "nodeSelector": {"matchLabels": {"pool": "gpu"}}});
         let mut entries = entries(&second);
