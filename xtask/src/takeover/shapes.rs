@@ -22,6 +22,17 @@ pub enum Members {
     Addresses,
 }
 
+/// What else azure.json says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Settings {
+    /// Nothing.
+    Usual,
+    /// One health probe for all Services with policy Cluster.
+    SharedProbe,
+    /// Load balancers of another name and in another group, tags, rules without outbound connectivity.
+    Named,
+}
+
 /// One kind of cluster.
 #[derive(Debug, Clone, Copy)]
 pub struct Kind {
@@ -30,6 +41,7 @@ pub struct Kind {
     pub dual_stack: bool,
     /// Whether the Services are shared out to several load balancers.
     pub several: bool,
+    pub settings: Settings,
     /// Whether the whole corpus is there, or only what depends on the cluster.
     pub whole: bool,
 }
@@ -47,7 +59,7 @@ pub fn all() -> Vec<Kind> {
     let pairs = machines.iter().flat_map(|machines| members.map(|members| (*machines, members)));
     let kind = |(machines, members)| {
         let whole = machines == Machines::Uniform;
-        Kind { machines, members, dual_stack: true, several: false, whole }
+        Kind { machines, members, dual_stack: true, several: false, settings: Settings::Usual, whole }
     };
     let mut all: Vec<Kind> = pairs.map(kind).collect();
     all.extend(members.map(|members| Kind {
@@ -55,6 +67,9 @@ pub fn all() -> Vec<Kind> {
         whole: false,
         ..kind((Machines::Uniform, members))
     }));
+    for settings in [Settings::SharedProbe, Settings::Named] {
+        all.push(Kind { settings, whole: false, ..kind((Machines::Uniform, Members::Interfaces)) });
+    }
     let several = |machines| Kind { several: true, whole: false, ..kind((machines, Members::Addresses)) };
     all.extend([several(Machines::Uniform), several(Machines::Mixed)]);
     all
@@ -120,6 +135,19 @@ impl Kind {
             "vmType": vm_type,
             "loadBalancerBackendPoolConfigurationType": pools,
         });
+        match self.settings {
+            Settings::Usual => {}
+            Settings::SharedProbe => {
+                configuration["clusterServiceLoadBalancerHealthProbeMode"] = "shared".into();
+            }
+            Settings::Named => {
+                configuration["loadBalancerName"] = "front".into();
+                configuration["loadBalancerResourceGroup"] = explorer::stage::OTHER_GROUP.into();
+                configuration["tags"] = "team=shops,cost=42".into();
+                configuration["systemTags"] = "owner".into();
+                configuration["disableOutboundSNAT"] = true.into();
+            }
+        }
         if self.several {
             configuration["multipleStandardLoadBalancerConfigurations"] = json!([
                 {"name": super::CLUSTER, "primaryVMSet": "workers"},
@@ -145,6 +173,11 @@ impl fmt::Display for Kind {
         };
         let families = if self.dual_stack { "dual stack" } else { "IPv4" };
         let several = if self.several { ", two load balancers" } else { "" };
-        write!(f, "{machines}, {members}, {families}{several}")
+        let settings = match self.settings {
+            Settings::Usual => "",
+            Settings::SharedProbe => ", shared probe",
+            Settings::Named => ", named and tagged",
+        };
+        write!(f, "{machines}, {members}, {families}{several}{settings}")
     }
 }
