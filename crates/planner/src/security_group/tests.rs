@@ -1,5 +1,6 @@
 //! Cases of `docs/rules/security-groups.md`. The load balancer's address is 20.0.0.1 unless stated.
 
+mod admission;
 mod arrival;
 mod limits;
 mod spelling;

@@ -371,7 +371,7 @@ impl Azure {
     }
 
     /// Tells every public IP which frontend uses it.
-    fn attach(&mut self) {
+    pub fn attach(&mut self) {
         let mut users: BTreeMap<ResourceId, ResourceId> = BTreeMap::new();
         for lb in &self.observed.load_balancers {
             for frontend in lb.properties.iter().flat_map(|p| p.frontend_ip_configurations.iter().flatten()) {

@@ -14,7 +14,7 @@ mod plan_cases;
 mod plan_output_cases;
 mod pool_cases;
 mod private_link_cases;
-mod properties;
+pub(crate) mod properties;
 mod public_ip_cases;
 mod rule_cases;
 mod sku_cases;

@@ -13,6 +13,12 @@ use super::*;
 use crate::holder::Holder;
 use crate::{Action, Flavor, Purpose, frontend, plan_cluster, public_ip as addresses};
 
+/// So many cases, or as many as `PROPTEST_CASES` says.
+pub(crate) fn cases(usual: u32) -> ProptestConfig {
+    let asked = std::env::var_os("PROPTEST_CASES").is_some();
+    if asked { ProptestConfig::default() } else { ProptestConfig::with_cases(usual) }
+}
+
 /// What is random about one Service.
 #[derive(Debug, Clone)]
 struct Choice {
@@ -305,12 +311,84 @@ fn served(azure: &Azure, service: &Svc) -> Result<(), String> {
     Ok(())
 }
 
+/// Takes something of ours away, or changes it, as somebody might who knows no better; Azure takes it.
+fn spoil(azure: &mut Azure, what: usize, which: &prop::sample::Index) {
+    let is_ours = |name: &Option<String>| name.as_deref().is_some_and(|name| name != "theirs");
+    let observed = &mut azure.observed;
+    if what < 3 {
+        let Some(group) = observed.security_group.as_mut() else { return };
+        let rules = group.properties.as_mut().unwrap().security_rules.as_mut().unwrap();
+        let mine: Vec<usize> = (0..rules.len()).filter(|at| is_ours(&rules[*at].name)).collect();
+        if mine.is_empty() {
+            return;
+        }
+        let at = mine[which.index(mine.len())];
+        let properties = rules[at].properties.as_mut().unwrap();
+        match what {
+            0 => drop(rules.remove(at)),
+            1 => {
+                properties.source_address_prefix = Some("192.0.2.0/24".to_owned());
+                properties.source_address_prefixes = Some(Vec::new());
+            }
+            _ => {
+                properties.destination_port_range = None;
+                properties.destination_port_ranges = Some(vec!["1".to_owned()]);
+            }
+        }
+        return;
+    }
+    let balancers = observed.load_balancers.len();
+    if balancers == 0 {
+        return;
+    }
+    let properties = observed.load_balancers[which.index(balancers)].properties.as_mut().unwrap();
+    let rules = properties.load_balancing_rules.get_or_insert_default();
+    let mine: Vec<usize> = (0..rules.len()).filter(|at| is_ours(&rules[*at].name)).collect();
+    let Some(at) = (!mine.is_empty()).then(|| mine[which.index(mine.len())]) else { return };
+    let rule = rules[at].properties.as_mut().unwrap();
+    match what {
+        3 => drop(rules.remove(at)),
+        4 => rule.backend_port = Some(1),
+        5 => (rule.idle_timeout_in_minutes, rule.enable_floating_ip) = (Some(29), Some(false)),
+        // Its probe goes with all that it serves.
+        6 => {
+            let probe = rule.probe.take().and_then(|probe| probe.id);
+            for other in rules.iter_mut().filter_map(|rule| rule.properties.as_mut()) {
+                if other.probe.as_ref().is_some_and(|own| own.id == probe) {
+                    other.probe = None;
+                }
+            }
+            properties.probes.get_or_insert_default().retain(|one| one.id != probe || probe.is_none());
+        }
+        // Its frontend goes with all its rules.
+        7 => {
+            let frontend = rule.frontend_ip_configuration.as_ref().and_then(|reference| reference.id.clone());
+            rules.retain(|rule| {
+                let reference = rule.properties.as_ref().and_then(|p| p.frontend_ip_configuration.as_ref());
+                reference.is_none_or(|reference| reference.id != frontend)
+            });
+            let frontends = properties.frontend_ip_configurations.get_or_insert_default();
+            let links = observed.private_links.iter().filter_map(|link| link.properties.as_ref());
+            let mut offered = links.flat_map(|p| p.load_balancer_frontend_ip_configurations.iter().flatten());
+            if !offered.any(|reference| reference.id == frontend) {
+                frontends.retain(|one| one.id != frontend);
+            }
+        }
+        _ => {
+            for probe in properties.probes.iter_mut().flatten().filter(|probe| is_ours(&probe.name)) {
+                probe.properties.as_mut().unwrap().interval_in_seconds = Some(77);
+            }
+        }
+    }
+    azure.attach();
+}
+
 fn arcs(services: &[Svc]) -> Vec<Arc<Service>> {
     services.iter().map(Svc::arc).collect()
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+    #![proptest_config(cases(64))]
 
     /// Applying a plan and planning again gives an empty plan, nothing foreign changes, and when all
     /// Services have gone, so has everything that was theirs.
@@ -359,6 +437,31 @@ proptest! {
         prop_assert_eq!(&foreign(&azure), &before);
 
         let gone: Vec<_> = wanted.iter().map(|service| Svc((**service).clone()).deleting().arc()).collect();
+        azure.converge(&gone, &nodes);
+        prop_assert_eq!(&foreign(&azure), &before);
+        prop_assert_eq!(ours(&azure), Vec::<String>::new());
+    }
+
+    /// Whatever was taken away or changed of ours, it is put right; others' is left as it is.
+    #[test]
+    fn plans_converge_from_spoilt_states(
+        choices in prop::collection::vec(choice(), 1..5),
+        nodes in some_nodes(),
+        spoils in prop::collection::vec((0..9_usize, any::<prop::sample::Index>()), 1..6),
+    ) {
+        let services = services(&choices);
+        let mut azure = world();
+        let before = foreign(&azure);
+        azure.converge(&arcs(&services), &nodes);
+        for (what, which) in &spoils {
+            spoil(&mut azure, *what, which);
+        }
+        let end = azure.converge(&arcs(&services), &nodes);
+        prop_assert_eq!(&foreign(&azure), &before);
+        for service in services.iter().filter(|s| !end.refused.iter().any(|(key, _)| *key == s.0.key())) {
+            prop_assert_eq!(served(&azure, service), Ok(()));
+        }
+        let gone: Vec<_> = services.iter().map(|service| service.clone().deleting().arc()).collect();
         azure.converge(&gone, &nodes);
         prop_assert_eq!(&foreign(&azure), &before);
         prop_assert_eq!(ours(&azure), Vec::<String>::new());

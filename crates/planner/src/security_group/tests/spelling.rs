@@ -10,11 +10,12 @@ use serde_json::json;
 use super::{absent, after, present, run, told, world};
 use crate::Change;
 use crate::security_group::SecurityGroupPlan;
+use crate::tests::properties::cases;
 use crate::tests::{Svc, security_group, svc};
 
 /// How an Azure spells what it stores.
 #[derive(Debug, Clone)]
-struct Spelling {
+pub(super) struct Spelling {
     /// Single addresses with or without their length; `None` as they were sent.
     length: Option<bool>,
     /// IPv6 with all its digits.
@@ -29,7 +30,7 @@ struct Spelling {
     merged_ports: bool,
 }
 
-fn spelling() -> impl Strategy<Value = Spelling> {
+pub(super) fn spelling() -> impl Strategy<Value = Spelling> {
     let optional = || prop::option::of(any::<bool>());
     (optional(), any::<bool>(), optional(), any::<bool>(), optional(), any::<bool>()).prop_map(
         |(length, long_v6, upper_case, reversed, plural, merged_ports)| Spelling {
@@ -112,7 +113,7 @@ impl Spelling {
     }
 
     /// The group as this Azure stores it.
-    fn store(&self, mut group: SecurityGroup) -> SecurityGroup {
+    pub(super) fn store(&self, mut group: SecurityGroup) -> SecurityGroup {
         for rule in group.properties.iter_mut().flat_map(|p| p.security_rules.iter_mut().flatten()) {
             self.rule(rule.properties.as_mut().unwrap());
         }
@@ -134,7 +135,7 @@ fn range() -> impl Strategy<Value = String> {
     prop_oneof![v4, v6]
 }
 
-fn service() -> impl Strategy<Value = Svc> {
+pub(super) fn service() -> impl Strategy<Value = Svc> {
     let port = (prop::sample::select(vec!["TCP", "UDP"]), prop::sample::select(vec![80, 81, 443]));
     let tags = prop::sample::subsequence(vec!["AzureCloud", "azurecloud", "Storage.WestUS"], 0..3);
     let flags = (any::<bool>(), any::<bool>(), any::<bool>());
@@ -175,7 +176,7 @@ fn changes(planned: &SecurityGroupPlan) -> Vec<Change> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
+    #![proptest_config(cases(256))]
 
     /// However Azure spells it: a second pass writes nothing, for all together and for each alone, and
     /// nothing is left of those who leave.
