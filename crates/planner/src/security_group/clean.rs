@@ -63,27 +63,32 @@ impl<'a> Others<'a> {
         let is_node = self.nodes.contains(destination);
         let here = self.by_address.get(destination).map(Vec::as_slice).unwrap_or_default();
         let ports = entry.document.properties.as_ref().and_then(rule::destination_ports);
-        let mut concerned: BTreeMap<&ObjectKey, &Footprint> = here.iter().copied().collect();
+        // Whose own it is is never asked what it wants at nodes: of a machine that is gone, Azure may have given the
+        // address to a frontend before the node went (LB-461).
+        let mut concerned: BTreeMap<(&ObjectKey, bool), &Footprint> =
+            here.iter().map(|(key, footprint)| ((*key, false), *footprint)).collect();
         let protocol = rule::known_protocol(entry.protocol());
         if let (Some(ports), Some(protocol), true) = (&ports, protocol, is_node) {
             let at_port = |port: &i32| self.at_nodes.get(&(family, protocol, *port)).into_iter().flatten();
-            concerned.extend(ports.iter().flat_map(at_port).copied());
+            let of_nodes = ports.iter().flat_map(at_port);
+            concerned.extend(of_nodes.map(|(key, footprint)| ((*key, true), *footprint)));
         }
         if concerned.values().any(|footprint| footprint.holds_on) {
             return Verdict::Keep;
         }
         if entry.is_deny() {
-            let mut wanted = concerned.values().flat_map(|footprint| footprint.demand.at(family, is_node));
+            let mut wanted =
+                concerned.iter().flat_map(|((_, at_node), footprint)| footprint.demand.at(family, *at_node));
             let is_wanted = wanted.any(|rule| entry.is_named(&rule.name));
             return if is_wanted { Verdict::Keep } else { Verdict::Take(Vec::new()) };
         }
         let (Some(ports), Some(protocol)) = (ports, protocol) else { return Verdict::Keep };
         let mut served = BTreeSet::new();
         let mut missing = Vec::new();
-        for footprint in concerned.values() {
+        for ((_, at_node), footprint) in &concerned {
             let theirs = footprint.ports.get(&family).and_then(|of| of.get(protocol));
             let Some(theirs) = theirs.filter(|theirs| !theirs.is_disjoint(&ports)) else { continue };
-            let wanted = footprint.demand.at(family, is_node);
+            let wanted = footprint.demand.at(family, *at_node);
             let wanted: Vec<&WantedRule> =
                 wanted.filter(|rule| !rule.is_deny() && rule.is_for(protocol)).collect();
             if wanted.iter().any(|rule| entry.is_named(&rule.name)) {

@@ -257,3 +257,21 @@ fn the_address_of_a_node_that_went_is_not_open_where_it_is_used_next() {
     assert_eq!(super::told(&both).len(), 2);
     assert_eq!(run(&both, &[now], &usage).step, None);
 }
+
+/// LB-461: Azure gives the address of a machine that is gone to a frontend while the node is still there. What its
+/// Service denies there stays, whoever is planned meanwhile.
+#[test]
+fn lb_461_an_address_that_was_a_nodes_is_the_services() {
+    let closed = svc("a1").tcp(80).internal().ranges(&["10.9.0.0/16"]).annotate(DENY, "true");
+    let closed = closed.published(&[NODES[0]]);
+    let other = svc("b1").tcp(80).published(&["20.0.0.2"]);
+    let usage = world(&[&closed, &other]);
+    assert!(usage.node_addresses.contains(&ip(NODES[0])));
+    let empty = security_group(json!([]));
+    let group = after(&empty, &run(&empty, &[at_nodes(&closed, NODES[0], &NODES[1..2])], &usage));
+    let rules = super::told(&group);
+    assert_eq!(rules.len(), 2, "{rules:?}");
+    let planned = run(&group, &[at_nodes(&other, "20.0.0.2", &NODES[..2])], &usage);
+    let left = super::told(&after(&group, &planned));
+    assert!(rules.iter().all(|rule| left.contains(rule)), "{left:?}");
+}
