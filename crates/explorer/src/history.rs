@@ -23,12 +23,15 @@ use crate::stage::{Given, Stage};
 use crate::{quietly, shrink, trial};
 
 mod act;
+mod cluster;
 mod kept;
 mod play;
 mod text;
 
-pub use act::{Act, Shared, Trouble};
-use act::{KINDS, SHARED, TROUBLES};
+pub use act::{Act, NodeLabel, Shared, Trouble};
+use act::{KINDS, NODE_LABELS, SHARED, TROUBLES};
+pub use cluster::Cluster;
+use cluster::{ASKED, CLUSTERS};
 pub use kept::{FOLDER, Kept, kept};
 use play::{Play, THEIR_ADDRESSES};
 
@@ -45,12 +48,16 @@ const SELDOM_CHANGED: [&str; 2] = ["node-ports", "families"];
 const STAYS: f64 = 0.7;
 
 /// A history.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct History {
     /// What everything random is drawn from.
     pub seed: u64,
     /// Whether Azure takes its time.
     pub typical_latency: bool,
+    /// Whether replicas of the controllers elect a leader.
+    pub replicas: bool,
+    /// What it happens in.
+    pub cluster: Cluster,
     /// What happens.
     pub acts: Vec<Act>,
 }
@@ -59,14 +66,16 @@ impl History {
     /// The history of a seed.
     pub fn of(seed: u64) -> Self {
         let mut random = SmallRng::seed_from_u64(seed);
+        let cluster = CLUSTERS[random.random_range(0..CLUSTERS.len())];
+        let replicas = random.random_bool(0.3);
         let services = random.random_range(1..=MAX_SERVICES);
         let mut rows: BTreeMap<usize, Row> = BTreeMap::new();
         let mut acts = Vec::new();
         for _ in 0..random.random_range(4..=20) {
             let service = random.random_range(0..services);
-            acts.push(match random.random_range(0..100) {
+            acts.push(match random.random_range(0..if cluster == Cluster::Several { 130 } else { 110 }) {
                 0..45 => {
-                    let row = row(&mut random, rows.get(&service));
+                    let row = row(&mut random, rows.get(&service), cluster);
                     rows.insert(service, row.clone());
                     Act::Apply { service, row }
                 }
@@ -79,7 +88,8 @@ impl History {
                     kind: KINDS[random.random_range(0..KINDS.len())],
                     method: ["PUT", "PUT", "GET", "DELETE"][random.random_range(0..4)],
                     what: TROUBLES[random.random_range(0..TROUBLES.len())],
-                    times: random.random_range(1..=3),
+                    // Now and then it is a storm.
+                    times: if random.random_bool(0.15) { 15 } else { random.random_range(1..=3) },
                 },
                 78..80 => {
                     let shared = SHARED[random.random_range(0..SHARED.len())];
@@ -95,11 +105,27 @@ impl History {
                     number: random.random_range(0..THEIR_ADDRESSES),
                 },
                 84..86 => Act::Spoil { shared: SHARED[random.random_range(0..SHARED.len())] },
+                86..90 if replicas && random.random_bool(0.7) => Act::CutOff,
                 86..90 => Act::Kill,
-                _ => Act::Wait([1, 3, 10, 60, 400][random.random_range(0..5)]),
+                90..100 => Act::Wait([1, 3, 10, 60, 400][random.random_range(0..5)]),
+                100..103 => {
+                    let label = NODE_LABELS[random.random_range(0..2)];
+                    Act::Node { number: random.random_range(0..8), label }
+                }
+                103..106 => {
+                    Act::Machine { number: random.random_range(0..3), comes: random.random_bool(0.6) }
+                }
+                106..110 => Act::Pods { service, nodes: random.random_range(1..=2) },
+                110..116 => Act::Ask { service, names: ASKED[random.random_range(0..ASKED.len())] },
+                116..122 => Act::Label { service, on: random.random() },
+                122..124 => Act::LabelNamespace(random.random()),
+                _ => {
+                    let label = NODE_LABELS[random.random_range(2..4)];
+                    Act::Node { number: random.random_range(0..8), label }
+                }
             });
         }
-        Self { seed, typical_latency: random.random_bool(0.3), acts }
+        Self { seed, typical_latency: random.random_bool(0.3), replicas, cluster, acts }
     }
 
     /// What is wrong in the end; empty where all is well.
@@ -111,7 +137,7 @@ impl History {
     #[must_use]
     pub fn shrink(&self) -> Self {
         let with = |acts: &[Act]| Self { acts: acts.to_vec(), ..self.clone() };
-        let fails = |acts: &[Act]| can_happen(acts) && !with(acts).complaints().is_empty();
+        let fails = |acts: &[Act]| can_happen(self.cluster, acts) && !with(acts).complaints().is_empty();
         let mut acts = shrink::fewest(&self.acts, fails);
         for place in 0..acts.len() {
             let Act::Apply { service, row } = acts[place].clone() else { continue };
@@ -138,18 +164,22 @@ impl History {
         let given: Vec<Given> = (0..MAX_SERVICES).flat_map(Self::kept_for).chain(theirs).collect();
         let latency =
             if self.typical_latency { LatencyProfile::typical() } else { LatencyProfile::instant() };
-        let mut stage = Stage::set_in(World::builder().seed(self.seed).latency(latency), &given).await;
-        let mut play = Play::default();
+        let builder = self.cluster.set_up(World::builder().seed(self.seed).latency(latency));
+        let builder = if self.replicas { builder.replicas() } else { builder };
+        let mut stage = Stage::set_in(builder, &given).await;
+        let mut play = Play::of(self.cluster);
         for act in &self.acts {
             play.act(&mut stage, act).await;
         }
         stage.world.azure.clear_faults();
+        play.calm(&stage.world);
         stage.world.come_to_rest().await;
         let mut expect = play.expect.clone();
         trial::fill_in(&stage, &mut expect);
         let mut complaints = trial::judge(&stage, &expect);
         complaints.extend(findings(&stage.world).await);
         complaints.extend(play.lost_tags(&stage.world));
+        complaints.extend(play.wrong_places(&stage.world));
 
         stage.world.azure.clear_journal();
         stage.world.restart().await;
@@ -172,9 +202,9 @@ impl History {
         for key in expect.keys().filter(|key| !stage.world.service(key).is_null()) {
             complaints.push(format!("{key} cannot be deleted: {:#?}", stage.world.events(key)));
         }
-        complaints.extend(
-            findings(&stage.world).await.into_iter().map(|text| format!("when all are gone: {text}")),
-        );
+        let when_gone = |text: String| format!("when all are gone: {text}");
+        complaints.extend(findings(&stage.world).await.into_iter().map(when_gone));
+        complaints.extend(play.left_over(&stage.world).into_iter().map(when_gone));
         complaints
     }
 
@@ -190,13 +220,18 @@ async fn findings(world: &World) -> Vec<String> {
 }
 
 /// A row that a Service may have, or may change to from another.
-fn row(random: &mut SmallRng, before: Option<&Row>) -> Row {
+fn row(random: &mut SmallRng, before: Option<&Row>, cluster: Cluster) -> Row {
     loop {
         let mut row = features::usual();
         for (place, factor) in FACTORS.iter().enumerate() {
             if random.random_bool(UNUSUAL) {
                 row[place] = random.random_range(0..factor.values.len());
             }
+        }
+        if cluster == Cluster::Several {
+            // Others say which load balancers a Service names, and an address of its own would say so, too.
+            set(&mut row, "balancer-names", 0);
+            set(&mut row, "public-ip", 0);
         }
         // What is kept for it is in the cluster's group.
         if features::value(&row, "public-ip") != "own" {
@@ -232,12 +267,16 @@ fn may_become(before: &Row, after: &Row) -> bool {
     begins_with_v6(before) == begins_with_v6(after) && !gives_up_ports && !chooses_another
 }
 
-/// Whether Kubernetes lets all of this happen.
-fn can_happen(acts: &[Act]) -> bool {
+/// Whether Kubernetes lets all of this happen, and it is said what must come of it.
+fn can_happen(cluster: Cluster, acts: &[Act]) -> bool {
+    let is_said = |row: &Row| {
+        cluster != Cluster::Several
+            || ["balancer-names", "public-ip"].iter().all(|factor| row[place_of(factor)] == 0)
+    };
     let mut rows: BTreeMap<usize, &Row> = BTreeMap::new();
     acts.iter().all(|act| match act {
         Act::Apply { service, row } => {
-            rows.insert(*service, row).is_none_or(|before| may_become(before, row))
+            is_said(row) && rows.insert(*service, row).is_none_or(|before| may_become(before, row))
         }
         Act::Delete { service } => {
             rows.remove(service);
@@ -307,8 +346,8 @@ mod tests {
     fn histories_change_families_and_node_ports_as_kubernetes_lets_them() {
         let mut changes = BTreeMap::new();
         for seed in 0..300 {
-            let acts = History::of(seed).acts;
-            assert!(can_happen(&acts), "seed {seed}");
+            let History { cluster, acts, .. } = History::of(seed);
+            assert!(can_happen(cluster, &acts), "seed {seed}");
             let mut rows: BTreeMap<usize, Row> = BTreeMap::new();
             for act in acts {
                 let (service, row) = match act {

@@ -25,6 +25,7 @@ mod journal;
 mod kill_switch;
 mod packets;
 mod preview;
+mod replica;
 pub mod seed;
 mod service;
 mod world;

@@ -19,6 +19,7 @@ use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::check::foreign::ForeignParts;
+use crate::replica::Link;
 use crate::{Finding, KillSwitch, ServiceBuilder, WorldBuilder, seed};
 
 /// The name of the cluster, and so of its load balancer.
@@ -54,6 +55,10 @@ pub struct World {
     pub(crate) config: Value,
     pub(crate) seed: u64,
     pub(crate) foreign: ForeignParts,
+    /// How many starts there were, if replicas elect a leader.
+    pub(crate) replicas: Option<usize>,
+    /// Leaders that were cut off.
+    pub(crate) retired: Vec<Running>,
 }
 
 /// One start of the controllers.
@@ -61,6 +66,8 @@ pub struct World {
 pub(crate) struct Running {
     task: JoinHandle<()>,
     stop: CancellationToken,
+    /// Cuts the way to Kubernetes.
+    pub(crate) link: CancellationToken,
 }
 
 impl fmt::Debug for World {
@@ -104,9 +111,22 @@ impl World {
         let options = controllers::Options { clock, ..self.options.clone() };
         let state = provider.state().clone();
         let cloud = controllers::Cloud::of(provider, state);
-        let run = controllers::run(self.client.clone(), cloud, options, stop.clone());
-        let task = tokio::spawn(async move { run.await.expect("the options are sound") });
-        self.running = Some(Running { task, stop });
+        let link = CancellationToken::new();
+        let client = Link::client(self.kubernetes.router(), link.clone());
+        let run = {
+            let client = client.clone();
+            move |stop| async move {
+                controllers::run(client, cloud, options, stop).await.expect("the options are sound");
+            }
+        };
+        let task = if let Some(number) = &mut self.replicas {
+            *number += 1;
+            let identity = format!("replica-{number}");
+            tokio::spawn(Self::lead(client, identity, self.clock(), stop.clone(), run))
+        } else {
+            tokio::spawn(run(stop.clone()))
+        };
+        self.running = Some(Running { task, stop, link });
     }
 
     /// Ends the kubelets and all other stand-ins for good, so that a long time passes in few steps. Nodes

@@ -24,6 +24,7 @@ pub struct WorldBuilder {
     config: Value,
     options: controllers::Options,
     credential: Credential,
+    replicas: bool,
 }
 
 impl Default for WorldBuilder {
@@ -36,6 +37,7 @@ impl Default for WorldBuilder {
             config: json!({}),
             options: controllers::Options::default(),
             credential: Credential::fixed("token"),
+            replicas: false,
         }
     }
 }
@@ -128,9 +130,16 @@ impl WorldBuilder {
         self
     }
 
+    /// The controllers run as replicas that elect a leader ([`World::change_leader`]).
+    #[must_use]
+    pub fn replicas(mut self) -> Self {
+        self.replicas = true;
+        self
+    }
+
     /// Lays everything out and starts the stand-ins, but no controllers.
     pub fn build(self) -> World {
-        let Self { shape, latency, budgets, seed, config, options, credential } = self;
+        let Self { shape, latency, budgets, seed, config, options, credential, replicas } = self;
         let kubernetes = Kubernetes::new(kubernetes_simulator::Options {
             seed,
             dual_stack: shape.dual_stack,
@@ -164,6 +173,8 @@ impl WorldBuilder {
             config,
             seed,
             foreign: ForeignParts::default(),
+            replicas: replicas.then_some(0),
+            retired: Vec::new(),
         }
     }
 

@@ -66,9 +66,79 @@ pub enum Act {
     },
     /// The controllers are killed and started anew.
     Kill,
+    /// The leader is cut off from Kubernetes, in the middle of a write if there is one; another replica takes over.
+    CutOff,
+    /// A Service names load balancers in its annotation.
+    Ask {
+        /// Which Service.
+        service: usize,
+        /// What the annotation says; `any` takes it away.
+        names: &'static str,
+    },
+    /// A Service gets or loses the label that a load balancer selects.
+    Label {
+        /// Which.
+        service: usize,
+        /// Whether it has it from now on.
+        on: bool,
+    },
+    /// The namespace of all Services gets or loses the label that a load balancer selects.
+    LabelNamespace(bool),
+    /// A node is labelled.
+    Node {
+        /// Which of those that are there, by their names.
+        number: usize,
+        /// How.
+        label: NodeLabel,
+    },
+    /// A machine of its own comes or goes.
+    Machine {
+        /// Which.
+        number: u64,
+        /// Whether it comes.
+        comes: bool,
+    },
+    /// The pods of a Service are on so many nodes from now on.
+    Pods {
+        /// Which Service.
+        service: usize,
+        /// How many nodes.
+        nodes: usize,
+    },
     /// Seconds pass.
     Wait(u64),
 }
+
+/// A label that a node gets or loses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NodeLabel {
+    /// It is kept out of load balancers.
+    Excluded,
+    /// It is kept out no longer.
+    Included,
+    /// A load balancer selects it.
+    Selected,
+    /// No load balancer selects it any more.
+    Unselected,
+}
+
+pub(super) const NODE_LABELS: [NodeLabel; 4] =
+    [NodeLabel::Excluded, NodeLabel::Included, NodeLabel::Selected, NodeLabel::Unselected];
+
+impl NodeLabel {
+    /// Key and value; none takes it away.
+    pub(super) fn label(self) -> (&'static str, Option<&'static str>) {
+        match self {
+            Self::Excluded => (EXCLUDE, Some("")),
+            Self::Included => (EXCLUDE, None),
+            Self::Selected => ("pool", Some("gpu")),
+            Self::Unselected => ("pool", None),
+        }
+    }
+}
+
+/// Keeps a node out of load balancers.
+pub(super) const EXCLUDE: &str = "node.kubernetes.io/exclude-from-external-load-balancers";
 
 /// A resource that many Services share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

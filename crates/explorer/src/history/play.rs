@@ -1,15 +1,16 @@
 //! A history under way: carries out its acts, and remembers what has to come of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use azure_simulator::Fault;
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 use testkit::World;
-use testkit::types::PUBLIC_IPS;
+use testkit::types::{LOAD_BALANCERS, PUBLIC_IPS};
 
-use super::act::{Act, Shared};
+use super::act::{Act, EXCLUDE, NodeLabel, Shared};
+use super::cluster::{self, Cluster};
 use crate::corpus::Expectations;
 use crate::expectation::Expectation;
 use crate::features::{self, Row};
@@ -18,15 +19,152 @@ use crate::stage::Stage;
 /// How many public IPs others have for frontends of their own.
 pub(super) const THEIR_ADDRESSES: u64 = 4;
 
+/// The annotation with which a Service names load balancers.
+const NAMED: &str = "service.beta.kubernetes.io/azure-load-balancer-configurations";
+
 /// A history under way.
 #[derive(Debug, Default)]
 pub(super) struct Play {
     pub(super) expect: Expectations,
+    cluster: Cluster,
+    /// The Services' features.
+    rows: BTreeMap<usize, Row>,
+    /// The load balancers that Services name.
+    asked: BTreeMap<usize, &'static str>,
+    /// Services with the label that a load balancer selects.
+    labelled: BTreeSet<usize>,
+    /// Whether the namespace has the label that a load balancer selects.
+    in_front: bool,
+    /// Services whose pods are on chosen nodes.
+    placed_pods: BTreeSet<usize>,
+    /// Load balancers to which others added something.
+    shared_with_others: BTreeSet<ResourceId>,
     /// The tag that somebody gave to a public IP, by its address: one that is made anew has another.
     tags: BTreeMap<String, String>,
 }
 
+fn name_of(service: usize) -> String {
+    format!("s{service:03}")
+}
+
+fn key_of(service: usize) -> String {
+    format!("pairs/s{service:03}")
+}
+
 impl Play {
+    pub(super) fn of(cluster: Cluster) -> Self {
+        Self { cluster, ..Self::default() }
+    }
+
+    fn eligible(&self, service: usize) -> Vec<&'static str> {
+        let asked = self.asked.get(&service).copied().unwrap_or("any");
+        cluster::eligible(asked, self.labelled.contains(&service), self.in_front)
+    }
+
+    /// What must come of a Service that has no say in its place.
+    fn expectation(&self, service: usize, row: &Row) -> Expectation {
+        let mut expectation = features::expectation(row, service, &key_of(service));
+        if let Expectation::Served(served) = &mut expectation {
+            served.after_trouble = true;
+            if self.cluster == Cluster::Several && self.eligible(service).is_empty() {
+                return Expectation::Refused { texts: Vec::new(), by_azure: false };
+            }
+        }
+        expectation
+    }
+
+    /// A Service may be elsewhere now, or nowhere.
+    fn place_anew(&mut self, service: usize) {
+        let Some(row) = self.rows.get(&service) else { return };
+        let expectation = self.expectation(service, row);
+        let kept = matches!(expectation, Expectation::Refused { .. });
+        let expectation = if kept { Expectation::KeptAsItWas } else { expectation };
+        if let Some(there) = self.expect.get_mut(&key_of(service)) {
+            *there = expectation;
+        }
+    }
+
+    /// Services that are on other load balancers than those that they may have, or on several.
+    pub(super) fn wrong_places(&self, world: &World) -> Vec<String> {
+        if self.cluster != Cluster::Several {
+            return Vec::new();
+        }
+        let wrong = self.rows.keys().filter_map(|service| {
+            let key = key_of(*service);
+            if !matches!(self.expect.get(&key), Some(Expectation::Served(_))) {
+                return None;
+            }
+            let (places, eligible) = (cluster::places(world, &world.service(&key)), self.eligible(*service));
+            let is_right = places.len() == 1 && places.iter().all(|place| eligible.contains(&place.as_str()));
+            (!is_right).then(|| format!("{key} is on {places:?} and not on one of {eligible:?}"))
+        });
+        wrong.collect()
+    }
+
+    /// Load balancers that only Services could need who are gone. Two of the stage's own are still there.
+    pub(super) fn left_over(&self, world: &World) -> Vec<String> {
+        let stays = [world.load_balancer(), world.internal_load_balancer()];
+        let ids = world.azure.documents_of_type(LOAD_BALANCERS).into_iter();
+        let ids = ids.filter_map(|document| document["id"].as_str()?.parse::<ResourceId>().ok());
+        let left = ids.filter(|id| !stays.contains(id) && !self.shared_with_others.contains(id));
+        left.map(|id| format!("load balancer {} is left", id.name())).collect()
+    }
+
+    /// What people do once the trouble is over: pods go where nodes take traffic, and some node of each kind does.
+    pub(super) fn calm(&mut self, world: &World) {
+        // The machines of one set have names that begin alike.
+        let kind = |name: &str| name.chars().take(5).collect::<String>();
+        let serving: BTreeSet<String> = world.serving_nodes().iter().map(|name| kind(name)).collect();
+        for name in world.node_names() {
+            if !serving.contains(&kind(&name)) && !world.node(&name)["metadata"]["labels"][EXCLUDE].is_null()
+            {
+                label_node(world, &name, NodeLabel::Included);
+            }
+        }
+        let serving = world.serving_nodes();
+        for service in self.placed_pods.clone() {
+            let slice =
+                world.kubernetes.get("EndpointSlice", "pairs", &format!("{}-by-hand", name_of(service)));
+            let slice = slice.map(|slice| slice.value().clone()).unwrap_or_default();
+            let endpoints = slice["endpoints"].as_array().cloned().unwrap_or_default();
+            let on =
+                |endpoint: &Value| endpoint["nodeName"].as_str().is_some_and(|node| serving.contains(node));
+            if !endpoints.iter().any(on) {
+                self.place_pods(world, service, 1);
+            }
+        }
+    }
+
+    fn place_pods(&mut self, world: &World, service: usize, count: usize) {
+        let key = key_of(service);
+        if !self.expect.contains_key(&key) {
+            return;
+        }
+        let serving: Vec<String> = world.serving_nodes().into_iter().collect();
+        let nodes: Vec<String> =
+            serving.iter().cycle().skip(service).take(count.min(serving.len())).cloned().collect();
+        if self.placed_pods.insert(service) {
+            world.confine_pods(&key, &nodes);
+            return;
+        }
+        let endpoint = |(number, node): (usize, &String)| {
+            json!({"addresses": [format!("10.244.0.{}", number + 1)],
+            "nodeName": node, "conditions": {"ready": true}})
+        };
+        let endpoints: Vec<Value> = nodes.iter().enumerate().map(endpoint).collect();
+        let slice = format!("{}-by-hand", name_of(service));
+        let patch = json!({"endpoints": endpoints});
+        world.kubernetes.merge("EndpointSlice", "pairs", &slice, &patch).expect("the slice is there");
+    }
+
+    /// The pods of a Service are chosen by its selector again, or it is gone.
+    fn forget_pods(&mut self, world: &World, service: usize) {
+        if self.placed_pods.remove(&service) {
+            let slice = format!("{}-by-hand", name_of(service));
+            world.kubernetes.delete("EndpointSlice", "pairs", &slice).expect("the slice is there");
+        }
+    }
+
     /// Tags of others on public IPs that did not stay.
     pub(super) fn lost_tags(&self, world: &World) -> Vec<String> {
         let documents = world.azure.documents_of_type(PUBLIC_IPS);
@@ -58,9 +196,13 @@ impl Play {
         match act {
             Act::Apply { service, row } => self.apply(stage, *service, row).await,
             Act::Delete { service } => {
-                let key = format!("pairs/s{service:03}");
+                let key = key_of(*service);
                 if self.expect.remove(&key).is_some() {
                     stage.world.delete(&key);
+                    self.rows.remove(service);
+                    self.asked.remove(service);
+                    self.labelled.remove(service);
+                    self.forget_pods(&stage.world, *service);
                 }
             }
             Act::Scale(nodes) => {
@@ -91,6 +233,7 @@ impl Play {
                 let pool = json!({"name": format!("theirs-{number}"), "properties": {}});
                 let id = shared.id(&stage.world);
                 stage.world.edit_foreign(&id, |document| add(document, "backendAddressPools", pool));
+                self.shared_with_others.insert(id);
             }
             Act::ForeignFrontend { internal, number } => add_frontend(&stage.world, *internal, *number),
             Act::Spoil { shared } => {
@@ -103,16 +246,56 @@ impl Play {
                 stage.world.start();
             }
             Act::Kill => stage.world.restart().await,
+            Act::CutOff => stage.world.change_leader().await,
+            Act::Ask { service, names } if self.expect.contains_key(&key_of(*service)) => {
+                let annotation = (*names != "any").then_some(names);
+                stage
+                    .world
+                    .change(&key_of(*service), &json!({"metadata": {"annotations": {NAMED: annotation}}}));
+                self.asked.insert(*service, names);
+                self.place_anew(*service);
+            }
+            Act::Label { service, on } if self.expect.contains_key(&key_of(*service)) => {
+                let team = on.then_some("a");
+                stage.world.change(&key_of(*service), &json!({"metadata": {"labels": {"team": team}}}));
+                if *on {
+                    self.labelled.insert(*service);
+                } else {
+                    self.labelled.remove(service);
+                }
+                self.place_anew(*service);
+            }
+            Act::Ask { .. } | Act::Label { .. } => {}
+            Act::LabelNamespace(on) => {
+                let patch = json!({"metadata": {"labels": {"tier": on.then_some("front")}}});
+                // It comes with the first Service.
+                if stage.world.kubernetes.merge("Namespace", "", "pairs", &patch).is_ok() {
+                    self.in_front = *on;
+                    for service in self.rows.keys().copied().collect::<Vec<_>>() {
+                        self.place_anew(service);
+                    }
+                }
+            }
+            Act::Node { number, label } => {
+                let names = stage.world.node_names();
+                if let Some(name) = names.get(number % names.len().max(1)) {
+                    label_node(&stage.world, name, *label);
+                }
+            }
+            Act::Machine { number, comes } => change_machine(&stage.world, *number, *comes),
+            Act::Pods { service, nodes } => self.place_pods(&stage.world, *service, *nodes),
             Act::Wait(seconds) => tokio::time::sleep(Duration::from_secs(*seconds)).await,
         }
     }
 
     async fn apply(&mut self, stage: &Stage, number: usize, row: &Row) {
-        let name = format!("s{number:03}");
-        let key = format!("pairs/{name}");
-        let manifest = features::manifest(row, number, "pairs", &name);
+        let (name, key) = (name_of(number), key_of(number));
+        let mut manifest = features::manifest(row, number, "pairs", &name);
+        if let Some(names) = self.asked.get(&number).filter(|names| **names != "any") {
+            manifest["metadata"]["annotations"][NAMED] = (*names).into();
+        }
         let before = stage.world.service(&key);
-        let mut expectation = features::expectation(row, number, &key);
+        let mut expectation = self.expectation(number, row);
         if before.is_null() {
             let applied = stage.apply(std::slice::from_ref(&manifest)).await;
             if is_taken(&applied) {
@@ -128,6 +311,7 @@ impl Play {
                 return;
             }
             changed.expect("the API takes the change");
+            self.forget_pods(&stage.world, number);
             if matches!(expectation, Expectation::Refused { .. }) {
                 expectation = Expectation::KeptAsItWas;
             }
@@ -135,10 +319,24 @@ impl Play {
             // It is being deleted; whoever applies it now changes what goes.
             return;
         }
-        if let Expectation::Served(served) = &mut expectation {
-            served.after_trouble = true;
-        }
+        self.rows.insert(number, row.clone());
         self.expect.insert(key, expectation);
+    }
+}
+
+fn label_node(world: &World, name: &str, label: NodeLabel) {
+    let (key, value) = label.label();
+    let patch = json!({"metadata": {"labels": {key: value}}});
+    world.kubernetes.merge("Node", "", name, &patch).expect("the node is there");
+}
+
+/// Builds a machine of its own, or takes it away with its interface. Azure may refuse either while operations run.
+fn change_machine(world: &World, number: u64, comes: bool) {
+    let machine = cluster::machine(number);
+    if comes {
+        let _refused = world.shape.lay_out_machine(&world.azure, &machine);
+    } else if world.azure.delete(&world.shape.machine(&machine)).is_ok() {
+        let _refused = world.azure.delete(&world.shape.interface(&machine));
     }
 }
 

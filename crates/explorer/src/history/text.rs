@@ -4,17 +4,30 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::History;
-use super::act::{Act, KINDS, METHODS, SHARED, Shared, TROUBLES};
+use super::act::{Act, KINDS, METHODS, NODE_LABELS, SHARED, Shared, TROUBLES};
+use super::cluster::{ASKED, CLUSTERS, Cluster};
 use crate::features;
 
 /// The line of a history in which Azure takes its time.
 const TYPICAL_LATENCY: &str = "Azure takes its time";
+
+/// The line of a history in which replicas elect a leader.
+const REPLICAS: &str = "replicas elect a leader";
+
+/// What the line begins with that names the cluster.
+const CLUSTER: &str = "cluster: ";
 
 impl fmt::Display for History {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "seed {}", self.seed)?;
         if self.typical_latency {
             writeln!(f, "{TYPICAL_LATENCY}")?;
+        }
+        if self.replicas {
+            writeln!(f, "{REPLICAS}")?;
+        }
+        if self.cluster != Cluster::default() {
+            writeln!(f, "{CLUSTER}{}", self.cluster)?;
         }
         self.acts.iter().try_for_each(|act| writeln!(f, "{act}"))
     }
@@ -25,14 +38,21 @@ impl FromStr for History {
 
     /// Empty lines and those that begin with `#` say nothing.
     fn from_str(text: &str) -> Result<Self, String> {
-        let mut history = Self { seed: 1, typical_latency: false, acts: Vec::new() };
+        let mut history = Self::default();
         let lines = text.lines().enumerate().filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
         for (number, line) in lines {
             let seed = line.strip_prefix("seed ").and_then(|seed| seed.parse().ok());
+            let cluster = line.strip_prefix(CLUSTER);
+            let cluster = CLUSTERS.into_iter().find(|known| cluster == Some(&known.to_string()));
+            if let Some(cluster) = cluster {
+                history.cluster = cluster;
+                continue;
+            }
             match (seed, read_act(line)) {
                 (Some(seed), _) => history.seed = seed,
                 (None, Some(act)) => history.acts.push(act),
                 (None, None) if line == TYPICAL_LATENCY => history.typical_latency = true,
+                (None, None) if line == REPLICAS => history.replicas = true,
                 (None, None) => return Err(format!("line {}: `{line}` is no act", number + 1)),
             }
         }
@@ -71,6 +91,16 @@ impl fmt::Display for Act {
                 )
             }
             Self::Kill => f.write_str("kill the controllers"),
+            Self::CutOff => f.write_str("cut off the leader"),
+            Self::Ask { service, names } => write!(f, "ask s{service:03}: {names}"),
+            Self::Label { service, on: true } => write!(f, "label s{service:03}"),
+            Self::Label { service, on: false } => write!(f, "unlabel s{service:03}"),
+            Self::LabelNamespace(true) => f.write_str("label the namespace"),
+            Self::LabelNamespace(false) => f.write_str("unlabel the namespace"),
+            Self::Node { number, label } => write!(f, "node {number}: {label:?}"),
+            Self::Machine { number, comes: true } => write!(f, "machine {number} comes"),
+            Self::Machine { number, comes: false } => write!(f, "machine {number} goes"),
+            Self::Pods { service, nodes } => write!(f, "pods of s{service:03} on {nodes} nodes"),
             Self::Wait(seconds) => write!(f, "wait {seconds} s"),
         }
     }
@@ -130,6 +160,23 @@ fn read_act(line: &str) -> Option<Act> {
             Act::Spoil { shared: read_shared(&rest[..=end])? }
         }
         ["kill", "the", "controllers"] => Act::Kill,
+        ["cut", "off", "the", "leader"] => Act::CutOff,
+        ["ask", name, names] => Act::Ask {
+            service: service(name.strip_suffix(':')?)?,
+            names: ASKED.into_iter().find(|known| *known == names)?,
+        },
+        [word @ ("label" | "unlabel"), "the", "namespace"] => Act::LabelNamespace(word == "label"),
+        [word @ ("label" | "unlabel"), name] => Act::Label { service: service(name)?, on: word == "label" },
+        ["node", number, label] => Act::Node {
+            number: number.strip_suffix(':')?.parse().ok()?,
+            label: NODE_LABELS.into_iter().find(|known| format!("{known:?}") == label)?,
+        },
+        ["machine", number, word @ ("comes" | "goes")] => {
+            Act::Machine { number: number.parse().ok()?, comes: word == "comes" }
+        }
+        ["pods", "of", name, "on", nodes, "nodes"] => {
+            Act::Pods { service: service(name)?, nodes: nodes.parse().ok()? }
+        }
         ["wait", seconds, "s"] => Act::Wait(seconds.parse().ok()?),
         _ => return None,
     })
@@ -147,6 +194,7 @@ mod tests {
             assert_eq!(read.to_string(), history.to_string());
             assert_eq!(read.acts, history.acts);
             assert_eq!((read.seed, read.typical_latency), (seed, history.typical_latency));
+            assert_eq!((read.cluster, read.replicas), (history.cluster, history.replicas));
         }
     }
 

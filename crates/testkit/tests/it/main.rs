@@ -18,5 +18,6 @@ mod several;
 mod several_at_scale;
 mod shapes;
 mod sku;
+mod starvation;
 mod stopping;
 mod takeover;

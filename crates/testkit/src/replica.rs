@@ -1,0 +1,96 @@
+//! Two replicas with leader election, of which one is cut off from Kubernetes.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::body::Body;
+use controllers::NoObserver;
+use controllers::leader_election::{Config, Elector};
+use futures::StreamExt as _;
+use kube::Client;
+use tokio_util::sync::CancellationToken;
+use tower::ServiceExt as _;
+
+use crate::World;
+use crate::world::Running;
+
+/// How long a write is waited for, in the middle of which the leader is cut off.
+const MAX_WAIT_FOR_WRITE: Duration = Duration::from_secs(20);
+
+impl World {
+    /// Cuts the leader off from Kubernetes, in the middle of a write to Azure if one begins soon. It still reaches Azure,
+    /// and works until it knows that it has lost its lease; a second replica takes over.
+    ///
+    /// The world must be one with replicas ([`crate::WorldBuilder::replicas`]).
+    pub async fn change_leader(&mut self) {
+        let begin = tokio::time::Instant::now();
+        while self.azure.running_operations() == 0 && begin.elapsed() < MAX_WAIT_FOR_WRITE {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        let leader = self.running.take().expect("the controllers are running");
+        leader.cut_off();
+        self.retired.push(leader);
+        self.start();
+    }
+
+    /// Runs the controllers while this replica leads.
+    pub(crate) async fn lead<R: Future<Output = ()>>(
+        client: Client,
+        identity: String,
+        clock: controllers::Clock,
+        stop: CancellationToken,
+        run: impl FnOnce(CancellationToken) -> R,
+    ) {
+        let elector = Elector::new(client, Config::new(identity), clock, Arc::new(NoObserver));
+        let elector = elector.expect("the usual configuration is sound");
+        // Whoever has lost the lease ends, as the program does.
+        let _lost = elector.run(stop, run).await;
+    }
+}
+
+/// The way to Kubernetes, which may be cut.
+#[derive(Clone)]
+pub(crate) struct Link {
+    router: axum::Router,
+    cut: CancellationToken,
+}
+
+impl Link {
+    /// A client that goes this way.
+    pub(crate) fn client(router: axum::Router, cut: CancellationToken) -> Client {
+        Client::new(Self { router, cut }, "default")
+    }
+}
+
+impl tower::Service<http::Request<kube::client::Body>> for Link {
+    type Response = http::Response<Body>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: http::Request<kube::client::Body>) -> Self::Future {
+        let Self { router, cut } = self.clone();
+        Box::pin(async move {
+            let Some(answer) = cut.run_until_cancelled(router.oneshot(request)).await else {
+                return std::future::pending().await;
+            };
+            // What a watch has to say ends, too.
+            let watched =
+                |body: Body| Body::from_stream(body.into_data_stream().take_until(cut.cancelled_owned()));
+            answer.map(|answer| answer.map(watched))
+        })
+    }
+}
+
+impl Running {
+    fn cut_off(&self) {
+        self.link.cancel();
+    }
+}
