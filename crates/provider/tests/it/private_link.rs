@@ -297,9 +297,11 @@ async fn lb_448_what_others_made_of_a_frontend_meanwhile_keeps_its_private_link_
     let balancer = id("loadBalancers", "kube-internal");
     let rule = json!({"name": "theirs", "properties": {"protocol": "Tcp", "frontendPort": 8443, "backendPort": 8443,
         "frontendIPConfiguration": {"id": balancer.child("frontendIPConfigurations", "aweb")}}});
-    let rules = |document: &mut Value| document["properties"]["inboundNatRules"] = json!([rule]);
-    world.azure.edit(&balancer, rules).unwrap();
-    program.provider.delete(&stored, LogicalTime::BEGINNING).await.unwrap();
+    // It comes when the deletion is planned and private link services are listed.
+    let patch = json!({"properties": {"inboundNatRules": [rule]}});
+    let theirs = FaultAction::Interfere { id: Some(balancer), patch };
+    world.azure.inject(Fault::new(theirs).on_method("GET").on_type(PRIVATE_LINKS).times(1));
+    program.provider.delete(&stored, LogicalTime::now()).await.unwrap();
     assert!(private_link(&world).is_some());
     assert!(endpoints.iter().all(|endpoint| status(&world, endpoint) == "Approved"));
     let properties = &world.load_balancer("kube-internal").unwrap()["properties"];
