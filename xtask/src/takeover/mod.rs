@@ -81,7 +81,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         }
         None => vec![(ours.clone(), ours)],
     };
-    let mut cases = cases::read(&arguments.case)?;
+    let cases = cases::read(&arguments.case, arguments.changes)?;
     let mut kinds = shapes::all();
     kinds.retain(|kind| kind.to_string().contains(&arguments.only));
     kinds.iter_mut().for_each(|kind| kind.whole |= arguments.whole || !arguments.case.is_empty());
@@ -92,9 +92,6 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let mut bad = 0;
     let mut left_out = BTreeSet::new();
-    for case in cases.iter_mut().filter(|_| !arguments.changes) {
-        case.then.clear();
-    }
     for kind in kinds {
         let mut cases: Vec<&Case> = cases.iter().filter(|case| case.stands_in(kind)).collect();
         if arguments.peer.is_some() {
