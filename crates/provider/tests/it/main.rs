@@ -15,4 +15,5 @@ mod private_link;
 mod services;
 mod several;
 mod sku;
+mod thousand;
 mod world;

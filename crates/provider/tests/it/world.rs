@@ -115,7 +115,7 @@ impl World {
         Self::laid_out(shape, azure_simulator::Options::default())
     }
 
-    fn laid_out(shape: &Shape, options: azure_simulator::Options) -> Self {
+    pub fn laid_out(shape: &Shape, options: azure_simulator::Options) -> Self {
         let azure = Azure::new(options);
         shape.lay_out(&azure).unwrap();
         let world = Self { azure, services: Mutex::default(), nodes: Mutex::default() };

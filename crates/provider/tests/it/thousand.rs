@@ -1,0 +1,119 @@
+//! What one change costs a cluster of a thousand Services and a thousand nodes.
+
+use std::sync::Arc;
+
+use azure_simulator::Options;
+use cloud::LogicalTime;
+use futures::future::join_all;
+use k8s::Service;
+use serde_json::{Value, json};
+use simulated_cluster::{NodePool, Shape};
+
+use crate::world::*;
+
+const SERVICES: usize = 1_000;
+const NODES_OF_A_SET: u64 = 500;
+
+/// Two scale sets; an Azure that throttles nobody, because what counts here is how much is asked.
+fn world() -> World {
+    let pools = ["one", "two"].map(|name| NodePool::new(name, name, NODES_OF_A_SET));
+    World::laid_out(
+        &Shape { pools: pools.to_vec(), ..shape() },
+        Options { budgets: None, ..Options::default() },
+    )
+}
+
+/// Every other Service is internal: a load balancer has 600 frontends.
+fn nth(number: usize) -> Service {
+    let service = service(&format!("s{number:04}"), &[80]);
+    if number.is_multiple_of(2) { service } else { internal(service) }
+}
+
+async fn ensure_all(world: &World, program: &Program) {
+    let services: Vec<_> = (0..SERVICES).map(|number| world.apply(program, nth(number))).collect();
+    let served = services.iter().map(|service| world.ensure(program, service));
+    for served in join_all(served).await {
+        served.unwrap();
+    }
+}
+
+fn scale(world: &World, program: &Program, machines: u64) {
+    world.azure.scale(&id("virtualMachineScaleSets", "two"), machines).unwrap();
+    let before = world.nodes.lock().clone();
+    world.register_nodes();
+    let after = world.nodes.lock();
+    for node in before.iter().filter(|old| !after.iter().any(|new| new.name() == old.name())) {
+        program.provider.state().remove_node(node.name());
+    }
+    for node in after.iter().filter(|new| !before.iter().any(|old| old.name() == new.name())) {
+        program.provider.state().apply_node(Arc::clone(node));
+    }
+}
+
+/// The writes of one node that comes, one that goes, and a restart.
+async fn writes_of_changes(config: &Value) -> [Vec<String>; 3] {
+    let world = world();
+    let program = world.start_configured(config);
+    ensure_all(&world, &program).await;
+    let mut writes = Vec::new();
+    for machines in [NODES_OF_A_SET + 1, NODES_OF_A_SET] {
+        world.azure.clear_journal();
+        scale(&world, &program, machines);
+        world.azure.clear_journal();
+        program.provider.update_nodes(LogicalTime::now()).await.unwrap();
+        writes.push(world.all_writes());
+    }
+    world.azure.clear_journal();
+    let again = world.start_configured(config);
+    ensure_all(&world, &again).await;
+    again.provider.update_nodes(LogicalTime::now()).await.unwrap();
+    let [come, gone] = [writes.remove(0), writes.remove(0)];
+    [come, gone, world.all_writes()]
+}
+
+fn is_of(kind: &str) -> impl Fn(&String) -> bool {
+    let part = format!("/{kind}/");
+    move |write| write.contains(&part)
+}
+
+/// LB-187: where pools hold addresses, a node that comes or goes is one write for each load balancer, of a thousand
+/// Services together; a restart writes nothing.
+#[tokio::test(start_paused = true)]
+#[ignore = "a thousand Services and nodes take a minute without optimisation: .ci/run runs it"]
+async fn one_node_among_a_thousand_is_one_write_for_each_load_balancer() {
+    let by_address = json!({"loadBalancerBackendPoolConfigurationType": "nodeIP"});
+    let [come, gone, again] = writes_of_changes(&by_address).await;
+    for writes in [come, gone] {
+        assert_eq!(writes.len(), 2, "{writes:#?}");
+        assert!(writes.iter().all(is_of("loadBalancers")), "{writes:#?}");
+    }
+    assert_eq!(again, [""; 0]);
+}
+
+/// LB-038: where pools hold interfaces, it is one write for the machine at most, and none for one that goes.
+#[tokio::test(start_paused = true)]
+#[ignore = "a thousand Services and nodes take a minute without optimisation: .ci/run runs it"]
+async fn one_node_among_a_thousand_is_one_write_for_its_machine() {
+    let [come, gone, again] = writes_of_changes(&json!({})).await;
+    assert!(come.len() <= 1 && come.iter().all(is_of("virtualMachines")), "{come:#?}");
+    assert_eq!(gone, [""; 0]);
+    assert_eq!(again, [""; 0]);
+}
+
+/// LB-242, LB-248: with several load balancers it is one write for those that the node belongs to, and none for others.
+#[tokio::test(start_paused = true)]
+#[ignore = "a thousand Services and nodes take a minute without optimisation: .ci/run runs it"]
+async fn one_node_among_a_thousand_is_one_write_for_the_load_balancers_that_have_it() {
+    let config = json!({
+        "loadBalancerBackendPoolConfigurationType": "nodeIP",
+        "multipleStandardLoadBalancerConfigurations": [
+            {"name": "kube", "primaryVMSet": "one"}, {"name": "second", "primaryVMSet": "two"},
+        ],
+    });
+    let [come, gone, again] = writes_of_changes(&config).await;
+    for writes in [come, gone] {
+        assert_eq!(writes.len(), 2, "{writes:#?}");
+        assert!(writes.iter().all(|write| write.contains("/loadBalancers/second")), "{writes:#?}");
+    }
+    assert_eq!(again, [""; 0]);
+}
