@@ -15,6 +15,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 #[derive(Clone)]
 pub struct ResourceId(Box<str>);
 
+/// How many bytes are compared or hashed at a time.
+const BLOCK: usize = 32;
+
 /// Why a text is not a resource id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ResourceIdError {
@@ -196,9 +199,14 @@ impl ResourceId {
     }
 }
 
+/// Ids of one cluster share long beginnings and differ in their last characters: equality looks from the end, order
+/// steps over equal blocks first.
 impl PartialEq for ResourceId {
     fn eq(&self, other: &Self) -> bool {
-        self.0.eq_ignore_ascii_case(&other.0)
+        let (mine, theirs) = (self.0.as_bytes(), other.0.as_bytes());
+        mine.len() == theirs.len()
+            && mine.iter().rev().zip(theirs.iter().rev()).take(BLOCK).all(|(a, b)| a.eq_ignore_ascii_case(b))
+            && (mine == theirs || mine.eq_ignore_ascii_case(theirs))
     }
 }
 
@@ -206,8 +214,12 @@ impl Eq for ResourceId {}
 
 impl Hash for ResourceId {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        for byte in self.0.bytes() {
-            state.write_u8(byte.to_ascii_lowercase());
+        let mut lower = [0; BLOCK];
+        for block in self.0.as_bytes().chunks(BLOCK) {
+            let lower = &mut lower[..block.len()];
+            lower.copy_from_slice(block);
+            lower.make_ascii_lowercase();
+            state.write(lower);
         }
         state.write_u8(0xff);
     }
@@ -215,8 +227,13 @@ impl Hash for ResourceId {
 
 impl Ord for ResourceId {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        let lower = |byte: u8| byte.to_ascii_lowercase();
-        self.0.bytes().map(lower).cmp(other.0.bytes().map(lower))
+        let (mine, theirs) = (self.0.as_bytes(), other.0.as_bytes());
+        let equal = mine.chunks(BLOCK).zip(theirs.chunks(BLOCK)).take_while(|(a, b)| a == b).count() * BLOCK;
+        let lower = |byte: &u8| byte.to_ascii_lowercase();
+        mine[equal.min(mine.len())..]
+            .iter()
+            .map(lower)
+            .cmp(theirs[equal.min(theirs.len())..].iter().map(lower))
     }
 }
 

@@ -41,7 +41,7 @@ pub struct Observed {
     /// The labels of namespaces by their names, where they decide on which load balancer Services are.
     pub namespaces: BTreeMap<String, Labels>,
     /// The subnets that Services name for frontends and private link services, and the configured one.
-    pub subnets: Vec<Subnet>,
+    pub subnets: Vec<Arc<Subnet>>,
 }
 
 /// A plan for the whole cluster.

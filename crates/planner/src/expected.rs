@@ -9,13 +9,11 @@ use std::sync::Arc;
 
 use azure_types::{LoadBalancer, PrivateLinkService, PublicIpAddress, ResourceId, SecurityGroup, Subnet};
 use k8s::{ObjectKey, Service};
-use serde_json::Value;
 
 use crate::cluster::{Balancer, Cluster, Family};
 use crate::cluster_name::LoadBalancersByName;
 use crate::cluster_plan::Observed;
 use crate::frontend;
-use crate::intent::replace_word;
 use crate::machines::Machines;
 use crate::plan::{Action, Document, Step};
 use crate::public_ip;
@@ -23,6 +21,9 @@ use crate::sequence::Sequence;
 
 /// What stands in texts for values that Azure has yet to choose.
 const KNOWN_AFTER_APPLY: &str = "(known after apply)";
+
+/// The characters of the longest stand-in: `100::ffff:ffff`.
+const LONGEST_STAND_IN: usize = 14;
 
 /// Azure as it will be.
 pub(crate) struct Expected {
@@ -35,8 +36,8 @@ pub(crate) struct Expected {
     security_group: Option<SecurityGroup>,
     machines: Machines,
     private_links: Vec<PrivateLinkService>,
-    subnets: Vec<Subnet>,
-    stand_ins: Vec<String>,
+    subnets: Vec<Arc<Subnet>>,
+    stand_ins: HashSet<String>,
 }
 
 impl Expected {
@@ -69,7 +70,7 @@ impl Expected {
             machines,
             private_links: observed.private_links.clone(),
             subnets: observed.subnets.clone(),
-            stand_ins: Vec::new(),
+            stand_ins: HashSet::new(),
         };
         for public_ip in &observed.public_ips {
             if let Some(id) = public_ip.id.clone() {
@@ -110,7 +111,7 @@ impl Expected {
         &self.private_links
     }
 
-    pub(crate) fn subnet(&self, id: &ResourceId) -> Option<&Subnet> {
+    pub(crate) fn subnet(&self, id: &ResourceId) -> Option<&Arc<Subnet>> {
         self.subnets.iter().find(|subnet| subnet.id.as_ref() == Some(id))
     }
 
@@ -123,33 +124,30 @@ impl Expected {
         }
     }
 
-    /// A text for people: values that Azure has yet to choose are named as such.
-    pub(crate) fn describe_unknown(&self, text: &str) -> String {
-        let mut text = text.to_owned();
-        for stand_in in &self.stand_ins {
-            if text.contains(stand_in.as_str()) {
-                text = replace_word(&text, stand_in, KNOWN_AFTER_APPLY);
-            }
-        }
-        text
+    /// An address for people: one that Azure has yet to choose is named as such.
+    pub(crate) fn describe_unknown(&self, address: &str) -> String {
+        if self.stand_ins.contains(address) { KNOWN_AFTER_APPLY } else { address }.to_owned()
     }
 
     /// Whether a step writes a value that Azure has yet to choose.
     pub(crate) fn has_unknown(&self, step: &Step) -> bool {
-        fn holds(value: &Value, stand_ins: &HashSet<&str>) -> bool {
-            match value {
-                Value::String(text) => stand_ins.contains(text.as_str()),
-                Value::Array(items) => items.iter().any(|item| holds(item, stand_ins)),
-                Value::Object(members) => members.values().any(|member| holds(member, stand_ins)),
-                _ => false,
-            }
-        }
-        if self.stand_ins.is_empty() {
-            return false;
-        }
-        let stand_ins: HashSet<&str> = self.stand_ins.iter().map(String::as_str).collect();
-        let document = step.document.as_ref().and_then(|document| serde_json::to_value(document).ok());
-        document.is_some_and(|document| holds(&document, &stand_ins))
+        // Machines are written for what they refer to, never for an address.
+        let document = step.document.as_ref().filter(|document| {
+            let is_machine = matches!(
+                document,
+                Document::ScaleSet(_) | Document::ScaleSetInstance(_) | Document::NetworkInterface(_)
+            );
+            !is_machine && !self.stand_ins.is_empty()
+        });
+        let text = document.and_then(|document| serde_json::to_string(document).ok()).unwrap_or_default();
+        // Strings begin and end with quotes, and no address is spelled with more of them.
+        let mut strings = text.split('"');
+        strings.any(|text| text.len() <= LONGEST_STAND_IN && self.stand_ins.contains(text))
+    }
+
+    /// Azure after steps that write machines alone.
+    pub(crate) fn apply_to_machines(&mut self, steps: &[Step]) {
+        self.machines.apply(steps);
     }
 
     /// Azure after a step.
@@ -180,7 +178,7 @@ impl Expected {
                 let mut document = Subnet::clone(document);
                 document.etag = None;
                 self.subnets.retain(|subnet| subnet.id.as_ref() != Some(id));
-                self.subnets.push(document);
+                self.subnets.push(Arc::new(document));
             }
             Some(Document::SecurityGroup(document)) => {
                 let mut document = SecurityGroup::clone(document);
@@ -190,7 +188,9 @@ impl Expected {
                 }
                 self.security_group = Some(document);
             }
-            Some(document) => self.machines.apply(id, document),
+            Some(Document::ScaleSet(_) | Document::ScaleSetInstance(_) | Document::NetworkInterface(_)) => {
+                self.machines.apply(std::slice::from_ref(step))
+            }
         }
     }
 
@@ -252,7 +252,7 @@ impl Expected {
             Family::V4 => IpAddr::V4(Ipv4Addr::from_bits(number & 0x00ff_ffff)),
             Family::V6 => IpAddr::V6(Ipv6Addr::from_bits((0x0100 << 112) | u128::from(number))),
         };
-        self.stand_ins.push(address.to_string());
+        self.stand_ins.insert(address.to_string());
         address
     }
 }

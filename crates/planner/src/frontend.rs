@@ -58,13 +58,17 @@ pub(crate) fn is_joined(
     frontend: &FrontendIpConfiguration,
     public_ips: &BTreeMap<Family, ResourceId>,
 ) -> Option<Family> {
+    // Nearly everybody asks for nothing in particular.
+    if !owner.is_pinned() {
+        return None;
+    }
     if let Some(private) = private_address_of(frontend) {
         let family = Family::of(private);
         let asked =
             owner.flavor == Flavor::Internal && owner.requested_addresses.get(&family) == Some(&private);
         return asked.then_some(family);
     }
-    let shares = owner.flavor == Flavor::External && owner.is_pinned();
+    let shares = owner.flavor == Flavor::External;
     let public_ip = public_ip_of(frontend).filter(|_| shares)?;
     public_ips.iter().find(|(_, id)| *id == public_ip).map(|(family, _)| *family)
 }

@@ -8,6 +8,7 @@ use azure_types::{
 use crate::backend_pool::PoolMembership;
 use crate::change::{Change, Member};
 use crate::cluster::Family;
+use crate::placement::without_suffix;
 
 /// Refers to pools with the IP configurations of one network interface.
 pub(crate) trait Holder {
@@ -87,15 +88,14 @@ impl Holder for NetworkInterface {
 }
 
 /// The name of the load balancer of a pool, such that the two of one cluster count as one.
-fn balancer_of(pool: &ResourceId) -> String {
-    let name = pool.parent().map(|parent| parent.name().to_ascii_lowercase()).unwrap_or_default();
-    name.strip_suffix("-internal").map(str::to_owned).unwrap_or(name)
+fn balancer_of(pool: &ResourceId) -> &str {
+    without_suffix(pool.as_str().rsplit('/').nth(2).unwrap_or_default())
 }
 
 /// One of these pools that belongs to another load balancer than `pool`: whoever came first keeps a machine.
 fn pool_elsewhere<'a>(pools: &'a [SubResource], pool: &ResourceId) -> Option<&'a ResourceId> {
     let balancer = balancer_of(pool);
-    pools.iter().filter_map(|one| one.id.as_ref()).find(|id| balancer_of(id) != balancer)
+    pools.iter().filter_map(|one| one.id.as_ref()).find(|id| !balancer_of(id).eq_ignore_ascii_case(balancer))
 }
 
 /// Where a machine stands with regard to a pool.
@@ -130,49 +130,59 @@ pub(crate) enum Wish {
     Leave,
 }
 
-/// Brings the memberships of one holder to what is wanted; says what changed. Whoever is a member of another load
-/// balancer's pools joins none; whoever leaves a pool leaves it with every configuration.
-pub(crate) fn change<H: Holder>(
-    holder: &mut H,
+/// One holder with the memberships that are wanted, and what changed; `None` where nothing does. Whoever is a member of
+/// another load balancer's pools joins none; whoever leaves a pool leaves it with every configuration.
+pub(crate) fn changed<H: Holder + Clone>(
+    holder: &H,
     memberships: &[PoolMembership],
-    member: &Member,
+    member: impl Fn() -> Member,
     wish: impl Fn(&PoolMembership) -> Option<Wish>,
-) -> Vec<Change> {
+) -> Option<(H, Vec<Change>)> {
+    // Nearly all machines are as they should be: a copy is made of those alone that are not.
+    let mut document: Option<H> = None;
     let mut changes = Vec::new();
-    let configurations = holder.configurations_mut();
     for membership in memberships {
         let is_member = |one: &SubResource| one.id.as_ref() == Some(&membership.pool);
+        let configurations = document.as_ref().unwrap_or(holder).configurations();
         let joins = match wish(membership) {
             None => continue,
             Some(Wish::Join) => {
                 let index = H::member_of(configurations, membership.family);
-                let Some(joining) = index.and_then(|index| configurations.get_mut(index)) else { continue };
+                let Some((index, joining)) =
+                    index.and_then(|index| Some((index, configurations.get(index)?)))
+                else {
+                    continue;
+                };
                 let pools = joining.pools();
                 if pools.iter().any(is_member) || pool_elsewhere(pools, &membership.pool).is_some() {
                     continue;
                 }
-                joining.pools_mut().push(SubResource::to(membership.pool.clone()));
+                let document = document.get_or_insert_with(|| holder.clone());
+                if let Some(joining) = document.configurations_mut().get_mut(index) {
+                    joining.pools_mut().push(SubResource::to(membership.pool.clone()));
+                }
                 true
             }
             Some(Wish::Leave) => {
-                let mut is_gone = false;
-                for one in configurations.iter_mut().filter(|one| one.pools().iter().any(is_member)) {
-                    one.pools_mut().retain(|pool| !is_member(pool));
-                    is_gone = true;
-                }
-                if !is_gone {
+                if !configurations.iter().any(|one| one.pools().iter().any(is_member)) {
                     continue;
+                }
+                let document = document.get_or_insert_with(|| holder.clone());
+                for one in document.configurations_mut() {
+                    if one.pools().iter().any(is_member) {
+                        one.pools_mut().retain(|pool| !is_member(pool));
+                    }
                 }
                 false
             }
         };
         let balancer = membership.pool.parent();
         changes.push(Change::Membership {
-            member: member.clone(),
+            member: member(),
             joins,
             pool: membership.pool.name().to_owned(),
             load_balancer: balancer.as_ref().map(ResourceId::name).unwrap_or_default().to_owned(),
         });
     }
-    changes
+    document.map(|document| (document, changes))
 }

@@ -373,23 +373,6 @@ pub(crate) fn names_word(text: &str, word: &str) -> bool {
     })
 }
 
-/// The text with `word` replaced wherever [`names_word`] would find it.
-pub(crate) fn replace_word(text: &str, word: &str, by: &str) -> String {
-    let mut replaced = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find(word) {
-        let end = at + word.len();
-        // One more character on each side decides whether the word ends there.
-        let from = rest[..at].char_indices().next_back().map_or(0, |(at, _)| at);
-        let to = rest[end..].char_indices().nth(2).map_or(rest.len(), |(more, _)| end + more);
-        replaced.push_str(&rest[..at]);
-        replaced.push_str(if names_word(&rest[from..to], word) { by } else { word });
-        rest = &rest[end..];
-    }
-    replaced.push_str(rest);
-    replaced
-}
-
 impl ServiceIntent {
     /// Reads what a Service wants.
     ///

@@ -1,7 +1,7 @@
 //! Network interfaces of virtual machines (standalone ones, and those of availability sets and flexible scale sets):
 //! membership in pools, written on each interface.
 
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use azure_types::{LoadBalancer, NetworkInterface, ResourceId};
@@ -11,7 +11,7 @@ use k8s::Node;
 use crate::backend_pool::PoolMembership;
 use crate::change::Member;
 use crate::cluster::Cluster;
-use crate::holder::{Wish, change};
+use crate::holder::{Wish, changed};
 use crate::machines::{NodesByMachine, interfaces_by_machine, machine_of};
 use crate::plan::{Action, Document, Purpose, Step};
 use crate::unserved::Reason;
@@ -75,10 +75,18 @@ pub fn plan_interfaces(
     memberships: &[PoolMembership],
     nodes: &[Arc<Node>],
 ) -> Vec<Step> {
-    let nodes = NodesByMachine::new(cluster, nodes);
+    interfaces_of(&NodesByMachine::new(cluster, nodes), observed, memberships)
+}
+
+pub(crate) fn interfaces_of(
+    nodes: &NodesByMachine<'_>,
+    observed: &[Arc<NetworkInterface>],
+    memberships: &[PoolMembership],
+) -> Vec<Step> {
+    let cluster = nodes.cluster;
     let by_machine = interfaces_by_machine(observed);
     let mut steps = Vec::new();
-    let mut seen = BTreeSet::new();
+    let mut seen = HashSet::new();
     for interface in observed {
         let Some(target) = interface.id.as_ref().filter(|id| seen.insert(*id)) else { continue };
         let machine = machine_of(interface);
@@ -87,12 +95,11 @@ pub fn plan_interfaces(
         let primary = of_machine.and_then(|interfaces| primary_interface(interfaces).ok());
         let is_primary = primary.is_some_and(|primary| primary.id.as_ref() == Some(target));
         let joins = is_primary && obstacle(cluster, interface).is_none();
-        let mut document = NetworkInterface::clone(interface);
-        let member = node.map_or_else(
-            || Member::Interface(target.name().to_owned()),
-            |node| Member::Node(node.name().to_owned()),
-        );
-        let changes = change(&mut document, memberships, &member, |membership| {
+        let member = || {
+            let unnamed = || Member::Interface(target.name().to_owned());
+            node.map_or_else(unnamed, |node| Member::Node(node.name().to_owned()))
+        };
+        let changed = changed(&**interface, memberships, member, |membership| {
             if !membership.member || machine.is_none() {
                 return Some(Wish::Leave);
             }
@@ -101,9 +108,7 @@ pub fn plan_interfaces(
             }
             joins.then_some(Wish::Join)
         });
-        if changes.is_empty() {
-            continue;
-        }
+        let Some((document, changes)) = changed else { continue };
         steps.push(Step {
             action: Action::Update,
             target: target.clone(),

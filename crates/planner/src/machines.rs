@@ -30,47 +30,44 @@ impl Machines {
     /// Plans everybody's membership in these pools: models, then instances, then interfaces. `nodes` are all nodes.
     pub fn plan(&self, cluster: &Cluster, memberships: &[PoolMembership], nodes: &[Arc<Node>]) -> Vec<Step> {
         let mut steps = Vec::new();
+        let by_machine = NodesByMachine::new(cluster, nodes);
         for (set, instances) in &self.scale_sets {
             let virtual_machines = &self.virtual_machines;
             steps.extend(scale_set::plan_model(cluster, set, virtual_machines, memberships, nodes));
-            steps.extend(scale_set::plan_instances(cluster, set, instances, memberships, nodes));
+            steps.extend(scale_set::instances_of(&by_machine, set, instances, memberships));
         }
-        steps.extend(interface::plan_interfaces(cluster, &self.interfaces, memberships, nodes));
+        steps.extend(interface::interfaces_of(&by_machine, &self.interfaces, memberships));
         steps
     }
 
-    /// The machines after a step that writes one of their documents; versions stay as they were.
-    pub(crate) fn apply(&mut self, id: &ResourceId, document: &Document) {
-        match document {
-            Document::ScaleSet(part) => {
+    /// The machines after steps that write their documents; versions stay as they were.
+    pub(crate) fn apply(&mut self, steps: &[Step]) {
+        let written = steps.iter().filter_map(|step| Some((&step.target, step.document.as_ref()?)));
+        let written: HashMap<&ResourceId, &Document> = written.collect();
+        let of = |id: &Option<ResourceId>| id.as_ref().and_then(|id| written.get(id)).copied();
+        for (set, instances) in &mut self.scale_sets {
+            if let Some(Document::ScaleSet(part)) = of(&set.id) {
                 let profile = part.properties.as_ref().and_then(|p| p.virtual_machine_profile.clone());
-                let set = self.scale_sets.iter_mut().find(|(set, _)| set.id.as_ref() == Some(id));
-                let properties = set.and_then(|(set, _)| Arc::make_mut(set).properties.as_mut());
+                let properties = Arc::make_mut(set).properties.as_mut();
                 let own = properties.and_then(|p| p.virtual_machine_profile.as_mut());
                 if let (Some(own), Some(profile)) = (own, profile) {
                     own.network_profile = profile.network_profile;
                 }
             }
-            Document::ScaleSetInstance(part) => {
-                let profile = part.properties.as_ref().and_then(|p| p.network_profile_configuration.clone());
-                let mut instances = self.scale_sets.iter_mut().flat_map(|(_, instances)| instances);
-                let instance = instances.find(|instance| instance.id.as_ref() == Some(id));
-                let instance = instance.and_then(|instance| Arc::make_mut(instance).properties.as_mut());
-                if let Some(properties) = instance {
-                    properties.network_profile_configuration = profile;
+            for instance in instances {
+                if let Some(Document::ScaleSetInstance(part)) = of(&instance.id) {
+                    let profile =
+                        part.properties.as_ref().and_then(|p| p.network_profile_configuration.clone());
+                    if let Some(properties) = Arc::make_mut(instance).properties.as_mut() {
+                        properties.network_profile_configuration = profile;
+                    }
                 }
             }
-            Document::NetworkInterface(document) => {
-                let interface = self.interfaces.iter_mut().find(|one| one.id.as_ref() == Some(id));
-                if let Some(interface) = interface {
-                    *interface = Arc::new(NetworkInterface::clone(document));
-                }
+        }
+        for interface in &mut self.interfaces {
+            if let Some(Document::NetworkInterface(document)) = of(&interface.id) {
+                *interface = Arc::new(NetworkInterface::clone(document));
             }
-            Document::PrivateLink(_)
-            | Document::Subnet(_)
-            | Document::LoadBalancer(_)
-            | Document::PublicIp(_)
-            | Document::SecurityGroup(_) => {}
         }
     }
 }
@@ -111,7 +108,7 @@ pub(crate) fn machine_id(node: &Node) -> Option<ResourceId> {
 
 /// All nodes by the machine that they are.
 pub(crate) struct NodesByMachine<'a> {
-    cluster: &'a Cluster,
+    pub(crate) cluster: &'a Cluster,
     by_id: HashMap<ResourceId, &'a Node>,
     /// Nodes that are not initialised yet, by lower-case name.
     unnamed: HashMap<String, &'a Node>,

@@ -47,6 +47,8 @@ pub(crate) struct Preview<'a> {
     tagged: Vec<(ObjectKey, IpAddr)>,
     steps: Vec<Step>,
     refused: BTreeMap<ObjectKey, Refusal>,
+    /// Those that were refused at sight: what they say is wrong.
+    mistaken: BTreeSet<ObjectKey>,
     waiting: BTreeMap<ObjectKey, Wait>,
     notices: Vec<Notice>,
 }
@@ -72,6 +74,7 @@ impl<'a> Preview<'a> {
                 sequences.push(Sequence::remove(Arc::new(ServiceRemoval::of(cluster, service))));
             }
         }
+        let mistaken = refused.keys().cloned().collect();
         sequences.sort_by(|a, b| a.key().cmp(b.key()));
         let expected = Expected::new(cluster, services, observed, &mut sequences);
         // Whoever has an address keeps its security rules, although its status may not show the address yet.
@@ -109,6 +112,7 @@ impl<'a> Preview<'a> {
             tagged,
             steps: Vec::new(),
             refused,
+            mistaken,
             waiting: BTreeMap::new(),
             notices: Vec::new(),
         }
@@ -331,7 +335,8 @@ impl<'a> Preview<'a> {
             return;
         }
         let steps = self.expected.machines().plan(self.cluster, memberships, self.nodes);
-        steps.into_iter().for_each(|step| self.take(step));
+        self.expected.apply_to_machines(&steps);
+        self.steps.extend(steps);
     }
 
     /// Notes for each Service the nodes that its pools do not get.
@@ -366,13 +371,14 @@ impl<'a> Preview<'a> {
         let batched: BTreeSet<&ObjectKey> = batch.iter().map(AccessIntent::key).collect();
         let tagged = self.tagged.iter().filter(|(key, _)| !batched.contains(key));
         let alive: Vec<(ObjectKey, IpAddr)> = self.opened.iter().chain(tagged).cloned().collect();
-        let usage = ClusterUsage::of(
+        let usage = ClusterUsage::of_parsed(
             self.cluster,
             self.services,
             self.nodes,
             &alive,
             self.expected.load_balancers(),
             true,
+            |service| self.mistaken.contains(&service.key()),
         );
         let planned = security_group::plan(self.cluster, observed, batch, &usage);
         self.refused.extend(planned.refused);

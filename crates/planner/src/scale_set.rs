@@ -1,6 +1,6 @@
 //! Scale sets: membership in pools, written on the model, and on the instances of uniform ones.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use azure_types::{
@@ -12,7 +12,7 @@ use k8s::Node;
 use crate::backend_pool::{PoolMembership, is_eligible};
 use crate::change::Member;
 use crate::cluster::{Cluster, Family};
-use crate::holder::{Wish, change};
+use crate::holder::{Wish, changed};
 use crate::instance::{self, ProviderId};
 use crate::machines::NodesByMachine;
 use crate::plan::{Action, Document, Purpose, Step};
@@ -89,19 +89,20 @@ pub fn plan_model(
         return None;
     }
     let profile = observed.properties.as_ref()?.virtual_machine_profile.as_ref()?;
-    let mut interfaces = profile.network_profile.clone()?;
+    let interfaces = profile.network_profile.as_ref()?;
     let may_join = !is_flexible(observed) || cluster.config.uses_standard_load_balancer();
     let joins = may_join && has_eligible_node(cluster, observed, virtual_machines, nodes);
     let windows_2019 = is_windows_2019(observed);
-    let changes =
-        change(&mut interfaces, memberships, &Member::NewInstances, |membership| match membership {
+    let (mut interfaces, changes) = changed(
+        interfaces,
+        memberships,
+        || Member::NewInstances,
+        |membership| match membership {
             PoolMembership { member: false, .. } => Some(Wish::Leave),
             PoolMembership { family: Family::V6, .. } if windows_2019 => None,
             _ => joins.then_some(Wish::Join),
-        });
-    if changes.is_empty() {
-        return None;
-    }
+        },
+    )?;
     if is_flexible(observed) {
         interfaces.network_api_version.get_or_insert_with(|| Word::from(FLEXIBLE_NETWORK_API_VERSION));
     }
@@ -145,23 +146,32 @@ pub fn plan_instances(
     memberships: &[PoolMembership],
     nodes: &[Arc<Node>],
 ) -> Vec<Step> {
+    instances_of(&NodesByMachine::new(cluster, nodes), scale_set, observed, memberships)
+}
+
+pub(crate) fn instances_of(
+    nodes: &NodesByMachine<'_>,
+    scale_set: &ScaleSet,
+    observed: &[Arc<ScaleSetInstance>],
+    memberships: &[PoolMembership],
+) -> Vec<Step> {
+    let cluster = nodes.cluster;
     let Some(id) = scale_set.id.as_ref().filter(|_| is_usable(scale_set)) else { return Vec::new() };
-    let nodes = NodesByMachine::new(cluster, nodes);
     let windows_2019 = is_windows_2019(scale_set);
     let mut steps = Vec::new();
-    let mut seen = BTreeSet::new();
+    let mut seen = HashSet::new();
     for machine in observed {
-        let Some(target) = machine.id.as_ref().filter(|id| seen.insert((*id).clone())) else { continue };
+        let Some(target) = machine.id.as_ref().filter(|id| seen.insert(*id)) else { continue };
         let Some(properties) = &machine.properties else { continue };
-        let Some(mut interfaces) = properties.network_profile_configuration.clone() else { continue };
+        let Some(interfaces) = &properties.network_profile_configuration else { continue };
         let state = properties.provisioning_state.as_ref();
         if state.is_some_and(|state| state.is("Deleting") || state.is("Unknown")) {
             continue;
         }
         let active = !instance::is_inactive(cluster, machine);
         let node = nodes.of_instance(id, machine);
-        let member = node.map_or(Member::Instance, |node| Member::Node(node.name().to_owned()));
-        let changes = change(&mut interfaces, memberships, &member, |membership| {
+        let member = || node.map_or(Member::Instance, |node| Member::Node(node.name().to_owned()));
+        let changed = changed(interfaces, memberships, member, |membership| {
             if !membership.member {
                 return Some(Wish::Leave);
             }
@@ -171,9 +181,7 @@ pub fn plan_instances(
             }
             (membership.family == Family::V4 || !windows_2019).then_some(Wish::Join)
         });
-        if changes.is_empty() {
-            continue;
-        }
+        let Some((interfaces, changes)) = changed else { continue };
         let document = ScaleSetInstance {
             location: machine.location.clone(),
             etag: machine.etag.clone(),

@@ -51,14 +51,14 @@ pub struct Seen<'a> {
     /// The cluster's load balancers that exist.
     pub load_balancers: &'a [(Balancer, Arc<LoadBalancer>)],
     /// The subnet of an internal Service's frontends; absent where it does not exist.
-    pub subnet: Option<&'a Subnet>,
+    pub subnet: Option<&'a Arc<Subnet>>,
     /// All nodes of the cluster.
     pub nodes: &'a [Arc<Node>],
     /// The private link services of the groups in which the Service's may be; absent where they were not asked for,
     /// because the Service can have none.
     pub private_links: Option<&'a [PrivateLinkService]>,
     /// The subnet of its private link service's addresses; absent where it does not exist.
-    pub private_link_subnet: Option<&'a Subnet>,
+    pub private_link_subnet: Option<&'a Arc<Subnet>>,
     /// The labels of the Service's namespace; absent where they are not known.
     pub namespace: Option<&'a Labels>,
 }
@@ -512,7 +512,13 @@ impl Sequence {
                 None => Ok(Vec::new()),
             };
         };
-        let mut steps = private_link::plan(cluster, intent, &frontend, links, seen.private_link_subnet)?;
+        let mut steps = private_link::plan(
+            cluster,
+            intent,
+            &frontend,
+            links,
+            seen.private_link_subnet.map(|subnet| &**subnet),
+        )?;
         steps.retain(|step| step.action == Action::Create || !self.accepted.contains(&step.target));
         Ok(steps)
     }

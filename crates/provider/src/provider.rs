@@ -350,7 +350,7 @@ impl Inner {
         self.private_links.of_services(&sequences, &links, newer_than, &mut observed).await?;
         for id in subnets {
             let subnet = self.observed.subnet(&id, newer_than).await?;
-            observed.subnets.extend(subnet.map(|subnet| (*subnet).clone()));
+            observed.subnets.extend(subnet);
         }
         if let (Some(known), Some(id)) = (self.observed.security_group(), self.cluster.security_group_id()) {
             observed.security_group = known.get(id.name(), newer_than).await?.map(|group| (*group).clone());

@@ -61,10 +61,10 @@ impl Reading {
         Seen {
             public_ips: &self.public_ips,
             load_balancers: &self.load_balancers,
-            subnet: self.subnet.as_deref(),
+            subnet: self.subnet.as_ref(),
             nodes: &self.nodes,
             private_links: self.private_links.as_deref(),
-            private_link_subnet: self.private_link_subnet.as_deref(),
+            private_link_subnet: self.private_link_subnet.as_ref(),
             namespace: self.namespace.as_deref(),
         }
     }

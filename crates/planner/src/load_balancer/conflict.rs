@@ -2,6 +2,7 @@
 
 use azure_types::{LoadBalancerProperties, ResourceId, SubResource, Word};
 
+use super::index::RuleIndex;
 use super::text;
 use crate::intent::ServiceIntent;
 use crate::refusal::{PortHolder, Refusal};
@@ -20,8 +21,8 @@ pub(super) fn check(
     frontend: &ResourceId,
     pool: &ResourceId,
     properties: &LoadBalancerProperties,
+    index: &RuleIndex,
 ) -> Result<(), Refusal> {
-    // Ports are compared first: ids of one load balancer differ in their last characters only.
     let here = |reference: &Option<SubResource>| {
         reference.as_ref().and_then(|reference| reference.id.as_ref()) == Some(frontend)
     };
@@ -36,7 +37,8 @@ pub(super) fn check(
                 holder: Box::new(holder),
             })
         };
-        for rule in properties.load_balancing_rules.iter().flatten() {
+        let rules = properties.load_balancing_rules.as_deref().unwrap_or_default();
+        for rule in index.meeting(frontend, wanted.backend_port).into_iter().filter_map(|at| rules.get(at)) {
             let Some(p) = &rule.properties else { continue };
             let own = || service.removal().owns_rule(text(&rule.name));
             let at_nodes = !wanted.floating_ip && p.enable_floating_ip != Some(true);

@@ -7,6 +7,7 @@ use std::net::IpAddr;
 use azure_types::{LoadBalancer, LoadBalancerProperties, ResourceId, SubResource};
 use k8s::ObjectKey;
 
+use super::index::RuleIndex;
 use super::members::{Members, fill, has_interfaces};
 use super::{Draft, LoadBalancerIntent, is_named, pool_in, text};
 use crate::backend_pool;
@@ -53,13 +54,20 @@ fn is_used(properties: &LoadBalancerProperties, pool: &ResourceId) -> bool {
 impl<'a> Draft<'a> {
     /// The name of the pool to which the rules of a Service lead: its own where it has one, and otherwise that of the
     /// cluster's nodes. Whoever has rules that lead to it already keeps a name that two Services would have.
-    pub(super) fn pool_for(&mut self, service: &ServiceIntent, family: Family) -> Result<String, Refusal> {
+    pub(super) fn pool_for(
+        &mut self,
+        service: &ServiceIntent,
+        family: Family,
+        index: &RuleIndex,
+    ) -> Result<String, Refusal> {
         if !service.local || !self.cluster.has_local_pools() {
             return Ok(self.cluster.pool_name(family));
         }
         let name = local_pool::name(&service.key, family);
         let id = self.pool_id(&name);
-        let others = self.rules().iter().find(|rule| {
+        let rules = self.rules();
+        let leading = index.leading_to(&id).iter().filter_map(|at| rules.get(*at));
+        let others = leading.into_iter().find(|rule| {
             let leads = rule.properties.as_ref().is_some_and(|p| refers(&p.backend_address_pool, &id));
             leads && !service.removal().owns_rule(text(&rule.name))
         });
@@ -83,7 +91,9 @@ impl<'a> Draft<'a> {
             for family in Family::BOTH {
                 let name = local_pool::name(key, family);
                 let id = self.pool_id(&name);
-                if self.cluster.is_pool_of_nodes(&name) || is_used(self.properties(), &id) {
+                let pools = self.properties().backend_address_pools.iter().flatten();
+                let is_here = pools.into_iter().any(|pool| is_named(&pool.name, &name));
+                if !is_here || self.cluster.is_pool_of_nodes(&name) || is_used(self.properties(), &id) {
                     continue;
                 }
                 let pools = self.properties().backend_address_pools.iter_mut();

@@ -4,6 +4,7 @@
 //! left exactly as it is and the rest is planned again without it.
 
 mod conflict;
+mod index;
 mod leftover;
 mod limits;
 mod local_pools;
@@ -12,7 +13,7 @@ mod occupancy;
 mod placing;
 mod retirement;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use azure_types::{
@@ -28,6 +29,7 @@ use crate::cluster::{Balancer, Cluster, Family};
 use crate::frontend;
 pub use crate::frontend::{OwnedFrontend, frontends_of};
 use crate::intent::{ServiceIntent, ServiceRemoval};
+use crate::load_balancer::index::{FrontendIndex, RuleIndex, base_of};
 pub use crate::load_balancer::members::pool_in;
 pub use crate::load_balancer::occupancy::{Occupancy, Places};
 pub use crate::load_balancer::retirement::{deletion_obstacle, is_due as has_to_be_retired};
@@ -52,7 +54,7 @@ pub enum LoadBalancerIntent {
         /// internal Services.
         public_ips: BTreeMap<Family, ResourceId>,
         /// The observed subnet of an internal Service's frontends; `None` where there is no such subnet.
-        subnet: Option<Subnet>,
+        subnet: Option<Arc<Subnet>>,
     },
     /// Nothing of the Service may stay.
     Absent {
@@ -286,6 +288,8 @@ struct KeptNames {
 struct Draft<'a> {
     cluster: &'a Cluster,
     balancer: &'a Balancer,
+    /// The load balancer's id as it is in the references to its parts.
+    id: ResourceId,
     /// `None` where there is none yet.
     observed: Option<&'a LoadBalancer>,
     known: Known<'a>,
@@ -323,6 +327,7 @@ impl<'a> Draft<'a> {
         Self {
             cluster,
             balancer,
+            id: cluster.load_balancer_id(balancer),
             observed,
             known,
             document,
@@ -351,11 +356,11 @@ impl<'a> Draft<'a> {
     }
 
     fn pool_id(&self, name: &str) -> ResourceId {
-        self.cluster.load_balancer_id(self.balancer).child("backendAddressPools", name)
+        self.id.child("backendAddressPools", name)
     }
 
     fn frontend_id(&self, name: &str) -> ResourceId {
-        self.cluster.frontend_id(self.balancer, name)
+        self.id.child("frontendIPConfigurations", name)
     }
 
     fn note(&mut self, key: &ObjectKey, changes: impl IntoIterator<Item = Change>) {
@@ -383,18 +388,17 @@ impl<'a> Draft<'a> {
         let used = leftover::frontends_in_use(self.document.properties.as_ref(), members.values().copied());
         self.has_present = !present.is_empty();
         // All rules go before any frontend is looked at: what two leaving Services share can then go too.
-        for intent in &absent {
-            self.remove_rules(intent.owner(), &KeptNames::default());
-        }
+        self.remove_rules(absent.iter().map(|intent| (intent.owner(), KeptNames::default())));
         for intent in &absent {
             self.remove_frontends(intent);
         }
 
         // Whoever is here already keeps its place when places run out. Those who ask for certain addresses
         // come last, so that they find the frontends of the others.
+        let mut index = FrontendIndex::new(self.frontends());
         let mut present: Vec<(bool, bool, &LoadBalancerIntent)> = present
             .into_iter()
-            .map(|intent| (intent.owner().is_pinned(), !self.has_frontend(intent.owner()), intent))
+            .map(|intent| (intent.owner().is_pinned(), !self.has_frontend(&index, intent.owner()), intent))
             .collect();
         present.sort_by_key(|(pinned, newcomer, _)| (*pinned, *newcomer));
         let mut placed = Vec::new();
@@ -402,7 +406,7 @@ impl<'a> Draft<'a> {
             if let LoadBalancerIntent::Present { service, public_ips, subnet } = intent {
                 self.notices.extend(service.notices.iter().cloned());
                 let before = self.frontends().len();
-                let place = self.place(service, public_ips, subnet.as_ref());
+                let place = self.place(service, public_ips, subnet.as_deref(), &mut index);
                 match place.and_then(|place| limits::check_frontends(self, before).map(|()| place)) {
                     Ok(place) => placed.push((newcomer, place)),
                     Err(refusal) => {
@@ -414,17 +418,19 @@ impl<'a> Draft<'a> {
         }
         placed.sort_by(|(a_new, a), (b_new, b)| (a_new, &a.service.key).cmp(&(b_new, &b.service.key)));
         let placed: Vec<Placed<'_>> = placed.into_iter().map(|(_, place)| place).collect();
-        for service in &placed {
+        self.remove_rules(placed.iter().map(|service| {
             let mut kept = KeptNames::default();
             for (_, desired, _) in &service.families {
                 kept.rules.extend(desired.rules.iter().map(|rule| rule.name.to_lowercase()));
                 kept.probes.extend(desired.probes.iter().map(|(name, _)| name.to_lowercase()));
             }
-            self.remove_rules(service.service.removal(), &kept);
-        }
+            (service.service.removal(), kept)
+        }));
+        let mut index = RuleIndex::new(self.properties());
         for service in &placed {
             let before = self.rules().len();
-            if let Err(refusal) = self.write_rules(service).and_then(|()| limits::check_rules(self, before)) {
+            let written = self.write_rules(service, &mut index);
+            if let Err(refusal) = written.and_then(|()| limits::check_rules(self, before)) {
                 self.rules().truncate(before);
                 self.refuse(&service.service.key, refusal);
             }
@@ -450,15 +456,20 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Removes the Service's rules and probes, except those that it keeps.
-    fn remove_rules(&mut self, owner: &ServiceRemoval, kept: &KeptNames) {
-        let stays = |name: &str, kept: &BTreeSet<String>| {
-            !owner.owns_rule(name) || kept.contains(&name.to_lowercase())
-        };
-        let mut changes = Vec::new();
+    /// Removes the rules and probes of these Services, except those that each keeps.
+    fn remove_rules<'o>(&mut self, owners: impl Iterator<Item = (&'o ServiceRemoval, KeptNames)>) {
+        let mut of: HashMap<String, (KeptNames, Vec<Change>)> = HashMap::new();
+        let mut order = Vec::new();
+        for (owner, kept) in owners {
+            if let Some(base) = &owner.base_name {
+                of.insert(base.to_ascii_lowercase(), (kept, Vec::new()));
+                order.push((&owner.key, base.to_ascii_lowercase()));
+            }
+        }
         self.rules().retain(|rule| {
             let name = text(&rule.name);
-            let stays = stays(name, &kept.rules);
+            let Some((kept, changes)) = of.get_mut(&base_of(name)) else { return true };
+            let stays = kept.rules.contains(&name.to_lowercase());
             if !stays {
                 changes.push(Change::RuleRemoved { rule: name.to_owned() });
             }
@@ -466,18 +477,24 @@ impl<'a> Draft<'a> {
         });
         self.probes().retain(|probe| {
             let name = text(&probe.name);
-            let stays = stays(name, &kept.probes);
+            let Some((kept, changes)) = of.get_mut(&base_of(name)) else { return true };
+            let stays = kept.probes.contains(&name.to_lowercase());
             if !stays {
                 changes.push(Change::ProbeRemoved { probe: name.to_owned() });
             }
             stays
         });
-        self.note(&owner.key, changes);
+        for (key, base) in order {
+            let changes = of.remove(&base).map(|(_, changes)| changes).unwrap_or_default();
+            self.note(key, changes);
+        }
     }
 
     /// Whether a Service has a frontend of its own here.
-    fn has_frontend(&self, owner: &ServiceRemoval) -> bool {
-        has_frontend_of(&self.document, owner)
+    fn has_frontend(&mut self, index: &FrontendIndex, owner: &ServiceRemoval) -> bool {
+        let Some(base) = owner.base_name.as_deref() else { return false };
+        let mut like = index.like(self.frontends(), base);
+        like.any(|frontend| crate::names::is_frontend_of(frontend::name_of(frontend), base))
     }
 
     /// Removes the frontends that a leaving Service uses and nobody else does.
@@ -530,22 +547,24 @@ impl<'a> Draft<'a> {
     }
 
     /// Brings the Service's rules, probes and pools to what it wants, in place.
-    fn write_rules(&mut self, placed: &Placed<'_>) -> Result<(), Refusal> {
+    fn write_rules(&mut self, placed: &Placed<'_>, index: &mut RuleIndex) -> Result<(), Refusal> {
         let service = placed.service;
         for (family, desired, frontend_name) in &placed.families {
             let frontend = self.frontend_id(frontend_name);
-            let pool_name = self.pool_for(service, *family)?;
+            let pool_name = self.pool_for(service, *family, index)?;
             let pool = self.pool_id(&pool_name);
-            conflict::check(service, desired, &frontend, &pool, self.properties())?;
+            conflict::check(service, desired, &frontend, &pool, self.properties(), index)?;
             // A pool of its own is for its rules alone.
             if !desired.rules.is_empty() || self.cluster.is_pool_of_nodes(&pool_name) {
                 self.ensure_pool(&service.key, pool_name);
             }
             for (name, spec) in &desired.probes {
                 let probes = self.probes();
-                let changes = match probes.iter_mut().find(|probe| is_named(&probe.name, name)) {
+                let found = index.probe(name).and_then(|at| probes.get_mut(at));
+                let changes = match found.filter(|probe| is_named(&probe.name, name)) {
                     Some(probe) => spec.apply(probe),
                     None => {
+                        index.add_probe(probes.len(), name);
                         probes.push(spec.document(name));
                         vec![Change::ProbeAdded {
                             probe: name.clone(),
@@ -559,13 +578,22 @@ impl<'a> Draft<'a> {
                 self.note(&service.key, changes);
             }
             for spec in &desired.rules {
-                let probe = spec.probe.as_deref().map(|name| self.cluster.probe_id(self.balancer, name));
+                let probe = spec.probe.as_deref().map(|name| self.id.child("probes", name));
                 let joined = Joined { frontend: &frontend, pool: &pool, probe: probe.as_ref() };
                 let rules = self.rules();
-                let changes = match rules.iter_mut().find(|rule| is_named(&rule.name, &spec.name)) {
-                    Some(rule) => spec.apply(rule, &joined),
+                let found = index.rule(&spec.name).and_then(|at| Some((at, rules.get_mut(at)?)));
+                let changes = match found.filter(|(_, rule)| is_named(&rule.name, &spec.name)) {
+                    Some((at, rule)) => {
+                        let changes = spec.apply(rule, &joined);
+                        if !changes.is_empty() {
+                            index.add(at, rule);
+                        }
+                        changes
+                    }
                     None => {
-                        rules.push(spec.document(&joined));
+                        let rule = spec.document(&joined);
+                        index.add(rules.len(), &rule);
+                        rules.push(rule);
                         vec![Change::RuleAdded {
                             rule: spec.name.clone(),
                             protocol: spec.protocol.to_owned(),
@@ -642,7 +670,7 @@ impl<'a> Draft<'a> {
         if repairs {
             self.changes.push(Change::Repaired(Unfinished::Operation));
         }
-        let id = self.document.id.clone().unwrap_or_else(|| self.cluster.load_balancer_id(self.balancer));
+        let id = self.document.id.clone().unwrap_or_else(|| self.id.clone());
         for frontend in self.frontends() {
             if let Some(subnet) = frontend.properties.as_mut().and_then(|p| p.subnet.as_mut()) {
                 *subnet = frontend::reduced(subnet);

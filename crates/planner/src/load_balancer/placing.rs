@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use azure_types::{ResourceId, Subnet};
 
+use super::index::FrontendIndex;
 use super::{Draft, Placed, is_named};
 use crate::change::{Change, FrontendSource};
 use crate::cluster::Family;
@@ -20,6 +21,7 @@ impl<'a> Draft<'a> {
         service: &'a ServiceIntent,
         public_ips: &BTreeMap<Family, ResourceId>,
         subnet: Option<&Subnet>,
+        index: &mut FrontendIndex,
     ) -> Result<Placed<'a>, Refusal> {
         let owner = service.removal();
         let internal = self.balancer.flavor.is_internal();
@@ -30,7 +32,7 @@ impl<'a> Draft<'a> {
             });
         }
         let mut own: Vec<(String, Family, Option<Vec<String>>)> = Vec::new();
-        for frontend in self.frontends().iter() {
+        for frontend in index.like(self.frontends(), &service.base_name) {
             let name = frontend::name_of(frontend);
             if names::is_frontend_of(name, &service.base_name) {
                 own.push((name.to_owned(), frontend::family_of(frontend), frontend.zones.clone()));
@@ -49,7 +51,7 @@ impl<'a> Draft<'a> {
                 },
             };
             let expected = service.naming().frontend(family);
-            let name = if self.serves(&expected, &source) {
+            let name = if self.serves(index, &expected, &source) {
                 expected
             } else if let Some(joined) = self.joined(service, &source) {
                 joined
@@ -64,6 +66,7 @@ impl<'a> Draft<'a> {
                     (true, Some((_, _, zones))) => zones.clone(),
                     (true, None) => zone::of_new_address(self.cluster),
                 };
+                index.add(self.frontends().len(), &expected);
                 self.create(service, family, &expected, source, zones);
                 expected
             };
@@ -98,8 +101,9 @@ impl<'a> Draft<'a> {
     }
 
     /// Whether a frontend is there and already has the address that is wanted.
-    fn serves(&mut self, name: &str, source: &Source<'_>) -> bool {
-        let found = self.frontends().iter().find(|frontend| is_named(&frontend.name, name));
+    fn serves(&mut self, index: &FrontendIndex, name: &str, source: &Source<'_>) -> bool {
+        let mut like = index.like(self.frontends(), name);
+        let found = like.find(|frontend| is_named(&frontend.name, name));
         found.is_some_and(|frontend| match source {
             Source::PublicIp(id) => frontend::public_ip_of(frontend) == Some(*id),
             Source::Subnet(_, Some(address)) => frontend::private_address_of(frontend) == Some(*address),
@@ -137,21 +141,17 @@ impl<'a> Draft<'a> {
         if requested.is_some() {
             return requested;
         }
-        let taken: BTreeSet<IpAddr> = self
-            .frontends()
-            .iter()
-            .filter(|frontend| !names::is_frontend_of(frontend::name_of(frontend), &service.base_name))
-            .filter_map(frontend::private_address_of)
-            .collect();
-        let published = &service.removal().published_addresses;
-        published
-            .iter()
-            .find(|address| {
-                Family::of(**address) == family
-                    && frontend::contains(subnet, **address)
-                    && !taken.contains(*address)
+        let frontends = self.frontends();
+        let is_taken = |address: IpAddr| {
+            frontends.iter().any(|frontend| {
+                !names::is_frontend_of(frontend::name_of(frontend), &service.base_name)
+                    && frontend::private_address_of(frontend) == Some(address)
             })
-            .copied()
+        };
+        let mut published = service.removal().published_addresses.iter().copied();
+        published.find(|address| {
+            Family::of(*address) == family && frontend::contains(subnet, *address) && !is_taken(*address)
+        })
     }
 
     fn create(

@@ -111,6 +111,21 @@ impl ClusterUsage {
         load_balancers: &[(Balancer, Arc<LoadBalancer>)],
         is_complete: bool,
     ) -> Self {
+        let is_refused = |service: &Service| ServiceIntent::from_service(cluster, service).is_err();
+        let balancers = load_balancers;
+        Self::of_parsed(cluster, services, nodes, recently_programmed, balancers, is_complete, is_refused)
+    }
+
+    /// The same where it is known which Services [cannot be served](ServiceIntent::from_service) by what they say.
+    pub(crate) fn of_parsed(
+        cluster: &Cluster,
+        services: &[Arc<Service>],
+        nodes: &[Arc<Node>],
+        recently_programmed: &[(ObjectKey, IpAddr)],
+        load_balancers: &[(Balancer, Arc<LoadBalancer>)],
+        is_complete: bool,
+        is_refused: impl Fn(&Service) -> bool,
+    ) -> Self {
         let deliveries = deliveries(load_balancers);
         let mut usage = Self { is_complete, ..Self::default() };
         let mut recent: BTreeMap<&ObjectKey, Vec<IpAddr>> = BTreeMap::new();
@@ -147,8 +162,7 @@ impl ClusterUsage {
             addresses.retain(|address| owner.arrival(Family::of(*address)).is_floating());
             addresses.extend(&owner.additional_addresses);
             let mut footprint = Footprint { ports, at_nodes, demand, addresses, holds_on: false };
-            let is_refused = || ServiceIntent::from_service(cluster, service).is_err();
-            if !of_it.iter().all(|delivery| footprint.covers(&owner, delivery)) || is_refused() {
+            if !of_it.iter().all(|delivery| footprint.covers(&owner, delivery)) || is_refused(service) {
                 footprint.hold_on(service, all, of_it);
             }
             usage.footprints.insert(owner.key, footprint);

@@ -136,7 +136,7 @@ impl Azure {
                 document.etag = self.etag();
                 let subnets = &mut self.observed.subnets;
                 subnets.retain(|subnet| subnet.id.as_ref() != Some(&step.target));
-                subnets.push(document);
+                subnets.push(Arc::new(document));
             }
             Some(Document::LoadBalancer(document)) => {
                 let mut document = (**document).clone();
@@ -181,10 +181,10 @@ impl Azure {
                 }
                 self.observed.security_group = Some(document);
             }
-            Some(document) => {
+            Some(_) => {
                 let etag = self.etag();
                 let (id, machines) = (&step.target, &mut self.observed.machines);
-                machines.apply(id, document);
+                machines.apply(std::slice::from_ref(step));
                 for (set, instances) in &mut machines.scale_sets {
                     let set = Arc::make_mut(set);
                     let instances = instances.iter_mut().map(Arc::make_mut);

@@ -471,7 +471,7 @@ fn blame_finds_the_services_that_an_error_names() {
 #[test]
 fn one_refused_service_does_not_stop_the_batch() {
     let cluster = cluster();
-    let inside = |name: &str, subnet: Option<Subnet>| LoadBalancerIntent::Present {
+    let inside = |name: &str, subnet: Option<Arc<Subnet>>| LoadBalancerIntent::Present {
         service: svc(name).tcp(80).internal().intent(&cluster),
         public_ips: Default::default(),
         subnet,

@@ -261,11 +261,11 @@ pub(crate) fn instance(set: &str, number: u32) -> ScaleSetInstance {
     .unwrap()
 }
 
-pub(crate) fn subnet(cluster: &Cluster, name: &str, prefixes: &[&str]) -> Subnet {
-    serde_json::from_value(json!({
+pub(crate) fn subnet(cluster: &Cluster, name: &str, prefixes: &[&str]) -> Arc<Subnet> {
+    let document = json!({
         "id": cluster.subnet_id(name), "name": name, "properties": {"addressPrefixes": prefixes},
-    }))
-    .unwrap()
+    });
+    Arc::new(serde_json::from_value(document).unwrap())
 }
 
 /// A public IP in the cluster's group.

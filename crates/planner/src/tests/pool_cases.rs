@@ -95,9 +95,7 @@ fn put_in(machines: &mut Machines, pool: &ResourceId) {
 /// Plans, and applies the plan; gives it.
 fn bring(machines: &mut Machines, memberships: &[PoolMembership], nodes: &[Arc<Node>]) -> Vec<Step> {
     let steps = machines.plan(&cluster(), memberships, nodes);
-    for step in &steps {
-        machines.apply(&step.target, step.document.as_ref().unwrap());
-    }
+    machines.apply(&steps);
     assert_eq!(machines.plan(&cluster(), memberships, nodes), [], "planned again");
     steps
 }

@@ -110,7 +110,7 @@ fn lb_203_lb_204_each_reason_of_a_virtual_machine_is_found() {
                 matches!(&step.changes[0], Change::Membership { member, joins: true, .. } if *member == sound),
                 "{step:?}"
             );
-            machines.apply(&step.target, step.document.as_ref().unwrap());
+            machines.apply(&[step]);
         }
         let found = find(cluster, &all, &machines, &pools);
         found.into_iter().find(|one| one.node == "m").map(|one| one.reason)
