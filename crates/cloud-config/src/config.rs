@@ -123,6 +123,13 @@ pub struct CloudConfig {
     // --- load balancer
     /// `loadBalancerSku`.
     pub load_balancer_sku: LoadBalancerSku,
+    /// `primaryAvailabilitySetName`: the set whose load balancer of SKU Basic bears the cluster's name.
+    pub primary_availability_set_name: String,
+    /// `primaryScaleSetName`: the same where `vmType` is not `standard`.
+    pub primary_scale_set_name: String,
+    /// `maximumLoadBalancerRuleCount`: how many rules a load balancer of SKU Basic may have for a Service to come; 250
+    /// unless set.
+    pub maximum_load_balancer_rule_count: usize,
     /// `excludeMasterFromStandardLB`: control-plane nodes are no backends; true on standard unless set.
     pub exclude_master_from_standard_lb: bool,
     /// `disableOutboundSNAT`: rules give no outbound connectivity.
@@ -251,9 +258,8 @@ impl CloudConfig {
         let multiple_standard_load_balancer_configurations =
             MultipleStandardLoadBalancerConfiguration::read_list(list, keys.problems());
         let load_balancer_sku = LoadBalancerSku::parse(&keys.string("loadBalancerSku"));
-        let exclude_master = keys
-            .optional_boolean("excludeMasterFromStandardLB")
-            .unwrap_or(load_balancer_sku == LoadBalancerSku::Standard);
+        let is_standard = load_balancer_sku == LoadBalancerSku::Standard;
+        let exclude_master = keys.optional_boolean("excludeMasterFromStandardLB").unwrap_or(is_standard);
 
         let mut config = Self {
             cloud: keys.string("cloud"),
@@ -295,6 +301,9 @@ impl CloudConfig {
             ),
             put_vmss_vm_batch_size: count(&mut keys, "putVMSSVMBatchSize", 1),
             load_balancer_sku,
+            primary_availability_set_name: keys.string("primaryAvailabilitySetName").trim().to_owned(),
+            primary_scale_set_name: keys.string("primaryScaleSetName").trim().to_owned(),
+            maximum_load_balancer_rule_count: count(&mut keys, "maximumLoadBalancerRuleCount", 250) as usize,
             exclude_master_from_standard_lb: exclude_master,
             disable_outbound_snat: keys.boolean("disableOutboundSNAT"),
             pre_configured_backend_pool_load_balancer_types: PreConfiguredBackendPools::parse(
@@ -307,7 +316,7 @@ impl CloudConfig {
                 BackendPoolType::NodeIpConfiguration,
                 BackendPoolType::WORDS,
             ),
-            enable_load_balancer_admin_state: keys.boolean("enableLoadBalancerAdminState"),
+            enable_load_balancer_admin_state: keys.boolean("enableLoadBalancerAdminState") && is_standard,
             enable_migrate_to_ip_based_backend_pool_api: keys.boolean("enableMigrateToIPBasedBackendPoolAPI"),
             enable_ip_tag_mutation_for_existing_public_ip: keys
                 .boolean("enableIPTagMutationForExistingPublicIP"),

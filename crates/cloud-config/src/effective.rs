@@ -1,7 +1,7 @@
 //! What follows from the settings: defaults that are other settings, and questions answered by several.
 
 use crate::cloud::AZURE_STACK;
-use crate::{CloudConfig, CloudEndpoints, LoadBalancerSku, Warning};
+use crate::{CloudConfig, CloudEndpoints, LoadBalancerSku, VmType, Warning};
 
 impl CloudConfig {
     fn or_cluster_group<'a>(&'a self, group: &'a str) -> &'a str {
@@ -71,6 +71,19 @@ impl CloudConfig {
     /// Whether load balancers are of the standard SKU.
     pub fn uses_standard_load_balancer(&self) -> bool {
         self.load_balancer_sku == LoadBalancerSku::Standard
+    }
+
+    /// Whether load balancers are of SKU Basic: each of them serves one set of machines.
+    pub fn uses_basic_load_balancer(&self) -> bool {
+        self.load_balancer_sku == LoadBalancerSku::Basic
+    }
+
+    /// The set of machines whose load balancer of SKU Basic bears the cluster's name; empty where none is configured.
+    pub fn primary_machine_set(&self) -> &str {
+        match self.vm_type {
+            VmType::Standard => &self.primary_availability_set_name,
+            _ => &self.primary_scale_set_name,
+        }
     }
 
     /// Whether Services are spread over several load balancers.

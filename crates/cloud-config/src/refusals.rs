@@ -50,10 +50,11 @@ impl CloudConfig {
         if self.service_gateway_enabled || pods || service_sku {
             self.refuse_service_gateway(pods, service_sku, problems);
         }
-        if !service_sku && !self.uses_standard_load_balancer() {
-            let remedy = Remedy::set("loadBalancerSku", LoadBalancerSku::Standard);
-            let remedy = remedy.note("; Azure has retired basic load balancers");
-            problems.push(Problem::new("loadBalancerSku", &self.load_balancer_sku, NOT_SUPPORTED, remedy));
+        if self.uses_basic_load_balancer() && pool_type == BackendPoolType::NodeIp {
+            let reason =
+                "load balancers of SKU Basic take network interfaces alone, and loadBalancerSku is 'basic'";
+            let remedy = Remedy::set(POOL_TYPE, BackendPoolType::NodeIpConfiguration);
+            problems.push(Problem::new(POOL_TYPE, pool_type, reason, remedy));
         }
         if self.disable_outbound_snat && !self.uses_standard_load_balancer() {
             let reason = format!(

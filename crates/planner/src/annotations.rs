@@ -17,6 +17,7 @@ pub(crate) const INTERNAL_SUBNET: &str = "azure-load-balancer-internal-subnet";
 pub(crate) const PUBLIC_IP_GROUP: &str = "azure-load-balancer-resource-group";
 pub(crate) const LOAD_BALANCER_IPV4: &str = "azure-load-balancer-ipv4";
 pub(crate) const LOAD_BALANCER_IPV6: &str = "azure-load-balancer-ipv6";
+pub(crate) const MODE: &str = "azure-load-balancer-mode";
 pub(crate) const CONFIGURATIONS: &str = "azure-load-balancer-configurations";
 pub(crate) const ADDITIONAL_PUBLIC_IPS: &str = "azure-additional-public-ips";
 

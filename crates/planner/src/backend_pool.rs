@@ -9,6 +9,7 @@ use k8s::{Node, names};
 
 use crate::cluster::{Balancer, Cluster, Family};
 use crate::instance::{self, ProviderId};
+use crate::placement::NodePlaces;
 
 /// What has to become of the membership in one pool.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +20,15 @@ pub struct PoolMembership {
     pub family: Family,
     /// Whether eligible nodes join. Otherwise everybody leaves, because the pool is about to go.
     pub member: bool,
+    /// The names of the nodes that join; absent where all do. A load balancer of SKU Basic serves one set of machines.
+    pub of_nodes: Option<Arc<BTreeSet<String>>>,
+}
+
+impl PoolMembership {
+    /// Whether a node is one of those for whom the pool is.
+    pub(crate) fn is_for(&self, node: &Node) -> bool {
+        self.of_nodes.as_ref().is_none_or(|nodes| nodes.contains(node.name()))
+    }
 }
 
 /// Whether a node belongs in pools: the one test that every step shares.
@@ -109,21 +119,23 @@ fn pools(cluster: &Cluster, balancer: &Balancer, load_balancer: &LoadBalancer) -
 
 /// The pools that nodes' interfaces join, once the load balancer is `after`. Pools that somebody else fills are left
 /// out, unless they were created just now: `before` is the load balancer before it was written. None where pools
-/// hold addresses.
+/// hold addresses. `sets` are the nodes of each load balancer of SKU Basic ([`crate::placement::nodes_of_sets`]).
 pub fn pools_to_fill(
     cluster: &Cluster,
     balancer: &Balancer,
+    sets: Option<&NodePlaces>,
     before: Option<&LoadBalancer>,
     after: &LoadBalancer,
 ) -> Vec<PoolMembership> {
     if cluster.has_pools_of_addresses() {
         return Vec::new();
     }
+    let of_nodes = sets.map(|sets| Arc::new(sets.names_on(balancer)));
     let old = before.map(|before| pools(cluster, balancer, before)).unwrap_or_default();
     pools(cluster, balancer, after)
         .into_iter()
         .filter(|pool| !cluster.has_preconfigured_pools(balancer) || !old.contains(pool))
-        .map(|(family, pool)| PoolMembership { pool, family, member: true })
+        .map(|(family, pool)| PoolMembership { pool, family, member: true, of_nodes: of_nodes.clone() })
         .collect()
 }
 
@@ -135,6 +147,6 @@ pub fn pools_to_empty(
 ) -> Vec<PoolMembership> {
     pools(cluster, balancer, load_balancer)
         .into_iter()
-        .map(|(family, pool)| PoolMembership { pool, family, member: false })
+        .map(|(family, pool)| PoolMembership { pool, family, member: false, of_nodes: None })
         .collect()
 }

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use azure_types::{LoadBalancer, ResourceId};
+use azure_types::{LoadBalancer, ResourceId, Sku};
 use cloud_config::{BackendPoolType, CloudConfig};
 use k8s::Service;
 
@@ -117,6 +117,12 @@ impl Cluster {
         self.config.uses_multiple_standard_load_balancers()
     }
 
+    /// The SKU of new load balancers and public IPs.
+    pub(crate) fn sku(&self) -> Sku {
+        let name = if self.config.uses_basic_load_balancer() { "Basic" } else { "Standard" };
+        Sku { name: Some(name.to_owned()), ..Default::default() }
+    }
+
     /// All load balancers on which Services of the cluster may have a place.
     pub fn balancers(&self) -> Vec<Balancer> {
         if !self.has_several_load_balancers() {
@@ -155,7 +161,8 @@ impl Cluster {
                 && (Family::BOTH.into_iter().any(has_pool)
                     || local_pool::are_all_pools_of(document, services))
         };
-        if may_be_named_otherwise && !self.has_several_load_balancers() || !is_ours() {
+        let has_one_name = !self.has_several_load_balancers() && !self.config.uses_basic_load_balancer();
+        if may_be_named_otherwise && has_one_name || !is_ours() {
             return None;
         }
         let is_internal = without_suffix(id.name()) != id.name();

@@ -13,7 +13,7 @@ use crate::arrival::{self, Arrival};
 use crate::cluster::{Cluster, Family, Flavor};
 use crate::local_pool;
 use crate::names::{self, Naming};
-use crate::placement::PlacementIntent;
+use crate::placement::{Mode, PlacementIntent};
 use crate::plan::{Notice, Refusal};
 use crate::private_link::{self, PrivateLinkIntent};
 use crate::probe::{self, NodeProbe, PortProbe};
@@ -424,7 +424,7 @@ impl ServiceIntent {
             local,
             access,
             private_link: PrivateLinkIntent::read(cluster, service, &removal)?,
-            notices: keys::notices(service, cluster.has_several_load_balancers()),
+            notices: keys::notices(service, cluster),
             node_probe,
             public_ip: public_ip(service)?,
             placement,
@@ -432,7 +432,13 @@ impl ServiceIntent {
         };
         intent.notices.extend(intent.unused_addresses());
         for port in &service.spec.ports {
-            intent.ports.push(intent.read_port(service, port)?);
+            let mut port = intent.read_port(service, port)?;
+            if let PortProbe::Own(spec) = &mut port.probe
+                && cluster.config.uses_basic_load_balancer()
+            {
+                spec.without_tls();
+            }
+            intent.ports.push(port);
         }
         Ok(intent)
     }
@@ -564,6 +570,10 @@ fn placement(
     service: &Service,
     removal: &ServiceRemoval,
 ) -> Result<PlacementIntent, Refusal> {
+    if cluster.config.uses_basic_load_balancer() {
+        let mode = Mode::parse(Annotations(service).get(keys::MODE));
+        return Ok(PlacementIntent { mode, ..PlacementIntent::default() });
+    }
     if !cluster.has_several_load_balancers() {
         return Ok(PlacementIntent::default());
     }
@@ -571,7 +581,8 @@ fn placement(
     if !configurations.is_empty() && removal.is_pinned() {
         return Err(Refusal::PlacedByAddress { service: removal.key.clone(), configurations });
     }
-    Ok(PlacementIntent { configurations, labels: service.metadata.labels.clone().unwrap_or_default() })
+    let labels = service.metadata.labels.clone().unwrap_or_default();
+    Ok(PlacementIntent { configurations, labels, ..PlacementIntent::default() })
 }
 
 fn public_ip(service: &Service) -> Result<PublicIpIntent, Refusal> {

@@ -103,6 +103,9 @@ pub(crate) fn interfaces_of(
             if !membership.member || machine.is_none() {
                 return Some(Wish::Leave);
             }
+            if !membership.is_for(node?) {
+                return None;
+            }
             if !nodes.is_eligible(node?) {
                 return nodes.has_eligible.then_some(Wish::Leave);
             }

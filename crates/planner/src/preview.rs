@@ -146,6 +146,7 @@ impl<'a> Preview<'a> {
     fn next_tasks(&mut self) -> Vec<(ObjectKey, Stage, Task)> {
         let mut tasks = Vec::new();
         let mut open = Vec::new();
+        let machine_sets = self.cluster.config.uses_basic_load_balancer().then(|| self.machine_sets());
         for mut sequence in std::mem::take(&mut self.sequences) {
             let public_ips = self.expected.public_ips_of(sequence.key());
             let subnet = sequence.intent().map(|i| self.cluster.subnet_id(i.subnet_name(self.cluster)));
@@ -159,6 +160,7 @@ impl<'a> Preview<'a> {
                 private_links: Some(self.expected.private_links()),
                 private_link_subnet: link_subnet.as_ref().and_then(|id| self.expected.subnet(id)),
                 namespace: self.namespaces.get(&sequence.key().namespace),
+                machine_sets: machine_sets.as_ref(),
             };
             match sequence.next(self.cluster, &seen, &mut self.places) {
                 Ok(Task::Finish(_)) => {}
@@ -275,11 +277,14 @@ impl<'a> Preview<'a> {
             }
         }
         self.change_members(&emptied);
+        let is_basic = self.cluster.config.uses_basic_load_balancer();
+        let sets = is_basic.then(|| placement::nodes_of_sets(self.cluster, self.nodes, &self.machine_sets()));
         for (balancer, batch, before, step) in written {
             step.into_iter().for_each(|step| self.take(step));
             let after = self.expected.load_balancer(&balancer);
-            let fill = after
-                .map(|after| backend_pool::pools_to_fill(self.cluster, &balancer, before.as_deref(), &after));
+            let fill = after.map(|after| {
+                backend_pool::pools_to_fill(self.cluster, &balancer, sets.as_ref(), before.as_deref(), &after)
+            });
             let fill = fill.unwrap_or_default();
             filled.extend(batch.iter().filter_map(|intent| pools_of(intent, &fill)));
             memberships.extend(fill);
@@ -290,13 +295,18 @@ impl<'a> Preview<'a> {
         self.share_nodes(&present);
     }
 
+    /// Which sets the machines belong to.
+    fn machine_sets(&self) -> MachineSets {
+        MachineSets::new(self.expected.machines().virtual_machines.iter().map(|one| &**one))
+    }
+
     /// Where several load balancers share the nodes: each loses those of others and gets those that no other has, and
     /// then those that others have lost. `present` are the Services to whose owners it is told which nodes are on none.
     fn share_nodes(&mut self, present: &[ObjectKey]) {
         if !self.cluster.has_several_load_balancers() {
             return;
         }
-        let sets = MachineSets::new(self.expected.machines().virtual_machines.iter().map(|one| &**one));
+        let sets = self.machine_sets();
         let places = placement::place_nodes(self.cluster, self.nodes, &sets, self.expected.load_balancers());
         for _ in 0..2 {
             let held = Holdings::of(self.cluster, self.nodes, self.expected.load_balancers());

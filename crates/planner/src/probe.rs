@@ -92,6 +92,16 @@ pub(crate) fn shared(port: u16, path: &str) -> ProbeSpec {
     }
 }
 
+impl ProbeSpec {
+    /// Load balancers of SKU Basic ask no port by HTTPS: a connection has to do.
+    pub(crate) fn without_tls(&mut self) {
+        if self.protocol == "Https" {
+            self.protocol = "Tcp";
+            self.path = None;
+        }
+    }
+}
+
 /// Whether a port asks for no probe.
 pub(crate) fn is_disabled(service: &Service, port: i32) -> bool {
     Annotations(service).flag(&port_key(port, keys::NO_PROBE_RULE))

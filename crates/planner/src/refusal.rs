@@ -16,6 +16,7 @@ use crate::placement::Unfit;
 use crate::private_link::PrivateLinkRefusal;
 use crate::probe::MAX_PROBE_SECONDS;
 use crate::security_group::{MAX_PRIORITY, MIN_PRIORITY};
+use crate::words::name_some;
 
 /// Why a Service cannot be served.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -558,6 +559,34 @@ pub enum Refusal {
         /// What refers to it, in words.
         reference: String,
     },
+    /// A load balancer of SKU Basic serves one set of machines.
+    #[error(
+        "annotation {}: scale set/availability set not found: no node is of set {named}; set it to {}",
+        full_key(keys::MODE),
+        one_of(.sets)
+    )]
+    MachineSetNotFound {
+        /// What the annotation names.
+        named: String,
+        /// The sets that nodes belong to.
+        sets: Vec<String>,
+    },
+    /// A load balancer of SKU Basic takes a certain number of rules.
+    #[error(
+        "all load balancers exceed the rule limit: those of {} have at least {rules} rules, and \
+         maximumLoadBalancerRuleCount is {limit}; remove Services, name another set of machines by annotation {}, or \
+         raise maximumLoadBalancerRuleCount",
+        name_some(.sets),
+        full_key(keys::MODE)
+    )]
+    RuleLimitReached {
+        /// The sets of machines whose load balancers would do.
+        sets: Vec<String>,
+        /// The rules of the one that has the fewest.
+        rules: usize,
+        /// How many it may have.
+        limit: usize,
+    },
     /// Each rule of a security group has a priority of its own.
     #[error(
         "security rule priority exhausted: none from {MIN_PRIORITY} to {MAX_PRIORITY} is free in the security group \
@@ -631,10 +660,17 @@ impl Refusal {
             | Self::NoEligibleLoadBalancer { .. }
             | Self::AddressOnOtherLoadBalancer { .. }
             | Self::CannotMove { .. }
+            | Self::MachineSetNotFound { .. }
+            | Self::RuleLimitReached { .. }
             | Self::BasicLoadBalancerShared { .. }
             | Self::OtherClusterName(_) => false,
         }
     }
+}
+
+fn one_of(sets: &[String]) -> String {
+    let sets = sets.iter().map(String::as_str).filter(|set| !set.is_empty());
+    sets.chain(["__auto__"]).collect::<Vec<_>>().join(" or ")
 }
 
 fn describe_unfit(service: &ObjectKey, selected: &[String], unfit: &Unfit) -> String {

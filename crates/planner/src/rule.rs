@@ -97,7 +97,8 @@ pub(crate) fn desired(cluster: &Cluster, intent: &ServiceIntent, family: Family)
         rule.protocol = port.protocol.in_rule();
         rule.frontend_port = port.port;
         rule.backend_port = arrival.port(port.port, port.node_port);
-        rule.tcp_reset = (port.protocol == Transport::Tcp).then_some(intent.tcp_reset);
+        let has_reset = port.protocol == Transport::Tcp && cluster.config.uses_standard_load_balancer();
+        rule.tcp_reset = has_reset.then_some(intent.tcp_reset);
         rule.probe = probe.map(|(name, _)| name);
         desired.rules.push(rule);
     }

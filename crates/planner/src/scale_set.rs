@@ -52,6 +52,7 @@ fn has_eligible_node(
     scale_set: &ScaleSet,
     virtual_machines: &[Arc<VirtualMachine>],
     nodes: &[Arc<Node>],
+    membership: &PoolMembership,
 ) -> bool {
     let is_member = |machine: &VirtualMachine| {
         let set = machine.properties.as_ref().and_then(|p| p.virtual_machine_scale_set.as_ref());
@@ -59,7 +60,7 @@ fn has_eligible_node(
     };
     let members = virtual_machines.iter().filter(|machine| is_member(machine));
     let members: HashSet<&ResourceId> = members.filter_map(|machine| machine.id.as_ref()).collect();
-    nodes.iter().filter(|node| is_eligible(cluster, node)).any(|node| {
+    nodes.iter().filter(|node| membership.is_for(node) && is_eligible(cluster, node)).any(|node| {
         match instance::parse_provider_id(&node.spec.provider_id) {
             ProviderId::Instance(machine) => Some(&machine.scale_set) == scale_set.id.as_ref(),
             ProviderId::Machine(id) => members.contains(&id),
@@ -91,7 +92,9 @@ pub fn plan_model(
     let profile = observed.properties.as_ref()?.virtual_machine_profile.as_ref()?;
     let interfaces = profile.network_profile.as_ref()?;
     let may_join = !is_flexible(observed) || cluster.config.uses_standard_load_balancer();
-    let joins = may_join && has_eligible_node(cluster, observed, virtual_machines, nodes);
+    let joins = |membership: &PoolMembership| {
+        may_join && has_eligible_node(cluster, observed, virtual_machines, nodes, membership)
+    };
     let windows_2019 = is_windows_2019(observed);
     let (mut interfaces, changes) = changed(
         interfaces,
@@ -100,7 +103,7 @@ pub fn plan_model(
         |membership| match membership {
             PoolMembership { member: false, .. } => Some(Wish::Leave),
             PoolMembership { family: Family::V6, .. } if windows_2019 => None,
-            _ => joins.then_some(Wish::Join),
+            _ => joins(membership).then_some(Wish::Join),
         },
     )?;
     if is_flexible(observed) {
@@ -176,6 +179,9 @@ pub(crate) fn instances_of(
                 return Some(Wish::Leave);
             }
             let node = node.filter(|_| active)?;
+            if !membership.is_for(node) {
+                return None;
+            }
             if !nodes.is_eligible(node) {
                 return nodes.has_eligible.then_some(Wish::Leave);
             }

@@ -32,7 +32,7 @@ use crate::cluster::{Balancer, Cluster, Family};
 use crate::cluster_name::{LoadBalancersByName, OtherName};
 use crate::intent::{ServiceIntent, ServiceRemoval, is_public};
 use crate::load_balancer::{self, LoadBalancerIntent, Places, frontends_of};
-use crate::placement::{self, Labels};
+use crate::placement::{self, Labels, MachineSets};
 use crate::plan::{Action, Step};
 use crate::private_link;
 use crate::public_ip;
@@ -61,6 +61,8 @@ pub struct Seen<'a> {
     pub private_link_subnet: Option<&'a Arc<Subnet>>,
     /// The labels of the Service's namespace; absent where they are not known.
     pub namespace: Option<&'a Labels>,
+    /// The sets of machines that are virtual machines of their own; read only where load balancers are of SKU Basic.
+    pub machine_sets: Option<&'a MachineSets>,
 }
 
 /// What is next.
@@ -298,7 +300,7 @@ impl Sequence {
     /// what is [next](Self::next).
     pub fn destination(&self, cluster: &Cluster) -> Option<Balancer> {
         let intent = self.intent()?;
-        let is_only_one = !cluster.has_several_load_balancers();
+        let is_only_one = !cluster.has_several_load_balancers() && !cluster.config.uses_basic_load_balancer();
         self.destination.clone().or_else(|| is_only_one.then(|| cluster.placement(intent.flavor)))
     }
 

@@ -145,7 +145,8 @@ pub fn find(
             // A node without a provider id is not initialised; with a foreign one it is none of ours.
             ProviderId::Other => continue,
         };
-        for membership in memberships.iter().filter(|membership| membership.member) {
+        for membership in memberships.iter().filter(|membership| membership.member && membership.is_for(node))
+        {
             let reason = match &member {
                 Err(reason) => Some(reason.clone()),
                 Ok(member) => member.reason(cluster, membership),

@@ -48,6 +48,16 @@ pub enum Wait {
         /// The Service.
         service: ObjectKey,
     },
+    /// The set of a machine decides on which load balancer of SKU Basic its Services are.
+    #[error(
+        "Azure does not show yet which set of machines node {node} belongs to, and {service} may have its place by it"
+    )]
+    MachineSetUnknown {
+        /// The node.
+        node: String,
+        /// The Service.
+        service: ObjectKey,
+    },
     /// Public IPs that do not come to what is wanted of them are not created again for ever.
     #[error("{service}: a public IP was created again several times")]
     PublicIpRecreated {

@@ -4,9 +4,10 @@ use azure_types::ExtendedLocation;
 
 use crate::cluster::Cluster;
 
-/// The zones of a new address: all of the region's, none in an edge zone.
+/// The zones of a new address: all of the region's, none in an edge zone, and none of SKU Basic.
 pub(crate) fn of_new_address(cluster: &Cluster) -> Option<Vec<String>> {
-    if cluster.config.extended_location().is_some() || cluster.region_zones.is_empty() {
+    let is_zonal = cluster.config.uses_standard_load_balancer();
+    if !is_zonal || cluster.config.extended_location().is_some() || cluster.region_zones.is_empty() {
         return None;
     }
     let mut zones = cluster.region_zones.clone();

@@ -15,7 +15,7 @@ use planner::admin_state;
 use planner::load_balancer::{Places, pool_in};
 use planner::local_pool;
 use planner::sequence::Sequence;
-use planner::{Balancer, Cluster, ClusterPlan, Family, ServiceIntent, ServiceRemoval, backend_pool};
+use planner::{Balancer, Cluster, ClusterPlan, Family, Flavor, ServiceIntent, ServiceRemoval, backend_pool};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::azure::Azure;
@@ -160,6 +160,22 @@ impl Inner {
         self.answered.lock().remove(key);
     }
 
+    /// The cluster's load balancers: those on which Services may have a place. Those of SKU Basic that are named after
+    /// sets of machines are known by what is cached.
+    async fn balancers(&self) -> Result<Vec<Balancer>, Failure> {
+        let mut all = self.cluster.balancers();
+        if self.cluster.config.uses_basic_load_balancer() {
+            let primary = self.cluster.placement(Flavor::External);
+            // One list tells of all.
+            self.observed.load_balancers().get(&primary.name, self.observed.started).await?;
+            let own = self.cluster.own_load_balancers(self.observed.load_balancers().all_cached(), &[]);
+            all.extend(own.into_iter().map(|(balancer, _)| balancer));
+            all.sort();
+            all.dedup();
+        }
+        Ok(all)
+    }
+
     async fn update_nodes(&self, newer_than: LogicalTime) -> Result<(), Failure> {
         if self.cluster.has_several_load_balancers() {
             return self.share_all_nodes(newer_than).await;
@@ -167,7 +183,8 @@ impl Inner {
         let mut pools = Vec::new();
         let mut writes = Vec::new();
         let by_address = self.cluster.has_pools_of_addresses();
-        for balancer in self.cluster.balancers() {
+        let sets = self.nodes_of_sets(self.observed.started).await?;
+        for balancer in self.balancers().await? {
             // What nodes are in is their own matter; of the load balancer only the pools' names count, and a write
             // is for the version that was seen.
             let seen = self.observed.started;
@@ -180,7 +197,8 @@ impl Inner {
                 );
             } else if let Some(document) = known {
                 let document = Some(&*document);
-                let pools_of = |lb| backend_pool::pools_to_fill(&self.cluster, &balancer, document, lb);
+                let sets = sets.as_ref();
+                let pools_of = |lb| backend_pool::pools_to_fill(&self.cluster, &balancer, sets, document, lb);
                 pools.extend(document.into_iter().flat_map(pools_of));
             }
         }
@@ -356,6 +374,9 @@ impl Inner {
             observed.security_group = known.get(id.name(), newer_than).await?.map(|group| (*group).clone());
         }
         observed.machines = self.membership.machines(newer_than).await?;
+        if self.cluster.config.uses_basic_load_balancer() {
+            observed.machines.virtual_machines = self.membership.virtual_machines(newer_than).await?;
+        }
         if self.cluster.has_several_load_balancers() {
             observed.machines.virtual_machines = self.membership.virtual_machines(newer_than).await?;
             let labels = |name: String| {

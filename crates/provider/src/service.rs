@@ -10,6 +10,7 @@ use futures::future::join_all;
 use k8s::{Node, Service};
 use planner::cluster_name::LoadBalancersByName;
 use planner::load_balancer::{LoadBalancerIntent, Places};
+use planner::placement::MachineSets;
 use planner::security_group::{self, AccessIntent};
 use planner::sequence::{Intent, Seen, Sequence, Stage, Stop, Task};
 use planner::{Action, Balancer, Flavor, ServiceIntent, ServiceRemoval, backend_pool, public_ip};
@@ -54,6 +55,7 @@ struct Reading {
     private_links_are_fresh: bool,
     private_link_subnet: Option<Arc<Subnet>>,
     namespace: Option<Arc<Labels>>,
+    machine_sets: Option<MachineSets>,
 }
 
 impl Reading {
@@ -66,6 +68,7 @@ impl Reading {
             private_links: self.private_links.as_deref(),
             private_link_subnet: self.private_link_subnet.as_ref(),
             namespace: self.namespace.as_deref(),
+            machine_sets: self.machine_sets.as_ref(),
         }
     }
 
@@ -313,6 +316,9 @@ impl Inner {
             let id = self.cluster.subnet_id(intent.subnet_name(&self.cluster));
             reading.subnet = self.observed.subnet(&id, newer_than).await?;
         }
+        if self.cluster.config.uses_basic_load_balancer() {
+            reading.machine_sets = Some(self.machine_sets(self.observed.started).await);
+        }
         self.look_at_private_links(&mut reading, sequence, newer_than, notices).await?;
         reading.private_link_subnet = self.private_links.subnet(sequence, newer_than).await?;
         Ok(reading)
@@ -435,7 +441,9 @@ impl Inner {
         let document = done.observed.load_balancer.clone();
         if let Some(document) = document.as_deref().filter(|_| !families.is_empty()) {
             let before = done.observed.before.as_deref();
-            let mut pools = backend_pool::pools_to_fill(&self.cluster, &balancer, before, document);
+            let sets = self.nodes_of_sets(self.observed.started).await?;
+            let sets = sets.as_ref();
+            let mut pools = backend_pool::pools_to_fill(&self.cluster, &balancer, sets, before, document);
             if self.membership.join_if_changed(&pools).await? {
                 self.mark_joined().await?;
             }

@@ -365,9 +365,25 @@ impl Inner {
         Ok(places)
     }
 
+    /// The nodes of each load balancer of SKU Basic; absent where they are of another SKU.
+    ///
+    /// # Errors
+    ///
+    /// Where the sets of machines cannot be read.
+    pub(crate) async fn nodes_of_sets(&self, newer_than: LogicalTime) -> Result<Option<NodePlaces>, Failure> {
+        if !self.cluster.config.uses_basic_load_balancer() {
+            return Ok(None);
+        }
+        let sets = self.machine_sets(newer_than).await;
+        if let Some((failure, _)) = &self.sharing.state.lock().unread {
+            return Err(failure.clone());
+        }
+        Ok(Some(placement::nodes_of_sets(&self.cluster, &self.state.nodes(), &sets)))
+    }
+
     /// The sets of the machines that are nodes. They are read again only if a machine is not known yet; what cannot be
     /// read is not known.
-    async fn machine_sets(&self, newer_than: LogicalTime) -> MachineSets {
+    pub(crate) async fn machine_sets(&self, newer_than: LogicalTime) -> MachineSets {
         let nodes = self.state.nodes();
         let machines =
             nodes.iter().filter_map(|node| match instance::parse_provider_id(&node.spec.provider_id) {

@@ -30,7 +30,6 @@ const ROUTES: &str = "this release writes no routes";
 const CACHE: &str = "there is no cache lifetime to set: every read is as fresh as its use needs";
 const RATE: &str = "client-side limits are not applied: call budgets are learned from Azure's answers";
 const PAUSES: &str = "pauses double, whatever is set here";
-const ALL_NODES: &str = "all nodes are backends of a standard load balancer";
 const RELOADING: &str = "this release does not reload its configuration: restart it after a change";
 const KMS: &str = "belongs to the KMS plugin";
 const RETIRED: &str = "earlier controller managers read it, the one of today does not";
@@ -206,8 +205,16 @@ pub const KEYS: &[Key] = &[
     applies("loadBalancerResourceGroup", Text, "resourceGroup", "the load balancers' resource group", |c| {
         c.load_balancer_resource_group.clone()
     }),
-    idle("primaryAvailabilitySetName", Text, "", ALL_NODES),
-    idle("primaryScaleSetName", Text, "", ALL_NODES),
+    applies(
+        "primaryAvailabilitySetName",
+        Text,
+        "",
+        "where loadBalancerSku is basic and vmType is standard: the set whose load balancer bears the cluster's name",
+        |c| c.primary_availability_set_name.clone(),
+    ),
+    applies("primaryScaleSetName", Text, "", "the same where vmType is vmss or vmssflex", |c| {
+        c.primary_scale_set_name.clone()
+    }),
     // Machines.
     applies(
         "vmType",
@@ -245,7 +252,7 @@ pub const KEYS: &[Key] = &[
         "loadBalancerSku",
         Text,
         "standard",
-        "standard; every other SKU is refused, and load balancers of SKU Basic are replaced",
+        "standard (load balancers of SKU Basic are replaced) or basic (guide \"Load balancers of SKU Basic\"); service is refused",
         |c| c.load_balancer_sku.to_string(),
     ),
     applies("excludeMasterFromStandardLB", Boolean, "true", "control-plane nodes are no backends", |c| {
@@ -254,11 +261,13 @@ pub const KEYS: &[Key] = &[
     applies("disableOutboundSNAT", Boolean, "false", "rules give no outbound connectivity", |c| {
         c.disable_outbound_snat.to_string()
     }),
-    idle(
+    applies(
         "maximumLoadBalancerRuleCount",
         Whole,
         "250",
-        "what Azure takes on one load balancer is the limit: 1,500 rules",
+        "where loadBalancerSku is basic: a load balancer with so many rules takes no more Services. With standard the \
+         limit is Azure's, 1,500 rules",
+        |c| c.maximum_load_balancer_rule_count.to_string(),
     ),
     applies(
         "preConfiguredBackendPoolLoadBalancerTypes",
@@ -278,7 +287,7 @@ pub const KEYS: &[Key] = &[
         "enableLoadBalancerAdminState",
         Boolean,
         "false",
-        "nodes that drain take no new connections from load balancers; those that are there go on",
+        "nodes that drain take no new connections from load balancers; those that are there go on. Of SKU Basic it has no effect",
         |c| c.enable_load_balancer_admin_state.to_string(),
     ),
     applies(

@@ -9,14 +9,19 @@ use k8s::{ObjectKey, Service};
 use super as keys;
 use super::full_key;
 use super::table::Format::{self, Flag, Pairs, TrimmedFlag, Word};
-use super::table::Support::{Ignored, OfPrivateLink, OfSeveral};
+use super::table::Support::{Ignored, OfBasic, OfPrivateLink, OfSeveral};
 use super::table::{KNOWN, KNOWN_OF_PORTS};
+use crate::cluster::Cluster;
 use crate::plan::Notice;
 
 /// What the annotations of a Service say that means nothing, one notice each.
-/// `has_several`: whether several load balancers of a kind are configured.
-pub(crate) fn notices(service: &Service, has_several: bool) -> Vec<Notice> {
-    let is_served = |key: &str| has_several && key.eq_ignore_ascii_case(&full_key(keys::CONFIGURATIONS));
+pub(crate) fn notices(service: &Service, cluster: &Cluster) -> Vec<Notice> {
+    let config = &cluster.config;
+    let is_served = |key: &str| {
+        let is = |known: &str| key.eq_ignore_ascii_case(&full_key(known));
+        cluster.has_several_load_balancers() && is(keys::CONFIGURATIONS)
+            || config.uses_basic_load_balancer() && is(keys::MODE)
+    };
     let annotations = service.metadata.annotations.iter().flatten().filter(|(key, _)| !is_served(key));
     annotations.filter_map(|(key, value)| judge(service, key, value)).collect()
 }
@@ -37,7 +42,7 @@ fn judge(service: &Service, full: &str, value: &str) -> Option<Notice> {
             let message = format!("annotation {full} is ignored: {why}; {remedy}");
             warn(service.key(), "AnnotationIgnored", message)
         };
-        if let Ignored(why) | OfSeveral(why) = known.support {
+        if let Ignored(why) | OfSeveral(why) | OfBasic(why) = known.support {
             return ignored(why, "remove it");
         }
         if known.support == OfPrivateLink && !keys::Annotations(service).trimmed_flag(keys::PLS_CREATE) {
@@ -157,7 +162,7 @@ mod tests {
     use crate::tests::svc;
 
     fn notices(service: &Service) -> Vec<Notice> {
-        super::notices(service, false)
+        super::notices(service, &crate::tests::cluster())
     }
 
     fn told(key: &str, value: &str) -> Option<(&'static str, String)> {

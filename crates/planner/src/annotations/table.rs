@@ -28,10 +28,12 @@ pub(super) enum Support {
     OfPrivateLink,
     /// It is served where several load balancers are configured, and ignored elsewhere, for this reason.
     OfSeveral(&'static str),
+    /// It is served where load balancers are of SKU Basic, and ignored elsewhere, for this reason.
+    OfBasic(&'static str),
 }
 
 use Format::{Flag, Pairs, Text, TrimmedFlag, Word};
-use Support::{Ignored, OfPrivateLink, OfSeveral, Served};
+use Support::{Ignored, OfBasic, OfPrivateLink, OfSeveral, Served};
 
 /// One annotation.
 #[derive(Debug, Clone, Copy)]
@@ -83,11 +85,16 @@ pub(super) const KNOWN: &[Annotation] = &[
         "`subnetName` of azure.json",
         "the subnet of the private address; read only where the load balancer is internal",
     ),
-    row("azure-load-balancer-mode", Text("`__auto__` or the name of a set of machines"), "", "").with(
-        Ignored(
-            "it chooses between load balancers of SKU Basic, and those of SKU Standard serve all machines",
-        ),
-    ),
+    row(
+        keys::MODE,
+        Text("`__auto__` or the name of a set of machines"),
+        "the primary set",
+        "the availability set or scale set whose load balancer of SKU Basic serves the Service; `__auto__` takes the one \
+         with the fewest rules ([SKU Basic](../sku-basic.md))",
+    )
+    .with(OfBasic(
+        "it chooses between load balancers of SKU Basic, and those of SKU Standard serve all machines",
+    )),
     row(
         keys::PUBLIC_IP_GROUP,
         Text("the name of a resource group"),

@@ -150,7 +150,7 @@ impl Draft<'_> {
                 let changes = fill(&name, properties, &wanted, &network, may_empty);
                 if may_have_interfaces && !changes.is_empty() {
                     let pool = cluster.pool_id(self.balancer, family);
-                    leave_first.push(PoolMembership { pool, family, member: false });
+                    leave_first.push(PoolMembership { pool, family, member: false, of_nodes: None });
                 }
                 changes
             } else {

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use azure_types::{
     BackendAddressPool, FrontendIpConfiguration, LoadBalancer, LoadBalancerProperties, LoadBalancingRule,
-    NetworkInterface, PrivateLinkService, Probe, ResourceId, Sku, Subnet,
+    NetworkInterface, PrivateLinkService, Probe, ResourceId, Subnet,
 };
 use k8s::{Node, ObjectKey, Service};
 
@@ -320,7 +320,7 @@ impl<'a> Draft<'a> {
             name: Some(balancer.name.clone()),
             location: Some(cluster.config.location.clone()),
             extended_location: zone::edge(cluster),
-            sku: Some(Sku { name: Some("Standard".to_owned()), ..Default::default() }),
+            sku: Some(cluster.sku()),
             properties: Some(LoadBalancerProperties::default()),
             ..Default::default()
         });

@@ -6,6 +6,7 @@
 //! there, whoever looks. It moves when its annotation, its labels or those of its namespace no longer allow its load
 //! balancer, or when it asks for an address that is on another.
 
+mod basic;
 mod holdings;
 mod nodes;
 
@@ -15,6 +16,8 @@ use std::sync::Arc;
 use azure_types::{LoadBalancer, ResourceId};
 use cloud_config::MultipleStandardLoadBalancerConfiguration as Entry;
 
+pub(crate) use basic::Mode;
+pub use basic::nodes_of_sets;
 pub use holdings::{Holdings, NodeShare};
 pub use nodes::{MachineSets, NodePlaces, place_nodes};
 
@@ -37,6 +40,8 @@ pub(crate) struct PlacementIntent {
     pub configurations: Vec<String>,
     /// Its labels.
     pub labels: Labels,
+    /// Which set of machines is to serve it, where load balancers are of SKU Basic.
+    pub mode: Mode,
 }
 
 /// The names of the load balancers that a Service may not have, by reason.
@@ -104,6 +109,9 @@ pub(crate) fn place(
     seen: &Seen<'_>,
     places: &mut Places,
 ) -> Result<Balancer, Stop> {
+    if cluster.config.uses_basic_load_balancer() {
+        return basic::place(cluster, intent, seen);
+    }
     if !cluster.has_several_load_balancers() {
         return Ok(cluster.placement(intent.flavor));
     }

@@ -21,7 +21,7 @@ use crate::plan::name_some;
 pub struct MachineSets(HashMap<ResourceId, Option<String>>);
 
 /// The set that a node's machine belongs to.
-enum MachineSet {
+pub(super) enum MachineSet {
     Named(String),
     /// It belongs to none.
     Alone,
@@ -41,7 +41,7 @@ impl MachineSets {
         Self(machines.into_iter().filter_map(|one| Some((one.id.clone()?, set_of(one)))).collect())
     }
 
-    fn of(&self, node: &Node) -> MachineSet {
+    pub(super) fn of(&self, node: &Node) -> MachineSet {
         match instance::parse_provider_id(&node.spec.provider_id) {
             ProviderId::Instance(machine) => MachineSet::Named(machine.scale_set.name().to_owned()),
             ProviderId::Machine(id) => match self.0.get(&id) {
@@ -66,6 +66,16 @@ pub struct NodePlaces {
 }
 
 impl NodePlaces {
+    /// The nodes by the name that both kinds of a load balancer share, in lower case.
+    pub(super) fn of_load_balancers(by_entry: BTreeMap<String, BTreeSet<String>>) -> Self {
+        Self { by_entry, nowhere: BTreeSet::new() }
+    }
+
+    /// The names of the nodes of a load balancer.
+    pub(crate) fn names_on(&self, balancer: &Balancer) -> BTreeSet<String> {
+        self.of(balancer).cloned().unwrap_or_default()
+    }
+
     fn of(&self, balancer: &Balancer) -> Option<&BTreeSet<String>> {
         let name = match balancer.flavor.is_internal() {
             true => super::without_suffix(&balancer.name),

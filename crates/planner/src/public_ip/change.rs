@@ -50,7 +50,7 @@ pub(super) fn update(
         change.changes.push(Change::PublicIpShared { service: intent.key.clone() });
     }
     let users = with_user(name, service_tag, &intent.key)?;
-    change.normalise(family, version_of(existing));
+    change.normalise(cluster, family, version_of(existing));
     if let Some(ip_tags) = differing_ip_tags(intent, existing, ours) {
         change.set_ip_tags(ip_tags, cluster);
     }
@@ -154,10 +154,11 @@ impl Draft {
         self.document.properties.get_or_insert_default()
     }
 
-    /// Standard load balancers take standard, static addresses of the family of their frontend.
-    fn normalise(&mut self, family: Family, version: Option<Family>) {
+    /// Load balancers take addresses of their SKU and of the family of their frontend. An address that is of SKU
+    /// Standard stays so.
+    fn normalise(&mut self, cluster: &Cluster, family: Family, version: Option<Family>) {
         let Self { document, changes, .. } = self;
-        let basic = is_basic(document);
+        let basic = is_basic(document) && cluster.config.uses_standard_load_balancer();
         let sku = document.sku.get_or_insert_default();
         let properties = document.properties.get_or_insert_default();
         if basic {
@@ -168,7 +169,8 @@ impl Draft {
             set_word(&mut properties.public_ip_address_version, family.as_str(), "version", changes);
         }
         if basic || version.is_none() || family == Family::V6 {
-            set_word(&mut properties.public_ip_allocation_method, "Static", "allocation", changes);
+            let wanted = allocation(cluster, family);
+            set_word(&mut properties.public_ip_allocation_method, wanted, "allocation", changes);
         }
     }
 
@@ -262,6 +264,11 @@ pub(super) fn is_running(public_ip: &PublicIpAddress) -> bool {
 
 fn is_failed(public_ip: &PublicIpAddress) -> bool {
     provisioning_state(public_ip).is_some_and(|state| state.is("Failed") || state.is("Canceled"))
+}
+
+/// How a new address is given: for good, or of SKU Basic and IPv6 while it is in use (4.9).
+pub(super) fn allocation(cluster: &Cluster, family: Family) -> &'static str {
+    if family == Family::V6 && cluster.config.uses_basic_load_balancer() { "Dynamic" } else { "Static" }
 }
 
 /// Whether a public IP is one of those that standard load balancers do not take.

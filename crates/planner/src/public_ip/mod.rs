@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use azure_types::{
-    PublicIpAddress, PublicIpAddressProperties, PublicIpDnsSettings, ResourceId, Sku, SubResource, Tags, Word,
+    PublicIpAddress, PublicIpAddressProperties, PublicIpDnsSettings, ResourceId, SubResource, Tags, Word,
 };
 
 mod change;
@@ -154,7 +154,7 @@ pub fn plan(
                 if is_running(existing) {
                     plan.running.push(target.id.clone());
                 }
-                if is_basic(existing) {
+                if is_basic(existing) && cluster.config.uses_standard_load_balancer() {
                     kept.extend(keep_address(&target.id, existing, std::slice::from_ref(&intent.key)));
                 }
                 plan.ensure.extend(step.map(|step| *step));
@@ -272,19 +272,21 @@ fn create(cluster: &Cluster, intent: &ServiceIntent, family: Family, id: &Resour
     let label = wanted.dns_label.as_deref().filter(|label| !label.is_empty());
     let key = intent.key.to_string();
     let zones = zone::of_new_address(cluster);
+    // Prefixes are of SKU Standard.
+    let prefix = wanted.prefixes.get(&family).filter(|_| cluster.config.uses_standard_load_balancer());
     let mut changes = vec![Change::PublicIpCreated { family, zones: zones.clone().unwrap_or_default() }];
     changes.extend(label.map(|label| Change::DnsLabelAdded { label: label.to_owned() }));
     let document = PublicIpAddress {
         name: Some(id.name().to_owned()),
         location: Some(cluster.config.location.clone()),
         extended_location: zone::edge(cluster),
-        sku: Some(Sku { name: Some("Standard".to_owned()), ..Default::default() }),
+        sku: Some(cluster.sku()),
         zones,
         tags: Some(desired_tags(cluster, intent, &key, if label.is_some() { &key } else { "" })),
         properties: Some(PublicIpAddressProperties {
-            public_ip_allocation_method: Some(Word::from("Static")),
+            public_ip_allocation_method: Some(Word::from(change::allocation(cluster, family))),
             public_ip_address_version: Some(Word::from(family.as_str())),
-            public_ip_prefix: wanted.prefixes.get(&family).cloned().map(SubResource::to),
+            public_ip_prefix: prefix.cloned().map(SubResource::to),
             ip_tags: wanted.ip_tags.clone().filter(|tags| !tags.is_empty()),
             dns_settings: label.map(|label| PublicIpDnsSettings {
                 domain_name_label: Some(label.to_owned()),

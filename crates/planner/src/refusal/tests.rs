@@ -547,6 +547,18 @@ fn cases() -> Vec<Case> {
             "give Services the same ports",
         ),
         case(
+            Refusal::MachineSetNotFound { named: "delta".into(), sets: names(&["alpha", "beta"]) },
+            ["azure-load-balancer-mode", "no node is of set delta"],
+            "scale set/availability set not found",
+            "set it to alpha or beta or __auto__",
+        ),
+        case(
+            Refusal::RuleLimitReached { sets: names(&["alpha", "beta"]), rules: 250, limit: 250 },
+            ["maximumLoadBalancerRuleCount is 250", "alpha, beta"],
+            "all load balancers exceed the rule limit",
+            "remove Services, name another set",
+        ),
+        case(
             Refusal::NoPriorityLeft { service: service() },
             ["default/test1", "500 to 4095"],
             "security rule priority exhausted",
@@ -606,6 +618,8 @@ fn number(refusal: &Refusal) -> usize {
         Refusal::PoolNameTaken { .. } => 53,
         Refusal::PoolNameTooLong { .. } => 54,
         Refusal::BasicLoadBalancerShared { .. } => 55,
+        Refusal::MachineSetNotFound { .. } => 58,
+        Refusal::RuleLimitReached { .. } => 59,
     }
 }
 
@@ -642,7 +656,7 @@ fn every_refusal_names_key_value_and_remedy_and_says_what_the_replaced_program_s
         assert!(text.len() < 1024, "events hold 1024 bytes: {text}");
     }
     let seen: BTreeSet<usize> = cases.iter().map(|case| number(&case.refusal)).collect();
-    assert_eq!(seen, (0..58).collect(), "each variant has a case");
+    assert_eq!(seen, (0..60).collect(), "each variant has a case");
 }
 
 #[test]

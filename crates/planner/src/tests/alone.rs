@@ -76,6 +76,7 @@ impl Alone {
             private_links: Some(&observed.private_links),
             private_link_subnet: observed.subnets.iter().find(|found| found.id == link_subnet),
             namespace: None,
+            machine_sets: None,
         };
         sequence.next(cluster, &seen, &mut self.places).ok()
     }
@@ -146,7 +147,7 @@ impl Alone {
                 self.members(&planned.empty_first);
                 self.take(planned.step.as_slice());
                 if let Some(after) = self.azure.load_balancer(balancer.flavor).cloned() {
-                    self.members(&backend_pool::pools_to_fill(&cluster, &balancer, before.as_ref(), &after));
+                    self.members(&backend_pool::pools_to_fill(&cluster, &balancer, None, before.as_ref(), &after));
                 }
             }
             Intent::SecurityGroup(intent) => {

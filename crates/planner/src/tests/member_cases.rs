@@ -179,7 +179,7 @@ fn lb_184_addresses_are_cleared_before_interfaces_join() {
     assert_eq!(members(&pools[1]), ["others 10.9.9.9"]);
     let balancer = cluster().placement(Flavor::External);
     let after = load_balancer_of(planned.step.as_ref().unwrap());
-    assert_eq!(crate::backend_pool::pools_to_fill(&cluster(), &balancer, None, after).len(), 1);
+    assert_eq!(crate::backend_pool::pools_to_fill(&cluster(), &balancer, None, None, after).len(), 1);
 }
 
 /// LB-185: interfaces leave before addresses are the members, scale sets without an instance as well.

@@ -3,6 +3,7 @@
 mod admin_state_cases;
 mod alone;
 mod azure;
+mod basic_cases;
 mod change_cases;
 mod frontend_cases;
 mod instance_cases;

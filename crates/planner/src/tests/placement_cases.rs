@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use azure_types::{LoadBalancer, PublicIpAddress, ResourceId, SubResource};
-use k8s::Service;
+use k8s::{Node, Service};
 use serde_json::{Value, json};
 
 use super::{Azure, Svc, cluster, cluster_with, node, nodes, public_ip, rule_names, svc};
@@ -64,7 +64,8 @@ fn load_balancer(cluster: &Cluster, name: &str, services: &[(&str, usize)]) -> (
 
 /// What is known when a Service looks for its place.
 #[derive(Default)]
-struct Known {
+pub(super) struct Known {
+    pub nodes: Vec<Arc<Node>>,
     load_balancers: Vec<(Balancer, Arc<LoadBalancer>)>,
     public_ips: Vec<PublicIpAddress>,
     namespace: Option<Labels>,
@@ -72,19 +73,20 @@ struct Known {
 }
 
 impl Known {
-    fn of(cluster: &Cluster, load_balancers: &[(&str, &[(&str, usize)])]) -> Self {
+    pub fn of(cluster: &Cluster, load_balancers: &[(&str, &[(&str, usize)])]) -> Self {
         let load_balancers =
             load_balancers.iter().map(|(name, services)| load_balancer(cluster, name, services));
         Self { load_balancers: load_balancers.collect(), ..Self::default() }
     }
 
-    fn place(&mut self, cluster: &Cluster, service: &Svc) -> Result<String, Refusal> {
+    pub fn place(&mut self, cluster: &Cluster, service: &Svc) -> Result<String, Refusal> {
         let intent = ServiceIntent::from_service(cluster, &service.0)?;
         let seen = Seen {
             public_ips: &self.public_ips,
             load_balancers: &self.load_balancers,
             subnet: None,
-            nodes: &[],
+            nodes: &self.nodes,
+            machine_sets: None,
             namespace: self.namespace.as_ref(),
             private_links: None,
             private_link_subnet: None,

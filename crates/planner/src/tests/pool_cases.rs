@@ -12,7 +12,12 @@ use crate::scale_set::{plan_instances, plan_model, write_parallelism};
 use crate::{Family, Flavor, Machines};
 
 fn join(flavor: Flavor, family: Family) -> PoolMembership {
-    PoolMembership { pool: cluster().pool_id(&cluster().placement(flavor), family), family, member: true }
+    PoolMembership {
+        pool: cluster().pool_id(&cluster().placement(flavor), family),
+        family,
+        member: true,
+        of_nodes: None,
+    }
 }
 
 fn v4() -> [PoolMembership; 1] {
@@ -292,7 +297,7 @@ fn lb_194_lb_195_lb_196_preconfigured_pools_are_left_alone_unless_they_were_miss
     let step = again.plan.steps.iter().find(|step| step.target.name() == "testCluster").unwrap();
     let lb = load_balancer_of(step);
     assert_eq!(lb.properties.as_ref().unwrap().backend_address_pools.as_ref().unwrap().len(), 2);
-    assert_eq!(pools_to_fill(&azure.cluster, &azure.cluster.placement(Flavor::External), Some(lb), lb), []);
+    assert_eq!(pools_to_fill(&azure.cluster, &azure.cluster.placement(Flavor::External), None, Some(lb), lb), []);
 }
 
 /// LB-197: for instances of uniform scale sets. A virtual machine's interface is written whether it runs or not.
@@ -404,7 +409,7 @@ fn an_interface_joins_with_its_first_address_of_the_family() {
 #[test]
 fn lb_422_everybody_leaves_a_pool_that_goes() {
     let pool = cluster().pool_id(&cluster().placement(Flavor::External), Family::V4);
-    let leave = [PoolMembership { pool: pool.clone(), family: Family::V4, member: false }];
+    let leave = [PoolMembership { pool: pool.clone(), family: Family::V4, member: false, of_nodes: None }];
     for kind in KINDS {
         for all in [nodes([kind.node(0)]), Vec::new()] {
             let mut machines = kind.machines(2);
@@ -477,7 +482,7 @@ fn machines_that_are_off_leave_a_pool_that_goes() {
     let pool = cluster().pool_id(&cluster().placement(Flavor::External), Family::V4);
     put_in(&mut machines, &pool);
     set_power(&mut machines.scale_sets[0].1[0], "deallocated");
-    let leave = [PoolMembership { pool, family: Family::V4, member: false }];
+    let leave = [PoolMembership { pool, family: Family::V4, member: false, of_nodes: None }];
     assert_eq!(targets(&bring(&mut machines, &leave, &[])), ["alpha", "0"]);
 }
 

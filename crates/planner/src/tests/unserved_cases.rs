@@ -15,6 +15,7 @@ fn pool(family: Family) -> PoolMembership {
         pool: cluster().pool_id(&cluster().placement(Flavor::External), family),
         family,
         member: true,
+        of_nodes: None,
     }
 }
 

@@ -1,0 +1,162 @@
+//! Load balancers of SKU Basic: each serves one set of machines, an availability set or a scale set, and bears its
+//! name; the one of the primary set bears the cluster's (3.1, 3.5).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use azure_types::LoadBalancer;
+use k8s::Node;
+
+use super::nodes::{MachineSet, MachineSets, NodePlaces};
+use super::{document_of, rules_in};
+use crate::backend_pool;
+use crate::cluster::{Balancer, Cluster, Flavor};
+use crate::intent::ServiceIntent;
+use crate::load_balancer;
+use crate::refusal::Refusal;
+use crate::sequence::{Seen, Stop};
+use crate::wait::Wait;
+
+/// The value of annotation `azure-load-balancer-mode` that takes the load balancer with the fewest rules.
+const ANY_SET: &str = "__auto__";
+
+/// Which set of machines is to serve a Service.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// The primary one, unless it is on another.
+    #[default]
+    Primary,
+    /// Whichever has the fewest rules, unless it is on one.
+    Any,
+    /// The one of this name.
+    Set(String),
+}
+
+impl Mode {
+    /// What annotation `azure-load-balancer-mode` says.
+    pub(crate) fn parse(annotation: Option<&str>) -> Self {
+        match annotation.map(str::trim).filter(|value| !value.is_empty()) {
+            None => Self::Primary,
+            Some(value) if value.eq_ignore_ascii_case(ANY_SET) => Self::Any,
+            Some(value) => Self::Set(value.to_owned()),
+        }
+    }
+}
+
+impl Cluster {
+    /// The load balancer of a set of machines (LB-011).
+    pub fn balancer_of_set(&self, set: &str, flavor: Flavor) -> Balancer {
+        if set.eq_ignore_ascii_case(self.config.primary_machine_set()) {
+            self.placement(flavor)
+        } else {
+            self.balancer(set, flavor)
+        }
+    }
+}
+
+/// The sets of the nodes that may be backends, in order of their names.
+///
+/// # Errors
+///
+/// Where Azure does not show yet which set a machine belongs to.
+fn sets_of(cluster: &Cluster, seen: &Seen<'_>, intent: &ServiceIntent) -> Result<Vec<String>, Stop> {
+    let none = MachineSets::default();
+    let machines = seen.machine_sets.unwrap_or(&none);
+    let mut sets: BTreeMap<String, String> = BTreeMap::new();
+    for node in seen.nodes.iter().filter(|node| is_backend(cluster, node)) {
+        match machines.of(node) {
+            MachineSet::Named(set) => drop(sets.entry(set.to_ascii_lowercase()).or_insert(set)),
+            MachineSet::Alone => {}
+            MachineSet::Unknown => {
+                return Err(Stop::NotYet(Wait::MachineSetUnknown {
+                    node: node.name().to_owned(),
+                    service: intent.key.clone(),
+                }));
+            }
+        }
+    }
+    Ok(sets.into_values().collect())
+}
+
+/// Whether a node may be behind a load balancer of SKU Basic: control-plane nodes have none of their own.
+fn is_backend(cluster: &Cluster, node: &Node) -> bool {
+    backend_pool::is_eligible(cluster, node) && !node.is_control_plane()
+}
+
+/// The load balancer on which a Service has its place.
+///
+/// # Errors
+///
+/// Where it names a set that no node belongs to, and where the load balancer takes no more rules.
+pub(super) fn place(cluster: &Cluster, intent: &ServiceIntent, seen: &Seen<'_>) -> Result<Balancer, Stop> {
+    let sets = || sets_of(cluster, seen, intent);
+    let candidates = match &intent.placement.mode {
+        Mode::Primary => vec![cluster.config.primary_machine_set().to_owned()],
+        Mode::Any => sets()?,
+        Mode::Set(named) => {
+            let sets = sets()?;
+            let Some(set) = sets.iter().find(|set| set.eq_ignore_ascii_case(named)) else {
+                return Err(Refusal::MachineSetNotFound { named: named.clone(), sets }.into());
+            };
+            vec![set.clone()]
+        }
+    };
+    let owner = intent.removal();
+    let is_here = |document: &LoadBalancer| load_balancer::has_frontend_of(document, owner);
+    let here = seen.load_balancers.iter();
+    let here = here.filter(|(balancer, document)| balancer.flavor == intent.flavor && is_here(document));
+    let mut here = here.map(|(balancer, _)| balancer);
+    let current = match &intent.placement.mode {
+        Mode::Primary | Mode::Any => here.next(),
+        Mode::Set(_) => {
+            let wanted: BTreeSet<Balancer> =
+                candidates.iter().map(|set| cluster.balancer_of_set(set, intent.flavor)).collect();
+            here.find(|balancer| wanted.contains(*balancer))
+        }
+    };
+    match current {
+        Some(current) => Ok(current.clone()),
+        None => choose(cluster, intent, seen, &candidates),
+    }
+}
+
+/// The load balancer of the first set that has none yet, and otherwise the one with the fewest rules (3.5).
+fn choose(
+    cluster: &Cluster,
+    intent: &ServiceIntent,
+    seen: &Seen<'_>,
+    sets: &[String],
+) -> Result<Balancer, Stop> {
+    let all = sets.iter().map(|set| {
+        let balancer = cluster.balancer_of_set(set, intent.flavor);
+        let document = document_of(seen, &balancer).map(Arc::as_ref);
+        (document.is_some(), rules_in(document), balancer)
+    });
+    // Of equals the first counts.
+    let best = all.min_by_key(|(exists, rules, _)| (*exists, *rules));
+    let Some((_, rules, balancer)) = best else { return Ok(cluster.placement(intent.flavor)) };
+    let limit = cluster.config.maximum_load_balancer_rule_count;
+    if rules >= limit {
+        return Err(Refusal::RuleLimitReached { sets: sets.to_vec(), rules, limit }.into());
+    }
+    Ok(balancer)
+}
+
+/// The nodes of each load balancer: those of its set. The primary one has all where no primary set is configured.
+pub fn nodes_of_sets(cluster: &Cluster, nodes: &[Arc<Node>], machines: &MachineSets) -> NodePlaces {
+    let mut places: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let primary = cluster.config.primary_machine_set();
+    for node in nodes {
+        let set = match machines.of(node) {
+            MachineSet::Named(set) => set,
+            MachineSet::Alone | MachineSet::Unknown => String::new(),
+        };
+        let own = cluster.balancer_of_set(&set, Flavor::External).name.to_ascii_lowercase();
+        let of_all =
+            primary.is_empty().then(|| cluster.placement(Flavor::External).name.to_ascii_lowercase());
+        for place in BTreeSet::from_iter(of_all.into_iter().chain((!set.is_empty()).then_some(own))) {
+            places.entry(place).or_default().insert(node.name().to_owned());
+        }
+    }
+    NodePlaces::of_load_balancers(places)
+}
