@@ -50,6 +50,11 @@ impl CloudConfig {
         if self.service_gateway_enabled || pods || service_sku {
             self.refuse_service_gateway(pods, service_sku, problems);
         }
+        if !service_sku && !self.uses_standard_load_balancer() && !self.uses_basic_load_balancer() {
+            let remedy = Remedy::set("loadBalancerSku", LoadBalancerSku::Standard);
+            let reason = "is none of standard, basic";
+            problems.push(Problem::new("loadBalancerSku", &self.load_balancer_sku, reason, remedy));
+        }
         if self.uses_basic_load_balancer() && pool_type == BackendPoolType::NodeIp {
             let reason =
                 "load balancers of SKU Basic take network interfaces alone, and loadBalancerSku is 'basic'";

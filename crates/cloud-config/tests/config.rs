@@ -352,7 +352,6 @@ fn tags_that_are_no_pairs_are_named_in_warnings() {
 #[test]
 fn what_this_release_does_not_do_is_refused_by_key() {
     for (text, key) in [
-        ("loadBalancerSku: basic", "loadBalancerSku"),
         ("loadBalancerSku: premium", "loadBalancerSku"),
         ("loadBalancerBackendPoolConfigurationType: addresses", "loadBalancerBackendPoolConfigurationType"),
         (

@@ -147,7 +147,13 @@ impl Alone {
                 self.members(&planned.empty_first);
                 self.take(planned.step.as_slice());
                 if let Some(after) = self.azure.load_balancer(balancer.flavor).cloned() {
-                    self.members(&backend_pool::pools_to_fill(&cluster, &balancer, None, before.as_ref(), &after));
+                    self.members(&backend_pool::pools_to_fill(
+                        &cluster,
+                        &balancer,
+                        None,
+                        before.as_ref(),
+                        &after,
+                    ));
                 }
             }
             Intent::SecurityGroup(intent) => {

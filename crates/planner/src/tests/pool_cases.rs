@@ -297,7 +297,10 @@ fn lb_194_lb_195_lb_196_preconfigured_pools_are_left_alone_unless_they_were_miss
     let step = again.plan.steps.iter().find(|step| step.target.name() == "testCluster").unwrap();
     let lb = load_balancer_of(step);
     assert_eq!(lb.properties.as_ref().unwrap().backend_address_pools.as_ref().unwrap().len(), 2);
-    assert_eq!(pools_to_fill(&azure.cluster, &azure.cluster.placement(Flavor::External), None, Some(lb), lb), []);
+    assert_eq!(
+        pools_to_fill(&azure.cluster, &azure.cluster.placement(Flavor::External), None, Some(lb), lb),
+        []
+    );
 }
 
 /// LB-197: for instances of uniform scale sets. A virtual machine's interface is written whether it runs or not.

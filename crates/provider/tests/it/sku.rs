@@ -3,7 +3,9 @@
 use std::net::IpAddr;
 
 use azure_simulator::{Fault, FaultAction};
+use cloud::{LoadBalancers, LogicalTime};
 use serde_json::json;
+use simulated_cluster::{NodePool, Shape};
 use testkit::make_basic;
 
 use crate::world::*;
@@ -124,4 +126,45 @@ async fn lb_455_what_comes_while_it_is_emptied_keeps_a_basic_load_balancer() {
     let refused = world.ensure(&program, &world.stored(&service("web", &[80]))).await.unwrap_err();
     assert!(refused.to_string().contains("move or delete backend pool theirs"), "{refused}");
     assert_eq!(world.load_balancer("kube").unwrap()["sku"]["name"], "Basic");
+}
+
+/// LB-011, LB-019: with SKU Basic each load balancer has the machines of its set, also those that come later; a Service
+/// that names another set moves there. Afterwards nothing is left to do, and the preview says so.
+#[tokio::test(start_paused = true)]
+async fn lb_019_basic_load_balancers_serve_one_set_each() {
+    let extra = json!({"loadBalancerSku": "basic", "primaryScaleSetName": "pool"});
+    let shape =
+        Shape { pools: vec![NodePool::new("pool", "pool", 2), NodePool::new("more", "more", 1)], ..shape() };
+    let world = World::of(&shape);
+    let program = world.start_configured(&extra);
+    const MODE: &str = "azure-load-balancer-mode";
+    let web = world.serve(&program, service("web", &[80])).await.unwrap().addresses;
+    world.serve(&program, internal(annotated(service("db", &[5432]), MODE, "more"))).await.unwrap();
+    assert_eq!(world.load_balancer("kube").unwrap()["sku"]["name"], "Basic");
+    assert_eq!((world.members("kube"), world.members("more-internal")), (2, 1));
+
+    world.azure.scale(&id("virtualMachineScaleSets", "more"), 2).unwrap();
+    world.register_nodes();
+    world.nodes.lock().iter().for_each(|node| program.provider.state().apply_node(node.clone()));
+    program.provider.update_nodes(LogicalTime::now()).await.unwrap();
+    assert_eq!((world.members("kube"), world.members("more-internal")), (2, 2), "they have joined");
+
+    let moved = annotated(service("web", &[80]), MODE, "more");
+    assert_eq!(world.serve(&program, moved).await.unwrap().addresses, web, "the address goes along");
+    assert!(world.load_balancer("kube").is_none(), "nobody is left on it");
+    assert_eq!((world.members("more"), world.members("more-internal")), (2, 2));
+    world.azure.clear_journal();
+    let again = world.start_configured(&extra);
+    for name in ["web", "db"] {
+        world.ensure(&again, &world.stored(&service(name, &[80]))).await.unwrap();
+    }
+    again.provider.update_nodes(LogicalTime::now()).await.unwrap();
+    assert_eq!(world.all_writes(), [""; 0]);
+    let plan = again.provider.dry_run().await.unwrap();
+    assert!(plan.plan.is_empty() && plan.refused.is_empty(), "{plan}");
+
+    for name in ["web", "db"] {
+        world.remove(&again, &service(name, &[80])).await.unwrap();
+    }
+    assert!(world.documents(LOAD_BALANCERS).is_empty() && world.documents(PUBLIC_IPS).is_empty());
 }
