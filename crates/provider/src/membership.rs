@@ -320,10 +320,8 @@ impl Membership {
     fn interface_groups(&self) -> BTreeSet<ResourceId> {
         let mut groups = self.machine_groups();
         let own = self.own_group();
-        let mut known = self
-            .cluster
-            .own_load_balancers(self.observed.load_balancers().all_cached(), &[])
-            .into_iter();
+        let mut known =
+            self.cluster.own_load_balancers(self.observed.load_balancers().all_cached(), &[]).into_iter();
         if known.any(|(_, load_balancer)| interface::has_members_of(&load_balancer, &own)) {
             groups.insert(own);
         }

@@ -68,7 +68,7 @@ pub struct NodePlaces {
 impl NodePlaces {
     /// The nodes by the name that both kinds of a load balancer share, in lower case.
     pub(super) fn of_load_balancers(by_entry: BTreeMap<String, BTreeSet<String>>) -> Self {
-        Self { by_entry, nowhere: BTreeSet::new() }
+        Self { by_entry, ..Self::default() }
     }
 
     /// The names of the nodes of a load balancer.

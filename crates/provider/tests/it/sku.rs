@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use azure_simulator::{Fault, FaultAction};
-use cloud::{LoadBalancers, LogicalTime};
+use cloud::LogicalTime;
 use serde_json::json;
 use simulated_cluster::{NodePool, Shape};
 use testkit::make_basic;
