@@ -17,6 +17,7 @@ use planner::{Action, Balancer, Flavor, ServiceIntent, ServiceRemoval, backend_p
 
 use crate::failure::{Failure, Kind};
 use crate::load_balancer::{self, Owner, SharedLoadBalancer, Wish};
+use crate::membership::NODES_UNKNOWN;
 use crate::provider::Inner;
 use crate::security_group::SharedSecurityGroup;
 use crate::writer::Announcement;
@@ -316,7 +317,10 @@ impl Inner {
             let id = self.cluster.subnet_id(intent.subnet_name(&self.cluster));
             reading.subnet = self.observed.subnet(&id, newer_than).await?;
         }
-        if self.cluster.config.uses_basic_load_balancer() {
+        if self.cluster.config.uses_basic_load_balancer() && sequence.intent().is_some() {
+            if !self.state.nodes_synced() {
+                return Err(Failure::new(Kind::Unavailable, NODES_UNKNOWN));
+            }
             reading.machine_sets = Some(self.machine_sets(self.observed.started).await);
         }
         self.look_at_private_links(&mut reading, sequence, newer_than, notices).await?;

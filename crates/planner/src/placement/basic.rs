@@ -54,28 +54,57 @@ impl Cluster {
     }
 }
 
-/// The sets of the nodes that may be backends, in order of their names.
-///
-/// # Errors
-///
-/// Where Azure does not show yet which set a machine belongs to.
-fn sets_of(cluster: &Cluster, seen: &Seen<'_>, intent: &ServiceIntent) -> Result<Vec<String>, Stop> {
-    let none = MachineSets::default();
-    let machines = seen.machine_sets.unwrap_or(&none);
-    let mut sets: BTreeMap<String, String> = BTreeMap::new();
-    for node in seen.nodes.iter().filter(|node| is_backend(cluster, node)) {
-        match machines.of(node) {
-            MachineSet::Named(set) => drop(sets.entry(set.to_ascii_lowercase()).or_insert(set)),
-            MachineSet::Alone => {}
-            MachineSet::Unknown => {
-                return Err(Stop::NotYet(Wait::MachineSetUnknown {
-                    node: node.name().to_owned(),
-                    service: intent.key.clone(),
-                }));
+/// The sets of the nodes that may be backends.
+struct Sets<'a> {
+    /// In order of their names.
+    names: Vec<String>,
+    /// A node of which nobody can tell yet to which set it belongs.
+    unknown: Option<&'a str>,
+}
+
+impl<'a> Sets<'a> {
+    fn of(cluster: &Cluster, seen: &Seen<'a>) -> Self {
+        let none = MachineSets::default();
+        let machines = seen.machine_sets.unwrap_or(&none);
+        let mut names: BTreeMap<String, String> = BTreeMap::new();
+        let mut unknown = None;
+        for node in seen.nodes.iter().filter(|node| is_backend(cluster, node)) {
+            match machines.of(node) {
+                MachineSet::Named(set) => drop(names.entry(set.to_ascii_lowercase()).or_insert(set)),
+                // One that is not initialised may be of any.
+                MachineSet::Alone if !node.spec.provider_id.is_empty() => {}
+                MachineSet::Alone | MachineSet::Unknown => unknown = Some(node.name()),
+            }
+        }
+        Self { names: names.into_values().collect(), unknown }
+    }
+
+    /// The set of this name, in any case.
+    ///
+    /// # Errors
+    ///
+    /// Where no node belongs to it, or nobody can tell yet.
+    fn named(&self, name: &str, intent: &ServiceIntent) -> Result<String, Stop> {
+        match (self.names.iter().find(|set| set.eq_ignore_ascii_case(name)), self.unknown) {
+            (Some(set), _) => Ok(set.clone()),
+            (None, Some(node)) => Err(unknown(node, intent)),
+            (None, None) => {
+                Err(Refusal::MachineSetNotFound { named: name.to_owned(), sets: self.names.clone() }.into())
             }
         }
     }
-    Ok(sets.into_values().collect())
+
+    /// All of them.
+    fn any(self, intent: &ServiceIntent) -> Result<Vec<String>, Stop> {
+        match self.unknown {
+            Some(node) if self.names.is_empty() => Err(unknown(node, intent)),
+            _ => Ok(self.names),
+        }
+    }
+}
+
+fn unknown(node: &str, intent: &ServiceIntent) -> Stop {
+    Stop::NotYet(Wait::MachineSetUnknown { node: node.to_owned(), service: intent.key.clone() })
 }
 
 /// Whether a node may be behind a load balancer of SKU Basic: control-plane nodes have none of their own.
@@ -89,17 +118,10 @@ fn is_backend(cluster: &Cluster, node: &Node) -> bool {
 ///
 /// Where it names a set that no node belongs to, and where the load balancer takes no more rules.
 pub(super) fn place(cluster: &Cluster, intent: &ServiceIntent, seen: &Seen<'_>) -> Result<Balancer, Stop> {
-    let sets = || sets_of(cluster, seen, intent);
     let candidates = match &intent.placement.mode {
         Mode::Primary => vec![cluster.config.primary_machine_set().to_owned()],
-        Mode::Any => sets()?,
-        Mode::Set(named) => {
-            let sets = sets()?;
-            let Some(set) = sets.iter().find(|set| set.eq_ignore_ascii_case(named)) else {
-                return Err(Refusal::MachineSetNotFound { named: named.clone(), sets }.into());
-            };
-            vec![set.clone()]
-        }
+        Mode::Any => Sets::of(cluster, seen).any(intent)?,
+        Mode::Set(named) => vec![Sets::of(cluster, seen).named(named, intent)?],
     };
     let owner = intent.removal();
     let is_here = |document: &LoadBalancer| load_balancer::has_frontend_of(document, owner);

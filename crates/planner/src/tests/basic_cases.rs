@@ -6,6 +6,8 @@ use super::placement_cases::Known;
 use super::*;
 use crate::backend_pool::pools_to_fill;
 use crate::placement::{MachineSets, nodes_of_sets};
+use crate::sequence::Stop;
+use crate::wait::Wait;
 use crate::{Flavor, Refusal};
 
 const MODE: &str = "azure-load-balancer-mode";
@@ -64,6 +66,12 @@ fn lb_014_to_017_the_annotation_chooses_a_set() {
         Err(Refusal::MachineSetNotFound { named: "delta".into(), sets: vec!["alpha".into(), "beta".into()] }),
         "LB-017"
     );
+    let mut known = Known::of(&cluster, both);
+    let mut fresh = node("beta", 0);
+    fresh.spec.provider_id.clear();
+    known.nodes = nodes([node("alpha", 0), fresh]);
+    let waits = known.try_place(&cluster, &web().annotate(MODE, "beta")).unwrap_err();
+    assert!(matches!(waits, Stop::NotYet(Wait::MachineSetUnknown { .. })), "a node may be of it: {waits:?}");
     // Whoever is somewhere stays there, unless a set is named that is another.
     let here: &[(&str, &[(&str, usize)])] = &[("testCluster", &[("x", 1)]), ("beta", &[("web", 4)])];
     assert_eq!(place(here, Some("__auto__")).unwrap(), "beta");

@@ -80,6 +80,14 @@ impl Known {
     }
 
     pub fn place(&mut self, cluster: &Cluster, service: &Svc) -> Result<String, Refusal> {
+        match self.try_place(cluster, service) {
+            Ok(balancer) => Ok(balancer.name),
+            Err(Stop::Refused(refusal)) => Err(refusal),
+            Err(Stop::NotYet(wait)) => panic!("{wait}"),
+        }
+    }
+
+    pub fn try_place(&mut self, cluster: &Cluster, service: &Svc) -> Result<Balancer, Stop> {
         let intent = ServiceIntent::from_service(cluster, &service.0)?;
         let seen = Seen {
             public_ips: &self.public_ips,
@@ -91,11 +99,7 @@ impl Known {
             private_links: None,
             private_link_subnet: None,
         };
-        match place(cluster, &intent, &seen, &mut self.places) {
-            Ok(balancer) => Ok(balancer.name),
-            Err(Stop::Refused(refusal)) => Err(refusal),
-            Err(Stop::NotYet(wait)) => panic!("{wait}"),
-        }
+        place(cluster, &intent, &seen, &mut self.places)
     }
 }
 

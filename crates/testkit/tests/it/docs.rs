@@ -137,6 +137,8 @@ async fn world(azure_json: &Value) -> World {
     let prefix = standard(json!({"prefixLength": 28, "publicIPAddressVersion": "IPv4"}));
     world.azure.put(&world.network("publicIPPrefixes", "prefix"), prefix).unwrap();
     world.start();
+    // The cluster runs, and its nodes are known.
+    world.settle().await;
     world
 }
 
