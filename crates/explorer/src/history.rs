@@ -174,6 +174,9 @@ impl History {
         stage.world.azure.clear_faults();
         play.calm(&stage.world);
         stage.world.come_to_rest().await;
+        if play::delete_nodes_without_machine(&stage.world) {
+            stage.world.come_to_rest().await;
+        }
         let mut expect = play.expect.clone();
         trial::fill_in(&stage, &mut expect);
         let mut complaints = trial::judge(&stage, &expect);

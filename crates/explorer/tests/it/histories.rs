@@ -29,7 +29,7 @@ fn whatever_happens_it_ends_well() {
     });
 }
 
-/// `tests/corpus/histories`, known bugs among them: a mark that has had its day has to go (LB-454 among others).
+/// `tests/corpus/histories`, known bugs among them: a mark that has had its day has to go (LB-454, NODE-202 among others).
 #[test]
 fn what_ended_badly_once_ends_well_or_is_known() {
     let all = kept().unwrap();

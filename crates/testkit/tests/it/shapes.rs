@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use azure_simulator::LatencyProfile;
+use azure_types::ResourceId;
 use serde_json::json;
-use testkit::{NodePool, StandaloneMachine, World, run, service};
+use testkit::{Finding, NodePool, StandaloneMachine, World, run, service};
 
 const MINUTE: Duration = Duration::from_secs(60);
 const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
@@ -133,6 +134,41 @@ fn nodes_of_other_machines_than_of_uniform_sets_stay_uninitialized() {
             assert!(events[0].contains("cloud-node-manager"), "{}", events[0]);
         }
     });
+}
+
+/// NODE-202: nobody asks whether a machine outside of uniform sets is there, and what is unknown is not absent.
+#[test]
+fn node_202_the_address_of_a_virtual_machine_that_is_gone_goes_with_its_node() {
+    for pools in ["nodeIPConfiguration", "nodeIP"] {
+        run(async || {
+            let machine = StandaloneMachine::new("alone");
+            let config = json!({"loadBalancerBackendPoolConfigurationType": pools});
+            let world = World::builder().config(&config).nodes(1).machine(machine.clone()).start().await;
+            world.create(service("shop/web").annotation("azure-disable-load-balancer-floating-ip", "true"));
+            world.settle().await;
+            let node = world.node("alone");
+            let address = node["status"]["addresses"][0]["address"].as_str().unwrap();
+            let named = |id: ResourceId| {
+                world.azure.document(&id).unwrap().to_string().contains(&format!("\"{address}\""))
+            };
+            assert!(named(world.security_group()), "{pools}: packets arrive at the nodes' addresses");
+            world.azure.delete(&world.shape.machine(&machine)).unwrap();
+            world.azure.delete(&world.shape.interface(&machine)).unwrap();
+            let left = |finding: &Finding| match finding {
+                Finding::SecurityRuleWithoutDestination { destination, .. } => destination == address,
+                Finding::MemberWithoutMachine { member, .. } => member == address,
+                _ => false,
+            };
+            let left = world.settle_despite(left).await;
+            assert!(!left.is_empty(), "{pools}: the address is the node's while the node is listed");
+            assert_eq!(world.node_names().len(), 2, "{pools}: {:?}", world.node_names());
+            world.kubernetes.delete("Node", "", "alone").unwrap();
+            world.settle().await;
+            for id in [world.security_group(), world.load_balancer()] {
+                assert!(!named(id.clone()), "{pools}: {id} names {address}");
+            }
+        });
+    }
 }
 
 /// A cluster without any scale set.
