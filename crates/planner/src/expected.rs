@@ -22,9 +22,6 @@ use crate::sequence::Sequence;
 /// What stands in texts for values that Azure has yet to choose.
 const KNOWN_AFTER_APPLY: &str = "(known after apply)";
 
-/// The characters of the longest stand-in: `100::ffff:ffff`.
-const LONGEST_STAND_IN: usize = 14;
-
 /// Azure as it will be.
 pub(crate) struct Expected {
     balancers: BTreeMap<ResourceId, Balancer>,
@@ -131,18 +128,31 @@ impl Expected {
 
     /// Whether a step writes a value that Azure has yet to choose.
     pub(crate) fn has_unknown(&self, step: &Step) -> bool {
-        // Machines are written for what they refer to, never for an address.
-        let document = step.document.as_ref().filter(|document| {
-            let is_machine = matches!(
-                document,
-                Document::ScaleSet(_) | Document::ScaleSetInstance(_) | Document::NetworkInterface(_)
-            );
-            !is_machine && !self.stand_ins.is_empty()
-        });
-        let text = document.and_then(|document| serde_json::to_string(document).ok()).unwrap_or_default();
-        // Strings begin and end with quotes, and no address is spelled with more of them.
-        let mut strings = text.split('"');
-        strings.any(|text| text.len() <= LONGEST_STAND_IN && self.stand_ins.contains(text))
+        let is_unknown = |address: &str| self.stand_ins.contains(address);
+        match &step.document {
+            _ if self.stand_ins.is_empty() => false,
+            Some(Document::LoadBalancer(document)) => {
+                let properties = document.properties.iter();
+                let frontends = properties.flat_map(|p| p.frontend_ip_configurations.iter().flatten());
+                let mut addresses =
+                    frontends.filter_map(|one| one.properties.as_ref()?.private_ip_address.as_deref());
+                addresses.any(is_unknown)
+            }
+            Some(Document::PublicIp(document)) => {
+                let address = document.properties.as_ref().and_then(|p| p.ip_address.as_deref());
+                address.is_some_and(is_unknown)
+            }
+            Some(Document::SecurityGroup(document)) => {
+                let rules = document.properties.iter().flat_map(|p| p.security_rules.iter().flatten());
+                let mut properties = rules.filter_map(|rule| rule.properties.as_ref());
+                properties.any(|p| {
+                    let list = p.destination_address_prefixes.iter().flatten();
+                    list.chain(&p.destination_address_prefix).any(|prefix| is_unknown(prefix))
+                })
+            }
+            // The others are written for what they refer to, never for an address that Azure chooses.
+            _ => false,
+        }
     }
 
     /// Azure after steps that write machines alone.
