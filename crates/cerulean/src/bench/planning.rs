@@ -8,8 +8,9 @@ use std::time::Duration;
 use anyhow::{Context as _, ensure};
 use arm::{Client, Clock, Cloud, Credential, Transport};
 use azure_simulator::Azure;
-use cloud::LogicalTime;
+use cloud::{LoadBalancers as _, LogicalTime};
 use k8s::{Node, Service};
+use parking_lot::Mutex;
 use planner::{Cluster, Observed, plan_cluster};
 use provider::{ClusterState, Options, Provider};
 use serde_json::json;
@@ -67,7 +68,14 @@ async fn measure(screen: Screen, arguments: &Arguments) -> anyhow::Result<()> {
     nodes.iter().for_each(|node| state.apply_node(Arc::clone(node)));
     state.services_are_synced();
     state.nodes_are_synced();
-    let transport = Transport::in_process(azure.router());
+    let writes = FirstWrite::default();
+    let noted = writes.clone();
+    let note = move |request: http::Request<_>| {
+        noted.note(request.method());
+        request
+    };
+    let transport =
+        Transport::in_process(tower::ServiceBuilder::new().map_request(note).service(azure.router()));
     let client =
         Client::builder(Cloud::built_in(&cloud_config::PUBLIC)?, transport, Credential::fixed("token"));
     let client = client.clock(Clock::system()).build();
@@ -118,6 +126,14 @@ async fn measure(screen: Screen, arguments: &Arguments) -> anyhow::Result<()> {
         provider.update_nodes(LogicalTime::BEGINNING).await?;
         changes.push(begun.elapsed());
     }
+    let mut drained = Vec::new();
+    for node in nodes.iter().skip(ROUNDS).take(ROUNDS) {
+        state.apply_node(Arc::new(draining(node)?));
+        let begun = Instant::now();
+        writes.clear();
+        provider.update_draining_nodes().await?;
+        drained.push(writes.get().context("a node that drains is a write")?.duration_since(begun));
+    }
     bar.finish_and_clear();
     let (services, nodes) = (arguments.services, arguments.nodes);
     let rows = [
@@ -127,6 +143,7 @@ async fn measure(screen: Screen, arguments: &Arguments) -> anyhow::Result<()> {
         [format!("look at one of {services} Services again"), milliseconds(middle(again))],
         ["serve one more".to_owned(), milliseconds(middle(more))],
         ["follow one node that goes".to_owned(), milliseconds(middle(changes))],
+        ["a node drains: until Azure is told".to_owned(), milliseconds(middle(drained))],
     ];
     screen.table(["WHAT", "MEASURED"], &rows);
     Ok(())
@@ -137,6 +154,7 @@ fn cluster(shape: &Shape, arguments: &Arguments) -> anyhow::Result<Cluster> {
     if arguments.by_address {
         config["loadBalancerBackendPoolConfigurationType"] = "nodeIP".into();
     }
+    config["enableLoadBalancerAdminState"] = true.into();
     let config = cloud_config::CloudConfig::parse(&config.to_string())?;
     Ok(Cluster {
         config,
@@ -161,6 +179,35 @@ fn nodes(azure: &Azure) -> anyhow::Result<Vec<Arc<Node>>> {
         }))?))
     };
     azure.documents_of_type(INSTANCES).iter().map(node).collect()
+}
+
+/// The node as its taint says that its machine is about to be evicted.
+fn draining(node: &Node) -> anyhow::Result<Node> {
+    let mut node = node.clone();
+    node.spec.taints.push(serde_json::from_value(json!({
+        "key": "cloudprovider.azure.microsoft.com/draining", "value": "spot-eviction", "effect": "NoSchedule",
+    }))?);
+    Ok(node)
+}
+
+/// When Azure was first asked to change something.
+#[derive(Debug, Clone, Default)]
+struct FirstWrite(Arc<Mutex<Option<Instant>>>);
+
+impl FirstWrite {
+    fn note(&self, method: &http::Method) {
+        if method == http::Method::PUT {
+            self.0.lock().get_or_insert_with(Instant::now);
+        }
+    }
+
+    fn get(&self) -> Option<Instant> {
+        *self.0.lock()
+    }
+
+    fn clear(&self) {
+        *self.0.lock() = None;
+    }
 }
 
 fn service(number: usize) -> anyhow::Result<Arc<Service>> {
