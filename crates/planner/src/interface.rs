@@ -85,6 +85,7 @@ pub(crate) fn interfaces_of(
 ) -> Vec<Step> {
     let cluster = nodes.cluster;
     let by_machine = interfaces_by_machine(observed);
+    let has_nodes = nodes.pools_with_nodes(memberships);
     let mut steps = Vec::new();
     let mut seen = HashSet::new();
     for interface in observed {
@@ -107,7 +108,7 @@ pub(crate) fn interfaces_of(
                 return None;
             }
             if !nodes.is_eligible(node?) {
-                return nodes.has_eligible.then_some(Wish::Leave);
+                return has_nodes.contains(&membership.pool).then_some(Wish::Leave);
             }
             joins.then_some(Wish::Join)
         });

@@ -1,6 +1,6 @@
 //! The machines of a cluster, of every kind, and which nodes they are.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use azure_types::{NetworkInterface, ResourceId, ScaleSet, ScaleSetInstance, VirtualMachine};
@@ -112,14 +112,12 @@ pub(crate) struct NodesByMachine<'a> {
     by_id: HashMap<ResourceId, &'a Node>,
     /// Nodes that are not initialised yet, by lower-case name.
     unnamed: HashMap<String, &'a Node>,
-    /// Whether any node belongs in pools.
-    pub(crate) has_eligible: bool,
+    nodes: &'a [Arc<Node>],
 }
 
 impl<'a> NodesByMachine<'a> {
     pub(crate) fn new(cluster: &'a Cluster, nodes: &'a [Arc<Node>]) -> Self {
-        let has_eligible = nodes.iter().any(|node| is_eligible(cluster, node));
-        let mut found = Self { cluster, by_id: HashMap::new(), unnamed: HashMap::new(), has_eligible };
+        let mut found = Self { cluster, by_id: HashMap::new(), unnamed: HashMap::new(), nodes };
         for node in nodes {
             if node.spec.provider_id.is_empty() {
                 found.unnamed.insert(node.name().to_ascii_lowercase(), node);
@@ -143,6 +141,15 @@ impl<'a> NodesByMachine<'a> {
     /// The node of a virtual machine.
     pub(crate) fn of_machine(&self, machine: &ResourceId) -> Option<&'a Node> {
         self.by_id.get(machine).copied()
+    }
+
+    /// The pools of these in which any node belongs.
+    pub(crate) fn pools_with_nodes<'b>(&self, memberships: &'b [PoolMembership]) -> HashSet<&'b ResourceId> {
+        let has_nodes = |membership: &&PoolMembership| {
+            let mut nodes = self.nodes.iter().filter(|node| membership.is_for(node));
+            nodes.any(|node| self.is_eligible(node))
+        };
+        memberships.iter().filter(has_nodes).map(|membership| &membership.pool).collect()
     }
 
     /// Whether a node belongs in pools.

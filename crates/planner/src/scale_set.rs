@@ -161,6 +161,7 @@ pub(crate) fn instances_of(
     let cluster = nodes.cluster;
     let Some(id) = scale_set.id.as_ref().filter(|_| is_usable(scale_set)) else { return Vec::new() };
     let windows_2019 = is_windows_2019(scale_set);
+    let has_nodes = nodes.pools_with_nodes(memberships);
     let mut steps = Vec::new();
     let mut seen = HashSet::new();
     for machine in observed {
@@ -183,7 +184,7 @@ pub(crate) fn instances_of(
                 return None;
             }
             if !nodes.is_eligible(node) {
-                return nodes.has_eligible.then_some(Wish::Leave);
+                return has_nodes.contains(&membership.pool).then_some(Wish::Leave);
             }
             (membership.family == Family::V4 || !windows_2019).then_some(Wish::Join)
         });

@@ -100,7 +100,9 @@ impl Membership {
         let open: Vec<PoolMembership> = {
             let filled = self.filled.lock();
             let is_open = |membership: &&PoolMembership| {
-                filled.get(&membership.pool).is_none_or(|known| known.nodes != nodes)
+                filled.get(&membership.pool).is_none_or(|known| {
+                    known.nodes != nodes || known.membership.of_nodes != membership.of_nodes
+                })
             };
             pools.iter().filter(is_open).cloned().collect()
         };

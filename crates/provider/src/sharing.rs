@@ -392,13 +392,18 @@ impl Inner {
             });
         let machines: Vec<_> = machines.collect();
         if machines.is_empty() {
+            self.sharing.state.lock().unread = None;
             return MachineSets::default();
         }
         let known = self.membership.cached_virtual_machines();
         let is_known = |id| known.iter().any(|machine| machine.id.as_ref() == Some(id));
         let has_failed = |(_, at): &(Failure, Instant)| at.elapsed() < RETRY_INTERVAL;
         let may_ask = !self.sharing.state.lock().unread.as_ref().is_some_and(has_failed);
-        if machines.iter().all(is_known) || !may_ask {
+        let are_known = machines.iter().all(is_known);
+        if are_known {
+            self.sharing.state.lock().unread = None;
+        }
+        if are_known || !may_ask {
             return MachineSets::new(known.iter().map(|machine| &**machine));
         }
         let newer_than = newer_than.max(self.state.nodes_changed());

@@ -4,15 +4,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use azure_types::LoadBalancer;
 use k8s::Node;
 
 use super::nodes::{MachineSet, MachineSets, NodePlaces};
-use super::{document_of, rules_in};
+use super::{Placing, document_of, rules_in};
 use crate::backend_pool;
 use crate::cluster::{Balancer, Cluster, Flavor};
+use crate::frontend::frontends_of;
 use crate::intent::ServiceIntent;
-use crate::load_balancer;
+use crate::public_ip;
 use crate::refusal::Refusal;
 use crate::sequence::{Seen, Stop};
 use crate::wait::Wait;
@@ -44,12 +44,13 @@ impl Mode {
 }
 
 impl Cluster {
-    /// The load balancer of a set of machines (LB-011).
+    /// The load balancer of a set of machines (LB-011). Names of sets are spelled in more than one way: one that is to be
+    /// made has the set's name in lower case.
     pub fn balancer_of_set(&self, set: &str, flavor: Flavor) -> Balancer {
         if set.eq_ignore_ascii_case(self.config.primary_machine_set()) {
             self.placement(flavor)
         } else {
-            self.balancer(set, flavor)
+            self.balancer(&set.to_ascii_lowercase(), flavor)
         }
     }
 }
@@ -118,28 +119,42 @@ fn is_backend(cluster: &Cluster, node: &Node) -> bool {
 ///
 /// Where it names a set that no node belongs to, and where the load balancer takes no more rules.
 pub(super) fn place(cluster: &Cluster, intent: &ServiceIntent, seen: &Seen<'_>) -> Result<Balancer, Stop> {
-    let candidates = match &intent.placement.mode {
-        Mode::Primary => vec![cluster.config.primary_machine_set().to_owned()],
-        Mode::Any => Sets::of(cluster, seen).any(intent)?,
-        Mode::Set(named) => vec![Sets::of(cluster, seen).named(named, intent)?],
-    };
     let owner = intent.removal();
-    let is_here = |document: &LoadBalancer| load_balancer::has_frontend_of(document, owner);
-    let here = seen.load_balancers.iter();
-    let here = here.filter(|(balancer, document)| balancer.flavor == intent.flavor && is_here(document));
-    let mut here = here.map(|(balancer, _)| balancer);
-    let current = match &intent.placement.mode {
-        Mode::Primary | Mode::Any => here.next(),
-        Mode::Set(_) => {
-            let wanted: BTreeSet<Balancer> =
-                candidates.iter().map(|set| cluster.balancer_of_set(set, intent.flavor)).collect();
-            here.find(|balancer| wanted.contains(*balancer))
+    let claimed = public_ip::claimed(cluster, owner, seen.public_ips);
+    let of_kind = seen.load_balancers.iter().filter(|(balancer, _)| balancer.flavor == intent.flavor);
+    // Whoever shares another's frontend is there, too.
+    let mut here = of_kind
+        .filter(|(one, document)| !frontends_of(cluster, one, document, owner, &claimed).is_empty())
+        .map(|(balancer, _)| balancer);
+    let (current, candidates) = match &intent.placement.mode {
+        Mode::Primary => (here.next(), vec![cluster.config.primary_machine_set().to_owned()]),
+        Mode::Any => match here.next() {
+            Some(current) => (Some(current), Vec::new()),
+            None => (None, Sets::of(cluster, seen).any(intent)?),
+        },
+        // Whoever is where it wants to be stays, although the set may be without nodes for a while.
+        Mode::Set(named) => {
+            let wanted = existing(seen, cluster.balancer_of_set(named, intent.flavor));
+            match here.find(|balancer| **balancer == wanted) {
+                Some(current) => (Some(current), Vec::new()),
+                None => (None, vec![Sets::of(cluster, seen).named(named, intent)?]),
+            }
         }
     };
-    match current {
-        Some(current) => Ok(current.clone()),
-        None => choose(cluster, intent, seen, &candidates),
+    if let Some(current) = current {
+        return Ok(current.clone());
     }
+    let balancer = choose(cluster, intent, seen, &candidates)?;
+    Placing { cluster, intent, seen }.check_move(&balancer)?;
+    Ok(balancer)
+}
+
+/// The load balancer as the one that exists is spelled: Azure spells names of sets in more than one way.
+fn existing(seen: &Seen<'_>, balancer: Balancer) -> Balancer {
+    let is_it =
+        |one: &&Balancer| one.flavor == balancer.flavor && one.name.eq_ignore_ascii_case(&balancer.name);
+    let found = seen.load_balancers.iter().map(|(one, _)| one).find(is_it);
+    found.cloned().unwrap_or(balancer)
 }
 
 /// The load balancer of the first set that has none yet, and otherwise the one with the fewest rules (3.5).
@@ -150,7 +165,7 @@ fn choose(
     sets: &[String],
 ) -> Result<Balancer, Stop> {
     let all = sets.iter().map(|set| {
-        let balancer = cluster.balancer_of_set(set, intent.flavor);
+        let balancer = existing(seen, cluster.balancer_of_set(set, intent.flavor));
         let document = document_of(seen, &balancer).map(Arc::as_ref);
         (document.is_some(), rules_in(document), balancer)
     });

@@ -324,7 +324,9 @@ impl<'a> Placing<'a> {
         let owner = self.intent.removal();
         let claimed = public_ip::claimed(self.cluster, owner, self.seen.public_ips);
         for (balancer, document) in self.seen.load_balancers {
-            if balancer == to || balancer.flavor != to.flavor || !self.cluster.is_configured(balancer) {
+            let is_one =
+                self.cluster.is_configured(balancer) || self.cluster.config.uses_basic_load_balancer();
+            if balancer == to || balancer.flavor != to.flavor || !is_one {
                 continue;
             }
             let Some(properties) = &document.properties else { continue };

@@ -78,6 +78,53 @@ fn lb_014_to_017_the_annotation_chooses_a_set() {
     assert_eq!(place(here, None).unwrap(), "beta");
     assert_eq!(place(here, Some("beta")).unwrap(), "beta");
     assert_eq!(place(here, Some("alpha")).unwrap(), "testCluster");
+    // Also where no node is of the set, where the load balancer is full, and however Azure spells the set.
+    let here: &[(&str, &[(&str, usize)])] = &[("delta", &[("web", 4)])];
+    assert_eq!(place(here, Some("Delta")).unwrap(), "delta");
+    let spelled: &[(&str, &[(&str, usize)])] = &[("BETA", &[("web", 1)])];
+    assert_eq!(place(spelled, Some("beta")).unwrap(), "BETA", "the one that exists");
+    assert_eq!(place(&[("BETA", &[("x", 1)])], Some("beta")).unwrap(), "BETA");
+}
+
+/// Whoever shares the frontend of another Service is where that is: neither a full load balancer nor another set sends it
+/// away. The Service whose frontend others use does not move.
+#[test]
+fn services_that_share_a_frontend_stay_together() {
+    let cluster = cluster_with(json!({
+        "loadBalancerSku": "basic", "primaryScaleSetName": "alpha", "maximumLoadBalancerRuleCount": 2,
+    }));
+    let nodes = nodes([node("alpha", 0), node("beta", 0)]);
+    let mut azure = Azure::of(cluster);
+    let first = svc("first").tcp(80).annotate(MODE, "beta");
+    azure.converge(&[first.clone().arc()], &nodes);
+    let address = azure.observed.public_ips[0].properties.as_ref().unwrap().ip_address.clone().unwrap();
+    let second = svc("second").tcp(443).annotate("azure-load-balancer-ipv4", &address).arc();
+    let planned = azure.plan(&[first.clone().arc(), second.clone()], &nodes);
+    assert_eq!(planned.refused, [], "{planned}");
+    azure.converge(&[first.clone().arc(), second.clone()], &nodes);
+    let names = |azure: &Azure| -> Vec<String> {
+        azure.observed.load_balancers.iter().map(|one| one.name.clone().unwrap()).collect()
+    };
+    assert_eq!(names(&azure), ["beta"]);
+    assert_eq!(rule_names(&azure.observed.load_balancers[0]).len(), 2);
+    let moved = first.annotate(MODE, "alpha").arc();
+    let planned = azure.plan(&[moved, second], &nodes);
+    assert!(matches!(&planned.refused[..], [(_, Refusal::CannotMove { .. })]), "{planned}");
+    assert!(planned.plan.is_empty(), "{planned}");
+}
+
+/// LB-182 of one set: nodes of another are no reason to take the last members out.
+#[test]
+fn exclusions_do_not_empty_the_pool_of_a_set() {
+    let all = [node("alpha", 0), node("beta", 0)];
+    let mut azure = Azure::of(basic());
+    let service = web().annotate(MODE, "beta").arc();
+    azure.converge(std::slice::from_ref(&service), &nodes(all.clone()));
+    let [alpha, beta] = all;
+    let excluded =
+        nodes([alpha, labelled(beta, "node.kubernetes.io/exclude-from-external-load-balancers", "true")]);
+    azure.converge(&[service], &excluded);
+    assert_eq!(members(&azure, "beta"), ["beta/0"]);
 }
 
 /// The instances that are in a load balancer's pool.
