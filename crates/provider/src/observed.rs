@@ -172,7 +172,7 @@ impl Observed {
             &azure,
             &subscription,
             |document: &PrivateLinkService| by_id(document.id.as_ref()),
-            |_| false,
+            Failure::is_not_found,
         );
         let without_view = cluster.config.list_vmss_virtual_machines_without_instance_view;
         Self {

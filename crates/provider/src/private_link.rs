@@ -83,7 +83,13 @@ impl PrivateLinks {
                 self.denied.lock().remove(scope);
                 Ok(Ok(all))
             }
-            Err(failure) if failure.kind == Kind::PermissionDenied => {
+            // Some clouds have none, and say so by a refusal.
+            Err(failure)
+                if matches!(
+                    failure.kind,
+                    Kind::PermissionDenied | Kind::FailedPrecondition | Kind::InvalidArgument
+                ) =>
+            {
                 let denied = Denied { asked, at: Instant::now(), failure: failure.clone() };
                 self.denied.lock().insert(scope.clone(), denied);
                 Ok(Err(failure))

@@ -57,6 +57,10 @@ struct State {
     failed: BTreeMap<Balancer, Failed>,
     /// What a writer found to be as it should be.
     done: BTreeMap<Balancer, Due>,
+    /// Of the members that the latest write of a load balancer was planned with.
+    claimed: BTreeMap<Balancer, u64>,
+    /// How many writes of a load balancer were answered.
+    answered: BTreeMap<Balancer, u64>,
     /// Why machines could not be read, and when that was.
     unread: Option<(Failure, Instant)>,
 }
@@ -148,6 +152,7 @@ impl NodeSharing {
         state.holdings.see(cluster, nodes, document.map(|document| (balancer, document)));
         let share = state.holdings.share(&places, balancer);
         state.holdings.claim(balancer, &share);
+        state.claimed.insert(balancer.clone(), fingerprint(nodes, &share));
         Some(share)
     }
 
@@ -188,11 +193,20 @@ impl NodeSharing {
     fn answered(&self, balancer: Balancer, mut due: Due, answer: Result<Option<String>, Failure>) {
         let mut state = self.state.lock();
         state.writes.remove(&balancer);
+        *state.answered.entry(balancer.clone()).or_default() += 1;
+        // Where a write and what is due differ, it is looked at once more.
+        state.judged = None;
+        // Nodes may have come and gone while it was written: what counts is what it was planned with at last.
+        let claimed = state.claimed.remove(&balancer);
+        due.print = claimed.unwrap_or(due.print);
         match answer {
             Ok(version) => {
                 due.version = version;
                 state.failed.remove(&balancer);
-                state.done.insert(balancer, due);
+                match claimed {
+                    Some(_) => drop(state.done.insert(balancer, due)),
+                    None => drop(state.done.remove(&balancer)),
+                }
             }
             Err(failure) => {
                 let wait = failure.after.unwrap_or_default().max(RETRY_INTERVAL);
@@ -214,10 +228,19 @@ impl NodeSharing {
         has_unknown || is_open || !state.writes.is_empty()
     }
 
-    fn patience(&self, asker: Asker<'_>) -> Patience {
+    /// How many writes of a load balancer were answered.
+    fn answered_writes(&self, balancer: &Balancer) -> u64 {
+        self.state.lock().answered.get(balancer).copied().unwrap_or_default()
+    }
+
+    /// How long somebody waits who asked at `begun`, when so many writes of his own load balancer had been answered. The
+    /// nodes may change all the time: he waits for what was under way then and for one write after that, not for all
+    /// that follow.
+    fn patience(&self, asker: Asker<'_>, begun: Instant, answered_before: u64) -> Patience {
         let state = self.state.lock();
         if let Asker::Service(Some(own)) = asker
             && state.writes.contains_key(own)
+            && state.answered.get(own).copied().unwrap_or_default() < answered_before + 2
         {
             return Patience::ForEver;
         }
@@ -226,7 +249,7 @@ impl NodeSharing {
             .writes
             .iter()
             .filter(|(balancer, _)| matches!(asker, Asker::Nodes) || !state.failed.contains_key(balancer));
-        let deadlines = writes.map(|(_, begun)| *begun + MAX_WAIT_FOR_OTHERS);
+        let deadlines = writes.map(|(_, since)| (*since).min(begun) + MAX_WAIT_FOR_OTHERS);
         deadlines.filter(|at| *at > Instant::now()).max().map_or(Patience::None, Patience::Until)
     }
 
@@ -246,7 +269,14 @@ impl NodeSharing {
             Failure::new(Kind::Unavailable, message)
         });
         let unread = state.unread.as_ref().map(|(failure, _)| failure.clone());
-        state.failed.values().next().map(|failed| failed.failure.clone()).or(late).or(unread)
+        // One that has to wait for long holds up no other.
+        let left = |failed: &Failed| failed.until.saturating_duration_since(Instant::now());
+        let mut wait = state.failed.values().map(left).min();
+        if late.is_some() || unread.is_some() {
+            wait = wait.map(|wait| wait.min(RETRY_INTERVAL));
+        }
+        let failed = state.failed.values().next();
+        failed.map(|failed| Failure { after: wait, ..failed.failure.clone() }).or(late).or(unread)
     }
 }
 
@@ -324,12 +354,17 @@ impl Inner {
         mut newer_than: LogicalTime,
     ) -> Result<Arc<NodePlaces>, Failure> {
         let mut answers = self.sharing.answers.subscribe();
+        let begun = Instant::now();
+        let answered_before = match asker {
+            Asker::Service(Some(own)) => self.sharing.answered_writes(own),
+            Asker::Service(None) | Asker::Nodes => 0,
+        };
         loop {
             answers.mark_unchanged();
             let places = self.divide_nodes(newer_than).await?;
             newer_than = self.observed.started;
             // Whoever is answered finds more to do, or that nothing is.
-            let is_over = match self.sharing.patience(asker) {
+            let is_over = match self.sharing.patience(asker, begun, answered_before) {
                 Patience::None => true,
                 Patience::Until(deadline) => timeout_at(deadline, answers.changed()).await.is_err(),
                 Patience::ForEver => answers.changed().await.is_err(),

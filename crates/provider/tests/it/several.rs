@@ -152,6 +152,59 @@ async fn lb_436_a_slow_load_balancer_holds_up_nobody_elses_services() {
     }
 }
 
+/// LB-436: a node that goes while its load balancer is written, and comes back later, is behind it again.
+#[tokio::test(start_paused = true)]
+async fn lb_436_a_node_that_goes_during_a_write_and_comes_back_is_a_member_again() {
+    let world = three_sets();
+    let program = world.start_configured(&entries(["one", "two", "three"]));
+    serve_three(&world, &program).await;
+    let node = world.nodes.lock().iter().find(|node| node.name().starts_with("three")).unwrap().clone();
+    let state = program.provider.state();
+    state.remove_node(node.name());
+    program.provider.update_nodes(LogicalTime::now()).await.unwrap();
+    assert_eq!(members(&world)["third"].len(), 1);
+    world.slow();
+    state.apply_node(node.clone());
+    let gone = async {
+        sleep(Duration::from_secs(5)).await;
+        state.remove_node(node.name());
+    };
+    let (updated, ()) = tokio::join!(program.provider.update_nodes(LogicalTime::now()), gone);
+    updated.unwrap();
+    program.provider.update_nodes(LogicalTime::now()).await.unwrap();
+    assert_eq!(members(&world)["third"].len(), 1, "it has gone");
+    state.apply_node(node);
+    program.provider.update_nodes(LogicalTime::now()).await.unwrap();
+    assert_eq!(members(&world)["third"].len(), 2, "it is back");
+}
+
+/// LB-436: nodes that come and go all the time hold up no Service.
+#[tokio::test(start_paused = true)]
+async fn lb_436_a_service_is_served_while_nodes_come_and_go() {
+    let world = three_sets();
+    let program = world.start_configured(&entries(["one", "two", "three"]));
+    serve_three(&world, &program).await;
+    world.slow();
+    let all = world.nodes.lock().clone();
+    let state = program.provider.state();
+    let churn = async {
+        for round in 0.. {
+            let node = &all[round % all.len()];
+            state.remove_node(node.name());
+            futures::join!(program.provider.update_nodes(LogicalTime::now()), sleep(Duration::from_secs(7)))
+                .0
+                .ok();
+            state.apply_node(node.clone());
+        }
+    };
+    let begun = Instant::now();
+    tokio::select! {
+        () = churn => unreachable!("it never ends"),
+        served = again(&world, &program, "newcomer", "kube", 100) => drop(served.unwrap()),
+    }
+    assert!(begun.elapsed() < Duration::from_secs(150), "{:?}", begun.elapsed());
+}
+
 /// LB-434: the sets go round. No node is ever behind two load balancers; one that cannot be written keeps its own, and
 /// the others have what is free; when it can be written again all is as it should be.
 #[tokio::test(start_paused = true)]
