@@ -347,14 +347,15 @@ fn plan_with(azure_json: &str, arguments: &[&str]) -> String {
 #[test]
 fn plan_says_each_refusal_of_azure_json_on_a_line_of_its_own() {
     let said = plan_with(
-        &AZURE_JSON.replace("\"s\"", "\"s\", \"loadBalancerSku\": \"basic\", \"cloud\": \"AzureStackCloud\""),
+        &AZURE_JSON
+            .replace("\"s\"", "\"s\", \"loadBalancerSku\": \"premium\", \"cloud\": \"AzureStackCloud\""),
         &[],
     );
     let lines: Vec<&str> = said.lines().collect();
     assert_eq!(lines.len(), 3, "{said}");
     assert_eq!(lines[0], "cerulean: azure.json is refused:");
     assert!(
-        lines[1..].iter().any(|line| line.starts_with("  loadBalancerSku=basic: "))
+        lines[1..].iter().any(|line| line.starts_with("  loadBalancerSku=premium: "))
             && lines[1..].iter().any(|line| line.starts_with("  cloud=AzureStackCloud: ")),
         "{said}"
     );

@@ -156,7 +156,7 @@ async fn each_refusal_stands_on_a_line_of_its_own() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("azure.json");
     let refused =
-        "\"s\", \"loadBalancerSku\": \"basic\", \"preConfiguredBackendPoolLoadBalancerTypes\": \"some\"";
+        "\"s\", \"loadBalancerSku\": \"premium\", \"preConfiguredBackendPoolLoadBalancerTypes\": \"some\"";
     let document = AZURE_JSON.replace("\"s\"", refused);
     std::fs::write(&path, document).unwrap();
     let arguments = [
@@ -174,7 +174,7 @@ async fn each_refusal_stands_on_a_line_of_its_own() {
         "  --cloud-provider=aws",
         "  --concurrent-service-syncs=2",
         &second,
-        "  loadBalancerSku=basic",
+        "  loadBalancerSku=premium",
         "  preConfiguredBackendPoolLoadBalancerTypes=some",
     ];
     assert_eq!(heads, expected, "{text}");

@@ -43,8 +43,8 @@ pub async fn check(binaries: &Path, directory: &Path, cluster: &Cluster) -> anyh
         ),
         (
             "what this release does not do",
-            vec![with("unsupported.json", json!({"loadBalancerSku": "basic"}))?],
-            "  loadBalancerSku=basic: not supported",
+            vec![with("unsupported.json", json!({"cloud": "AzureStackCloud"}))?],
+            "  cloud=AzureStackCloud: not supported",
         ),
         (
             "a wrong secret",
