@@ -186,11 +186,15 @@ impl NodeSharing {
                 && failed.is_none_or(|failed| failed.print != due.print || failed.until <= now)
         });
         let due: Vec<(Balancer, Due)> = due.cloned().collect();
-        state.writes.extend(due.iter().map(|(balancer, _)| (balancer.clone(), now)));
+        for (balancer, _) in &due {
+            state.writes.insert(balancer.clone(), now);
+            // What others wrote before does not tell what this write is planned with.
+            state.claimed.remove(balancer);
+        }
         (places, due)
     }
 
-    fn answered(&self, balancer: Balancer, mut due: Due, answer: Result<Option<String>, Failure>) {
+    fn answered(&self, balancer: Balancer, due: Due, answer: Result<Option<String>, Failure>) {
         let mut state = self.state.lock();
         state.writes.remove(&balancer);
         *state.answered.entry(balancer.clone()).or_default() += 1;
@@ -198,13 +202,11 @@ impl NodeSharing {
         state.judged = None;
         // Nodes may have come and gone while it was written: what counts is what it was planned with at last.
         let claimed = state.claimed.remove(&balancer);
-        due.print = claimed.unwrap_or(due.print);
         match answer {
             Ok(version) => {
-                due.version = version;
                 state.failed.remove(&balancer);
                 match claimed {
-                    Some(_) => drop(state.done.insert(balancer, due)),
+                    Some(print) => drop(state.done.insert(balancer, Due { print, version })),
                     None => drop(state.done.remove(&balancer)),
                 }
             }
@@ -224,7 +226,11 @@ impl NodeSharing {
     pub(crate) fn is_waiting(&self) -> bool {
         let state = self.state.lock();
         let has_unknown = state.places.as_ref().is_some_and(|places| places.unknown().next().is_some());
-        let is_open = state.judged.as_ref().is_some_and(|judged| judged.is_short || !judged.due.is_empty());
+        // An answer for which nobody waited has yet to be looked at.
+        let is_open = match &state.judged {
+            Some(judged) => judged.is_short || !judged.due.is_empty(),
+            None => state.places.is_some(),
+        };
         has_unknown || is_open || !state.writes.is_empty()
     }
 

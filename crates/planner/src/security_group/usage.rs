@@ -112,8 +112,15 @@ impl ClusterUsage {
         is_complete: bool,
     ) -> Self {
         let is_refused = |service: &Service| ServiceIntent::from_service(cluster, service).is_err();
-        let balancers = load_balancers;
-        Self::of_parsed(cluster, services, nodes, recently_programmed, balancers, is_complete, is_refused)
+        Self::of_parsed(
+            cluster,
+            services,
+            nodes,
+            recently_programmed,
+            load_balancers,
+            is_complete,
+            is_refused,
+        )
     }
 
     /// The same where it is known which Services [cannot be served](ServiceIntent::from_service) by what they say.

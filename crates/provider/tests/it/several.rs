@@ -205,6 +205,26 @@ async fn lb_436_a_service_is_served_while_nodes_come_and_go() {
     assert!(begun.elapsed() < Duration::from_secs(150), "{:?}", begun.elapsed());
 }
 
+/// LB-436: a write that fails when nobody waits for it any more is tried again by whoever looks after the nodes.
+#[tokio::test(start_paused = true)]
+async fn lb_436_a_write_that_fails_late_is_not_forgotten() {
+    let world = three_sets();
+    let program = world.start_configured(&entries(["one", "two", "three"]));
+    serve_three(&world, &program).await;
+    assert!(!program.provider.waits_for_machines());
+    let slow =
+        Fault::new(FaultAction::SlowOperation { ms: 5 * 60 * 1000 }).on_type(LOAD_BALANCERS).on_method("PUT");
+    let slow = Fault { resource: Some("third".to_owned()), ..slow };
+    world.azure.inject(slow);
+    lose(&world, &program, "three");
+    program.provider.update_nodes(LogicalTime::now()).await.unwrap_err();
+    world.azure.clear_faults();
+    refuse(&world, "third");
+    lose(&world, &program, "three");
+    sleep(Duration::from_secs(30 * 60)).await;
+    assert!(program.provider.waits_for_machines(), "somebody has to look again");
+}
+
 /// LB-434: the sets go round. No node is ever behind two load balancers; one that cannot be written keeps its own, and
 /// the others have what is free; when it can be written again all is as it should be.
 #[tokio::test(start_paused = true)]
