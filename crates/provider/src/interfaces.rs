@@ -17,7 +17,7 @@ use crate::azure::Azure;
 use crate::failure::Failure;
 use crate::fingerprint;
 use crate::observed::Observed;
-use crate::writer::{Planned, Resource};
+use crate::writer::{Planned, Resource, Written};
 
 /// How many interfaces are written at a time. A write takes Azure a second or two, so a cluster of a thousand virtual
 /// machines joins within some minutes, and the calls leave room for others in the budget of the subscription.
@@ -55,7 +55,11 @@ impl Resource for SharedInterfaces {
         Planned { work, refused: Vec::new(), notices: Vec::new() }
     }
 
-    async fn write(&self, seen: &Self::Observed, work: &Vec<Step>) -> Result<Self::Observed, Failure> {
+    async fn write(
+        &self,
+        seen: &Self::Observed,
+        work: &Vec<Step>,
+    ) -> Result<Written<Self::Observed>, Failure> {
         let known = self.observed.machine_interfaces(&self.group);
         let results =
             self.azure.put_all::<NetworkInterface>(work, ApiVersion::NETWORK, MAX_PARALLEL_INTERFACES).await;
@@ -81,7 +85,7 @@ impl Resource for SharedInterfaces {
                 }
             }
         }
-        problem.map_or(Ok(after), Err)
+        problem.map_or(Ok(Written::Whole(after)), Err)
     }
 
     fn fingerprint(&self, work: &Vec<Step>) -> u64 {

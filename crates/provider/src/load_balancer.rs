@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,7 +29,7 @@ use crate::observed::Observed;
 use crate::private_link::PrivateLinks;
 use crate::public_ip::PublicIps;
 use crate::sharing::NodeSharing;
-use crate::writer::{Planned, Resource};
+use crate::writer::{Planned, Resource, Written};
 use crate::{ClusterState, Notice};
 
 /// The time between two looks at pools that Azure migrates, and how long they are looked at, as in the program
@@ -160,6 +161,13 @@ fn ids_in(text: &str, kind: &str) -> Vec<ResourceId> {
         .collect()
 }
 
+/// What was cleared out of a write's way.
+fn prepared<'a>(what: impl IntoIterator<Item = &'a ResourceId>) -> Written<Seen> {
+    let mut hasher = DefaultHasher::new();
+    what.into_iter().for_each(|id| id.hash(&mut hasher));
+    Written::Prepared { what: hasher.finish() }
+}
+
 fn warning(service: &ObjectKey, reason: &'static str, failure: &Failure) -> Notice {
     let message = failure::short(failure.message.clone());
     Notice { service: service.clone(), warning: true, reason, message }
@@ -241,16 +249,15 @@ impl SharedLoadBalancer {
         Failure { kind: Kind::Unavailable, ..failure }
     }
 
-    /// Takes interfaces out of pools that are to hold addresses, and gives the load balancer as it is then: the step
-    /// is planned again, because each interface that left made a new version.
-    async fn empty(&self, seen: &Seen, pools: &[PoolMembership]) -> Result<Seen, Failure> {
+    /// Takes interfaces out of pools that are to hold addresses: each that left made a new version of the load balancer.
+    async fn empty(&self, seen: &Seen, pools: &[PoolMembership]) -> Result<Written<Seen>, Failure> {
         if self.cluster.config.enable_migrate_to_ip_based_backend_pool_api {
             self.migrate(seen, pools).await?;
         }
         // Neither models of scale sets nor, where those are upgraded by hand, their instances are migrated.
         self.membership.leave(pools).await?;
         self.emptied.lock().extend(pools.iter().map(|membership| membership.pool.clone()));
-        self.observe(LogicalTime::now()).await
+        Ok(prepared(pools.iter().map(|membership| &membership.pool)))
     }
 
     /// Lets Azure make addresses of the interfaces in pools, and waits until each pool holds as many (LB-186).
@@ -301,23 +308,24 @@ impl SharedLoadBalancer {
         }
     }
 
-    /// Removes the private link services of frontends that go. The load balancer is another version afterwards, and
-    /// frontends that somebody else offers stay: either way it is planned again.
-    async fn clear_private_links(&self, seen: &Seen, work: &Work) -> Result<(), Failure> {
+    /// Removes the private link services of frontends that go; gives what it removed, where there was any: the load
+    /// balancer is another version then. Frontends that somebody else offers stay: they are planned again.
+    async fn clear_private_links(&self, seen: &Seen, work: &Work) -> Result<Option<Written<Seen>>, Failure> {
         let gone = &work.frontends_gone;
         if gone.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
         let again = || {
             let message = format!("{}: private link services of frontends that go were found", self.id());
             Err(Failure::new(Kind::Aborted, message))
         };
-        for round in 0..MAX_REMOVAL_ROUNDS {
+        let mut removed = Vec::new();
+        for _ in 0..MAX_REMOVAL_ROUNDS {
             let Some(steps) = self.private_links.removal(gone, &work.private_link_groups).await? else {
                 return again();
             };
             if steps.is_empty() {
-                return if round == 0 { Ok(()) } else { again() };
+                return Ok((!removed.is_empty()).then(|| prepared(&removed)));
             }
             // Whether these frontends go was decided by what may be old, and no deletion of a private link service
             // carries the load balancer's version (LB-448).
@@ -327,6 +335,7 @@ impl SharedLoadBalancer {
                 return again();
             }
             self.private_links.remove(&steps).await?;
+            removed.extend(steps.into_iter().map(|step| step.target));
         }
         let message =
             "private endpoints connect to a private link service that is to go, faster than it goes";
@@ -461,21 +470,21 @@ impl Resource for SharedLoadBalancer {
         Planned { work, refused: refused.collect(), notices: notices.collect() }
     }
 
-    async fn write(&self, seen: &Seen, work: &Work) -> Result<Seen, Failure> {
-        self.clear_private_links(seen, work).await?;
+    async fn write(&self, seen: &Seen, work: &Work) -> Result<Written<Seen>, Failure> {
+        if let Some(prepared) = self.clear_private_links(seen, work).await? {
+            return Ok(prepared);
+        }
         match work.step.action {
             Action::Create | Action::Update if !work.empty_first.is_empty() => {
                 self.empty(seen, &work.empty_first).await
             }
-            Action::Create | Action::Update => self.put(seen, &work.step).await,
-            Action::Delete => self.delete(seen, work).await,
+            Action::Create | Action::Update => self.put(seen, &work.step).await.map(Written::Whole),
+            Action::Delete => self.delete(seen, work).await.map(Written::Whole),
         }
     }
 
     fn fingerprint(&self, work: &Work) -> u64 {
-        let print = fingerprint::of([&work.step]);
-        // Emptying pools is another work than the write that it prepares.
-        if work.empty_first.is_empty() { print } else { !print }
+        fingerprint::of([&work.step])
     }
 
     fn blame(&self, message: &str, batch: &Batch) -> Vec<Owner> {

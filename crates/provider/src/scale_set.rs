@@ -16,7 +16,7 @@ use crate::azure::Azure;
 use crate::failure::Failure;
 use crate::fingerprint;
 use crate::observed::Observed;
-use crate::writer::{Planned, Resource};
+use crate::writer::{Planned, Resource, Written};
 
 /// One scale set.
 pub(crate) struct SharedScaleSet {
@@ -102,8 +102,8 @@ impl Resource for SharedScaleSet {
         Planned { work, refused: Vec::new(), notices: Vec::new() }
     }
 
-    async fn write(&self, seen: &Seen, work: &Work) -> Result<Seen, Failure> {
-        let Some(found) = &seen.found else { return Ok(Seen { found: None }) };
+    async fn write(&self, seen: &Seen, work: &Work) -> Result<Written<Seen>, Failure> {
+        let Some(found) = &seen.found else { return Ok(Written::Whole(Seen { found: None })) };
         let (mut set, virtual_machines) = (Arc::clone(&found.set), found.virtual_machines.clone());
         let known_sets = self.group().map(|group| self.observed.scale_sets(&group));
         if let Some(step) = &work.model {
@@ -159,7 +159,10 @@ impl Resource for SharedScaleSet {
         }
         match problem {
             Some(failure) => Err(failure),
-            None => Ok(Seen { found: Some(Found { set, instances: after, virtual_machines }) }),
+            None => {
+                let found = Some(Found { set, instances: after, virtual_machines });
+                Ok(Written::Whole(Seen { found }))
+            }
         }
     }
 

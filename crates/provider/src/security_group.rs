@@ -18,7 +18,7 @@ use crate::azure::Azure;
 use crate::failure::Failure;
 use crate::fingerprint;
 use crate::observed::Observed;
-use crate::writer::{Planned, Resource};
+use crate::writer::{Planned, Resource, Written};
 
 /// Addresses that were programmed and may not stand in a Service's status yet.
 #[derive(Debug, Default)]
@@ -129,14 +129,14 @@ impl Resource for SharedSecurityGroup {
         &self,
         _observed: &Arc<SecurityGroup>,
         step: &Step,
-    ) -> Result<Arc<SecurityGroup>, Failure> {
+    ) -> Result<Written<Arc<SecurityGroup>>, Failure> {
         let result: Result<SecurityGroup, Failure> = self.azure.put(step, ApiVersion::NETWORK).await;
         let known = self.observed.security_group();
         match result {
-            Ok(document) => Ok(match known {
+            Ok(document) => Ok(Written::Whole(match known {
                 Some(known) => known.store(document),
                 None => Arc::new(document),
-            }),
+            })),
             Err(failure) => {
                 if let Some(known) = known {
                     known.invalidate();

@@ -9,6 +9,7 @@
 //! * Whoever is answered [`Acknowledged`] has what it wants in the resource, as read or as written by us.
 //! * One write at a time, each under the version that was read. Somebody else's write is never overwritten: it is
 //!   read, and planned again.
+//! * Whoever has what it wants is answered, although others of its batch need more writes.
 //! * An intent that Azure refuses fails with Azure's words, and alone: the others of its batch are written.
 //! * Of two intents of one owner only the later counts, and both are answered alike.
 //!
@@ -22,7 +23,7 @@
 //! A [`Failure`] keeps its kind: `InvalidArgument` and `FailedPrecondition` are about this intent; every other is
 //! nobody's in particular, and is only given after the bounds below. After a stop everything is `Unavailable`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -60,8 +61,12 @@ pub(crate) trait Resource: Send + Sync + 'static {
     /// What to write so that the resource is as the batch wants it. Pure.
     fn plan(&self, observed: &Self::Observed, batch: &[(Self::Key, Self::Intent)]) -> Planned<Self>;
 
-    /// Writes, under the version that was planned against. Gives the resource as it is afterwards.
-    async fn write(&self, observed: &Self::Observed, work: &Self::Work) -> Result<Self::Observed, Failure>;
+    /// Writes, under the version that was planned against.
+    async fn write(
+        &self,
+        observed: &Self::Observed,
+        work: &Self::Work,
+    ) -> Result<Written<Self::Observed>, Failure>;
 
     /// What a write would write, without what Azure changes by itself: equal for equal writes.
     fn fingerprint(&self, work: &Self::Work) -> u64;
@@ -103,6 +108,17 @@ pub(crate) struct Planned<R: Resource + ?Sized> {
     pub(crate) notices: Vec<(R::Key, Notice)>,
 }
 
+/// What came of a write.
+pub(crate) enum Written<O> {
+    /// It was made: the resource as it is now.
+    Whole(O),
+    /// What stood in its way was cleared, and it was not made: the resource is read and planned again.
+    Prepared {
+        /// Of what was cleared: equal for the same.
+        what: u64,
+    },
+}
+
 /// Times and bounds of writers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pace {
@@ -112,15 +128,15 @@ pub(crate) struct Pace {
     pub(crate) busy: Duration,
 }
 
-/// How often a batch is written again because somebody else changed the resource. Ten lost races in a row mean
-/// that something else writes all the time: the Services are told, and come again after their back-off.
+/// How often in a row a batch is written again because somebody else changed the resource. Ten lost races mean that
+/// something else writes all the time: the Services are told, and come again after their back-off.
 const MAX_CONFLICTS: u32 = 10;
 /// How often a batch is written again because Azure was busy: with doubled waits some four minutes, in which most
 /// troubles of Azure pass without a Warning on any Service.
 const MAX_BUSY: u32 = 8;
-/// How often a batch is planned and written on because the first write did not get all the way. Two suffice for all
-/// that is known; more would hide that we and Azure do not agree.
-const MAX_ROUNDS: u32 = 5;
+/// How many writes a group makes for the same wishes, each other than those before. Two suffice for all that is known;
+/// more would hide that we and Azure do not agree. Whatever is wanted anew meanwhile is counted from the beginning.
+const MAX_WRITES: usize = 6;
 /// The longest wait between two tries where Azure does not say how long: a trouble of Azure's that has passed is
 /// noticed within a minute.
 const MAX_WAIT: Duration = Duration::from_secs(60);
@@ -268,14 +284,23 @@ struct Group<R: Resource> {
     newer_than: LogicalTime,
     /// Whether newcomers may join; not while culprits are looked for.
     open: bool,
-    changes: u32,
+    /// Races that were lost in a row, and answers that Azure is busy.
+    conflicts: u32,
     busy: u32,
-    rounds: u32,
+    /// What was written for the wishes as they are now.
+    written: BTreeSet<u64>,
+    /// What was cleared out of the way of writes.
+    prepared: BTreeSet<u64>,
 }
 
 impl<R: Resource> Group<R> {
+    fn new(entries: BTreeMap<R::Key, Entry<R>>, newer_than: LogicalTime, open: bool) -> Self {
+        let (written, prepared) = (BTreeSet::new(), BTreeSet::new());
+        Self { entries, newer_than, open, conflicts: 0, busy: 0, written, prepared }
+    }
+
     fn closed(entries: BTreeMap<R::Key, Entry<R>>) -> Self {
-        Self { entries, newer_than: LogicalTime::now(), open: false, changes: 0, busy: 0, rounds: 0 }
+        Self::new(entries, LogicalTime::now(), false)
     }
 
     fn batch(&self) -> Vec<(R::Key, R::Intent)> {
@@ -284,6 +309,17 @@ impl<R: Resource> Group<R> {
 
     fn take(&mut self, key: &R::Key) -> Option<Entry<R>> {
         self.entries.remove(key)
+    }
+
+    fn answer_others(&mut self, waiting: &BTreeSet<R::Key>, answer: impl Fn(&R::Key) -> Answer<R>) {
+        let done = std::mem::take(&mut self.entries).into_iter();
+        let (waiting, done) = done.partition(|(key, _)| waiting.contains(key));
+        self.entries = waiting;
+        let done: BTreeMap<_, _> = done;
+        for (key, entry) in done {
+            let answer = answer(&key);
+            entry.answer(answer);
+        }
     }
 
     fn answer_all(self, answer: impl Fn(&R::Key) -> Answer<R>) {
@@ -301,7 +337,7 @@ impl<R: Resource> Inner<R> {
             let newer_than =
                 entries.values().map(|entry| entry.newer_than).max().unwrap_or(LogicalTime::BEGINNING);
             // Last in, first out: the parts of a halved group keep their order.
-            let mut groups = vec![Group { entries, newer_than, open: true, changes: 0, busy: 0, rounds: 0 }];
+            let mut groups = vec![Group::new(entries, newer_than, true)];
             while let Some(group) = groups.pop() {
                 groups.extend(self.attempt(group).await);
             }
@@ -378,25 +414,19 @@ impl<R: Resource> Inner<R> {
             return Vec::new();
         }
         match self.resource.write(&observed, &work).await {
-            Ok(after) => {
-                let after = Arc::new(after);
+            Ok(Written::Whole(after)) => {
                 self.repeats.lock().written(fingerprint, Instant::now());
-                let Some(rest) = self.resource.plan(&after, &group.batch()).work else {
-                    group.answer_all(|key| acknowledged(key, &after));
-                    return Vec::new();
-                };
-                if self.resource.fingerprint(&rest) == fingerprint {
-                    let wait = self.repeats.lock().stuck(fingerprint, Instant::now());
-                    self.stop_repeating(group, &rest, wait, |key| acknowledged(key, &after));
-                    return Vec::new();
+                self.go_on(group, &observed, fingerprint, Arc::new(after), acknowledged)
+            }
+            Ok(Written::Prepared { what }) => {
+                if !group.prepared.insert(what) {
+                    let message = "what stands in the way of a write comes back as soon as it is cleared";
+                    return self
+                        .retry_or_fail(group, Some(&work), Failure::new(Kind::Aborted, message))
+                        .await;
                 }
-                group.rounds += 1;
-                group.newer_than = LogicalTime::BEGINNING;
-                if group.rounds > MAX_ROUNDS {
-                    let message = format!("{} needs more writes than it should", self.resource.name());
-                    group.answer_all(|_| Err(Failure::new(Kind::FailedPrecondition, message.clone())));
-                    return Vec::new();
-                }
+                group.conflicts = 0;
+                group.newer_than = LogicalTime::now();
                 vec![group]
             }
             Err(failure) if matches!(failure.kind, Kind::InvalidArgument | Kind::FailedPrecondition) => {
@@ -408,6 +438,46 @@ impl<R: Resource> Inner<R> {
             }
             Err(failure) => self.retry_or_fail(group, Some(&work), failure).await,
         }
+    }
+
+    /// After a write: whoever has what it wants is answered, and the others go on. What is left because more is wanted
+    /// than before, or because it takes several writes, is progress; a difference that was written and is found again
+    /// is not.
+    fn go_on(
+        &self,
+        mut group: Group<R>,
+        before: &R::Observed,
+        written: u64,
+        after: Arc<R::Observed>,
+        acknowledged: impl Fn(&R::Key, &Arc<R::Observed>) -> Answer<R>,
+    ) -> Vec<Group<R>> {
+        let batch = group.batch();
+        let planned = self.resource.plan(&after, &batch);
+        let Some(rest) = planned.work else {
+            group.answer_all(|key| acknowledged(key, &after));
+            return Vec::new();
+        };
+        let wanted_before = self.resource.plan(before, &batch).work;
+        if wanted_before.map(|work| self.resource.fingerprint(&work)) != Some(written) {
+            group.written.clear();
+        }
+        group.written.insert(written);
+        let print = self.resource.fingerprint(&rest);
+        if group.written.contains(&print) || group.written.len() >= MAX_WRITES {
+            let wait = self.repeats.lock().stuck(print, Instant::now());
+            self.stop_repeating(group, &rest, wait, |key| acknowledged(key, &after));
+            return Vec::new();
+        }
+        let mut waiting: BTreeSet<R::Key> = self.resource.concerned(&rest, &batch).into_iter().collect();
+        waiting.retain(|key| group.entries.contains_key(key));
+        // What is nobody's in particular is everybody's: somebody has to see to it.
+        if !waiting.is_empty() && !self.resource.is_repair(&rest) {
+            waiting.extend(planned.refused.into_iter().map(|(key, _)| key));
+            group.answer_others(&waiting, |key| acknowledged(key, &after));
+        }
+        (group.conflicts, group.busy) = (0, 0);
+        group.newer_than = LogicalTime::BEGINNING;
+        vec![group]
     }
 
     /// The same difference was found again after it had been written: whoever is concerned by it is told and
@@ -447,8 +517,8 @@ impl<R: Resource> Inner<R> {
         group.newer_than = LogicalTime::now();
         let wait = match failure.kind {
             Kind::Aborted => {
-                group.changes += 1;
-                (group.changes <= MAX_CONFLICTS).then_some(Duration::ZERO)
+                group.conflicts += 1;
+                (group.conflicts <= MAX_CONFLICTS).then_some(Duration::ZERO)
             }
             Kind::Unavailable | Kind::Unknown => {
                 group.busy += 1;

@@ -32,6 +32,12 @@ struct Manners {
     forgetful: bool,
     /// Items that somebody removes again after each write.
     forgets: BTreeSet<String>,
+    /// What item "nodes" is to hold from one write to the next, first the last one.
+    nodes: Vec<u32>,
+    /// What has to be cleared before the next writes, first the last one.
+    obstacles: Vec<u64>,
+    /// Items that somebody has instead of all others after each write, in turns.
+    turns: Vec<&'static str>,
     latency: Duration,
     attempts: usize,
     reads: usize,
@@ -50,6 +56,9 @@ impl Shelf {
             raced: 0,
             forgetful: false,
             forgets: BTreeSet::new(),
+            nodes: Vec::new(),
+            obstacles: Vec::new(),
+            turns: Vec::new(),
             latency: Duration::from_secs(1),
             attempts: 0,
             reads: 0,
@@ -99,7 +108,8 @@ impl Resource for Shelf {
                     ));
                 }
                 Some(value) => {
-                    items.insert(key.clone(), *value);
+                    let now = self.0.lock().nodes.last().copied().filter(|_| key == "nodes");
+                    items.insert(key.clone(), now.unwrap_or(*value));
                 }
                 None => {
                     items.remove(key);
@@ -109,7 +119,7 @@ impl Resource for Shelf {
         Planned { work: (items != observed.items).then_some(items), refused, notices: Vec::new() }
     }
 
-    async fn write(&self, observed: &Document, items: &Items) -> Result<Document, Failure> {
+    async fn write(&self, observed: &Document, items: &Items) -> Result<Written<Document>, Failure> {
         let latency = self.0.lock().latency;
         self.0.lock().attempts += 1;
         sleep(latency).await;
@@ -126,6 +136,9 @@ impl Resource for Shelf {
         if observed.etag != shelf.document.etag {
             return Err(Failure::new(Kind::Aborted, "PreconditionFailed"));
         }
+        if let Some(what) = shelf.obstacles.pop() {
+            return Ok(Written::Prepared { what });
+        }
         if let Some(bad) = shelf.bad.iter().find(|bad| items.contains_key(*bad)) {
             let message = if shelf.names_culprits {
                 format!("BadItem: item {bad} is not welcome")
@@ -140,7 +153,15 @@ impl Resource for Shelf {
         }
         let forgets = shelf.forgets.clone();
         shelf.document.items.retain(|name, _| !forgets.contains(name));
-        Ok(shelf.document.clone())
+        if !shelf.turns.is_empty() {
+            shelf.turns.rotate_left(1);
+            shelf.document.items = Items::from([(shelf.turns[0].to_owned(), 0)]);
+        }
+        // The world goes on while a write is made.
+        if shelf.nodes.len() > 1 {
+            shelf.nodes.pop();
+        }
+        Ok(Written::Whole(shelf.document.clone()))
     }
 
     fn concerned(&self, work: &Items, batch: &[(String, Option<u32>)]) -> Vec<String> {
@@ -424,4 +445,71 @@ async fn a_difference_that_does_not_last_stops_only_whom_it_concerns() {
     assert!(message.contains("does not keep what is written"), "{message}");
     good.map(drop).unwrap();
     assert_eq!(shelf.items().keys().collect::<Vec<_>>(), ["good"]);
+}
+
+/// What nodes want may change with every write, for as long as they come and go: that is progress, and nobody else waits
+/// for it.
+#[tokio::test(start_paused = true)]
+async fn what_is_wanted_anew_is_no_repetition_and_keeps_nobody_else_waiting() {
+    let shelf = Shelf::new();
+    shelf.0.lock().nodes = (1..=20).collect();
+    let writer = start(&shelf);
+    let begin = Instant::now();
+    let (of_service, of_nodes) =
+        tokio::join!(async { submit(&writer, "service", 1).await.map(|()| begin.elapsed()) }, async {
+            submit(&writer, "nodes", 0).await.map(|()| begin.elapsed())
+        },);
+    assert_eq!(of_service.unwrap(), Duration::from_secs(1), "its part was written with the first write");
+    assert_eq!(of_nodes.unwrap(), Duration::from_secs(20));
+    assert_eq!(shelf.items().get("nodes"), Some(&1));
+}
+
+/// Others may write differently each time: what counts is that we would write what we wrote before.
+#[tokio::test(start_paused = true)]
+async fn a_difference_that_comes_back_in_turns_is_a_repetition() {
+    let shelf = Shelf::new();
+    shelf.0.lock().turns = vec!["left", "right"];
+    let writer = start(&shelf);
+    let error = submit(&writer, "a", 1).await.unwrap_err();
+    let ServiceError::Retry { message, after, .. } = error else { panic!("{error:?}") };
+    assert!(message.contains("does not keep what is written"), "{message}");
+    assert!(after.is_some());
+    assert_eq!(shelf.attempts(), 3, "nothing, right, left, and right again");
+}
+
+/// Obstacles that are cleared one after the other are no lost races, however many they are.
+#[tokio::test(start_paused = true)]
+async fn clearing_what_stands_in_the_way_is_progress() {
+    let shelf = Shelf::new();
+    shelf.0.lock().obstacles = (0..30).collect();
+    let writer = start(&shelf);
+    submit(&writer, "a", 1).await.unwrap();
+    assert_eq!(shelf.attempts(), 31);
+    // One that comes back each time is a race.
+    shelf.0.lock().obstacles = vec![7; 1000];
+    let error = submit(&writer, "b", 1).await.unwrap_err();
+    let ServiceError::Retry { message, .. } = error else { panic!("{error:?}") };
+    assert!(message.contains("comes back as soon as it is cleared"), "{message}");
+    assert_eq!(shelf.attempts(), 31 + 1 + MAX_CONFLICTS as usize + 1);
+}
+
+/// Ten lost races fail a batch only if they are lost in a row.
+#[tokio::test(start_paused = true)]
+async fn a_write_that_was_made_ends_a_row_of_lost_races() {
+    let shelf = Shelf::new();
+    {
+        let mut shelf = shelf.0.lock();
+        shelf.nodes = (1..=4).collect();
+        shelf.raced = 6;
+    }
+    let writer = start(&shelf);
+    let races = shelf.clone();
+    let more = async move {
+        // The first write is made after seven seconds; then others are faster once more.
+        sleep(Duration::from_millis(7500)).await;
+        races.0.lock().raced = 6;
+    };
+    let (answer, ()) = tokio::join!(submit(&writer, "nodes", 0), more);
+    answer.unwrap();
+    assert_eq!(shelf.attempts(), 12 + 4);
 }
