@@ -23,4 +23,4 @@ pub use k8s::Notice;
 pub use load_balancers::{FollowedLabels, LoadBalancers};
 pub use logical_time::LogicalTime;
 pub use machines::{Instance, Machines, Presence};
-pub use outcome::{Ensured, Existence, Proof, ServiceError};
+pub use outcome::{Ensured, Existence, Proof, ServiceError, UpdateError};

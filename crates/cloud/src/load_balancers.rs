@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use k8s::{Notice, ObjectKey, Service};
 
-use crate::{Ensured, LogicalTime, ServiceError};
+use crate::{Ensured, LogicalTime, ServiceError, UpdateError};
 
 /// Whose labels decide on which load balancer a Service is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -61,8 +61,8 @@ pub trait LoadBalancers: Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// If a machine could not be changed; the others are.
-    async fn update_nodes(&self, newer_than: LogicalTime) -> Result<(), ServiceError>;
+    /// If a machine or a load balancer could not be changed; the others are.
+    async fn update_nodes(&self, newer_than: LogicalTime) -> Result<(), UpdateError>;
 
     /// Whether what a Service has in the cloud names the Nodes' own addresses, so that it has to be ensured
     /// again if the Nodes change.

@@ -1,9 +1,10 @@
 //! What a cloud answers to the controllers: plain values, no cloud's own documents in them.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use k8s::Notice;
+use k8s::{Notice, ObjectKey};
 
 use crate::LogicalTime;
 
@@ -71,4 +72,22 @@ pub enum ServiceError {
         /// What to tell the owner besides.
         notices: Vec<Notice>,
     },
+}
+
+/// Why not all load balancers are as the Nodes are.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{error}")]
+pub struct UpdateError {
+    /// What went wrong, and when to try again.
+    pub error: ServiceError,
+    /// The Services on the load balancers that could not be changed, each with what went wrong there: those on others
+    /// have what they should. Absent where nobody can tell whom it concerns.
+    pub services: Option<BTreeMap<ObjectKey, String>>,
+}
+
+impl From<ServiceError> for UpdateError {
+    /// An error that may concern everybody.
+    fn from(error: ServiceError) -> Self {
+        Self { error, services: None }
+    }
 }

@@ -5,11 +5,12 @@
 //! addresses go through the queue of Services like any other change of them: what keeps one of them waiting
 //! keeps no node out of the pools, and no Service is worked on twice at a time.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cloud::{ClusterState, LoadBalancers, LogicalTime, ServiceError};
-use k8s::ObjectKey;
+use cloud::{ClusterState, LoadBalancers, LogicalTime, ServiceError, UpdateError};
+use k8s::{ObjectKey, Service};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
@@ -58,6 +59,8 @@ pub(crate) struct NodeSync {
     changes: Arc<NodeSetChanges>,
     /// What all load balancers have; nobody knows while a change of them is under way, or after one that failed.
     synced: Mutex<Option<Version>>,
+    /// The Services that were told that their load balancer has a set of nodes while others had not.
+    told: Mutex<Option<(Version, BTreeSet<ObjectKey>)>>,
     /// For what the Services that follow nodes were queued last.
     followed: Mutex<Option<Version>>,
     /// The queue of Services.
@@ -77,8 +80,9 @@ impl NodeSync {
         freshness: Arc<Freshness>,
         observer: Arc<dyn Observer>,
     ) -> Self {
-        let (synced, followed, looks) = (Mutex::default(), Mutex::default(), Mutex::default());
-        Self { cloud, state, changes, services, observer, synced, followed, queue, freshness, looks }
+        let (synced, told, followed) = (Mutex::default(), Mutex::default(), Mutex::default());
+        let looks = Mutex::default();
+        Self { cloud, state, changes, services, observer, synced, told, followed, queue, freshness, looks }
     }
 
     /// Takes the nodes of this moment as known: every Service is ensured with them when this program
@@ -117,34 +121,52 @@ impl NodeSync {
         let start = Instant::now();
         let outcome = self.update(|cloud| cloud.update_nodes(LogicalTime::now())).await;
         self.observer.nodes_synced(start.elapsed(), outcome.is_ok());
-        let recorder = self.services.recorder();
-        match outcome {
-            Ok(()) => {
-                for service in &served {
-                    if nodes.is_empty() {
-                        let message = "There are no available nodes for LoadBalancer";
-                        recorder.warning(service.as_ref(), "UnAvailableLoadBalancer", message);
-                    } else {
-                        let message = "Updated load balancer with new hosts";
-                        recorder.normal(service.as_ref(), "UpdatedLoadBalancer", message);
-                    }
-                }
+        let failure = outcome.err();
+        self.tell(&served, &version, failure.as_ref());
+        match failure.map(|failure| failure.error) {
+            None => {
                 *self.synced.lock() = Some(version);
                 self.look_at_waiting_machines().await
             }
-            Err(error) => {
+            Some(error) => {
                 tracing::warn!(%error, nodes = nodes.len(), "failed to update load balancers with new nodes");
-                let message =
-                    format!("Error updating load balancer with new hosts {}, error: {error}", named(nodes));
-                for service in &served {
-                    recorder.warning(service.as_ref(), "UpdateLoadBalancerFailed", message.clone());
-                }
                 match error {
                     ServiceError::Retry { after: Some(wait), .. } if !wait.is_zero() => Next::After(wait),
                     ServiceError::Retry { .. } | ServiceError::Refused { .. } => Next::Retry,
                 }
             }
         }
+    }
+
+    /// Tells each Service once what became of its own load balancer, and again only if that failed.
+    fn tell(&self, served: &[Arc<Service>], version: &Version, failure: Option<&UpdateError>) {
+        let (recorder, nodes) = (self.services.recorder(), &version.nodes);
+        let mut told = self.told.lock();
+        let before = told.take().filter(|(of, _)| of == version).map(|(_, told)| told).unwrap_or_default();
+        let mut done = BTreeSet::new();
+        for service in served {
+            let key = service.key();
+            let why = failure.and_then(|failure| match &failure.services {
+                None => Some(failure.error.to_string()),
+                Some(concerned) => concerned.get(&key).cloned(),
+            });
+            if let Some(why) = why {
+                let message =
+                    format!("Error updating load balancer with new hosts {}, error: {why}", named(nodes));
+                recorder.warning(service.as_ref(), "UpdateLoadBalancerFailed", message);
+                continue;
+            }
+            let is_told = before.contains(&key);
+            done.insert(key);
+            if !is_told && nodes.is_empty() {
+                let message = "There are no available nodes for LoadBalancer";
+                recorder.warning(service.as_ref(), "UnAvailableLoadBalancer", message);
+            } else if !is_told {
+                let message = "Updated load balancer with new hosts";
+                recorder.normal(service.as_ref(), "UpdatedLoadBalancer", message);
+            }
+        }
+        *told = failure.map(|_| (version.clone(), done));
     }
 
     /// The nodes are the same; machines among them that did not run may have started.
@@ -175,12 +197,10 @@ impl NodeSync {
         Next::After(next.saturating_duration_since(Instant::now()))
     }
 
-    async fn update<'a, F>(
-        &'a self,
-        work: impl FnOnce(&'a dyn LoadBalancers) -> F,
-    ) -> Result<(), ServiceError>
+    async fn update<'a, F, E>(&'a self, work: impl FnOnce(&'a dyn LoadBalancers) -> F) -> Result<(), E>
     where
-        F: Future<Output = Result<(), ServiceError>>,
+        F: Future<Output = Result<(), E>>,
+        E: From<ServiceError>,
     {
         let _guard = match self.services.lease() {
             Some(lease) => Some(lease.hold("update load balancer nodes").await?),

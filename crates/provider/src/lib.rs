@@ -25,5 +25,5 @@ mod service;
 mod sharing;
 mod writer;
 
-pub use cloud::{ClusterState, Ensured, Existence, Notice, ServiceError};
+pub use cloud::{ClusterState, Ensured, Existence, Notice, ServiceError, UpdateError};
 pub use provider::{Options, Provider};

@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use cloud::{
     Ensured, Existence, FollowedLabels, Instance, LoadBalancers, LogicalTime, Machines, Notice, Presence,
-    ServiceError,
+    ServiceError, UpdateError,
 };
 use k8s::{Node, ObjectKey, Service};
 
@@ -31,7 +31,7 @@ impl LoadBalancers for Provider {
         Self::delete(self, service, newer_than).await
     }
 
-    async fn update_nodes(&self, newer_than: LogicalTime) -> Result<(), ServiceError> {
+    async fn update_nodes(&self, newer_than: LogicalTime) -> Result<(), UpdateError> {
         Self::update_nodes(self, newer_than).await
     }
 
@@ -53,13 +53,16 @@ impl LoadBalancers for Provider {
     }
 
     fn waits_for_machines(&self) -> bool {
-        self.0.membership.is_waiting() || self.0.sharing.is_waiting()
+        self.0.membership.is_waiting() || self.0.sharing.is_waiting() || self.0.waits_for_sets()
     }
 
     async fn update_waiting_machines(&self, newer_than: LogicalTime) -> Result<(), ServiceError> {
         self.0.membership.join_waiting(newer_than).await?;
         if self.0.sharing.is_waiting() {
-            self.0.share_all_nodes(newer_than).await?;
+            self.0.share_all_nodes(newer_than).await.map_err(|unfinished| unfinished.failure)?;
+        }
+        if self.0.waits_for_sets() {
+            self.0.update_nodes(newer_than).await.map_err(|unfinished| unfinished.failure)?;
         }
         Ok(())
     }

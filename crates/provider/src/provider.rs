@@ -12,7 +12,7 @@ use futures::future::join_all;
 use k8s::{ObjectKey, Service};
 use parking_lot::Mutex;
 use planner::admin_state;
-use planner::load_balancer::{Places, pool_in};
+use planner::load_balancer::{Places, pool_in, services_on};
 use planner::local_pool;
 use planner::sequence::Sequence;
 use planner::{Balancer, Cluster, ClusterPlan, Family, Flavor, ServiceIntent, ServiceRemoval, backend_pool};
@@ -26,9 +26,9 @@ use crate::observed::Observed;
 use crate::private_link::PrivateLinks;
 use crate::public_ip::PublicIps;
 use crate::security_group::{RecentlyProgrammed, SharedSecurityGroup};
-use crate::sharing::NodeSharing;
+use crate::sharing::{NodeSharing, Unfinished};
 use crate::writer::{Pace, Writer};
-use crate::{ClusterState, Ensured, Notice, ServiceError};
+use crate::{ClusterState, Ensured, Notice, ServiceError, UpdateError};
 
 /// Times and bounds. The defaults suit production.
 #[derive(Debug, Clone)]
@@ -176,14 +176,14 @@ impl Inner {
         Ok(all)
     }
 
-    async fn update_nodes(&self, newer_than: LogicalTime) -> Result<(), Failure> {
+    pub(crate) async fn update_nodes(&self, newer_than: LogicalTime) -> Result<(), Unfinished> {
         if self.cluster.has_several_load_balancers() {
             return self.share_all_nodes(newer_than).await;
         }
         let mut pools = Vec::new();
         let mut writes = Vec::new();
         let by_address = self.cluster.has_pools_of_addresses();
-        let sets = self.nodes_of_sets(self.observed.started).await?;
+        let sets = self.nodes_of_sets(newer_than).await?;
         for balancer in self.balancers().await? {
             // What nodes are in is their own matter; of the load balancer only the pools' names count, and a write
             // is for the version that was seen.
@@ -192,9 +192,10 @@ impl Inner {
             if by_address && known.is_some() {
                 self.require_nodes()?;
                 let writer = self.load_balancer(&balancer);
-                writes.push(
-                    async move { writer.submit(Owner::Nodes, Wish::Members, seen, None).await.map(drop) },
-                );
+                writes.push(async move {
+                    let done = writer.submit(Owner::Nodes, Wish::Members, seen, None).await;
+                    (balancer, done.map(drop))
+                });
             } else if let Some(document) = known {
                 let document = Some(&*document);
                 let sets = sets.as_ref();
@@ -202,9 +203,26 @@ impl Inner {
                 pools.extend(document.into_iter().flat_map(pools_of));
             }
         }
-        join_all(writes).await.into_iter().collect::<Result<(), Failure>>()?;
+        let failed = join_all(writes).await.into_iter();
+        let failed = failed.filter_map(|(balancer, done)| Some((balancer, done.err()?)));
+        Unfinished::of_each(failed.collect()).map_or(Ok(()), Err)?;
         self.membership.join(&pools, newer_than).await?;
-        self.mark_joined().await
+        Ok(self.mark_joined().await?)
+    }
+
+    /// What is told of load balancers that are not as the nodes are.
+    fn update_error(&self, unfinished: Unfinished) -> UpdateError {
+        let services = unfinished.of.map(|failed| {
+            let all = self.state.services();
+            let mut concerned = BTreeMap::new();
+            for (balancer, failure) in failed {
+                let document = self.observed.load_balancers().cached(&balancer.name);
+                let here = document.map(|document| services_on(&document, &all)).unwrap_or_default();
+                concerned.extend(here.into_iter().map(|key| (key, failure.message.clone())));
+            }
+            concerned
+        });
+        UpdateError { error: unfinished.failure.into(), services }
     }
 
     /// Interfaces that have just joined a pool take connections there, those of nodes that drain as well: Azure
@@ -524,9 +542,9 @@ impl Provider {
     ///
     /// # Errors
     ///
-    /// Where a machine could not be changed; the others are.
-    pub async fn update_nodes(&self, newer_than: LogicalTime) -> Result<(), ServiceError> {
-        Ok(self.0.update_nodes(newer_than).await?)
+    /// Where a machine or a load balancer could not be changed; the others are.
+    pub async fn update_nodes(&self, newer_than: LogicalTime) -> Result<(), UpdateError> {
+        self.0.update_nodes(newer_than).await.map_err(|unfinished| self.0.update_error(unfinished))
     }
 
     /// Forgets what was observed, because another program may have written it: whatever is read afterwards

@@ -97,6 +97,28 @@ struct Failed {
     until: Instant,
 }
 
+/// Load balancers that are not as the nodes are.
+pub(crate) struct Unfinished {
+    /// What went wrong, and when to try again.
+    pub(crate) failure: Failure,
+    /// What went wrong with each; absent where it was not about certain load balancers.
+    pub(crate) of: Option<BTreeMap<Balancer, Failure>>,
+}
+
+impl From<Failure> for Unfinished {
+    fn from(failure: Failure) -> Self {
+        Self { failure, of: None }
+    }
+}
+
+impl Unfinished {
+    /// Of load balancers that failed; nothing where none did.
+    pub(crate) fn of_each(failed: BTreeMap<Balancer, Failure>) -> Option<Self> {
+        let failure = failed.values().next()?.clone();
+        Some(Self { failure, of: Some(failed) })
+    }
+}
+
 /// Who asks for the nodes to be divided.
 #[derive(Clone, Copy)]
 enum Asker<'a> {
@@ -250,11 +272,17 @@ impl NodeSharing {
         {
             return Patience::ForEver;
         }
-        // To a Service what failed just now is not likely to do better.
-        let writes = state
-            .writes
-            .iter()
-            .filter(|(balancer, _)| matches!(asker, Asker::Nodes) || !state.failed.contains_key(balancer));
+        let holders = match asker {
+            Asker::Service(Some(own)) => state.holders_of_all(own),
+            Asker::Service(None) | Asker::Nodes => Vec::new(),
+        };
+        // To a Service what failed just now is not likely to do better; unless without it there is nobody to serve it.
+        let counts = |balancer: &Balancer| {
+            matches!(asker, Asker::Nodes)
+                || !state.failed.contains_key(balancer)
+                || holders.iter().any(|(holder, _)| holder == balancer)
+        };
+        let writes = state.writes.iter().filter(|(balancer, _)| counts(balancer));
         let deadlines = writes.map(|(_, since)| (*since).min(begun) + MAX_WAIT_FOR_OTHERS);
         deadlines.filter(|at| *at > Instant::now()).max().map_or(Patience::None, Patience::Until)
     }
@@ -267,26 +295,64 @@ impl NodeSharing {
         Some(Failure { after: failed.failure.after.map(|_| left), ..failed.failure.clone() })
     }
 
-    /// Why load balancers do not have the nodes that they should, those that are waited for no longer among them.
-    fn first_failure(&self) -> Option<Failure> {
+    /// Why a load balancer has no node at all, although some belong to it: others have them still (LB-438).
+    fn shortage_of(&self, balancer: &Balancer) -> Option<Failure> {
         let state = self.state.lock();
-        let late = state.writes.keys().next().map(|balancer| {
-            let message = format!("load balancer {balancer}: its nodes are still being written");
-            Failure::new(Kind::Unavailable, message)
+        let mut after = None;
+        let holders = state.holders_of_all(balancer).into_iter().map(|(holder, count)| {
+            let why = match state.failed.get(&holder) {
+                Some(failed) => {
+                    let left = failed.until.saturating_duration_since(Instant::now());
+                    after = Some(after.map_or(left, |after: Duration| after.min(left)));
+                    &failed.failure.message
+                }
+                None if state.writes.contains_key(&holder) => "its nodes are still being written",
+                None => "it has not given them up yet",
+            };
+            format!("load balancer {holder} has {count} that belong to it ({why})")
         });
+        let holders: Vec<String> = holders.collect();
+        let message = format!("load balancer {balancer} has no nodes: {}", holders.join("; "));
+        (!holders.is_empty()).then(|| Failure { after, ..Failure::new(Kind::Unavailable, message) })
+    }
+
+    /// Why load balancers do not have the nodes that they should, those that are waited for no longer among them.
+    fn unfinished(&self) -> Option<Unfinished> {
+        let state = self.state.lock();
+        let late = state.writes.keys().map(|balancer| {
+            let message = format!("load balancer {balancer}: its nodes are still being written");
+            (balancer.clone(), Failure::new(Kind::Unavailable, message))
+        });
+        let failed = state.failed.iter().map(|(balancer, failed)| (balancer.clone(), failed.failure.clone()));
+        // One that failed before is told with why, although it is tried again.
+        let all: BTreeMap<Balancer, Failure> = late.chain(failed).collect();
         let unread = state.unread.as_ref().map(|(failure, _)| failure.clone());
         // One that has to wait for long holds up no other.
         let left = |failed: &Failed| failed.until.saturating_duration_since(Instant::now());
         let mut wait = state.failed.values().map(left).min();
-        if late.is_some() || unread.is_some() {
+        if !state.writes.is_empty() || unread.is_some() {
             wait = wait.map(|wait| wait.min(RETRY_INTERVAL));
         }
-        let failed = state.failed.values().next();
-        failed.map(|failed| Failure { after: wait, ..failed.failure.clone() }).or(late).or(unread)
+        let first = state.failed.values().next();
+        let first = first.map(|failed| Failure { after: wait, ..failed.failure.clone() });
+        match Unfinished::of_each(all) {
+            Some(of_each) => Some(Unfinished { failure: first.unwrap_or(of_each.failure), ..of_each }),
+            None => unread.map(Unfinished::from),
+        }
     }
 }
 
 impl State {
+    /// Who has the nodes of a load balancer that has none at all, each with how many.
+    fn holders_of_all(&self, balancer: &Balancer) -> Vec<(Balancer, usize)> {
+        match &self.places {
+            Some(places) if self.holdings.share(places, balancer).is_empty() => {
+                self.holdings.holders(places, balancer)
+            }
+            _ => Vec::new(),
+        }
+    }
+
     fn judge(
         &mut self,
         cluster: &Cluster,
@@ -327,7 +393,7 @@ impl Inner {
     ///
     /// # Errors
     ///
-    /// Where load balancers cannot be read, or the nodes of `own` not be written.
+    /// Where load balancers cannot be read, the nodes of `own` not be written, or others have all of them.
     pub(crate) async fn share_nodes(
         &self,
         own: Option<&Balancer>,
@@ -336,7 +402,8 @@ impl Inner {
             return Ok(None);
         }
         let places = self.divide_until_settled(Asker::Service(own), self.observed.started).await?;
-        match own.and_then(|own| self.sharing.failure_of(own)) {
+        let failure = |own| self.sharing.failure_of(own).or_else(|| self.sharing.shortage_of(own));
+        match own.and_then(failure) {
             Some(failure) => Err(failure),
             None => Ok(Some(places)),
         }
@@ -347,11 +414,11 @@ impl Inner {
     /// # Errors
     ///
     /// Where one could not be written; the others are.
-    pub(crate) async fn share_all_nodes(&self, newer_than: LogicalTime) -> Result<(), Failure> {
+    pub(crate) async fn share_all_nodes(&self, newer_than: LogicalTime) -> Result<(), Unfinished> {
         self.require_nodes()?;
         self.sharing.state.lock().unread = None;
         self.divide_until_settled(Asker::Nodes, newer_than).await?;
-        self.sharing.first_failure().map_or(Ok(()), Err)
+        self.sharing.unfinished().map_or(Ok(()), Err)
     }
 
     async fn divide_until_settled(
@@ -404,6 +471,21 @@ impl Inner {
             });
         }
         Ok(places)
+    }
+
+    /// Whether nodes are behind no load balancer of SKU Basic, or perhaps not behind all that they should, because Azure
+    /// has not told yet in which set their machines are (LB-439).
+    pub(crate) fn waits_for_sets(&self) -> bool {
+        let is_used = self.cluster.config.uses_basic_load_balancer() && {
+            let all = self.observed.load_balancers().all_cached();
+            !self.cluster.own_load_balancers(all, &[]).is_empty()
+        };
+        is_used && {
+            let known = self.membership.cached_virtual_machines();
+            let sets = MachineSets::new(known.iter().map(|machine| &**machine));
+            let places = placement::nodes_of_sets(&self.cluster, &self.state.nodes(), &sets);
+            places.unknown().next().is_some()
+        }
     }
 
     /// The nodes of each load balancer of SKU Basic; absent where they are of another SKU.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use cloud::{
     ClusterState, Ensured, Existence, Instance, LoadBalancers, LogicalTime, Machines, Notice, Presence,
-    ServiceError,
+    ServiceError, UpdateError,
 };
 use k8s::{Node, NodeAddress, ObjectKey, Service};
 use kubernetes_simulator::Kubernetes;
@@ -47,7 +47,7 @@ struct Inner {
     refused: BTreeMap<String, String>,
     notices: BTreeMap<String, Vec<Notice>>,
     delete_failures: VecDeque<ServiceError>,
-    update_failures: VecDeque<ServiceError>,
+    update_failures: VecDeque<UpdateError>,
     /// Whether load balancers are told of nodes that drain.
     drains: bool,
     draining_failures: VecDeque<ServiceError>,
@@ -215,8 +215,8 @@ impl TestCloud {
         self.inner.lock().delete_failures.extend(failures);
     }
 
-    pub fn fail_updates(&self, failures: impl IntoIterator<Item = ServiceError>) {
-        self.inner.lock().update_failures.extend(failures);
+    pub fn fail_updates(&self, failures: impl IntoIterator<Item = impl Into<UpdateError>>) {
+        self.inner.lock().update_failures.extend(failures.into_iter().map(Into::into));
     }
 
     /// What a Service has names the nodes' addresses from now on.
@@ -317,7 +317,7 @@ impl LoadBalancers for TestCloud {
         Ok(vec![])
     }
 
-    async fn update_nodes(&self, _newer_than: LogicalTime) -> Result<(), ServiceError> {
+    async fn update_nodes(&self, _newer_than: LogicalTime) -> Result<(), UpdateError> {
         let nodes = self.state.nodes().iter().map(|node| node.name().to_owned()).collect();
         self.called(Call::UpdateNodes(nodes));
         let takes = self.begin();

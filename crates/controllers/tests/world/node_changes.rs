@@ -1,3 +1,7 @@
+use std::collections::BTreeMap;
+
+use cloud::UpdateError;
+use k8s::ObjectKey;
 use serde_json::json;
 
 use crate::cloud::{Call, retry};
@@ -77,6 +81,35 @@ async fn a_failed_update_is_told_and_tried_again() {
         assert!(event.contains(list) && event.ends_with(&format!("{limited}{error}")), "{event}");
     }
     assert_eq!(world.reasons("web").last().unwrap(), "UpdatedLoadBalancer");
+}
+
+/// One of several load balancers fails: its Services alone are told, each time; the others have their nodes, and hear so
+/// once.
+#[tokio::test(start_paused = true)]
+async fn a_failed_load_balancer_is_told_to_those_that_live_on_it() {
+    let mut world = World::new();
+    world.start(World::services()).await;
+    world.service("web", json!({}));
+    world.service("api", json!({}));
+    seconds(1).await;
+    let of_web =
+        BTreeMap::from([(ObjectKey::new("default", "web"), "load balancer second: not you".to_owned())]);
+    let error = retry("load balancer second: not you", Some(30));
+    let failure = UpdateError { error, services: Some(of_web) };
+    world.cloud.fail_updates([failure.clone(), failure]);
+    world.node("n2", json!({}));
+    seconds(40).await;
+    assert_eq!(world.count_of("web", "UpdateLoadBalancerFailed"), 2);
+    assert!(world.events("web").last().unwrap().ends_with("error: load balancer second: not you"));
+    assert_eq!(world.count_of("api", "UpdateLoadBalancerFailed"), 0, "its load balancer has the node");
+    assert_eq!(world.count_of("api", "UpdatedLoadBalancer"), 1);
+    seconds(40).await;
+    assert_eq!(world.reasons("web").last().unwrap(), "UpdatedLoadBalancer");
+    assert_eq!(world.count_of("api", "UpdatedLoadBalancer"), 1);
+    // The next change is another matter.
+    world.node("n3", json!({}));
+    seconds(1).await;
+    assert_eq!(world.count_of("api", "UpdatedLoadBalancer"), 2);
 }
 
 #[tokio::test(start_paused = true)]

@@ -79,6 +79,19 @@ pub fn known_services(services: &[Arc<Service>]) -> KnownServices {
     services.iter().filter_map(|service| crate::names::base_name(service.uid())).collect()
 }
 
+/// Those of these Services that live on a load balancer: parts of it are named after them.
+pub fn services_on(load_balancer: &LoadBalancer, services: &[Arc<Service>]) -> Vec<ObjectKey> {
+    let Some(properties) = &load_balancer.properties else { return Vec::new() };
+    let frontends = properties.frontend_ip_configurations.iter().flatten().map(|part| &part.name);
+    let rules = properties.load_balancing_rules.iter().flatten().map(|part| &part.name);
+    let bases: BTreeSet<String> = frontends.chain(rules).map(|name| base_of(text(name))).collect();
+    let lives_here = |service: &&Arc<Service>| {
+        let base = crate::names::base_name(service.uid());
+        base.is_some_and(|base| bases.contains(&base.to_ascii_lowercase()))
+    };
+    services.iter().filter(lives_here).map(|service| service.key()).collect()
+}
+
 /// What is known of the cluster. What is absent is not known, and nothing is concluded from it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Known<'a> {

@@ -179,14 +179,22 @@ fn choose(
     Ok(balancer)
 }
 
-/// The nodes of each load balancer: those of its set. The primary one has all where no primary set is configured.
+/// The nodes of each load balancer: those of its set. The primary one has all where no primary set is configured. Nodes
+/// that may be backends and whose sets Azure has not told yet are [unknown](NodePlaces::unknown).
 pub fn nodes_of_sets(cluster: &Cluster, nodes: &[Arc<Node>], machines: &MachineSets) -> NodePlaces {
     let mut places: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut unknown = BTreeSet::new();
     let primary = cluster.config.primary_machine_set();
     for node in nodes {
         let set = match machines.of(node) {
             MachineSet::Named(set) => set,
-            MachineSet::Alone | MachineSet::Unknown => String::new(),
+            MachineSet::Alone => String::new(),
+            MachineSet::Unknown => {
+                if is_backend(cluster, node) {
+                    unknown.insert(node.name().to_owned());
+                }
+                String::new()
+            }
         };
         let own = cluster.balancer_of_set(&set, Flavor::External).name.to_ascii_lowercase();
         let of_all =
@@ -195,5 +203,5 @@ pub fn nodes_of_sets(cluster: &Cluster, nodes: &[Arc<Node>], machines: &MachineS
             places.entry(place).or_default().insert(node.name().to_owned());
         }
     }
-    NodePlaces::of_load_balancers(places)
+    NodePlaces::of_load_balancers(places, unknown)
 }

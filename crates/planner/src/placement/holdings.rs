@@ -98,6 +98,15 @@ impl Holdings {
         self.share(places, balancer).nodes.len() < places.on(balancer).count()
     }
 
+    /// The others of its kind that have nodes which belong to a load balancer, each with how many.
+    pub fn holders(&self, places: &NodePlaces, balancer: &Balancer) -> Vec<(Balancer, usize)> {
+        let others = self.0.iter().filter(|(one, _)| *one != balancer && one.flavor == balancer.flavor);
+        let counted = others.map(|(one, held)| {
+            (one.clone(), places.on(balancer).filter(|node| held.contains(*node)).count())
+        });
+        counted.filter(|(_, count)| *count > 0).collect()
+    }
+
     /// A load balancer is about to have these nodes, beside those that it has until then.
     pub fn claim(&mut self, balancer: &Balancer, share: &NodeShare) {
         self.0.entry(balancer.clone()).or_default().extend(share.nodes.iter().cloned());

@@ -67,8 +67,11 @@ pub struct NodePlaces {
 
 impl NodePlaces {
     /// The nodes by the name that both kinds of a load balancer share, in lower case.
-    pub(super) fn of_load_balancers(by_entry: BTreeMap<String, BTreeSet<String>>) -> Self {
-        Self { by_entry, ..Self::default() }
+    pub(super) fn of_load_balancers(
+        by_entry: BTreeMap<String, BTreeSet<String>>,
+        unknown: BTreeSet<String>,
+    ) -> Self {
+        Self { by_entry, nowhere: BTreeSet::new(), unknown }
     }
 
     /// The names of the nodes of a load balancer.

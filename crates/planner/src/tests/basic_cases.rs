@@ -194,6 +194,21 @@ fn without_a_primary_set_the_clusters_load_balancer_has_all_machines() {
     assert!(pools[0].is_for(&nodes[1]));
 }
 
+/// LB-439: a node of whose machine Azure has not told yet in which set it is, is unknown and in no set; one that is
+/// behind no load balancer anyway is not asked for.
+#[test]
+fn lb_439_nodes_whose_sets_are_not_known_are_reported() {
+    let control_plane = labelled(machine_node("cp"), "node-role.kubernetes.io/control-plane", "");
+    let nodes = nodes([node("alpha", 0), machine_node("new"), machine_node("alone"), control_plane]);
+    let known = virtual_machine("alone", None);
+    let sets = nodes_of_sets(&basic(), &nodes, &MachineSets::new([&*known]));
+    assert_eq!(sets.unknown().collect::<Vec<_>>(), ["new"]);
+    let known = [virtual_machine("alone", None), virtual_machine("new", Some("alpha"))];
+    let sets = nodes_of_sets(&basic(), &nodes, &MachineSets::new(known.iter().map(|one| &**one)));
+    assert_eq!(sets.unknown().count(), 0);
+    assert_eq!(sets.on(&basic().placement(Flavor::External)).collect::<Vec<_>>(), ["alpha000000", "new"]);
+}
+
 /// HTTPS probes are of SKU Standard alone.
 #[test]
 fn basic_load_balancers_probe_by_connection_where_https_is_asked_for() {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use azure_simulator::{Fault, FaultAction};
-use cloud::{LoadBalancers, LogicalTime, ServiceError};
+use cloud::{LoadBalancers, LogicalTime, ServiceError, UpdateError};
 use k8s::{EndpointSlice, Service};
 use provider::Ensured;
 use serde_json::{Value, json};
@@ -108,6 +108,8 @@ async fn lb_436_one_load_balancer_that_cannot_be_written_fails_its_own_services_
     world.azure.clear_journal();
     let failure = program.provider.update_nodes(LogicalTime::now()).await.unwrap_err();
     assert!(failure.to_string().contains("third") && failure.to_string().contains("not you"), "{failure}");
+    let told: Vec<_> = failure.services.unwrap().into_iter().map(|(key, why)| (key.name, why)).collect();
+    assert_eq!(told, [("on-third".to_owned(), failure.error.to_string())], "nobody else is concerned");
     assert_eq!(NAMES.map(|name| members(&world)[name].len()), [1, 2, 2], "the others have followed");
     for number in 0..20 {
         let name = format!("more-{number}");
@@ -237,7 +239,7 @@ async fn lb_434_nodes_go_round_although_one_load_balancer_cannot_be_written() {
     drop(program);
     let program = world.start_configured(&entries(["three", "one", "two"]));
     refuse(&world, "third");
-    let watched = async |work: &mut (dyn Future<Output = Result<(), ServiceError>> + Unpin)| loop {
+    let watched = async |work: &mut (dyn Future<Output = Result<(), UpdateError>> + Unpin)| loop {
         tokio::select! {
             done = &mut *work => return done,
             () = sleep(Duration::from_millis(500)) => {}
@@ -261,6 +263,32 @@ async fn lb_434_nodes_go_round_although_one_load_balancer_cannot_be_written() {
     drop(update);
     assert_eq!(NAMES.map(|name| sets(&world, name)), ["three", "one", "two"].map(only));
     assert_eq!(NAMES.map(|name| puts(&world, name)), [2, 2, 3]);
+}
+
+/// LB-438: a load balancer that has none of its nodes, because others cannot give them up, serves nobody: whoever is to be
+/// served there is told who has them and why, and tried again.
+#[tokio::test(start_paused = true)]
+async fn lb_438_a_load_balancer_without_nodes_says_who_has_them() {
+    let world = three_sets();
+    let program = world.start_configured(&entries(["one", "two", "three"]));
+    for (name, port) in [("kube", 81), ("second", 82)] {
+        again(&world, &program, &format!("on-{name}"), name, port).await.unwrap();
+    }
+    assert_eq!(["kube", "second"].map(|name| members(&world)[name].len()), [4, 2], "third does not exist");
+    refuse(&world, "kube");
+    let told = again(&world, &program, "on-third", "third", 83).await.unwrap_err();
+    let ServiceError::Retry { message, after, .. } = told else { panic!("{told:?}") };
+    assert!(message.contains("load balancer third has no nodes"), "{message}");
+    assert!(message.contains("load balancer kube has 2 that belong to it"), "{message}");
+    assert!(message.contains("AuthorizationFailed") && message.contains("not you"), "{message}");
+    let after = after.unwrap();
+    assert!(after <= Duration::from_secs(60) && !after.is_zero(), "{after:?}");
+    assert!(program.provider.waits_for_machines());
+    again(&world, &program, "more", "second", 91).await.unwrap();
+    world.azure.clear_faults();
+    sleep(Duration::from_secs(61)).await;
+    again(&world, &program, "on-third", "third", 83).await.unwrap();
+    assert_eq!(NAMES.map(|name| sets(&world, name)), ["one", "two", "three"].map(only));
 }
 
 /// LB-437: nodes whose machines cannot be listed wait, and are looked for; they fail no Service.

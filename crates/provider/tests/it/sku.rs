@@ -1,11 +1,13 @@
 //! Load balancers of SKU Basic make room for those of SKU Standard.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use azure_simulator::{Fault, FaultAction};
-use cloud::LogicalTime;
+use cloud::{LoadBalancers, LogicalTime};
+use k8s::Node;
 use serde_json::json;
-use simulated_cluster::{NodePool, Shape};
+use simulated_cluster::{NodePool, Shape, StandaloneMachine};
 use testkit::make_basic;
 
 use crate::world::*;
@@ -167,4 +169,33 @@ async fn lb_019_basic_load_balancers_serve_one_set_each() {
         world.remove(&again, &service(name, &[80])).await.unwrap();
     }
     assert!(world.documents(LOAD_BALANCERS).is_empty() && world.documents(PUBLIC_IPS).is_empty());
+}
+
+/// LB-439: a node whose machine Azure does not list yet is looked for until it is behind the load balancer of its set.
+#[tokio::test(start_paused = true)]
+async fn lb_439_a_node_whose_machine_is_not_listed_yet_joins_the_load_balancer_of_its_set_later() {
+    let extra = json!({
+        "loadBalancerSku": "basic", "vmType": "standard", "primaryAvailabilitySetName": "workers",
+    });
+    let machine = |name: &str| StandaloneMachine::new(name).in_availability_set("workers");
+    let shape = Shape { pools: Vec::new(), machines: vec![machine("first")], ..shape() };
+    let world = World::of(&shape);
+    let mut late = Node::clone(&world.nodes.lock()[0]);
+    late.metadata.name = Some("second".to_owned());
+    late.spec.provider_id = late.spec.provider_id.replace("/first", "/second");
+    let program = world.start_configured(&extra);
+    world.serve(&program, service("web", &[80])).await.unwrap();
+    assert_eq!(world.members("kube"), 1);
+    assert!(!program.provider.waits_for_machines(), "all nodes are known");
+
+    // It is a node before Azure lists its machine.
+    program.provider.state().apply_node(Arc::new(late));
+    program.provider.update_nodes(LogicalTime::now()).await.unwrap();
+    assert!(program.provider.waits_for_machines());
+    program.provider.update_waiting_machines(LogicalTime::now()).await.unwrap();
+    assert_eq!(world.members("kube"), 1);
+    shape.lay_out_machine(&world.azure, &machine("second")).unwrap();
+    program.provider.update_waiting_machines(LogicalTime::now()).await.unwrap();
+    assert_eq!(world.members("kube"), 2);
+    assert!(!program.provider.waits_for_machines());
 }
