@@ -357,6 +357,21 @@ pub enum Refusal {
         /// The family that it lacks.
         family: Family,
     },
+    /// The private address that a Service asks for lies in the subnet of its frontend.
+    #[error(
+        "address {address} is not in subnet {subnet} of virtual network {network}: ask for one of the subnet by \
+         annotation {} or spec.loadBalancerIP, or name another subnet by annotation {}",
+        full_key(if address.is_ipv6() { keys::LOAD_BALANCER_IPV6 } else { keys::LOAD_BALANCER_IPV4 }),
+        full_key(keys::INTERNAL_SUBNET)
+    )]
+    AddressOutsideSubnet {
+        /// The address.
+        address: IpAddr,
+        /// The virtual network.
+        network: String,
+        /// The subnet.
+        subnet: String,
+    },
     /// A frontend gives up its public IP only if nobody else refers to the frontend.
     #[error(
         "frontend {frontend} cannot give up its public IP, because {reference} refers to it; remove that reference, \
@@ -635,7 +650,8 @@ impl Refusal {
             | Self::PoolNameTooLong { .. }
             | Self::OnePublicIpForBothFamilies { .. }
             | Self::UnknownConfigurations { .. }
-            | Self::PlacedByAddress { .. } => true,
+            | Self::PlacedByAddress { .. }
+            | Self::AddressOutsideSubnet { .. } => true,
             Self::PublicIpNotFound { .. }
             | Self::AddressNotFound { .. }
             | Self::ResourceGroupUnreadable { .. }

@@ -42,6 +42,7 @@ const TERMINAL: &[&str] = &[
     "InvalidTagValueLength",
     "LinkedInvalidPropertyId",
     "LoadBalancingRuleWithAllProtocolNotSupported",
+    "PrivateIPAddressInReservedRange",
     "PrivateIPAddressNotInSubnet",
     "ProbeRequestPathRequired",
     "SecurityRuleInvalidAddressPrefix",

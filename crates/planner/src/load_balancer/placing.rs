@@ -56,10 +56,12 @@ impl<'a> Draft<'a> {
             } else if let Some(joined) = self.joined(service, &source) {
                 joined
             } else if own.iter().any(|(name, ..)| name.eq_ignore_ascii_case(&expected)) {
+                self.check_address(service, &source)?;
                 self.redirect(service, family, &expected, source);
                 expected
             } else {
                 self.check_family(service, family, &source)?;
+                self.check_address(service, &source)?;
                 let replaced = own.iter().find(|(name, of, _)| *of == family && !used.contains(name));
                 let zones = match (internal, replaced) {
                     (false, _) => None,
@@ -94,6 +96,24 @@ impl<'a> Draft<'a> {
                     network: self.cluster.config.vnet_name.clone(),
                     subnet: service.subnet_name(self.cluster).to_owned(),
                     family,
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses a requested address that the subnet does not have. Azure would, too, but only when the Service has left
+    /// the load balancer on which it was (LB-452).
+    fn check_address(&self, service: &ServiceIntent, source: &Source<'_>) -> Result<(), Refusal> {
+        match source {
+            Source::Subnet(subnet, Some(address))
+                if !frontend::lacks(subnet, Family::of(*address))
+                    && !frontend::contains(subnet, *address) =>
+            {
+                Err(Refusal::AddressOutsideSubnet {
+                    address: *address,
+                    network: self.cluster.config.vnet_name.clone(),
+                    subnet: service.subnet_name(self.cluster).to_owned(),
                 })
             }
             _ => Ok(()),

@@ -419,6 +419,16 @@ fn cases() -> Vec<Case> {
             "add one to the subnet",
         ),
         case(
+            Refusal::AddressOutsideSubnet {
+                address: "10.99.0.1".parse().unwrap(),
+                network: "vnet".into(),
+                subnet: "pods".into(),
+            },
+            ["address 10.99.0.1", "subnet pods of virtual network vnet"],
+            "",
+            "ask for one of the subnet by annotation service.beta.kubernetes.io/azure-load-balancer-ipv4",
+        ),
+        case(
             Refusal::BackendPortTaken { rule: "atest1-TCP-80-IPv6".into(), port: 0, holder: "theirs".into() },
             ["rule atest1-TCP-80-IPv6", "as rule theirs does"],
             "",
@@ -620,6 +630,7 @@ fn number(refusal: &Refusal) -> usize {
         Refusal::BasicLoadBalancerShared { .. } => 55,
         Refusal::MachineSetNotFound { .. } => 58,
         Refusal::RuleLimitReached { .. } => 59,
+        Refusal::AddressOutsideSubnet { .. } => 60,
     }
 }
 
@@ -656,7 +667,7 @@ fn every_refusal_names_key_value_and_remedy_and_says_what_the_replaced_program_s
         assert!(text.len() < 1024, "events hold 1024 bytes: {text}");
     }
     let seen: BTreeSet<usize> = cases.iter().map(|case| number(&case.refusal)).collect();
-    assert_eq!(seen, (0..60).collect(), "each variant has a case");
+    assert_eq!(seen, (0..61).collect(), "each variant has a case");
 }
 
 #[test]
@@ -678,7 +689,7 @@ fn what_the_owner_got_wrong_is_terminal_and_its_remedy_leads_to_no_other_refusal
 /// The remedy may lie with somebody else, or pass by itself.
 #[test]
 fn what_may_pass_without_a_change_of_the_service_is_not_terminal() {
-    let of_owner: BTreeSet<usize> = (0..18).chain(37..42).chain([48, 49, 54]).collect();
+    let of_owner: BTreeSet<usize> = (0..18).chain(37..42).chain([48, 49, 54, 60]).collect();
     for Case { refusal, .. } in cases() {
         assert_eq!(refusal.is_terminal(), of_owner.contains(&number(&refusal)), "{refusal}");
     }

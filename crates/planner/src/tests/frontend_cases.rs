@@ -159,9 +159,9 @@ fn lb_063_lb_064_a_frontend_that_moves_keeps_its_zones() {
     }
 }
 
-/// LB-065, LB-066, LB-067.
+/// LB-065, LB-066, LB-067, LB-412.
 #[test]
-fn lb_065_lb_066_lb_067_requested_private_addresses() {
+fn lb_065_lb_066_lb_067_lb_412_requested_private_addresses() {
     let asks = |address: &str| internal().change(|s| s.spec.load_balancer_ip = address.into());
     let mut azure = Azure::new();
     let frontend = planned_frontend(&azure, &asks("10.0.0.8"), "atest1");
@@ -178,6 +178,14 @@ fn lb_065_lb_066_lb_067_requested_private_addresses() {
     assert_eq!(planned.plan.steps[0].changes[0], moved);
     azure.converge(&[asks("10.0.0.9").arc()], &[]);
     assert_eq!(rule_names(azure.load_balancer(Flavor::Internal).unwrap()), ["atest1-TCP-80"]);
+    // One that the subnet does not have is refused, and nothing changes.
+    let planned = azure.plan(&[asks("10.9.0.9").arc()], &[]);
+    assert!(
+        matches!(planned.refused[..], [(_, Refusal::AddressOutsideSubnet { .. })]),
+        "{:?}",
+        planned.refused
+    );
+    assert!(planned.plan.is_empty(), "{}", planned.plan);
 }
 
 /// LB-068, LB-069.
@@ -603,4 +611,37 @@ fn lb_020_the_cluster_has_the_pair_of_its_name_in_any_case() {
     let own: Vec<String> =
         cluster().own_load_balancers(all, &[]).iter().map(|(_, one)| one.name.clone().unwrap()).collect();
     assert_eq!(own, ["testCluster", "TestCluster-Internal"]);
+}
+
+/// LB-452: a Service that shares another's public address and turns internal, and one that shares a private address and
+/// turns public, ask for an address that the other kind cannot have: they are refused, keep what they have, and can be
+/// deleted.
+#[test]
+fn lb_452_whoever_changes_sides_with_a_shared_address_is_refused_and_stays() {
+    for turns_internal in [true, false] {
+        let of_kind = |service: Svc, internal: bool| if internal { service.internal() } else { service };
+        let flavor = if turns_internal { Flavor::External } else { Flavor::Internal };
+        let first = of_kind(svc("a1").tcp(80), !turns_internal);
+        let mut azure = after(&first);
+        let address = match turns_internal {
+            true => azure.observed.public_ips[0].properties.as_ref().unwrap().ip_address.clone().unwrap(),
+            false => {
+                let frontend = frontend_of(azure.load_balancer(flavor).unwrap(), "aa1");
+                frontend["properties"]["privateIPAddress"].as_str().unwrap().to_owned()
+            }
+        };
+        let second = svc("b1").tcp(443).change(|s| s.spec.load_balancer_ip = address.clone());
+        let stays = of_kind(second.clone(), !turns_internal).published(&[&address]);
+        azure.converge(&[first.arc(), stays.arc()], &[]);
+        assert_eq!(rule_names(azure.load_balancer(flavor).unwrap()), ["aa1-TCP-80", "ab1-TCP-443"]);
+
+        let turned = of_kind(second, turns_internal).published(&[&address]);
+        let planned = azure.plan(&[first.arc(), turned.arc()], &[]);
+        let [(_, refusal)] = &planned.refused[..] else { panic!("{:?}", planned.refused) };
+        let outside = matches!(refusal, Refusal::AddressOutsideSubnet { .. });
+        assert!(outside == turns_internal && refusal.to_string().contains(&address), "{refusal}");
+        assert!(planned.plan.is_empty(), "{}", planned.plan);
+        azure.converge(&[first.arc(), turned.deleting().arc()], &[]);
+        assert_eq!(rule_names(azure.load_balancer(flavor).unwrap()), ["aa1-TCP-80"]);
+    }
 }

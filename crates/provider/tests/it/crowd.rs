@@ -120,7 +120,7 @@ async fn many_services_leave_together_in_few_writes() {
 async fn a_service_that_azure_refuses_among_fifty_fails_alone_with_azures_words() {
     let world = World::new();
     let program = world.start();
-    let bad = annotated(internal(service("bad", &[80])), "azure-load-balancer-ipv4", "10.99.0.9");
+    let bad = annotated(internal(service("bad", &[80])), "azure-load-balancer-ipv4", "10.240.0.1");
     let bad = world.apply(&program, bad);
     let good: Vec<_> =
         names(50).iter().map(|name| world.apply(&program, internal(service(name, &[80])))).collect();
@@ -130,8 +130,8 @@ async fn a_service_that_azure_refuses_among_fifty_fails_alone_with_azures_words(
         result.unwrap();
     }
     let Err(ServiceError::Refused { message, .. }) = bad else { panic!("{bad:?}") };
-    assert!(message.contains("10.99.0.9"), "{message}");
-    assert!(message.contains("PrivateIPAddressNotInSubnet"), "{message}");
+    assert!(message.contains("10.240.0.1"), "{message}");
+    assert!(message.contains("PrivateIPAddressInReservedRange"), "{message}");
     assert!(message.len() <= 1024);
     let balancer = world.load_balancer("kube-internal").unwrap();
     assert_eq!(balancer["properties"]["frontendIPConfigurations"].as_array().unwrap().len(), 50);

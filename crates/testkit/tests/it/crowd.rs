@@ -91,7 +91,7 @@ fn a_refused_service_among_fifty_fails_alone_in_azures_words_until_it_is_changed
     run(async || {
         const BAD: &str = "shop/bad";
         let mut world = World::builder().start().await;
-        world.create(service(BAD).internal().annotation("azure-load-balancer-ipv4", "10.99.0.9"));
+        world.create(service(BAD).internal().annotation("azure-load-balancer-ipv4", "10.240.0.1"));
         for number in 0..50 {
             world.create(service(&name(number)).internal());
         }
@@ -103,8 +103,8 @@ fn a_refused_service_among_fifty_fails_alone_in_azures_words_until_it_is_changed
         let events = world.events(BAD);
         let told = |event: &&String| {
             event.starts_with("Warning ")
-                && event.contains("PrivateIPAddressNotInSubnet")
-                && event.contains("10.99.0.9")
+                && event.contains("PrivateIPAddressInReservedRange")
+                && event.contains("10.240.0.1")
         };
         assert!(events.iter().any(|event| told(&event)), "{events:#?}");
 

@@ -24,7 +24,7 @@ enum Trouble {
     /// Refused by the planner.
     Mistake,
     /// The load balancer is refused for its sake.
-    AddressOutside,
+    AddressReserved,
     /// The security group is refused for its sake.
     UnknownTag,
     /// Its public IP meets this each time.
@@ -68,7 +68,7 @@ impl Trouble {
         let bad: ServiceBuilder = match self {
             Self::None => return,
             Self::Mistake => bad.annotation("azure-load-balancer-tcp-idle-timeout", "x"),
-            Self::AddressOutside => bad.internal().annotation("azure-load-balancer-ipv4", "10.99.0.9"),
+            Self::AddressReserved => bad.internal().annotation("azure-load-balancer-ipv4", "10.240.0.1"),
             Self::UnknownTag => bad.annotation("azure-allowed-service-tags", "NobodyKnowsThis"),
             Self::PublicIp(_) => bad,
         };
@@ -126,7 +126,7 @@ fn lb_462_no_service_starves_another() {
             Answer::FailsLater,
             Answer::Slow,
         ];
-        let troubles = [Trouble::Mistake, Trouble::AddressOutside, Trouble::UnknownTag];
+        let troubles = [Trouble::Mistake, Trouble::AddressReserved, Trouble::UnknownTag];
         let mut report = Vec::new();
         for trouble in troubles.into_iter().chain(answers.map(Trouble::PublicIp)) {
             let (mut world, waited) = waits(trouble).await;
