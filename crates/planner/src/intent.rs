@@ -431,6 +431,7 @@ impl ServiceIntent {
             removal,
         };
         intent.notices.extend(intent.unused_addresses());
+        intent.notices.extend(intent.floats_anyway(service));
         for port in &service.spec.ports {
             let mut port = intent.read_port(service, port)?;
             if let PortProbe::Own(spec) = &mut port.probe
@@ -462,6 +463,25 @@ impl ServiceIntent {
             ),
         };
         requested.map(notice).collect()
+    }
+
+    /// The rule for all ports has no node ports that packets could be sent to: of IPv4 it floats, as in the program
+    /// replaced (LB-413).
+    fn floats_anyway(&self, service: &Service) -> Option<Notice> {
+        let is_told = self.ha_ports
+            && self.families.contains(&Family::V4)
+            && Annotations(service).flag(keys::DISABLE_FLOATING_IP);
+        is_told.then(|| Notice {
+            service: self.key.clone(),
+            warning: true,
+            reason: "AnnotationIgnored",
+            message: format!(
+                "annotation {} is ignored for IPv4: with annotation {} packets to all ports keep the Service's address; \
+                 remove one of the two",
+                full_key(keys::DISABLE_FLOATING_IP),
+                full_key(keys::HA_PORTS)
+            ),
+        })
     }
 
     fn read_port(&self, service: &Service, port: &ServicePort) -> Result<PortIntent, Refusal> {

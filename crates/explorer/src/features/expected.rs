@@ -82,6 +82,10 @@ fn hints(row: &[usize], families: &[Family]) -> Vec<String> {
             hints.push(of("AnnotationIgnored", key));
         }
     }
+    let all_ports = is_internal(row) && is("high-availability-ports", "yes");
+    if all_ports && !is("floating-ip", "on") && families.contains(&Family::V4) {
+        hints.push(of("AnnotationIgnored", "azure-disable-load-balancer-floating-ip"));
+    }
     let in_vain = |family: &Family| !is_internal(row) && is_of_prefix(row, *family, families);
     if value(row, "public-ip").starts_with("address") && families.iter().any(in_vain) {
         hints.push("AnnotationIgnored: the requested address".to_owned());

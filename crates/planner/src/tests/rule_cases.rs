@@ -128,6 +128,25 @@ fn lb_136_lb_137_lb_138_ha_ports_are_one_rule_of_internal_services() {
     assert!(!want_of(&cluster(), &v6, Family::V6).rules[0].floating_ip);
 }
 
+/// LB-413: without node ports there is nowhere else to send packets to all ports; the owner is told.
+#[test]
+fn lb_413_all_ports_float_although_floating_ip_is_off() {
+    let off = svc("test1").tcp(80).internal().annotate("azure-disable-load-balancer-floating-ip", "true");
+    let all = off.clone().annotate("azure-load-balancer-enable-high-availability-ports", "true");
+    let rule = want(&all).rules.remove(0);
+    assert!(rule.floating_ip && rule.backend_port == 0);
+    let notices = |service: &Svc| service.intent(&cluster()).notices.clone();
+    let [notice] = &notices(&all)[..] else { panic!("{:?}", notices(&all)) };
+    assert!(notice.warning && notice.reason == "AnnotationIgnored");
+    assert!(
+        notice.message.contains("azure-disable-load-balancer-floating-ip is ignored"),
+        "{}",
+        notice.message
+    );
+    assert_eq!(notices(&all.families(&["IPv6"])), [], "those of IPv6 do not float anyway");
+    assert_eq!(notices(&off), []);
+}
+
 /// LB-140.
 #[test]
 fn lb_140_without_floating_ip_traffic_goes_to_node_ports() {
@@ -282,6 +301,20 @@ fn lb_158_lb_159_one_probe_serves_all_services_while_one_uses_it() {
     assert_eq!(azure.load_balancer(crate::Flavor::External), None);
 }
 
+/// What the shared probe asks is configured: a component before kube-proxy may answer.
+#[test]
+fn the_shared_probe_asks_where_it_is_told_to() {
+    let config = json!({
+        "clusterServiceLoadBalancerHealthProbeMode": "shared",
+        "clusterServiceSharedLoadBalancerHealthProbePort": 10356,
+        "clusterServiceSharedLoadBalancerHealthProbePath": "/ready",
+    });
+    let mut azure = Azure::of(cluster_with(config));
+    azure.converge(&[svc("a1").tcp(80).arc()], &[]);
+    let probe = probes(azure.load_balancer(crate::Flavor::External).unwrap())[0].properties.clone().unwrap();
+    assert_eq!((probe.port, probe.request_path.as_deref()), (Some(10356), Some("/ready")));
+}
+
 /// LB-160, LB-161.
 #[test]
 fn lb_160_lb_161_a_service_that_turns_local_leaves_no_shared_probe() {
@@ -351,6 +384,8 @@ fn lb_162_lb_163_lb_164_ports_that_others_took_on_the_frontend_are_refused() {
     for (kind, member, conflicts) in [
         ("loadBalancingRules", rule(&frontend, "Tcp", 80), true),
         ("inboundNatRules", rule(&frontend, "Tcp", 80), true),
+        ("inboundNatRules", rule(&frontend, "All", 80), true),
+        ("inboundNatRules", rule(&frontend, "Udp", 80), false),
         ("inboundNatPools", pool, true),
         ("loadBalancingRules", rule(&frontend, "Udp", 80), false),
         ("loadBalancingRules", rule(&frontend, "Tcp", 81), false),
@@ -378,6 +413,68 @@ fn lb_162_lb_163_lb_164_ports_that_others_took_on_the_frontend_are_refused() {
             assert!(planned.plan.to_string().contains("rule atest1-TCP-80 added"), "{}", planned.plan);
         }
     }
+}
+
+/// LB-162: a rule for all ports meets every other of its frontend, whatever its protocol and whoever was first.
+#[test]
+fn lb_162_all_ports_of_a_frontend_are_one_services() {
+    let at = |service: Svc| service.internal().annotate("azure-load-balancer-ipv4", "10.0.0.100");
+    let all =
+        |service: Svc| at(service).annotate("azure-load-balancer-enable-high-availability-ports", "true");
+    for (first, second) in [
+        (at(svc("a1").tcp(80)), all(svc("b1").tcp(443))),
+        (all(svc("a1").tcp(443)), at(svc("b1").udp(53))),
+        (all(svc("a1").port("SCTP", 9000)), at(svc("b1").tcp(80))),
+        (all(svc("a1").tcp(80)), all(svc("b1").port("SCTP", 9000))),
+    ] {
+        let mut azure = Azure::new();
+        azure.converge(&[first.arc()], &[]);
+        let planned = azure.plan(&[first.arc(), second.arc()], &[]);
+        let [(key, Refusal::PortTaken { holder, .. })] = &planned.refused[..] else {
+            panic!("{first:?}\n{second:?}\n{:?}", planned.refused)
+        };
+        assert_eq!(*key, second.0.key());
+        assert!(matches!(&**holder, PortHolder::Rule(name) if name.starts_with("aa1-")), "{holder:?}");
+    }
+}
+
+/// LB-163: all ports are a conflict with any inbound NAT rule or pool of the frontend.
+#[test]
+fn lb_163_inbound_nat_leaves_no_frontend_for_all_ports() {
+    let service = svc("test1").tcp(80).internal();
+    let balancer = cluster().placement(crate::Flavor::Internal);
+    let frontend = json!({"id": cluster().frontend_id(&balancer, "atest1")});
+    for (kind, ports) in [
+        ("inboundNatRules", json!({"frontendPort": 50_000})),
+        ("inboundNatPools", json!({"frontendPortRangeStart": 50, "frontendPortRangeEnd": 100})),
+    ] {
+        let mut azure = Azure::new();
+        azure.converge(&[service.arc()], &[]);
+        let mut member = json!({"name": "theirs", "properties": ports});
+        member["properties"]["protocol"] = json!("Udp");
+        member["properties"]["frontendIPConfiguration"] = frontend.clone();
+        with_foreign(&mut azure, kind, member);
+        assert!(azure.plan(&[service.arc()], &[]).refused.is_empty());
+        let all = service.clone().annotate("azure-load-balancer-enable-high-availability-ports", "true");
+        let planned = azure.plan(&[all.arc()], &[]);
+        assert!(matches!(planned.refused[..], [(_, Refusal::PortTaken { port: 0, .. })]), "{kind}");
+        assert!(planned.plan.is_empty(), "{}", planned.plan);
+    }
+}
+
+/// A rule that differs is changed where it stands, and the order of the others stays.
+#[test]
+fn a_rule_changes_in_place() {
+    let service = svc("test1").tcp(80).tcp(443).udp(53);
+    let mut azure = Azure::new();
+    azure.converge(&[service.arc()], &[]);
+    let names = |azure: &Azure| -> Vec<String> {
+        let lb = azure.load_balancer(crate::Flavor::External).unwrap();
+        rule_names(lb).into_iter().map(str::to_owned).collect()
+    };
+    let before = names(&azure);
+    azure.converge(&[service.annotate("azure-load-balancer-tcp-idle-timeout", "30").arc()], &[]);
+    assert_eq!(names(&azure), before);
 }
 
 /// LB-165.
