@@ -234,6 +234,7 @@ fn lb_220_node_143_several_load_balancers_must_be_told_apart() {
             "duplicated multiple standard load",
         ),
         ("- {name: lb1}\n", "must have primary VMSet"),
+        ("- {name: lb1, primaryVMSet: a}\n- {name: lb1-Internal, primaryVMSet: b}\n", "ends with -internal"),
         ("- {name: lb1, primaryVMSet: a}\n- {name: lb2, primaryVMSet: A}\n", "duplicated primary VMSet"),
     ] {
         let found = refusals(&entries("nodeIP", bad));

@@ -92,4 +92,16 @@ mod tests {
         assert!(reconcile(&mut current, &tags(&[("owner", "me")]), &system(&["q"])).is_empty());
         assert_eq!(current, Some(tags(&[("Owner", "me")])));
     }
+
+    /// LB-336.
+    #[test]
+    fn an_empty_item_of_system_tags_protects_nothing() {
+        let current = tags(&[("a", "b"), ("c", "d"), ("q1", "r")]);
+        let mut removed = Some(current.clone());
+        reconcile(&mut removed, &tags(&[("a", "b")]), &system(&["", "q"]));
+        assert_eq!(removed, Some(tags(&[("a", "b"), ("q1", "r")])));
+        let mut kept = Some(current.clone());
+        assert_eq!(reconcile(&mut kept, &tags(&[("a", "b")]), &system(&[""])), []);
+        assert_eq!(kept, Some(current), "without a real item nothing is removed");
+    }
 }

@@ -1,7 +1,10 @@
 //! Nodes that drain are told to the load balancers at once.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use controllers::{Observer, Options};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::cloud::{Call, retry};
@@ -45,6 +48,30 @@ async fn a_taint_is_one_request_and_one_event() {
     seconds(1).await;
     assert_eq!(world.cloud.drained().len(), before + 2);
     assert_eq!(told(&world, "n2"), ["LoadBalancerAdminStateDown", "LoadBalancerAdminStateNone"]);
+}
+
+/// What became of each request.
+#[derive(Default)]
+struct Outcomes(Mutex<Vec<bool>>);
+
+impl Observer for Outcomes {
+    fn draining_updated(&self, _took: Duration, succeeded: bool) {
+        self.0.lock().push(succeeded);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_request_is_measured() {
+    let outcomes = Arc::new(Outcomes::default());
+    let mut world = World::new();
+    world.cloud.drain_nodes();
+    world.start(Options { observer: outcomes.clone(), ..World::services() }).await;
+    world.node("n2", json!({}));
+    seconds(1).await;
+    world.cloud.fail_draining([retry("AnotherOperationInProgress", None)]);
+    world.set_taints("n2", out_of_service());
+    seconds(30).await;
+    assert_eq!(*outcomes.0.lock(), [true, false, true]);
 }
 
 /// LB-357: what changes while a request is under way is the next one.

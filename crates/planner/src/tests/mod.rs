@@ -5,6 +5,7 @@ mod alone;
 mod azure;
 mod basic_cases;
 mod change_cases;
+mod elsewhere_cases;
 mod frontend_cases;
 mod instance_cases;
 mod local_pool_cases;

@@ -192,6 +192,16 @@ fn lb_021_the_load_balancers_of_all_entries_are_the_clusters() {
     assert_eq!(own, ["lb1", "lb1-internal", "lb2", "lb2-internal"]);
 }
 
+/// LB-021: a load balancer is created in the spelling of its configuration, and one that exists is found in any.
+#[test]
+fn lb_021_a_configured_name_keeps_its_case() {
+    let mut cluster = plain(&["Lb-One", "LB-TWO"]);
+    cluster.name = "lb-one".to_owned();
+    assert_eq!(Known::default().place(&cluster, &web()).as_deref(), Ok("Lb-One"));
+    let found = cluster.own_load_balancers([load_balancer(&cluster, "lb-two", &[]).1], &[]);
+    assert_eq!(found[0].0.name, "LB-TWO");
+}
+
 /// LB-221.
 #[test]
 fn lb_221_one_entry_bears_the_clusters_name() {

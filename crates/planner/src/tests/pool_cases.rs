@@ -421,6 +421,56 @@ fn lb_422_everybody_leaves_a_pool_that_goes() {
             assert!(counts(&mut machines, Family::V4).iter().all(|count| *count == 0), "{kind:?}");
         }
     }
+    let both = Family::BOTH.map(|family| {
+        let pool = cluster().pool_id(&cluster().placement(Flavor::External), family);
+        PoolMembership { pool, family, member: false, of_nodes: None }
+    });
+    let join = both.clone().map(|leave| PoolMembership { member: true, ..leave });
+    for kind in KINDS {
+        let mut machines = kind.machines(2);
+        bring(&mut machines, &join, &nodes([kind.node(0), kind.node(1)]));
+        bring(&mut machines, &both, &[]);
+        for family in Family::BOTH {
+            assert!(counts(&mut machines, family).iter().all(|count| *count == 0), "{kind:?} {family}");
+        }
+    }
+}
+
+/// LB-198: a scale set that serves another load balancer keeps no other set out.
+#[test]
+fn lb_198_a_scale_set_elsewhere_keeps_no_other_out() {
+    let others = cluster().network_group("rg").resource("Microsoft.Network", "loadBalancers", "theirs");
+    let mut taken = Machines { scale_sets: vec![scale_set("alpha", 1)], ..Machines::default() };
+    put_in(&mut taken, &others.child("backendAddressPools", "p"));
+    let free = ["beta", "gamma"].map(|name| scale_set(name, 1));
+    let mut machines =
+        Machines { scale_sets: taken.scale_sets.into_iter().chain(free).collect(), ..Machines::default() };
+    let all = nodes([node("alpha", 0), node("beta", 0), node("gamma", 0)]);
+    bring(&mut machines, &v4(), &all);
+    assert_eq!(counts(&mut machines, Family::V4), [1; 6], "alpha is left as it is");
+}
+
+/// LB-421: of a scale set in another resource group the instances are written, and its model never.
+#[test]
+fn lb_421_models_in_other_resource_groups_are_left_alone() {
+    let (set, instances) = uniform(1);
+    let elsewhere = |id: &ResourceId| -> ResourceId {
+        id.to_string().replace("/resourceGroups/rg/", "/resourceGroups/elsewhere/").parse().unwrap()
+    };
+    let mut set = ScaleSet::clone(&set);
+    set.id = set.id.as_ref().map(elsewhere);
+    let instances = instances.into_iter().map(|one| {
+        let mut one = ScaleSetInstance::clone(&one);
+        one.id = one.id.as_ref().map(elsewhere);
+        Arc::new(one)
+    });
+    let mut machine = node("alpha", 0);
+    machine.spec.provider_id =
+        machine.spec.provider_id.replace("/resourceGroups/rg/", "/resourceGroups/elsewhere/");
+    let mut machines =
+        Machines { scale_sets: vec![(Arc::new(set), instances.collect())], ..Machines::default() };
+    let steps = bring(&mut machines, &v4(), &nodes([machine]));
+    assert_eq!(targets(&steps), ["0"]);
 }
 
 /// NODE-068.

@@ -249,6 +249,40 @@ fn a_dns_label_leaves_the_public_ip_that_is_given_up_before_another_gets_it() {
     assert_eq!(with_owner("default/test1", ""), 1, "it is ours alone");
 }
 
+/// Whose label it is settles nothing else: tags are written where they differ.
+#[test]
+fn a_label_that_is_ours_already_leaves_nothing_else_undone() {
+    let foo = web().annotate("azure-dns-label-name", "foo");
+    let labelled = public_ip_of(&run(&foo, &[own()]).ensure[0]).clone();
+    let planned = run(&foo.annotate("azure-pip-tags", "team=net"), &[labelled]);
+    assert_eq!(
+        planned.ensure[0].changes,
+        [Change::TagAdded { name: "team".to_owned(), value: "net".to_owned() }]
+    );
+}
+
+/// A Service stands in the tag once, in whatever case; when it goes, all of its spellings do.
+#[test]
+fn names_in_the_service_tag_have_no_case() {
+    let named = web().annotate("azure-pip-name", "pip1");
+    let pip = |users: &str| public_ip(&cluster(), "pip1", Some("20.0.0.1"), tags(users));
+    let planned = run(&named, &[pip("default/test2,DEFAULT/Test1")]);
+    assert!(planned.ensure.is_empty(), "{:?}", planned.ensure);
+    let steps = removed(&web(), &[pip("default/test1,default/test2,Default/TEST1")]);
+    assert_eq!(public_ip_of(&steps[0]).tags.as_ref().unwrap()["k8s-azure-service"], "default/test2");
+}
+
+/// A public IP without properties is nobody's, and no reason to fail.
+#[test]
+fn a_public_ip_without_properties_is_passed_over() {
+    let mut bare = public_ip(&cluster(), "bare", None, json!({}));
+    bare.properties = None;
+    let asks = web().change(|s| s.spec.load_balancer_ip = "20.0.0.1".into());
+    let planned = run(&asks, &[bare.clone(), own()]);
+    assert_eq!(planned.use_ids[&Family::V4], own().id.unwrap());
+    assert_eq!(removed(&web(), &[bare]), []);
+}
+
 /// LB-110, LB-111.
 #[test]
 fn lb_110_lb_111_labels_of_others_are_theirs() {

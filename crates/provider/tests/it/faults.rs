@@ -316,6 +316,23 @@ async fn lb_333_an_address_that_is_not_known_yet_is_no_address() {
     assert!(world.load_balancer("kube").is_none(), "nothing refers to a public IP that is not ready");
 }
 
+/// LB-333: of two families, too: a Service is not served by half.
+#[tokio::test(start_paused = true)]
+async fn lb_333_one_of_two_addresses_is_not_enough() {
+    let world = World::new();
+    let program = world.start();
+    let stalled = Fault::new(FaultAction::StallOperation).on_method("PUT").on_type(PUBLIC_IPS);
+    world.azure.inject(stalled.on_resource("kube-aweb-IPv6"));
+    let mut web = service("web", &[80]);
+    web.spec.ip_families = ["IPv4", "IPv6"].map(str::to_owned).to_vec();
+    let error = world.serve(&program, web).await.unwrap_err();
+    assert!(matches!(error, ServiceError::Retry { .. }), "{error:?}");
+    assert!(world.load_balancer("kube").is_none());
+    let rules =
+        |group: &serde_json::Value| group["properties"]["securityRules"].as_array().map_or(0, Vec::len);
+    assert!(world.documents(SECURITY_GROUPS).iter().all(|group| rules(group) == 0));
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_reference_that_is_missing_for_the_moment_is_not_held_against_the_service() {
     let world = World::new();

@@ -110,6 +110,40 @@ async fn lb_322_a_service_that_goes_takes_its_private_link_service_along() {
     }
 }
 
+/// LB-322: a Service that turns public takes it along at once, and leaves nothing on the internal load balancer.
+#[tokio::test(start_paused = true)]
+async fn lb_322_a_service_that_turns_public_takes_its_private_link_service_along() {
+    let world = World::new();
+    let program = world.start();
+    world.serve(&program, web()).await.unwrap();
+    connect(&world);
+    world.serve(&program, service("web", &[80])).await.unwrap();
+    assert_eq!(private_link(&world), None);
+    assert_eq!(world.load_balancer("kube-internal"), None);
+    assert!(world.load_balancer("kube").is_some());
+}
+
+/// LB-322: one that Azure does not delete keeps its frontend, and Azure's words are told.
+#[tokio::test(start_paused = true)]
+async fn lb_322_a_private_link_service_that_azure_keeps_is_told() {
+    let world = World::new();
+    let program = world.start();
+    world.serve(&program, web()).await.unwrap();
+    let locked = FaultAction::Fail { status: 409, code: "ScopeLocked".into(), message: "a lock".into() };
+    world.azure.inject(Fault::new(locked).on_method("DELETE").on_type(PRIVATE_LINKS));
+    world.azure.clear_journal();
+    let failure = world.remove(&program, &web()).await.unwrap_err();
+    assert!(
+        failure.to_string().contains("ScopeLocked") && failure.to_string().contains("a lock"),
+        "{failure}"
+    );
+    assert_eq!(world.writes(LOAD_BALANCERS), 0, "{:#?}", world.all_writes());
+    assert!(private_link(&world).is_some());
+    world.azure.clear_faults();
+    world.remove(&program, &web()).await.unwrap();
+    assert_eq!((private_link(&world), world.load_balancer("kube-internal")), (None, None));
+}
+
 /// LB-323: without the annotation it goes, and the Service is served as before; also where the annotation went while
 /// no program ran.
 #[tokio::test(start_paused = true)]
