@@ -196,6 +196,38 @@ async fn lb_186_azure_migrates_pools_itself() {
     }
 }
 
+/// Nodes that come during every write are what is wanted next, and no quarrel: nobody fails for them, and a Service whose
+/// own part is written waits for none of them.
+#[tokio::test(start_paused = true)]
+async fn nodes_that_come_during_every_write_fail_nobody() {
+    let world = World::new();
+    let program = world.start_configured(&by_address());
+    world.serve(&program, service("web", &[80])).await.unwrap();
+    world.slow();
+    let come = async {
+        for number in 0..40 {
+            let mut node = k8s::Node::clone(&world.nodes.lock()[0]);
+            node.metadata.name = Some(format!("late-{number}"));
+            node.status.addresses[0].address = format!("10.240.1.{number}");
+            program.provider.state().apply_node(std::sync::Arc::new(node));
+            tokio::time::sleep(std::time::Duration::from_secs(4)).await;
+        }
+    };
+    let begin = tokio::time::Instant::now();
+    let update = async {
+        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+        program.provider.update_nodes(LogicalTime::now()).await
+    };
+    let serve = async {
+        world.serve(&program, service("more", &[81])).await.unwrap();
+        begin.elapsed().as_secs()
+    };
+    let ((), updated, served) = tokio::join!(come, update, serve);
+    updated.unwrap();
+    assert!(served < 40, "it waited {served} s");
+    assert_eq!(addresses(&world, "kube").len(), 43);
+}
+
 /// The states of entries of a load balancer's pools, where they are not the default, by address or interface.
 fn states(world: &World, load_balancer: &str) -> Vec<String> {
     let document: azure_types::LoadBalancer =
