@@ -1,12 +1,14 @@
 //! What happens when the security group is full: who fits is served, the rest is told so, in few passes.
 
+use std::net::IpAddr;
+
 use azure_types::SecurityGroup;
 use k8s::ObjectKey;
 use serde_json::{Value, json};
 
-use super::{Refusal, absent, after, allow, present, run, told, world};
+use super::{Refusal, absent, after, allow, ip, present, run, told, world};
 use crate::security_group::{AccessIntent, ClusterUsage};
-use crate::tests::{Svc, security_group, svc};
+use crate::tests::{Svc, cluster, security_group, svc};
 
 /// A Service with a port, and so a rule, of its own.
 fn lonely(number: i32) -> (Svc, String) {
@@ -124,6 +126,34 @@ fn sources_and_destinations_are_counted_too() {
     };
     assert_eq!(what, "source IP addresses");
     assert_eq!(planned.step.unwrap().on_behalf_of, [few.0.key()], "the other is served");
+}
+
+/// LB-294: a Service whose packets arrive at nodes names each node once for each rule, in its own families: of a thousand
+/// nodes Azure takes four such rules, and the fifth is refused with that number.
+#[test]
+fn lb_294_a_thousand_nodes_leave_room_for_four_rules_at_nodes() {
+    let nodes: Vec<IpAddr> = (0..1000).map(|n| ip(&format!("10.1.{}.{}", n / 250, n % 250))).collect();
+    let off = |n: u32| {
+        svc(&format!("s{n}")).tcp(80).annotate("azure-disable-load-balancer-floating-ip", "true").change(
+            |s| {
+                s.spec.ports[0].node_port = 30_000 + i32::try_from(n).unwrap();
+            },
+        )
+    };
+    let services: Vec<Svc> = (0..5).map(off).collect();
+    let batch: Vec<AccessIntent> = services
+        .iter()
+        .map(|service| AccessIntent::Present {
+            service: service.intent(&cluster()),
+            addresses: vec![ip("20.0.0.1")],
+            node_addresses: nodes.clone(),
+        })
+        .collect();
+    let planned = run(&security_group(json!([])), &batch, &world(&services.iter().collect::<Vec<_>>()));
+    assert_eq!(names(&planned.refused), ["s4"]);
+    let full = matches!(planned.refused[0].1, Refusal::SecurityGroupFull { count: 5000, limit: 4000, .. });
+    assert!(full, "{}", planned.refused[0].1);
+    assert_eq!(planned.step.unwrap().on_behalf_of.len(), 4);
 }
 
 #[test]
