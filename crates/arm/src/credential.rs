@@ -35,6 +35,9 @@ const TOKEN_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(120);
 /// How long one call waits for the renewal of a token that is still valid; other calls do not wait.
 const RENEWAL_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
 
+/// What stands before a token in its header.
+const BEARER: &str = "Bearer ";
+
 /// Who we are to Azure. Clones share the token.
 #[derive(Clone)]
 pub struct Credential {
@@ -65,6 +68,17 @@ impl ClientAssertion for FederatedToken {
             )
         })?;
         Ok(token.trim().to_owned())
+    }
+}
+
+/// A service account token that is at hand.
+#[derive(Debug)]
+struct GivenToken(cloud_config::Secret);
+
+#[async_trait]
+impl ClientAssertion for GivenToken {
+    async fn secret(&self, _: Option<ClientMethodOptions<'_>>) -> azure_core::Result<String> {
+        Ok(self.0.reveal().to_owned())
     }
 }
 
@@ -165,6 +179,43 @@ impl Credential {
         Ok(Self { source, description: description.into(), last_failure, tokens })
     }
 
+    /// The workload identity of a service account whose token is at hand, such as the one that a kubelet sends along
+    /// for a pod. Nothing is requested yet.
+    ///
+    /// Errors: a tenant or client that cannot be.
+    pub fn service_account(
+        tenant: &str,
+        client: &str,
+        token: cloud_config::Secret,
+        cloud: &Cloud,
+        transport: &Transport,
+    ) -> Result<Self, Error> {
+        let last_failure = Arc::new(Mutex::new(None));
+        let options = ClientAssertionCredentialOptions {
+            client_options: client_options(cloud, transport, &last_failure),
+        };
+        let description = format!("service account token for client {client}");
+        let made = ClientAssertionCredential::new(
+            tenant.to_owned(),
+            client.to_owned(),
+            GivenToken(token),
+            Some(options),
+        );
+        let source =
+            made.map_err(|error| setting(format!("{description}: {}", one_line(&error.to_string()))))?;
+        let tokens = Arc::new(Tokens::new(Clock::system()));
+        Ok(Self { source, description: description.into(), last_failure, tokens })
+    }
+
+    /// A token for this scope, for services that are not Resource Manager.
+    ///
+    /// Errors: the authority refuses, or cannot be reached.
+    pub async fn token(&self, scope: &str) -> Result<cloud_config::Secret, Error> {
+        let header = self.authorization(scope).await?;
+        let text = header.to_str().unwrap_or_default();
+        Ok(cloud_config::Secret::new(text.strip_prefix(BEARER).unwrap_or(text)))
+    }
+
     /// A token that never changes, for simulated worlds.
     pub fn fixed(token: &str) -> Self {
         Self::from_source(Arc::new(Fixed(Secret::new(token.to_owned()))), "fixed token", Clock::system())
@@ -222,9 +273,10 @@ impl Credential {
 
     /// The header with a token, and when it ends, since 1970.
     fn header(&self, token: &AccessToken) -> Result<(HeaderValue, std::time::Duration), Error> {
-        let mut value = HeaderValue::from_str(&format!("Bearer {}", token.token.secret())).map_err(|_| {
-            self.failure("the authority's token holds characters that no header may have".to_owned())
-        })?;
+        let mut value =
+            HeaderValue::from_str(&format!("{BEARER}{}", token.token.secret())).map_err(|_| {
+                self.failure("the authority's token holds characters that no header may have".to_owned())
+            })?;
         value.set_sensitive(true);
         let expires = u64::try_from(token.expires_on.unix_timestamp()).unwrap_or_default();
         Ok((value, std::time::Duration::from_secs(expires)))

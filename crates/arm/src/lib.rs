@@ -43,6 +43,7 @@ mod meter;
 mod operation;
 mod proxy;
 mod request;
+mod resolver;
 mod retry;
 mod send;
 mod token;

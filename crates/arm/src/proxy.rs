@@ -23,6 +23,7 @@ use tokio::net::TcpStream;
 use tower::Service;
 
 use crate::Error;
+use crate::resolver::Resolver;
 
 /// The instance metadata service answers on the machine itself: a proxy could only ask another machine's.
 const METADATA_SERVICE: &str = "169.254.169.254";
@@ -195,9 +196,9 @@ impl Exception {
 #[derive(Clone)]
 pub(crate) struct ProxyConnector {
     settings: Arc<ProxySettings>,
-    direct: HttpConnector,
+    direct: HttpConnector<Resolver>,
     /// The way to a proxy that speaks TLS itself.
-    secure: Option<HttpsConnector<HttpConnector>>,
+    secure: Option<HttpsConnector<HttpConnector<Resolver>>>,
 }
 
 /// No tunnel through a proxy.
@@ -215,8 +216,12 @@ type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 impl ProxyConnector {
     /// A connector; `tls` is for proxies that speak TLS themselves.
-    pub(crate) fn new(settings: ProxySettings, tls: Option<rustls::ClientConfig>) -> Self {
-        let mut direct = HttpConnector::new();
+    pub(crate) fn new(
+        settings: ProxySettings,
+        resolver: Resolver,
+        tls: Option<rustls::ClientConfig>,
+    ) -> Self {
+        let mut direct = HttpConnector::new_with_resolver(resolver);
         direct.enforce_http(false);
         direct.set_nodelay(true);
         direct.set_connect_timeout(Some(Duration::from_secs(30)));

@@ -1,6 +1,7 @@
 //! How requests travel: over TLS, or straight into a service in the same process.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +20,7 @@ use tower::{Service, ServiceExt};
 use crate::Error;
 use crate::authorities;
 use crate::proxy::{ProxyConnector, ProxySettings};
+use crate::resolver::Resolver;
 
 /// No answer of Azure's is larger than 8 MB; more is not read into memory.
 const MAX_BODY_BYTES: usize = 64 << 20;
@@ -82,18 +84,25 @@ pub struct TransportOptions {
     pub proxy: ProxySettings,
     /// How long one request may take, its answer's body included.
     pub request_timeout: Duration,
+    /// Whether to speak HTTP/2 where the server offers it. Who asks once, and one thing after another, gains
+    /// nothing by it and saves its memory.
+    pub http2: bool,
+    /// Addresses of hosts that the system's resolver is not asked for. The host keeps its name in TLS.
+    pub addresses: Vec<(String, IpAddr)>,
     /// Where requests to a host go instead: `("169.254.169.254", "http://127.0.0.1:4000")`.
     pub redirects: Vec<(String, String)>,
 }
 
 impl Default for TransportOptions {
-    /// The system's authorities, no proxy, 60 s a request.
+    /// The system's authorities, no proxy, 60 s a request, HTTP/2.
     fn default() -> Self {
         Self {
             extra_roots: Vec::new(),
             system_roots: true,
             proxy: ProxySettings::default(),
             request_timeout: Duration::from_secs(60),
+            http2: true,
+            addresses: Vec::new(),
             redirects: Vec::new(),
         }
     }
@@ -125,11 +134,12 @@ impl Transport {
         let authorities = authorities(&options);
         let tls = tls_config(&options, &authorities)?;
         let to_proxy = options.proxy.needs_tls().then(|| tls.clone());
-        let connector = hyper_rustls::HttpsConnectorBuilder::new()
-            .with_tls_config(tls)
-            .https_or_http()
-            .enable_all_versions()
-            .wrap_connector(ProxyConnector::new(options.proxy, to_proxy));
+        let connecting = ProxyConnector::new(options.proxy, Resolver::new(options.addresses), to_proxy);
+        let builder = hyper_rustls::HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http();
+        let connector = match options.http2 {
+            true => builder.enable_all_versions().wrap_connector(connecting),
+            false => builder.enable_http1().wrap_connector(connecting),
+        };
         let client = Client::builder(TokioExecutor::new())
             .timer(TokioTimer::new())
             .pool_timer(TokioTimer::new())

@@ -186,6 +186,11 @@ impl CloudConfig {
         Self::from_documents(&[text], Origin::File, environment)
     }
 
+    /// Reads the bytes of a file: UTF-8, or UTF-16 with a byte order mark.
+    pub fn from_bytes(bytes: &[u8], environment: Environment<'_>) -> Result<Self, ConfigError> {
+        Self::from_file(&document::decode(bytes)?, environment)
+    }
+
     /// Reads the value of a Secret.
     pub fn from_secret(text: &str, environment: Environment<'_>) -> Result<Self, ConfigError> {
         Self::from_documents(&[text], Origin::Secret, environment)
