@@ -28,19 +28,21 @@ pub use application::{Application, ClientSecret, FederatedCredential, Registered
 pub use jwt::{KeyError, PublicKey};
 pub use verifier::{AuthFailure, Principal, TokenVerifier};
 
-use jwt::SigningKey;
+pub(crate) use jwt::{Jwt, SigningKey};
 use requested_claims::RequestedClaims;
 use verifier::{AccessClaims, SeenTokens};
 
 /// The wall clock, given by whoever runs the simulator: tokens carry dates.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
+/// What tokens for container registries are for.
+pub(crate) const REGISTRY_AUDIENCE: &str = "https://containerregistry.azure.net";
 /// Resources that service principals of every tenant may ask tokens for, beside Resource Manager.
 const WELL_KNOWN_RESOURCES: [&str; 5] = [
     "https://graph.microsoft.com",
     "https://vault.azure.net",
     "https://storage.azure.com",
-    "https://containerregistry.azure.net",
+    REGISTRY_AUDIENCE,
     "https://management.azure.com",
 ];
 /// Audiences of Resource Manager in the public, Chinese and US government clouds.
@@ -257,8 +259,19 @@ impl Entra {
             .with_state(self.clone())
     }
 
-    fn now(&self) -> Timestamp {
+    /// The endpoint of a cluster's identity binding: it exchanges tokens of service accounts in the home tenant.
+    pub fn binding_router(&self) -> Router {
+        Router::new().route("/", post(token_endpoint::binding)).with_state(self.clone())
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
         (self.directory.clock)()
+    }
+
+    /// The object id of an application that this secret proves; `None` where it proves none.
+    pub(crate) fn proven_by_secret(&self, client_id: &str, secret: &str) -> Option<String> {
+        let application = self.application(client_id).filter(|known| known.has_secret(secret))?;
+        Some(application.object_id().to_owned())
     }
 
     /// The id of a tenant that a URL names: by its id, or `adfs` for the home tenant.
@@ -278,7 +291,7 @@ impl Entra {
     }
 
     /// Whether Resource Manager accepts the audience; a closing slash makes no difference.
-    fn is_management_audience(&self, audience: &str) -> bool {
+    pub(crate) fn is_management_audience(&self, audience: &str) -> bool {
         let audience = audience.trim_end_matches('/');
         MANAGEMENT_AUDIENCES.iter().any(|known| known.eq_ignore_ascii_case(audience))
             || self

@@ -26,8 +26,10 @@ pub mod page;
 mod parameters;
 mod profiles;
 mod providers;
+pub mod registry;
 mod resources;
 pub mod serve;
+pub mod tunnel;
 pub mod view;
 
 pub use actors::{Actor, ActorAction, Condition, Schedule, Selection};

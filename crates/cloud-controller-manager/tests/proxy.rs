@@ -1,45 +1,14 @@
 //! The Kubernetes API behind a proxy, over real sockets.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use std::net::SocketAddr;
-use std::sync::Arc;
-
 use arm::ProxySettings;
+use azure_simulator::tunnel::Tunnels;
 use cloud_controller_manager::{flags, in_one_line, kubernetes};
 use kubernetes_simulator::Kubernetes;
-use parking_lot::Mutex;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 
-/// A proxy that notes what it is asked for and leads every tunnel to one address.
-async fn proxy(to: SocketAddr) -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    let asked: Arc<Mutex<Vec<String>>> = Arc::default();
-    let seen = Arc::clone(&asked);
-    tokio::spawn(async move {
-        loop {
-            let (mut stream, _) = listener.accept().await.unwrap();
-            let seen = Arc::clone(&seen);
-            tokio::spawn(async move {
-                let mut head = Vec::new();
-                while !head.ends_with(b"\r\n\r\n") {
-                    head.push(stream.read_u8().await.unwrap());
-                }
-                seen.lock().push(String::from_utf8(head).unwrap());
-                stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await.unwrap();
-                let mut target = TcpStream::connect(to).await.unwrap();
-                let _ = tokio::io::copy_bidirectional(&mut stream, &mut target).await;
-            });
-        }
-    });
-    (address, asked)
-}
-
 struct Fixture {
-    proxy: SocketAddr,
-    asked: Arc<Mutex<Vec<String>>>,
+    proxy: Tunnels,
     files: tempfile::TempDir,
     kubeconfig: String,
     stop: CancellationToken,
@@ -52,12 +21,12 @@ impl Fixture {
         let kubernetes = Kubernetes::new(kubernetes_simulator::Options::default());
         let stop = CancellationToken::new();
         let address = kubernetes.serve_https(([127, 0, 0, 1], 0).into(), stop.clone()).await.unwrap();
-        let (proxy, asked) = proxy(address).await;
+        let proxy = Tunnels::start(address, stop.clone()).await.unwrap();
         let kubeconfig = kubernetes.kubeconfig("https://kubernetes.example:6443").unwrap();
         let server = "server: \"https://kubernetes.example:6443\"";
         assert!(kubeconfig.contains(server), "{kubeconfig}");
         let kubeconfig = kubeconfig.replace(server, &format!("{server}\n    tls-server-name: localhost"));
-        Self { proxy, asked, files: tempfile::tempdir().unwrap(), kubeconfig, stop }
+        Self { proxy, files: tempfile::tempdir().unwrap(), kubeconfig, stop }
     }
 
     async fn reach(&self, kubeconfig: &str, variables: &[(&str, &str)]) -> Result<(), String> {
@@ -77,7 +46,7 @@ impl Fixture {
 #[tokio::test]
 async fn the_kubernetes_api_is_reached_through_the_proxy_that_was_chosen() {
     let fixture = Fixture::new().await;
-    let url = format!("http://user:hunter2@{}", fixture.proxy);
+    let url = format!("http://user:hunter2@{}", fixture.proxy.address());
     for name in ["HTTPS_PROXY", "https_proxy"] {
         // Empty entries and stars are ordinary there.
         let variables = [(name, url.as_str()), ("NO_PROXY", "*.svc,,.cluster.local,10.0.0.0/8,")];
@@ -88,7 +57,7 @@ async fn the_kubernetes_api_is_reached_through_the_proxy_that_was_chosen() {
         .replace("    tls-server-name", &format!("    proxy-url: {url}\n    tls-server-name"));
     fixture.reach(&own, &[("HTTPS_PROXY", "http://127.0.0.1:1")]).await.unwrap();
     {
-        let asked = fixture.asked.lock();
+        let asked = fixture.proxy.asked();
         assert_eq!(asked.len(), 3);
         for head in asked.iter() {
             assert!(head.starts_with("CONNECT kubernetes.example:6443 "), "{head}");
@@ -98,7 +67,7 @@ async fn the_kubernetes_api_is_reached_through_the_proxy_that_was_chosen() {
     let excepted = [("HTTPS_PROXY", url.as_str()), ("NO_PROXY", "kubernetes.example")];
     let error = fixture.reach(&fixture.kubeconfig, &excepted).await.unwrap_err();
     assert!(!error.contains("proxy"), "{error}");
-    assert_eq!(fixture.asked.lock().len(), 3, "nobody is there without it, and it was not asked");
+    assert_eq!(fixture.proxy.asked().len(), 3, "nobody is there without it, and it was not asked");
     fixture.stop.cancel();
 }
 

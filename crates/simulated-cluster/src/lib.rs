@@ -4,12 +4,14 @@
 //! * [`stand_ins`] are the kubelets and controllers that a cluster has beside its API server.
 //! * [`HostedCluster`] is all of it on sockets, over TLS, with files to point programs at.
 //! * [`HostedAzure`] is Azure alone, the same way, and [`HostedKubernetes`] is Kubernetes alone.
+//! * [`HostedRegistries`] are container registries with the sign-in that a node needs for them.
 //! * [`manifests`] applies what users apply.
 
 mod files;
 mod hosted;
 mod hosted_azure;
 mod hosted_kubernetes;
+mod hosted_registries;
 mod layout;
 mod machines;
 pub mod manifests;
@@ -22,6 +24,7 @@ pub use files::HostError;
 pub use hosted::{Credentials, Files, HostedCluster, HostedOptions, Ports};
 pub use hosted_azure::{HostedAzure, HostedAzureOptions};
 pub use hosted_kubernetes::{HostedKubernetes, HostedKubernetesOptions};
+pub use hosted_registries::{HostedRegistries, HostedRegistriesOptions};
 pub use machines::{AzureMachines, running_host};
 pub use node_answers::NodeAnswers;
 pub use shape::{ExtraSubnet, NodePool, Orchestration, Shape, StandaloneMachine};

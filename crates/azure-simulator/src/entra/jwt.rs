@@ -139,7 +139,7 @@ fn element(der: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
 }
 
 /// A token taken apart; its signature has not been checked yet.
-pub(super) struct Jwt<'a> {
+pub(crate) struct Jwt<'a> {
     pub header: Header,
     pub claims: Value,
     signed: &'a str,
@@ -147,7 +147,7 @@ pub(super) struct Jwt<'a> {
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Header {
+pub(crate) struct Header {
     #[serde(default)]
     pub alg: String,
     #[serde(default)]
@@ -180,7 +180,7 @@ impl<'a> Jwt<'a> {
 }
 
 /// The key that signs access tokens.
-pub(super) struct SigningKey {
+pub(crate) struct SigningKey {
     pair: EcdsaKeyPair,
     public: PublicKey,
     id: String,

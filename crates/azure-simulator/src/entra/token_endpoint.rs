@@ -25,14 +25,23 @@ pub(super) async fn token(
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
-    let form: HashMap<String, String> = url::form_urlencoded::parse(&body).into_owned().collect();
-    match grant(&entra, &tenant, &form) {
+    answer(&entra, &tenant, &headers, &body)
+}
+
+/// `POST /` at the endpoint of an identity binding, which is for one tenant.
+pub(super) async fn binding(State(entra): State<Entra>, headers: HeaderMap, body: Bytes) -> Response {
+    answer(&entra, entra.home_tenant(), &headers, &body)
+}
+
+fn answer(entra: &Entra, tenant: &str, headers: &HeaderMap, body: &[u8]) -> Response {
+    let form: HashMap<String, String> = url::form_urlencoded::parse(body).into_owned().collect();
+    match grant(entra, tenant, &form) {
         Ok(answer) => {
             let mut response = Json(answer).into_response();
             not_to_be_stored(&mut response);
             response
         }
-        Err(refusal) => entra.refuse(&refusal, &headers),
+        Err(refusal) => entra.refuse(&refusal, headers),
     }
 }
 

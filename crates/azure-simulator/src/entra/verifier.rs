@@ -146,6 +146,22 @@ const MAX_CLOCK_SKEW: i64 = 300;
 
 impl TokenVerifier for Entra {
     fn verify(&self, bearer: &str, now: Timestamp) -> Result<Principal, AuthFailure> {
+        self.verify_for(bearer, now, |audience| self.is_management_audience(audience))
+    }
+}
+
+impl Entra {
+    /// The same for another service than Resource Manager, which accepts other audiences.
+    ///
+    /// # Errors
+    ///
+    /// The reason for refusing the token.
+    pub fn verify_for(
+        &self,
+        bearer: &str,
+        now: Timestamp,
+        accepts: impl Fn(&str) -> bool,
+    ) -> Result<Principal, AuthFailure> {
         let claims = self.signed_claims(bearer)?;
         let at = |second| Timestamp::from_second(second).map_err(|_| AuthFailure::Invalid);
         let (expiry, not_before) = (at(claims.exp)?, at(claims.nbf)?);
@@ -159,7 +175,7 @@ impl TokenVerifier for Entra {
             let expected = self.home_tenant().to_owned();
             return Err(AuthFailure::WrongTenant { tenant: claims.tid, expected });
         }
-        if !self.is_management_audience(&claims.aud) {
+        if !accepts(&claims.aud) {
             return Err(AuthFailure::WrongAudience { audience: claims.aud });
         }
         Ok(Principal {
@@ -172,9 +188,7 @@ impl TokenVerifier for Entra {
             can_answer_challenges: claims.xms_cc.iter().any(|word| word.eq_ignore_ascii_case("cp1")),
         })
     }
-}
 
-impl Entra {
     fn signed_claims(&self, bearer: &str) -> Result<AccessClaims, AuthFailure> {
         let mut hash: TokenHash = [0; 32];
         let digest = ring::digest::digest(&ring::digest::SHA256, bearer.as_bytes());
