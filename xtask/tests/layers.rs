@@ -74,10 +74,20 @@ fn controllers_know_no_cloud_and_the_azure_client_no_kubernetes() {
     graph.assert_apart("telemetry", &["arm", "provider", "controllers", "kube"]);
 }
 
+/// What every pull of an image starts anew, and what runs on every node.
+#[test]
+fn small_programs_link_little() {
+    let graph = Graph::read().unwrap();
+    graph.assert_apart(
+        "acr-credential-provider",
+        &["k8s", "kube", "clap", "planner", "provider", "telemetry"],
+    );
+}
+
 #[test]
 fn what_runs_in_production_and_its_witnesses_are_apart() {
     let graph = Graph::read().unwrap();
-    for name in ["cloud-controller-manager", "provider", "controllers", "arm"] {
+    for name in ["cloud-controller-manager", "provider", "controllers", "arm", "acr-credential-provider"] {
         graph.assert_apart(name, &WITNESSES);
     }
     for name in ["azure-simulator", "kubernetes-simulator"] {

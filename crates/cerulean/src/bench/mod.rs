@@ -2,6 +2,7 @@
 //!
 //! Nothing passes or fails: the tables are for people and for comparing runs.
 
+mod credentials;
 mod manager;
 mod planning;
 mod resident;
@@ -24,6 +25,8 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Subject {
+    /// One call of the kubelet's credential provider for container registries: time and memory.
+    Credentials(credentials::Arguments),
     /// Planning for 1,000 Services on 1,000 nodes, and what one change costs there.
     Planning(planning::Arguments),
     /// The simulated Azure under 5,000 machines: lists, requests a second on one core, memory.
@@ -37,6 +40,7 @@ enum Subject {
 pub fn run(screen: Screen, arguments: Arguments) -> anyhow::Result<()> {
     match arguments.subject {
         None => manager::run(screen, arguments.manager),
+        Some(Subject::Credentials(arguments)) => credentials::run(screen, &arguments),
         Some(Subject::Planning(arguments)) => planning::run(screen, &arguments),
         Some(Subject::Simulator(arguments)) => simulator::run(screen, &arguments),
     }

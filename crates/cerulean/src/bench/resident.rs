@@ -9,9 +9,21 @@ use anyhow::Context as _;
 /// # Errors
 /// The process has ended, or this system has no `/proc`.
 pub fn resident(process: u32) -> anyhow::Result<u64> {
+    figure(process, "VmRSS:")
+}
+
+/// The most memory in bytes that was resident at a time so far.
+///
+/// # Errors
+/// As [`resident`].
+pub fn peak(process: u32) -> anyhow::Result<u64> {
+    figure(process, "VmHWM:")
+}
+
+fn figure(process: u32, name: &str) -> anyhow::Result<u64> {
     let status = std::fs::read_to_string(format!("/proc/{process}/status"))
         .context("resident memory is read from /proc, which is not there")?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let line = status.lines().find_map(|line| line.strip_prefix(name));
     let kilobytes: Option<u64> = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
     Ok(kilobytes.context("the process has ended")? * 1024)
 }

@@ -1,0 +1,130 @@
+//! Why there are no credentials. Texts are one line and hold no secret.
+
+use std::path::PathBuf;
+
+use crate::challenge::ChallengeError;
+use crate::command_line::UsageError;
+use crate::identity_binding::BindingError;
+use crate::protocol::RequestError;
+
+/// Why there are no credentials.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The command line.
+    #[error(transparent)]
+    Usage(#[from] UsageError),
+    /// Standard input or output.
+    #[error("{stream}: {source}")]
+    Stream {
+        /// Which one.
+        stream: &'static str,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// The kubelet's request.
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    /// azure.json cannot be read.
+    #[error("failed to load config: {}: {source}: the argument must name a readable azure.json", .path.display())]
+    ReadConfig {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// azure.json says what cannot be.
+    #[error("failed to load config: {}: {source}", .path.display())]
+    Config {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: cloud_config::ConfigError,
+    },
+    /// The identity binding.
+    #[error(transparent)]
+    Binding(#[from] BindingError),
+    /// An annotation that a service account must have.
+    #[error(
+        "{what} id annotation {name} is not found or the value is empty: annotate the service account, and list the \
+         annotation in tokenAttributes of the kubelet's CredentialProviderConfig"
+    )]
+    Annotation {
+        /// What it names.
+        what: &'static str,
+        /// The annotation.
+        name: &'static str,
+    },
+    /// The cloud's endpoints, the way to them, or the sign-in to Entra.
+    #[error(transparent)]
+    Azure(#[from] arm::Error),
+    /// The registry cannot be reached.
+    #[error("error reaching registry endpoint {url}: {reason}")]
+    Registry {
+        /// The URL.
+        url: String,
+        /// What went wrong.
+        reason: String,
+    },
+    /// The registry gives no challenge.
+    #[error("{server}: {source}")]
+    Challenge {
+        /// The login server.
+        server: String,
+        /// What it answered.
+        source: ChallengeError,
+    },
+    /// The challenge leads to somebody who must not get a token.
+    #[error(
+        "{server}: Www-Authenticate: realm {realm} is no https URL of a registry of this cloud: no token is sent there"
+    )]
+    Realm {
+        /// The login server.
+        server: String,
+        /// The realm.
+        realm: String,
+    },
+    /// The registry takes the token not.
+    #[error(
+        "Www-Authenticate: auth url {url} responded with status code {status}: {text}: the identity ({identity}) needs \
+         the role AcrPull on the registry"
+    )]
+    Exchange {
+        /// The URL.
+        url: String,
+        /// The HTTP status.
+        status: u16,
+        /// What the answer says.
+        text: String,
+        /// Whose token it was.
+        identity: String,
+    },
+    /// An answer without end.
+    #[error("{url}: the read limit is reached")]
+    ReadLimit {
+        /// The URL.
+        url: String,
+    },
+    /// An answer without a token.
+    #[error("Www-Authenticate: {url} answered without refresh_token")]
+    WithoutToken {
+        /// The URL.
+        url: String,
+    },
+    /// It takes too long.
+    #[error("no answer from {whom} in time: a pull is given {} s in all", crate::CALL_TIMEOUT.as_secs())]
+    Overdue {
+        /// Who was waited for.
+        whom: String,
+    },
+}
+
+/// The beginning of what a service says, in one line.
+pub(crate) fn excerpt(body: &[u8]) -> String {
+    const MAX_CHARS: usize = 300;
+    let text = String::from_utf8_lossy(body);
+    let words: Vec<&str> = text.split_whitespace().collect();
+    match words.join(" ") {
+        text if text.is_empty() => "(no text)".to_owned(),
+        text => text.chars().take(MAX_CHARS).collect(),
+    }
+}

@@ -1,0 +1,222 @@
+//! Which registry an image is in, and whether that is one of Azure's.
+
+/// Domains below which registries of all Azure clouds are; their names are one label.
+const DOMAINS: [&str; 4] = ["azurecr.io", "azurecr.cn", "azurecr.de", "azurecr.us"];
+
+/// `--registry-mirror`: source registries, each with the one that stands in for it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Mirrors(Vec<(String, String)>);
+
+impl Mirrors {
+    /// Reads `source:target[,source:target]`. Spaces do not count; the last target of a source does. Beside the mirrors
+    /// come the entries that are none.
+    pub fn parse(text: &str) -> (Self, Vec<String>) {
+        let text: String = text.chars().filter(|letter| !letter.is_whitespace()).collect();
+        let (mut mirrors, mut ignored) = (Vec::new(), Vec::new());
+        for entry in text.split(',').filter(|entry| !entry.is_empty()) {
+            match entry.split(':').collect::<Vec<_>>()[..] {
+                [source, target] if !source.is_empty() && !target.is_empty() => {
+                    mirrors.retain(|(known, _): &(String, String)| known != source);
+                    mirrors.push((source.to_owned(), target.to_owned()));
+                }
+                _ => ignored.push(entry.to_owned()),
+            }
+        }
+        (Self(mirrors), ignored)
+    }
+
+    /// The source and its target, if an image is of a mirrored registry: the longest source wins.
+    fn of(&self, image: &str) -> Option<&(String, String)> {
+        let is_of = |source: &str| {
+            image.strip_prefix(source).is_some_and(|rest| {
+                // A part of a host is not that host.
+                source.ends_with('/') || rest.is_empty() || rest.starts_with(['/', ':', '@'])
+            })
+        };
+        self.0.iter().filter(|(source, _)| is_of(source)).max_by_key(|(source, _)| source.len())
+    }
+}
+
+/// Where an image is pulled from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Origin {
+    /// The host of one of Azure's registries, with its port if the image names one; `None` for other registries.
+    pub login_server: Option<String>,
+    /// The source of the mirror that the image is pulled through, as the flag names it.
+    pub mirrored_from: Option<String>,
+}
+
+impl Origin {
+    /// Where an image is pulled from, in a cloud whose registries are below this domain.
+    pub fn of(image: &str, mirrors: &Mirrors, domain: &str) -> Self {
+        let mirror = mirrors.of(image);
+        let image = match mirror {
+            Some((source, target)) => &format!("{target}{}", &image[source.len()..]),
+            None => image,
+        };
+        Self {
+            login_server: login_server(image, domain).map(str::to_owned),
+            mirrored_from: mirror.map(|(source, _)| source.clone()),
+        }
+    }
+}
+
+/// The part of an image before the first slash, if it is a host of Azure's.
+fn login_server<'a>(image: &'a str, domain: &str) -> Option<&'a str> {
+    let server = image.split('/').next()?;
+    let host = server.split(':').next()?;
+    let domain = domain.trim_start_matches('.');
+    let of_any_cloud = DOMAINS.iter().filter_map(|domain| below(host, domain)).any(is_alphanumeric);
+    let of_this_cloud =
+        !domain.is_empty() && below(host, domain).is_some_and(|name| name.split('.').all(is_label));
+    (of_any_cloud || of_this_cloud).then_some(server)
+}
+
+/// What stands before the domain in a host's name.
+fn below<'a>(host: &'a str, domain: &str) -> Option<&'a str> {
+    let at = host.len().checked_sub(domain.len())?;
+    let (name, end) = host.split_at_checked(at)?;
+    if end.eq_ignore_ascii_case(domain) { name.strip_suffix('.') } else { None }
+}
+
+fn is_alphanumeric(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
+}
+
+fn is_label(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+}
+
+/// Patterns of registries that a service principal's password is given for. The kubelet compares label by label.
+pub fn patterns(domain: &str) -> Vec<String> {
+    let mut patterns: Vec<String> = DOMAINS.iter().map(|domain| format!("*.{domain}")).collect();
+    let own = format!("*{domain}");
+    if domain.contains(".azurecr.") && !patterns.iter().any(|known| known.eq_ignore_ascii_case(&own)) {
+        patterns.push(own);
+    }
+    patterns
+}
+
+/// Whether the kubelet finds a login server by one of these patterns.
+pub fn is_covered(server: &str, patterns: &[String]) -> bool {
+    patterns.iter().any(|pattern| {
+        let name = pattern.strip_prefix("*.").and_then(|domain| below(server, domain));
+        name.is_some_and(is_label)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NONE: Option<&str> = None;
+    /// What is the same in each cloud.
+    const EVERYWHERE: [(&str, Option<&str>); 13] = [
+        ("invalidImage", NONE),
+        ("docker.io/library/busybox:latest", NONE),
+        ("foo.azurecr.io/bar/image:version", Some("foo.azurecr.io")),
+        ("foo.azurecr.cn/bar/image:version", Some("foo.azurecr.cn")),
+        ("foo.azurecr.de/bar/image:version", Some("foo.azurecr.de")),
+        ("foo.azurecr.us/bar/image:version", Some("foo.azurecr.us")),
+        ("foo.azurecr.us/foo.azurecr.io/bar/image:version", Some("foo.azurecr.us")),
+        ("foo.azurecr.io.example/bar/image:version", NONE),
+        ("docker/foo.azurecr.io/bar/image:version", NONE),
+        ("foo.azurecr.io", Some("foo.azurecr.io")),
+        ("foo.azurecr.io.azurecr.cn", NONE),
+        ("foo-azurecr-io.azurecr.cn", NONE),
+        ("", NONE),
+    ];
+
+    fn server(image: &str, domain: &str) -> Option<String> {
+        Origin::of(image, &Mirrors::default(), domain).login_server
+    }
+
+    /// NODE-126
+    #[test]
+    fn login_servers_in_a_cloud_of_ones_own() {
+        let own = [("foo.azurecr.my.cloud/bar/image:version", Some("foo.azurecr.my.cloud"))];
+        for (image, expected) in EVERYWHERE.into_iter().chain(own) {
+            assert_eq!(server(image, ".azurecr.my.cloud").as_deref(), expected, "{image}");
+        }
+        assert_eq!(server("foo.azurecr.io/bar", "").as_deref(), Some("foo.azurecr.io"));
+    }
+
+    /// NODE-127
+    #[test]
+    fn login_servers_in_the_public_cloud_are_whole_hosts() {
+        let own = [
+            ("foo.azurecr.my.cloud/bar/image:version", NONE),
+            ("evilazurecr.io/bar", NONE),
+            (".azurecr.io/bar", NONE),
+            ("a_b.azurecr.io/bar", NONE),
+            ("foo.azurecr.io@evil.example/bar", NONE),
+            // Names with a hash of their owner, and regional endpoints.
+            ("my-reg-a1b2c3.azurecr.io/bar", Some("my-reg-a1b2c3.azurecr.io")),
+            ("foo.westeurope.geo.azurecr.io/bar", Some("foo.westeurope.geo.azurecr.io")),
+            ("foo.azurecr.io:443/bar:1", Some("foo.azurecr.io:443")),
+        ];
+        for (image, expected) in EVERYWHERE.into_iter().chain(own) {
+            assert_eq!(server(image, "azurecr.io").as_deref(), expected, "{image}");
+        }
+    }
+
+    /// NODE-128
+    #[test]
+    fn mirrored_images_have_the_login_server_of_their_target() {
+        let (mirrors, ignored) = Mirrors::parse("mcr.microsoft.com:abc.azurecr.io");
+        assert!(ignored.is_empty());
+        let origin = |image: &str| {
+            let origin = Origin::of(image, &mirrors, "azurecr.io");
+            (origin.login_server.unwrap_or_default(), origin.mirrored_from.unwrap_or_default())
+        };
+        let both = |server: &str, source: &str| (server.to_owned(), source.to_owned());
+        assert_eq!(
+            origin("mcr.microsoft.com/bar/image:version"),
+            both("abc.azurecr.io", "mcr.microsoft.com")
+        );
+        assert_eq!(origin("foo.azurecr.io/bar/image:version"), both("foo.azurecr.io", ""));
+        assert_eq!(origin("mcr.microsoft.com.example/bar"), both("", ""));
+
+        let pairs = |text: &str| Mirrors::parse(text).0.0;
+        let pair = |source: &str, target: &str| (source.to_owned(), target.to_owned());
+        assert_eq!(pairs(""), []);
+        for text in ["aaa:bbb,ccc:ddd", "aaa: bbb, ccc:ddd"] {
+            assert_eq!(pairs(text), [pair("aaa", "bbb"), pair("ccc", "ddd")]);
+        }
+        assert_eq!(pairs("aaa:bbb"), [pair("aaa", "bbb")]);
+        assert_eq!(pairs("aaa:bbb,aaa:ccc"), [pair("aaa", "ccc")], "the last one counts");
+        let (kept, ignored) = Mirrors::parse("aaa:bbb,ccc,d:e:f,:g,h:");
+        assert_eq!(
+            (kept.0, ignored),
+            (vec![pair("aaa", "bbb")], ["ccc", "d:e:f", ":g", "h:"].map(str::to_owned).to_vec())
+        );
+    }
+
+    #[test]
+    fn the_longest_source_wins_and_what_is_no_registry_of_azures_stays_none() {
+        let (mirrors, _) =
+            Mirrors::parse("mcr.microsoft.com:a.azurecr.io,mcr.microsoft.com/oss:b.azurecr.io/x,q.io:r.io");
+        let origin = |image: &str| Origin::of(image, &mirrors, "azurecr.io");
+        let oss = origin("mcr.microsoft.com/oss/pause:3.9");
+        assert_eq!(oss.login_server.as_deref(), Some("b.azurecr.io"));
+        assert_eq!(oss.mirrored_from.as_deref(), Some("mcr.microsoft.com/oss"));
+        assert_eq!(origin("mcr.microsoft.com/ossify").login_server.as_deref(), Some("a.azurecr.io"));
+        assert_eq!(origin("q.io/x").login_server, None);
+    }
+
+    #[test]
+    fn which_patterns_cover_a_login_server() {
+        let public = patterns("azurecr.io");
+        assert_eq!(public, ["*.azurecr.io", "*.azurecr.cn", "*.azurecr.de", "*.azurecr.us"]);
+        assert_eq!(patterns(".azurecr.my.cloud")[4..], ["*.azurecr.my.cloud"]);
+        for (server, covered) in [
+            ("foo.azurecr.io", true),
+            ("my-reg.azurecr.io", true),
+            ("foo.azurecr.io:443", false),
+            ("foo.westeurope.geo.azurecr.io", false),
+            ("foo.azurecr.my.cloud", false),
+        ] {
+            assert_eq!(is_covered(server, &public), covered, "{server}");
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! The kubelet's exec plugin for Azure container registries: one request on standard input, one response on standard
+//! output.
+//!
+//! ```text
+//! image ─▶ image: which login server, through which mirror
+//! request, azure.json, flags ─▶ identity: who asks
+//!    password ─▶ handed out for all registries of Azure
+//!    anybody else ─▶ token of Entra ─┐
+//!    registry ─▶ challenge ──────────┴─▶ sign_in: exchange ─▶ password of this registry
+//! ```
+//!
+//! The challenge and Entra's token are asked for at the same time. A process answers once and ends, so it speaks
+//! HTTP/1.1, has one thread and loads nothing that it does not need.
+//!
+//! What users read of it: `docs/acr-credential-provider.md`.
+
+pub mod challenge;
+pub mod command_line;
+mod error;
+pub mod identity;
+pub mod identity_binding;
+pub mod image;
+pub mod protocol;
+pub mod sign_in;
+
+use std::fmt;
+use std::path::Path;
+use std::time::Duration;
+
+use arm::{Cloud, ProxySettings, Transport, TransportOptions};
+use cloud_config::CloudConfig;
+use tokio::time::{Instant, timeout_at};
+
+use crate::command_line::CommandLine;
+pub use crate::error::Error;
+use crate::identity::Identity;
+use crate::image::{Mirrors, Origin};
+use crate::protocol::{Credentials, Request, Response};
+use crate::sign_in::SignIn;
+
+/// How long one call may take. The kubelet kills its plugin after a minute, and a plugin that was killed says nothing.
+pub const CALL_TIMEOUT: Duration = Duration::from_secs(50);
+/// How long the kubelet may keep credentials, in hours: a registry's token is good for three.
+const CACHE_HOURS: u32 = 1;
+/// Anonymous access: the registry that allows it needs no credentials.
+const ANONYMOUS: &str = "*.azurecr.*";
+
+/// The variable that names the endpoints of an Azure Stack.
+const ENVIRONMENT_FILE: &str = "AZURE_ENVIRONMENT_FILEPATH";
+
+/// What a process has around it, as a value.
+pub struct Surroundings<'a> {
+    /// Tells one environment variable.
+    pub variable: &'a dyn Fn(&str) -> Option<String>,
+    /// The file with the certificate of the cluster's authority.
+    pub cluster_authority: &'a Path,
+    /// PEM texts of certificate authorities to trust besides the system's.
+    pub extra_roots: Vec<String>,
+    /// Where requests to a host go instead, such as those to the instance metadata service.
+    pub redirects: Vec<(String, String)>,
+    /// Where messages of a level go; it decides which levels are of interest.
+    pub log: &'a dyn Fn(i64, fmt::Arguments<'_>),
+}
+
+/// Answers a request.
+///
+/// # Errors
+/// There are no credentials for the image; the kubelet goes on to its other providers.
+pub async fn answer(
+    line: &CommandLine,
+    input: &[u8],
+    surroundings: &Surroundings<'_>,
+) -> Result<Response, Error> {
+    let deadline = Instant::now() + CALL_TIMEOUT;
+    let log = surroundings.log;
+    let binding = line.binding.resolve().await?;
+    let request = Request::parse(input)?;
+    let config = read_config(&line.config_file, surroundings)?;
+    let (mirrors, ignored) = Mirrors::parse(&line.registry_mirror);
+    for entry in ignored {
+        log(
+            0,
+            format_args!("--registry-mirror: {entry} is ignored: give it as source:target, without ports"),
+        );
+    }
+
+    let transport = connect(surroundings)?;
+    let described = timeout_at(deadline, Cloud::resolve(&config, &transport)).await;
+    let overdue = |whom: &str| Error::Overdue { whom: whom.to_owned() };
+    let (cloud, warnings) = described.map_err(|_| overdue(&config.resource_manager_endpoint))??;
+    for warning in warnings {
+        log(0, format_args!("{warning}"));
+    }
+    let domain = &cloud.container_registry_suffix;
+    let origin = Origin::of(&request.image, &mirrors, domain);
+    let identity = Identity::choose(&request, &config, binding, origin.mirrored_from.is_some())?;
+    let Some(server) = origin.login_server else {
+        log(2, format_args!("image {} is not from ACR: no credentials", request.image));
+        return Ok(Response::default());
+    };
+    let mut response = Response { cache_hours: CACHE_HOURS, ..Response::default() };
+    response.auth.insert(ANONYMOUS.to_owned(), Credentials::anonymous());
+    let name = identity.describe(&config);
+    log(2, format_args!("image {}: {name} signs in to {server}", request.image));
+    if let Identity::Password { client, secret } = identity {
+        let credentials = Credentials { username: client, password: secret };
+        let mut patterns = image::patterns(domain);
+        if !image::is_covered(&server, &patterns) {
+            patterns.push(server);
+        }
+        response.auth.extend(patterns.into_iter().map(|pattern| (pattern, credentials.clone())));
+        return Ok(response);
+    }
+
+    let sign_in = SignIn { transport: &transport, server: &server, domain, tenant: &config.tenant_id };
+    let token = identity.token(&request, &config, &cloud, &transport, surroundings.cluster_authority);
+    let (token, challenge) =
+        tokio::join!(timeout_at(deadline, token), timeout_at(deadline, sign_in.challenge()));
+    let token = token.map_err(|_| overdue(&format!("the authority of the {name}")))??;
+    log(4, format_args!("the {name} has a token"));
+    let challenge = challenge.map_err(|_| overdue(&server))??;
+    log(4, format_args!("{server} asks for tokens of {} for {}", challenge.realm, challenge.service));
+    let exchanged = timeout_at(deadline, sign_in.exchange(&challenge, &token, &name)).await;
+    let credentials = exchanged.map_err(|_| overdue(&server))??;
+    log(4, format_args!("{server} gave a token of its own"));
+    response.auth.extend(origin.mirrored_from.map(|source| (source, credentials.clone())));
+    response.auth.insert(server, credentials);
+    Ok(response)
+}
+
+fn read_config(path: &str, surroundings: &Surroundings<'_>) -> Result<CloudConfig, Error> {
+    let bytes = std::fs::read(path).map_err(|source| Error::ReadConfig { path: path.into(), source })?;
+    // The variables by which other programs sign in are not this one's: a kubelet may run beside them.
+    let variable = |name: &str| if name == ENVIRONMENT_FILE { (surroundings.variable)(name) } else { None };
+    CloudConfig::from_bytes(&bytes, &variable).map_err(|source| Error::Config { path: path.into(), source })
+}
+
+fn connect(surroundings: &Surroundings<'_>) -> Result<Transport, Error> {
+    Ok(Transport::connect(TransportOptions {
+        proxy: ProxySettings::from_environment(surroundings.variable)?,
+        http2: false,
+        redirects: surroundings.redirects.clone(),
+        request_timeout: CALL_TIMEOUT,
+        extra_roots: surroundings.extra_roots.clone(),
+        ..TransportOptions::default()
+    })?)
+}

@@ -1,0 +1,56 @@
+//! `acr-credential-provider`: tells the kubelet with which credentials to pull an image.
+
+use std::io::{Read as _, Write as _};
+use std::path::Path;
+use std::process::ExitCode;
+
+use acr_credential_provider::command_line::{self, Request};
+use acr_credential_provider::identity_binding::CLUSTER_AUTHORITY;
+use acr_credential_provider::{Error, Surroundings, answer};
+
+fn main() -> ExitCode {
+    let outcome = run().and_then(|text| {
+        let written = std::io::stdout().write_all(text.as_bytes());
+        written.map_err(|source| Error::Stream { stream: "standard output", source })
+    });
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Nobody is left to tell that standard error is closed.
+            let _closed_pipe = writeln!(std::io::stderr(), "acr-credential-provider: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// What goes to standard output.
+fn run() -> Result<String, Error> {
+    let line = match command_line::parse(std::env::args().skip(1))? {
+        Request::Print(text) => return Ok(text),
+        Request::Answer(line) => line,
+    };
+    let mut input = Vec::new();
+    std::io::stdin()
+        .read_to_end(&mut input)
+        .map_err(|source| Error::Stream { stream: "standard input", source })?;
+    arm::install_crypto_provider();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|source| Error::Stream { stream: "runtime", source })?;
+    let surroundings = Surroundings {
+        variable: &|name| std::env::var(name).ok(),
+        cluster_authority: Path::new(CLUSTER_AUTHORITY),
+        extra_roots: Vec::new(),
+        redirects: Vec::new(),
+        log: &|level, message| {
+            if level <= line.verbosity {
+                let _closed_pipe = writeln!(std::io::stderr(), "acr-credential-provider: {message}");
+            }
+        },
+    };
+    let outcome = runtime.block_on(answer(&line, &input, &surroundings));
+    // A look-up of a name blocks a thread until its servers answer, and nobody waits for it any more.
+    runtime.shutdown_background();
+    Ok(outcome?.to_json())
+}

@@ -1,0 +1,221 @@
+//! What the kubelet and its credential providers say to each other: `credentialprovider.kubelet.k8s.io/v1`.
+//!
+//! <https://kubernetes.io/docs/reference/config-api/kubelet-credentialprovider.v1/>
+
+use std::collections::BTreeMap;
+
+use cloud_config::Secret;
+use serde::Serialize;
+use serde_json::Value;
+
+const API_VERSION: &str = "credentialprovider.kubelet.k8s.io/v1";
+const REQUEST: &str = "CredentialProviderRequest";
+const RESPONSE: &str = "CredentialProviderResponse";
+
+/// What the kubelet wants to know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// The image that is to be pulled.
+    pub image: String,
+    /// The token of the pod's service account; empty where the kubelet is not set up to send one.
+    pub service_account_token: Secret,
+    /// The annotations of the service account that the kubelet is set up to send.
+    pub annotations: BTreeMap<String, String>,
+}
+
+/// A request that cannot be answered.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RequestError {
+    /// No JSON object.
+    #[error("the request on standard input is no JSON object: {0}")]
+    Syntax(String),
+    /// Another version of the protocol.
+    #[error(
+        "group version {0} is not supported: set apiVersion of this provider in the kubelet's \
+         CredentialProviderConfig to {API_VERSION}"
+    )]
+    Version(String),
+    /// Another kind.
+    #[error("kind was {0:?}, expected {REQUEST}")]
+    Kind(String),
+    /// A member of another type.
+    #[error("{member} in plugin request is not {expected}")]
+    Member {
+        /// Its name.
+        member: &'static str,
+        /// What it should be.
+        expected: &'static str,
+    },
+    /// No image.
+    #[error("image in plugin request was empty")]
+    NoImage,
+}
+
+impl Request {
+    /// Reads a request.
+    ///
+    /// # Errors
+    /// It is none, of another version, or without an image.
+    pub fn parse(bytes: &[u8]) -> Result<Self, RequestError> {
+        let value: Value =
+            serde_json::from_slice(bytes).map_err(|error| RequestError::Syntax(error.to_string()))?;
+        let Value::Object(mut request) = value else {
+            return Err(RequestError::Syntax("it is another value".to_owned()));
+        };
+        let mut text = |member: &'static str| match request.remove(member) {
+            None | Some(Value::Null) => Ok(String::new()),
+            Some(Value::String(text)) => Ok(text),
+            Some(_) => Err(RequestError::Member { member, expected: "a text" }),
+        };
+        let version = text("apiVersion")?;
+        if version != API_VERSION {
+            return Err(RequestError::Version(version));
+        }
+        let kind = text("kind")?;
+        if kind != REQUEST {
+            return Err(RequestError::Kind(kind));
+        }
+        let image = text("image")?;
+        if image.is_empty() {
+            return Err(RequestError::NoImage);
+        }
+        let service_account_token = Secret::new(text("serviceAccountToken")?);
+        let wrong = RequestError::Member { member: "serviceAccountAnnotations", expected: "a map of texts" };
+        let annotations = match request.remove("serviceAccountAnnotations") {
+            None | Some(Value::Null) => BTreeMap::new(),
+            Some(value) => serde_json::from_value(value).map_err(|_| wrong)?,
+        };
+        Ok(Self { image, service_account_token, annotations })
+    }
+}
+
+/// A user and a password.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Credentials {
+    /// Empty for anonymous access.
+    pub username: String,
+    /// Empty for anonymous access.
+    pub password: Secret,
+}
+
+impl Credentials {
+    /// No user: whoever may pull without signing in.
+    pub fn anonymous() -> Self {
+        Self { username: String::new(), password: Secret::default() }
+    }
+
+    fn written(&self) -> WrittenCredentials<'_> {
+        WrittenCredentials { username: &self.username, password: self.password.reveal() }
+    }
+}
+
+/// What the kubelet is told.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Response {
+    /// For how long it may keep this, by registry; in whole hours. 0 means that it asks again.
+    pub cache_hours: u32,
+    /// Credentials by registry, or by pattern of registries.
+    pub auth: BTreeMap<String, Credentials>,
+}
+
+impl Response {
+    /// The response as a line of JSON. It holds the passwords: it is for standard output alone.
+    pub fn to_json(&self) -> String {
+        let written = Written {
+            kind: RESPONSE,
+            api_version: API_VERSION,
+            cache_key_type: "Registry",
+            cache_duration: match self.cache_hours {
+                0 => "0s".to_owned(),
+                hours => format!("{hours}h0m0s"),
+            },
+            auth: self
+                .auth
+                .iter()
+                .map(|(registry, credentials)| (registry.as_str(), credentials.written()))
+                .collect(),
+        };
+        // Writing texts cannot fail.
+        serde_json::to_string(&written).unwrap_or_default() + "\n"
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Written<'a> {
+    kind: &'static str,
+    api_version: &'static str,
+    cache_key_type: &'static str,
+    cache_duration: String,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    auth: BTreeMap<&'a str, WrittenCredentials<'a>>,
+}
+
+#[derive(Serialize)]
+struct WrittenCredentials<'a> {
+    username: &'a str,
+    password: &'a str,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(text: &str) -> Result<Request, String> {
+        Request::parse(text.as_bytes()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_request_is_read_and_its_token_cannot_be_printed() {
+        let text = r#"{"kind":"CredentialProviderRequest","apiVersion":"credentialprovider.kubelet.k8s.io/v1",
+            "image":"foo.azurecr.io/a","serviceAccountToken":"hunter2",
+            "serviceAccountAnnotations":{"kubernetes.azure.com/acr-client-id":"c"},"later":1}"#;
+        let read = request(text).unwrap();
+        assert_eq!(read.image, "foo.azurecr.io/a");
+        assert_eq!(read.service_account_token.reveal(), "hunter2");
+        assert_eq!(read.annotations["kubernetes.azure.com/acr-client-id"], "c");
+        assert!(!format!("{read:?}").contains("hunter2"));
+    }
+
+    /// NODE-134
+    #[test]
+    fn other_versions_kinds_and_empty_images_are_refused() {
+        let with = |version: &str, kind: &str, image: &str| {
+            request(&format!(r#"{{"apiVersion":"{version}","kind":"{kind}","image":{image}}}"#)).unwrap_err()
+        };
+        let v1 = "credentialprovider.kubelet.k8s.io/v1";
+        for version in ["credentialprovider.kubelet.k8s.io/v1beta1", "foo.k8s.io/v1", ""] {
+            let error = with(version, REQUEST, r#""a""#);
+            assert!(error.starts_with(&format!("group version {version} is not supported")), "{error}");
+            assert!(error.contains(v1), "the remedy: {error}");
+        }
+        assert_eq!(
+            with(v1, "CredentialProviderFoo", r#""a""#),
+            r#"kind was "CredentialProviderFoo", expected CredentialProviderRequest"#
+        );
+        assert_eq!(with(v1, REQUEST, r#""""#), "image in plugin request was empty");
+        assert_eq!(with(v1, REQUEST, "7"), "image in plugin request is not a text");
+        for none in ["", "[]", "{", "null"] {
+            assert!(request(none).unwrap_err().contains("is no JSON object"), "{none}");
+        }
+    }
+
+    #[test]
+    fn responses_are_written_as_the_kubelet_reads_them() {
+        let mut response = Response::default();
+        assert_eq!(
+            response.to_json(),
+            "{\"kind\":\"CredentialProviderResponse\",\"apiVersion\":\"credentialprovider.kubelet.k8s.io/v1\",\
+             \"cacheKeyType\":\"Registry\",\"cacheDuration\":\"0s\"}\n"
+        );
+        response.cache_hours = 1;
+        response.auth.insert("*.azurecr.*".into(), Credentials::anonymous());
+        let (username, password) = ("u".to_owned(), Secret::new("p\"w"));
+        response.auth.insert("foo.azurecr.io".into(), Credentials { username, password });
+        assert!(response.to_json().ends_with(
+            "\"cacheDuration\":\"1h0m0s\",\"auth\":{\"*.azurecr.*\":{\"username\":\"\",\"password\":\"\"},\
+             \"foo.azurecr.io\":{\"username\":\"u\",\"password\":\"p\\\"w\"}}}\n"
+        ));
+        assert!(!format!("{response:?}").contains("p\"w"));
+    }
+}
