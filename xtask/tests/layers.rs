@@ -82,12 +82,20 @@ fn small_programs_link_little() {
         "acr-credential-provider",
         &["k8s", "kube", "clap", "planner", "provider", "telemetry"],
     );
+    graph.assert_apart("health-probe-proxy", &["arm", "cloud-config", "k8s", "clap", "telemetry"]);
 }
 
 #[test]
 fn what_runs_in_production_and_its_witnesses_are_apart() {
     let graph = Graph::read().unwrap();
-    for name in ["cloud-controller-manager", "provider", "controllers", "arm", "acr-credential-provider"] {
+    for name in [
+        "cloud-controller-manager",
+        "provider",
+        "controllers",
+        "arm",
+        "acr-credential-provider",
+        "health-probe-proxy",
+    ] {
         graph.assert_apart(name, &WITNESSES);
     }
     for name in ["azure-simulator", "kubernetes-simulator"] {
