@@ -257,6 +257,13 @@ pub enum Change {
         /// Those that go.
         gone: Vec<String>,
     },
+    /// The destinations of a security rule are written as fewer prefixes, because a group takes no more.
+    SecurityRuleGathered {
+        /// The rule.
+        rule: String,
+        /// How many prefixes they are.
+        prefixes: usize,
+    },
     /// Somebody changed a security rule of ours.
     SecurityRuleRestored {
         /// The rule.
@@ -521,6 +528,9 @@ impl fmt::Display for Change {
                 write!(f, "rule {rule}: destinations")?;
                 signed(f, '+', come)?;
                 signed(f, '-', gone)
+            }
+            Self::SecurityRuleGathered { rule, prefixes } => {
+                write!(f, "rule {rule}: the same destinations as {prefixes} prefixes")
             }
             Self::SecurityRuleRestored { rule, traffic } => {
                 write!(f, "rule {rule}: set right again: {traffic}")

@@ -6,7 +6,7 @@ use azure_types::{SecurityGroup, SecurityRule, SecurityRuleProperties, Word};
 use k8s::ObjectKey;
 
 use super::limits::{Counts, Limits};
-use super::rule::{self, MAX_PRIORITY, MIN_PRIORITY, WantedRule, normal};
+use super::rule::{self, MAX_PRIORITY, MIN_PRIORITY, WantedRule};
 use super::usage::ClusterUsage;
 use super::{AccessIntent, clean, retain};
 use crate::change::{Change, TrafficClass};
@@ -94,7 +94,7 @@ impl Entry {
     fn read_destinations(&mut self) {
         if let Some(p) = &self.document.properties {
             let listed = rule::items(&p.destination_address_prefix, &p.destination_address_prefixes);
-            self.destinations = listed.map(normal).collect();
+            self.destinations = rule::spread(listed);
             self.before = self.destinations.clone();
         }
     }
@@ -165,6 +165,8 @@ pub(super) struct Draft<'a> {
     /// Rules by their names in lower case.
     by_name: HashMap<String, usize>,
     priorities: Priorities,
+    /// Whether destinations that lie side by side are written as one: there are too many of them.
+    gathers: bool,
 }
 
 impl<'a> Draft<'a> {
@@ -177,7 +179,7 @@ impl<'a> Draft<'a> {
             by_name.entry(entry.name().to_ascii_lowercase()).or_insert(index);
         }
         let priorities = Priorities(entries.iter().filter_map(priority).collect());
-        Self { usage, entries, by_name, priorities }
+        Self { usage, entries, by_name, priorities, gathers: false }
     }
 
     /// Takes all members' shares back and writes them anew; tells who does not fit.
@@ -194,7 +196,7 @@ impl<'a> Draft<'a> {
             }
         }
         let mut order = self.ranked(members);
-        let limits = Limits::of(&Counts::of(&self.entries));
+        let limits = Limits::of(&Counts::stored(&self.entries));
         if self.usage.is_complete {
             clean::clean(self, &owners, &members.iter().map(Member::key).collect());
             retain::retain(self, &of_batch);
@@ -202,10 +204,20 @@ impl<'a> Draft<'a> {
         let mut counts = Counts::of(&self.entries);
         order.sort_by_key(|(rank, member)| (*rank, member.key()));
         let mut refused = BTreeMap::new();
+        // How many destinations there are at the fewest; known from where it matters on.
+        let mut gathered: Option<usize> = None;
         for (_, member) in order {
             let growth = self.growth(&member.wanted);
-            let full = || {
+            let mut full = || {
                 let exceeded = limits.exceeded_by(&counts, &growth)?;
+                if exceeded.is_of_destinations() {
+                    let before = *gathered.get_or_insert_with(|| self.gathered_destinations());
+                    let count = before + self.gathered_growth(&member.wanted);
+                    if count <= limits.destinations() {
+                        gathered = Some(count);
+                        return None;
+                    }
+                }
                 Some(exceeded.refusal(member.key()))
             };
             let exhausted = || {
@@ -221,7 +233,34 @@ impl<'a> Draft<'a> {
                 self.add(wanted, Some(member.key()));
             }
         }
+        self.gathers = Counts::of(&self.entries).destinations > limits.destinations();
         refused
+    }
+
+    /// How many destinations the group holds, with those that lie side by side as one.
+    fn gathered_destinations(&self) -> usize {
+        let (managed, others): (Vec<&Entry>, Vec<&Entry>) =
+            self.entries.iter().partition(|entry| entry.managed);
+        let theirs = others.into_iter().filter_map(|entry| entry.document.properties.as_ref());
+        let theirs = theirs
+            .map(|p| rule::items(&p.destination_address_prefix, &p.destination_address_prefixes).count());
+        let ours = managed.iter().map(|entry| rule::gathered(&entry.destinations).len());
+        ours.sum::<usize>() + theirs.sum::<usize>()
+    }
+
+    /// How many more it would hold then with these rules.
+    fn gathered_growth(&self, wanted: &[WantedRule]) -> usize {
+        let mut seen = BTreeSet::new();
+        let distinct = wanted.iter().filter(|wanted| seen.insert(&wanted.name));
+        let more = distinct.map(|wanted| match self.find(&wanted.name) {
+            Some(entry) => {
+                let all = &entry.destinations | &wanted.destinations;
+                // Fewer prefixes may stand for more addresses.
+                rule::gathered(&all).len().saturating_sub(rule::gathered(&entry.destinations).len())
+            }
+            None => rule::gathered(&wanted.destinations).len(),
+        });
+        more.sum()
     }
 
     /// How near each member is to what the group holds now.
@@ -325,11 +364,17 @@ impl<'a> Draft<'a> {
             }
             let name = entry.name().to_owned();
             let properties = entry.document.properties.get_or_insert_default();
-            let moved = rule::set_prefixes(
-                &mut properties.destination_address_prefix,
-                &mut properties.destination_address_prefixes,
-                &entry.destinations,
-            );
+            let spelled = match self.gathers {
+                true => &rule::gathered(&entry.destinations),
+                false => &entry.destinations,
+            };
+            let is_same = !entry.is_new && entry.destinations == entry.before;
+            let moved = (!is_same || self.gathers)
+                && rule::set_prefixes(
+                    &mut properties.destination_address_prefix,
+                    &mut properties.destination_address_prefixes,
+                    spelled,
+                );
             if entry.is_new {
                 changes.push(Change::SecurityRuleAdded {
                     rule: name,
@@ -337,6 +382,8 @@ impl<'a> Draft<'a> {
                     destinations: entry.destinations.iter().cloned().collect(),
                     priority: properties.priority.unwrap_or_default(),
                 });
+            } else if moved && is_same {
+                changes.push(Change::SecurityRuleGathered { rule: name, prefixes: spelled.len() });
             } else if moved {
                 let come = entry.destinations.difference(&entry.before).cloned().collect();
                 let gone = entry.before.difference(&entry.destinations).cloned().collect();

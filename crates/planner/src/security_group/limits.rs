@@ -24,7 +24,15 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    /// What these rules hold.
+    /// What these rules hold as they are stored.
+    pub fn stored(entries: &[Entry]) -> Self {
+        let stored = entries.iter().filter_map(|entry| entry.document.properties.as_ref());
+        let destinations =
+            stored.map(|p| items(&p.destination_address_prefix, &p.destination_address_prefixes).count());
+        Self { destinations: destinations.sum(), ..Self::of(entries) }
+    }
+
+    /// What these rules hold, with each destination by itself.
     pub fn of(entries: &[Entry]) -> Self {
         let mut counts = Self::default();
         for entry in entries.iter().filter(|entry| !entry.is_empty()) {
@@ -61,7 +69,12 @@ impl Limits {
         })
     }
 
-    /// The first limit that the group would pass by growing.
+    /// How many destinations a group may hold.
+    pub fn destinations(&self) -> usize {
+        self.0.destinations
+    }
+
+    /// The first limit that the group would pass by growing. Destinations are the last that is looked at.
     pub fn exceeded_by(&self, counts: &Counts, growth: &Counts) -> Option<Exceeded> {
         let check = |what, count: usize, growth: usize, limit: usize| {
             let count = count + growth;
@@ -70,12 +83,11 @@ impl Limits {
         let limits = &self.0;
         check("rules", counts.rules, growth.rules, limits.rules)
             .or_else(|| check("source IP addresses", counts.sources, growth.sources, limits.sources))
-            .or_else(|| {
-                let what = "destination IP addresses";
-                check(what, counts.destinations, growth.destinations, limits.destinations)
-            })
+            .or_else(|| check(DESTINATIONS, counts.destinations, growth.destinations, limits.destinations))
     }
 }
+
+const DESTINATIONS: &str = "destination IP addresses";
 
 /// A limit that the group would pass.
 pub(super) struct Exceeded {
@@ -85,6 +97,11 @@ pub(super) struct Exceeded {
 }
 
 impl Exceeded {
+    /// Whether it is the one of destinations alone.
+    pub fn is_of_destinations(&self) -> bool {
+        self.what == DESTINATIONS
+    }
+
     /// The refusal of the Service whose rules would pass it.
     pub fn refusal(self, service: &ObjectKey) -> Refusal {
         let Self { what, count, limit } = self;

@@ -1,7 +1,7 @@
 //! Security rules: names, hashes and the two spellings of lists.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use azure_types::{SecurityRule, SecurityRuleProperties, Word};
 use ipnet::IpNet;
@@ -143,6 +143,49 @@ pub(super) fn normal(prefix: &str) -> String {
 /// A network, or an address as a network of one.
 fn parse(prefix: &str) -> Option<IpNet> {
     prefix.parse::<IpAddr>().map(IpNet::from).or_else(|_| prefix.parse()).ok()
+}
+
+/// The largest prefix that is read as the addresses in it, in bits of its own.
+const MAX_SPREAD_BITS: u8 = 12;
+/// The most addresses that the prefixes of one rule are read as: no cluster has more nodes. Nothing of ours is larger.
+const MAX_SPREAD: usize = 8192;
+
+/// The addresses that prefixes stand for, one by one; what is too large stands for itself.
+pub(super) fn spread<'a>(prefixes: impl Iterator<Item = &'a str>) -> BTreeSet<String> {
+    let mut all = BTreeSet::new();
+    for prefix in prefixes {
+        let size =
+            |network: &IpNet| 1 << (network.max_prefix_len() - network.prefix_len()).min(MAX_SPREAD_BITS + 1);
+        let network = parse(prefix).filter(|network| {
+            size(network) <= 1 << MAX_SPREAD_BITS && all.len() + size(network) <= MAX_SPREAD
+        });
+        match network {
+            None => drop(all.insert(normal(prefix))),
+            Some(IpNet::V4(network)) => {
+                let (first, last) = (u32::from(network.network()), u32::from(network.broadcast()));
+                all.extend((first..=last).map(|bits| Ipv4Addr::from(bits).to_string()));
+            }
+            Some(IpNet::V6(network)) => {
+                let (first, last) = (u128::from(network.network()), u128::from(network.broadcast()));
+                all.extend((first..=last).map(|bits| Ipv6Addr::from(bits).to_string()));
+            }
+        }
+    }
+    all
+}
+
+/// The fewest prefixes that stand for exactly these destinations (LB-414).
+pub(super) fn gathered(destinations: &BTreeSet<String>) -> BTreeSet<String> {
+    let (networks, others): (Vec<_>, Vec<_>) =
+        destinations.iter().map(|one| parse(one).ok_or_else(|| one.clone())).partition(Result::is_ok);
+    let networks = IpNet::aggregate(&networks.into_iter().flatten().collect());
+    let readable = networks.into_iter().flat_map(|network| {
+        let longest = network.max_prefix_len() - MAX_SPREAD_BITS;
+        let parts = network.subnets(network.prefix_len().max(longest));
+        parts.map_or_else(|_| vec![network], Iterator::collect)
+    });
+    let spelled = readable.map(|network| normal(&network.to_string()));
+    spelled.chain(others.into_iter().filter_map(Result::err)).collect()
 }
 
 /// The protocol of an observed rule as managed rules spell it.

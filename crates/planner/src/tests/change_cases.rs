@@ -165,6 +165,10 @@ fn of_others() -> Vec<(Change, &'static str)> {
             "rule r: destinations +a +b -c",
         ),
         (
+            Change::SecurityRuleGathered { rule: rule(), prefixes: 7 },
+            "rule r: the same destinations as 7 prefixes",
+        ),
+        (
             Change::SecurityRuleRestored { rule: rule(), traffic: traffic() },
             "rule r: set right again: Allow Tcp 80,443 from Internet",
         ),

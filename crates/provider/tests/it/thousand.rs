@@ -117,3 +117,35 @@ async fn one_node_among_a_thousand_is_one_write_for_the_load_balancers_that_have
     }
     assert_eq!(again, [""; 0]);
 }
+
+/// LB-414: Services whose packets arrive at nodes name a thousand nodes each, and Azure takes the group: nodes side by side
+/// are one prefix. A restart writes nothing.
+#[tokio::test(start_paused = true)]
+async fn lb_414_services_without_floating_ip_fit_into_a_security_group() {
+    let world = world();
+    let config = json!({"loadBalancerBackendPoolConfigurationType": "nodeIP"});
+    let at_nodes = |number: usize| {
+        let service = service(&format!("s{number}"), &[80 + i32::try_from(number).unwrap()]);
+        annotated(service, "azure-disable-load-balancer-floating-ip", "true")
+    };
+    let program = world.start_configured(&config);
+    for number in 0..8 {
+        world.serve(&program, at_nodes(number)).await.unwrap();
+    }
+    let group = world.documents(SECURITY_GROUPS).remove(0);
+    let rules = group["properties"]["securityRules"].as_array().unwrap().clone();
+    let count =
+        |rule: &Value| rule["properties"]["destinationAddressPrefixes"].as_array().map_or(1, Vec::len);
+    assert_eq!(rules.len(), 8);
+    assert!(
+        rules.iter().map(count).sum::<usize>() <= 4000,
+        "{:?}",
+        rules.iter().map(count).collect::<Vec<_>>()
+    );
+    world.azure.clear_journal();
+    let again = world.start_configured(&config);
+    for number in 0..8 {
+        world.ensure(&again, &world.stored(&at_nodes(number))).await.unwrap();
+    }
+    assert_eq!(world.all_writes(), [""; 0]);
+}

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use azure_types::SecurityGroup;
+use azure_types::{SecurityGroup, SecurityRule};
 use k8s::ObjectKey;
 use serde_json::{Value, json};
 
@@ -128,11 +128,8 @@ fn sources_and_destinations_are_counted_too() {
     assert_eq!(planned.step.unwrap().on_behalf_of, [few.0.key()], "the other is served");
 }
 
-/// LB-294: a Service whose packets arrive at nodes names each node once for each rule, in its own families: of a thousand
-/// nodes Azure takes four such rules, and the fifth is refused with that number.
-#[test]
-fn lb_294_a_thousand_nodes_leave_room_for_four_rules_at_nodes() {
-    let nodes: Vec<IpAddr> = (0..1000).map(|n| ip(&format!("10.1.{}.{}", n / 250, n % 250))).collect();
+/// Services without floating IP in a cluster with these nodes.
+fn at_nodes(count: u32, nodes: &[IpAddr]) -> (Vec<Svc>, Vec<AccessIntent>) {
     let off = |n: u32| {
         svc(&format!("s{n}")).tcp(80).annotate("azure-disable-load-balancer-floating-ip", "true").change(
             |s| {
@@ -140,20 +137,96 @@ fn lb_294_a_thousand_nodes_leave_room_for_four_rules_at_nodes() {
             },
         )
     };
-    let services: Vec<Svc> = (0..5).map(off).collect();
-    let batch: Vec<AccessIntent> = services
-        .iter()
-        .map(|service| AccessIntent::Present {
-            service: service.intent(&cluster()),
-            addresses: vec![ip("20.0.0.1")],
-            node_addresses: nodes.clone(),
-        })
-        .collect();
-    let planned = run(&security_group(json!([])), &batch, &world(&services.iter().collect::<Vec<_>>()));
+    let services: Vec<Svc> = (0..count).map(off).collect();
+    let intent = |service: &Svc| AccessIntent::Present {
+        service: service.intent(&cluster()),
+        addresses: vec![ip("20.0.0.1")],
+        node_addresses: nodes.to_vec(),
+    };
+    let batch = services.iter().map(intent).collect();
+    (services, batch)
+}
+
+fn usage_of(services: &[Svc], nodes: &[IpAddr]) -> ClusterUsage {
+    let mut usage = world(&services.iter().collect::<Vec<_>>());
+    usage.node_addresses = nodes.iter().copied().collect();
+    usage
+}
+
+fn stored_destinations(group: &SecurityGroup) -> Vec<usize> {
+    let rules = group.properties.as_ref().unwrap().security_rules.as_ref().unwrap();
+    let count = |rule: &SecurityRule| {
+        let p = rule.properties.as_ref().unwrap();
+        p.destination_address_prefixes.as_ref().map_or(1, Vec::len)
+    };
+    rules.iter().map(count).collect()
+}
+
+/// LB-294: a Service whose packets arrive at nodes names each node once for each rule, in its own families: of a thousand
+/// nodes without neighbours Azure takes four such rules, and the fifth is refused with that number.
+#[test]
+fn lb_294_a_thousand_scattered_nodes_leave_room_for_four_rules_at_nodes() {
+    let nodes: Vec<IpAddr> = (0..1000).map(|n| ip(&format!("10.1.{}.{}", n / 100, n % 100 * 2))).collect();
+    let (services, batch) = at_nodes(5, &nodes);
+    let planned = run(&security_group(json!([])), &batch, &usage_of(&services, &nodes));
     assert_eq!(names(&planned.refused), ["s4"]);
     let full = matches!(planned.refused[0].1, Refusal::SecurityGroupFull { count: 5000, limit: 4000, .. });
     assert!(full, "{}", planned.refused[0].1);
     assert_eq!(planned.step.unwrap().on_behalf_of.len(), 4);
+}
+
+/// LB-414: where a group would hold too many destinations, those that lie side by side are written as prefixes that hold
+/// exactly them. Nothing is written twice for it; nodes come and go; and as long as there is room each stands by itself.
+#[test]
+fn lb_414_destinations_side_by_side_are_gathered_where_there_are_too_many() {
+    let nodes: Vec<IpAddr> = (4..1004).map(|n| ip(&format!("10.1.{}.{}", n / 256, n % 256))).collect();
+    let (services, batch) = at_nodes(20, &nodes);
+    let usage = usage_of(&services, &nodes);
+    let empty = security_group(json!([]));
+    let few = after(&empty, &run(&empty, &batch[..4], &usage));
+    assert_eq!(stored_destinations(&few), [1000; 4], "there is room");
+
+    let planned = run(&few, &batch, &usage);
+    assert_eq!(planned.refused, []);
+    let all = after(&few, &planned);
+    let stored = stored_destinations(&all);
+    assert!(stored.len() == 20 && stored.iter().all(|count| *count < 20), "{stored:?}");
+    assert_eq!(run(&all, &batch, &usage).step, None);
+    // Of one Service alone, too, or of one that has nothing to do with nodes.
+    assert_eq!(run(&all, &batch[7..8], &usage).step, None);
+    let other = svc("other").tcp(443);
+    let with_other = after(&all, &run(&all, &[present(&other, &["20.0.0.9"])], &usage));
+    let stored = stored_destinations(&with_other);
+    assert_eq!((stored.len(), stored[20]), (21, 1));
+
+    // A node goes: each rule still lets in exactly those that are there.
+    let fewer: Vec<IpAddr> = nodes.iter().copied().filter(|node| *node != nodes[500]).collect();
+    let (_, without) = at_nodes(20, &fewer);
+    let now = after(&all, &run(&all, &without, &usage_of(&services, &fewer)));
+    let rules = now.properties.as_ref().unwrap().security_rules.as_ref().unwrap();
+    for rule in rules {
+        let prefixes = rule.properties.as_ref().unwrap().destination_address_prefixes.clone().unwrap();
+        let networks: Vec<ipnet::IpNet> =
+            prefixes.iter().map(|one| one.parse().unwrap_or_else(|_| ip(one).into())).collect();
+        let holds = |address: &IpAddr| networks.iter().any(|network| network.contains(address));
+        assert!(fewer.iter().all(holds) && !holds(&nodes[500]) && !holds(&ip("10.1.0.3")), "{prefixes:?}");
+    }
+    // Whoever leaves takes nothing along but its own.
+    let gone = absent(&services[0].clone().deleting(), &["20.0.0.1"]);
+    let left = after(&all, &run(&all, &[gone], &usage_of(&services[1..], &nodes)));
+    assert_eq!(stored_destinations(&left), stored_destinations(&all)[1..]);
+    // With room again, what is written is written by itself.
+    let most: Vec<_> =
+        services[3..].iter().map(|one| absent(&one.clone().deleting(), &["20.0.0.1"])).collect();
+    let room = after(&all, &run(&all, &most, &usage_of(&services[..3], &nodes)));
+    assert_eq!(
+        run(&room, &batch[..3], &usage_of(&services[..3], &nodes)).step,
+        None,
+        "the same destinations"
+    );
+    let (_, three) = at_nodes(3, &fewer);
+    let spread = after(&room, &run(&room, &three, &usage_of(&services[..3], &fewer)));
+    assert_eq!(stored_destinations(&spread), [999; 3]);
 }
 
 #[test]
