@@ -84,13 +84,7 @@ pub async fn answer(
         );
     }
 
-    let transport = connect(surroundings)?;
-    let described = timeout_at(deadline, Cloud::resolve(&config, &transport)).await;
-    let overdue = |whom: &str| Error::Overdue { whom: whom.to_owned() };
-    let (cloud, warnings) = described.map_err(|_| overdue(&config.resource_manager_endpoint))??;
-    for warning in warnings {
-        log(0, format_args!("{warning}"));
-    }
+    let (cloud, transport) = resolve_cloud(&config, deadline, surroundings).await?;
     let domain = &cloud.container_registry_suffix;
     let origin = Origin::of(&request.image, &mirrors, domain);
     let identity = Identity::choose(&request, &config, binding, origin.mirrored_from.is_some())?;
@@ -112,6 +106,10 @@ pub async fn answer(
         return Ok(response);
     }
 
+    let transport = match transport {
+        Some(transport) => transport,
+        None => connect(surroundings)?,
+    };
     let sign_in = SignIn { transport: &transport, server: &server, domain, tenant: &config.tenant_id };
     let token = identity.token(&request, &config, &cloud, &transport, surroundings.cluster_authority);
     let (token, challenge) =
@@ -126,6 +124,29 @@ pub async fn answer(
     response.auth.extend(origin.mirrored_from.map(|source| (source, credentials.clone())));
     response.auth.insert(server, credentials);
     Ok(response)
+}
+
+fn overdue(whom: &str) -> Error {
+    Error::Overdue { whom: whom.to_owned() }
+}
+
+/// The cloud, and the transport if it took one to learn of it. The system's certificate authorities are most of the
+/// work, and of no use where nobody is asked.
+async fn resolve_cloud(
+    config: &CloudConfig,
+    deadline: Instant,
+    surroundings: &Surroundings<'_>,
+) -> Result<(Cloud, Option<Transport>), Error> {
+    if config.resource_manager_endpoint.is_empty() {
+        return Ok((Cloud::undescribed(config)?, None));
+    }
+    let transport = connect(surroundings)?;
+    let resolved = timeout_at(deadline, Cloud::resolve(config, &transport)).await;
+    let (cloud, warnings) = resolved.map_err(|_| overdue(&config.resource_manager_endpoint))??;
+    for warning in warnings {
+        (surroundings.log)(0, format_args!("{warning}"));
+    }
+    Ok((cloud, Some(transport)))
 }
 
 fn read_config(path: &str, surroundings: &Surroundings<'_>) -> Result<CloudConfig, Error> {

@@ -116,16 +116,24 @@ impl Cloud {
     /// Errors: an endpoint that is no URL, that does not answer within 30 s, or whose answer is no
     /// description; an environment file that cannot be read.
     pub async fn resolve(config: &CloudConfig, transport: &Transport) -> Result<(Self, Vec<String>), Error> {
-        let mut cloud = Self::built_in(&config.endpoints())?;
         let mut warnings = Vec::new();
-        if !config.resource_manager_endpoint.is_empty() {
-            let described = describe(&config.resource_manager_endpoint, transport).await?;
-            cloud.override_by(described, config, &mut warnings)?;
+        if config.resource_manager_endpoint.is_empty() {
+            return Ok((Self::undescribed(config)?, warnings));
         }
-        if config.names_azure_stack() && !config.environment_file.is_empty() {
-            cloud.read_environment_file(&config.environment_file)?;
-        }
+        let mut cloud = Self::built_in(&config.endpoints())?;
+        let described = describe(&config.resource_manager_endpoint, transport).await?;
+        cloud.override_by(described, config, &mut warnings)?;
+        cloud.override_by_environment(config)?;
         Ok((cloud, warnings))
+    }
+
+    /// The configured cloud where no `resourceManagerEndpoint` describes it: nobody has to be asked.
+    ///
+    /// Errors: an environment file that cannot be read.
+    pub fn undescribed(config: &CloudConfig) -> Result<Self, Error> {
+        let mut cloud = Self::built_in(&config.endpoints())?;
+        cloud.override_by_environment(config)?;
+        Ok(cloud)
     }
 
     /// The scope of tokens for Azure Resource Manager. The audience keeps its trailing slash, so the
@@ -163,6 +171,13 @@ impl Cloud {
         set(&mut self.name, Some(found.name));
         set(&mut self.container_registry_suffix, found.suffixes.acr_login_server);
         set(&mut self.storage_suffix, found.suffixes.storage);
+        Ok(())
+    }
+
+    fn override_by_environment(&mut self, config: &CloudConfig) -> Result<(), Error> {
+        if config.names_azure_stack() && !config.environment_file.is_empty() {
+            self.read_environment_file(&config.environment_file)?;
+        }
         Ok(())
     }
 
