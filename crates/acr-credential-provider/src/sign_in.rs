@@ -2,10 +2,13 @@
 //!
 //! <https://azure.github.io/acr/AAD-OAuth.html>
 
-use arm::Transport;
+use std::time::Duration;
+
+use arm::{Transport, TransportError};
 use bytes::Bytes;
 use cloud_config::Secret;
-use http::header::{CONTENT_TYPE, USER_AGENT};
+use http::StatusCode;
+use http::header::{CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
 use serde::Deserialize;
 use url::Url;
 
@@ -19,6 +22,11 @@ const AGENT: &str = "kubernetes-credentialprovider-acr";
 const TOKEN_USER: &str = "00000000-0000-0000-0000-000000000000";
 /// More is no answer to an exchange.
 const MAX_ANSWER_BYTES: usize = 10 << 20;
+
+/// Pauses after answers that the registry is busy. A pull that fails is tried again after ten seconds at the earliest.
+const PAUSES: [Duration; 2] = [Duration::from_millis(500), Duration::from_millis(1500)];
+/// The longest pause that a registry may ask for: the kubelet does not wait for much longer.
+const MAX_PAUSE: Duration = Duration::from_secs(5);
 
 /// A registry that somebody wants to sign in to.
 pub struct SignIn<'a> {
@@ -49,7 +57,7 @@ impl SignIn<'_> {
             .header(USER_AGENT, AGENT)
             .body(Bytes::new())
             .map_err(|error| failed(error.to_string()))?;
-        let answer = self.transport.send(request).await.map_err(|error| failed(error.to_string()))?;
+        let answer = self.send(request).await.map_err(|error| failed(error.to_string()))?;
         Challenge::read(answer.status().as_u16(), answer.headers())
             .map_err(|source| Error::Challenge { server: self.server.to_owned(), source })
     }
@@ -78,7 +86,7 @@ impl SignIn<'_> {
             .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
             .body(Bytes::from(form))
             .map_err(|error| failed(error.to_string()))?;
-        let answer = self.transport.send(request).await.map_err(|error| failed(error.to_string()))?;
+        let answer = self.send(request).await.map_err(|error| failed(error.to_string()))?;
         let (status, body) = (answer.status().as_u16(), answer.body());
         if status != 200 {
             return Err(Error::Exchange { status, text: excerpt(body), identity: identity.to_owned(), url });
@@ -91,6 +99,20 @@ impl SignIn<'_> {
             Some(token) => Ok(Credentials { username: TOKEN_USER.to_owned(), password: Secret::new(token) }),
             None => Err(Error::WithoutToken { url }),
         }
+    }
+
+    /// Sends a request, some times if the registry is busy. Both requests change nothing and may be repeated.
+    async fn send(&self, request: http::Request<Bytes>) -> Result<http::Response<Bytes>, TransportError> {
+        for pause in PAUSES {
+            let answer = self.transport.send(request.clone()).await?;
+            if !is_busy(answer.status()) {
+                return Ok(answer);
+            }
+            let asked =
+                answer.headers().get(RETRY_AFTER).and_then(|seconds| seconds.to_str().ok()?.parse().ok());
+            tokio::time::sleep(asked.map_or(pause, Duration::from_secs).min(MAX_PAUSE)).await;
+        }
+        self.transport.send(request).await
     }
 
     /// Where to exchange, if that is a registry of Azure: whoever gets Entra's token can pull what its owner can.
@@ -111,9 +133,49 @@ impl SignIn<'_> {
     }
 }
 
+fn is_busy(status: StatusCode) -> bool {
+    status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error()
+}
+
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use azure_simulator::entra::{Entra, EntraOptions};
+    use azure_simulator::registry::{Registries, Registry};
+
     use super::*;
+
+    /// NODE-211
+    #[tokio::test(start_paused = true)]
+    async fn a_busy_registry_is_asked_again() {
+        let clock = clock::Clock::following_tokio(Duration::from_secs(1_800_000_000));
+        let entra = Entra::new(EntraOptions::new("tenant", Arc::new(move || clock.now()))).unwrap();
+        let registries = Registries::new(entra.clone()).unwrap();
+        registries.add(Registry::new("foo.azurecr.io").with_puller("puller"));
+        let transport = Transport::in_process(registries.router());
+        let sign_in = SignIn {
+            transport: &transport,
+            server: "foo.azurecr.io",
+            domain: "azurecr.io",
+            tenant: "tenant",
+        };
+
+        registries.answer_next_with(&[503, 429]);
+        let begun = tokio::time::Instant::now();
+        let challenge = sign_in.challenge().await.unwrap();
+        assert_eq!(begun.elapsed(), PAUSES[0] + PAUSES[1]);
+        let token = entra.issue("client", "puller", "tenant", "https://containerregistry.azure.net").unwrap();
+        let token = Secret::new(token.token.secret());
+        registries.answer_next_with(&[500]);
+        sign_in.exchange(&challenge, &token, "somebody").await.unwrap();
+
+        registries.answer_next_with(&[503; 3]);
+        let error = sign_in.challenge().await.unwrap_err().to_string();
+        assert!(error.ends_with("registry did not issue a valid AAD challenge, status: 503"), "{error}");
+        let statuses: Vec<u16> = registries.requests().iter().map(|request| request.status).collect();
+        assert_eq!(statuses, [503, 429, 401, 500, 200, 503, 503, 503]);
+    }
 
     /// NODE-203
     #[test]

@@ -10,14 +10,14 @@
 mod images;
 mod token_service;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 
 use axum::Router;
 use axum::routing::{get, post};
-use http::HeaderMap;
 use http::header::HOST;
+use http::{HeaderMap, StatusCode};
 use parking_lot::Mutex;
 use serde_json::Value;
 
@@ -84,6 +84,8 @@ struct Shared {
     key: SigningKey,
     registries: Mutex<BTreeMap<String, Registry>>,
     journal: Mutex<Vec<RegistryRequest>>,
+    /// The statuses of the next answers, instead of what they would be.
+    faults: Mutex<VecDeque<u16>>,
 }
 
 /// One request that a registry has answered.
@@ -113,6 +115,7 @@ impl Registries {
             key: SigningKey::generate()?,
             registries: Mutex::default(),
             journal: Mutex::default(),
+            faults: Mutex::default(),
         };
         Ok(Self { shared: Arc::new(shared) })
     }
@@ -125,6 +128,11 @@ impl Registries {
     /// What was asked so far.
     pub fn requests(&self) -> Vec<RegistryRequest> {
         self.shared.journal.lock().clone()
+    }
+
+    /// Answers the next requests with these statuses, one each, and does nothing else about them.
+    pub fn answer_next_with(&self, statuses: &[u16]) {
+        self.shared.faults.lock().extend(statuses);
     }
 
     /// The HTTP surface of all registries: the `Host` of a request says which one is meant.
@@ -175,7 +183,11 @@ async fn note(
         user_agent: agent.unwrap_or_default().to_owned(),
         status: 0,
     };
-    let response = next.run(request).await;
+    let fault = registries.shared.faults.lock().pop_front();
+    let response = match fault.and_then(|status| StatusCode::from_u16(status).ok()) {
+        Some(status) => images::errors(status, "UNAVAILABLE", "the registry is told to fail"),
+        None => next.run(request).await,
+    };
     noted.status = response.status().as_u16();
     registries.shared.journal.lock().push(noted);
     response
