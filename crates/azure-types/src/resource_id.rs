@@ -45,63 +45,86 @@ pub enum ResourceIdError {
     },
 }
 
+/// The first character of a text that no id may hold.
+fn forbidden_in(text: &str) -> Option<char> {
+    let is_forbidden = |c: char| c.is_control() || matches!(c, '?' | '#' | '%' | '<' | '>' | '\\');
+    // Whatever is not ASCII may be a control character, too; nearly all ids are ASCII and fine.
+    if text.bytes().all(|byte| byte.is_ascii() && !is_forbidden(char::from(byte))) {
+        return None;
+    }
+    text.chars().find(|c| is_forbidden(*c))
+}
+
+/// Whether a text is an absolute id, and why it is not.
+fn check(text: &str) -> Result<(), ResourceIdError> {
+    let bad = |segment: &str| ResourceIdError::Malformed { id: text.into(), segment: segment.into() };
+    if let Some(character) = forbidden_in(text) {
+        return Err(ResourceIdError::ForbiddenCharacter { id: text.into(), character });
+    }
+    let outside = || ResourceIdError::NotInSubscription(text.into());
+    let mut segments = text.strip_prefix('/').ok_or_else(outside)?.split('/');
+    if !segments.next().is_some_and(|s| s.eq_ignore_ascii_case("subscriptions")) {
+        return Err(outside());
+    }
+    if text.split('/').skip(1).any(str::is_empty) {
+        return Err(ResourceIdError::EmptySegment(text.into()));
+    }
+    segments.next().ok_or_else(outside)?;
+    let Some(mut keyword) = segments.next() else { return Ok(()) };
+    if keyword.eq_ignore_ascii_case("resourceGroups") {
+        segments.next().ok_or_else(|| bad(keyword))?;
+        match segments.next() {
+            Some(next) => keyword = next,
+            None => return Ok(()),
+        }
+    }
+    // `providers/{namespace}/{type}/{name}[/{type}/{name}...]`, possibly extended by another provider.
+    if !keyword.eq_ignore_ascii_case("providers") {
+        return Err(bad(keyword));
+    }
+    segments.next().ok_or_else(|| bad(keyword))?;
+    let mut complete = false;
+    while let Some(kind) = segments.next() {
+        segments.next().ok_or_else(|| bad(kind))?;
+        complete = !kind.eq_ignore_ascii_case("providers");
+    }
+    if complete { Ok(()) } else { Err(bad(keyword)) }
+}
+
 impl ResourceId {
     /// Parses an absolute id.
+    ///
+    /// # Errors
+    ///
+    /// Where the text is none.
     pub fn parse(text: &str) -> Result<Self, ResourceIdError> {
-        let bad = |segment: &str| ResourceIdError::Malformed { id: text.into(), segment: segment.into() };
-        if let Some(character) =
-            text.chars().find(|c| c.is_control() || matches!(c, '?' | '#' | '%' | '<' | '>' | '\\'))
-        {
-            return Err(ResourceIdError::ForbiddenCharacter { id: text.into(), character });
-        }
-        let outside = || ResourceIdError::NotInSubscription(text.into());
-        let mut segments = text.strip_prefix('/').ok_or_else(outside)?.split('/');
-        if !segments.next().is_some_and(|s| s.eq_ignore_ascii_case("subscriptions")) {
-            return Err(outside());
-        }
-        if text.split('/').skip(1).any(str::is_empty) {
-            return Err(ResourceIdError::EmptySegment(text.into()));
-        }
-        segments.next().ok_or_else(outside)?;
-        let Some(mut keyword) = segments.next() else { return Ok(Self(text.into())) };
-        if keyword.eq_ignore_ascii_case("resourceGroups") {
-            segments.next().ok_or_else(|| bad(keyword))?;
-            match segments.next() {
-                Some(next) => keyword = next,
-                None => return Ok(Self(text.into())),
-            }
-        }
-        // `providers/{namespace}/{type}/{name}[/{type}/{name}...]`, possibly extended by another provider.
-        if !keyword.eq_ignore_ascii_case("providers") {
-            return Err(bad(keyword));
-        }
-        segments.next().ok_or_else(|| bad(keyword))?;
-        let mut complete = false;
-        while let Some(kind) = segments.next() {
-            segments.next().ok_or_else(|| bad(kind))?;
-            complete = !kind.eq_ignore_ascii_case("providers");
-        }
-        if complete { Ok(Self(text.into())) } else { Err(bad(keyword)) }
+        check(text)?;
+        Ok(Self(text.into()))
+    }
+
+    /// Whether a text is an absolute id.
+    pub fn is_valid(text: &str) -> bool {
+        check(text).is_ok()
     }
 
     /// The id of a subscription.
     pub fn subscription(subscription: &str) -> Self {
-        Self(format!("/subscriptions/{subscription}").into())
+        Self(["/subscriptions/", subscription].concat().into())
     }
 
     /// The id of a resource group.
     pub fn group(subscription: &str, group: &str) -> Self {
-        Self(format!("/subscriptions/{subscription}/resourceGroups/{group}").into())
+        Self(["/subscriptions/", subscription, "/resourceGroups/", group].concat().into())
     }
 
     /// The id of a top-level resource in this group (or subscription).
     pub fn resource(&self, namespace: &str, kind: &str, name: &str) -> Self {
-        Self(format!("{}/providers/{namespace}/{kind}/{name}", self.0).into())
+        Self([&self.0, "/providers/", namespace, "/", kind, "/", name].concat().into())
     }
 
     /// The id of a child of this resource, such as a load balancer's `probes`.
     pub fn child(&self, kind: &str, name: &str) -> Self {
-        Self(format!("{}/{kind}/{name}", self.0).into())
+        Self([&self.0, "/", kind, "/", name].concat().into())
     }
 
     /// The resource that this one is a child of; for a top-level resource its group or subscription,

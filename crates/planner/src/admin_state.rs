@@ -1,5 +1,6 @@
 //! Whether pool members take new connections: the administrative state of a pool's entries (10.2).
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -80,8 +81,10 @@ pub fn entries(load_balancer: &LoadBalancer) -> BTreeMap<EntryKey, AdminState> {
 
 /// The nodes that entries of pools stand for.
 pub(crate) struct Members<'a> {
+    nodes: &'a [Arc<Node>],
     by_address: HashMap<IpAddr, &'a Node>,
-    by_machine: HashMap<ResourceId, &'a Node>,
+    /// Asked for only where interfaces are members.
+    by_machine: OnceCell<HashMap<ResourceId, &'a Node>>,
     /// The virtual machine of each interface.
     machines: HashMap<&'a ResourceId, &'a ResourceId>,
 }
@@ -90,12 +93,17 @@ impl<'a> Members<'a> {
     pub(crate) fn new(nodes: &'a [Arc<Node>], interfaces: &'a [Arc<NetworkInterface>]) -> Self {
         let machine = |one: &'a Arc<NetworkInterface>| Some((one.id.as_ref()?, machine_of(one)?));
         let machines = interfaces.iter().filter_map(machine).collect();
-        let mut members = Self { by_address: HashMap::new(), by_machine: HashMap::new(), machines };
-        for node in nodes {
-            members.by_address.extend(node.internal_addresses().map(|address| (address, &**node)));
-            members.by_machine.extend(machine_id(node).map(|id| (id, &**node)));
-        }
-        members
+        let addresses =
+            nodes.iter().flat_map(|node| node.internal_addresses().map(|address| (address, &**node)));
+        Self { nodes, by_address: addresses.collect(), by_machine: OnceCell::new(), machines }
+    }
+
+    fn by_machine(&self, machine: &ResourceId) -> Option<&'a Node> {
+        let by_machine = self.by_machine.get_or_init(|| {
+            let nodes = self.nodes.iter();
+            nodes.filter_map(|node| Some((machine_id(node)?, &**node))).collect()
+        });
+        by_machine.get(machine).copied()
     }
 
     /// The node that an entry stands for.
@@ -108,9 +116,9 @@ impl<'a> Members<'a> {
         let configuration = properties.network_interface_ip_configuration.as_ref()?.id.as_ref()?;
         let interface = configuration.parent()?;
         match self.machines.get(&interface) {
-            Some(machine) => self.by_machine.get(*machine).copied(),
+            Some(machine) => self.by_machine(machine),
             // That of an instance stands below it: …/virtualMachines/0/networkInterfaces/nic
-            None => self.by_machine.get(&interface.parent()?).copied(),
+            None => self.by_machine(&interface.parent()?),
         }
     }
 }

@@ -71,9 +71,9 @@ pub(crate) struct Annotations<'a>(pub &'a Service);
 impl<'a> Annotations<'a> {
     /// The value as it stands.
     pub fn get(self, key: &str) -> Option<&'a str> {
-        let annotations = self.0.metadata.annotations.as_ref()?;
-        let full = annotations.get(&full_key(key))?;
-        Some(full)
+        let mut all = self.0.metadata.annotations.iter().flatten();
+        let found = all.find(|(full, _)| full.strip_prefix(SERVICE_ANNOTATION_PREFIX) == Some(key));
+        found.map(|(_, value)| value.as_str())
     }
 
     /// The value where it is not empty.

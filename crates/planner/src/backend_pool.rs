@@ -8,7 +8,7 @@ use azure_types::{LoadBalancer, ResourceId};
 use k8s::{Node, names};
 
 use crate::cluster::{Balancer, Cluster, Family};
-use crate::instance::{self, ProviderId};
+use crate::instance;
 use crate::placement::NodePlaces;
 
 /// What has to become of the membership in one pool.
@@ -63,10 +63,8 @@ pub fn eligible_nodes(cluster: &Cluster, nodes: &[Arc<Node>]) -> Vec<Arc<Node>> 
 /// nobody can tell whether its machine is still there, and its address may be somebody else's by now (LB-450). One
 /// with a foreign provider id is in no pool of interfaces.
 fn is_at_its_address(cluster: &Cluster, node: &Node) -> bool {
-    match instance::parse_provider_id(&node.spec.provider_id) {
-        ProviderId::Instance(_) | ProviderId::Machine(_) => true,
-        ProviderId::Other => cluster.has_pools_of_addresses() && !node.spec.provider_id.is_empty(),
-    }
+    let provider_id = &node.spec.provider_id;
+    instance::names_machine(provider_id) || cluster.has_pools_of_addresses() && !provider_id.is_empty()
 }
 
 /// The addresses of the nodes in pools, of the given families: where traffic arrives if nodes do not see the

@@ -7,6 +7,7 @@ use azure_types::{LoadBalancer, ResourceId, Sku};
 use cloud_config::{BackendPoolType, CloudConfig};
 use k8s::Service;
 
+use crate::listed::ListedLoadBalancer;
 use crate::load_balancer::pool_in;
 use crate::local_pool;
 use crate::placement::without_suffix;
@@ -248,9 +249,9 @@ impl Cluster {
         &self,
         all: impl IntoIterator<Item = Arc<LoadBalancer>>,
         services: &[Arc<Service>],
-    ) -> Vec<(Balancer, Arc<LoadBalancer>)> {
+    ) -> Vec<(Balancer, ListedLoadBalancer)> {
         all.into_iter()
-            .filter_map(|document| Some((self.balancer_of(&document, services)?, document)))
+            .filter_map(|document| Some((self.balancer_of(&document, services)?, document.into())))
             .collect()
     }
 
@@ -259,7 +260,7 @@ impl Cluster {
         &self,
         all: impl IntoIterator<Item = Arc<LoadBalancer>>,
         services: &[Arc<Service>],
-    ) -> Vec<(Balancer, Arc<LoadBalancer>)> {
+    ) -> Vec<(Balancer, ListedLoadBalancer)> {
         let own = self.own_load_balancers(all, services).into_iter();
         own.filter(|(balancer, _)| !self.is_configured(balancer)).collect()
     }

@@ -22,9 +22,9 @@ use crate::wait::Wait;
 #[derive(Debug, Clone, Default)]
 pub struct Observed {
     /// The load balancers of their resource group.
-    pub load_balancers: Vec<LoadBalancer>,
+    pub load_balancers: Vec<Arc<LoadBalancer>>,
     /// The public IPs of all groups in use.
-    pub public_ips: Vec<PublicIpAddress>,
+    pub public_ips: Vec<Arc<PublicIpAddress>>,
     /// Groups in use that could not be read, and why. Services that name one are refused; the group of the cluster
     /// itself is never among them.
     pub unreadable_groups: BTreeMap<ResourceId, String>,
@@ -68,7 +68,8 @@ pub fn plan_cluster(
     nodes: &[Arc<Node>],
     observed: &Observed,
 ) -> ClusterPlan {
-    let other = LoadBalancersByName::new(cluster, &observed.load_balancers, services).serving(services);
+    let other = LoadBalancersByName::new(cluster, observed.load_balancers.iter().map(Arc::as_ref), services)
+        .serving(services);
     // Nobody needs the right to read the cluster's own group who asks for no private link service.
     let own = cluster.network_group(cluster.config.private_link_service_resource_group());
     let unreadable = observed.unreadable_private_links.iter().filter(|(group, _)| **group != own);

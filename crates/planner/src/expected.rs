@@ -14,6 +14,7 @@ use crate::cluster::{Balancer, Cluster, Family};
 use crate::cluster_name::LoadBalancersByName;
 use crate::cluster_plan::Observed;
 use crate::frontend;
+use crate::listed::ListedLoadBalancer;
 use crate::machines::Machines;
 use crate::plan::{Action, Document, Step};
 use crate::public_ip;
@@ -25,8 +26,8 @@ const KNOWN_AFTER_APPLY: &str = "(known after apply)";
 /// Azure as it will be.
 pub(crate) struct Expected {
     balancers: BTreeMap<ResourceId, Balancer>,
-    load_balancers: Vec<(Balancer, Arc<LoadBalancer>)>,
-    public_ips: BTreeMap<ResourceId, PublicIpAddress>,
+    load_balancers: Vec<(Balancer, ListedLoadBalancer)>,
+    public_ips: BTreeMap<ResourceId, Arc<PublicIpAddress>>,
     /// The public IPs that concern each Service.
     concerned: BTreeMap<ObjectKey, BTreeSet<ResourceId>>,
     owners: public_ip::Owners,
@@ -44,13 +45,16 @@ impl Expected {
         observed: &Observed,
         sequences: &mut [Sequence],
     ) -> Self {
-        let all = observed.load_balancers.iter().cloned().map(Arc::new);
-        let load_balancers = cluster.own_load_balancers(all, services);
+        let all = observed.load_balancers.iter().cloned();
+        let load_balancers = cluster.own_load_balancers(all, services).into_iter();
+        let load_balancers: Vec<_> =
+            load_balancers.map(|(one, document)| (one, document.indexed())).collect();
         let former = load_balancers.iter().map(|(balancer, _)| balancer.clone());
         let all = cluster.balancers().into_iter().chain(former);
         let balancers: BTreeMap<ResourceId, Balancer> =
             all.map(|one| (cluster.load_balancer_id(&one), one)).collect();
-        let by_name = LoadBalancersByName::new(cluster, &observed.load_balancers, services);
+        let by_name =
+            LoadBalancersByName::new(cluster, observed.load_balancers.iter().map(Arc::as_ref), services);
         for sequence in sequences.iter_mut() {
             sequence.see_load_balancers(&by_name, || services.to_vec());
             sequence.see_frontends(cluster, &load_balancers);
@@ -71,28 +75,28 @@ impl Expected {
         };
         for public_ip in &observed.public_ips {
             if let Some(id) = public_ip.id.clone() {
-                expected.put_public_ip(id, public_ip.clone());
+                expected.put_public_ip(id, Arc::clone(public_ip));
             }
         }
         expected
     }
 
-    pub(crate) fn load_balancers(&self) -> &[(Balancer, Arc<LoadBalancer>)] {
+    pub(crate) fn load_balancers(&self) -> &[(Balancer, ListedLoadBalancer)] {
         &self.load_balancers
     }
 
-    pub(crate) fn load_balancer(&self, balancer: &Balancer) -> Option<Arc<LoadBalancer>> {
+    pub(crate) fn load_balancer(&self, balancer: &Balancer) -> Option<ListedLoadBalancer> {
         let found = self.load_balancers.iter().find(|(one, _)| one == balancer);
-        found.map(|(_, document)| Arc::clone(document))
+        found.map(|(_, document)| document.clone())
     }
 
-    pub(crate) fn public_ips_of(&self, key: &ObjectKey) -> Vec<PublicIpAddress> {
+    pub(crate) fn public_ips_of(&self, key: &ObjectKey) -> Vec<Arc<PublicIpAddress>> {
         let ids = self.concerned.get(key).into_iter().flatten();
         ids.filter_map(|id| self.public_ips.get(id)).cloned().collect()
     }
 
     pub(crate) fn public_ip(&self, id: &ResourceId) -> Option<&PublicIpAddress> {
-        self.public_ips.get(id)
+        self.public_ips.get(id).map(|public_ip| &**public_ip)
     }
 
     pub(crate) fn security_group(&self) -> Option<&SecurityGroup> {
@@ -116,7 +120,7 @@ impl Expected {
     pub(crate) fn settle(&mut self, ids: &[ResourceId]) {
         for id in ids {
             let Some(mut document) = self.public_ips.remove(id) else { continue };
-            document.properties.get_or_insert_default().provisioning_state = None;
+            Arc::make_mut(&mut document).properties.get_or_insert_default().provisioning_state = None;
             self.put_public_ip_in_use(id.clone(), document);
         }
     }
@@ -171,7 +175,7 @@ impl Expected {
                 document.id = Some(id.clone());
                 document.etag = None;
                 document.properties.get_or_insert_default().provisioning_state = None;
-                self.put_public_ip_in_use(id.clone(), document);
+                self.put_public_ip_in_use(id.clone(), Arc::new(document));
             }
             Some(Document::LoadBalancer(document)) => {
                 self.put_load_balancer(id, LoadBalancer::clone(document))
@@ -217,9 +221,10 @@ impl Expected {
     }
 
     /// A public IP that has an address, which Azure may have yet to choose.
-    fn put_public_ip_in_use(&mut self, id: ResourceId, mut document: PublicIpAddress) {
-        let properties = document.properties.get_or_insert_default();
-        if properties.ip_address.is_none() {
+    fn put_public_ip_in_use(&mut self, id: ResourceId, mut document: Arc<PublicIpAddress>) {
+        let has_address = document.properties.as_ref().is_some_and(|p| p.ip_address.is_some());
+        if !has_address {
+            let properties = Arc::make_mut(&mut document).properties.get_or_insert_default();
             let word = properties.public_ip_address_version.as_ref();
             let family = if word.is_some_and(|word| word.is("IPv6")) { Family::V6 } else { Family::V4 };
             properties.ip_address = Some(self.stand_in(family).to_string());
@@ -227,7 +232,7 @@ impl Expected {
         self.put_public_ip(id, document);
     }
 
-    fn put_public_ip(&mut self, id: ResourceId, document: PublicIpAddress) {
+    fn put_public_ip(&mut self, id: ResourceId, document: Arc<PublicIpAddress>) {
         for key in self.owners.concerned(&document) {
             self.concerned.entry(key).or_default().insert(id.clone());
         }
@@ -253,7 +258,7 @@ impl Expected {
             }
         }
         self.load_balancers.retain(|(one, _)| *one != balancer);
-        self.load_balancers.push((balancer, Arc::new(document)));
+        self.load_balancers.push((balancer, ListedLoadBalancer::from(Arc::new(document)).indexed()));
     }
 
     fn stand_in(&mut self, family: Family) -> IpAddr {

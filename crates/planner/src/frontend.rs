@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use azure_types::{
-    FrontendIpConfiguration, FrontendIpConfigurationProperties, LoadBalancer, LoadBalancerProperties,
-    ResourceId, SubResource, Subnet, SubnetProperties, Word,
+    FrontendIpConfiguration, FrontendIpConfigurationProperties, LoadBalancerProperties, ResourceId,
+    SubResource, Subnet, SubnetProperties, Word,
 };
 use ipnet::IpNet;
 
 use crate::cluster::{Balancer, Cluster, Family, Flavor};
 use crate::intent::ServiceRemoval;
+use crate::listed::ListedLoadBalancer;
 use crate::names;
 
 /// A frontend that a Service uses.
@@ -78,13 +79,23 @@ pub(crate) fn is_joined(
 pub fn frontends_of(
     cluster: &Cluster,
     balancer: &Balancer,
-    load_balancer: &LoadBalancer,
+    load_balancer: &ListedLoadBalancer,
     owner: &ServiceRemoval,
     public_ips: &BTreeMap<Family, ResourceId>,
 ) -> Vec<OwnedFrontend> {
-    let frontends = load_balancer.properties.as_ref().and_then(|p| p.frontend_ip_configurations.as_ref());
+    owned_among(load_balancer.frontends_for(owner), cluster, balancer, owner, public_ips)
+}
+
+/// Those among frontends that a Service uses, in their order.
+pub(crate) fn owned_among<'a>(
+    frontends: impl IntoIterator<Item = &'a FrontendIpConfiguration>,
+    cluster: &Cluster,
+    balancer: &Balancer,
+    owner: &ServiceRemoval,
+    public_ips: &BTreeMap<Family, ResourceId>,
+) -> Vec<OwnedFrontend> {
     let mut owned = Vec::new();
-    for frontend in frontends.into_iter().flatten() {
+    for frontend in frontends {
         let name = name_of(frontend);
         let primary = owner.base_name.as_deref().is_some_and(|base| names::is_frontend_of(name, base));
         let family = if primary {

@@ -85,30 +85,56 @@ pub struct InstanceFacts {
     pub addresses: Vec<NodeAddress>,
 }
 
+/// The parts of a provider id that names a machine, as they are spelled.
+struct Parts<'a> {
+    path: &'a str,
+    subscription: &'a str,
+    group: &'a str,
+    /// The uniform scale set; absent for a machine of its own.
+    scale_set: Option<&'a str>,
+    machine: &'a str,
+}
+
+/// Takes a provider id apart; the words of its path compare without regard to case.
+fn parts(text: &str) -> Option<Parts<'_>> {
+    let path = text.strip_prefix(PREFIX)?;
+    let mut segments = path.strip_prefix('/')?.split('/');
+    let mut value = |word: &str| {
+        segments.next().filter(|segment| segment.eq_ignore_ascii_case(word)).and_then(|_| segments.next())
+    };
+    let (subscription, group) = (value("subscriptions")?, value("resourceGroups")?);
+    value("providers").filter(|namespace| namespace.eq_ignore_ascii_case(COMPUTE))?;
+    let kind = segments.next()?;
+    let name = segments.next()?;
+    let (scale_set, machine) = if kind.eq_ignore_ascii_case("virtualMachineScaleSets") {
+        segments.next().filter(|kind| kind.eq_ignore_ascii_case("virtualMachines"))?;
+        (Some(name), segments.next()?)
+    } else {
+        (None, Some(name).filter(|_| kind.eq_ignore_ascii_case("virtualMachines"))?)
+    };
+    let is_whole = segments.next().is_none() && ResourceId::is_valid(path);
+    is_whole.then_some(Parts { path, subscription, group, scale_set, machine })
+}
+
+/// Whether a provider id names a machine of Azure's.
+pub(crate) fn names_machine(text: &str) -> bool {
+    parts(text).is_some()
+}
+
 /// Reads a provider id. The words of the path compare without regard to case.
 pub fn parse_provider_id(text: &str) -> ProviderId {
-    let Some(path) = text.strip_prefix(PREFIX) else { return ProviderId::Other };
-    let Ok(id) = ResourceId::parse(path) else { return ProviderId::Other };
-    let in_compute = id.namespace().is_some_and(|namespace| namespace.eq_ignore_ascii_case(COMPUTE));
-    let Some(group) = id.group_name().filter(|_| in_compute) else { return ProviderId::Other };
-    let is = |kind: &str, wanted: &str| kind.eq_ignore_ascii_case(wanted);
-    match id.type_and_name_pairs().as_slice() {
-        [(sets, set), (machines, machine)]
-            if is(sets, "virtualMachineScaleSets") && is(machines, "virtualMachines") =>
-        {
-            let scale_set = ResourceId::group(id.subscription_id(), group).resource(
-                COMPUTE,
-                "virtualMachineScaleSets",
-                set,
-            );
-            // Older releases wrote `<scale set>_<number>`.
-            let prefixed = machine.rsplit_once('_').filter(|(prefix, _)| prefix.eq_ignore_ascii_case(set));
-            let instance_id = prefixed.map_or(*machine, |(_, number)| number).to_owned();
-            ProviderId::Instance(InstanceName { scale_set, instance_id })
-        }
-        [(machines, _)] if is(machines, "virtualMachines") => ProviderId::Machine(id),
-        _ => ProviderId::Other,
-    }
+    let Some(Parts { path, subscription, group, scale_set, machine }) = parts(text) else {
+        return ProviderId::Other;
+    };
+    let Some(set) = scale_set else {
+        return ResourceId::parse(path).map_or(ProviderId::Other, ProviderId::Machine);
+    };
+    let group = ResourceId::group(subscription, group);
+    let scale_set = group.resource(COMPUTE, "virtualMachineScaleSets", set);
+    // Older releases wrote `<scale set>_<number>`.
+    let prefixed = machine.rsplit_once('_').filter(|(prefix, _)| prefix.eq_ignore_ascii_case(set));
+    let instance_id = prefixed.map_or(machine, |(_, number)| number).to_owned();
+    ProviderId::Instance(InstanceName { scale_set, instance_id })
 }
 
 /// The provider id of a machine: its resource id with the resource group in lower case.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use azure_types::{IpTag, ResourceId, Tags};
 use cloud_config::HealthProbeMode;
@@ -17,6 +18,7 @@ use crate::placement::{Mode, PlacementIntent};
 use crate::plan::{Notice, Refusal};
 use crate::private_link::{self, PrivateLinkIntent};
 use crate::probe::{self, NodeProbe, PortProbe};
+use crate::security_group::Needs;
 
 /// The transport protocol of a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -128,7 +130,9 @@ pub struct ServiceIntent {
     pub(crate) node_probe: NodeProbe,
     pub(crate) public_ip: PublicIpIntent,
     pub(crate) placement: PlacementIntent,
-    pub(crate) removal: ServiceRemoval,
+    pub(crate) removal: Arc<ServiceRemoval>,
+    /// What it needs of the security group.
+    pub(crate) needs: Arc<Needs>,
 }
 
 /// The highest port that a load-balancing rule can have; Kubernetes knows one more.
@@ -381,7 +385,7 @@ impl ServiceIntent {
     /// The first mistake in it: annotation or field, value, remedy.
     pub fn from_service(cluster: &Cluster, service: &Service) -> Result<Self, Refusal> {
         let annotations = Annotations(service);
-        let removal = ServiceRemoval::of(cluster, service);
+        let removal = Arc::new(ServiceRemoval::of(cluster, service));
         let base_name = removal.base_name.clone().ok_or(Refusal::NoUid)?;
         let placement = placement(cluster, service, &removal)?;
         let flavor = removal.flavor;
@@ -393,7 +397,7 @@ impl ServiceIntent {
             && let Some(requested) = requested.into_values().find(|requested| !is_public(requested.address))
         {
             let Requested { origin, address } = requested;
-            return Err(Refusal::NonPublicAddress { origin, service: removal.key, address });
+            return Err(Refusal::NonPublicAddress { origin, service: removal.key.clone(), address });
         }
         let access = Access::read(service);
         access.check()?;
@@ -422,12 +426,13 @@ impl ServiceIntent {
             idle_timeout,
             client_affinity: service.spec.session_affinity == "ClientIP",
             local,
-            access,
             private_link: PrivateLinkIntent::read(cluster, service, &removal)?,
             notices: keys::notices(service, cluster),
             node_probe,
             public_ip: public_ip(service)?,
             placement,
+            needs: Arc::new(Needs::of(service, &removal, &access)),
+            access,
             removal,
         };
         intent.notices.extend(intent.unused_addresses());
@@ -528,7 +533,7 @@ impl ServiceIntent {
     }
 
     /// What is needed to find and remove everything that the Service has.
-    pub fn removal(&self) -> &ServiceRemoval {
+    pub fn removal(&self) -> &Arc<ServiceRemoval> {
         &self.removal
     }
 

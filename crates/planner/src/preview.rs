@@ -13,9 +13,9 @@ use crate::backend_pool::{self, PoolMembership};
 use crate::cluster::{Balancer, Cluster};
 use crate::cluster_plan::{ClusterPlan, Observed};
 use crate::expected::Expected;
-use crate::intent::{ServiceIntent, ServiceRemoval};
 use crate::load_balancer::{self, Known, KnownServices, LoadBalancerIntent, Places};
 use crate::local_pool::{self, LocalService};
+use crate::parsed::ParsedService;
 use crate::placement::{self, Holdings, Labels, MachineSets};
 use crate::plan::{Action, Notice, Plan, Step};
 use crate::private_link;
@@ -32,7 +32,7 @@ const MAX_ROUNDS: usize = 64;
 /// A preview under way.
 pub(crate) struct Preview<'a> {
     cluster: &'a Cluster,
-    services: &'a [Arc<Service>],
+    services: Vec<ParsedService>,
     nodes: &'a [Arc<Node>],
     known_services: KnownServices,
     local_services: Option<Vec<LocalService>>,
@@ -47,8 +47,6 @@ pub(crate) struct Preview<'a> {
     tagged: Vec<(ObjectKey, IpAddr)>,
     steps: Vec<Step>,
     refused: BTreeMap<ObjectKey, Refusal>,
-    /// Those that were refused at sight: what they say is wrong.
-    mistaken: BTreeSet<ObjectKey>,
     waiting: BTreeMap<ObjectKey, Wait>,
     notices: Vec<Notice>,
 }
@@ -62,19 +60,18 @@ impl<'a> Preview<'a> {
     ) -> Self {
         let mut refused = BTreeMap::new();
         let mut sequences = Vec::new();
-        for service in services {
-            if service.is_to_be_served() {
-                match ServiceIntent::from_service(cluster, service) {
-                    Ok(intent) => {
-                        sequences.push(Sequence::ensure(Arc::new(intent)));
-                    }
-                    Err(refusal) => drop(refused.insert(service.key(), refusal)),
+        let parsed: Vec<ParsedService> =
+            services.iter().map(|service| ParsedService::of(cluster, service)).collect();
+        for one in &parsed {
+            match &one.intent {
+                Some(Ok(intent)) => sequences.push(Sequence::ensure(Arc::clone(intent))),
+                Some(Err(refusal)) => drop(refused.insert(one.owner.key.clone(), refusal.clone())),
+                None if one.service.is_to_be_cleaned_up() => {
+                    sequences.push(Sequence::remove(Arc::clone(&one.owner)));
                 }
-            } else if service.is_to_be_cleaned_up() {
-                sequences.push(Sequence::remove(Arc::new(ServiceRemoval::of(cluster, service))));
+                None => {}
             }
         }
-        let mistaken = refused.keys().cloned().collect();
         sequences.sort_by(|a, b| a.key().cmp(b.key()));
         let expected = Expected::new(cluster, services, observed, &mut sequences);
         // Whoever has an address keeps its security rules, although its status may not show the address yet.
@@ -84,7 +81,7 @@ impl<'a> Preview<'a> {
             let addresses = sequence.observed_addresses(cluster, expected.load_balancers(), &public_ips);
             addresses.into_iter().map(|address| (sequence.key().clone(), address))
         });
-        let tagged = public_ip::tagged_addresses(cluster, &observed.public_ips);
+        let tagged = public_ip::tagged_addresses(cluster, observed.public_ips.iter().map(|one| &**one));
         let keys: BTreeSet<ObjectKey> = services.iter().map(|service| service.key()).collect();
         let tagged = tagged.into_iter().filter(|(key, _)| keys.contains(key));
         let opened = opened.collect();
@@ -97,7 +94,7 @@ impl<'a> Preview<'a> {
         });
         Self {
             cluster,
-            services,
+            services: parsed,
             nodes,
             known_services: load_balancer::known_services(services),
             local_services: observed.endpoints.as_ref().map(|endpoints| {
@@ -112,7 +109,6 @@ impl<'a> Preview<'a> {
             tagged,
             steps: Vec::new(),
             refused,
-            mistaken,
             waiting: BTreeMap::new(),
             notices: Vec::new(),
         }
@@ -381,15 +377,8 @@ impl<'a> Preview<'a> {
         let batched: BTreeSet<&ObjectKey> = batch.iter().map(AccessIntent::key).collect();
         let tagged = self.tagged.iter().filter(|(key, _)| !batched.contains(key));
         let alive: Vec<(ObjectKey, IpAddr)> = self.opened.iter().chain(tagged).cloned().collect();
-        let usage = ClusterUsage::of_parsed(
-            self.cluster,
-            self.services,
-            self.nodes,
-            &alive,
-            self.expected.load_balancers(),
-            true,
-            |service| self.mistaken.contains(&service.key()),
-        );
+        let usage =
+            ClusterUsage::of_parsed(&self.services, self.nodes, &alive, self.expected.load_balancers(), true);
         let planned = security_group::plan(self.cluster, observed, batch, &usage);
         self.refused.extend(planned.refused);
         self.notices.extend(planned.notices);

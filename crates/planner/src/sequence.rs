@@ -24,13 +24,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use azure_types::{LoadBalancer, PrivateLinkService, PublicIpAddress, ResourceId, Subnet};
+use azure_types::{PrivateLinkService, PublicIpAddress, ResourceId, Subnet};
 use k8s::{Node, ObjectKey, Service};
 
 use crate::backend_pool;
 use crate::cluster::{Balancer, Cluster, Family};
 use crate::cluster_name::{LoadBalancersByName, OtherName};
 use crate::intent::{ServiceIntent, ServiceRemoval, is_public};
+use crate::listed::ListedLoadBalancer;
 use crate::load_balancer::{self, LoadBalancerIntent, Places, frontends_of};
 use crate::placement::{self, Labels, MachineSets};
 use crate::plan::{Action, Step};
@@ -47,9 +48,9 @@ const MAX_RECREATIONS: u32 = 3;
 #[derive(Debug, Clone, Copy)]
 pub struct Seen<'a> {
     /// The public IPs that concern the Service ([`public_ip::Owners`]), of its group and of the cluster's.
-    pub public_ips: &'a [PublicIpAddress],
+    pub public_ips: &'a [Arc<PublicIpAddress>],
     /// The cluster's load balancers that exist.
-    pub load_balancers: &'a [(Balancer, Arc<LoadBalancer>)],
+    pub load_balancers: &'a [(Balancer, ListedLoadBalancer)],
     /// The subnet of an internal Service's frontends; absent where it does not exist.
     pub subnet: Option<&'a Arc<Subnet>>,
     /// All nodes of the cluster.
@@ -162,7 +163,7 @@ pub struct Sequence {
 impl Sequence {
     /// Brings a Service to what it wants.
     pub fn ensure(intent: Arc<ServiceIntent>) -> Self {
-        let removal = Arc::new(intent.removal().clone());
+        let removal = Arc::clone(intent.removal());
         Self::new(removal, Goal::Present(intent), Stage::Retiring)
     }
 
@@ -227,7 +228,7 @@ impl Sequence {
 
     /// Takes note of the groups in which the public IPs of its frontends are. A Service that names another group
     /// moves its frontends there, and then nothing else tells where the public IP is that it has to give up.
-    pub fn see_frontends(&mut self, cluster: &Cluster, load_balancers: &[(Balancer, Arc<LoadBalancer>)]) {
+    pub fn see_frontends(&mut self, cluster: &Cluster, load_balancers: &[(Balancer, ListedLoadBalancer)]) {
         let none = BTreeMap::new();
         for (balancer, document) in load_balancers {
             for frontend in frontends_of(cluster, balancer, document, &self.removal, &none) {
@@ -241,8 +242,9 @@ impl Sequence {
 
     /// The public addresses in the Service's status that none of these public IPs has. If it was cut short when its
     /// frontends had moved to another group, they are in the group that it named before, and only tags tell so.
-    pub fn lost_addresses(&self, public_ips: &[PublicIpAddress]) -> Vec<IpAddr> {
-        let known: BTreeSet<IpAddr> = public_ips.iter().filter_map(public_ip::address_of).collect();
+    pub fn lost_addresses(&self, public_ips: &[Arc<PublicIpAddress>]) -> Vec<IpAddr> {
+        let known: BTreeSet<IpAddr> =
+            public_ips.iter().filter_map(|one| public_ip::address_of(one)).collect();
         let owner = &self.removal;
         let published = owner.published_addresses.iter().copied();
         let lost = |address: &IpAddr| {
@@ -255,8 +257,8 @@ impl Sequence {
     pub fn has_frontend(
         &self,
         cluster: &Cluster,
-        load_balancers: &[(Balancer, Arc<LoadBalancer>)],
-        public_ips: &[PublicIpAddress],
+        load_balancers: &[(Balancer, ListedLoadBalancer)],
+        public_ips: &[Arc<PublicIpAddress>],
     ) -> bool {
         let claimed = public_ip::claimed(cluster, &self.removal, public_ips);
         load_balancers.iter().any(|(balancer, document)| {
@@ -269,10 +271,10 @@ impl Sequence {
     pub fn is_without_trace(
         &self,
         cluster: &Cluster,
-        load_balancers: &[(Balancer, Arc<LoadBalancer>)],
+        load_balancers: &[(Balancer, ListedLoadBalancer)],
     ) -> bool {
         let none = BTreeMap::new();
-        let is_empty = |(balancer, document): &(Balancer, Arc<LoadBalancer>)| {
+        let is_empty = |(balancer, document): &(Balancer, ListedLoadBalancer)| {
             frontends_of(cluster, balancer, document, &self.removal, &none).is_empty()
         };
         self.removal.is_begun
@@ -547,7 +549,7 @@ impl Sequence {
     /// What takes the Service off the load balancers that hold anything of it.
     fn holders(&self, cluster: &Cluster, seen: &Seen<'_>, which: impl Fn(&Balancer) -> bool) -> Vec<Intent> {
         let public_ips = public_ip::claimed(cluster, &self.removal, seen.public_ips);
-        let holds = |(balancer, document): &&(Balancer, Arc<LoadBalancer>)| {
+        let holds = |(balancer, document): &&(Balancer, ListedLoadBalancer)| {
             which(balancer) && load_balancer::holds(cluster, balancer, document, &self.removal, &public_ips)
         };
         let absent = || LoadBalancerIntent::Absent {
@@ -601,8 +603,8 @@ impl Sequence {
     pub(crate) fn observed_addresses(
         &self,
         cluster: &Cluster,
-        load_balancers: &[(Balancer, Arc<LoadBalancer>)],
-        public_ips: &[PublicIpAddress],
+        load_balancers: &[(Balancer, ListedLoadBalancer)],
+        public_ips: &[Arc<PublicIpAddress>],
     ) -> BTreeSet<IpAddr> {
         let claimed = public_ip::claimed(cluster, &self.removal, public_ips);
         let owned = load_balancers.iter().flat_map(|(balancer, document)| {
@@ -617,8 +619,11 @@ impl Sequence {
     }
 }
 
-fn address_of(public_ips: &[PublicIpAddress], id: &ResourceId) -> Option<IpAddr> {
-    public_ips.iter().find(|public_ip| public_ip.id.as_ref() == Some(id)).and_then(public_ip::address_of)
+fn address_of(public_ips: &[Arc<PublicIpAddress>], id: &ResourceId) -> Option<IpAddr> {
+    public_ips
+        .iter()
+        .find(|public_ip| public_ip.id.as_ref() == Some(id))
+        .and_then(|one| public_ip::address_of(one))
 }
 
 fn access(cluster: &Cluster, seen: &Seen<'_>, intent: &Arc<ServiceIntent>, addresses: Vec<IpAddr>) -> Intent {

@@ -126,6 +126,9 @@ pub fn find(
     machines: &Machines,
     memberships: &[PoolMembership],
 ) -> Vec<Unserved> {
+    if !memberships.iter().any(|membership| membership.member) {
+        return Vec::new();
+    }
     let mut instances: HashMap<ResourceId, &ScaleSetInstance> = HashMap::new();
     for (set, of_set) in &machines.scale_sets {
         let Some(id) = &set.id else { continue };

@@ -337,7 +337,7 @@ impl Inner {
     ) -> Result<(), Failure> {
         for group in groups {
             match self.observed.public_ips(group).list(newer_than).await {
-                Ok(all) => observed.public_ips.extend(all.iter().map(|ip| (**ip).clone())),
+                Ok(all) => observed.public_ips.extend(all.iter().cloned()),
                 // A group that a Service names is that Service's own matter.
                 Err(failure) if group != own => {
                     drop(observed.unreadable_groups.insert(group.clone(), failure.message))
@@ -353,7 +353,7 @@ impl Inner {
         let services = self.state.services();
         let mut observed = planner::Observed::default();
         let load_balancers = self.observed.load_balancers().list(newer_than).await?;
-        observed.load_balancers = load_balancers.iter().map(|lb| (**lb).clone()).collect();
+        observed.load_balancers = load_balancers.to_vec();
         let own = self.cluster.network_group(&self.cluster.config.resource_group);
         let mut groups = BTreeSet::from([own.clone()]);
         let mut sequences = Vec::new();

@@ -83,13 +83,13 @@ impl PublicIps {
         &self,
         owner: &ServiceRemoval,
         newer_than: LogicalTime,
-    ) -> Result<Vec<PublicIpAddress>, Failure> {
+    ) -> Result<Vec<Arc<PublicIpAddress>>, Failure> {
         let owners = Owners::new(std::iter::once(owner));
         let mut found = Vec::new();
         for group in &owner.public_ip_groups {
             let all = self.observed.public_ips(group).list(newer_than).await?;
             let mine = all.iter().filter(|public_ip| !owners.concerned(public_ip).is_empty());
-            found.extend(mine.map(|public_ip| PublicIpAddress::clone(public_ip)));
+            found.extend(mine.cloned());
         }
         Ok(found)
     }

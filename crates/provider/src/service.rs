@@ -13,7 +13,9 @@ use planner::load_balancer::{LoadBalancerIntent, Places};
 use planner::placement::MachineSets;
 use planner::security_group::{self, AccessIntent};
 use planner::sequence::{Intent, Seen, Sequence, Stage, Stop, Task};
-use planner::{Action, Balancer, Flavor, ServiceIntent, ServiceRemoval, backend_pool, public_ip};
+use planner::{
+    Action, Balancer, Flavor, ListedLoadBalancer, ServiceIntent, ServiceRemoval, backend_pool, public_ip,
+};
 
 use crate::failure::{Failure, Kind};
 use crate::load_balancer::{self, Owner, SharedLoadBalancer, Wish};
@@ -47,8 +49,8 @@ impl Announced {
 /// What was read for one Service.
 #[derive(Default)]
 struct Reading {
-    public_ips: Vec<PublicIpAddress>,
-    load_balancers: Vec<(Balancer, Arc<LoadBalancer>)>,
+    public_ips: Vec<Arc<PublicIpAddress>>,
+    load_balancers: Vec<(Balancer, ListedLoadBalancer)>,
     subnet: Option<Arc<Subnet>>,
     nodes: Vec<Arc<Node>>,
     private_links: Option<Vec<PrivateLinkService>>,
@@ -75,7 +77,7 @@ impl Reading {
 
     fn put(&mut self, balancer: &Balancer, document: Option<Arc<LoadBalancer>>) {
         self.load_balancers.retain(|(one, _)| one != balancer);
-        self.load_balancers.extend(document.map(|document| (balancer.clone(), document)));
+        self.load_balancers.extend(document.map(|document| (balancer.clone(), document.into())));
     }
 }
 
@@ -304,7 +306,7 @@ impl Inner {
         let services = self.state.services();
         for (balancer, document) in self.cluster.former_load_balancers(all.iter().map(Arc::clone), &services)
         {
-            reading.put(&balancer, Some(document));
+            reading.put(&balancer, Some(Arc::clone(document.document())));
         }
         let all = LoadBalancersByName::new(&self.cluster, all.iter().map(|one| &**one), &services);
         sequence.see_load_balancers(&all, || services);
@@ -346,8 +348,8 @@ impl Inner {
     pub(crate) async fn look_elsewhere(
         &self,
         sequence: &mut Sequence,
-        public_ips: &[PublicIpAddress],
-        load_balancers: &[(Balancer, Arc<LoadBalancer>)],
+        public_ips: &[Arc<PublicIpAddress>],
+        load_balancers: &[(Balancer, ListedLoadBalancer)],
         newer_than: LogicalTime,
     ) -> Result<bool, Failure> {
         let since = if !sequence.lost_addresses(public_ips).is_empty() {

@@ -18,7 +18,7 @@ use parking_lot::Mutex;
 use planner::instance::{self, ProviderId};
 use planner::load_balancer::{self as plans, Known};
 use planner::placement::{self, Holdings, MachineSets, NodePlaces, NodeShare};
-use planner::{Balancer, Cluster};
+use planner::{Balancer, Cluster, ListedLoadBalancer};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
@@ -35,7 +35,7 @@ const MAX_WAIT_FOR_OTHERS: Duration = Duration::from_secs(60);
 /// meanwhile; one write a minute is nothing to Azure's limits, and trouble that has passed is noticed soon.
 const RETRY_INTERVAL: Duration = Duration::from_secs(60);
 
-type Documents = [(Balancer, Arc<LoadBalancer>)];
+type Documents = [(Balancer, ListedLoadBalancer)];
 
 /// Which nodes each of several load balancers has, and may have.
 #[derive(Default)]

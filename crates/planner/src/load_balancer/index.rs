@@ -13,7 +13,7 @@ use super::text;
 type Positions = Vec<usize>;
 
 /// What the names of all parts of one Service begin with, in lower case.
-pub(super) fn base_of(name: &str) -> String {
+pub(crate) fn base_of(name: &str) -> String {
     name.split('-').next().unwrap_or_default().to_ascii_lowercase()
 }
 
@@ -38,8 +38,17 @@ impl FrontendIndex {
         frontends: &'a [FrontendIpConfiguration],
         name: &str,
     ) -> impl Iterator<Item = &'a FrontendIpConfiguration> {
+        self.placed_like(frontends, name).map(|(_, frontend)| frontend)
+    }
+
+    /// The same with their positions.
+    pub(super) fn placed_like<'a>(
+        &'a self,
+        frontends: &'a [FrontendIpConfiguration],
+        name: &str,
+    ) -> impl Iterator<Item = (usize, &'a FrontendIpConfiguration)> {
         let positions = self.0.get(&base_of(name)).map(Vec::as_slice).unwrap_or_default();
-        positions.iter().filter_map(|at| frontends.get(*at))
+        positions.iter().filter_map(|at| Some((*at, frontends.get(*at)?)))
     }
 }
 

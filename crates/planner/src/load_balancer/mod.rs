@@ -29,7 +29,9 @@ use crate::cluster::{Balancer, Cluster, Family};
 use crate::frontend;
 pub use crate::frontend::{OwnedFrontend, frontends_of};
 use crate::intent::{ServiceIntent, ServiceRemoval};
-use crate::load_balancer::index::{FrontendIndex, RuleIndex, base_of};
+use crate::listed::ListedLoadBalancer;
+pub(crate) use crate::load_balancer::index::base_of;
+use crate::load_balancer::index::{FrontendIndex, RuleIndex};
 pub use crate::load_balancer::members::pool_in;
 pub use crate::load_balancer::occupancy::{Occupancy, Places};
 pub use crate::load_balancer::retirement::{deletion_obstacle, is_due as has_to_be_retired};
@@ -217,7 +219,7 @@ pub fn plan(
 pub fn holds(
     cluster: &Cluster,
     balancer: &Balancer,
-    observed: &LoadBalancer,
+    observed: &ListedLoadBalancer,
     owner: &Arc<ServiceRemoval>,
     public_ips: &BTreeMap<Family, ResourceId>,
 ) -> bool {
@@ -232,7 +234,10 @@ pub fn holds(
 }
 
 /// Whether any part of the load balancer is named after the Service: a quick test before planning.
-pub(crate) fn is_named_after(load_balancer: &LoadBalancer, owner: &ServiceRemoval) -> bool {
+pub(crate) fn is_named_after(load_balancer: &ListedLoadBalancer, owner: &ServiceRemoval) -> bool {
+    if let Some(indexed) = load_balancer.may_name(owner) {
+        return indexed;
+    }
     let (Some(properties), Some(base)) = (&load_balancer.properties, owner.base_name.as_deref()) else {
         return false;
     };
@@ -244,11 +249,10 @@ pub(crate) fn is_named_after(load_balancer: &LoadBalancer, owner: &ServiceRemova
 }
 
 /// Whether a Service has a frontend of its own on the load balancer.
-pub(crate) fn has_frontend_of(load_balancer: &LoadBalancer, owner: &ServiceRemoval) -> bool {
-    let frontends =
-        load_balancer.properties.iter().flat_map(|p| p.frontend_ip_configurations.iter().flatten());
+pub(crate) fn has_frontend_of(load_balancer: &ListedLoadBalancer, owner: &ServiceRemoval) -> bool {
     let Some(base) = owner.base_name.as_deref() else { return false };
-    frontends.into_iter().any(|frontend| crate::names::is_frontend_of(frontend::name_of(frontend), base))
+    let mut frontends = load_balancer.frontends_for(owner);
+    frontends.any(|frontend| crate::names::is_frontend_of(frontend::name_of(frontend), base))
 }
 
 /// The write that takes a refused change back: `before` is the load balancer as it was planned against, `now`
@@ -437,7 +441,7 @@ impl<'a> Draft<'a> {
                 kept.rules.extend(desired.rules.iter().map(|rule| rule.name.to_lowercase()));
                 kept.probes.extend(desired.probes.iter().map(|(name, _)| name.to_lowercase()));
             }
-            (service.service.removal(), kept)
+            (&**service.service.removal(), kept)
         }));
         let mut index = RuleIndex::new(self.properties());
         for service in &placed {
@@ -513,7 +517,9 @@ impl<'a> Draft<'a> {
     /// Removes the frontends that a leaving Service uses and nobody else does.
     fn remove_frontends(&mut self, intent: &LoadBalancerIntent) {
         let owner = intent.owner();
-        let owned = frontends_of(self.cluster, self.balancer, &self.document, owner, intent.public_ips());
+        let frontends = self.document.properties.iter();
+        let frontends = frontends.flat_map(|p| p.frontend_ip_configurations.iter().flatten());
+        let owned = frontend::owned_among(frontends, self.cluster, self.balancer, owner, intent.public_ips());
         for owned in owned {
             self.remove_frontend(owner, &owned.name);
         }

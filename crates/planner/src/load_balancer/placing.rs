@@ -31,11 +31,12 @@ impl<'a> Draft<'a> {
                 subnet: service.subnet_name(self.cluster).to_owned(),
             });
         }
-        let mut own: Vec<(String, Family, Option<Vec<String>>)> = Vec::new();
-        for frontend in index.like(self.frontends(), &service.base_name) {
+        let mut own: Vec<Own> = Vec::new();
+        for (at, frontend) in index.placed_like(self.frontends(), &service.base_name) {
             let name = frontend::name_of(frontend);
             if names::is_frontend_of(name, &service.base_name) {
-                own.push((name.to_owned(), frontend::family_of(frontend), frontend.zones.clone()));
+                let (name, zones) = (name.to_owned(), frontend.zones.clone());
+                own.push(Own { at, name, family: frontend::family_of(frontend), zones });
             }
         }
         let mut families = Vec::new();
@@ -55,17 +56,17 @@ impl<'a> Draft<'a> {
                 expected
             } else if let Some(joined) = self.joined(service, &source) {
                 joined
-            } else if own.iter().any(|(name, ..)| name.eq_ignore_ascii_case(&expected)) {
+            } else if let Some(own) = own.iter().find(|own| own.name.eq_ignore_ascii_case(&expected)) {
                 self.check_address(service, &source)?;
-                self.redirect(service, family, &expected, source);
+                self.redirect(service, family, own.at, source);
                 expected
             } else {
                 self.check_family(service, family, &source)?;
                 self.check_address(service, &source)?;
-                let replaced = own.iter().find(|(name, of, _)| *of == family && !used.contains(name));
+                let replaced = own.iter().find(|own| own.family == family && !used.contains(&own.name));
                 let zones = match (internal, replaced) {
                     (false, _) => None,
-                    (true, Some((_, _, zones))) => zones.clone(),
+                    (true, Some(own)) => own.zones.clone(),
                     (true, None) => zone::of_new_address(self.cluster),
                 };
                 index.add(self.frontends().len(), &expected);
@@ -77,7 +78,7 @@ impl<'a> Draft<'a> {
         }
         let abandoned = own
             .into_iter()
-            .map(|(name, ..)| name)
+            .map(|own| own.name)
             .filter(|name| !used.iter().any(|used| used.eq_ignore_ascii_case(name)))
             .collect();
         Ok(Placed { service, families, abandoned })
@@ -201,16 +202,23 @@ impl<'a> Draft<'a> {
     }
 
     /// Points the Service's own frontend at what is wanted now, where that is something else.
-    fn redirect(&mut self, service: &ServiceIntent, family: Family, name: &str, source: Source<'_>) {
-        let subnet_named = service.subnet.is_some();
+    fn redirect(&mut self, service: &ServiceIntent, family: Family, at: usize, source: Source<'_>) {
+        let moves = match &source {
+            Source::Subnet(subnet, _) if service.subnet.is_some() => {
+                let properties = self.frontends().get(at).and_then(|frontend| frontend.properties.as_ref());
+                let current = properties.and_then(|p| p.subnet.as_ref()?.id.as_ref());
+                current.is_some() && current != subnet.id.as_ref()
+            }
+            _ => false,
+        };
         let chosen = match &source {
-            Source::Subnet(subnet, requested) => self.choose_address(service, family, subnet, *requested),
-            Source::PublicIp(_) => None,
+            Source::Subnet(subnet, requested) if moves => {
+                self.choose_address(service, family, subnet, *requested)
+            }
+            _ => None,
         };
-        let Some(frontend) = self.frontends().iter_mut().find(|frontend| is_named(&frontend.name, name))
-        else {
-            return;
-        };
+        let Some(frontend) = self.frontends().get_mut(at) else { return };
+        let name = frontend::name_of(frontend).to_owned();
         let properties = frontend.properties.get_or_insert_default();
         let change = match &source {
             Source::PublicIp(id) => {
@@ -220,20 +228,18 @@ impl<'a> Draft<'a> {
                 let old = current.id.replace((*id).clone());
                 let old = old.as_ref().map(ResourceId::name).unwrap_or_default();
                 let (from, to) = (old.to_owned(), id.name().to_owned());
-                Change::FrontendPublicIp { frontend: name.to_owned(), from, to }
+                Change::FrontendPublicIp { frontend: name, from, to }
             }
             Source::Subnet(subnet, requested) => {
-                let current = properties.subnet.as_ref().and_then(|subnet| subnet.id.as_ref());
-                let moves = subnet_named && current.is_some() && current != subnet.id.as_ref();
                 if moves {
                     frontend::set_private(properties, subnet, chosen);
                     let source = named(&Source::Subnet(subnet, chosen));
-                    Change::FrontendMoved { frontend: name.to_owned(), source }
+                    Change::FrontendMoved { frontend: name, source }
                 } else if let Some(requested) = requested {
                     let from = properties.private_ip_address.clone();
                     let subnet = properties.subnet.clone().unwrap_or_else(|| (*subnet).clone());
                     frontend::set_private(properties, &subnet, Some(*requested));
-                    Change::FrontendAddress { frontend: name.to_owned(), from, to: *requested }
+                    Change::FrontendAddress { frontend: name, from, to: *requested }
                 } else {
                     return;
                 }
@@ -273,6 +279,15 @@ fn named(source: &Source<'_>) -> FrontendSource {
             FrontendSource::Subnet { name: name.unwrap_or_default().to_owned(), address: *address }
         }
     }
+}
+
+/// A frontend that is named after the Service.
+struct Own {
+    /// Its position in the document.
+    at: usize,
+    name: String,
+    family: Family,
+    zones: Option<Vec<String>>,
 }
 
 /// Families once each, IPv4 first.

@@ -166,7 +166,7 @@ fn choose(
 ) -> Result<Balancer, Stop> {
     let all = sets.iter().map(|set| {
         let balancer = existing(seen, cluster.balancer_of_set(set, intent.flavor));
-        let document = document_of(seen, &balancer).map(Arc::as_ref);
+        let document = document_of(seen, &balancer).map(|document| &**document);
         (document.is_some(), rules_in(document), balancer)
     });
     // Of equals the first counts.

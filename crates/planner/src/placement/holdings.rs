@@ -10,6 +10,7 @@ use k8s::Node;
 
 use super::nodes::{NodePlaces, addresses_in, by_address};
 use crate::cluster::{Balancer, Cluster};
+use crate::listed::ListedLoadBalancer;
 
 /// The nodes that may be in the pools of one of several load balancers now.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
@@ -44,7 +45,7 @@ impl Holdings {
     pub fn of(
         cluster: &Cluster,
         nodes: &[Arc<Node>],
-        load_balancers: &[(Balancer, Arc<LoadBalancer>)],
+        load_balancers: &[(Balancer, ListedLoadBalancer)],
     ) -> Self {
         let mut holdings = Self::default();
         holdings.see(

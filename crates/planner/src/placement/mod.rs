@@ -11,7 +11,6 @@ mod holdings;
 mod nodes;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use azure_types::{LoadBalancer, ResourceId};
 use cloud_config::MultipleStandardLoadBalancerConfiguration as Entry;
@@ -24,6 +23,7 @@ pub use nodes::{MachineSets, NodePlaces, place_nodes};
 use crate::cluster::{Balancer, Cluster, Flavor};
 use crate::frontend;
 use crate::intent::ServiceIntent;
+use crate::listed::ListedLoadBalancer;
 use crate::load_balancer::{self, Occupancy, Places};
 use crate::public_ip;
 use crate::refusal::Refusal;
@@ -74,7 +74,7 @@ pub(crate) fn without_suffix(name: &str) -> &str {
     }
 }
 
-fn document_of<'a>(seen: &Seen<'a>, balancer: &Balancer) -> Option<&'a Arc<LoadBalancer>> {
+fn document_of<'a>(seen: &Seen<'a>, balancer: &Balancer) -> Option<&'a ListedLoadBalancer> {
     seen.load_balancers.iter().find(|(one, _)| one == balancer).map(|(_, document)| document)
 }
 
@@ -127,7 +127,7 @@ pub(crate) fn place(
         places.release(&intent.key);
         return Err(refusal);
     }
-    places.settle(&balancer, placing.document(&balancer), intent)?;
+    places.settle(&balancer, placing.document(&balancer).map(|document| &**document), intent)?;
     Ok(balancer)
 }
 
@@ -147,8 +147,8 @@ impl<'a> Placing<'a> {
         self.cluster.balancer(&entry.name, self.intent.flavor)
     }
 
-    fn document(&self, balancer: &Balancer) -> Option<&'a LoadBalancer> {
-        document_of(self.seen, balancer).map(|document| &**document)
+    fn document(&self, balancer: &Balancer) -> Option<&'a ListedLoadBalancer> {
+        document_of(self.seen, balancer)
     }
 
     /// Whether the Service is on a load balancer of the entry, of either kind, or was promised a place there.
@@ -253,7 +253,7 @@ impl<'a> Placing<'a> {
     fn of_requested_address(&self) -> Option<Balancer> {
         let owner = self.intent.removal();
         if self.intent.flavor.is_internal() {
-            let has_it = |(balancer, document): &&(Balancer, Arc<LoadBalancer>)| {
+            let has_it = |(balancer, document): &&(Balancer, ListedLoadBalancer)| {
                 let properties = document.properties.iter();
                 let frontends = properties.flat_map(|p| p.frontend_ip_configurations.iter().flatten());
                 let mut addresses = frontends.filter_map(frontend::private_address_of);
@@ -291,7 +291,7 @@ impl<'a> Placing<'a> {
             .iter()
             .map(|entry| {
                 let balancer = self.balancer(entry);
-                let document = self.document(&balancer);
+                let document = self.document(&balancer).map(|document| &**document);
                 let rules =
                     rules_in(document) + places.of(&balancer).promised_rules(document, &self.intent.key);
                 let rank = match (document, rules) {
@@ -305,7 +305,8 @@ impl<'a> Placing<'a> {
         ranked.sort_by_key(|(rank, _)| *rank);
         let mut full = None;
         for (_, balancer) in ranked {
-            match places.of(&balancer).reserve(&balancer, self.document(&balancer), self.intent) {
+            let document = self.document(&balancer).map(|document| &**document);
+            match places.of(&balancer).reserve(&balancer, document, self.intent) {
                 Ok(()) => return Ok(balancer),
                 Err(refusal) => drop(full.get_or_insert(refusal)),
             }

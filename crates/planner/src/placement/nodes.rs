@@ -13,6 +13,7 @@ use super::{Labels, is_entry_of};
 use crate::backend_pool;
 use crate::cluster::{Balancer, Cluster, Family};
 use crate::instance::{self, ProviderId};
+use crate::listed::ListedLoadBalancer;
 use crate::load_balancer::pool_in;
 use crate::plan::name_some;
 
@@ -131,7 +132,7 @@ pub fn place_nodes(
     cluster: &Cluster,
     nodes: &[Arc<Node>],
     sets: &MachineSets,
-    load_balancers: &[(Balancer, Arc<LoadBalancer>)],
+    load_balancers: &[(Balancer, ListedLoadBalancer)],
 ) -> NodePlaces {
     let entries = &cluster.config.multiple_standard_load_balancer_configurations;
     let exists = |entry: &&Entry| load_balancers.iter().any(|(one, _)| is_entry_of(entry, one));
@@ -214,7 +215,7 @@ pub(super) fn by_address<'a>(nodes: impl IntoIterator<Item = &'a Arc<Node>>) -> 
 fn present<'a>(
     cluster: &Cluster,
     members: &BTreeMap<&'a str, &'a Arc<Node>>,
-    load_balancers: &[(Balancer, Arc<LoadBalancer>)],
+    load_balancers: &[(Balancer, ListedLoadBalancer)],
     open: &[&Entry],
 ) -> HashMap<&'a str, usize> {
     let by_address = by_address(members.values().copied());

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use azure_types::{PublicIpAddress, ResourceId};
 use k8s::ObjectKey;
@@ -34,7 +35,7 @@ pub(super) fn claim(owner: &ServiceRemoval, family: Family) -> Claim<'_> {
 pub fn claimed(
     cluster: &Cluster,
     owner: &ServiceRemoval,
-    observed: &[PublicIpAddress],
+    observed: &[Arc<PublicIpAddress>],
 ) -> BTreeMap<Family, ResourceId> {
     let resolve = |family: Family| match claim(owner, family) {
         Claim::Named(name) => Some(cluster.public_ip_id(&owner.public_ip_group, name)),
@@ -50,10 +51,14 @@ pub fn claimed(
 pub(super) fn find_by_address<'a>(
     owner: &ServiceRemoval,
     address: IpAddr,
-    observed: &'a [PublicIpAddress],
+    observed: &'a [Arc<PublicIpAddress>],
 ) -> Option<&'a PublicIpAddress> {
     let in_group = |public_ip: &&PublicIpAddress| is_in_group(public_ip, &owner.public_ip_group);
-    observed.iter().filter(in_group).find(|public_ip| address_of(public_ip) == Some(address))
+    observed
+        .iter()
+        .map(|one| &**one)
+        .filter(in_group)
+        .find(|public_ip| address_of(public_ip) == Some(address))
 }
 
 /// Who may have to do with which public IP. Made once for all Services, so that hundreds of them do not look at

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use azure_types::{
     PublicIpAddress, PublicIpAddressProperties, PublicIpDnsSettings, ResourceId, SubResource, Tags, Word,
@@ -76,13 +77,14 @@ fn target<'a>(
     cluster: &Cluster,
     intent: &ServiceIntent,
     family: Family,
-    observed: &'a [PublicIpAddress],
+    observed: &'a [Arc<PublicIpAddress>],
 ) -> Result<Target<'a>, Refusal> {
     let owner = intent.removal();
     let group = &owner.public_ip_group;
     let named = |name: &str| {
         let existing = observed
             .iter()
+            .map(|public_ip| &**public_ip)
             .find(|public_ip| is_in_group(public_ip, group) && name_of(public_ip).eq_ignore_ascii_case(name));
         let id = existing.and_then(|public_ip| public_ip.id.clone());
         Target { id: id.unwrap_or_else(|| cluster.public_ip_id(group, name)), existing }
@@ -123,7 +125,7 @@ fn target<'a>(
 pub fn plan(
     cluster: &Cluster,
     intent: &ServiceIntent,
-    observed: &[PublicIpAddress],
+    observed: &[Arc<PublicIpAddress>],
 ) -> Result<PublicIpPlan, Refusal> {
     let mut plan = PublicIpPlan::default();
     let mut targets = BTreeSet::new();
@@ -178,7 +180,7 @@ fn label_of(public_ip: &PublicIpAddress) -> Option<&str> {
 fn moved_label(
     cluster: &Cluster,
     intent: &ServiceIntent,
-    observed: &[PublicIpAddress],
+    observed: &[Arc<PublicIpAddress>],
     plan: &PublicIpPlan,
 ) -> Vec<Step> {
     let Some(label) = intent.public_ip.dns_label.as_deref().filter(|label| !label.is_empty()) else {
@@ -194,7 +196,7 @@ fn moved_label(
         return Vec::new();
     }
     let is_given_up =
-        |one: &&PublicIpAddress| plan.release.iter().any(|step| one.id.as_ref() == Some(&step.target));
+        |one: &&Arc<PublicIpAddress>| plan.release.iter().any(|step| one.id.as_ref() == Some(&step.target));
     bearers().filter(is_given_up).filter_map(|one| without_label(cluster, intent, one)).collect()
 }
 
@@ -202,7 +204,7 @@ fn moved_label(
 pub fn plan_removal(
     cluster: &Cluster,
     removal: &ServiceRemoval,
-    observed: &[PublicIpAddress],
+    observed: &[Arc<PublicIpAddress>],
 ) -> PublicIpPlan {
     let mut plan = PublicIpPlan::default();
     release(cluster, removal, observed, &BTreeSet::new(), &mut plan.release);
@@ -213,12 +215,12 @@ pub fn plan_removal(
 fn release(
     cluster: &Cluster,
     owner: &ServiceRemoval,
-    observed: &[PublicIpAddress],
+    observed: &[Arc<PublicIpAddress>],
     in_use: &BTreeSet<ResourceId>,
     steps: &mut Vec<Step>,
 ) {
     let mut public_ips: BTreeMap<&ResourceId, &PublicIpAddress> =
-        observed.iter().filter_map(|public_ip| Some((public_ip.id.as_ref()?, public_ip))).collect();
+        observed.iter().filter_map(|public_ip| Some((public_ip.id.as_ref()?, &**public_ip))).collect();
     public_ips.retain(|id, _| !in_use.contains(*id));
     for (id, public_ip) in public_ips {
         if !is_used_by(cluster, owner, public_ip) {

@@ -41,8 +41,8 @@ impl<'a> Others<'a> {
             for address in &footprint.addresses {
                 others.by_address.entry(address.to_string()).or_default().push((key, footprint));
             }
-            for family in &footprint.at_nodes {
-                for (protocol, ports) in footprint.ports.get(family).into_iter().flatten() {
+            for family in &footprint.needs.at_nodes {
+                for (protocol, ports) in footprint.needs.ports.get(family).into_iter().flatten() {
                     for port in ports {
                         others
                             .at_nodes
@@ -77,8 +77,9 @@ impl<'a> Others<'a> {
             return Verdict::Keep;
         }
         if entry.is_deny() {
-            let mut wanted =
-                concerned.iter().flat_map(|((_, at_node), footprint)| footprint.demand.at(family, *at_node));
+            let mut wanted = concerned
+                .iter()
+                .flat_map(|((_, at_node), footprint)| footprint.needs.demand.at(family, *at_node));
             let is_wanted = wanted.any(|rule| entry.is_named(&rule.name));
             return if is_wanted { Verdict::Keep } else { Verdict::Take(Vec::new()) };
         }
@@ -86,9 +87,9 @@ impl<'a> Others<'a> {
         let mut served = BTreeSet::new();
         let mut missing = Vec::new();
         for ((_, at_node), footprint) in &concerned {
-            let theirs = footprint.ports.get(&family).and_then(|of| of.get(protocol));
+            let theirs = footprint.needs.ports.get(&family).and_then(|of| of.get(protocol));
             let Some(theirs) = theirs.filter(|theirs| !theirs.is_disjoint(&ports)) else { continue };
-            let wanted = footprint.demand.at(family, *at_node);
+            let wanted = footprint.needs.demand.at(family, *at_node);
             let wanted: Vec<&WantedRule> =
                 wanted.filter(|rule| !rule.is_deny() && rule.is_for(protocol)).collect();
             if wanted.iter().any(|rule| entry.is_named(&rule.name)) {

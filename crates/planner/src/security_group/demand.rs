@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use k8s::Service;
+
 use super::rule::{self, Traffic, WantedRule};
 use crate::access::Access;
 use crate::arrival::Arrival;
 use crate::cluster::{Family, Flavor};
-use crate::intent::Transport;
+use crate::intent::{ServiceRemoval, Transport};
 
 /// Where Azure's health probes come from.
 const PROBES: &str = "AzureLoadBalancer";
@@ -15,7 +17,7 @@ const PROBES: &str = "AzureLoadBalancer";
 pub(super) type Ports = BTreeMap<&'static str, BTreeSet<i32>>;
 
 /// The ports with which packets arrive, by protocol, where each port is its protocol, number and node port.
-pub(super) fn ports(ports: impl Iterator<Item = (Transport, i32, i32)>, arrival: Arrival) -> Ports {
+fn ports(ports: impl Iterator<Item = (Transport, i32, i32)>, arrival: Arrival) -> Ports {
     let mut arriving = Ports::new();
     for (protocol, port, node_port) in ports {
         let number = arrival.port(port, node_port);
@@ -24,6 +26,36 @@ pub(super) fn ports(ports: impl Iterator<Item = (Transport, i32, i32)>, arrival:
         }
     }
     arriving
+}
+
+/// What one Service needs of the security group, as far as its object tells.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Needs {
+    /// The ports at which packets of each family arrive.
+    pub(super) ports: BTreeMap<Family, Ports>,
+    /// The families whose packets arrive at nodes' own addresses.
+    pub(super) at_nodes: BTreeSet<Family>,
+    /// The rules that it asks for.
+    pub(super) demand: Demand,
+}
+
+impl Needs {
+    /// Reads what a Service needs. Never fails: what cannot be read is left out.
+    pub fn of(service: &Service, owner: &ServiceRemoval, access: &Access) -> Self {
+        let listed = |arrival| {
+            let ports = service.spec.ports.iter();
+            let listed = ports.filter_map(|port| {
+                let protocol = Transport::parse(&port.protocol)?;
+                Some((protocol, port.port, port.node_port))
+            });
+            self::ports(listed, arrival)
+        };
+        let ports = Family::BOTH.map(|family| (family, listed(owner.arrival(family)))).into();
+        let at_nodes = owner.families.iter().copied();
+        let at_nodes = at_nodes.filter(|family| !owner.arrival(*family).is_floating()).collect();
+        let demand = Demand::of(access, owner.flavor, &ports, &at_nodes);
+        Self { ports, at_nodes, demand }
+    }
 }
 
 /// At which addresses packets of one family arrive.
@@ -44,7 +76,7 @@ enum Scope {
 }
 
 /// One rule, as yet without destinations.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 struct Item {
     family: Family,
     scope: Scope,
@@ -52,13 +84,13 @@ struct Item {
 }
 
 /// The rules that one Service asks for, in the order in which priorities are given out.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Demand(Vec<Item>);
 
 impl Demand {
     /// What a Service asks for with these ports by family. `at_nodes` are the families whose packets arrive at
     /// nodes' own addresses.
-    pub fn of(
+    fn of(
         access: &Access,
         flavor: Flavor,
         ports: &BTreeMap<Family, Ports>,

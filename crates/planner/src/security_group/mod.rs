@@ -22,7 +22,8 @@ use std::sync::Arc;
 use azure_types::SecurityGroup;
 use k8s::ObjectKey;
 
-use demand::{Demand, Destinations};
+use demand::Destinations;
+pub(crate) use demand::Needs;
 use draft::Member;
 pub use repair::restore;
 use rule::WantedRule;
@@ -120,16 +121,7 @@ impl AccessIntent {
     /// The rules that the Service wants, in the order in which priorities are given out.
     fn wanted(&self) -> Vec<WantedRule> {
         let Self::Present { service, .. } = self else { return Vec::new() };
-        let destinations = self.destinations();
-        let listed = |arrival| {
-            let ports = service.ports.iter();
-            demand::ports(ports.map(|p| (p.protocol, p.port, p.node_port)), arrival)
-        };
-        let families = destinations.keys();
-        let ports = families.map(|family| (*family, listed(service.arrival(*family)))).collect();
-        let at_nodes = destinations.keys().copied().filter(|family| !service.arrival(*family).is_floating());
-        let demand = Demand::of(&service.access, service.flavor, &ports, &at_nodes.collect());
-        demand.rules(&destinations)
+        service.needs.demand.rules(&self.destinations())
     }
 }
 

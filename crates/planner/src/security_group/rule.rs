@@ -52,7 +52,7 @@ impl Traffic {
 }
 
 /// A rule that a Service wants, with the destinations that it adds to it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct WantedRule {
     pub name: String,
     pub destinations: BTreeSet<String>,

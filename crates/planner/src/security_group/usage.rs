@@ -1,28 +1,26 @@
 //! What the cluster's Services and Nodes need of the security group: who must keep what when others change.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use azure_types::{LoadBalancer, ResourceId};
+use azure_types::ResourceId;
 use k8s::{Node, ObjectKey, Service};
 
-use super::demand::{self, Demand, Ports};
+use super::demand::Needs;
 use super::rule;
-use crate::access::Access;
 use crate::cluster::{Balancer, Cluster, Family, Flavor};
-use crate::intent::{ServiceIntent, ServiceRemoval, Transport};
+use crate::intent::ServiceRemoval;
+use crate::listed::ListedLoadBalancer;
 use crate::names;
+use crate::parsed::ParsedService;
 
 /// What one Service needs of the security group, as far as its object tells without validation.
 #[derive(Debug, Clone)]
 pub(super) struct Footprint {
-    /// The ports at which packets of each family arrive.
-    pub ports: BTreeMap<Family, Ports>,
-    /// The families whose packets arrive at nodes' own addresses.
-    pub at_nodes: BTreeSet<Family>,
-    /// The rules that it asks for.
-    pub demand: Demand,
+    /// What it asks for, and more while it holds on.
+    pub needs: Arc<Needs>,
     /// The addresses at which packets arrive, but not those of nodes.
     pub addresses: BTreeSet<IpAddr>,
     /// Whether its load-balancing rules are others than it asks for now, because it is refused or on its way:
@@ -40,16 +38,24 @@ struct Delivery {
     port: i32,
 }
 
+/// A text in lower case, which names nearly always are.
+fn lower(text: &str) -> Cow<'_, str> {
+    match text.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        true => text.to_ascii_lowercase().into(),
+        false => text.into(),
+    }
+}
+
 /// What load balancers deliver, by the base name of the Service whose rule it is.
-fn deliveries(load_balancers: &[(Balancer, Arc<LoadBalancer>)]) -> HashMap<String, Vec<Delivery>> {
-    let mut all: HashMap<String, Vec<Delivery>> = HashMap::new();
+fn deliveries(load_balancers: &[(Balancer, ListedLoadBalancer)]) -> HashMap<Cow<'_, str>, Vec<Delivery>> {
+    let mut all: HashMap<Cow<'_, str>, Vec<Delivery>> = HashMap::new();
     let rules = load_balancers.iter().flat_map(|(balancer, document)| {
         let rules = document.properties.iter().flat_map(|p| p.load_balancing_rules.iter().flatten());
         rules.map(|rule| (balancer.flavor, rule))
     });
     for (flavor, rule) in rules {
         let (Some(name), Some(p)) = (&rule.name, &rule.properties) else { continue };
-        let base = name.split('-').next().unwrap_or_default().to_ascii_lowercase();
+        let base = lower(name.split('-').next().unwrap_or_default());
         let pool = p.backend_address_pool.as_ref().and_then(|pool| pool.id.as_ref());
         all.entry(base).or_default().push(Delivery {
             flavor,
@@ -65,7 +71,7 @@ impl Footprint {
     /// Whether it lets in what a load-balancing rule delivers.
     fn covers(&self, owner: &ServiceRemoval, delivery: &Delivery) -> bool {
         let is_floating = owner.arrival(delivery.family).is_floating();
-        let mut ports = self.ports.get(&delivery.family).into_iter().flat_map(BTreeMap::values);
+        let mut ports = self.needs.ports.get(&delivery.family).into_iter().flat_map(BTreeMap::values);
         delivery.flavor == owner.flavor
             && owner.families.contains(&delivery.family)
             && delivery.is_floating == is_floating
@@ -78,10 +84,11 @@ impl Footprint {
         self.addresses = addresses;
         let spec = service.spec.ports.iter().flat_map(|port| [port.port, port.node_port]);
         let ports: BTreeSet<i32> = spec.chain(deliveries.iter().map(|delivery| delivery.port)).collect();
+        let needs = Arc::make_mut(&mut self.needs);
         for family in Family::BOTH {
-            self.at_nodes.insert(family);
+            needs.at_nodes.insert(family);
             for protocol in rule::PROTOCOLS {
-                self.ports.entry(family).or_default().entry(protocol).or_default().extend(&ports);
+                needs.ports.entry(family).or_default().entry(protocol).or_default().extend(&ports);
             }
         }
     }
@@ -108,71 +115,46 @@ impl ClusterUsage {
         services: &[Arc<Service>],
         nodes: &[Arc<Node>],
         recently_programmed: &[(ObjectKey, IpAddr)],
-        load_balancers: &[(Balancer, Arc<LoadBalancer>)],
+        load_balancers: &[(Balancer, ListedLoadBalancer)],
         is_complete: bool,
     ) -> Self {
-        let is_refused = |service: &Service| ServiceIntent::from_service(cluster, service).is_err();
-        Self::of_parsed(
-            cluster,
-            services,
-            nodes,
-            recently_programmed,
-            load_balancers,
-            is_complete,
-            is_refused,
-        )
+        let parsed: Vec<ParsedService> =
+            services.iter().map(|service| ParsedService::of(cluster, service)).collect();
+        Self::of_parsed(&parsed, nodes, recently_programmed, load_balancers, is_complete)
     }
 
-    /// The same where it is known which Services [cannot be served](ServiceIntent::from_service) by what they say.
+    /// The same for Services that have been read.
     pub(crate) fn of_parsed(
-        cluster: &Cluster,
-        services: &[Arc<Service>],
+        services: &[ParsedService],
         nodes: &[Arc<Node>],
         recently_programmed: &[(ObjectKey, IpAddr)],
-        load_balancers: &[(Balancer, Arc<LoadBalancer>)],
+        load_balancers: &[(Balancer, ListedLoadBalancer)],
         is_complete: bool,
-        is_refused: impl Fn(&Service) -> bool,
     ) -> Self {
         let deliveries = deliveries(load_balancers);
         let mut usage = Self { is_complete, ..Self::default() };
-        let mut recent: BTreeMap<&ObjectKey, Vec<IpAddr>> = BTreeMap::new();
+        let mut recent: HashMap<&ObjectKey, Vec<IpAddr>> = HashMap::new();
         for (key, address) in recently_programmed {
             recent.entry(key).or_default().push(*address);
         }
-        for service in services {
-            let owner = ServiceRemoval::of(cluster, service);
+        for parsed in services {
+            let owner = &parsed.owner;
             let mut addresses: BTreeSet<IpAddr> = owner.published_addresses.iter().copied().collect();
             addresses.extend(recent.get(&owner.key).into_iter().flatten());
             addresses.extend(&owner.additional_addresses);
             usage.service_addresses.extend(&addresses);
             // Who is on the way out needs no rule any more: none is made again for it.
-            if !service.is_to_be_served() {
-                continue;
-            }
-            let listed = |arrival| {
-                let ports = service.spec.ports.iter();
-                let listed = ports.filter_map(|port| {
-                    let protocol = Transport::parse(&port.protocol)?;
-                    Some((protocol, port.port, port.node_port))
-                });
-                demand::ports(listed, arrival)
-            };
-            let ports: BTreeMap<Family, Ports> =
-                Family::BOTH.into_iter().map(|family| (family, listed(owner.arrival(family)))).collect();
-            let at_nodes =
-                owner.families.iter().copied().filter(|family| !owner.arrival(*family).is_floating());
-            let at_nodes = at_nodes.collect();
-            let demand = Demand::of(&Access::read(service), owner.flavor, &ports, &at_nodes);
-            let of_it = owner.base_name.as_ref().and_then(|base| deliveries.get(&base.to_ascii_lowercase()));
+            let Some(needs) = &parsed.needs else { continue };
+            let of_it = owner.base_name.as_ref().and_then(|base| deliveries.get(&lower(base)));
             let of_it = of_it.map(Vec::as_slice).unwrap_or_default();
             let all = addresses.clone();
             addresses.retain(|address| owner.arrival(Family::of(*address)).is_floating());
             addresses.extend(&owner.additional_addresses);
-            let mut footprint = Footprint { ports, at_nodes, demand, addresses, holds_on: false };
-            if !of_it.iter().all(|delivery| footprint.covers(&owner, delivery)) || is_refused(service) {
-                footprint.hold_on(service, all, of_it);
+            let mut footprint = Footprint { needs: Arc::clone(needs), addresses, holds_on: false };
+            if !of_it.iter().all(|delivery| footprint.covers(owner, delivery)) || parsed.is_refused() {
+                footprint.hold_on(&parsed.service, all, of_it);
             }
-            usage.footprints.insert(owner.key, footprint);
+            usage.footprints.insert(owner.key.clone(), footprint);
         }
         for (_, address) in recently_programmed {
             usage.service_addresses.insert(*address);

@@ -51,7 +51,7 @@ impl Alone {
         self.take(&steps);
     }
 
-    fn public_ips(&self, owner: &ServiceRemoval) -> Vec<PublicIpAddress> {
+    fn public_ips(&self, owner: &ServiceRemoval) -> Vec<Arc<PublicIpAddress>> {
         let owners = Owners::new(std::iter::once(owner));
         let all = self.azure.observed.public_ips.iter();
         all.filter(|public_ip| !owners.concerned(public_ip).is_empty()).cloned().collect()
@@ -60,9 +60,10 @@ impl Alone {
     fn next(&mut self, sequence: &mut Sequence) -> Option<Task> {
         let observed = &self.azure.observed;
         let cluster = &self.azure.cluster;
-        let all = observed.load_balancers.iter().cloned().map(Arc::new);
+        let all = observed.load_balancers.iter().cloned();
         let load_balancers = cluster.own_load_balancers(all, &self.all);
-        let by_name = LoadBalancersByName::new(cluster, &observed.load_balancers, &self.all);
+        let by_name =
+            LoadBalancersByName::new(cluster, observed.load_balancers.iter().map(Arc::as_ref), &self.all);
         sequence.see_load_balancers(&by_name, || self.all.clone());
         sequence.see_frontends(cluster, &load_balancers);
         let subnet = sequence.intent().map(|intent| cluster.subnet_id(intent.subnet_name(cluster)));
@@ -170,7 +171,7 @@ impl Alone {
                     .iter()
                     .flat_map(|(key, list)| list.iter().map(|address| (key.clone(), *address)))
                     .collect();
-                let all = self.azure.observed.load_balancers.iter().cloned().map(Arc::new);
+                let all = self.azure.observed.load_balancers.iter().cloned();
                 let balancers = cluster.own_load_balancers(all, &self.all);
                 let usage = ClusterUsage::of(&cluster, &self.all, &self.nodes, &programmed, &balancers, true);
                 let group = self.azure.observed.security_group.clone().unwrap();

@@ -121,7 +121,7 @@ impl Azure {
                 let address = if v6 { format!("2001:db8::{}", self.clock) } else { self.public_v4() };
                 properties.ip_address.get_or_insert(address);
                 self.observed.public_ips.retain(|ip| ip.id.as_ref() != Some(&step.target));
-                self.observed.public_ips.push(document);
+                self.observed.public_ips.push(Arc::new(document));
             }
             Some(Document::PrivateLink(document)) => {
                 let mut document = (**document).clone();
@@ -146,7 +146,7 @@ impl Azure {
                 let old = self.observed.load_balancers.iter().find(|lb| lb.id.as_ref() == Some(&step.target));
                 assert!(old.is_none_or(|old| old.sku == document.sku), "LoadBalancerSkuCannotBeChanged");
                 self.observed.load_balancers.retain(|lb| lb.id.as_ref() != Some(&step.target));
-                self.observed.load_balancers.push(document);
+                self.observed.load_balancers.push(Arc::new(document));
                 self.attach();
                 self.check_offered();
             }
@@ -380,7 +380,7 @@ impl Azure {
                 }
             }
         }
-        for ip in &mut self.observed.public_ips {
+        for ip in self.observed.public_ips.iter_mut().map(Arc::make_mut) {
             let user = users.get(ip.id.as_ref().unwrap()).cloned();
             ip.properties.get_or_insert_default().ip_configuration = user.map(SubResource::to);
         }
@@ -389,6 +389,6 @@ impl Azure {
     /// The load balancer with public addresses (or the internal one).
     pub fn load_balancer(&self, flavor: crate::Flavor) -> Option<&LoadBalancer> {
         let id = self.cluster.load_balancer_id(&self.cluster.placement(flavor));
-        self.observed.load_balancers.iter().find(|lb| lb.id.as_ref() == Some(&id))
+        self.observed.load_balancers.iter().map(Arc::as_ref).find(|lb| lb.id.as_ref() == Some(&id))
     }
 }

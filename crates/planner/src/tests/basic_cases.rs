@@ -158,7 +158,7 @@ fn lb_019_a_service_moves_to_the_load_balancer_of_another_set() {
     assert_eq!((names(&azure), sku(&azure)), (vec!["testCluster".to_owned()], Some("Basic".to_owned())));
     assert_eq!(members(&azure, "testCluster"), ["alpha/0", "alpha/1"]);
     let public_ip = azure.observed.public_ips[0].clone();
-    assert_eq!(public_ip.sku.unwrap().name.as_deref(), Some("Basic"));
+    assert_eq!(public_ip.sku.as_ref().unwrap().name.as_deref(), Some("Basic"));
     assert_eq!(public_ip.zones, None);
     let rule = &rules(&azure.observed.load_balancers[0])[0];
     assert_ne!(rule.properties.as_ref().unwrap().enable_tcp_reset, Some(true), "only SKU Standard knows it");

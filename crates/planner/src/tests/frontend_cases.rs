@@ -39,7 +39,7 @@ fn planned_frontend(azure: &Azure, service: &Svc, name: &str) -> Value {
 fn with(azure: &mut Azure, change: impl FnOnce(&mut Value)) {
     let mut document = serde_json::to_value(&azure.observed.load_balancers[0]).unwrap();
     change(&mut document);
-    azure.observed.load_balancers[0] = serde_json::from_value(document).unwrap();
+    azure.observed.load_balancers[0] = Arc::new(serde_json::from_value(document).unwrap());
 }
 
 /// LB-012, LB-013, LB-018.
@@ -215,7 +215,7 @@ fn lb_070_a_missing_subnet_is_named() {
 #[test]
 fn lb_071_lb_072_the_public_ip_changes_in_place() {
     let mut azure = after(&web());
-    azure.observed.public_ips.push(public_ip(&azure.cluster, "mine", Some("20.7.7.7"), json!({})));
+    azure.observed.public_ips.push(Arc::new(public_ip(&azure.cluster, "mine", Some("20.7.7.7"), json!({}))));
     let named = web().annotate("azure-pip-name", "mine");
     let planned = azure.plan(&[named.arc()], &[]);
     let redirected = Change::FrontendPublicIp {
@@ -291,7 +291,7 @@ fn lb_076_a_frontend_without_an_id_stays_for_whoever_names_it() {
     let mut azure = Azure::new();
     let balancer = cluster().load_balancer_id(&cluster().placement(Flavor::External));
     let empty = json!({"id": balancer, "name": "testCluster"});
-    azure.observed.load_balancers.push(serde_json::from_value(empty).unwrap());
+    azure.observed.load_balancers.push(Arc::new(serde_json::from_value(empty).unwrap()));
     azure.converge(&[web().arc()], &[]);
     assert_eq!(frontend_names(azure.load_balancer(Flavor::External).unwrap()), ["atest1"]);
 }
@@ -434,8 +434,13 @@ fn lb_332_addresses_for_the_status() {
     let lb = azure.load_balancer(Flavor::External).unwrap();
     let removal = ServiceRemoval::of(&azure.cluster, &service.0);
     let balancer = azure.cluster.placement(Flavor::External);
-    let owned =
-        crate::load_balancer::frontends_of(&azure.cluster, &balancer, lb, &removal, &Default::default());
+    let owned = crate::load_balancer::frontends_of(
+        &azure.cluster,
+        &balancer,
+        &Arc::new(lb.clone()).into(),
+        &removal,
+        &Default::default(),
+    );
     assert_eq!(owned.iter().map(|f| f.family).collect::<Vec<_>>(), crate::Family::BOTH);
     let intent = service.intent(&azure.cluster);
     let additional: Vec<String> = intent.additional_addresses().iter().map(IpAddr::to_string).collect();
@@ -567,7 +572,12 @@ fn a_shared_frontend_goes_with_the_last_service_that_uses_it() {
     };
     let sharing = |service: Svc| service.annotate("azure-pip-name", "brought");
     let mut azure = Azure::new();
-    azure.observed.public_ips.push(public_ip(&azure.cluster, "brought", Some("20.1.0.1"), json!({})));
+    azure.observed.public_ips.push(Arc::new(public_ip(
+        &azure.cluster,
+        "brought",
+        Some("20.1.0.1"),
+        json!({}),
+    )));
     let (first, second) = (named("first", 1), named("second", 2));
     azure.converge(&[sharing(first.clone()).arc(), sharing(second.clone()).arc()], &[]);
     azure.converge(&[sharing(first.clone()).deleting().arc(), sharing(second.clone()).arc()], &[]);

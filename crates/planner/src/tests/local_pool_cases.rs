@@ -200,7 +200,7 @@ fn a_pool_of_somebody_elses_is_not_removed() {
         let id = azure.cluster.load_balancer_id(&azure.cluster.placement(Flavor::External));
         let document =
             azure.observed.load_balancers.iter_mut().find(|one| one.id.as_ref() == Some(&id)).unwrap();
-        let properties = document.properties.as_mut().unwrap();
+        let properties = Arc::make_mut(document).properties.as_mut().unwrap();
         properties.backend_address_pools.as_mut().unwrap().push(serde_json::from_value(pool).unwrap());
         if number == 1 {
             let reference = json!({"id": id.child("backendAddressPools", "default-web")});

@@ -14,7 +14,7 @@ use crate::{Balancer, Cluster, Flavor};
 type Pools<'a> = &'a [(&'a str, &'a [&'a Node])];
 
 /// The load balancers that exist, each with these nodes in its pool.
-fn existing(cluster: &Cluster, pools: Pools<'_>) -> Vec<(Balancer, Arc<azure_types::LoadBalancer>)> {
+fn existing(cluster: &Cluster, pools: Pools<'_>) -> Vec<(Balancer, crate::ListedLoadBalancer)> {
     let one = |(name, members): &(&str, &[&Node])| {
         let flavor = if name.ends_with("-internal") { Flavor::Internal } else { Flavor::External };
         let balancer = Balancer { name: (*name).to_owned(), flavor };
@@ -29,7 +29,7 @@ fn existing(cluster: &Cluster, pools: Pools<'_>) -> Vec<(Balancer, Arc<azure_typ
                 {"name": cluster.name, "properties": {"loadBalancerBackendAddresses": entries}},
             ]},
         });
-        (balancer, Arc::new(serde_json::from_value(document).unwrap()))
+        (balancer, Arc::<azure_types::LoadBalancer>::new(serde_json::from_value(document).unwrap()).into())
     };
     pools.iter().map(one).collect()
 }
@@ -190,7 +190,7 @@ fn lb_248_each_node_is_a_member_of_one_load_balancers_pools() {
             let pool = crate::load_balancer::pool_in(lb, "lb1").unwrap().properties.clone().unwrap();
             (lb.name.clone().unwrap(), pool.load_balancer_backend_addresses.unwrap_or_default().len())
         };
-        azure.observed.load_balancers.iter().map(count).collect()
+        azure.observed.load_balancers.iter().map(|lb| count(lb)).collect()
     };
     assert_eq!(members(&azure), [("lb1".to_owned(), 4)].into());
     azure.converge(&[first.arc(), second.arc()], &all);
@@ -251,7 +251,7 @@ fn lb_434_load_balancers_swap_nodes_without_having_one_twice() {
             let entries = pool.load_balancer_backend_addresses.unwrap_or_default();
             entries.into_iter().map(|entry| entry.name.unwrap()).collect()
         };
-        azure.observed.load_balancers.iter().map(of).collect()
+        azure.observed.load_balancers.iter().map(|lb| of(lb)).collect()
     };
     let before = members(&azure);
     // What a plan says of the nodes it says after a Service was looked at.

@@ -7,6 +7,7 @@ use k8s::{Node, Service};
 use serde_json::{Value, json};
 
 use super::{Azure, Svc, cluster, cluster_with, node, nodes, public_ip, rule_names, svc};
+use crate::ListedLoadBalancer;
 use crate::load_balancer::Places;
 use crate::placement::{Labels, place};
 use crate::sequence::{Seen, Stop};
@@ -35,7 +36,11 @@ fn plain(names: &[&'static str]) -> Cluster {
 }
 
 /// A load balancer on which these Services have so many rules, each at a frontend of its own.
-fn load_balancer(cluster: &Cluster, name: &str, services: &[(&str, usize)]) -> (Balancer, Arc<LoadBalancer>) {
+fn load_balancer(
+    cluster: &Cluster,
+    name: &str,
+    services: &[(&str, usize)],
+) -> (Balancer, ListedLoadBalancer) {
     let flavor = if name.ends_with("-internal") { Flavor::Internal } else { Flavor::External };
     let balancer = Balancer { name: name.to_owned(), flavor };
     let frontend = |(service, _): &(&str, usize)| {
@@ -59,15 +64,15 @@ fn load_balancer(cluster: &Cluster, name: &str, services: &[(&str, usize)]) -> (
             "loadBalancingRules": rules.collect::<Vec<_>>(),
         },
     });
-    (balancer, Arc::new(serde_json::from_value(document).unwrap()))
+    (balancer, Arc::<azure_types::LoadBalancer>::new(serde_json::from_value(document).unwrap()).into())
 }
 
 /// What is known when a Service looks for its place.
 #[derive(Default)]
 pub(super) struct Known {
     pub nodes: Vec<Arc<Node>>,
-    load_balancers: Vec<(Balancer, Arc<LoadBalancer>)>,
-    public_ips: Vec<PublicIpAddress>,
+    load_balancers: Vec<(Balancer, ListedLoadBalancer)>,
+    public_ips: Vec<Arc<PublicIpAddress>>,
     namespace: Option<Labels>,
     places: Places,
 }
@@ -186,7 +191,7 @@ fn lb_435_whoever_tries_again_goes_where_it_was_going() {
 fn lb_021_the_load_balancers_of_all_entries_are_the_clusters() {
     let cluster = plain(&["lb1", "lb2"]);
     let all = ["LB1", "lb1-Internal", "other", "lb2", "lb2-internal", "lb3"]
-        .map(|name| load_balancer(&cluster, name, &[]).1);
+        .map(|name| Arc::clone(load_balancer(&cluster, name, &[]).1.document()));
     let own: Vec<String> =
         cluster.own_load_balancers(all, &[]).into_iter().map(|(one, _)| one.name).collect();
     assert_eq!(own, ["lb1", "lb1-internal", "lb2", "lb2-internal"]);
@@ -198,7 +203,8 @@ fn lb_021_a_configured_name_keeps_its_case() {
     let mut cluster = plain(&["Lb-One", "LB-TWO"]);
     cluster.name = "lb-one".to_owned();
     assert_eq!(Known::default().place(&cluster, &web()).as_deref(), Ok("Lb-One"));
-    let found = cluster.own_load_balancers([load_balancer(&cluster, "lb-two", &[]).1], &[]);
+    let found =
+        cluster.own_load_balancers([Arc::clone(load_balancer(&cluster, "lb-two", &[]).1.document())], &[]);
     assert_eq!(found[0].0.name, "LB-TWO");
 }
 
@@ -328,7 +334,7 @@ fn lb_233_lb_235_lb_236_a_public_ip_decides() {
     ]);
     let existing: &[(&str, &[(&str, usize)])] = &[("lb2", &[("other", 5)]), ("lb3", &[("more", 1)])];
     let place = |public_ip: PublicIpAddress, service: &Svc| {
-        let public_ips = vec![public_ip];
+        let public_ips = vec![Arc::new(public_ip)];
         Known { public_ips, ..Known::of(&cluster, existing) }.place(&cluster, service)
     };
     let by_name = web().annotate("azure-pip-name", "pip1");
@@ -374,7 +380,7 @@ fn lb_431_a_full_load_balancer_is_passed_over() {
 }
 
 fn find<'a>(azure: &'a Azure, name: &str) -> Option<&'a LoadBalancer> {
-    let all = azure.observed.load_balancers.iter();
+    let all = azure.observed.load_balancers.iter().map(Arc::as_ref);
     all.into_iter().find(|one| one.id.as_ref().is_some_and(|id| id.name() == name))
 }
 
@@ -509,11 +515,11 @@ fn a_load_balancer_with_other_pools_too_is_not_taken_for_the_clusters() {
     azure.converge(&all(&[&on_lb3]), &nodes);
     azure.cluster = plain(&["lb1", "lb2"]);
     let own = |azure: &Azure, services: &[&Svc]| {
-        let documents = azure.observed.load_balancers.iter().cloned().map(Arc::new);
+        let documents = azure.observed.load_balancers.iter().cloned();
         azure.cluster.own_load_balancers(documents, &all(services)).len()
     };
     assert_eq!((own(&azure, &[&web()]), own(&azure, &[&svc("other")])), (1, 0));
-    let pools = azure.observed.load_balancers[0].properties.as_mut().unwrap();
+    let pools = Arc::make_mut(&mut azure.observed.load_balancers[0]).properties.as_mut().unwrap();
     let theirs = azure_types::BackendAddressPool { name: Some("theirs".to_owned()), ..Default::default() };
     pools.backend_address_pools.as_mut().unwrap().push(theirs);
     assert_eq!(own(&azure, &[&web()]), 0);
@@ -523,12 +529,12 @@ fn a_load_balancer_with_other_pools_too_is_not_taken_for_the_clusters() {
 #[test]
 fn lb_453_the_name_of_another_cluster_is_told_without_the_suffix() {
     let cluster = cluster();
-    let (_, mut found) = load_balancer(&cluster, "theirs-internal", &[("web", 1)]);
-    let document = Arc::make_mut(&mut found);
+    let (_, found) = load_balancer(&cluster, "theirs-internal", &[("web", 1)]);
+    let mut document = azure_types::LoadBalancer::clone(&found);
     document.id =
         Some(cluster.network_group("rg").resource("Microsoft.Network", "loadBalancers", "theirs-INTERNAL"));
     let services = all(&[&web()]);
-    let by_name = crate::cluster_name::LoadBalancersByName::new(&cluster, [&*found], &services);
+    let by_name = crate::cluster_name::LoadBalancersByName::new(&cluster, [&document], &services);
     assert_eq!(by_name.serving(&services).unwrap().found, ["theirs"]);
 }
 

@@ -118,10 +118,10 @@ fn repairs_stand_in_the_preview() {
     let (services, nodes) = ([shop().arc()], nodes([node("alpha", 0)]));
     azure.converge(&services, &nodes);
     let failed = Some(azure_types::Word::from("Failed"));
-    for public_ip in &mut azure.observed.public_ips {
+    for public_ip in azure.observed.public_ips.iter_mut().map(Arc::make_mut) {
         public_ip.properties.get_or_insert_default().provisioning_state = failed.clone();
     }
-    for load_balancer in &mut azure.observed.load_balancers {
+    for load_balancer in azure.observed.load_balancers.iter_mut().map(Arc::make_mut) {
         load_balancer.properties.get_or_insert_default().provisioning_state = failed.clone();
     }
     let group = azure.observed.security_group.as_mut().unwrap();

@@ -33,7 +33,7 @@ fn a_service_whose_public_ip_is_being_made_waits_and_is_not_refused() {
     let whole = azure.plan(&services, &nodes);
     azure.take(&whole.plan.steps[0]);
     let made = azure.observed.clone();
-    let properties = azure.observed.public_ips[0].properties.as_mut().unwrap();
+    let properties = Arc::make_mut(&mut azure.observed.public_ips[0]).properties.as_mut().unwrap();
     properties.provisioning_state = Some("Updating".into());
     properties.ip_address = None;
     let planned = azure.plan(&services, &nodes);
@@ -53,7 +53,7 @@ fn a_service_whose_public_ip_is_being_made_waits_and_is_not_refused() {
 
     // One of the dynamic kind has an address once a frontend refers to it.
     azure.observed = made;
-    azure.observed.public_ips[0].properties.as_mut().unwrap().ip_address = None;
+    Arc::make_mut(&mut azure.observed.public_ips[0]).properties.as_mut().unwrap().ip_address = None;
     let planned = azure.plan(&services, &nodes);
     assert_eq!((planned.refused.len(), planned.waiting.len()), (0, 0), "{planned}");
     assert!(planned.to_string().contains("from Internet to (known after apply)"), "{planned}");

@@ -163,18 +163,18 @@ fn world_of(cluster: Cluster) -> Azure {
                 "frontendIPConfigurations": [{"id": frontend}], "allocatedOutboundPorts": 1024}}],
         },
     });
-    azure.observed.load_balancers.push(serde_json::from_value(theirs).unwrap());
-    azure.observed.public_ips.push(egress);
+    azure.observed.load_balancers.push(Arc::new(serde_json::from_value(theirs).unwrap()));
+    azure.observed.public_ips.push(Arc::new(egress));
     for number in 0..2 {
         for (suffix, address) in [("", format!("20.1.1.{number}")), ("-v6", format!("2001:db8:1::{number}"))]
         {
             let name = format!("brought-{number}{suffix}");
-            azure.observed.public_ips.push(public_ip(
+            azure.observed.public_ips.push(Arc::new(public_ip(
                 &azure.cluster,
                 &name,
                 Some(&address),
                 json!({"mine": "yes"}),
-            ));
+            )));
         }
     }
     azure.observed.security_group = Some(security_group(json!([
@@ -188,7 +188,7 @@ fn world_of(cluster: Cluster) -> Azure {
         action: Action::Update,
         target: lb.id.clone().unwrap(),
         if_match: lb.etag.clone(),
-        document: Some(Document::LoadBalancer(Box::new(lb))),
+        document: Some(Document::LoadBalancer(Box::new(LoadBalancer::clone(&lb)))),
         changes: Vec::new(),
         purpose: Purpose::Change,
         on_behalf_of: Vec::new(),
@@ -227,8 +227,9 @@ fn foreign(azure: &Azure) -> Value {
     let brought: BTreeMap<String, Value> = brought
         .into_iter()
         .map(|mut ip| {
-            ip.etag = None;
-            ip.properties.as_mut().unwrap().ip_configuration = None;
+            let document = Arc::make_mut(&mut ip);
+            document.etag = None;
+            document.properties.as_mut().unwrap().ip_configuration = None;
             (ip.name.clone().unwrap(), serde_json::to_value(ip).unwrap())
         })
         .collect();
@@ -291,7 +292,13 @@ fn served(azure: &Azure, service: &Svc) -> Result<(), String> {
     let lb = azure.load_balancer(intent.flavor).ok_or("no load balancer")?;
     let balancer = azure.cluster.placement(intent.flavor);
     let claimed = addresses::claimed(&azure.cluster, intent.removal(), &azure.observed.public_ips);
-    let frontends = frontend::frontends_of(&azure.cluster, &balancer, lb, intent.removal(), &claimed);
+    let frontends = frontend::frontends_of(
+        &azure.cluster,
+        &balancer,
+        &Arc::new(lb.clone()).into(),
+        intent.removal(),
+        &claimed,
+    );
     for family in &intent.families {
         let found: Vec<_> = frontends.iter().filter(|frontend| frontend.family == *family).collect();
         let [frontend] = found.as_slice() else { return Err(format!("{family}: {frontends:?}")) };
@@ -341,7 +348,8 @@ fn spoil(azure: &mut Azure, what: usize, which: &prop::sample::Index) {
     if balancers == 0 {
         return;
     }
-    let properties = observed.load_balancers[which.index(balancers)].properties.as_mut().unwrap();
+    let properties =
+        Arc::make_mut(&mut observed.load_balancers[which.index(balancers)]).properties.as_mut().unwrap();
     let rules = properties.load_balancing_rules.get_or_insert_default();
     let mine: Vec<usize> = (0..rules.len()).filter(|at| is_ours(&rules[*at].name)).collect();
     let Some(at) = (!mine.is_empty()).then(|| mine[which.index(mine.len())]) else { return };
@@ -507,7 +515,7 @@ proptest! {
         if end.refused.is_empty() {
             let balancers = azure.observed.load_balancers.iter();
             let mut found: Vec<_> =
-                balancers.flat_map(local_pool_names).filter(|name| *name != "theirs").map(str::to_owned).collect();
+                balancers.flat_map(|one| local_pool_names(one)).filter(|name| *name != "theirs").map(str::to_owned).collect();
             found.sort();
             expected.sort();
             prop_assert_eq!(found, expected);
@@ -562,8 +570,8 @@ proptest! {
     ) {
         let mut azure = world();
         // A managed address that some of them share.
-        azure.observed.public_ips.push(public_ip(&azure.cluster, "shared", Some("20.1.2.1"), json!({
-            "k8s-azure-service": "default/elsewhere", "k8s-azure-cluster-name": "testCluster"})));
+        azure.observed.public_ips.push(Arc::new(public_ip(&azure.cluster, "shared", Some("20.1.2.1"), json!({
+            "k8s-azure-service": "default/elsewhere", "k8s-azure-cluster-name": "testCluster"}))));
         let before = foreign(&azure);
         let services: Vec<Svc> = services(&choices)
             .into_iter()

@@ -11,8 +11,12 @@ fn tags(service: &str) -> Value {
     json!({"k8s-azure-service": service, "k8s-azure-cluster-name": "testCluster"})
 }
 
+fn shared(observed: &[PublicIpAddress]) -> Vec<Arc<PublicIpAddress>> {
+    observed.iter().cloned().map(Arc::new).collect()
+}
+
 fn run_in(cluster: &Cluster, service: &Svc, observed: &[PublicIpAddress]) -> Result<PublicIpPlan, Refusal> {
-    plan(cluster, &service.intent(cluster), observed)
+    plan(cluster, &service.intent(cluster), &shared(observed))
 }
 
 fn run(service: &Svc, observed: &[PublicIpAddress]) -> PublicIpPlan {
@@ -25,7 +29,7 @@ fn refused(service: &Svc, observed: &[PublicIpAddress]) -> Refusal {
 
 fn removed(service: &Svc, observed: &[PublicIpAddress]) -> Vec<Step> {
     let cluster = cluster();
-    plan_removal(&cluster, &ServiceRemoval::of(&cluster, &service.0), observed).release
+    plan_removal(&cluster, &ServiceRemoval::of(&cluster, &service.0), &shared(observed)).release
 }
 
 /// Action and name of each step.
@@ -404,7 +408,8 @@ fn a_public_ip_in_a_group_that_is_no_longer_named_is_given_up() {
     for then in [web(), in_group("third"), in_group("other").deleting(), web().deleting()] {
         let mut azure = Azure::new();
         azure.converge(&[in_group("other").arc()], &nodes);
-        let group_of = |public_ip: &PublicIpAddress| public_ip.id.as_ref()?.group_name().map(str::to_owned);
+        let group_of =
+            |public_ip: &Arc<PublicIpAddress>| public_ip.id.as_ref()?.group_name().map(str::to_owned);
         assert_eq!(azure.observed.public_ips.iter().filter_map(group_of).collect::<Vec<_>>(), ["other"]);
         azure.converge(&[then.arc()], &nodes);
         let left: Vec<String> = azure.observed.public_ips.iter().filter_map(group_of).collect();

@@ -341,7 +341,7 @@ fn a_change_of_probes_leaves_none_of_the_old_ones() {
     ];
     let sorted = |azure: &Azure| {
         let mut names: Vec<String> =
-            azure.observed.load_balancers.iter().flat_map(probe_names).map(str::to_owned).collect();
+            azure.observed.load_balancers.iter().flat_map(|lb| probe_names(lb)).map(str::to_owned).collect();
         names.sort();
         names
     };
@@ -358,7 +358,7 @@ fn a_change_of_probes_leaves_none_of_the_old_ones() {
 
 /// Adds members of a load balancer as somebody else would.
 fn with_foreign(azure: &mut Azure, kind: &str, member: Value) {
-    let lb = &mut azure.observed.load_balancers[0];
+    let lb = Arc::make_mut(&mut azure.observed.load_balancers[0]);
     let mut document = serde_json::to_value(&*lb).unwrap();
     let list = document["properties"][kind].as_array_mut();
     match list {
@@ -483,7 +483,7 @@ fn lb_165_what_azure_adds_is_no_difference() {
     let mut azure = Azure::new();
     let services = [svc("test1").tcp(80).udp(53).arc()];
     azure.converge(&services, &[]);
-    let lb = &mut azure.observed.load_balancers[0];
+    let lb = Arc::make_mut(&mut azure.observed.load_balancers[0]);
     lb.etag = Some("other".into());
     for rule in lb.properties.as_mut().unwrap().load_balancing_rules.as_mut().unwrap() {
         rule.etag = Some("other".into());

@@ -14,10 +14,10 @@ fn basic(extra: Value, name: &str) -> (Azure, Vec<Arc<Service>>, Vec<Arc<Node>>)
     let text = text.replace("loadBalancers/testCluster/", &format!("loadBalancers/{name}/"));
     let text = text.replace("loadBalancers/testCluster\"", &format!("loadBalancers/{name}\""));
     azure.observed.load_balancers = serde_json::from_str(&text).unwrap();
-    for document in &mut azure.observed.load_balancers {
+    for document in azure.observed.load_balancers.iter_mut().map(Arc::make_mut) {
         document.sku.as_mut().unwrap().name = Some("Basic".into());
     }
-    for public_ip in &mut azure.observed.public_ips {
+    for public_ip in azure.observed.public_ips.iter_mut().map(Arc::make_mut) {
         public_ip.sku.as_mut().unwrap().name = Some("Basic".into());
         public_ip.zones = None;
         let properties = public_ip.properties.as_mut().unwrap();
@@ -120,7 +120,7 @@ fn lb_455_a_basic_load_balancer_that_others_use_stays() {
     ] {
         let part = format!("{what} {name}");
         let (mut azure, services, nodes) = basic(json!({}), "testCluster");
-        for document in &mut azure.observed.load_balancers {
+        for document in azure.observed.load_balancers.iter_mut().map(Arc::make_mut) {
             let mut changed = serde_json::to_value(&*document).unwrap();
             let parts = &mut changed["properties"][kind];
             let mut all = parts.as_array().cloned().unwrap_or_default();
