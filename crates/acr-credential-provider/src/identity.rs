@@ -1,6 +1,7 @@
 //! Who asks the registry for a token: the pod, the node or an application.
 
 use std::path::Path;
+use std::time::Duration;
 
 use arm::{Clock, Cloud, Credential, Transport};
 use cloud_config::{CloudConfig, Secret};
@@ -90,10 +91,10 @@ impl Identity {
         }
     }
 
-    /// A token of Entra for container registries; none for a password, which needs no token.
+    /// A token of Entra for container registries.
     ///
     /// # Errors
-    /// There is none to be had.
+    /// There is none to be had, or not within this time.
     pub async fn token(
         &self,
         request: &Request,
@@ -101,6 +102,7 @@ impl Identity {
         cloud: &Cloud,
         transport: &Transport,
         cluster_authority: &Path,
+        timeout: Duration,
     ) -> Result<Secret, Error> {
         let credential = match self {
             Self::Binding(binding, client) => {
@@ -120,7 +122,7 @@ impl Identity {
                 Credential::from_config(config, cloud, transport, Clock::system())?
             }
         };
-        Ok(credential.token(SCOPE).await?)
+        Ok(credential.token(SCOPE, timeout).await?)
     }
 }
 

@@ -40,6 +40,8 @@ use crate::sign_in::SignIn;
 
 /// How long one call may take. The kubelet kills its plugin after a minute, and a plugin that was killed says nothing.
 pub const CALL_TIMEOUT: Duration = Duration::from_secs(50);
+/// How much earlier than the call the wait for a token ends.
+const LAST_WORDS: Duration = Duration::from_millis(100);
 /// How long the kubelet may keep credentials, in hours: a registry's token is good for three.
 const CACHE_HOURS: u32 = 1;
 /// Anonymous access: the registry that allows it needs no credentials.
@@ -111,23 +113,30 @@ pub async fn answer(
         None => connect(surroundings)?,
     };
     let sign_in = SignIn { transport: &transport, server: &server, domain, tenant: &config.tenant_id };
-    let token = identity.token(&request, &config, &cloud, &transport, surroundings.cluster_authority);
+    // Who waits for the token can say what the authority said last, and so gives up first.
+    let patience = deadline.saturating_duration_since(Instant::now()).saturating_sub(LAST_WORDS);
+    let authority = format!("the authority of the {name}");
+    let cluster_authority = surroundings.cluster_authority;
+    let token = identity.token(&request, &config, &cloud, &transport, cluster_authority, patience);
+    // Without the one the other is of no use: the first failure ends it.
     let (token, challenge) =
-        tokio::join!(timeout_at(deadline, token), timeout_at(deadline, sign_in.challenge()));
-    let token = token.map_err(|_| overdue(&format!("the authority of the {name}")))??;
-    log(4, format_args!("the {name} has a token"));
-    let challenge = challenge.map_err(|_| overdue(&server))??;
+        tokio::try_join!(by(deadline, &authority, token), by(deadline, &server, sign_in.challenge()))?;
     log(4, format_args!("{server} asks for tokens of {} for {}", challenge.realm, challenge.service));
-    let exchanged = timeout_at(deadline, sign_in.exchange(&challenge, &token, &name)).await;
-    let credentials = exchanged.map_err(|_| overdue(&server))??;
+    let credentials = by(deadline, &server, sign_in.exchange(&challenge, &token, &name)).await?;
     log(4, format_args!("{server} gave a token of its own"));
     response.auth.extend(origin.mirrored_from.map(|source| (source, credentials.clone())));
     response.auth.insert(server, credentials);
     Ok(response)
 }
 
-fn overdue(whom: &str) -> Error {
-    Error::Overdue { whom: whom.to_owned() }
+/// What comes by the deadline; after it, who was waited for.
+async fn by<T>(
+    deadline: Instant,
+    whom: &str,
+    work: impl Future<Output = Result<T, Error>>,
+) -> Result<T, Error> {
+    let overdue = |_| Err(Error::Overdue { whom: whom.to_owned() });
+    timeout_at(deadline, work).await.unwrap_or_else(overdue)
 }
 
 /// The cloud, and the transport if it took one to learn of it. The system's certificate authorities are most of the
@@ -141,8 +150,8 @@ async fn resolve_cloud(
         return Ok((Cloud::undescribed(config)?, None));
     }
     let transport = connect(surroundings)?;
-    let resolved = timeout_at(deadline, Cloud::resolve(config, &transport)).await;
-    let (cloud, warnings) = resolved.map_err(|_| overdue(&config.resource_manager_endpoint))??;
+    let resolving = async { Ok(Cloud::resolve(config, &transport).await?) };
+    let (cloud, warnings) = by(deadline, &config.resource_manager_endpoint, resolving).await?;
     for warning in warnings {
         (surroundings.log)(0, format_args!("{warning}"));
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use acr_credential_provider::command_line::CommandLine;
 use acr_credential_provider::identity_binding::Flags;
-use acr_credential_provider::{Surroundings, answer};
+use acr_credential_provider::{CALL_TIMEOUT, Surroundings, answer};
 use arm::{ProxySettings, Transport, TransportOptions};
 use azure_simulator::entra::{Application, FederatedCredential, RegisteredCertificate};
 use azure_simulator::imds::ManagedIdentity;
@@ -17,6 +17,7 @@ use azure_simulator::registry::Registry;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use bytes::Bytes;
+use certificate_authority::CertificateAuthority;
 use clock::Clock;
 use serde_json::{Value, json};
 use simulated_cluster::{HostedRegistries, HostedRegistriesOptions};
@@ -435,6 +436,30 @@ async fn an_identity_binding_exchanges_the_pods_token() {
         let error = run(client, authority).await.unwrap_err().to_string();
         assert!(error.contains(words), "{error}");
     }
+}
+
+/// NODE-212
+#[tokio::test(start_paused = true)]
+async fn who_never_answers_is_named_before_the_kubelet_loses_patience() {
+    let files = tempfile::tempdir().unwrap();
+    let config = files.path().join("azure.json");
+    std::fs::write(&config, managed("").to_string()).unwrap();
+    // It takes connections and says nothing, as metadata and as a proxy to everything else.
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", silent.local_addr().unwrap());
+    let line = CommandLine { config_file: config.display().to_string(), ..CommandLine::default() };
+    let surroundings = Surroundings {
+        variable: &|name| (name == "HTTPS_PROXY").then(|| url.clone()),
+        cluster_authority: Path::new("/absent.crt"),
+        extra_roots: vec![CertificateAuthority::generate().unwrap().certificate_pem().to_owned()],
+        redirects: vec![("169.254.169.254".to_owned(), url.clone())],
+        log: &|_, _| {},
+    };
+    let begun = tokio::time::Instant::now();
+    let input = request(IMAGE).to_string();
+    let error = answer(&line, input.as_bytes(), &surroundings).await.unwrap_err().to_string();
+    assert!(begun.elapsed() <= CALL_TIMEOUT, "{:?}", begun.elapsed());
+    assert!(error.contains("managed identity") || error.contains("foo.azurecr.io"), "{error}");
 }
 
 /// NODE-132, NODE-134

@@ -209,9 +209,14 @@ impl Credential {
 
     /// A token for this scope, for services that are not Resource Manager.
     ///
-    /// Errors: the authority refuses, or cannot be reached.
-    pub async fn token(&self, scope: &str) -> Result<cloud_config::Secret, Error> {
-        let header = self.authorization(scope).await?;
+    /// Errors: the authority refuses, or gives none within this time; then what it last said is told.
+    pub async fn token(
+        &self,
+        scope: &str,
+        timeout: std::time::Duration,
+    ) -> Result<cloud_config::Secret, Error> {
+        let answer = tokio::time::timeout(timeout, self.authorization(scope)).await;
+        let header = answer.unwrap_or_else(|_| Err(self.overdue(timeout)))?;
         let text = header.to_str().unwrap_or_default();
         Ok(cloud_config::Secret::new(text.strip_prefix(BEARER).unwrap_or(text)))
     }

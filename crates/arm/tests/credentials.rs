@@ -51,6 +51,26 @@ fn gives_token(_: usize, request: &RecordedRequest) -> Reply {
     }
 }
 
+/// NODE-212
+#[tokio::test(start_paused = true)]
+async fn a_bare_token_is_waited_for_as_long_as_said_and_the_last_words_are_told() {
+    let (transport, _) = azure(gives_token);
+    let config = service_principal();
+    let cloud = Cloud::built_in(&config.endpoints()).unwrap();
+    let scope = "https://containerregistry.azure.net/.default";
+    let credential =
+        |transport: &Transport| Credential::from_config(&config, &cloud, transport, Clock::system()).unwrap();
+    let timeout = Duration::from_secs(2);
+    let token = credential(&transport).token(scope, timeout).await.unwrap();
+    assert_eq!(token.reveal(), "token-1");
+
+    let (busy, _) = azure(|_, _| reply(503, json!({"error": "busy", "error_description": "Not today"})));
+    let begun = tokio::time::Instant::now();
+    let error = credential(&busy).token(scope, timeout).await.unwrap_err().to_string();
+    assert!(begun.elapsed() <= timeout, "{:?}", begun.elapsed());
+    assert!(error.contains("Not today (status 503)"), "{error}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_client_secret_gets_one_token_for_many_calls() {
     let (transport, journal) = azure(gives_token);
