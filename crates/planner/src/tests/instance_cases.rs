@@ -70,6 +70,36 @@ fn node_056_node_057_node_058_a_nodes_name_tells_scale_set_and_instance() {
     assert_eq!(instance_id_of_node_name("vmssee6c2é0001", &sets[1]), None, "no character is cut");
 }
 
+/// NODE-059.
+#[test]
+fn node_059_a_nodes_name_gives_the_id_of_its_machine() {
+    let found = candidates_for_node_name("vmssee6c2000001", &[named("ss", "vmssee6c2")]);
+    let ids: Vec<String> = found.iter().map(|machine| machine.id().to_string()).collect();
+    assert_eq!(ids, [format!("{}/virtualMachines/1", &SET["azure://".len()..])]);
+}
+
+/// NODE-071.
+#[test]
+fn node_071_only_ids_of_azures_name_virtual_machines() {
+    let id = VM.replace("vm1", "k8s-agent-AAAAAAAA-0");
+    let ProviderId::Machine(machine) = parse_provider_id(&id) else { panic!("{id}") };
+    assert_eq!(machine.name(), "k8s-agent-AAAAAAAA-0");
+    let path = &id["azure://".len()..];
+    for prefix in ["", "azure:/", "://", "aws://"] {
+        assert_eq!(parse_provider_id(&format!("{prefix}{path}")), ProviderId::Other, "{prefix}");
+    }
+    assert_eq!(parse_provider_id("azure://"), ProviderId::Other);
+}
+
+/// NODE-078: names that are too short for a number, with sets of both kinds.
+#[test]
+fn node_078_a_short_name_is_no_instances() {
+    let sets = [named("ss", "vm"), Arc::unwrap_or_clone(flexible_set("vm"))];
+    for name in ["", "v", "vm", "vm1", "vm001", "000001"] {
+        assert_eq!(candidates_for_node_name(name, &sets), [], "{name}");
+    }
+}
+
 #[test]
 fn scale_sets_with_one_prefix_are_told_apart_by_the_machines_host_names() {
     let sets = [named("b", "worker"), named("a", "worker"), named("c", "work")];
@@ -155,6 +185,15 @@ fn node_052_zones_of_instances() {
     machine.zones = None;
     machine.properties.as_mut().unwrap().instance_view = None;
     assert!(matches!(zone(&machine), Err(DescribeError::NoZone { .. })));
+}
+
+/// NODE-049.
+#[test]
+fn node_049_a_zone_is_told_in_lower_case() {
+    let mut machine = instance("alpha", 0);
+    (machine.location, machine.zones) = (Some("EASTUS".into()), Some(vec!["2".into()]));
+    let facts = describe(&cluster(), "n", &machine, &[]).unwrap();
+    assert_eq!((facts.zone.as_str(), facts.region.as_str()), ("eastus-2", "eastus"));
 }
 
 /// A dual-stack kubelet asks for both addresses (`alpha.kubernetes.io/provided-node-ip`): with one of them alone

@@ -173,6 +173,33 @@ fn lb_433_the_set_of_a_virtual_machine_is_read_from_its_document() {
     assert_eq!(place(&MachineSets::new([&of_availability_set])), names(&[&node]));
 }
 
+/// NODE-072: of an availability set, or of none. NODE-076: of flexible scale sets; a machine that Azure has not told of
+/// keeps nobody else from a place.
+#[test]
+fn node_072_node_076_virtual_machines_say_of_which_set_they_are() {
+    let cluster = plain(&["lb1", "lb2"]);
+    let mut of_availability_set = (*virtual_machine("vm1", None)).clone();
+    let set = cluster.network_group("rg").resource("Microsoft.Compute", "availabilitySets", "SET-lb1");
+    of_availability_set.properties.as_mut().unwrap().availability_set =
+        Some(azure_types::SubResource::to(set));
+    let of_flexible_sets =
+        [("vm2", "set-lb1"), ("vm3", "set-lb2")].map(|(name, set)| virtual_machine(name, Some(set)));
+    let alone = virtual_machine("vm4", None);
+    let documents = of_flexible_sets.iter().map(|one| &**one).chain([&of_availability_set, &*alone]);
+    let sets = MachineSets::new(documents);
+    let nodes_of = ["vm1", "vm2", "vm3", "vm4", "vm5"].into_iter().enumerate().map(|(number, name)| {
+        let mut node = machine_node(name);
+        node.status.addresses.truncate(1);
+        node.status.addresses[0].address = format!("10.0.2.{number}");
+        node
+    });
+    let all = nodes(nodes_of);
+    let places = place_nodes(&cluster, &all, &sets, &existing(&cluster, &[("lb1", &[]), ("lb2", &[])]));
+    assert_eq!(on(&places, "lb1"), ["vm1", "vm2"]);
+    assert_eq!(on(&places, "lb2"), ["vm3", "vm4"], "who is of no set is where the fewest are");
+    assert_eq!(places.unknown().collect::<Vec<_>>(), ["vm5"]);
+}
+
 /// LB-248: the members of all pools, in a whole cluster: each node on one load balancer, and nothing to do a second time.
 #[test]
 fn lb_248_each_node_is_a_member_of_one_load_balancers_pools() {

@@ -245,6 +245,36 @@ fn nodes_without_a_machine_of_azures_are_no_destinations() {
     assert_eq!(let_in.iter().map(ToString::to_string).collect::<Vec<_>>(), in_pool);
 }
 
+/// NODE-064: what kind of machine a node is follows from its provider id, and no key of azure.json changes it.
+#[test]
+fn node_064_the_kind_of_a_machine_follows_from_its_id() {
+    let without = cluster_with(json!({"disableAvailabilitySetNodes": true}));
+    for kind in KINDS {
+        let machines = kind.machines(1);
+        let nodes = nodes([kind.node(0)]);
+        let steps = machines.plan(&cluster(), &v4(), &nodes);
+        assert!(!steps.is_empty(), "{kind:?}");
+        assert_eq!(machines.plan(&without, &v4(), &nodes), steps, "{kind:?}");
+    }
+}
+
+/// NODE-081.
+#[test]
+fn node_081_a_node_that_is_new_and_not_ready_belongs_in_pools() {
+    let taint = json!({"key": TAINT_UNINITIALIZED, "value": "true", "effect": "NoSchedule"});
+    let not_ready = json!({"type": "Ready", "status": "False"});
+    for kind in KINDS {
+        let mut node = kind.node(0);
+        node.spec.taints.push(serde_json::from_value(taint.clone()).unwrap());
+        node.status.conditions.push(serde_json::from_value(not_ready.clone()).unwrap());
+        assert!(is_eligible(&cluster(), &node), "{kind:?}");
+        let mut machines = kind.machines(1);
+        bring(&mut machines, &v4(), &nodes([node]));
+        assert!(counts(&mut machines, Family::V4).iter().all(|count| *count == 1), "{kind:?}");
+    }
+}
+
+/// NODE-082: the exclusion label with the value `false`, among others.
 #[test]
 fn the_one_predicate_for_nodes_in_pools() {
     let cluster = cluster();
@@ -527,6 +557,46 @@ fn membership_stands_on_the_primary_interface_and_address() {
             .is_array()
     );
     assert!(put(json!({"networkInterfaceConfigurations": [config(false), config(false)]})).is_empty());
+}
+
+/// NODE-069: which interface and which configuration of an instance are members of pools.
+#[test]
+fn node_069_the_primary_interface_and_its_configurations() {
+    let nic = |name: &str, primary: bool, configurations: &[Value]| json!({"name": name, "properties": {"primary": primary, "ipConfigurations": configurations}});
+    let ip = |name: &str, primary: bool, family: &str| json!({"name": name, "properties": {"primary": primary, "privateIPAddressVersion": family}});
+    let [one, v4, v6] = [ip("one", false, "IPv4"), ip("v4", true, "IPv4"), ip("v6", false, "IPv6")];
+    let late = ip("late", false, "IPv6");
+    let dual = [one.clone(), v6.clone(), v4.clone(), late.clone()];
+    for (interfaces, expected) in [
+        (vec![nic("a", false, std::slice::from_ref(&one))], ["one", "-"]),
+        (vec![nic("a", false, &dual)], ["v4", "v6"]),
+        (vec![nic("a", false, std::slice::from_ref(&one)), nic("b", true, &dual)], ["v4", "v6"]),
+        (vec![nic("a", false, &dual), nic("b", false, &dual)], ["-", "-"]),
+        (vec![nic("a", true, &[one.clone(), late.clone()])], ["-", "late"]),
+        (vec![nic("a", true, &[v4.clone(), one.clone()])], ["v4", "-"]),
+        (vec![nic("a", true, &[])], ["-", "-"]),
+        (vec![], ["-", "-"]),
+    ] {
+        let text = format!("{interfaces:?}");
+        let profile = json!({"networkInterfaceConfigurations": interfaces});
+        let profile: InterfaceConfigurations = serde_json::from_value(profile).unwrap();
+        let all = profile.configurations();
+        let member = |family| {
+            let at = InterfaceConfigurations::member_of(all, family)?;
+            all[at].name.as_deref()
+        };
+        assert_eq!(Family::BOTH.map(|family| member(family).unwrap_or("-")), expected, "{text}");
+    }
+}
+
+/// NODE-078: a set that does not say how it is orchestrated is a uniform one.
+#[test]
+fn node_078_a_set_without_an_orchestration_mode_is_uniform() {
+    let (mut set, machines) = uniform(1);
+    Arc::make_mut(&mut set).properties.as_mut().unwrap().orchestration_mode = None;
+    let nodes = nodes([node("alpha", 0)]);
+    assert_eq!(targets(&plan_instances_of(&(set.clone(), machines), &v4(), &nodes)), ["0"]);
+    assert!(plan_model(&cluster(), &set, &[], &v4(), &nodes).is_some());
 }
 
 #[test]
