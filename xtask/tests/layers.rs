@@ -72,6 +72,7 @@ fn controllers_know_no_cloud_and_the_azure_client_no_kubernetes() {
     graph.assert_apart("arm", &["k8s", "kube", "planner", "cloud"]);
     graph.assert_apart("planner", &["cloud", "arm"]);
     graph.assert_apart("telemetry", &["arm", "provider", "controllers", "kube"]);
+    graph.assert_apart("imds", &["arm", "k8s", "kube", "rustls", "planner", "provider"]);
 }
 
 /// What every pull of an image starts anew, and what runs on every node.
@@ -95,6 +96,7 @@ fn what_runs_in_production_and_its_witnesses_are_apart() {
         "arm",
         "acr-credential-provider",
         "health-probe-proxy",
+        "imds",
     ] {
         graph.assert_apart(name, &WITNESSES);
     }

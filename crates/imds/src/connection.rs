@@ -1,0 +1,125 @@
+//! One request and its answer.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{CONNECTION, HOST, USER_AGENT};
+use http::{Request, StatusCode, Uri};
+use http_body_util::{BodyExt as _, Empty, Limited};
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use serde::de::DeserializeOwned;
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use crate::error::Error;
+
+/// How long an answer may take. A machine that has just been made gets the first one late.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
+/// The largest document that is read, in bytes: user data alone may be 64 kB.
+const MAX_DOCUMENT_BYTES: usize = 1024 * 1024;
+/// How much of a refusal goes into an error.
+const MAX_TEXT_CHARS: usize = 300;
+/// Who asks.
+const AGENT: &str = concat!("cerulean/", env!("CARGO_PKG_VERSION"));
+
+/// Where the service is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Endpoint {
+    host: String,
+    port: u16,
+    authority: String,
+    /// What stands before `/metadata`.
+    path: String,
+}
+
+/// A text that names no endpoint.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no URL of an instance metadata service: write one such as http://169.254.169.254")]
+pub struct EndpointError(String);
+
+impl Default for Endpoint {
+    /// That of every machine in Azure.
+    fn default() -> Self {
+        let host = "169.254.169.254".to_owned();
+        Self { authority: host.clone(), host, port: 80, path: String::new() }
+    }
+}
+
+impl std::str::FromStr for Endpoint {
+    type Err = EndpointError;
+
+    fn from_str(text: &str) -> Result<Self, EndpointError> {
+        let wrong = || EndpointError(text.to_owned());
+        let uri: Uri = text.parse().map_err(|_| wrong())?;
+        let authority = uri.authority().filter(|_| uri.query().is_none()).ok_or_else(wrong)?;
+        if uri.scheme_str() != Some("http") || authority.as_str().contains('@') {
+            return Err(wrong());
+        }
+        Ok(Self {
+            host: authority.host().trim_start_matches('[').trim_end_matches(']').to_owned(),
+            port: authority.port_u16().unwrap_or(80),
+            authority: authority.as_str().to_owned(),
+            path: uri.path().trim_end_matches('/').to_owned(),
+        })
+    }
+}
+
+impl Endpoint {
+    /// Reads a document.
+    pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
+        let path = format!("{}{path}", self.path);
+        let url = format!("http://{}{path}", self.authority);
+        let no_answer = |reason: String| Error::NoAnswer { url: url.clone(), reason };
+        let overdue = |_| no_answer(format!("nothing came within {} s", ANSWER_TIMEOUT.as_secs()));
+        let answer = timeout(ANSWER_TIMEOUT, self.ask(&path)).await.map_err(overdue)?;
+        let (status, body) = answer.map_err(|error| no_answer(error.to_string()))?;
+        if status != StatusCode::OK {
+            let text = String::from_utf8_lossy(&body);
+            let words: Vec<&str> = text.split_whitespace().collect();
+            let text = words.join(" ").chars().take(MAX_TEXT_CHARS).collect();
+            return Err(Error::Status { status, url, text });
+        }
+        serde_json::from_slice(&body).map_err(|error| Error::Unreadable { url, reason: error.to_string() })
+    }
+
+    /// Asks on a connection of its own: one question in a minute is no reason to keep one.
+    async fn ask(&self, path: &str) -> Result<(StatusCode, Bytes), Box<dyn std::error::Error + Send + Sync>> {
+        let stream = TcpStream::connect((self.host.as_str(), self.port)).await?;
+        let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
+        // Ends with this function, however that ends.
+        let mut running = JoinSet::new();
+        running.spawn(connection);
+        let request = Request::get(path)
+            .header(HOST, &self.authority)
+            .header(USER_AGENT, AGENT)
+            .header(CONNECTION, "close")
+            .header("metadata", "True")
+            .body(Empty::<Bytes>::new())?;
+        let (head, body) = sender.send_request(request).await?.into_parts();
+        let body = Limited::new(body, MAX_DOCUMENT_BYTES).collect().await?.to_bytes();
+        Ok((head.status, body))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn endpoints_are_urls_in_the_clear_and_may_have_a_path() {
+        let endpoint = |text: &str| text.parse::<Endpoint>();
+        assert_eq!(endpoint("http://169.254.169.254").unwrap(), Endpoint::default());
+        assert_eq!(endpoint("http://169.254.169.254/").unwrap(), Endpoint::default());
+        let named = endpoint("http://[::1]:8080/instances/pool_1/").unwrap();
+        assert_eq!((named.host.as_str(), named.port), ("::1", 8080));
+        assert_eq!((named.authority.as_str(), named.path.as_str()), ("[::1]:8080", "/instances/pool_1"));
+        for wrong in
+            ["", "169.254.169.254", "https://169.254.169.254", "http://a?b", "http://u:p@a", "/metadata"]
+        {
+            let error = endpoint(wrong).unwrap_err().to_string();
+            assert!(error.contains("http://169.254.169.254"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! What the documents mean for a node.
+
+use crate::document::{Compute, Family, Frontend, Instance, LoadBalancer, Network};
+use crate::error::Error;
+
+/// The tag that names the group of machines with a fast network between them.
+const INTERCONNECT_TAG: &str = "Platform_Interconnect_Group";
+
+/// What an address is to a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AddressKind {
+    /// The node's name.
+    Hostname,
+    /// An address within the network.
+    InternalIp,
+    /// An address in the internet.
+    ExternalIp,
+}
+
+impl AddressKind {
+    /// The word in a Node's status.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Hostname => "Hostname",
+            Self::InternalIp => "InternalIP",
+            Self::ExternalIp => "ExternalIP",
+        }
+    }
+}
+
+/// An address of a node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Address {
+    /// What it is.
+    pub kind: AddressKind,
+    /// The address or name.
+    pub address: String,
+}
+
+/// What a node has to know of its machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Facts {
+    /// The machine's resource id, with subscription and resource group in lower case.
+    pub resource_id: String,
+    /// Its size.
+    pub size: String,
+    /// `<region>-<number>`, or the fault domain's number outside of zones, which may be empty.
+    pub zone: String,
+    /// The region in lower case.
+    pub region: String,
+    /// The node's name, then the first address of each family and the public one that belongs to it.
+    pub addresses: Vec<Address>,
+    /// The part of the fault domain; empty if Azure names none.
+    pub sub_fault_domain: String,
+    /// The group of machines with a fast network between them; empty if it is in none.
+    pub interconnect_group: String,
+}
+
+impl Facts {
+    /// What the documents say.
+    ///
+    /// # Errors
+    /// Something that every node has is missing.
+    pub(crate) fn read(
+        node: &str,
+        instance: &Instance,
+        load_balancer: Option<&LoadBalancer>,
+    ) -> Result<Self, Error> {
+        let compute = instance.compute.as_ref().ok_or(Error::NoCompute)?;
+        let network = instance.network.as_ref().ok_or(Error::NoNetwork)?;
+        let resource_id = resource_id(compute)?;
+        let addresses = addresses(node, network, load_balancer)?;
+        if compute.vm_size.is_empty() {
+            return Err(Error::NoSize);
+        }
+        let (zone, region) = zone(compute)?;
+        let group = compute.tags_list.iter().find(|tag| tag.name == INTERCONNECT_TAG);
+        Ok(Self {
+            resource_id,
+            size: compute.vm_size.clone(),
+            zone,
+            region,
+            addresses,
+            sub_fault_domain: compute.platform_sub_fault_domain.clone(),
+            interconnect_group: group.map(|tag| tag.value.clone()).unwrap_or_default(),
+        })
+    }
+}
+
+/// The machine's id. Azure spells subscription and group as they were spelled when it was made; nodes have them in lower
+/// case, so that ids can be compared as texts.
+fn resource_id(compute: &Compute) -> Result<String, Error> {
+    if compute.resource_id.is_empty() {
+        return Err(Error::NoResourceId);
+    }
+    let mut id = compute.resource_id.clone();
+    for part in [&compute.subscription_id, &compute.resource_group_name] {
+        if !part.is_empty() {
+            id = id.replace(part, &part.to_lowercase());
+        }
+    }
+    Ok(id)
+}
+
+fn addresses(
+    node: &str,
+    network: &Network,
+    load_balancer: Option<&LoadBalancer>,
+) -> Result<Vec<Address>, Error> {
+    let interface = network.interface.first().ok_or(Error::NoInterface)?;
+    let mut all = vec![Address { kind: AddressKind::Hostname, address: node.to_owned() }];
+    let frontends = load_balancer.map(|balancer| balancer.loadbalancer.public_ip_addresses.as_slice());
+    for family in [&interface.ipv4, &interface.ipv6] {
+        all.extend(first_of(family, frontends.unwrap_or_default()));
+    }
+    match all.len() {
+        1 => Err(Error::NoAddress),
+        _ => Ok(all),
+    }
+}
+
+/// The first address of a family, and the public one that belongs to it. The others are those of pods.
+fn first_of(family: &Family, frontends: &[Frontend]) -> Vec<Address> {
+    let Some(pair) = family.ip_address.first() else { return Vec::new() };
+    let bare = |text: &str| text.trim_start_matches('[').trim_end_matches(']').to_owned();
+    let of_balancer = || {
+        let found = frontends.iter().find(|one| bare(&one.private_ip_address) == pair.private_ip_address);
+        found.map(|one| bare(&one.frontend_ip_address)).unwrap_or_default()
+    };
+    let public = match pair.public_ip_address.as_str() {
+        "" => of_balancer(),
+        public => public.to_owned(),
+    };
+    [(AddressKind::InternalIp, pair.private_ip_address.clone()), (AddressKind::ExternalIp, public)]
+        .into_iter()
+        .filter(|(_, address)| !address.is_empty())
+        .map(|(kind, address)| Address { kind, address })
+        .collect()
+}
+
+/// Zone and region.
+fn zone(compute: &Compute) -> Result<(String, String), Error> {
+    let region = compute.location.to_lowercase();
+    let zone = match compute.zone.as_str() {
+        "" => compute.platform_fault_domain.clone(),
+        zone => {
+            let number: u32 = zone
+                .parse()
+                .map_err(|reason| Error::Zone { zone: zone.to_owned(), reason: format!("{reason}") })?;
+            format!("{region}-{number}")
+        }
+    };
+    Ok((zone, region))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn compute(document: Value) -> Compute {
+        serde_json::from_value(document).unwrap()
+    }
+
+    /// NODE-045
+    #[test]
+    fn node_045_subscription_and_group_are_in_lower_case_wherever_they_occur() {
+        let id = |id: &str| {
+            resource_id(&compute(
+                json!({"subscriptionId": "SUB", "resourceGroupName": "RG", "resourceId": id}),
+            ))
+        };
+        assert_eq!(
+            id("/subscriptions/SUB/resourceGroups/RG/providers/Microsoft.Compute/virtualMachines/vm")
+                .unwrap(),
+            "/subscriptions/sub/resourceGroups/rg/providers/Microsoft.Compute/virtualMachines/vm"
+        );
+        let set = "/subscriptions/SUB/resourceGroups/RG/providers/Microsoft.Compute/virtualMachineScaleSets/Set-RG/x";
+        assert_eq!(
+            id(set).unwrap(),
+            "/subscriptions/sub/resourceGroups/rg/providers/Microsoft.Compute/virtualMachineScaleSets/Set-rg/x"
+        );
+        assert_eq!(resource_id(&compute(json!({"resourceId": "/A/b"}))).unwrap(), "/A/b");
+    }
+
+    /// NODE-047
+    #[test]
+    fn node_047_zones_and_fault_domains() {
+        for (location, zone_number, expected) in [
+            ("eastus", "1", ("eastus-1", "eastus")),
+            ("eastus", "", ("99", "eastus")),
+            ("EastUS", "1", ("eastus-1", "eastus")),
+        ] {
+            let machine = compute(json!({
+                "location": location, "zone": zone_number, "platformFaultDomain": "99"}));
+            let (zone, region) = zone(&machine).unwrap();
+            assert_eq!((zone.as_str(), region.as_str()), expected, "{location} {zone_number}");
+        }
+        let nowhere = compute(json!({"location": "eastus", "zone": null}));
+        assert_eq!(zone(&nowhere).unwrap(), (String::new(), "eastus".to_owned()));
+    }
+}
