@@ -266,20 +266,10 @@ impl Sequence {
         })
     }
 
-    /// Whether work on the Service was begun and nothing but tags can tell how far it came: neither its status nor
-    /// a frontend shows an address. It may have named another group then.
-    pub fn is_without_trace(
-        &self,
-        cluster: &Cluster,
-        load_balancers: &[(Balancer, ListedLoadBalancer)],
-    ) -> bool {
-        let none = BTreeMap::new();
-        let is_empty = |(balancer, document): &(Balancer, ListedLoadBalancer)| {
-            frontends_of(cluster, balancer, document, &self.removal, &none).is_empty()
-        };
-        self.removal.is_begun
-            && self.removal.published_addresses.is_empty()
-            && load_balancers.iter().all(is_empty)
+    /// Whether work on the Service was begun and its status does not tell how far it came. It may have named another
+    /// group then, and where its frontends have left that one, nothing but tags tells of a public IP there.
+    pub fn is_unfinished(&self) -> bool {
+        self.removal.is_begun && self.removal.published_addresses.is_empty()
     }
 
     /// Takes note of the groups in which public IPs are that are tagged as the Service's; tells whether there are

@@ -378,7 +378,7 @@ impl Inner {
         let mut more = BTreeSet::new();
         for sequence in &mut sequences {
             let known = &observed.public_ips;
-            if self.look_elsewhere(sequence, known, &balancers, newer_than).await? {
+            if self.look_elsewhere(sequence, known, newer_than).await? {
                 more.extend(sequence.owner().public_ip_groups.difference(&groups).cloned());
             }
         }

@@ -312,7 +312,7 @@ impl Inner {
         sequence.see_load_balancers(&all, || services);
         sequence.see_frontends(&self.cluster, &reading.load_balancers);
         reading.public_ips = self.public_ips.concerning(sequence.owner(), newer_than).await?;
-        if self.look_elsewhere(sequence, &reading.public_ips, &reading.load_balancers, newer_than).await? {
+        if self.look_elsewhere(sequence, &reading.public_ips, newer_than).await? {
             reading.public_ips = self.public_ips.concerning(sequence.owner(), newer_than).await?;
         }
         if let Some(intent) = sequence.intent().filter(|intent| intent.flavor.is_internal()) {
@@ -349,12 +349,11 @@ impl Inner {
         &self,
         sequence: &mut Sequence,
         public_ips: &[Arc<PublicIpAddress>],
-        load_balancers: &[(Balancer, ListedLoadBalancer)],
         newer_than: LogicalTime,
     ) -> Result<bool, Failure> {
         let since = if !sequence.lost_addresses(public_ips).is_empty() {
             newer_than
-        } else if sequence.is_without_trace(&self.cluster, load_balancers) {
+        } else if sequence.is_unfinished() {
             // It was another process, or this one, and then the groups that it wrote to are known.
             self.observed.started
         } else {
