@@ -8,6 +8,7 @@ mod expected;
 mod manifest;
 
 pub use expected::expectation;
+pub(crate) use expected::{is_pinned, is_pinned_where_it_arrives};
 pub use manifest::{given, leaves_to_kubernetes, manifest};
 
 use crate::covering::{self, Space};

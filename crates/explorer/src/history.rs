@@ -4,8 +4,10 @@
 //!
 //! * every Service has in the end what its last manifest asks for, or an event says why not, and a Service
 //!   that cannot be served harms no other (convergence);
+//! * a Service that cannot be served holds up no other, nor one that comes while it is there (no starvation);
 //! * controllers that start anew then write nothing (idempotence);
-//! * what others made is as they left it, and nothing of ours is left when all Services are gone.
+//! * what others made is as they left it, also what they wrote between a read and a write, and nothing of ours is left
+//!   when all Services are gone.
 //!
 //! A history is decided by its seed. A failure is shrunk to the fewest acts and features, and printed as the text
 //! that [`kept`] reads: what was wrong once is tried again, whatever seeds come to mean.
@@ -24,14 +26,18 @@ use crate::{quietly, shrink, trial};
 
 mod act;
 mod cluster;
+mod inventory;
 mod kept;
+mod marks;
 mod play;
 mod text;
+mod witness;
 
-pub use act::{Act, NodeLabel, Shared, Trouble};
-use act::{KINDS, NODE_LABELS, SHARED, TROUBLES};
-pub use cluster::Cluster;
-use cluster::{ASKED, CLUSTERS};
+use act::{AFFLICTIONS, KINDS, MISTAKES, NODE_LABELS, SHARED, TROUBLES};
+pub use act::{Act, Mistake, NodeLabel, Shared, Trouble};
+use cluster::{ASKED, CLUSTERS, ENTRIES};
+pub use cluster::{Cluster, Entries};
+use inventory::Inventory;
 pub use kept::{FOLDER, Kept, kept};
 use play::{Play, THEIR_ADDRESSES};
 
@@ -69,11 +75,17 @@ impl History {
         let cluster = CLUSTERS[random.random_range(0..CLUSTERS.len())];
         let replicas = random.random_bool(0.3);
         let services = random.random_range(1..=MAX_SERVICES);
+        let several = cluster == Cluster::Several;
+        let shared =
+            |random: &mut SmallRng| SHARED[random.random_range(0..if several { SHARED.len() } else { 3 })];
         let mut rows: BTreeMap<usize, Row> = BTreeMap::new();
         let mut acts = Vec::new();
+        if several && random.random() {
+            acts.push(Act::Configure(ENTRIES[random.random_range(0..ENTRIES.len())]));
+        }
         for _ in 0..random.random_range(4..=20) {
             let service = random.random_range(0..services);
-            acts.push(match random.random_range(0..if cluster == Cluster::Several { 130 } else { 110 }) {
+            acts.push(match random.random_range(0..if several { 154 } else { 122 }) {
                 0..45 => {
                     let row = row(&mut random, rows.get(&service), cluster);
                     rows.insert(service, row.clone());
@@ -92,19 +104,21 @@ impl History {
                     times: if random.random_bool(0.15) { 15 } else { random.random_range(1..=3) },
                 },
                 78..80 => {
-                    let shared = SHARED[random.random_range(0..SHARED.len())];
-                    Act::ForeignTag { shared, value: random.random_range(0..1000) }
+                    Act::ForeignTag { shared: shared(&mut random), value: random.random_range(0..1000) }
                 }
                 80 => Act::ForeignAddressTag(random.random_range(0..1000)),
                 81..83 => {
-                    let shared = SHARED[random.random_range(0..SHARED.len())];
-                    Act::ForeignPart { shared, number: random.random_range(0..100) }
+                    Act::ForeignPart { shared: shared(&mut random), number: random.random_range(0..100) }
                 }
-                83 => Act::ForeignFrontend {
-                    internal: random.random(),
-                    number: random.random_range(0..THEIR_ADDRESSES),
-                },
-                84..86 => Act::Spoil { shared: SHARED[random.random_range(0..SHARED.len())] },
+                83 => {
+                    let balancers = SHARED.into_iter().filter(|one| *one != Shared::SecurityGroup);
+                    let balancers: Vec<Shared> = balancers.take(if several { 4 } else { 2 }).collect();
+                    Act::ForeignFrontend {
+                        shared: balancers[random.random_range(0..balancers.len())],
+                        number: random.random_range(0..THEIR_ADDRESSES),
+                    }
+                }
+                84..86 => Act::Spoil { shared: shared(&mut random) },
                 86..90 if replicas && random.random_bool(0.7) => Act::CutOff,
                 86..90 => Act::Kill,
                 90..100 => Act::Wait([1, 3, 10, 60, 400][random.random_range(0..5)]),
@@ -116,9 +130,23 @@ impl History {
                     Act::Machine { number: random.random_range(0..3), comes: random.random_bool(0.6) }
                 }
                 106..110 => Act::Pods { service, nodes: random.random_range(1..=2) },
-                110..116 => Act::Ask { service, names: ASKED[random.random_range(0..ASKED.len())] },
-                116..122 => Act::Label { service, on: random.random() },
-                122..124 => Act::LabelNamespace(random.random()),
+                110..114 => {
+                    let what = AFFLICTIONS[random.random_range(0..AFFLICTIONS.len())];
+                    Act::Afflict { service, what }
+                }
+                114..116 => Act::ForeignInterfaceTag {
+                    number: random.random_range(0..8),
+                    value: random.random_range(0..1000),
+                },
+                116..118 => Act::ForeignMember {
+                    number: random.random_range(0..8),
+                    pool: random.random_range(0..100),
+                },
+                118..122 => Act::Mistake { service, what: MISTAKES[random.random_range(0..MISTAKES.len())] },
+                122..128 => Act::Ask { service, names: ASKED[random.random_range(0..ASKED.len())] },
+                128..135 => Act::Label { service, on: random.random_bool(0.7) },
+                135..138 => Act::LabelNamespace(random.random()),
+                138..148 => Act::Configure(ENTRIES[random.random_range(0..ENTRIES.len())]),
                 _ => {
                     let label = NODE_LABELS[random.random_range(2..4)];
                     Act::Node { number: random.random_range(0..8), label }
@@ -160,29 +188,33 @@ impl History {
     }
 
     async fn run(&self) -> Vec<String> {
-        let theirs = (0..THEIR_ADDRESSES).map(|number| Given::public_ip(&format!("theirs-{number}"), "IPv4"));
+        let theirs = play::addresses_of_others(self.cluster);
         let given: Vec<Given> = (0..MAX_SERVICES).flat_map(Self::kept_for).chain(theirs).collect();
         let latency =
             if self.typical_latency { LatencyProfile::typical() } else { LatencyProfile::instant() };
         let builder = self.cluster.set_up(World::builder().seed(self.seed).latency(latency));
         let builder = if self.replicas { builder.replicas() } else { builder };
         let mut stage = Stage::set_in(builder, &given).await;
+        let before = Inventory::of(&stage.world);
         let mut play = Play::of(self.cluster);
         for act in &self.acts {
             play.act(&mut stage, act).await;
         }
         stage.world.azure.clear_faults();
         play.calm(&stage.world);
+        let mut complaints = play.starved(&stage).await;
+        stage.world.azure.clear_faults();
+        play.mend_mistakes(&stage);
         stage.world.come_to_rest().await;
         if play::delete_nodes_without_machine(&stage.world) {
             stage.world.come_to_rest().await;
         }
+        complaints.extend(play.wrong_places(&stage.world));
         let mut expect = play.expect.clone();
         trial::fill_in(&stage, &mut expect);
-        let mut complaints = trial::judge(&stage, &expect);
+        complaints.extend(trial::judge(&stage, &expect));
         complaints.extend(findings(&stage.world).await);
-        complaints.extend(play.lost_tags(&stage.world));
-        complaints.extend(play.wrong_places(&stage.world));
+        complaints.extend(play.marks.lost(&stage.world));
 
         stage.world.azure.clear_journal();
         stage.world.restart().await;
@@ -207,7 +239,9 @@ impl History {
         }
         let when_gone = |text: String| format!("when all are gone: {text}");
         complaints.extend(findings(&stage.world).await.into_iter().map(when_gone));
-        complaints.extend(play.left_over(&stage.world).into_iter().map(when_gone));
+        complaints.extend(play.marks.lost(&stage.world).into_iter().map(when_gone));
+        complaints
+            .extend(before.differences(&stage.world, &play.shared_with_others).into_iter().map(when_gone));
         complaints
     }
 
@@ -232,9 +266,8 @@ fn row(random: &mut SmallRng, before: Option<&Row>, cluster: Cluster) -> Row {
             }
         }
         if cluster == Cluster::Several {
-            // Others say which load balancers a Service names, and an address of its own would say so, too.
+            // Others say which load balancers a Service names.
             set(&mut row, "balancer-names", 0);
-            set(&mut row, "public-ip", 0);
         }
         // What is kept for it is in the cluster's group.
         if features::value(&row, "public-ip") != "own" {
@@ -272,10 +305,7 @@ fn may_become(before: &Row, after: &Row) -> bool {
 
 /// Whether Kubernetes lets all of this happen, and it is said what must come of it.
 fn can_happen(cluster: Cluster, acts: &[Act]) -> bool {
-    let is_said = |row: &Row| {
-        cluster != Cluster::Several
-            || ["balancer-names", "public-ip"].iter().all(|factor| row[place_of(factor)] == 0)
-    };
+    let is_said = |row: &Row| cluster != Cluster::Several || row[place_of("balancer-names")] == 0;
     let mut rows: BTreeMap<usize, &Row> = BTreeMap::new();
     acts.iter().all(|act| match act {
         Act::Apply { service, row } => {

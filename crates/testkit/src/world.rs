@@ -307,6 +307,17 @@ impl World {
         self.remember_foreign(id, &before);
     }
 
+    /// As [`Self::edit_foreign`], where Azure may refuse it, because an operation runs for example. Tells whether it was
+    /// taken.
+    pub fn try_edit_foreign(&self, id: &ResourceId, edit: impl FnOnce(&mut Value)) -> bool {
+        let before = self.azure.document(id).unwrap_or_default();
+        let taken = self.azure.edit(id, edit).is_ok();
+        if taken {
+            self.remember_foreign(id, &before);
+        }
+        taken
+    }
+
     fn remember_foreign(&self, id: &ResourceId, before: &Value) {
         let after = self.azure.document(id).unwrap_or_default();
         self.foreign.remember(id, before, &after);

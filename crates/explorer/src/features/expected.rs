@@ -14,11 +14,7 @@ pub fn expectation(row: &[usize], number: usize, key: &str) -> Expectation {
     let (field, annotation) = (is("source-ranges", "none"), value(row, "allowed-ranges"));
     let contradicts = !field && ["networks", "core-annotation"].contains(&annotation);
     let refused = |text: &str| Expectation::Refused { texts: vec![text.to_owned()], by_azure: false };
-    let families: Vec<Family> = match value(row, "families") {
-        "IPv4" => vec![Family::V4],
-        "IPv6" => vec![Family::V6],
-        _ => vec![Family::V4, Family::V6],
-    };
+    let families = families(row);
     let rules = rules(row, &families);
     // Azure offers IPv4 alone, and outside only what arrives at the nodes' own addresses.
     let floats_outside = !is_internal(row) && is("floating-ip", "on");
@@ -59,6 +55,14 @@ pub fn expectation(row: &[usize], number: usize, key: &str) -> Expectation {
         writes: Writes::default(),
         families,
     }))
+}
+
+fn families(row: &[usize]) -> Vec<Family> {
+    match value(row, "families") {
+        "IPv4" => vec![Family::V4],
+        "IPv6" => vec![Family::V6],
+        _ => vec![Family::V4, Family::V6],
+    }
 }
 
 /// What is said of annotations that mean nothing as they stand.
@@ -280,6 +284,19 @@ fn is_named(row: &[usize], family: Family, families: &[Family]) -> bool {
 fn asks_for_address(row: &[usize], family: Family, families: &[Family]) -> bool {
     let from_prefix = !is_internal(row) && is_of_prefix(row, family, families);
     value(row, "public-ip").starts_with("address") && !from_prefix
+}
+
+/// Whether a Service asks for certain addresses or public IPs of one of its families, whatever comes of it.
+pub(crate) fn is_pinned(row: &[usize]) -> bool {
+    let families = families(row);
+    let public_ip = value(row, "public-ip");
+    public_ip.starts_with("address")
+        || (public_ip.starts_with("named") && families.iter().any(|one| counts(public_ip, *one, &families)))
+}
+
+/// The same, of addresses that there are on load balancers of its kind: a name of a public IP means nothing inside.
+pub(crate) fn is_pinned_where_it_arrives(row: &[usize]) -> bool {
+    is_pinned(row) && (!is_internal(row) || value(row, "public-ip").starts_with("address"))
 }
 
 fn addresses(row: &[usize], number: usize, families: &[Family]) -> Vec<String> {

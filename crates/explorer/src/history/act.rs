@@ -4,8 +4,9 @@ use azure_simulator::FaultAction;
 use azure_types::ResourceId;
 use serde_json::json;
 use testkit::World;
-use testkit::types::{INSTANCES, LOAD_BALANCERS, PUBLIC_IPS, SCALE_SETS, SECURITY_GROUPS};
+use testkit::types::{INSTANCES, INTERFACES, LOAD_BALANCERS, PUBLIC_IPS, SCALE_SETS, SECURITY_GROUPS};
 
+use super::cluster::Entries;
 use crate::features::Row;
 
 /// Something that happens.
@@ -52,10 +53,24 @@ pub enum Act {
         /// What the part's name and place end with.
         number: u64,
     },
+    /// Somebody else tags the network interface of a machine.
+    ForeignInterfaceTag {
+        /// Which of those that are there, by their ids.
+        number: usize,
+        /// The tag's value.
+        value: u64,
+    },
+    /// Somebody else takes a machine into a pool of their own on the public load balancer.
+    ForeignMember {
+        /// Which of those that are members of pools, by their ids.
+        number: usize,
+        /// What the pool's name ends with.
+        pool: u64,
+    },
     /// Somebody else adds a frontend of their own to a load balancer, with a rule.
     ForeignFrontend {
-        /// The internal one.
-        internal: bool,
+        /// The load balancer.
+        shared: Shared,
         /// What its name ends with, and its port.
         number: u64,
     },
@@ -105,8 +120,57 @@ pub enum Act {
         /// How many nodes.
         nodes: usize,
     },
+    /// Whatever is made or deleted for one Service alone fares badly, until all other trouble is over and longer.
+    Afflict {
+        /// Which Service.
+        service: usize,
+        /// What becomes of its requests.
+        what: Trouble,
+    },
+    /// A Service asks for something that Azure refuses to all with whom it shares a write, until all other trouble is
+    /// over and longer.
+    Mistake {
+        /// Which Service.
+        service: usize,
+        /// What it asks for.
+        what: Mistake,
+    },
+    /// The list of load balancers is another one, with which the controllers are started anew.
+    Configure(Entries),
     /// Seconds pass.
     Wait(u64),
+}
+
+/// What Azure alone knows to be wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mistake {
+    /// A service tag that does not exist.
+    UnknownTag,
+    /// A private address that a machine has.
+    AddressTaken,
+}
+
+pub(super) const MISTAKES: [Mistake; 2] = [Mistake::UnknownTag, Mistake::AddressTaken];
+
+impl Mistake {
+    /// The annotation that says it.
+    pub(super) fn annotation(self) -> &'static str {
+        match self {
+            Self::UnknownTag => "service.beta.kubernetes.io/azure-allowed-service-tags",
+            Self::AddressTaken => "service.beta.kubernetes.io/azure-load-balancer-ipv4",
+        }
+    }
+
+    /// What it says.
+    pub(super) fn value(self, world: &World) -> Option<String> {
+        if self == Self::UnknownTag {
+            return Some("NobodyKnowsThis".to_owned());
+        }
+        let node = world.serving_nodes().pop_first()?;
+        let addresses = world.node(&node)["status"]["addresses"].as_array().cloned()?;
+        let mut inside = addresses.iter().filter(|one| one["type"] == "InternalIP");
+        inside.find_map(|one| one["address"].as_str().filter(|text| !text.contains(':')).map(str::to_owned))
+    }
 }
 
 /// A label that a node gets or loses.
@@ -149,10 +213,20 @@ pub enum Shared {
     InternalLoadBalancer,
     /// The security group.
     SecurityGroup,
+    /// Of several load balancers, the second public one.
+    Second,
+    /// The second internal one.
+    SecondInternal,
 }
 
-pub(super) const SHARED: [Shared; 3] =
-    [Shared::LoadBalancer, Shared::InternalLoadBalancer, Shared::SecurityGroup];
+/// All of them; the last two are for several load balancers.
+pub(super) const SHARED: [Shared; 5] = [
+    Shared::LoadBalancer,
+    Shared::InternalLoadBalancer,
+    Shared::SecurityGroup,
+    Shared::Second,
+    Shared::SecondInternal,
+];
 
 impl Shared {
     pub(super) fn id(self, world: &World) -> ResourceId {
@@ -160,14 +234,25 @@ impl Shared {
             Self::LoadBalancer => world.load_balancer(),
             Self::InternalLoadBalancer => world.internal_load_balancer(),
             Self::SecurityGroup => world.security_group(),
+            Self::Second => world.network("loadBalancers", "second"),
+            Self::SecondInternal => world.network("loadBalancers", "second-internal"),
         }
+    }
+
+    /// Whether it is there only as long as somebody needs it.
+    pub(super) fn comes_and_goes(self) -> bool {
+        matches!(self, Self::Second | Self::SecondInternal)
+    }
+
+    pub(super) fn is_internal(self) -> bool {
+        matches!(self, Self::InternalLoadBalancer | Self::SecondInternal)
     }
 
     /// Where its rules stand.
     pub(super) fn rules(self) -> &'static str {
         match self {
-            Self::LoadBalancer | Self::InternalLoadBalancer => "loadBalancingRules",
             Self::SecurityGroup => "securityRules",
+            _ => "loadBalancingRules",
         }
     }
 }
@@ -212,7 +297,25 @@ pub(super) const TROUBLES: [Trouble; 10] = [
 
 pub(super) const METHODS: [&str; 3] = ["PUT", "GET", "DELETE"];
 
-pub(super) const KINDS: [&str; 5] = [LOAD_BALANCERS, PUBLIC_IPS, SECURITY_GROUPS, SCALE_SETS, INSTANCES];
+/// The type of private link services.
+pub(super) const PRIVATE_LINKS: &str = "Microsoft.Network/privateLinkServices";
+
+pub(super) const KINDS: [&str; 7] =
+    [LOAD_BALANCERS, PUBLIC_IPS, SECURITY_GROUPS, SCALE_SETS, INSTANCES, INTERFACES, PRIVATE_LINKS];
+
+/// What may become of all requests for one Service.
+pub(super) const AFFLICTIONS: [Trouble; 7] = [
+    Trouble::Refused,
+    Trouble::Denied,
+    Trouble::InProgress,
+    Trouble::Broken,
+    Trouble::AnswerLost,
+    Trouble::FailsLater,
+    Trouble::Slow,
+];
+
+/// The name of the faults that let somebody else write between a read and a write.
+pub(super) const OVERTAKEN: &str = "overtaken";
 
 impl Trouble {
     pub(super) fn action(self) -> FaultAction {
@@ -227,7 +330,7 @@ impl Trouble {
             Self::Denied => fail(403, "AuthorizationFailed"),
             Self::InProgress => fail(409, "AnotherOperationInProgress"),
             Self::Overtaken => {
-                FaultAction::Interfere { id: None, patch: json!({"tags": {"overtaken": "yes"}}) }
+                FaultAction::Interfere { id: None, patch: json!({"tags": {OVERTAKEN: "yes"}}) }
             }
             Self::Broken => fail(500, "InternalServerError"),
             Self::AnswerLost => FaultAction::DropAnswer,

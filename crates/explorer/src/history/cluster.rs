@@ -46,8 +46,158 @@ impl fmt::Display for Cluster {
 }
 
 /// What Services of [`Cluster::Several`] name in their annotation; nothing stands for no annotation.
-pub(super) const ASKED: [&str; 7] =
-    ["any", "kubernetes", "second", "third", "Kubernetes,second", "closed", "nobody"];
+pub(super) const ASKED: [&str; 8] =
+    ["any", "kubernetes", "second", "third", "Kubernetes,second", "fourth", "closed", "nobody"];
+
+/// The list of load balancers of [`Cluster::Several`], as somebody has configured it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Entries {
+    /// As it is in the beginning.
+    #[default]
+    Usual,
+    /// `second` is taken away.
+    WithoutSecond,
+    /// `third` is taken away.
+    WithoutThird,
+    /// One more, which selects nothing.
+    WithFourth,
+    /// `second` selects Services with another label.
+    SecondForOthers,
+    /// `second` takes no new Services.
+    SecondClosed,
+    /// `third` selects nothing any more.
+    ThirdForAll,
+    /// The cluster's own alone.
+    One,
+    /// There is no list.
+    NoList,
+}
+
+pub(super) const ENTRIES: [Entries; 9] = [
+    Entries::Usual,
+    Entries::WithoutSecond,
+    Entries::WithoutThird,
+    Entries::WithFourth,
+    Entries::SecondForOthers,
+    Entries::SecondClosed,
+    Entries::ThirdForAll,
+    Entries::One,
+    Entries::NoList,
+];
+
+/// Which Services an entry selects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Selects {
+    Nothing,
+    Team(&'static str),
+    InFront,
+}
+
+/// An entry of the list.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    name: &'static str,
+    set: &'static str,
+    selects: Selects,
+    nodes: bool,
+    is_open: bool,
+}
+
+impl Entries {
+    fn list(self) -> Vec<Entry> {
+        let entry = |name, set, selects| Entry { name, set, selects, nodes: name == "second", is_open: true };
+        let (team, front) = (
+            if self == Self::SecondForOthers { "b" } else { "a" },
+            if self == Self::ThirdForAll { Selects::Nothing } else { Selects::InFront },
+        );
+        let mut list = vec![
+            entry("kubernetes", "workers", Selects::Nothing),
+            Entry { is_open: self != Self::SecondClosed, ..entry("second", "second", Selects::Team(team)) },
+            entry("third", "third", front),
+            Entry { is_open: false, ..entry("closed", "nowhere", Selects::Nothing) },
+        ];
+        match self {
+            Self::WithoutSecond => drop(list.remove(1)),
+            Self::WithoutThird => drop(list.remove(2)),
+            Self::WithFourth => list.push(entry("fourth", "spare", Selects::Nothing)),
+            Self::One => list.truncate(1),
+            Self::NoList => list.clear(),
+            _ => {}
+        }
+        list
+    }
+
+    /// The patch of `azure.json`.
+    pub(super) fn config(self) -> Value {
+        let selected = |key: &str, value: &str| json!({"matchLabels": {key: value}});
+        let entries = self.list().into_iter().map(|entry| {
+            let mut written = json!({"name": entry.name, "primaryVMSet": entry.set});
+            match entry.selects {
+                Selects::Nothing => {}
+                Selects::Team(team) => written["serviceLabelSelector"] = selected("team", team),
+                Selects::InFront => written["serviceNamespaceSelector"] = selected("tier", "front"),
+            }
+            if entry.nodes {
+                written["nodeSelector"] = selected("pool", "gpu");
+            }
+            if !entry.is_open {
+                written["allowServicePlacement"] = false.into();
+            }
+            written
+        });
+        json!({"multipleStandardLoadBalancerConfigurations": entries.collect::<Vec<_>>()})
+    }
+
+    /// Whether there is a list, and so a choice.
+    pub(super) fn is_list(self) -> bool {
+        self != Self::NoList
+    }
+
+    /// The load balancers that a Service may have, as the published page on them says: what it names, if it names any;
+    /// then those whose selector fits, and otherwise those without one. A closed one keeps those that are `at` it.
+    pub(super) fn eligible(
+        self,
+        asked: &str,
+        of_team: bool,
+        in_front: bool,
+        at: impl Fn(&str) -> bool,
+    ) -> Vec<&'static str> {
+        if !self.is_list() {
+            return vec!["kubernetes"];
+        }
+        let names: Vec<String> = asked.split(',').map(|name| name.trim().to_lowercase()).collect();
+        let fitting = |entry: &Entry| {
+            (asked == "any" || names.iter().any(|one| one == entry.name))
+                && (entry.is_open || at(entry.name))
+                && match entry.selects {
+                    Selects::Nothing => true,
+                    Selects::Team(team) => of_team && team == "a",
+                    Selects::InFront => in_front,
+                }
+        };
+        let fitting: Vec<Entry> = self.list().into_iter().filter(fitting).collect();
+        let is_choosy = |entry: &&Entry| entry.selects != Selects::Nothing;
+        let is_selected = fitting.iter().any(|entry| is_choosy(&entry));
+        let chosen = fitting.iter().filter(|entry| !is_selected || is_choosy(entry));
+        chosen.map(|entry| entry.name).collect()
+    }
+}
+
+impl fmt::Display for Entries {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Usual => "as in the beginning",
+            Self::WithoutSecond => "without second",
+            Self::WithoutThird => "without third",
+            Self::WithFourth => "with fourth",
+            Self::SecondForOthers => "second selects others",
+            Self::SecondClosed => "second takes nobody new",
+            Self::ThirdForAll => "third selects nothing",
+            Self::One => "the cluster's own alone",
+            Self::NoList => "no list",
+        })
+    }
+}
 
 impl Cluster {
     pub(super) fn set_up(self, builder: WorldBuilder) -> WorldBuilder {
@@ -58,18 +208,8 @@ impl Cluster {
             Self::AllMachines => machines_of_every_kind(builder),
             Self::AllMachinesByAddress => machines_of_every_kind(builder.config(&by_address)),
             Self::Several => {
-                let selected = |key: &str, value: &str| json!({"matchLabels": {key: value}});
-                let entries = json!([
-                    {"name": "kubernetes", "primaryVMSet": "workers"},
-                    {"name": "second", "primaryVMSet": "second", "serviceLabelSelector": selected("team", "a"),
-                        "nodeSelector": selected("pool", "gpu")},
-                    {"name": "third", "primaryVMSet": "third",
-                        "serviceNamespaceSelector": selected("tier", "front")},
-                    {"name": "closed", "primaryVMSet": "nowhere", "allowServicePlacement": false},
-                ]);
-                let several = json!({"multipleStandardLoadBalancerConfigurations": entries});
                 let sets = [("second", 1), ("third", 1), ("spare", 2)];
-                let builder = builder.nodes(2).config(&by_address).config(&several);
+                let builder = builder.nodes(2).config(&by_address).config(&Entries::Usual.config());
                 sets.into_iter()
                     .fold(builder, |builder, (name, nodes)| builder.pool(NodePool::new(name, name, nodes)))
             }
@@ -91,20 +231,6 @@ pub(super) fn machine(number: u64) -> StandaloneMachine {
     if number.is_multiple_of(2) { machine.in_availability_set("extra") } else { machine }
 }
 
-/// The load balancers of [`Cluster::Several`] that a Service may have, as the published page on them says: what it
-/// names, if it names any; then those whose selector fits, and otherwise those without one.
-pub(super) fn eligible(asked: &str, of_team: bool, in_front: bool) -> Vec<&'static str> {
-    let names: Vec<String> = asked.split(',').map(|name| name.trim().to_lowercase()).collect();
-    let is_named = |name: &&'static str| asked == "any" || names.iter().any(|one| one == name);
-    let selected: Vec<&'static str> = [("second", of_team), ("third", in_front)]
-        .into_iter()
-        .filter(|(_, fits)| *fits)
-        .map(|(name, _)| name)
-        .collect();
-    let selected: Vec<&'static str> = selected.into_iter().filter(is_named).collect();
-    if selected.is_empty() { ["kubernetes"].into_iter().filter(is_named).collect() } else { selected }
-}
-
 /// The load balancers, of either kind, that hold rules of a Service.
 pub(super) fn places(world: &World, service: &Value) -> BTreeSet<String> {
     let base = rule::base_name(service);
@@ -124,15 +250,25 @@ mod tests {
 
     #[test]
     fn names_and_selectors_choose_load_balancers() {
-        for (asked, of_team, in_front, expected) in [
-            ("any", false, false, &["kubernetes"][..]),
-            ("any", true, false, &["second"]),
-            ("any", true, true, &["second", "third"]),
-            ("Kubernetes,second", true, true, &["second"]),
-            ("second", false, false, &[]),
-            ("closed", true, true, &[]),
+        for (entries, asked, of_team, in_front, expected) in [
+            (Entries::Usual, "any", false, false, &["kubernetes"][..]),
+            (Entries::Usual, "any", true, false, &["second"]),
+            (Entries::Usual, "any", true, true, &["second", "third"]),
+            (Entries::Usual, "Kubernetes,second", true, true, &["second"]),
+            (Entries::Usual, "second", false, false, &[]),
+            (Entries::Usual, "closed", true, true, &[]),
+            (Entries::WithoutSecond, "any", true, false, &["kubernetes"]),
+            (Entries::WithFourth, "any", false, false, &["kubernetes", "fourth"]),
+            (Entries::SecondForOthers, "any", true, false, &["kubernetes"]),
+            (Entries::SecondClosed, "any", true, false, &["kubernetes"]),
+            (Entries::SecondClosed, "second", true, false, &[]),
+            (Entries::ThirdForAll, "any", false, false, &["kubernetes", "third"]),
+            (Entries::One, "second", true, false, &[]),
+            (Entries::NoList, "second", true, false, &["kubernetes"]),
         ] {
-            assert_eq!(eligible(asked, of_team, in_front), expected, "{asked}");
+            assert_eq!(entries.eligible(asked, of_team, in_front, |_| false), expected, "{entries}: {asked}");
         }
+        let at_second = |name: &str| name == "second";
+        assert_eq!(Entries::SecondClosed.eligible("any", true, false, at_second), ["second"]);
     }
 }

@@ -7,16 +7,19 @@ use azure_simulator::Fault;
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 use testkit::World;
-use testkit::types::{LOAD_BALANCERS, MACHINES, PUBLIC_IPS};
+use testkit::types::MACHINES;
 
-use super::act::{Act, EXCLUDE, NodeLabel, Shared};
-use super::cluster::{self, Cluster};
+use super::act::{Act, EXCLUDE, MISTAKES, Mistake, NodeLabel, OVERTAKEN, Shared, Trouble};
+use super::cluster::{self, Cluster, Entries};
+use super::marks::Marks;
+use super::witness;
 use crate::corpus::Expectations;
 use crate::expectation::Expectation;
 use crate::features::{self, Row};
-use crate::stage::Stage;
+use crate::rule;
+use crate::stage::{Given, Stage};
 
-/// How many public IPs others have for frontends of their own.
+/// How many public IPs others have for frontends of their own, on each public load balancer to which they add some.
 pub(super) const THEIR_ADDRESSES: u64 = 4;
 
 /// The annotation with which a Service names load balancers.
@@ -27,6 +30,8 @@ const NAMED: &str = "service.beta.kubernetes.io/azure-load-balancer-configuratio
 pub(super) struct Play {
     pub(super) expect: Expectations,
     cluster: Cluster,
+    /// The list of load balancers.
+    entries: Entries,
     /// The Services' features.
     rows: BTreeMap<usize, Row>,
     /// The load balancers that Services name.
@@ -37,10 +42,34 @@ pub(super) struct Play {
     in_front: bool,
     /// Services whose pods are on chosen nodes.
     placed_pods: BTreeSet<usize>,
+    /// Services that ask for something that Azure refuses.
+    mistaken: BTreeSet<usize>,
+    /// Services for which everything fares badly.
+    afflicted: BTreeSet<usize>,
+    /// What lets it, also for those who are gone by now.
+    afflictions: Vec<Fault>,
     /// Load balancers to which others added something.
-    shared_with_others: BTreeSet<ResourceId>,
-    /// The tag that somebody gave to a public IP, by its address: one that is made anew has another.
-    tags: BTreeMap<String, String>,
+    pub(super) shared_with_others: BTreeSet<ResourceId>,
+    pub(super) marks: Marks,
+}
+
+/// The public IPs of others, for frontends of their own.
+pub(super) fn addresses_of_others(cluster: Cluster) -> Vec<Given> {
+    let of_second = (cluster == Cluster::Several).then_some(Shared::Second);
+    let balancers = [Shared::LoadBalancer].into_iter().chain(of_second);
+    let all = balancers
+        .flat_map(|shared| (0..THEIR_ADDRESSES).map(move |number| address_of_others(shared, number)));
+    all.map(|name| Given::public_ip(&name, "IPv4")).collect()
+}
+
+fn address_of_others(shared: Shared, number: u64) -> String {
+    let of_second = if shared == Shared::Second { "second-" } else { "" };
+    format!("theirs-{of_second}{number}")
+}
+
+/// The one that is closed to others after Services have had their places there.
+fn is_second(name: &str) -> bool {
+    name == "second"
 }
 
 fn name_of(service: usize) -> String {
@@ -56,9 +85,24 @@ impl Play {
         Self { cluster, ..Self::default() }
     }
 
-    fn eligible(&self, service: usize) -> Vec<&'static str> {
+    /// The load balancers that a Service may have, of which it is on those `at` which it is.
+    fn eligible(&self, service: usize, at: impl Fn(&str) -> bool) -> Vec<&'static str> {
         let asked = self.asked.get(&service).copied().unwrap_or("any");
-        cluster::eligible(asked, self.labelled.contains(&service), self.in_front)
+        self.entries.eligible(asked, self.labelled.contains(&service), self.in_front, at)
+    }
+
+    /// Whether the load balancers that a Service names are in contradiction to the address that it asks for (LB-232).
+    fn contradicts_its_address(&self, service: usize, row: &Row) -> bool {
+        let asked = self.asked.get(&service).copied().unwrap_or("any");
+        self.entries.is_list() && asked != "any" && features::is_pinned(row)
+    }
+
+    /// Whether it depends on what happened before whether a Service is served: a load balancer takes no new ones, or its
+    /// address is on one that it may not have any more.
+    fn is_open(&self, service: usize, row: &Row) -> bool {
+        self.cluster == Cluster::Several
+            && (self.entries == Entries::SecondClosed || features::is_pinned(row))
+            && !self.eligible(service, is_second).is_empty()
     }
 
     /// What must come of a Service that has no say in its place.
@@ -66,7 +110,11 @@ impl Play {
         let mut expectation = features::expectation(row, service, &key_of(service));
         if let Expectation::Served(served) = &mut expectation {
             served.after_trouble = true;
-            if self.cluster == Cluster::Several && self.eligible(service).is_empty() {
+            let nowhere = self.cluster == Cluster::Several
+                && (self.contradicts_its_address(service, row)
+                    || (self.eligible(service, is_second).is_empty()
+                        && self.eligible(service, |_| false).is_empty()));
+            if nowhere {
                 return Expectation::Refused { texts: Vec::new(), by_azure: false };
             }
         }
@@ -84,30 +132,53 @@ impl Play {
         }
     }
 
-    /// Services that are on other load balancers than those that they may have, or on several.
-    pub(super) fn wrong_places(&self, world: &World) -> Vec<String> {
+    /// Services that are on other load balancers than those that they may have, or on several. From now on those whose
+    /// place was left open are expected as their place says.
+    pub(super) fn wrong_places(&mut self, world: &World) -> Vec<String> {
         if self.cluster != Cluster::Several {
             return Vec::new();
         }
-        let wrong = self.rows.keys().filter_map(|service| {
+        let mut wrong = Vec::new();
+        for (service, row) in &self.rows {
             let key = key_of(*service);
             if !matches!(self.expect.get(&key), Some(Expectation::Served(_))) {
-                return None;
+                continue;
             }
-            let (places, eligible) = (cluster::places(world, &world.service(&key)), self.eligible(*service));
+            let places = cluster::places(world, &world.service(&key));
+            let eligible = self.eligible(*service, |name| places.contains(name));
             let is_right = places.len() == 1 && places.iter().all(|place| eligible.contains(&place.as_str()));
-            (!is_right).then(|| format!("{key} is on {places:?} and not on one of {eligible:?}"))
-        });
-        wrong.collect()
+            if is_right {
+                continue;
+            }
+            // It stays at its address (LB-235), or is new to what takes no new ones (LB-228).
+            let stays = places.len() == 1 && features::is_pinned_where_it_arrives(row);
+            let came_late = places.is_empty() && eligible.is_empty();
+            if self.is_open(*service, row) && (stays || came_late) {
+                self.expect.insert(key, Expectation::KeptAsItWas);
+            } else {
+                wrong.push(format!("{key} is on {places:?} and not on one of {eligible:?}"));
+            }
+        }
+        wrong
     }
 
-    /// Load balancers that only Services could need who are gone. Two of the stage's own are still there.
-    pub(super) fn left_over(&self, world: &World) -> Vec<String> {
-        let stays = [world.load_balancer(), world.internal_load_balancer()];
-        let ids = world.azure.documents_of_type(LOAD_BALANCERS).into_iter();
-        let ids = ids.filter_map(|document| document["id"].as_str()?.parse::<ResourceId>().ok());
-        let left = ids.filter(|id| !stays.contains(id) && !self.shared_with_others.contains(id));
-        left.map(|id| format!("load balancer {} is left", id.name())).collect()
+    /// Services that are not served in time because others cannot be, for whom everything still fares badly.
+    pub(super) async fn starved(&self, stage: &Stage) -> Vec<String> {
+        let refused = self.expect.values().any(|one| !matches!(one, Expectation::Served(_)));
+        if self.afflictions.is_empty() && self.mistaken.is_empty() && !refused {
+            return Vec::new();
+        }
+        for fault in &self.afflictions {
+            stage.world.azure.inject(fault.clone());
+        }
+        let sound = self.rows.iter().filter(|(service, row)| {
+            matches!(self.expect.get(&key_of(**service)), Some(Expectation::Served(_)))
+                && !self.afflicted.contains(service)
+                && !self.mistaken.contains(service)
+                && !self.is_open(**service, row)
+        });
+        let sound: Vec<String> = sound.map(|(service, _)| key_of(*service)).collect();
+        witness::starved(stage, &sound).await
     }
 
     /// What people do once the trouble is over: pods go where nodes take traffic, and some node of each kind does.
@@ -165,29 +236,55 @@ impl Play {
         }
     }
 
-    /// Tags of others on public IPs that did not stay.
-    pub(super) fn lost_tags(&self, world: &World) -> Vec<String> {
-        let documents = world.azure.documents_of_type(PUBLIC_IPS);
-        let lost = documents.iter().filter_map(|document| {
-            let wanted = self.tags.get(document["properties"]["ipAddress"].as_str()?)?;
-            let found = &document["tags"]["owner"];
-            (found != wanted).then(|| format!("public IP {} lost a tag of others", document["name"]))
-        });
-        lost.collect()
+    /// Whatever is made or deleted for a Service alone bears its base name.
+    fn afflict(&mut self, world: &World, service: usize, what: Trouble) {
+        let document = world.service(&key_of(service));
+        if document.is_null() || !self.rows.contains_key(&service) {
+            return;
+        }
+        let name = format!("*{}*", rule::base_name(&document));
+        let faults =
+            ["PUT", "DELETE"].map(|method| Fault::new(what.action()).on_method(method).on_resource(&name));
+        for fault in &faults {
+            world.azure.inject(fault.clone());
+        }
+        self.afflictions.extend(faults);
+        self.afflicted.insert(service);
     }
 
-    fn tag_addresses(&mut self, world: &World, value: u64) {
-        for document in world.azure.documents_of_type(PUBLIC_IPS) {
-            let address = document["properties"]["ipAddress"].as_str();
-            let id = document["id"].as_str().and_then(|id| id.parse::<ResourceId>().ok());
-            let is_made = !document["tags"]["k8s-azure-service"].is_null();
-            let (Some(address), Some(id), true) = (address, id, is_made) else { continue };
-            let tagged =
-                world.azure.edit(&id, |document| document["tags"]["owner"] = value.to_string().into());
-            // Azure may refuse it: while an operation runs, for example.
-            if tagged.is_ok() {
-                self.tags.insert(address.to_owned(), value.to_string());
+    fn mistake(&mut self, world: &World, service: usize, what: Mistake) {
+        if let Some(row) = self.rows.get(&service) {
+            // It is not asked for where it does not count.
+            let counts = match what {
+                Mistake::UnknownTag => features::value(row, "security-rules") == "yes",
+                Mistake::AddressTaken => features::is_internal(row),
+            };
+            if let Some(value) = what.value(world).filter(|_| counts) {
+                let annotations = json!({what.annotation(): value});
+                world.change(&key_of(service), &json!({"metadata": {"annotations": annotations}}));
+                self.mistaken.insert(service);
             }
+        }
+    }
+
+    /// Services ask for what their features say, again.
+    pub(super) fn mend_mistakes(&mut self, stage: &Stage) {
+        for service in std::mem::take(&mut self.mistaken) {
+            let Some(row) = self.rows.get(&service) else { continue };
+            let manifest = features::manifest(row, service, "pairs", &name_of(service));
+            let text = stage.fill_in(&manifest["metadata"]["annotations"].to_string());
+            let annotations: Value = serde_json::from_str(&text).expect("it is JSON");
+            let keys = MISTAKES.map(Mistake::annotation);
+            let was: BTreeMap<&str, &Value> = keys.map(|key| (key, &annotations[key])).into();
+            stage.world.change(&key_of(service), &json!({"metadata": {"annotations": was}}));
+        }
+    }
+
+    /// Changes what many Services share as somebody else would, if it is there and Azure takes it.
+    fn edit_foreign(&mut self, world: &World, shared: Shared, edit: impl FnOnce(&mut Value)) {
+        let id = shared.id(world);
+        if world.azure.document(&id).is_some() && world.try_edit_foreign(&id, edit) {
+            self.shared_with_others.insert(id);
         }
     }
 
@@ -200,6 +297,8 @@ impl Play {
                 if self.expect.remove(&key).is_some() {
                     stage.world.delete(&key);
                     self.rows.remove(service);
+                    self.afflicted.remove(service);
+                    self.mistaken.remove(service);
                     self.asked.remove(service);
                     self.labelled.remove(service);
                     self.forget_pods(&stage.world, *service);
@@ -212,15 +311,32 @@ impl Play {
             }
             Act::Trouble { kind, method, what, times } => {
                 let fault = Fault::new(what.action()).on_method(method).on_type(kind).times(*times);
-                stage.world.azure.inject(fault);
+                let is_write = *what == Trouble::Overtaken && *method == "PUT";
+                stage.world.azure.inject(if is_write { fault.named(OVERTAKEN) } else { fault });
             }
             Act::ForeignTag { shared, value } => {
-                let id = shared.id(&stage.world);
-                stage
-                    .world
-                    .edit_foreign(&id, |document| document["tags"]["owner"] = value.to_string().into());
+                // What goes with its last Service may take the tag along.
+                if !shared.comes_and_goes() || self.shared_with_others.contains(&shared.id(&stage.world)) {
+                    let tag = |document: &mut Value| document["tags"]["owner"] = value.to_string().into();
+                    stage.world.try_edit_foreign(&shared.id(&stage.world), tag);
+                }
             }
-            Act::ForeignAddressTag(value) => self.tag_addresses(&stage.world, *value),
+            Act::ForeignAddressTag(value) => self.marks.tag_addresses(&stage.world, *value),
+            Act::ForeignInterfaceTag { number, value } => {
+                self.marks.tag_interface(&stage.world, *number, *value);
+            }
+            Act::ForeignMember { number, pool } => {
+                // Where pools hold addresses, interfaces are in no pools.
+                if matches!(self.cluster, Cluster::OneSet | Cluster::AllMachines) {
+                    let name = format!("theirs-{pool}");
+                    let part = json!({"name": name, "properties": {}});
+                    self.edit_foreign(&stage.world, Shared::LoadBalancer, |document| {
+                        add(document, "backendAddressPools", part);
+                    });
+                    let pool = stage.world.load_balancer().child("backendAddressPools", &name);
+                    self.marks.take_member(&stage.world, *number, &pool);
+                }
+            }
             Act::ForeignPart { shared: Shared::SecurityGroup, number } => {
                 let rule = json!({"name": format!("theirs-{number}"), "properties": {
                     "priority": 200 + number, "access": "Allow", "direction": "Inbound", "protocol": "Icmp",
@@ -231,11 +347,14 @@ impl Play {
             }
             Act::ForeignPart { shared, number } => {
                 let pool = json!({"name": format!("theirs-{number}"), "properties": {}});
-                let id = shared.id(&stage.world);
-                stage.world.edit_foreign(&id, |document| add(document, "backendAddressPools", pool));
-                self.shared_with_others.insert(id);
+                self.edit_foreign(&stage.world, *shared, |document| {
+                    add(document, "backendAddressPools", pool)
+                });
             }
-            Act::ForeignFrontend { internal, number } => add_frontend(&stage.world, *internal, *number),
+            Act::ForeignFrontend { shared, number } => {
+                let edit = frontend_of_others(&stage.world, *shared, *number);
+                self.edit_foreign(&stage.world, *shared, edit);
+            }
             Act::Spoil { shared } => {
                 stage.world.stop().await;
                 let world = &stage.world;
@@ -283,6 +402,18 @@ impl Play {
                 }
             }
             Act::Machine { number, comes } => change_machine(&stage.world, *number, *comes),
+            Act::Afflict { service, what } => self.afflict(&stage.world, *service, *what),
+            Act::Mistake { service, what } => self.mistake(&stage.world, *service, *what),
+            Act::Configure(entries) if self.cluster == Cluster::Several => {
+                stage.world.kill().await;
+                stage.world.patch_config(&entries.config());
+                stage.world.start();
+                self.entries = *entries;
+                for service in self.rows.keys().copied().collect::<Vec<_>>() {
+                    self.place_anew(service);
+                }
+            }
+            Act::Configure(_) => {}
             Act::Pods { service, nodes } => self.place_pods(&stage.world, *service, *nodes),
             Act::Wait(seconds) => tokio::time::sleep(Duration::from_secs(*seconds)).await,
         }
@@ -312,6 +443,7 @@ impl Play {
             }
             changed.expect("the API takes the change");
             self.forget_pods(&stage.world, number);
+            self.mistaken.remove(&number);
             if matches!(expectation, Expectation::Refused { .. }) {
                 expectation = Expectation::KeptAsItWas;
             }
@@ -333,7 +465,9 @@ fn label_node(world: &World, name: &str, label: NodeLabel) {
 /// Builds a machine of its own, or takes it away with its interface. Azure may refuse either while operations run.
 fn change_machine(world: &World, number: u64, comes: bool) {
     let machine = cluster::machine(number);
-    if comes {
+    if comes && world.azure.document(&world.shape.machine(&machine)).is_some() {
+        // It is there already.
+    } else if comes {
         let _refused = world.shape.lay_out_machine(&world.azure, &machine);
     } else if world.azure.delete(&world.shape.machine(&machine)).is_ok() {
         let _refused = world.azure.delete(&world.shape.interface(&machine));
@@ -372,24 +506,24 @@ fn add(document: &mut Value, kind: &str, part: Value) {
 }
 
 /// Adds a frontend of others with a rule, if it is not there.
-fn add_frontend(world: &World, internal: bool, number: u64) {
-    let shared = if internal { Shared::InternalLoadBalancer } else { Shared::LoadBalancer };
+fn frontend_of_others(world: &World, shared: Shared, number: u64) -> impl FnOnce(&mut Value) + use<> {
     let (id, name) = (shared.id(world), format!("theirs-{number}"));
-    let place = if internal {
+    let place = if shared.is_internal() {
         json!({"subnet": {"id": world.node_subnet()}, "privateIPAllocationMethod": "Dynamic"})
     } else {
-        json!({"publicIPAddress": {"id": world.network("publicIPAddresses", &name)}})
+        let address = world.network("publicIPAddresses", &address_of_others(shared, number));
+        json!({"publicIPAddress": {"id": address}})
     };
     let part = |kind: &str| json!({"id": format!("{id}/{kind}/{name}")});
     let rule = json!({"name": name, "properties": {
         "frontendIPConfiguration": part("frontendIPConfigurations"),
         "backendAddressPool": part("backendAddressPools"),
         "protocol": "Tcp", "frontendPort": 7000 + number, "backendPort": 7000 + number}});
-    world.edit_foreign(&id, |document| {
+    move |document| {
         add(document, "frontendIPConfigurations", json!({"name": name, "properties": place}));
         add(document, "backendAddressPools", json!({"name": name, "properties": {}}));
         add(document, "loadBalancingRules", rule);
-    });
+    }
 }
 
 /// Takes the first rule away that was made for a Service of the history.

@@ -4,8 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::History;
-use super::act::{Act, KINDS, METHODS, NODE_LABELS, SHARED, Shared, TROUBLES};
-use super::cluster::{ASKED, CLUSTERS, Cluster};
+use super::act::{AFFLICTIONS, Act, KINDS, METHODS, MISTAKES, NODE_LABELS, SHARED, Shared, TROUBLES};
+use super::cluster::{ASKED, CLUSTERS, Cluster, ENTRIES};
 use crate::features;
 
 /// The line of a history in which Azure takes its time.
@@ -80,8 +80,13 @@ impl fmt::Display for Act {
             Self::ForeignPart { shared, number } => {
                 write!(f, "somebody adds a pool to the {shared}: {number}")
             }
-            Self::ForeignFrontend { internal, number } => {
-                let shared = if *internal { Shared::InternalLoadBalancer } else { Shared::LoadBalancer };
+            Self::ForeignInterfaceTag { number, value } => {
+                write!(f, "somebody tags interface {number} with {value}")
+            }
+            Self::ForeignMember { number, pool } => {
+                write!(f, "somebody takes member {number} into a pool of theirs: {pool}")
+            }
+            Self::ForeignFrontend { shared, number } => {
                 write!(f, "somebody adds a frontend to the {shared}: {number}")
             }
             Self::Spoil { shared } => {
@@ -101,6 +106,9 @@ impl fmt::Display for Act {
             Self::Machine { number, comes: true } => write!(f, "machine {number} comes"),
             Self::Machine { number, comes: false } => write!(f, "machine {number} goes"),
             Self::Pods { service, nodes } => write!(f, "pods of s{service:03} on {nodes} nodes"),
+            Self::Afflict { service, what } => write!(f, "all for s{service:03}: {what:?}"),
+            Self::Mistake { service, what } => write!(f, "mistake of s{service:03}: {what:?}"),
+            Self::Configure(entries) => write!(f, "load balancers {entries}"),
             Self::Wait(seconds) => write!(f, "wait {seconds} s"),
         }
     }
@@ -112,6 +120,8 @@ impl fmt::Display for Shared {
             Self::LoadBalancer => "load balancer",
             Self::InternalLoadBalancer => "internal load balancer",
             Self::SecurityGroup => "security group",
+            Self::Second => "second load balancer",
+            Self::SecondInternal => "second internal load balancer",
         })
     }
 }
@@ -151,10 +161,15 @@ fn read_act(line: &str) -> Option<Act> {
         ["somebody", "adds", "a", "pool" | "rule", "to", "the", ref shared @ .., number] => {
             Act::ForeignPart { shared: read_shared(shared)?, number: number.parse().ok()? }
         }
-        ["somebody", "adds", "a", "frontend", "to", "the", ref shared @ .., number] => Act::ForeignFrontend {
-            internal: read_shared(shared)? == Shared::InternalLoadBalancer,
-            number: number.parse().ok()?,
-        },
+        ["somebody", "tags", "interface", number, "with", value] => {
+            Act::ForeignInterfaceTag { number: number.parse().ok()?, value: value.parse().ok()? }
+        }
+        ["somebody", "takes", "member", number, "into", "a", "pool", "of", "theirs:", pool] => {
+            Act::ForeignMember { number: number.parse().ok()?, pool: pool.parse().ok()? }
+        }
+        ["somebody", "adds", "a", "frontend", "to", "the", ref shared @ .., number] => {
+            Act::ForeignFrontend { shared: read_shared(shared)?, number: number.parse().ok()? }
+        }
         ["somebody", "takes", "a", "rule", "of", "ours", "from", "the", ref rest @ ..] => {
             let end = rest.iter().position(|word| word.ends_with(','))?;
             Act::Spoil { shared: read_shared(&rest[..=end])? }
@@ -176,6 +191,18 @@ fn read_act(line: &str) -> Option<Act> {
         }
         ["pods", "of", name, "on", nodes, "nodes"] => {
             Act::Pods { service: service(name)?, nodes: nodes.parse().ok()? }
+        }
+        ["all", "for", name, what] => Act::Afflict {
+            service: service(name.strip_suffix(':')?)?,
+            what: AFFLICTIONS.into_iter().find(|known| format!("{known:?}") == what)?,
+        },
+        ["mistake", "of", name, what] => Act::Mistake {
+            service: service(name.strip_suffix(':')?)?,
+            what: MISTAKES.into_iter().find(|known| format!("{known:?}") == what)?,
+        },
+        ["load", "balancers", ..] => {
+            let entries = line.strip_prefix("load balancers ")?;
+            Act::Configure(ENTRIES.into_iter().find(|known| known.to_string() == entries)?)
         }
         ["wait", seconds, "s"] => Act::Wait(seconds.parse().ok()?),
         _ => return None,

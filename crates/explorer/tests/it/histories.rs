@@ -9,17 +9,30 @@ use explorer::workers;
 /// How many histories every run of the tests goes through.
 const HISTORIES: u64 = 8;
 
+/// How many more `.ci/run` goes through, optimised.
+const MORE_HISTORIES: u64 = 300;
+
 /// `CERULEAN_SEED=n` begins at another seed.
 #[test]
 fn whatever_happens_it_ends_well() {
     let first = testkit::seed::current();
+    all_end_well(first, HISTORIES * testkit::seed::count());
+}
+
+#[test]
+#[ignore = "hundreds of histories take a quarter of an hour without optimisation: .ci/run runs them"]
+fn hundreds_of_histories_end_well() {
+    all_end_well(testkit::seed::current() + HISTORIES, MORE_HISTORIES);
+}
+
+fn all_end_well(first: u64, histories: u64) {
     let next = AtomicU64::new(first);
     std::thread::scope(|scope| {
         for _ in 0..workers() {
             scope.spawn(|| {
                 loop {
                     let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= first + HISTORIES * testkit::seed::count() {
+                    if seed >= first + histories {
                         return;
                     }
                     explore(seed).unwrap_or_else(|failure| panic!("{failure}"));
