@@ -1,5 +1,7 @@
 //! What must hold for every planner, over random Services, nodes and foreign resources.
 
+mod worth;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

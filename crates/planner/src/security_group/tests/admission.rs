@@ -341,3 +341,35 @@ proptest! {
         }
     }
 }
+
+/// The property is about something: in most cases there are rules of both kinds, and packets that they let in and keep
+/// out although Azure's own rules would not.
+#[test]
+fn most_cases_have_packets_that_rules_decide() {
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let drawing = (prop::collection::vec((service(), prop::bool::weighted(0.1)), 3), 0..4_usize);
+    let (drawn, mut counts) = (200, [0; 4]);
+    for _ in 0..drawn {
+        let (now, how_many) = proptest::strategy::ValueTree::current(&drawing.new_tree(&mut runner).unwrap());
+        let now: Vec<Svc> =
+            now.iter().enumerate().map(|(n, (one, invalid))| named(one, n, *invalid, false)).collect();
+        let services: Vec<&Svc> = now[..how_many.min(3)].iter().collect();
+        let batch: Vec<AccessIntent> = services.iter().map(|service| present(service)).collect();
+        let empty = security_group(json!([]));
+        let rules = rules_of(&after(&empty, &run(&empty, &batch, &world(&services))));
+        let asking: Vec<Asking<'_>> = services.iter().map(|service| Asking::of(service)).collect();
+        let packets = packets(&asking);
+        let let_in = |p: &&Packet| is_admitted(&rules, p) && !p.from.is_let_in_by_default();
+        let kept_out = |p: &&Packet| !is_admitted(&rules, p) && p.from.is_let_in_by_default();
+        for (count, holds) in counts.iter_mut().zip([
+            !rules.is_empty(),
+            packets.len() > 100,
+            packets.iter().any(|packet| let_in(&packet)),
+            packets.iter().any(|packet| kept_out(&packet)),
+        ]) {
+            *count += usize::from(holds);
+        }
+    }
+    let shares = counts.map(|count| count * 100 / drawn);
+    assert!(shares.iter().zip([60, 70, 60, 40]).all(|(share, least)| *share >= least), "{shares:?}");
+}
