@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use azure_types::{
-    LoadBalancer, NetworkInterface, PrivateLinkService, PublicIpAddress, ResourceProvider, ScaleSet,
-    ScaleSetInstance, SecurityGroup, Subnet, VirtualMachine, VirtualNetwork,
+    LoadBalancer, NetworkInterface, PrivateLinkService, PublicIpAddress, ResourceProvider, RouteTable,
+    ScaleSet, ScaleSetInstance, SecurityGroup, Subnet, VirtualMachine, VirtualNetwork,
 };
 use proptest::prelude::*;
 use serde::{Serialize, de::DeserializeOwned};
@@ -144,6 +144,15 @@ fn virtual_machine() -> Value {
         "provisioningState": "Succeeded", "virtualMachineScaleSet": {"id": ID}}})
 }
 
+fn route_table() -> Value {
+    json!({
+        "id": ID, "name": "n", "etag": "e", "location": "l", "tags": {"a": "b"},
+        "properties": {"provisioningState": "Succeeded", "routes": [{"id": ID, "name": "r", "etag": "e",
+            "properties": {"provisioningState": "Succeeded", "addressPrefix": "10.244.3.0/24",
+                "nextHopType": "VirtualAppliance", "nextHopIpAddress": "10.0.1.10"}}]},
+    })
+}
+
 fn resource_provider() -> Value {
     json!({"namespace": "Microsoft.Compute", "resourceTypes": [
         {"resourceType": "virtualMachines", "zoneMappings": [{"location": "East US", "zones": ["3", "1"]}]}]})
@@ -210,6 +219,7 @@ proptest! {
         survives::<ScaleSetInstance>(&disturbed(instance()));
         survives::<NetworkInterface>(&disturbed(network_interface()));
         survives::<VirtualMachine>(&disturbed(virtual_machine()));
+        survives::<RouteTable>(&disturbed(route_table()));
         survives::<ResourceProvider>(&disturbed(resource_provider()));
     }
 }
@@ -224,6 +234,11 @@ fn every_named_member_is_read_as_such_and_not_as_unknown() {
     assert!(rule.properties.as_ref().unwrap().rest.is_empty());
     let frontend = &properties.frontend_ip_configurations.unwrap()[0];
     assert!(frontend.properties.as_ref().unwrap().rest.is_empty());
+    let table: RouteTable = serde_json::from_value(route_table()).unwrap();
+    let properties = table.properties.unwrap();
+    let route = &properties.routes.unwrap()[0];
+    assert!(table.rest.is_empty() && properties.rest.is_empty() && route.rest.is_empty());
+    assert!(route.properties.as_ref().unwrap().rest.is_empty());
     let link: PrivateLinkService = serde_json::from_value(private_link_service()).unwrap();
     let properties = link.properties.unwrap();
     assert!(link.rest.is_empty() && properties.rest.is_empty(), "{:?}", properties.rest);

@@ -4,6 +4,7 @@
 use std::fmt;
 use std::net::IpAddr;
 
+use ipnet::IpNet;
 use k8s::ObjectKey;
 
 use crate::admin_state::AdminState;
@@ -323,6 +324,30 @@ pub enum Change {
     },
     /// A subnet takes private link services.
     SubnetOpened,
+
+    /// A range of a node's pods gets its route.
+    RouteAdded {
+        /// The route.
+        route: String,
+        /// The range.
+        range: IpNet,
+        /// The node's address.
+        next_hop: IpAddr,
+    },
+    /// A member of a route differs.
+    RouteChanged {
+        /// The route.
+        route: String,
+        /// What differs.
+        difference: Difference,
+    },
+    /// No node has the range any more.
+    RouteRemoved {
+        /// The route.
+        route: String,
+        /// The range.
+        range: IpNet,
+    },
 }
 
 /// What Azure left half done.
@@ -556,6 +581,11 @@ impl fmt::Display for Change {
             Self::SubnetOpened => f.write_str(
                 "network policies of private link services disabled: Azure takes none there otherwise",
             ),
+            Self::RouteAdded { route, range, next_hop } => {
+                write!(f, "route {route} added: {range} → {next_hop}")
+            }
+            Self::RouteChanged { route, difference } => write!(f, "route {route}: {difference}"),
+            Self::RouteRemoved { route, range } => write!(f, "route {route} to {range} removed"),
         }
     }
 }

@@ -202,6 +202,8 @@ impl Expected {
                 }
                 self.security_group = Some(document);
             }
+            // Nothing of a Service follows from it.
+            Some(Document::RouteTable(_)) => {}
             Some(Document::ScaleSet(_) | Document::ScaleSetInstance(_) | Document::NetworkInterface(_)) => {
                 self.machines.apply(std::slice::from_ref(step))
             }

@@ -7,6 +7,7 @@
 //! one that goes becomes a [`ServiceRemoval`], which cannot fail. What belongs to one Service alone is
 //! planned by [`public_ip`]; what many share is planned for many at once by [`load_balancer`],
 //! [`security_group`], [`scale_set`] and [`interface`], each with at most one write and an answer for each Service.
+//! The routes to nodes' pods are planned by [`mod@route`], in the same way for all nodes.
 //! [`plan_cluster`] puts it all together in the order in which it has to happen.
 //!
 //! What a Service becomes in Azure, and which module decides it:
@@ -66,6 +67,7 @@ pub mod private_link;
 mod probe;
 pub mod public_ip;
 mod refusal;
+pub mod route;
 mod rule;
 pub mod scale_set;
 pub mod security_group;

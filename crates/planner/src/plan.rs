@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use azure_types::{
-    LoadBalancer, NetworkInterface, PrivateLinkService, PublicIpAddress, ResourceId, ScaleSet,
+    LoadBalancer, NetworkInterface, PrivateLinkService, PublicIpAddress, ResourceId, RouteTable, ScaleSet,
     ScaleSetInstance, SecurityGroup, Subnet,
 };
 pub use k8s::Notice;
@@ -39,6 +39,8 @@ pub enum Document {
     Subnet(Box<Subnet>),
     /// A security group, whole.
     SecurityGroup(Box<SecurityGroup>),
+    /// A route table, whole.
+    RouteTable(Box<RouteTable>),
     /// The parts of a scale set's model that change; Azure keeps the rest.
     ScaleSet(Box<ScaleSet>),
     /// The parts of an instance that change; Azure keeps the rest.

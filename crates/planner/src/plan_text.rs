@@ -17,6 +17,7 @@ pub fn describe_resource(target: &ResourceId) -> String {
         Some("privateendpointconnections") => "private endpoint connection",
         Some("subnets") => "subnet",
         Some("networksecuritygroups") => "security group",
+        Some("routetables") => "route table",
         Some("virtualmachinescalesets") => "scale set",
         Some("virtualmachines") => "instance",
         Some("networkinterfaces") => "network interface",

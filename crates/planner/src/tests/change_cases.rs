@@ -205,9 +205,24 @@ fn of_others() -> Vec<(Change, &'static str)> {
     ]
 }
 
+fn of_routes() -> Vec<(Change, &'static str)> {
+    let (route, range) = (|| text("n____102443024"), "10.244.3.0/24".parse().unwrap());
+    vec![
+        (
+            Change::RouteAdded { route: route(), range, next_hop: "10.0.1.10".parse().unwrap() },
+            "route n____102443024 added: 10.244.3.0/24 → 10.0.1.10",
+        ),
+        (
+            Change::RouteChanged { route: route(), difference: difference("next hop", "none", "10.0.1.10") },
+            "route n____102443024: next hop none → 10.0.1.10",
+        ),
+        (Change::RouteRemoved { route: route(), range }, "route n____102443024 to 10.244.3.0/24 removed"),
+    ]
+}
+
 #[test]
 fn each_kind_of_change_has_its_words() {
-    let all = [of_public_ips(), of_load_balancers(), of_others()].concat();
+    let all = [of_public_ips(), of_load_balancers(), of_others(), of_routes()].concat();
     for (change, words) in &all {
         assert_eq!(change.to_string(), *words, "{change:?}");
     }

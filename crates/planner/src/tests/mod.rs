@@ -18,6 +18,8 @@ mod pool_cases;
 mod private_link_cases;
 pub(crate) mod properties;
 mod public_ip_cases;
+mod route_cases;
+mod route_properties;
 mod rule_cases;
 mod sku_cases;
 mod unserved_cases;

@@ -1,0 +1,60 @@
+//! Route tables (Azure REST reference, "Route Tables").
+
+use crate::ResourceId;
+use crate::document::{Tags, Word, document};
+
+document! {
+    /// A route table: where a subnet sends packets that it would send elsewhere otherwise.
+    RouteTable {
+        /// The resource's own id.
+        id: ResourceId,
+        /// The resource's name.
+        name: String,
+        /// The version of the document, for `If-Match`.
+        etag: String,
+        /// The region.
+        location: String,
+        /// The resource's tags.
+        tags: Tags,
+        /// Its routes.
+        properties: RouteTableProperties,
+    }
+}
+
+document! {
+    /// The routes of a route table.
+    RouteTableProperties {
+        /// `Succeeded`, `Updating`, `Deleting` or `Failed`.
+        provisioning_state: Word,
+        /// The routes that were written. No two have one name, and no two one prefix.
+        routes: Vec<Route>,
+    }
+}
+
+document! {
+    /// One route.
+    Route {
+        /// The route's id.
+        id: ResourceId,
+        /// The route's name, unique in its table.
+        name: String,
+        /// The parent's version.
+        etag: String,
+        /// What goes where.
+        properties: RouteProperties,
+    }
+}
+
+document! {
+    /// What goes where.
+    RouteProperties {
+        /// `Succeeded`, `Updating`, `Deleting` or `Failed`.
+        provisioning_state: Word,
+        /// The destination: a range of addresses, or a service tag.
+        address_prefix: String,
+        /// `VirtualAppliance`, `VnetLocal`, `Internet`, `VirtualNetworkGateway` or `None`.
+        next_hop_type: Word,
+        /// Where packets go; with `VirtualAppliance` alone.
+        next_hop_ip_address: String,
+    }
+}

@@ -1,0 +1,171 @@
+//! The one route table for all nodes, in one write.
+//!
+//! Where the network of pods is not Azure's, each node has ranges of its own (`spec.podCIDRs`), and a route leads to
+//! each of them by the node's address. What else is in the table is somebody else's and stays.
+
+mod draft;
+mod name;
+mod owned;
+mod refusal;
+mod repair;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::IpAddr;
+
+use azure_types::{ResourceId, Route, RouteTable};
+use ipnet::IpNet;
+
+use draft::Draft;
+pub use name::route_name;
+pub use owned::{OwnedRoute, owned};
+pub use refusal::RouteRefusal;
+pub use repair::restore;
+
+use crate::cluster::Cluster;
+use crate::intent::names_word;
+use crate::plan::{Action, Document, Purpose, Step};
+use crate::tags;
+
+/// A range of a node's pods, which has one route.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RouteKey {
+    /// The node's name.
+    pub node: String,
+    /// The range.
+    pub range: IpNet,
+}
+
+impl fmt::Display for RouteKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.node, self.range)
+    }
+}
+
+/// What has to become of a range's route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RouteIntent {
+    /// It leads to the node.
+    Present {
+        /// The node's address, of the range's family.
+        next_hop: IpAddr,
+    },
+    /// It goes: the node is gone, or does not have the range any more.
+    Absent,
+}
+
+/// The plan of the route table.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RoutePlan {
+    /// The one write, if anything differs.
+    pub step: Option<Step>,
+    /// The ranges that get no route, in order; what leads to them stays.
+    pub refused: Vec<(RouteKey, RouteRefusal)>,
+}
+
+/// What two ways to write a key have in common: the node's name in lower case, and the range without host bits.
+type Place = (String, IpNet);
+
+fn place(node: &str, range: &IpNet) -> Place {
+    (node.to_ascii_lowercase(), range.trunc())
+}
+
+/// The name of a route; empty where Azure gives none.
+fn name_of(route: &Route) -> &str {
+    route.name.as_deref().unwrap_or_default()
+}
+
+/// The range that a route leads to; `None` for a service tag. Host bits stay: names are made of them.
+fn range_of(route: &Route) -> Option<IpNet> {
+    route.properties.as_ref()?.address_prefix.as_deref()?.parse().ok()
+}
+
+/// Whether one of the cluster's ranges holds this one: what lies outside is never removed.
+fn is_within(range: &IpNet, cluster_ranges: &[IpNet]) -> bool {
+    cluster_ranges.iter().any(|whole| whole.trunc().contains(&range.trunc()))
+}
+
+/// Plans the route table `table` for a batch of ranges. `cluster_ranges` are all that nodes' ranges are taken from;
+/// `observed` is the table, which is created with its routes if it is not there. The order of the batch does not
+/// matter; of several intents of one key the first counts.
+///
+/// * A route is a node's if its name is made of the node's name and its own prefix ([`route_name`]), or is the node's
+///   name alone. It is removed only if the batch says so and the cluster's ranges hold it.
+/// * A route of the wanted name is brought to lead to the node. A route to the range that is anybody else's stays, and
+///   refuses the range: Azure would refuse the whole write. The batch says of which nodes it is known that they have
+///   the range no more.
+/// * Tags that are configured are put on a table in the cluster's own group, be it the only thing that differs.
+pub fn plan_table(
+    cluster: &Cluster,
+    table: &ResourceId,
+    cluster_ranges: &[IpNet],
+    observed: Option<&RouteTable>,
+    batch: &[(RouteKey, RouteIntent)],
+) -> RoutePlan {
+    let mut members: BTreeMap<Place, (&RouteKey, RouteIntent)> = BTreeMap::new();
+    for (key, intent) in batch {
+        members.entry(place(&key.node, &key.range)).or_insert((key, *intent));
+    }
+    let has_routes = |table: &RouteTable| table.properties.as_ref().is_some_and(|p| p.routes.is_some());
+    if !observed.is_none_or(has_routes) {
+        let refusal = RouteRefusal::TableWithoutRoutes { table: table.name().to_owned() };
+        let refused = members.into_values().map(|(key, _)| (key.clone(), refusal.clone())).collect();
+        return RoutePlan { step: None, refused };
+    }
+    let mut draft = Draft::new(table.name(), observed);
+    draft.remove(cluster_ranges, |place| matches!(members.get(place), Some((_, RouteIntent::Absent))));
+    let wanted = members.iter().filter_map(|(place, (key, intent))| match intent {
+        RouteIntent::Present { next_hop } => Some((place, *key, *next_hop)),
+        RouteIntent::Absent => None,
+    });
+    let refused = draft.bring(cluster_ranges, &wanted.collect::<Vec<_>>());
+    RoutePlan { step: step(cluster, table, observed, draft), refused }
+}
+
+fn step(
+    cluster: &Cluster,
+    table: &ResourceId,
+    observed: Option<&RouteTable>,
+    draft: Draft<'_>,
+) -> Option<Step> {
+    let (routes, mut changes) = draft.finish();
+    // No table and nothing to put in it: whoever made the tables of this cluster may still come.
+    let action = match observed {
+        Some(_) => Action::Update,
+        None if changes.is_empty() => return None,
+        None => Action::Create,
+    };
+    let new = || RouteTable { location: Some(cluster.config.location.clone()), ..Default::default() };
+    let mut document = observed.cloned().unwrap_or_else(new);
+    document.properties.get_or_insert_default().routes = Some(routes);
+    let config = &cluster.config;
+    let group = table.group_name().unwrap_or_default();
+    if !config.tags.is_empty() && group.eq_ignore_ascii_case(&config.resource_group) {
+        changes.extend(tags::reconcile(&mut document.tags, &config.tags, &config.system_tags));
+    }
+    if changes.is_empty() {
+        return repair::repair(table, observed?);
+    }
+    Some(Step {
+        action,
+        target: table.clone(),
+        if_match: observed.and_then(|table| table.etag.clone()),
+        document: Some(Document::RouteTable(Box::new(document))),
+        changes,
+        purpose: Purpose::Change,
+        on_behalf_of: Vec::new(),
+    })
+}
+
+/// The keys whose routes or nodes Azure's error text names. Empty where it names none of the batch.
+pub fn keys_named_in(error_text: &str, batch: &[(RouteKey, RouteIntent)]) -> Vec<RouteKey> {
+    let text = error_text.to_ascii_lowercase();
+    let is_named = |key: &&RouteKey| {
+        let names = [route_name(&key.node, &key.range), key.node.clone(), key.range.to_string()];
+        names.iter().any(|name| names_word(&text, &name.to_ascii_lowercase()))
+    };
+    let mut named: Vec<RouteKey> = batch.iter().map(|(key, _)| key).filter(is_named).cloned().collect();
+    named.sort();
+    named.dedup();
+    named
+}

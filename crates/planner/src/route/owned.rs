@@ -1,0 +1,61 @@
+//! Which routes of a table are the cluster's.
+
+use std::net::IpAddr;
+
+use azure_types::{Route, RouteTable};
+use ipnet::IpNet;
+
+use super::{Place, RouteKey, is_within, name, name_of, place, range_of};
+
+/// What next hops of nodes' routes are to Azure.
+pub(super) const NEXT_HOP_TYPE: &str = "VirtualAppliance";
+
+/// A route of one of the cluster's nodes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnedRoute {
+    /// The node and its range.
+    pub key: RouteKey,
+    /// The route's name.
+    pub name: String,
+    /// Where it leads; `None` if it leads to no address.
+    pub next_hop: Option<IpAddr>,
+    /// Whether it is named after the node alone, as old releases did.
+    pub is_legacy: bool,
+}
+
+/// Where a route leads, if it leads to an address.
+pub(super) fn next_hop_of(route: &Route) -> Option<IpAddr> {
+    let properties = route.properties.as_ref()?;
+    properties.next_hop_type.as_ref().filter(|kind| kind.is(NEXT_HOP_TYPE))?;
+    properties.next_hop_ip_address.as_deref()?.parse().ok()
+}
+
+/// The place that a route is for, as its name and its prefix say, and whether it has its name of the node alone.
+pub(super) fn place_of(route: &Route) -> Option<(Place, bool)> {
+    let range = range_of(route)?;
+    let prefix = route.properties.as_ref()?.address_prefix.as_deref()?;
+    let (node, is_legacy) = name::node_of(name_of(route), prefix, &range)?;
+    Some((place(node, &range), is_legacy))
+}
+
+/// The routes of a table that are the cluster's, whether their nodes are there or not: those whose name is made of a
+/// node's name and their own prefix, and those that are named as a node that is known (`is_node`). Others are not, even
+/// if they lead into a range of the cluster; nor is a route that leads out of all of them. No table has no routes.
+pub fn owned(
+    cluster_ranges: &[IpNet],
+    table: Option<&RouteTable>,
+    is_node: impl Fn(&str) -> bool,
+) -> Vec<OwnedRoute> {
+    let routes = table.and_then(|table| table.properties.as_ref()?.routes.as_deref()).unwrap_or_default();
+    let owned = |route: &Route| {
+        let ((node, range), is_legacy) = place_of(route)?;
+        let is_ours = is_within(&range, cluster_ranges) && (!is_legacy || is_node(&node));
+        is_ours.then(|| OwnedRoute {
+            key: RouteKey { node, range },
+            name: name_of(route).to_owned(),
+            next_hop: next_hop_of(route),
+            is_legacy,
+        })
+    };
+    routes.iter().filter_map(owned).collect()
+}

@@ -1,0 +1,54 @@
+//! Why a node's pods get no route.
+
+use ipnet::IpNet;
+
+use crate::names::MAX_LENGTH;
+
+/// Why a node's pods get no route. The routes of other nodes are written.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RouteRefusal {
+    /// A table holds one route to a range. One that is not this cluster's stays, and so does that of another node
+    /// which nobody says is gone.
+    #[error(
+        "route table {table}: route {by} leads to {range} already, and it is not this node's; remove that route, or \
+         give the node another range"
+    )]
+    PrefixTaken {
+        /// The table.
+        table: String,
+        /// The route that is there.
+        by: String,
+        /// The range that both are for.
+        range: IpNet,
+    },
+    /// A table holds one route of a name.
+    #[error(
+        "route table {table}: route {name} leads to another range of this node, and a route to {range} has the same \
+         name; give the node another range"
+    )]
+    NameTaken {
+        /// The table.
+        table: String,
+        /// The name.
+        name: String,
+        /// The range that finds no name.
+        range: IpNet,
+    },
+    /// Azure takes names of 80 characters.
+    #[error(
+        "route {name} has a name of {} characters, and Azure takes {MAX_LENGTH}; register the node under a shorter name",
+        .name.len()
+    )]
+    NameTooLong {
+        /// The name.
+        name: String,
+    },
+    /// What is written is the whole table.
+    #[error(
+        "route table {table}: Azure does not say which routes it holds, and a write would remove them; look at it again"
+    )]
+    TableWithoutRoutes {
+        /// The table.
+        table: String,
+    },
+}
