@@ -303,14 +303,14 @@ pub(super) const PRIVATE_LINKS: &str = "Microsoft.Network/privateLinkServices";
 pub(super) const KINDS: [&str; 7] =
     [LOAD_BALANCERS, PUBLIC_IPS, SECURITY_GROUPS, SCALE_SETS, INSTANCES, INTERFACES, PRIVATE_LINKS];
 
-/// What may become of all requests for one Service.
-pub(super) const AFFLICTIONS: [Trouble; 7] = [
+/// What may become of all requests for one Service. None of its operations fails late: Azure writes no load balancer that
+/// uses a public IP in a failed state, whoever asks.
+pub(super) const AFFLICTIONS: [Trouble; 6] = [
     Trouble::Refused,
     Trouble::Denied,
     Trouble::InProgress,
     Trouble::Broken,
     Trouble::AnswerLost,
-    Trouble::FailsLater,
     Trouble::Slow,
 ];
 
