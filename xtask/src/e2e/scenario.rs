@@ -21,7 +21,7 @@ use crate::program::{Program, root};
 /// How long any step may take. Azure is quick here; a real API server on a busy machine is not.
 const STEP_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A Service that Azure refuses: its private address lies outside the subnet.
+/// A Service that Azure refuses: its private address is one that Azure keeps for itself.
 const REFUSED: &str = "
 apiVersion: v1
 kind: Service
@@ -30,7 +30,7 @@ metadata:
   namespace: default
   annotations:
     service.beta.kubernetes.io/azure-load-balancer-internal: 'true'
-    service.beta.kubernetes.io/azure-load-balancer-ipv4: 192.0.2.77
+    service.beta.kubernetes.io/azure-load-balancer-ipv4: 10.240.0.1
 spec:
   type: LoadBalancer
   selector: { app: misplaced }
@@ -307,7 +307,7 @@ impl Scenario<'_> {
                 && event
                     .message
                     .as_deref()
-                    .is_some_and(|message| message.contains("PrivateIPAddressNotInSubnet"))
+                    .is_some_and(|message| message.contains("PrivateIPAddressInReservedRange"))
         };
         Ok(events.into_iter().find(about).and_then(|event| event.message))
     }
