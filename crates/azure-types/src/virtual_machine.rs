@@ -2,7 +2,8 @@
 //! "Virtual Machines").
 
 use crate::ResourceId;
-use crate::document::{SubResource, document};
+use crate::document::{SubResource, Tags, Word, document};
+use crate::scale_set::{HardwareProfile, InstanceView, NetworkProfile, OsProfile};
 
 document! {
     /// A virtual machine.
@@ -11,6 +12,14 @@ document! {
         id: ResourceId,
         /// The resource's name.
         name: String,
+        /// The version of the document, for `If-Match`.
+        etag: String,
+        /// The region.
+        location: String,
+        /// The resource's tags.
+        tags: Tags,
+        /// The zone that holds it.
+        zones: Vec<String>,
         /// The machine and its state.
         properties: VirtualMachineProperties,
     }
@@ -19,6 +28,16 @@ document! {
 document! {
     /// A virtual machine and its state.
     VirtualMachineProperties {
+        /// `Succeeded`, `Creating`, `Updating`, `Deleting` or `Failed`.
+        provisioning_state: Word,
+        /// How the machine is named.
+        os_profile: OsProfile,
+        /// The machine's size.
+        hardware_profile: HardwareProfile,
+        /// The machine's interfaces by id.
+        network_profile: NetworkProfile,
+        /// What the machine is doing; only where asked for.
+        instance_view: InstanceView,
         /// The availability set that it belongs to, if any.
         availability_set: SubResource,
         /// The flexible scale set that it belongs to, if any.

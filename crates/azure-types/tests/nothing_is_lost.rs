@@ -140,8 +140,11 @@ fn network_interface() -> Value {
 }
 
 fn virtual_machine() -> Value {
-    json!({"id": ID, "name": "vm", "etag": "e", "location": "l", "properties": {
-        "provisioningState": "Succeeded", "virtualMachineScaleSet": {"id": ID}}})
+    json!({"id": ID, "name": "vm", "etag": "e", "location": "l", "tags": {"a": "b"}, "zones": ["1"], "properties": {
+        "provisioningState": "Succeeded", "availabilitySet": {"id": ID}, "virtualMachineScaleSet": {"id": ID},
+        "osProfile": {"computerName": "vm"}, "hardwareProfile": {"vmSize": "Standard_D2"},
+        "networkProfile": {"networkInterfaces": [{"id": ID, "properties": {"primary": true}}]},
+        "instanceView": {"statuses": [{"code": "PowerState/running"}], "platformFaultDomain": 1}}})
 }
 
 fn route_table() -> Value {
@@ -234,6 +237,8 @@ fn every_named_member_is_read_as_such_and_not_as_unknown() {
     assert!(rule.properties.as_ref().unwrap().rest.is_empty());
     let frontend = &properties.frontend_ip_configurations.unwrap()[0];
     assert!(frontend.properties.as_ref().unwrap().rest.is_empty());
+    let machine: VirtualMachine = serde_json::from_value(virtual_machine()).unwrap();
+    assert!(machine.rest.is_empty() && machine.properties.unwrap().rest.is_empty());
     let table: RouteTable = serde_json::from_value(route_table()).unwrap();
     let properties = table.properties.unwrap();
     let route = &properties.routes.unwrap()[0];

@@ -270,6 +270,11 @@ impl Cluster {
         self.config.load_balancer_backend_pool_configuration_type == BackendPoolType::NodeIp
     }
 
+    /// Whether lists of machines come without what the machines are doing.
+    pub(crate) fn lists_machines_without_views(&self) -> bool {
+        self.config.list_vmss_virtual_machines_without_instance_view
+    }
+
     /// Whether a name is that of a pool that holds the cluster's nodes.
     pub(crate) fn is_pool_of_nodes(&self, name: &str) -> bool {
         Family::BOTH.iter().any(|family| self.pool_name(*family).eq_ignore_ascii_case(name))

@@ -102,7 +102,7 @@ pub(crate) fn machine_id(node: &Node) -> Option<ResourceId> {
     match instance::parse_provider_id(&node.spec.provider_id) {
         ProviderId::Instance(name) => Some(name.id()),
         ProviderId::Machine(id) => Some(id),
-        ProviderId::Other => None,
+        ProviderId::Unreadable | ProviderId::Other => None,
     }
 }
 

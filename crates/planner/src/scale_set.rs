@@ -64,6 +64,7 @@ fn has_eligible_node(
         match instance::parse_provider_id(&node.spec.provider_id) {
             ProviderId::Instance(machine) => Some(&machine.scale_set) == scale_set.id.as_ref(),
             ProviderId::Machine(id) => members.contains(&id),
+            ProviderId::Unreadable => false,
             ProviderId::Other => {
                 node.spec.provider_id.is_empty()
                     && !is_flexible(scale_set)
@@ -172,7 +173,7 @@ pub(crate) fn instances_of(
         if state.is_some_and(|state| state.is("Deleting") || state.is("Unknown")) {
             continue;
         }
-        let active = !instance::is_inactive(cluster, machine);
+        let active = !instance::is_inactive(&**machine, cluster.lists_machines_without_views());
         let node = nodes.of_instance(id, machine);
         let member = || node.map_or(Member::Instance, |node| Member::Node(node.name().to_owned()));
         let changed = changed(interfaces, memberships, member, |membership| {
@@ -217,9 +218,4 @@ pub(crate) fn instances_of(
 pub fn write_parallelism(cluster: &Cluster, scale_set: &ScaleSet) -> usize {
     let coordinated = scale_set.tags.iter().flatten().any(|(key, _)| key == "aks-managed-coordination");
     if coordinated { cluster.config.put_vmss_vm_batch_size.max(1) as usize } else { 1 }
-}
-
-/// Whether a word of a document is one of these, in any case.
-pub(crate) fn is_one_of(word: &Word, values: &[&str]) -> bool {
-    values.iter().any(|value| word.is(value))
 }

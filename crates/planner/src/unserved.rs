@@ -94,7 +94,9 @@ impl Member<'_> {
     /// Why it is not in a pool; `None` if it is.
     fn reason(&self, cluster: &Cluster, membership: &PoolMembership) -> Option<Reason> {
         let place = match self {
-            Self::Instance(machine) if instance::is_inactive(cluster, machine) => {
+            Self::Instance(machine)
+                if instance::is_inactive(*machine, cluster.lists_machines_without_views()) =>
+            {
                 return Some(Reason::NotRunning);
             }
             Self::Instance(machine) => {
@@ -146,7 +148,7 @@ pub fn find(
                 primary_interface(interfaces).map(Member::Interface)
             }
             // A node without a provider id is not initialised; with a foreign one it is none of ours.
-            ProviderId::Other => continue,
+            ProviderId::Unreadable | ProviderId::Other => continue,
         };
         for membership in memberships.iter().filter(|membership| membership.member && membership.is_for(node))
         {

@@ -53,7 +53,7 @@ impl Inner {
         };
         match self.listed(&name, newer_than).await {
             Ok(Some(document)) => {
-                Existence::Present(Presence { shut_down: instance::is_shut_down(&document) })
+                Existence::Present(Presence { shut_down: instance::is_shut_down(&*document) })
             }
             Ok(None) => self.confirm_absence(node, &name, by_name).await,
             Err(failure) => Existence::Unknown(failure.message),
@@ -89,6 +89,12 @@ impl Inner {
             ProviderId::Machine(id) => {
                 Subject::NotServed(format!("{id} is no instance of a uniform scale set"))
             }
+            ProviderId::Unreadable => Subject::Unknown(format!(
+                "error splitting providerID {} of node {}: it names no machine; delete the node, and let its kubelet \
+                 register it again",
+                node.spec.provider_id,
+                node.name()
+            )),
             ProviderId::Other if !node.spec.provider_id.is_empty() => Subject::Unmanaged,
             ProviderId::Other => match self.by_name(node, newer_than).await {
                 Ok(Some(name)) => Subject::Instance { name, by_name: true },
@@ -112,7 +118,7 @@ impl Inner {
         let sets: Vec<ScaleSet> = sets.iter().map(|set| ScaleSet::clone(set)).collect();
         for name in instance::candidates_for_node_name(node.name(), &sets) {
             let document = self.listed(&name, newer_than).await?;
-            if document.is_some_and(|document| instance::is_called(&document, node.name())) {
+            if document.is_some_and(|document| instance::is_called(&*document, node.name())) {
                 return Ok(Some(name));
             }
         }
@@ -132,7 +138,7 @@ impl Inner {
             Err(failure) if failure.is_not_found() => None,
             Err(failure) => return Err(failure),
         };
-        Ok(document.filter(|document| !instance::is_being_deleted(document)))
+        Ok(document.filter(|document| !instance::is_being_deleted(&**document)))
     }
 
     /// Asks Azure for the one machine that a list did not hold: only its own answer proves an absence.
@@ -172,7 +178,10 @@ impl Inner {
         if interfaces.is_empty() {
             interfaces = self.interfaces(name, newer_than).await?;
         }
-        let facts = instance::describe(&self.cluster, node.name(), document, &interfaces)
+        let interfaces: Vec<&NetworkInterface> = interfaces.iter().collect();
+        let location = &self.cluster.config.location;
+        // An interface names its public IPs alone, and nobody looks their addresses up yet.
+        let facts = instance::describe(node.name(), document, &interfaces, &|_| None, location)
             .map_err(|error| Failure::new(Kind::Unavailable, error.to_string()))?;
         // A list that was read while the machine was made does not show its interface: a node that is described
         // by it would lose the addresses that its kubelet told.

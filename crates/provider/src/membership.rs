@@ -252,7 +252,7 @@ impl Membership {
     fn machine_groups(&self) -> BTreeSet<ResourceId> {
         let machine = |node: &Arc<Node>| match instance::parse_provider_id(&node.spec.provider_id) {
             ProviderId::Machine(id) => Some(group_of(&id)),
-            ProviderId::Instance(_) | ProviderId::Other => None,
+            ProviderId::Instance(_) | ProviderId::Unreadable | ProviderId::Other => None,
         };
         self.state.nodes().iter().filter_map(machine).collect()
     }
@@ -388,6 +388,7 @@ fn has_node(set: &ScaleSet, nodes: &[Arc<Node>]) -> bool {
         ProviderId::Machine(id) => {
             is_flexible && set.id.as_ref().and_then(ResourceId::parent) == Some(group_of(&id))
         }
+        ProviderId::Unreadable => false,
         ProviderId::Other => {
             node.spec.provider_id.is_empty()
                 && !is_flexible
@@ -407,6 +408,6 @@ fn holder_of(node: &Node) -> Option<ResourceId> {
     match instance::parse_provider_id(&node.spec.provider_id) {
         ProviderId::Instance(machine) => Some(machine.scale_set),
         ProviderId::Machine(id) => Some(group_of(&id)),
-        ProviderId::Other => None,
+        ProviderId::Unreadable | ProviderId::Other => None,
     }
 }

@@ -511,7 +511,7 @@ impl Inner {
         let machines =
             nodes.iter().filter_map(|node| match instance::parse_provider_id(&node.spec.provider_id) {
                 ProviderId::Machine(id) => Some(id),
-                ProviderId::Instance(_) | ProviderId::Other => None,
+                ProviderId::Instance(_) | ProviderId::Unreadable | ProviderId::Other => None,
             });
         let machines: Vec<_> = machines.collect();
         if machines.is_empty() {

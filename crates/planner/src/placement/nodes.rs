@@ -50,7 +50,7 @@ impl MachineSets {
                 Some(None) => MachineSet::Alone,
                 None => MachineSet::Unknown,
             },
-            ProviderId::Other => MachineSet::Alone,
+            ProviderId::Unreadable | ProviderId::Other => MachineSet::Alone,
         }
     }
 }

@@ -7,7 +7,6 @@ mod basic_cases;
 mod change_cases;
 mod elsewhere_cases;
 mod frontend_cases;
-mod instance_cases;
 mod local_pool_cases;
 mod member_cases;
 mod node_placement_cases;

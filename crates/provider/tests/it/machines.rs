@@ -153,6 +153,27 @@ async fn nodes_that_azure_does_not_manage_are_there() {
     assert_eq!(world.reads(), 0);
 }
 
+/// NODE-012, NODE-033: an id that begins as those of Azure's machines and names none proves nothing, and Azure is not
+/// asked.
+#[tokio::test(start_paused = true)]
+async fn node_012_node_033_a_provider_id_that_names_no_machine_proves_nothing() {
+    let world = World::new();
+    let program = world.start();
+    for kind in ["virtualMachine/vm3", "VM/vm9"] {
+        let id = format!("azure:///subscriptions/s/resourceGroups/rg/providers/Microsoft.Compute/{kind}");
+        let node = json!({"metadata": {"name": "node"}, "spec": {"providerID": id}});
+        let node: Node = serde_json::from_value(node).unwrap();
+        let presence = program.provider.presence(&node, LogicalTime::now()).await;
+        assert!(
+            matches!(&presence, Existence::Unknown(why) if why.contains("error splitting providerID") && why.contains(&id)),
+            "{presence:?}"
+        );
+        let described = program.provider.describe(&node, LogicalTime::now()).await;
+        assert!(matches!(described, Existence::Unknown(_)), "{described:?}");
+    }
+    assert_eq!(world.reads(), 0);
+}
+
 /// LB-036, LB-037: a change of nodes writes nothing for a Service that is being deleted, and nothing without one.
 #[tokio::test(start_paused = true)]
 async fn lb_036_lb_037_a_change_of_nodes_is_nothing_to_services_that_go() {

@@ -1,0 +1,93 @@
+//! What the documents of both kinds of machines say.
+
+use azure_types::{InstanceView, ResourceId, ScaleSetInstance, VirtualMachine, Word};
+
+/// The document of a machine: an instance of a uniform scale set, or a virtual machine.
+pub trait MachineDocument {
+    /// The machine's resource id.
+    fn id(&self) -> Option<&ResourceId>;
+    /// Its region.
+    fn location(&self) -> Option<&str>;
+    /// The zone that holds it; at most one.
+    fn zones(&self) -> &[String];
+    /// Its size.
+    fn size(&self) -> Option<&str>;
+    /// What it calls itself.
+    fn host_name(&self) -> Option<&str>;
+    /// `Succeeded`, `Creating`, `Updating`, `Deleting` or `Failed`; empty if Azure does not say.
+    fn provisioning_state(&self) -> &str;
+    /// What it is doing, if that was asked for.
+    fn view(&self) -> Option<&InstanceView>;
+    /// Whether it is of a scale set, uniform or flexible.
+    fn is_of_scale_set(&self) -> bool;
+}
+
+impl MachineDocument for ScaleSetInstance {
+    fn id(&self) -> Option<&ResourceId> {
+        self.id.as_ref()
+    }
+
+    fn location(&self) -> Option<&str> {
+        self.location.as_deref()
+    }
+
+    fn zones(&self) -> &[String] {
+        self.zones.as_deref().unwrap_or_default()
+    }
+
+    fn size(&self) -> Option<&str> {
+        self.sku.as_ref()?.name.as_deref()
+    }
+
+    fn host_name(&self) -> Option<&str> {
+        self.properties.as_ref()?.os_profile.as_ref()?.computer_name.as_deref()
+    }
+
+    fn provisioning_state(&self) -> &str {
+        let state = self.properties.as_ref().and_then(|p| p.provisioning_state.as_ref());
+        state.map(Word::as_str).unwrap_or_default()
+    }
+
+    fn view(&self) -> Option<&InstanceView> {
+        self.properties.as_ref()?.instance_view.as_ref()
+    }
+
+    fn is_of_scale_set(&self) -> bool {
+        true
+    }
+}
+
+impl MachineDocument for VirtualMachine {
+    fn id(&self) -> Option<&ResourceId> {
+        self.id.as_ref()
+    }
+
+    fn location(&self) -> Option<&str> {
+        self.location.as_deref()
+    }
+
+    fn zones(&self) -> &[String] {
+        self.zones.as_deref().unwrap_or_default()
+    }
+
+    fn size(&self) -> Option<&str> {
+        self.properties.as_ref()?.hardware_profile.as_ref()?.vm_size.as_deref()
+    }
+
+    fn host_name(&self) -> Option<&str> {
+        self.properties.as_ref()?.os_profile.as_ref()?.computer_name.as_deref()
+    }
+
+    fn provisioning_state(&self) -> &str {
+        let state = self.properties.as_ref().and_then(|p| p.provisioning_state.as_ref());
+        state.map(Word::as_str).unwrap_or_default()
+    }
+
+    fn view(&self) -> Option<&InstanceView> {
+        self.properties.as_ref()?.instance_view.as_ref()
+    }
+
+    fn is_of_scale_set(&self) -> bool {
+        self.properties.as_ref().is_some_and(|properties| properties.virtual_machine_scale_set.is_some())
+    }
+}

@@ -1,0 +1,166 @@
+//! Provider ids, and the resource ids of machines.
+
+use azure_types::ResourceId;
+
+/// What provider ids begin with.
+const PREFIX: &str = "azure://";
+/// The provider namespace of machines.
+const COMPUTE: &str = "Microsoft.Compute";
+
+/// The name of one machine of a uniform scale set.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct InstanceName {
+    /// The scale set's id.
+    pub scale_set: ResourceId,
+    /// The instance's number in it.
+    pub instance_id: String,
+}
+
+impl InstanceName {
+    /// The instance's resource id.
+    pub fn id(&self) -> ResourceId {
+        self.scale_set.child("virtualMachines", &self.instance_id)
+    }
+}
+
+/// One machine, of whatever kind.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum MachineName {
+    /// A machine of a uniform scale set.
+    Instance(InstanceName),
+    /// A machine of its own, of an availability set or of a flexible scale set.
+    Machine(ResourceId),
+}
+
+impl MachineName {
+    /// The machine's resource id.
+    pub fn id(&self) -> ResourceId {
+        match self {
+            Self::Instance(name) => name.id(),
+            Self::Machine(id) => id.clone(),
+        }
+    }
+
+    /// The id of the machine's resource group.
+    pub fn group(&self) -> ResourceId {
+        let id = match self {
+            Self::Instance(name) => &name.scale_set,
+            Self::Machine(id) => id,
+        };
+        ResourceId::group(id.subscription_id(), id.group_name().unwrap_or_default())
+    }
+}
+
+/// What a node's provider id names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProviderId {
+    /// A machine of a uniform scale set.
+    Instance(InstanceName),
+    /// A machine of its own (or of a flexible scale set).
+    Machine(ResourceId),
+    /// It begins as those of Azure's machines do, and names none. Nobody can tell whether the node's machine is there.
+    Unreadable,
+    /// Nothing that Azure manages, or nothing at all.
+    Other,
+}
+
+impl ProviderId {
+    /// The machine that it names.
+    pub fn machine(self) -> Option<MachineName> {
+        match self {
+            Self::Instance(name) => Some(MachineName::Instance(name)),
+            Self::Machine(id) => Some(MachineName::Machine(id)),
+            Self::Unreadable | Self::Other => None,
+        }
+    }
+}
+
+/// The parts of a provider id of Azure's, as they are spelled.
+struct Parts<'a> {
+    path: &'a str,
+    subscription: &'a str,
+    group: &'a str,
+    machine: Option<MachineParts<'a>>,
+}
+
+/// The parts that name a machine.
+struct MachineParts<'a> {
+    /// The uniform scale set; absent for a machine of its own.
+    scale_set: Option<&'a str>,
+    machine: &'a str,
+}
+
+/// Takes a provider id apart if it is Azure's; the words of its path compare without regard to case.
+fn parts(text: &str) -> Option<Parts<'_>> {
+    let path = text.strip_prefix(PREFIX)?;
+    let mut segments = path.strip_prefix('/')?.split('/');
+    let mut value = |word: &str| {
+        segments.next().filter(|segment| segment.eq_ignore_ascii_case(word)).and_then(|_| segments.next())
+    };
+    let (subscription, group) = (value("subscriptions")?, value("resourceGroups")?);
+    value("providers").filter(|namespace| namespace.eq_ignore_ascii_case(COMPUTE))?;
+    let machine = machine_parts(segments).filter(|_| ResourceId::is_valid(path));
+    Some(Parts { path, subscription, group, machine })
+}
+
+fn machine_parts<'a>(mut segments: impl Iterator<Item = &'a str>) -> Option<MachineParts<'a>> {
+    let kind = segments.next()?;
+    let name = segments.next()?;
+    let (scale_set, machine) = if kind.eq_ignore_ascii_case("virtualMachineScaleSets") {
+        segments.next().filter(|kind| kind.eq_ignore_ascii_case("virtualMachines"))?;
+        (Some(name), segments.next()?)
+    } else {
+        (None, Some(name).filter(|_| kind.eq_ignore_ascii_case("virtualMachines"))?)
+    };
+    segments.next().is_none().then_some(MachineParts { scale_set, machine })
+}
+
+/// Whether a provider id names a machine of Azure's.
+pub fn names_machine(text: &str) -> bool {
+    parts(text).is_some_and(|parts| parts.machine.is_some())
+}
+
+/// Reads a provider id. The words of the path compare without regard to case.
+pub fn parse_provider_id(text: &str) -> ProviderId {
+    let Some(Parts { path, subscription, group, machine }) = parts(text) else { return ProviderId::Other };
+    let Some(MachineParts { scale_set, machine }) = machine else { return ProviderId::Unreadable };
+    let Some(set) = scale_set else {
+        return ResourceId::parse(path).map_or(ProviderId::Unreadable, ProviderId::Machine);
+    };
+    let group = ResourceId::group(subscription, group);
+    let scale_set = group.resource(COMPUTE, "virtualMachineScaleSets", set);
+    // Older releases wrote `<scale set>_<number>`.
+    let prefixed = machine.rsplit_once('_').filter(|(prefix, _)| prefix.eq_ignore_ascii_case(set));
+    let instance_id = prefixed.map_or(machine, |(_, number)| number).to_owned();
+    ProviderId::Instance(InstanceName { scale_set, instance_id })
+}
+
+/// The provider id of a machine: its resource id with the resource group in lower case.
+pub fn provider_id(id: &ResourceId) -> String {
+    let mut lower_next = false;
+    let segments: Vec<String> = id
+        .as_str()
+        .split('/')
+        .map(|segment| {
+            let lower = std::mem::replace(&mut lower_next, segment.eq_ignore_ascii_case("resourceGroups"));
+            if lower { segment.to_ascii_lowercase() } else { segment.to_owned() }
+        })
+        .collect();
+    format!("{PREFIX}{}", segments.join("/"))
+}
+
+/// The machine in whose scale set an interface, or something of that interface's, is
+/// (`…/virtualMachines/3/networkInterfaces/nic/ipConfigurations/x`). `None` for an interface of its own: its document
+/// names its machine.
+pub fn of_interface(id: &ResourceId) -> Option<MachineName> {
+    let namespace = id.namespace()?;
+    let pairs = id.type_and_name_pairs();
+    let [(sets, set), (machines, number), (interfaces, _), ..] = pairs[..] else { return None };
+    let is_of_instance = namespace.eq_ignore_ascii_case(COMPUTE)
+        && sets.eq_ignore_ascii_case("virtualMachineScaleSets")
+        && machines.eq_ignore_ascii_case("virtualMachines")
+        && interfaces.eq_ignore_ascii_case("networkInterfaces");
+    let group = ResourceId::group(id.subscription_id(), id.group_name()?);
+    let scale_set = group.resource(COMPUTE, "virtualMachineScaleSets", set);
+    is_of_instance.then(|| MachineName::Instance(InstanceName { scale_set, instance_id: number.to_owned() }))
+}

@@ -1,0 +1,23 @@
+//! Machines: their identity, and what they tell about their nodes. Pure.
+//!
+//! A node is a machine by its provider id ([`parse_provider_id`]) or, before it has one, by its name
+//! ([`candidates_for_node_name`], [`is_called`]). Instances of uniform scale sets and virtual machines have documents of
+//! two types that say the same things ([`MachineDocument`]): whether the machine runs ([`is_shut_down`]), and what its
+//! node is like ([`describe`]).
+
+mod document;
+mod facts;
+mod id;
+mod name;
+mod state;
+
+#[cfg(test)]
+mod tests;
+
+pub use document::MachineDocument;
+pub use facts::{DescribeError, InstanceFacts, describe};
+pub use id::{
+    InstanceName, MachineName, ProviderId, names_machine, of_interface, parse_provider_id, provider_id,
+};
+pub use name::{candidates_for_node_name, instance_id_of_node_name, is_called, zone_label, zone_number};
+pub use state::{is_being_deleted, is_inactive, is_shut_down, power_state};
