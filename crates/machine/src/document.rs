@@ -1,6 +1,10 @@
 //! What the documents of both kinds of machines say.
 
-use azure_types::{InstanceView, ResourceId, ScaleSetInstance, VirtualMachine, Word};
+use azure_types::{
+    InstanceView, NetworkInterfaceReference, ResourceId, ScaleSetInstance, VirtualMachine, Word,
+};
+
+use crate::state::status;
 
 /// The document of a machine: an instance of a uniform scale set, or a virtual machine.
 pub trait MachineDocument {
@@ -14,8 +18,10 @@ pub trait MachineDocument {
     fn size(&self) -> Option<&str>;
     /// What it calls itself.
     fn host_name(&self) -> Option<&str>;
-    /// `Succeeded`, `Creating`, `Updating`, `Deleting` or `Failed`; empty if Azure does not say.
+    /// `Succeeded`, `Creating`, `Updating`, `Deleting` or `Failed`, in any case; empty if Azure does not say.
     fn provisioning_state(&self) -> &str;
+    /// Its network interfaces by id.
+    fn interfaces(&self) -> &[NetworkInterfaceReference];
     /// What it is doing, if that was asked for.
     fn view(&self) -> Option<&InstanceView>;
     /// Whether it is of a scale set, uniform or flexible.
@@ -48,6 +54,11 @@ impl MachineDocument for ScaleSetInstance {
         state.map(Word::as_str).unwrap_or_default()
     }
 
+    fn interfaces(&self) -> &[NetworkInterfaceReference] {
+        let profile = self.properties.as_ref().and_then(|p| p.network_profile.as_ref());
+        profile.and_then(|profile| profile.network_interfaces.as_deref()).unwrap_or_default()
+    }
+
     fn view(&self) -> Option<&InstanceView> {
         self.properties.as_ref()?.instance_view.as_ref()
     }
@@ -78,9 +89,15 @@ impl MachineDocument for VirtualMachine {
         self.properties.as_ref()?.os_profile.as_ref()?.computer_name.as_deref()
     }
 
+    /// Lists of views hold nothing else: there the view says it.
     fn provisioning_state(&self) -> &str {
         let state = self.properties.as_ref().and_then(|p| p.provisioning_state.as_ref());
-        state.map(Word::as_str).unwrap_or_default()
+        state.map_or_else(|| status(self.view(), "ProvisioningState").unwrap_or_default(), Word::as_str)
+    }
+
+    fn interfaces(&self) -> &[NetworkInterfaceReference] {
+        let profile = self.properties.as_ref().and_then(|p| p.network_profile.as_ref());
+        profile.and_then(|profile| profile.network_interfaces.as_deref()).unwrap_or_default()
     }
 
     fn view(&self) -> Option<&InstanceView> {

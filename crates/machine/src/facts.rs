@@ -80,20 +80,38 @@ fn addresses_of<'a>(interfaces: &[&'a NetworkInterface]) -> Vec<&'a InterfaceIpC
     [Some(primary), other].into_iter().flatten().collect()
 }
 
-fn zone_of(machine: &impl MachineDocument, id: &ResourceId, region: &str) -> Result<String, DescribeError> {
+/// The ids of the interfaces by which a machine is described: of its primary one, or of all where none is marked.
+pub fn described_interfaces(machine: &impl MachineDocument) -> Vec<&ResourceId> {
+    let all = machine.interfaces();
+    let primary = all.iter().find(|nic| nic.properties.as_ref().and_then(|p| p.primary) == Some(true));
+    primary.map_or(all, std::slice::from_ref).iter().filter_map(|nic| nic.id.as_ref()).collect()
+}
+
+/// Whether [`describe`] needs to be told the machine's fault domain.
+pub fn needs_fault_domain(machine: &impl MachineDocument) -> bool {
+    machine.zones().is_empty() && machine.view().is_none()
+}
+
+fn zone_of(
+    machine: &impl MachineDocument,
+    fault_domain: Option<i32>,
+    id: &ResourceId,
+    region: &str,
+) -> Result<String, DescribeError> {
     if let Some(zone) = machine.zones().first() {
         let number =
             zone.parse().map_err(|_| DescribeError::Zone { instance: id.to_string(), zone: zone.clone() })?;
         return Ok(zone_label(region, number));
     }
-    let domain = machine.view().and_then(|view| view.platform_fault_domain);
+    let domain = machine.view().and_then(|view| view.platform_fault_domain).or(fault_domain);
     let alone = (!machine.is_of_scale_set()).then_some(NO_FAULT_DOMAIN);
     let domain = domain.or(alone).ok_or_else(|| DescribeError::NoZone { instance: id.to_string() })?;
     Ok(domain.to_string())
 }
 
-/// Describes a machine for its node. `interfaces` are the machine's; `public` gives the address of a public IP, by its
-/// id; `location` is the cluster's region, for a machine that does not say where it is.
+/// Describes a machine for its node. `fault_domain` is what is known of it where the document has no view; `interfaces`
+/// are the machine's; `public` gives the address of a public IP, by its id; `location` is the cluster's region, for a
+/// machine that does not say where it is.
 ///
 /// # Errors
 ///
@@ -101,13 +119,14 @@ fn zone_of(machine: &impl MachineDocument, id: &ResourceId, region: &str) -> Res
 pub fn describe(
     node_name: &str,
     machine: &impl MachineDocument,
+    fault_domain: Option<i32>,
     interfaces: &[&NetworkInterface],
     public: &dyn Fn(&ResourceId) -> Option<String>,
     location: &str,
 ) -> Result<InstanceFacts, DescribeError> {
     let id = machine.id().ok_or_else(|| DescribeError::NoId { node: node_name.to_owned() })?;
     let region = machine.location().unwrap_or(location).to_lowercase();
-    let zone = zone_of(machine, id, &region)?;
+    let zone = zone_of(machine, fault_domain, id, &region)?;
     let address =
         |kind: &str, address: &str| NodeAddress { kind: kind.to_owned(), address: address.to_owned() };
     let configurations = addresses_of(interfaces);

@@ -15,7 +15,7 @@ mod state;
 mod tests;
 
 pub use document::MachineDocument;
-pub use facts::{DescribeError, InstanceFacts, describe};
+pub use facts::{DescribeError, InstanceFacts, describe, described_interfaces, needs_fault_domain};
 pub use id::{
     InstanceName, MachineName, ProviderId, names_machine, of_interface, parse_provider_id, provider_id,
 };

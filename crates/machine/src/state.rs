@@ -1,5 +1,7 @@
 //! Whether a machine runs.
 
+use azure_types::InstanceView;
+
 use crate::document::MachineDocument;
 
 /// Whether a word of Azure's is one of these, in any case.
@@ -7,14 +9,16 @@ fn is_one_of(word: &str, values: &[&str]) -> bool {
     values.iter().any(|value| word.eq_ignore_ascii_case(value))
 }
 
+/// What a view says of one kind of state, as Azure spells it behind `<kind>/`.
+pub(crate) fn status<'a>(view: Option<&'a InstanceView>, kind: &str) -> Option<&'a str> {
+    let statuses = view.and_then(|view| view.statuses.as_deref()).unwrap_or_default();
+    let codes = statuses.iter().filter_map(|status| status.code.as_deref()?.split_once('/'));
+    codes.into_iter().find(|(this, _)| this.eq_ignore_ascii_case(kind)).map(|(_, state)| state)
+}
+
 /// The power state in a machine's view, as Azure spells it behind `PowerState/`; `unknown` where there is none.
 pub fn power_state(machine: &impl MachineDocument) -> &str {
-    let statuses = machine.view().and_then(|view| view.statuses.as_deref()).unwrap_or_default();
-    let codes = statuses.iter().filter_map(|status| status.code.as_deref());
-    codes
-        .filter_map(|code| code.split_once('/'))
-        .find(|(kind, _)| kind.eq_ignore_ascii_case("PowerState"))
-        .map_or("unknown", |(_, state)| state)
+    status(machine.view(), "PowerState").unwrap_or("unknown")
 }
 
 /// Whether Azure is deleting the machine: to the cluster it is gone already.

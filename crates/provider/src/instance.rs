@@ -181,7 +181,7 @@ impl Inner {
         let interfaces: Vec<&NetworkInterface> = interfaces.iter().collect();
         let location = &self.cluster.config.location;
         // An interface names its public IPs alone, and nobody looks their addresses up yet.
-        let facts = instance::describe(node.name(), document, &interfaces, &|_| None, location)
+        let facts = instance::describe(node.name(), document, None, &interfaces, &|_| None, location)
             .map_err(|error| Failure::new(Kind::Unavailable, error.to_string()))?;
         // A list that was read while the machine was made does not show its interface: a node that is described
         // by it would lose the addresses that its kubelet told.

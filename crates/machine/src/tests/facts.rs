@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::{
-    DescribeError, InstanceFacts, MachineDocument, describe, is_inactive, is_shut_down, power_state,
+    DescribeError, InstanceFacts, MachineDocument, describe, described_interfaces, is_inactive, is_shut_down,
+    needs_fault_domain, power_state,
 };
 
 const PUBLIC_IP: &str =
@@ -36,17 +37,18 @@ fn each(view: Option<&InstanceView>, provisioning: Option<&str>) -> (ScaleSetIns
 /// NODE-035. NODE-074, NODE-075: of virtual machines as well, and without a provisioning state.
 #[test]
 fn node_035_node_074_node_075_power_and_provisioning_states() {
-    for (codes, expected) in [
-        (Some(&["foo", "PowerState/Running"][..]), "Running"),
-        (Some(&["ProvisioningState/succeeded", "powerstate/running"]), "running"),
-        (Some(&["foo"]), "unknown"),
-        (Some(&[]), "unknown"),
-        (None, "unknown"),
+    for (codes, expected, provisioning) in [
+        (Some(&["foo", "PowerState/Running"][..]), "Running", ""),
+        (Some(&["ProvisioningState/succeeded", "powerstate/running"]), "running", "succeeded"),
+        (Some(&["foo"]), "unknown", ""),
+        (Some(&[]), "unknown", ""),
+        (None, "unknown", ""),
     ] {
         let (instance, machines) = each(codes.map(|codes| view(codes, None)).as_ref(), None);
         assert_eq!((power_state(&instance), instance.provisioning_state()), (expected, ""), "{codes:?}");
         for machine in machines {
-            assert_eq!((power_state(&machine), machine.provisioning_state()), (expected, ""), "{codes:?}");
+            let said = (power_state(&machine), machine.provisioning_state());
+            assert_eq!(said, (expected, provisioning), "{codes:?}: lists of views hold nothing else");
         }
     }
 }
@@ -90,7 +92,7 @@ fn facts(
         "p6" => Some("2001:db8::4".to_owned()),
         _ => None,
     };
-    describe("n", machine, &interfaces, &address, "WestUS")
+    describe("n", machine, None, &interfaces, &address, "WestUS")
 }
 
 /// NODE-052: of uniform scale sets. NODE-053: of flexible ones. NODE-054: of no set.
@@ -119,6 +121,29 @@ fn node_052_node_053_node_054_zones_and_fault_domains() {
         assert!(error.unwrap_err().to_string().contains("failed to get zone info"));
     }
     assert_eq!(zone(facts(&alone, &[])).as_deref(), Ok("0"));
+    for machine in [&flexible, &alone] {
+        assert!(needs_fault_domain(machine));
+        let described = describe("n", machine, Some(2), &[], &|_| None, "WestUS");
+        assert_eq!(zone(described).as_deref(), Ok("2"), "its view was read by itself");
+    }
+}
+
+/// A machine's document says which interface is its primary one; one that does not is described by those it has.
+#[test]
+fn a_machine_is_described_by_its_primary_interface() {
+    let named = |name: &str, primary: Option<bool>| json!({"id": compute("x", name), "properties": {"primary": primary}});
+    for (interfaces, expected) in [
+        (json!([named("a", None)]), vec!["a"]),
+        (json!([named("a", Some(false)), named("b", Some(true))]), vec!["b"]),
+        (json!([named("a", Some(false)), named("b", None)]), vec!["a", "b"]),
+        (json!([]), vec![]),
+    ] {
+        let mut machine = virtual_machine("vm", None);
+        let profile = json!({"networkInterfaces": interfaces});
+        machine.properties.as_mut().unwrap().network_profile = serde_json::from_value(profile).unwrap();
+        let names: Vec<&str> = described_interfaces(&machine).into_iter().map(ResourceId::name).collect();
+        assert_eq!(names, expected, "{interfaces}");
+    }
 }
 
 fn interfaces(configurations: &Value) -> Vec<NetworkInterface> {
