@@ -1,5 +1,7 @@
 //! What the node controllers ask of a cloud.
 
+use std::collections::BTreeMap;
+
 use async_trait::async_trait;
 use k8s::{Node, NodeAddress};
 
@@ -13,7 +15,7 @@ pub struct Presence {
 }
 
 /// A machine as a Node should describe it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Instance {
     /// The machine's id as Nodes carry it: for Azure, `azure://` and the resource id with the resource group
     /// in lower case.
@@ -26,6 +28,8 @@ pub struct Instance {
     pub region: String,
     /// Internal addresses, host name, external addresses, in this order.
     pub addresses: Vec<NodeAddress>,
+    /// Labels that only this cloud knows.
+    pub labels: BTreeMap<String, String>,
 }
 
 /// The machines of Nodes.

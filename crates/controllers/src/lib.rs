@@ -10,6 +10,7 @@
 //! provider behind them joins what many Services ask for into few writes. What they do in which
 //! case stands in `docs/rules`, with the test that proves it.
 
+mod agent;
 mod api;
 mod draining;
 mod endpoint_index;
@@ -39,6 +40,7 @@ mod status;
 mod taints;
 mod watch;
 
+pub use agent::{AgentOptions, run_agent};
 pub use api::ApiError;
 pub use clock::Clock;
 pub use events::{EventType, EventWriter, Recorder, Reference, recorder};

@@ -8,13 +8,13 @@ use std::time::Duration;
 use cloud::{ClusterState, Existence, Instance, Machines, Proof};
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
-use k8s::{Node, NodeAddress, names};
-use kube::api::Patch;
+use k8s::{Node, NodeAddress, Time, names};
+use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::api::{ApiError, call, patch_params};
+use crate::api::{ApiError, FIELD_MANAGER, call};
 use crate::events::Recorder;
 use crate::freshness::Freshness;
 use crate::node_addresses::{self, ProvidedAddressMissing};
@@ -39,7 +39,7 @@ const MAX_AGE_WITHOUT_EVENT: Duration = Duration::from_secs(60);
 /// How old an answer may be when addresses are compared every few minutes.
 const MAX_ADDRESS_AGE: Duration = Duration::from_secs(60);
 
-/// Older labels and those that take their place.
+/// Older labels and those that have taken their place.
 const LABEL_PAIRS: [(&str, &str); 3] = [
     (names::LABEL_ZONE_BETA, names::LABEL_ZONE),
     (names::LABEL_REGION_BETA, names::LABEL_REGION),
@@ -66,33 +66,74 @@ enum Error {
     Api(#[from] ApiError),
 }
 
-/// Whether a node needs this controller at all.
-pub(crate) fn needs_work(node: &Node) -> bool {
-    node.has_taint(names::TAINT_UNINITIALIZED) || !label_fixes(node).is_empty()
+/// What becomes of the older forms of labels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OlderLabels {
+    /// They are written beside the newer ones, and one without its newer form gets it. A newer one that is there
+    /// stays, whatever it says: the node manager lets it lead, and an operator may have chosen it.
+    Fill,
+    /// They are written beside the newer ones and follow them.
+    Follow,
+    /// Nobody writes them.
+    Unused,
 }
 
-/// Labels that are missing beside their older forms. One that is there stays, whatever it says: the node
-/// manager lets the newer form lead, and an operator may have chosen it.
-fn label_fixes(node: &Node) -> BTreeMap<&'static str, String> {
-    (LABEL_PAIRS.iter())
-        .filter(|(_, new)| node.label(new).is_none())
-        .filter_map(|(old, new)| Some((*new, node.label(old)?.to_owned())))
-        .collect()
+/// Who initialises nodes, and how: all nodes of a cluster from one place, or each its own.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Policy {
+    /// The name under which writes appear in `managedFields`.
+    pub manager: &'static str,
+    /// Whether labels that a new node has already give way to what the cloud says.
+    pub overwrites_labels: bool,
+    /// What becomes of the older forms of labels.
+    pub older_labels: OlderLabels,
+    /// Whether a new node is said to have no network until its routes are there.
+    pub waits_for_routes: bool,
 }
 
-/// Everything that initialising writes beside addresses, conditional on the version that was read. Labels
-/// that the node has already stay as they are.
-fn initialisation(node: &Node, instance: &Instance) -> Value {
+impl Policy {
+    /// Of the cloud-node controller.
+    pub const CONTROLLER: Self = Self {
+        manager: FIELD_MANAGER,
+        overwrites_labels: false,
+        older_labels: OlderLabels::Fill,
+        waits_for_routes: false,
+    };
+
+    /// Whether a node needs the controller at all.
+    pub fn needs_work(&self, node: &Node) -> bool {
+        node.has_taint(names::TAINT_UNINITIALIZED) || !self.label_fixes(node).is_empty()
+    }
+
+    /// Labels that are not as their other forms want them.
+    fn label_fixes(&self, node: &Node) -> BTreeMap<&'static str, String> {
+        let fix = |(old, new): &(&'static str, &'static str)| match self.older_labels {
+            OlderLabels::Fill if node.label(new).is_none() => Some((*new, node.label(old)?.to_owned())),
+            OlderLabels::Follow if node.label(old) != node.label(new) => {
+                Some((*old, node.label(new)?.to_owned()))
+            }
+            _ => None,
+        };
+        LABEL_PAIRS.iter().filter_map(fix).collect()
+    }
+}
+
+/// Everything that initialising writes beside addresses, conditional on the version that was read.
+fn initialisation(node: &Node, instance: &Instance, policy: &Policy) -> Value {
+    let described = [
+        (names::LABEL_INSTANCE_TYPE, names::LABEL_INSTANCE_TYPE_BETA, &instance.instance_type),
+        (names::LABEL_ZONE, names::LABEL_ZONE_BETA, &instance.zone),
+        (names::LABEL_REGION, names::LABEL_REGION_BETA, &instance.region),
+    ];
     let mut labels = BTreeMap::new();
-    for (keys, value) in [
-        ([names::LABEL_INSTANCE_TYPE, names::LABEL_INSTANCE_TYPE_BETA], &instance.instance_type),
-        ([names::LABEL_ZONE, names::LABEL_ZONE_BETA], &instance.zone),
-        ([names::LABEL_REGION, names::LABEL_REGION_BETA], &instance.region),
-    ] {
-        if !value.is_empty() {
-            labels.extend(keys.into_iter().filter(|key| node.label(key).is_none()).map(|key| (key, value)));
+    for (new, old, value) in described.into_iter().filter(|(.., value)| !value.is_empty()) {
+        labels.insert(new, value);
+        if policy.older_labels != OlderLabels::Unused {
+            labels.insert(old, value);
         }
     }
+    labels.extend(instance.labels.iter().map(|(key, value)| (key.as_str(), value)));
+    labels.retain(|key, _| policy.overwrites_labels || node.label(key).is_none());
     let taints: Vec<_> =
         node.spec.taints.iter().filter(|taint| taint.key != names::TAINT_UNINITIALIZED).collect();
     let provider_id =
@@ -100,6 +141,20 @@ fn initialisation(node: &Node, instance: &Instance) -> Value {
     json!({
         "metadata": {"resourceVersion": node.metadata.resource_version, "labels": labels},
         "spec": {"providerID": provider_id, "taints": taints},
+    })
+}
+
+/// A status patch that says that pods of the node have no network yet; none where that is said already.
+fn awaited_routes(node: &Node, now: Time) -> Option<Value> {
+    let mut conditions = node.status.conditions.iter();
+    let is_said =
+        conditions.any(|one| one.kind == names::CONDITION_NETWORK_UNAVAILABLE && one.status == "True");
+    (!is_said).then(|| {
+        let version = &node.metadata.resource_version;
+        json!({"metadata": {"resourceVersion": version}, "status": {"conditions": [{
+            "type": names::CONDITION_NETWORK_UNAVAILABLE, "status": "True", "reason": "NodeInitialization",
+            "message": "Waiting for cloud routes", "lastHeartbeatTime": now, "lastTransitionTime": now,
+        }]}})
     })
 }
 
@@ -114,30 +169,34 @@ fn address_patch(node: &Node, addresses: &[NodeAddress]) -> Value {
     })
 }
 
-/// The cloud-node controller.
+/// The cloud-node controller: for all nodes of a cluster, or for those that one watch sees.
 pub(crate) struct NodeController {
     pub api: Api<Node>,
     pub machines: Arc<dyn Machines>,
     pub state: ClusterState,
     pub freshness: Arc<Freshness>,
-    pub recorder: Recorder,
+    /// Absent where nobody may write events.
+    pub recorder: Option<Recorder>,
     pub observer: Arc<dyn Observer>,
     pub clock: Clock,
+    pub policy: Policy,
     warnings: RepeatedWarnings,
 }
 
 impl NodeController {
+    #[allow(clippy::too_many_arguments)]
     pub fn new(
         client: Client,
         machines: Arc<dyn Machines>,
         state: ClusterState,
         freshness: Arc<Freshness>,
-        recorder: Recorder,
+        recorder: Option<Recorder>,
         observer: Arc<dyn Observer>,
         clock: Clock,
+        policy: Policy,
     ) -> Self {
-        let warnings = RepeatedWarnings::default();
-        Self { api: Api::all(client), machines, state, freshness, recorder, observer, clock, warnings }
+        let (api, warnings) = (Api::all(client), RepeatedWarnings::default());
+        Self { api, machines, state, freshness, recorder, observer, clock, policy, warnings }
     }
 
     /// Works on one node.
@@ -173,8 +232,9 @@ impl NodeController {
         if is_of_api || age < MAX_AGE_WITHOUT_EVENT || !node.has_taint(names::TAINT_UNINITIALIZED) {
             return;
         }
+        let Some(recorder) = &self.recorder else { return };
         let taint = names::TAINT_UNINITIALIZED;
-        self.recorder.warning(
+        recorder.warning(
             node,
             "FailedToInitializeNode",
             format!("No pods are scheduled to the node, because it keeps the taint {taint}: {error}"),
@@ -206,7 +266,10 @@ impl NodeController {
                     let age =
                         self.clock.age(node.metadata.creation_timestamp.as_ref().map(|created| created.0));
                     self.observer.taint_removed(age);
-                    self.recorder.normal(node, "Synced", "Node synced successfully");
+                    match &self.recorder {
+                        Some(recorder) => recorder.normal(node, "Synced", "Node synced successfully"),
+                        None => tracing::info!(node = node.name(), "Node synced successfully"),
+                    }
                     self.observer.node_initialized(age);
                     return Ok(());
                 }
@@ -222,12 +285,27 @@ impl NodeController {
         }
     }
 
+    /// Says that pods have no network until somebody has seen to routes; returns the node as it is then.
+    async fn await_routes(&self, node: &Node) -> Result<Option<Node>, Error> {
+        let Some(patch) = awaited_routes(node, Time(self.clock.now())) else { return Ok(None) };
+        let name = node.name();
+        let (params, patch) = (self.patch_params(), Patch::Strategic(patch));
+        let request = self.api.patch_status(name, &params, &patch);
+        Ok(Some(call(|| format!("say that node {name} waits for routes"), request).await?))
+    }
+
+    fn patch_params(&self) -> PatchParams {
+        PatchParams { field_manager: Some(self.policy.manager.to_owned()), ..PatchParams::default() }
+    }
+
     /// Addresses first: with the last patch, the node may take work, and then it must have them.
     async fn initialise(&self, node: &Node, instance: &Instance) -> Result<(), Error> {
+        let waiting = if self.policy.waits_for_routes { self.await_routes(node).await? } else { None };
+        let node = waiting.as_ref().unwrap_or(node);
         let addressed = self.write_addresses(node, &instance.addresses).await?;
-        let patch = initialisation(addressed.as_ref().unwrap_or(node), instance);
+        let patch = initialisation(addressed.as_ref().unwrap_or(node), instance, &self.policy);
         let name = node.name();
-        let (params, patch) = (patch_params(), Patch::Strategic(patch));
+        let (params, patch) = (self.patch_params(), Patch::Strategic(patch));
         call(|| format!("initialise node {name}"), self.api.patch(name, &params, &patch)).await?;
         Ok(())
     }
@@ -242,18 +320,19 @@ impl NodeController {
             return Ok(None);
         }
         let name = node.name();
-        let (params, patch) = (patch_params(), Patch::Strategic(address_patch(node, &desired)));
+        let (params, patch) = (self.patch_params(), Patch::Strategic(address_patch(node, &desired)));
         let request = self.api.patch_status(name, &params, &patch);
         Ok(Some(call(|| format!("write the addresses of node {name}"), request).await?))
     }
 
     async fn fix_labels(&self, node: &Node) -> Result<(), Error> {
-        let labels = label_fixes(node);
+        let labels = self.policy.label_fixes(node);
         if labels.is_empty() {
             return Ok(());
         }
         let name = node.name();
-        let (params, patch) = (patch_params(), Patch::Strategic(json!({"metadata": {"labels": labels}})));
+        let (params, patch) =
+            (self.patch_params(), Patch::Strategic(json!({"metadata": {"labels": labels}})));
         call(|| format!("label node {name}"), self.api.patch(name, &params, &patch)).await?;
         Ok(())
     }
@@ -336,9 +415,31 @@ mod tests {
         ];
         for (labels, expected) in rows {
             let node = node(json!({"metadata": {"name": "n1", "labels": labels}}));
-            let fixes = label_fixes(&node);
+            let fixes = Policy::CONTROLLER.label_fixes(&node);
             assert_eq!(fixes, expected.iter().map(|(k, v)| (*k, (*v).to_owned())).collect());
-            assert_eq!(needs_work(&node), !expected.is_empty());
+            assert_eq!(Policy::CONTROLLER.needs_work(&node), !expected.is_empty());
+        }
+    }
+
+    /// NODE-120
+    #[test]
+    fn node_120_older_labels_follow_where_they_are_wanted() {
+        let following = Policy { older_labels: OlderLabels::Follow, ..Policy::CONTROLLER };
+        let unused = Policy { older_labels: OlderLabels::Unused, ..Policy::CONTROLLER };
+        let rows = [
+            (json!({names::LABEL_ZONE: "1"}), vec![(names::LABEL_ZONE_BETA, "1")]),
+            (
+                json!({names::LABEL_ZONE: "1", names::LABEL_ZONE_BETA: "2"}),
+                vec![(names::LABEL_ZONE_BETA, "1")],
+            ),
+            (json!({names::LABEL_ZONE_BETA: "1"}), vec![]),
+            (json!({names::LABEL_ZONE_BETA: "1", names::LABEL_ZONE: "1"}), vec![]),
+        ];
+        for (labels, expected) in rows {
+            let node = node(json!({"metadata": {"name": "n1", "labels": labels}}));
+            let expected: BTreeMap<_, _> = expected.iter().map(|(k, v)| (*k, (*v).to_owned())).collect();
+            assert_eq!(following.label_fixes(&node), expected);
+            assert_eq!(unused.label_fixes(&node), BTreeMap::new());
         }
     }
 
@@ -355,12 +456,11 @@ mod tests {
         let instance = Instance {
             provider_id: "azure:///vm".into(),
             instance_type: "Standard_D2s_v5".into(),
-            zone: String::new(),
             region: "westus2".into(),
-            addresses: vec![],
+            ..Instance::default()
         };
         assert_eq!(
-            initialisation(&node, &instance),
+            initialisation(&node, &instance, &Policy::CONTROLLER),
             json!({
                 "metadata": {"resourceVersion": "7", "labels": {
                     "node.kubernetes.io/instance-type": "Standard_D2s_v5",

@@ -10,7 +10,7 @@ const HOSTNAME: &str = "Hostname";
 /// The kubelet asked for an address that the machine does not have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "annotation {} of node {node} asks for {asked:?}, which is not among the machine's addresses \
+    "failed to find kubelet node IP from cloud provider: annotation {} of node {node} asks for {asked:?}, which is not among the machine's addresses \
      ({available}); correct the kubelet's --node-ip",
     names::ANNOTATION_PROVIDED_NODE_IP
 )]
@@ -36,9 +36,8 @@ pub(crate) fn desired(
         addresses.extend(node.status.addresses.iter().filter(|a| a.kind == HOSTNAME).cloned());
     }
     let annotations = node.metadata.annotations.as_ref();
-    let Some(provided) = annotations.and_then(|all| all.get(names::ANNOTATION_PROVIDED_NODE_IP)) else {
-        return Ok(addresses);
-    };
+    let provided = annotations.and_then(|all| all.get(names::ANNOTATION_PROVIDED_NODE_IP));
+    let Some(provided) = provided.filter(|provided| !provided.is_empty()) else { return Ok(addresses) };
     let mut chosen: Vec<NodeAddress> = Vec::new();
     for asked in provided.split(',').map(str::trim) {
         let matching = asked.parse().ok().map(|asked| {
@@ -131,6 +130,19 @@ mod tests {
         assert_eq!(desired(&node(None, &existing), &bare), Ok(with_name));
     }
 
+    /// NODE-117
+    #[test]
+    fn node_117_every_address_that_the_kubelet_asks_for_must_be_the_machines() {
+        let cloud = list(&[("InternalIP", "10.0.0.1"), ("InternalIP", "fd47:e6c4::5")]);
+        for accepted in ["", "10.0.0.1", "10.0.0.1,fd47:e6c4::5", " 10.0.0.1 , fd47:e6c4::5 "] {
+            assert!(desired(&node(Some(accepted), &[]), &cloud).is_ok(), "{accepted}");
+        }
+        for refused in ["10.0.0.1,fd47:e6c4::6", "10.0.0.1,10.0.0.2", "10.0.0.2"] {
+            let error = desired(&node(Some(refused), &[]), &cloud).unwrap_err().to_string();
+            assert!(error.starts_with("failed to find kubelet node IP from cloud provider"), "{error}");
+        }
+    }
+
     #[test]
     fn provided_addresses_come_first_and_displace_their_type() {
         let cloud = list(&[
@@ -165,14 +177,15 @@ mod tests {
         for (provided, expected) in rows {
             assert_eq!(desired(&node(Some(provided), &[]), &cloud), Ok(list(expected)), "{provided}");
         }
-        for missing in ["10.0.0.6", "10.0.0.4,fd00::6", "vm1", ""] {
+        for missing in ["10.0.0.6", "10.0.0.4,fd00::6", "10.0.0.4,", "vm1"] {
             let error = desired(&node(Some(missing), &[]), &cloud).unwrap_err().to_string();
             assert!(error.contains("n1") && error.contains("10.0.0.4, 10.0.0.5"), "{error}");
         }
     }
 
+    /// NODE-121
     #[test]
-    fn changes_are_seen_by_type_and_family() {
+    fn node_121_changes_are_seen_by_type_and_family() {
         let old = [("InternalIP", "10.0.0.4"), ("InternalIP", "fd00::4"), ("Hostname", "vm1")];
         let rows: [(&str, Pairs<'_>, bool); 6] = [
             ("same", &old, false),

@@ -315,9 +315,10 @@ pub async fn run(
             Arc::clone(&cloud.machines),
             cloud.state.clone(),
             Arc::clone(&freshness),
-            recorder.speaking_for("cloud-node-controller"),
+            Some(recorder.speaking_for("cloud-node-controller")),
             Arc::clone(&options.observer),
             options.clock.clone(),
+            node::Policy::CONTROLLER,
         );
         tasks.start_cloud_node(queue, Arc::new(controller), nodes_known);
     }
@@ -428,7 +429,7 @@ impl<'a> Tasks<'a> {
                     out_of_service.add(changed.name().to_owned());
                 }
                 if let Some(nodes) = &nodes
-                    && node::needs_work(&changed)
+                    && node::Policy::CONTROLLER.needs_work(&changed)
                 {
                     nodes.add(changed.name().to_owned());
                 }

@@ -69,6 +69,12 @@ pub mod names {
     pub const LABEL_REGION_BETA: &str = "failure-domain.beta.kubernetes.io/region";
     /// The older label of the machine size.
     pub const LABEL_INSTANCE_TYPE_BETA: &str = "beta.kubernetes.io/instance-type";
+    /// A part of the fault domain of a node.
+    pub const LABEL_SUB_FAULT_DOMAIN: &str = "topology.kubernetes.azure.com/sub-fault-domain";
+    /// The group of machines with a fast network between them that a node is in.
+    pub const LABEL_INTERCONNECT_GROUP: &str = "topology.kubernetes.azure.com/interconnect-group";
+    /// The condition that pods of a node have no network.
+    pub const CONDITION_NETWORK_UNAVAILABLE: &str = "NetworkUnavailable";
     /// The annotation by which a kubelet asks for its own address to come first.
     pub const ANNOTATION_PROVIDED_NODE_IP: &str = "alpha.kubernetes.io/provided-node-ip";
 }

@@ -12,13 +12,7 @@ use crate::provider::Inner;
 
 /// A node that Azure does not manage: it is there, and there is nothing to say about it.
 fn unmanaged(node: &Node) -> Instance {
-    Instance {
-        provider_id: node.spec.provider_id.clone(),
-        instance_type: String::new(),
-        zone: String::new(),
-        region: String::new(),
-        addresses: Vec::new(),
-    }
+    Instance { provider_id: node.spec.provider_id.clone(), ..Instance::default() }
 }
 
 /// Which machine a node stands for.
@@ -195,6 +189,7 @@ impl Inner {
             zone: facts.zone,
             region: facts.region,
             addresses: facts.addresses,
+            ..Instance::default()
         })
     }
 

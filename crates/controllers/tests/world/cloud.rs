@@ -92,6 +92,7 @@ pub fn machine(name: &str, zone: &str, ips: &[&str]) -> Instance {
         zone: zone.into(),
         region: "westus2".into(),
         addresses,
+        ..Instance::default()
     }
 }
 
