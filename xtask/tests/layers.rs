@@ -75,6 +75,14 @@ fn controllers_know_no_cloud_and_the_azure_client_no_kubernetes() {
     graph.assert_apart("imds", &["arm", "k8s", "kube", "rustls", "planner", "provider"]);
 }
 
+/// What runs on every node, beside what runs once.
+#[test]
+fn the_node_manager_knows_no_load_balancers() {
+    let graph = Graph::read().unwrap();
+    graph.assert_apart("cloud-node-manager", &["provider", "planner", "clap"]);
+    graph.assert_apart("program", &["provider", "planner", "controllers", "telemetry"]);
+}
+
 /// What every pull of an image starts anew, and what runs on every node.
 #[test]
 fn small_programs_link_little() {
@@ -96,6 +104,7 @@ fn what_runs_in_production_and_its_witnesses_are_apart() {
         "arm",
         "acr-credential-provider",
         "health-probe-proxy",
+        "cloud-node-manager",
         "imds",
     ] {
         graph.assert_apart(name, &WITNESSES);

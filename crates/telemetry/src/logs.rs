@@ -44,9 +44,12 @@ pub fn start(format: Format, verbosity: u8, clock: Clock) {
     let crates = [
         "arm",
         "azure_cloud_controller_manager",
+        "azure_cloud_node_manager",
         "cerulean",
         "cloud_controller_manager",
+        "cloud_node_manager",
         "controllers",
+        "program",
         "provider",
         "telemetry",
     ];

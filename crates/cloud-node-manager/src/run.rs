@@ -1,0 +1,45 @@
+//! From a command line to a controller: wiring, nothing else.
+
+use std::sync::Arc;
+
+use clock::Clock;
+use controllers::{AgentOptions, run_agent};
+use imds::Imds;
+use program::kubernetes::{self, Address};
+use program::surroundings::Surroundings;
+use tokio_util::sync::CancellationToken;
+
+use crate::flags::Flags;
+use crate::source::ThisMachine;
+
+/// Who asks, in the logs of the Kubernetes API.
+const AGENT: &str = "cloud-node-manager";
+
+/// Runs the program until `stop`.
+///
+/// # Errors
+/// One line that names the flag or address and the remedy; the process should exit with 1.
+pub async fn run(flags: Flags, surroundings: Surroundings, stop: CancellationToken) -> anyhow::Result<()> {
+    if !flags.without_effect.is_empty() {
+        let reason = "the program paces itself, serves nothing, and asks instance metadata alone";
+        tracing::info!(flags = flags.without_effect.join(","), reason, "Flags accepted without effect");
+    }
+    // In a container, the name of the host is the container's: charts set this variable.
+    let this = surroundings.variable("NODE_NAME").unwrap_or_else(|| surroundings.host_name());
+    let node = if flags.node_name.is_empty() { surroundings.host_name() } else { flags.node_name };
+    let address = Address { kubeconfig: &flags.kubeconfig, master: &flags.master, agent: Some(AGENT) };
+    let proxy = surroundings.proxy()?;
+    let connecting = kubernetes::connect(&address, &proxy);
+    let Some(client) = stop.run_until_cancelled(connecting).await else { return Ok(()) };
+    let options = AgentOptions {
+        node: node.to_lowercase(),
+        node_status_update_frequency: flags.node_status_update_frequency,
+        older_labels: flags.older_labels,
+        wait_routes: flags.wait_routes,
+        clock: Clock::system(),
+    };
+    tracing::info!(node = options.node, "Describing the node by instance metadata");
+    let machine = ThisMachine::new(Imds::new(flags.endpoint), &this);
+    run_agent(client?, Arc::new(machine), options, stop).await?;
+    Ok(())
+}

@@ -1,0 +1,227 @@
+//! The machine that this program runs on, as the controllers ask for it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use cloud::{Existence, Instance, LogicalTime, Machines, Presence};
+use imds::{Error, Facts, Imds};
+use k8s::{Node, NodeAddress, names};
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+
+/// What a provider id begins with.
+const PROVIDER: &str = "azure://";
+
+/// How often, and how far apart, a machine is asked who it is before that counts as a failure: one that has just been
+/// made does not know at once, and its node takes no pods meanwhile.
+const MAX_ATTEMPTS: u32 = 20;
+const ATTEMPT_INTERVAL: Duration = Duration::from_millis(50);
+
+/// This machine.
+#[derive(Debug)]
+pub struct ThisMachine {
+    imds: Imds,
+    /// Its name as a node, in lower case.
+    node: String,
+    /// When what `imds` keeps was asked for.
+    read: Mutex<LogicalTime>,
+}
+
+impl ThisMachine {
+    /// The machine behind a metadata service, whose node has that name.
+    pub fn new(imds: Imds, node: &str) -> Self {
+        Self { imds, node: node.to_lowercase(), read: Mutex::new(LogicalTime::BEGINNING) }
+    }
+
+    async fn facts(&self, node: &Node, newer_than: LogicalTime) -> Result<Facts, Error> {
+        let mut read = self.read.lock().await;
+        let max_age = if *read > newer_than { Duration::MAX } else { Duration::ZERO };
+        let asked = LogicalTime::now();
+        let facts = self.imds.describe(node.name(), max_age).await?;
+        if max_age.is_zero() {
+            *read = asked;
+        }
+        Ok(facts)
+    }
+}
+
+#[async_trait]
+impl Machines for ThisMachine {
+    /// A machine that asks is there, and runs.
+    async fn presence(&self, _: &Node, _: LogicalTime) -> Existence<Presence> {
+        Existence::Present(Presence { shut_down: false })
+    }
+
+    async fn describe(&self, node: &Node, newer_than: LogicalTime) -> Existence<Instance> {
+        if node.name().to_lowercase() != self.node {
+            return Existence::Unknown(format!(
+                "no credentials provided for Azure cloud provider: this machine is {}, and knows itself alone: correct \
+                 --node-name, or set the variable NODE_NAME to the same name",
+                self.node
+            ));
+        }
+        let described = match node.spec.provider_id.is_empty() {
+            true => identified(|| self.facts(node, newer_than)).await,
+            false => self.facts(node, newer_than).await.map_err(|error| error.to_string()),
+        };
+        match described {
+            Ok(facts) => Existence::Present(instance_of(facts)),
+            Err(reason) => Existence::Unknown(reason),
+        }
+    }
+}
+
+/// Asks who the machine is until it knows, for a second.
+async fn identified<F>(mut ask: impl FnMut() -> F) -> Result<Facts, String>
+where
+    F: Future<Output = Result<Facts, Error>>,
+{
+    let begun = Instant::now();
+    let mut attempts = 0;
+    loop {
+        attempts += 1;
+        let error = match ask().await {
+            Ok(facts) => return Ok(facts),
+            Err(error) => error,
+        };
+        if !is_of_identity(&error) {
+            return Err(error.to_string());
+        }
+        // An answer may have taken a minute.
+        let is_late = begun.elapsed() >= ATTEMPT_INTERVAL * MAX_ATTEMPTS;
+        if attempts >= MAX_ATTEMPTS || is_late || is_throttled(&error) {
+            return Err(format!("failed to set node provider id: {error}"));
+        }
+        tokio::time::sleep(ATTEMPT_INTERVAL).await;
+    }
+}
+
+/// Whether it is the id that is not known, and not what follows from it.
+fn is_of_identity(error: &Error) -> bool {
+    use Error::{NoAnswer, NoCompute, NoNetwork, NoResourceId, Status, Unreadable};
+    matches!(
+        error,
+        NoAnswer { .. } | Status { .. } | Unreadable { .. } | NoCompute | NoNetwork | NoResourceId
+    )
+}
+
+fn is_throttled(error: &Error) -> bool {
+    matches!(error, Error::Status { status, .. } if status.as_u16() == 429)
+}
+
+fn instance_of(facts: Facts) -> Instance {
+    let labels = [
+        (names::LABEL_SUB_FAULT_DOMAIN, facts.sub_fault_domain),
+        (names::LABEL_INTERCONNECT_GROUP, facts.interconnect_group),
+    ];
+    let labels = labels.into_iter().filter(|(_, value)| !value.is_empty());
+    let labels: BTreeMap<String, String> = labels
+        .filter(|(key, value)| {
+            let fits = is_label_value(value);
+            if !fits {
+                tracing::warn!(
+                    label = key,
+                    value,
+                    "Azure's value is none that a label may have, it is left out"
+                );
+            }
+            fits
+        })
+        .map(|(key, value)| (key.to_owned(), value))
+        .collect();
+    let address =
+        |one: imds::Address| NodeAddress { kind: one.kind.as_str().to_owned(), address: one.address };
+    Instance {
+        provider_id: format!("{PROVIDER}{}", facts.resource_id),
+        instance_type: facts.size,
+        zone: facts.zone,
+        region: facts.region,
+        addresses: facts.addresses.into_iter().map(address).collect(),
+        labels,
+    }
+}
+
+/// Whether Kubernetes takes a text as the value of a label; it would refuse everything that is written with one that it
+/// does not take.
+fn is_label_value(text: &str) -> bool {
+    let is_alphanumeric = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+    text.len() <= 63
+        && is_alphanumeric(text.as_bytes().first())
+        && is_alphanumeric(text.as_bytes().last())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn facts() -> Facts {
+        Facts {
+            resource_id: "/subscriptions/s/resourceGroups/rg/providers/Microsoft.Compute/virtualMachines/vm1"
+                .into(),
+            size: "Standard_D2s_v5".into(),
+            zone: "eastus-1".into(),
+            region: "eastus".into(),
+            addresses: vec![imds::Address { kind: imds::AddressKind::Hostname, address: "vm1".into() }],
+            sub_fault_domain: "3".into(),
+            interconnect_group: "fast".into(),
+        }
+    }
+
+    /// NODE-122
+    #[tokio::test(start_paused = true)]
+    async fn node_122_a_machine_that_does_not_know_its_id_yet_is_asked_for_a_second() {
+        for (error, asked) in [
+            (Error::NoResourceId, 20),
+            (Error::NoCompute, 20),
+            (Error::Zone { zone: "a".into(), reason: "no number".into() }, 1),
+            (Error::NoAddress, 1),
+        ] {
+            let mut times = 0;
+            let reason = identified(|| {
+                times += 1;
+                std::future::ready(Err(error.clone()))
+            })
+            .await
+            .unwrap_err();
+            assert_eq!(times, asked, "{reason}");
+            assert_eq!(reason.starts_with("failed to set node provider id: "), asked > 1, "{reason}");
+        }
+        let mut times = 0;
+        let begun = Instant::now();
+        let known = identified(|| {
+            times += 1;
+            std::future::ready(if times < 4 { Err(Error::NoResourceId) } else { Ok(facts()) })
+        });
+        assert_eq!(known.await, Ok(facts()));
+        assert_eq!(begun.elapsed(), ATTEMPT_INTERVAL * 3);
+        let mut times = 0;
+        let slow = identified(|| {
+            times += 1;
+            async {
+                tokio::time::sleep(Duration::from_secs(60)).await;
+                Err(Error::NoResourceId)
+            }
+        });
+        slow.await.unwrap_err();
+        assert_eq!(times, 1, "a minute is long enough");
+    }
+
+    /// NODE-216
+    #[test]
+    fn node_216_labels_are_those_that_a_node_may_have() {
+        let named = |group: &str| {
+            let instance = instance_of(Facts { interconnect_group: group.into(), ..facts() });
+            instance.labels.into_iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>()
+        };
+        let sub_fault_domain = "topology.kubernetes.azure.com/sub-fault-domain=3".to_owned();
+        let group = "topology.kubernetes.azure.com/interconnect-group=a-B_1.2".to_owned();
+        assert_eq!(named("a-B_1.2"), [group, sub_fault_domain.clone()]);
+        for wrong in ["", "-a", "a b", "a.", &"a".repeat(64)] {
+            assert_eq!(named(wrong), std::slice::from_ref(&sub_fault_domain), "{wrong}");
+        }
+        let bare = instance_of(Facts { sub_fault_domain: String::new(), ..facts() });
+        assert_eq!(bare.labels.len(), 1);
+    }
+}

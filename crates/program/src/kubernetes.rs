@@ -1,0 +1,101 @@
+//! The way to the Kubernetes API.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow};
+use arm::ProxySettings;
+use http::HeaderValue;
+use http::header::USER_AGENT;
+use kube::config::Kubeconfig;
+use kube::{Client, Config};
+
+use crate::kubeconfig;
+
+/// How long the API may take to answer at start.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The address that `--master` names. Without a scheme it is HTTPS if anything is said of certificates and HTTP
+/// otherwise, as Kubernetes' own programs read it.
+fn master_url(text: &str, has_tls: bool) -> String {
+    match (text.contains("://"), has_tls) {
+        (true, _) => text.to_owned(),
+        (false, true) => format!("https://{text}"),
+        (false, false) => format!("http://{text}"),
+    }
+}
+
+/// Where the API is, as the command line says.
+#[derive(Debug, Clone, Copy)]
+pub struct Address<'a> {
+    /// `--kubeconfig`; empty inside of a pod.
+    pub kubeconfig: &'a str,
+    /// `--master`, which goes before what the kubeconfig says; empty if not given.
+    pub master: &'a str,
+    /// The user agent, where the API's logs have to tell programs apart.
+    pub agent: Option<&'static str>,
+}
+
+/// A client as the command line and the environment's proxy settings say, which the API has answered.
+///
+/// # Errors
+/// The kubeconfig is unreadable or incomplete, there is none and we run in no pod, or the API does not
+/// answer within ten seconds.
+pub async fn connect(address: &Address<'_>, proxy: &ProxySettings) -> anyhow::Result<Client> {
+    let mut config = if address.kubeconfig.is_empty() {
+        Config::incluster().context(
+            "--kubeconfig is not given and this is no pod with a service account: name a kubeconfig",
+        )?
+    } else {
+        let path = address.kubeconfig;
+        let file =
+            Kubeconfig::read_from(path).with_context(|| format!("--kubeconfig: cannot read {path}"))?;
+        kubeconfig::config_of(file).with_context(|| format!("--kubeconfig: {path} is incomplete"))?
+    };
+    if !address.master.is_empty() {
+        let has_tls = config.root_cert.is_some() || config.accept_invalid_certs;
+        let url = master_url(address.master, has_tls);
+        config.cluster_url = url.parse().with_context(|| {
+            format!("--master={} is no URL (pass one such as https://10.0.0.1:443)", address.master)
+        })?;
+    }
+    if let Some(agent) = address.agent {
+        config.headers.push((USER_AGENT, HeaderValue::from_static(agent)));
+    }
+    let route = kubeconfig::apply_proxy(&mut config, proxy)?;
+    // Retries belong to the controllers' queues: a write that is repeated late, behind the elector's back,
+    // is worse than an error.
+    config.default_retry = false;
+    config.connect_timeout = Some(CONNECT_TIMEOUT);
+    let client = Client::try_from(config).context("the Kubernetes client cannot be set up")?;
+    match tokio::time::timeout(CONNECT_TIMEOUT, client.apiserver_version()).await {
+        Ok(Ok(version)) => {
+            let (address, proxy) = (&route.address, route.proxy.as_deref().unwrap_or_default());
+            tracing::info!(address, proxy, version = version.git_version, "Reached the Kubernetes API");
+            Ok(client)
+        }
+        Ok(Err(kube::Error::Api(status))) => {
+            Err(anyhow!("the Kubernetes API at {route} refuses us: {} {}", status.code, status.message))
+        }
+        Ok(Err(error)) => Err(anyhow::Error::new(error).context(route.failed("cannot be reached"))),
+        Err(_) => {
+            Err(anyhow!(route.failed(&format!("did not answer within {} s", CONNECT_TIMEOUT.as_secs()))))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_master_without_a_scheme_is_read_as_kubernetes_own_programs_read_it() {
+        for (text, has_tls, url) in [
+            ("https://api:6443", false, "https://api:6443"),
+            ("http://api", true, "http://api"),
+            ("api:6443", true, "https://api:6443"),
+            ("10.0.0.1:8080", false, "http://10.0.0.1:8080"),
+        ] {
+            assert_eq!(master_url(text, has_tls), url, "{text}");
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! What programs beside Kubernetes share: values of the command line, surroundings, the way to its API.
+
+pub mod go_values;
+pub mod kubeconfig;
+pub mod kubernetes;
+pub mod surroundings;
+
+/// An error and its causes on one line. Many errors have the text of their cause in their own; nothing is
+/// said twice.
+pub fn in_one_line(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for part in error.chain().map(|part| part.to_string().replace('\n', " ")) {
+        if text.is_empty() {
+            text = part;
+        } else if !text.contains(&part) {
+            text = format!("{text}: {part}");
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn causes_are_said_once() {
+        let problem = anyhow::anyhow!("in use").context("cannot listen on port 80: in use").context("start");
+        assert_eq!(super::in_one_line(&problem), "start: cannot listen on port 80: in use");
+        assert_eq!(super::in_one_line(&anyhow::anyhow!("b").context("a\nc")), "a c: b");
+    }
+}
