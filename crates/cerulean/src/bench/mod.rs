@@ -4,6 +4,7 @@
 
 mod credentials;
 mod manager;
+mod node_manager;
 mod planning;
 mod resident;
 mod simulator;
@@ -27,6 +28,8 @@ pub struct Arguments {
 enum Subject {
     /// One call of the kubelet's credential provider for container registries: time and memory.
     Credentials(credentials::Arguments),
+    /// The node manager: from its start to a node that is initialised, and its memory.
+    NodeManager(node_manager::Arguments),
     /// Planning for 1,000 Services on 1,000 nodes, and what one change costs there.
     Planning(planning::Arguments),
     /// The simulated Azure under 5,000 machines: lists, requests a second on one core, memory.
@@ -41,6 +44,7 @@ pub fn run(screen: Screen, arguments: Arguments) -> anyhow::Result<()> {
     match arguments.subject {
         None => manager::run(screen, arguments.manager),
         Some(Subject::Credentials(arguments)) => credentials::run(screen, &arguments),
+        Some(Subject::NodeManager(arguments)) => node_manager::run(screen, &arguments),
         Some(Subject::Planning(arguments)) => planning::run(screen, &arguments),
         Some(Subject::Simulator(arguments)) => simulator::run(screen, &arguments),
     }

@@ -12,6 +12,14 @@ pub fn resident(process: u32) -> anyhow::Result<u64> {
     figure(process, "VmRSS:")
 }
 
+/// The part of resident memory that is no page of a file.
+///
+/// # Errors
+/// As [`resident`].
+pub fn anonymous(process: u32) -> anyhow::Result<u64> {
+    figure(process, "RssAnon:")
+}
+
 /// The most memory in bytes that was resident at a time so far.
 ///
 /// # Errors

@@ -1,0 +1,160 @@
+//! Figures of the node manager: how long until its node is initialised, and how much memory it holds.
+//!
+//! It runs the release binary that lies beside this one, over TLS, against a simulated Kubernetes and the instance metadata
+//! of a simulated Azure.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use azure_simulator::imds::MetadataService;
+use azure_simulator::serve::serve;
+use azure_simulator::{Azure, Options};
+use clock::Clock;
+use k8s::names::TAINT_UNINITIALIZED;
+use serde_json::json;
+use simulated_cluster::{HostedKubernetes, HostedKubernetesOptions, NodePool, Shape};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::resident::{anonymous, megabytes, resident};
+use crate::screen::Screen;
+use crate::{TWO_THREADS, runtime};
+
+/// What to measure.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// The node manager's binary; the one beside this program unless given.
+    #[arg(long)]
+    manager: Option<PathBuf>,
+    /// How often it is started; the median counts.
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    starts: u32,
+    /// How many seconds it is left alone before its memory is read.
+    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    idle: u64,
+}
+
+/// The node, which is the only machine that there is.
+const NODE: &str = "worker000000";
+/// Longest wait for a node.
+const WAIT_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Measures and prints a table.
+///
+/// # Errors
+/// The binary is missing or does not do its work.
+pub fn run(screen: Screen, arguments: &Arguments) -> anyhow::Result<()> {
+    let manager = match &arguments.manager {
+        Some(path) => path.clone(),
+        None => std::env::current_exe()?.with_file_name("azure-cloud-node-manager"),
+    };
+    if !manager.exists() {
+        bail!(
+            "{} is not there; build it with `cargo build --release`, or name it with --manager",
+            manager.display()
+        );
+    }
+    runtime(TWO_THREADS)?.block_on(measure(screen, &manager, arguments))
+}
+
+async fn measure(screen: Screen, manager: &Path, arguments: &Arguments) -> anyhow::Result<()> {
+    let directory = tempfile::Builder::new().prefix("cerulean-bench-").tempdir()?;
+    let stop = CancellationToken::new();
+    let azure = Azure::new(Options::default());
+    let shape = Shape { pools: vec![NodePool::new("workers", "worker", 1)], ..Shape::default() };
+    shape.lay_out(&azure).map_err(|refusal| anyhow::anyhow!("the cluster is refused: {refusal}"))?;
+    let router = MetadataService::new(azure).router();
+    let metadata = serve(([127, 0, 0, 1], 0).into(), router, None, stop.clone()).await?;
+    let options = HostedKubernetesOptions {
+        seed: 1,
+        directory: directory.path().to_owned(),
+        port: 0,
+        dual_stack: false,
+        token: None,
+        now: Clock::system().now(),
+    };
+    let kubernetes = HostedKubernetes::start(options, &stop).await?;
+    let command = || {
+        let mut command = Command::new(manager);
+        command
+            .arg(format!("--node-name={NODE}"))
+            .arg(format!("--instance-metadata-endpoint={}", metadata.url()))
+            .arg(format!("--kubeconfig={}", kubernetes.kubeconfig.display()))
+            .env("NODE_NAME", NODE)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        command
+    };
+
+    let bar = screen.waiting("measuring");
+    let mut times = Vec::new();
+    let mut last = None;
+    for _ in 0..arguments.starts {
+        drop(last.take());
+        register(&kubernetes)?;
+        let begun = Instant::now();
+        let program = Running(command().spawn().with_context(|| manager.display().to_string())?);
+        initialised(&kubernetes).await?;
+        times.push(begun.elapsed());
+        last = Some(program);
+    }
+    tokio::time::sleep(Duration::from_secs(arguments.idle)).await;
+    let program = last.context("it was started once at least")?;
+    let (all, own) = (resident(program.0.id())?, anonymous(program.0.id())?);
+    drop(program);
+    stop.cancel();
+    bar.finish_and_clear();
+
+    times.sort();
+    let milliseconds = |time: Duration| format!("{:.1} ms", time.as_secs_f64() * 1000.0);
+    let at = |index: usize| times.get(index).copied().unwrap_or_default();
+    let rows = [
+        ["node manager, binary".to_owned(), megabytes(std::fs::metadata(manager)?.len())],
+        ["start to node initialised, median".to_owned(), milliseconds(at(times.len() / 2))],
+        ["start to node initialised, longest".to_owned(), milliseconds(at(times.len() - 1))],
+        [format!("resident, after {} s", arguments.idle), megabytes(all)],
+        ["of that, no pages of a file".to_owned(), megabytes(own)],
+    ];
+    screen.table(["WHAT", "MEASURED"], &rows);
+    Ok(())
+}
+
+/// Puts a node there as its kubelet registers it, in place of the one before.
+fn register(kubernetes: &HostedKubernetes) -> anyhow::Result<()> {
+    let kubernetes = &kubernetes.kubernetes;
+    if kubernetes.get("Node", "", NODE).is_some() {
+        kubernetes.delete("Node", "", NODE)?;
+    }
+    kubernetes.create(json!({
+        "apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE},
+        "spec": {"taints": [{"key": TAINT_UNINITIALIZED, "value": "true", "effect": "NoSchedule"}]},
+    }))?;
+    Ok(())
+}
+
+/// Waits until the node has lost its taint.
+async fn initialised(kubernetes: &HostedKubernetes) -> anyhow::Result<()> {
+    let lost = kubernetes.kubernetes.until("Node", |nodes| {
+        let node = nodes.iter().find(|node| node.name() == NODE)?;
+        let taints = node.value()["spec"]["taints"].as_array();
+        taints.is_none_or(|taints| taints.iter().all(|one| one["key"] != TAINT_UNINITIALIZED)).then_some(())
+    });
+    match tokio::time::timeout(WAIT_TIMEOUT, lost).await {
+        Ok(found) => Ok(found?),
+        Err(_) => bail!("the node was not initialised within {} s", WAIT_TIMEOUT.as_secs()),
+    }
+}
+
+/// The node manager; it is killed when this value goes.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Both fail only when it has already ended.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
