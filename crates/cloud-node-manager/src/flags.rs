@@ -5,6 +5,17 @@ use std::time::Duration;
 use imds::Endpoint;
 use program::go_values;
 
+/// What is done about scheduled events of the machine (`--scheduled-events`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ScheduledEvents {
+    /// Nobody asks for them.
+    None,
+    /// The node says them.
+    Report,
+    /// Besides, a node whose machine goes away drains.
+    Drain,
+}
+
 /// What the command line says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Flags {
@@ -22,6 +33,12 @@ pub struct Flags {
     pub older_labels: bool,
     /// Where instance metadata is.
     pub endpoint: Endpoint,
+    /// What is done about scheduled events of the machine.
+    pub scheduled_events: ScheduledEvents,
+    /// The rest between two questions for them.
+    pub scheduled_events_interval: Duration,
+    /// Whether events of this machine alone are let begin before their time.
+    pub approves_scheduled_events: bool,
     /// How much is said.
     pub verbosity: u8,
     /// Flags that were given and change nothing.
@@ -38,6 +55,9 @@ impl Default for Flags {
             wait_routes: false,
             older_labels: false,
             endpoint: Endpoint::default(),
+            scheduled_events: ScheduledEvents::None,
+            scheduled_events_interval: Duration::from_secs(1),
+            approves_scheduled_events: false,
             verbosity: 0,
             without_effect: Vec::new(),
         }
@@ -80,6 +100,18 @@ const FLAGS: &[Flag] = &[
         "duration",
         "rest between looks at the machine's addresses (default 5m)",
     ),
+    flag(
+        "scheduled-events",
+        "string",
+        "none; report: say in a condition and in Events what Azure will do to the machine; drain: besides, taint a node \
+         whose machine goes away (default none)",
+    ),
+    flag(
+        "scheduled-events-acknowledge",
+        "string",
+        "none; all: let events of this machine alone begin before their time (default none)",
+    ),
+    flag("scheduled-events-interval", "duration", "rest between questions for scheduled events (default 1s)"),
     flag("secure-port", "int", "0: the program serves nothing, and takes no other value"),
     flag(
         "use-instance-metadata",
@@ -184,6 +216,11 @@ pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Flags, Inste
             None => flags.take(name, value)?,
         }
     }
+    if flags.approves_scheduled_events && flags.scheduled_events == ScheduledEvents::None {
+        let text = "--scheduled-events-acknowledge=all: nobody asks for scheduled events: give --scheduled-events=report or \
+                    drain, too";
+        return Err(Instead::Refuse(text.to_owned()));
+    }
     Ok(flags)
 }
 
@@ -207,6 +244,11 @@ impl Flags {
     fn take(&mut self, name: &str, value: String) -> Result<(), Instead> {
         let wrong = |why: &str| Instead::Refuse(format!("--{name}={value}: {why}"));
         let truth = || go_values::truth(&value).map_err(|why| wrong(&why));
+        let rest = || match go_values::duration(&value) {
+            Ok(period) if period.is_zero() => Err(wrong("it would never rest: give a longer time")),
+            Ok(period) => Ok(period),
+            Err(why) => Err(wrong(&why)),
+        };
         match name {
             "cloud-config" => self.without_effect.push("cloud-config"),
             "enable-deprecated-beta-topology-labels" => self.older_labels = truth()?,
@@ -217,13 +259,23 @@ impl Flags {
             "kubeconfig" => self.kubeconfig = value,
             "master" => self.master = value,
             "node-name" => self.node_name = value,
-            "node-status-update-frequency" => {
-                let period = go_values::duration(&value).map_err(|why| wrong(&why))?;
-                if period.is_zero() {
-                    return Err(wrong("it would never rest: give a longer time"));
+            "node-status-update-frequency" => self.node_status_update_frequency = rest()?,
+            "scheduled-events" => {
+                self.scheduled_events = match value.as_str() {
+                    "none" => ScheduledEvents::None,
+                    "report" => ScheduledEvents::Report,
+                    "drain" => ScheduledEvents::Drain,
+                    _ => return Err(wrong("write none, report or drain")),
                 }
-                self.node_status_update_frequency = period;
             }
+            "scheduled-events-acknowledge" => {
+                self.approves_scheduled_events = match value.as_str() {
+                    "none" => false,
+                    "all" => true,
+                    _ => return Err(wrong("write none or all")),
+                }
+            }
+            "scheduled-events-interval" => self.scheduled_events_interval = rest()?,
             "secure-port" if value != "0" => {
                 return Err(wrong("the program serves nothing: leave the flag out, or give 0"));
             }
@@ -287,6 +339,25 @@ mod tests {
         );
     }
 
+    /// NODE-224
+    #[test]
+    fn node_224_scheduled_events_are_for_those_who_ask() {
+        let asked = read(
+            "--scheduled-events=drain --scheduled-events-interval 5s --scheduled-events-acknowledge all",
+        );
+        assert_eq!(
+            asked,
+            Ok(Flags {
+                scheduled_events: ScheduledEvents::Drain,
+                scheduled_events_interval: Duration::from_secs(5),
+                approves_scheduled_events: true,
+                ..Flags::default()
+            })
+        );
+        let reported = read("--scheduled-events report --scheduled-events-acknowledge none");
+        assert_eq!(reported, Ok(Flags { scheduled_events: ScheduledEvents::Report, ..Flags::default() }));
+    }
+
     /// NODE-217
     #[test]
     fn node_217_what_cannot_be_followed_is_refused_with_what_to_do() {
@@ -303,6 +374,10 @@ mod tests {
             ("--secure-port=10263", "leave the flag out, or give 0"),
             ("--instance-metadata-endpoint=https://a", "write one such as http://169.254.169.254"),
             ("-v=much", "give a number"),
+            ("--scheduled-events=yes", "write none, report or drain"),
+            ("--scheduled-events-interval=0", "it would never rest: give a longer time"),
+            ("--scheduled-events=drain --scheduled-events-acknowledge=some", "write none or all"),
+            ("--scheduled-events-acknowledge=all", "give --scheduled-events=report or drain, too"),
         ] {
             match read(words) {
                 Err(Instead::Refuse(refusal)) => assert!(refusal.contains(text), "{words}: {refusal}"),

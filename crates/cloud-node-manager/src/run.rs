@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use clock::Clock;
-use controllers::{AgentOptions, run_agent};
+use controllers::{AgentOptions, MachineEventOptions, run_agent};
 use imds::Imds;
 use program::kubernetes::{self, Address};
 use program::surroundings::Surroundings;
 use tokio_util::sync::CancellationToken;
 
-use crate::flags::Flags;
+use crate::flags::{Flags, ScheduledEvents};
 use crate::source::ThisMachine;
 
 /// Who asks, in the logs of the Kubernetes API.
@@ -31,15 +31,22 @@ pub async fn run(flags: Flags, surroundings: Surroundings, stop: CancellationTok
     let proxy = surroundings.proxy()?;
     let connecting = kubernetes::connect(&address, &proxy);
     let Some(client) = stop.run_until_cancelled(connecting).await else { return Ok(()) };
+    let machine = Arc::new(ThisMachine::new(Imds::new(flags.endpoint), &this));
+    let events = (flags.scheduled_events != ScheduledEvents::None).then(|| MachineEventOptions {
+        source: machine.clone(),
+        interval: flags.scheduled_events_interval,
+        drains: flags.scheduled_events == ScheduledEvents::Drain,
+        approves: flags.approves_scheduled_events,
+    });
     let options = AgentOptions {
         node: node.to_lowercase(),
         node_status_update_frequency: flags.node_status_update_frequency,
         older_labels: flags.older_labels,
         wait_routes: flags.wait_routes,
+        events,
         clock: Clock::system(),
     };
     tracing::info!(node = options.node, "Describing the node by instance metadata");
-    let machine = ThisMachine::new(Imds::new(flags.endpoint), &this);
-    run_agent(client?, Arc::new(machine), options, stop).await?;
+    run_agent(client?, machine, options, stop).await?;
     Ok(())
 }

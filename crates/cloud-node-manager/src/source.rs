@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use cloud::{Existence, Instance, LogicalTime, Machines, Presence};
+use cloud::{
+    Existence, Instance, LogicalTime, MachineEvent, MachineEventType, MachineEvents, Machines, Presence,
+};
 use imds::{Error, Facts, Imds};
 use k8s::{Node, NodeAddress, names};
 use tokio::sync::Mutex;
@@ -70,6 +72,35 @@ impl Machines for ThisMachine {
             Err(reason) => Existence::Unknown(reason),
         }
     }
+}
+
+#[async_trait]
+impl MachineEvents for ThisMachine {
+    async fn upcoming(&self) -> Result<Vec<MachineEvent>, String> {
+        let events = self.imds.scheduled_events().await.map_err(|error| error.to_string())?;
+        Ok(events.into_iter().map(event_of).collect())
+    }
+
+    async fn approve(&self, event: &str) -> Result<(), String> {
+        self.imds.approve(event).await.map_err(|error| error.to_string())
+    }
+}
+
+fn event_of(event: imds::ScheduledEvent) -> MachineEvent {
+    let (event_type, name) = match event.event_type {
+        imds::EventType::Freeze => (MachineEventType::Freeze, None),
+        imds::EventType::Reboot => (MachineEventType::Reboot, None),
+        imds::EventType::Redeploy => (MachineEventType::Redeploy, None),
+        imds::EventType::Preempt => (MachineEventType::Preempt, None),
+        imds::EventType::Terminate => (MachineEventType::Terminate, None),
+        imds::EventType::Other(name) => (MachineEventType::Other, Some(name)),
+    };
+    let description = match name {
+        Some(name) => format!("{name} {}", event.description).trim_end().to_owned(),
+        None => event.description,
+    };
+    let imds::ScheduledEvent { id, is_shared, has_started, not_before, duration, .. } = event;
+    MachineEvent { id, event_type, is_shared, has_started, not_before, duration, description }
 }
 
 /// Asks who the machine is until it knows, for a second.

@@ -4,6 +4,7 @@
 //! ```text
 //!  controllers ──── LoadBalancers: ensure, exists, delete, … ────▶ provider
 //!       │      ──── Machines: presence, describe ────────────────▶    │
+//!       │      ──── MachineEvents: upcoming, approve ────────────▶    │
 //!       └──────────────▶ ClusterState, stamped ◀──────────────────────┘
 //! ```
 //!
@@ -15,6 +16,7 @@ mod cluster_state;
 mod endpoints;
 mod load_balancers;
 mod logical_time;
+mod machine_events;
 mod machines;
 mod outcome;
 
@@ -22,5 +24,6 @@ pub use cluster_state::{ClusterState, Labels, Stamped};
 pub use k8s::Notice;
 pub use load_balancers::{FollowedLabels, LoadBalancers};
 pub use logical_time::LogicalTime;
+pub use machine_events::{MachineEvent, MachineEventType, MachineEvents};
 pub use machines::{Instance, Machines, Presence};
 pub use outcome::{Ensured, Existence, Proof, ServiceError, UpdateError};

@@ -13,8 +13,10 @@ use kube::{Api, Client};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use crate::events::recorder;
 use crate::freshness::Freshness;
 use crate::index::NodeIndex;
+use crate::machine_events::{MachineEventOptions, Watch};
 use crate::node::{NodeController, OlderLabels, Policy};
 use crate::observer::NoObserver;
 use crate::queue::{Backoff, Queue};
@@ -39,6 +41,8 @@ pub struct AgentOptions {
     pub older_labels: bool,
     /// Whether a new node is said to have no network until its routes are there (`--wait-routes`).
     pub wait_routes: bool,
+    /// Whether anybody asks what will happen to the machine, and what follows.
+    pub events: Option<MachineEventOptions>,
     /// The wall clock.
     pub clock: Clock,
 }
@@ -66,7 +70,8 @@ impl AgentOptions {
     }
 }
 
-/// Initialises a node and follows its machine's addresses, until `stop`. It writes no events: it may not.
+/// Initialises a node and follows its machine's addresses, and what is announced for it, until `stop`. It writes Events of
+/// announcements alone: for no other does it have the right.
 ///
 /// # Errors
 /// An option makes no sense.
@@ -76,13 +81,26 @@ pub async fn run_agent(
     options: AgentOptions,
     stop: CancellationToken,
 ) -> Result<(), Error> {
-    let AgentOptions { node: name, node_status_update_frequency: period, .. } = options.clone();
+    let AgentOptions { node: name, node_status_update_frequency: period, events, .. } = options.clone();
     if period.is_zero() {
         let text = "--node-status-update-frequency=0s would never rest; give a longer time";
         return Err(Error::Options(text.to_owned()));
     }
     let state = ClusterState::default();
     let policy = options.policy();
+    let clock = options.clock.clone();
+    let announcing = {
+        let (client, state, stop) = (client.clone(), state.clone(), stop.clone());
+        async move {
+            let Some(options) = events else { return };
+            let observer = Arc::new(NoObserver);
+            let (recorder, writer) =
+                recorder(client.clone(), clock.clone(), name.as_str(), MANAGER, observer);
+            let api = Api::all(client);
+            let watch = Watch { api, state, node: name, manager: MANAGER, recorder, clock, options };
+            tokio::join!(watch.run(stop.clone()), writer.run(stop));
+        }
+    };
     let controller = Arc::new(NodeController::new(
         client.clone(),
         machines,
@@ -90,7 +108,7 @@ pub async fn run_agent(
         Arc::new(Freshness::default()),
         None,
         Arc::new(NoObserver),
-        options.clock,
+        options.clock.clone(),
         policy,
     ));
     let queue = Queue::new("Nodes", Backoff::NODES, Arc::new(NoObserver));
@@ -100,7 +118,8 @@ pub async fn run_agent(
     let known = async move { _ = comes.wait_for(|seen| *seen).await };
     let watching = {
         let api: Api<Node> = Api::all(with_answer_timeout(&client));
-        let selector = Selector { fields: Some(format!("metadata.name={name}")), ..Selector::default() };
+        let selector =
+            Selector { fields: Some(format!("metadata.name={}", options.node)), ..Selector::default() };
         let mut index = NodeIndex::new(state, Arc::default());
         let (queue, stop) = (queue.clone(), stop.clone());
         let on = move |event| {
@@ -120,6 +139,6 @@ pub async fn run_agent(
             async move { controller.reconcile(&name).await }
         })
     };
-    tokio::join!(watching, working, controller.follow_addresses(known, period, stop));
+    tokio::join!(watching, working, controller.follow_addresses(known, period, stop), announcing);
     Ok(())
 }

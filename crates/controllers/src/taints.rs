@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use k8s::{Node, Taint};
 use kube::Api;
-use kube::api::Patch;
+use kube::api::{Patch, PatchParams};
 use serde_json::json;
 
 use crate::api::{ApiError, call, patch_params};
@@ -24,6 +24,16 @@ pub(crate) async fn edit_taints(
     node: &Node,
     edit: impl Fn(&mut Vec<Taint>) -> bool,
 ) -> Result<bool, ApiError> {
+    edit_taints_as(&patch_params(), api, node, edit).await
+}
+
+/// The same for a program of another name.
+pub(crate) async fn edit_taints_as(
+    params: &PatchParams,
+    api: &Api<Node>,
+    node: &Node,
+    edit: impl Fn(&mut Vec<Taint>) -> bool,
+) -> Result<bool, ApiError> {
     let mut fresh: Option<Node> = None;
     let mut attempt = 1;
     loop {
@@ -37,8 +47,8 @@ pub(crate) async fn edit_taints(
             "metadata": {"resourceVersion": current.metadata.resource_version},
             "spec": {"taints": taints},
         });
-        let (params, patch) = (patch_params(), Patch::Strategic(patch));
-        match call(|| format!("write the taints of node {name}"), api.patch(name, &params, &patch)).await {
+        let patch = Patch::Strategic(patch);
+        match call(|| format!("write the taints of node {name}"), api.patch(name, params, &patch)).await {
             Ok(_) => return Ok(true),
             Err(error) if error.is_conflict() && attempt < MAX_ATTEMPTS => {
                 attempt += 1;

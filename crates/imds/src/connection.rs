@@ -1,11 +1,13 @@
 //! One request and its answer.
 
+use std::fmt;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use bytes::Bytes;
 use http::header::{CONNECTION, HOST, USER_AGENT};
-use http::{Request, StatusCode, Uri};
-use http_body_util::{BodyExt as _, Empty, Limited};
+use http::{Method, Request, Response, StatusCode, Uri};
+use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use serde::de::DeserializeOwned;
@@ -16,7 +18,7 @@ use tokio::time::timeout;
 use crate::error::Error;
 
 /// How long an answer may take. A machine that has just been made gets the first one late.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
+pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 /// The largest document that is read, in bytes: user data alone may be 64 kB.
 const MAX_DOCUMENT_BYTES: usize = 1024 * 1024;
 /// How much of a refusal goes into an error.
@@ -66,40 +68,82 @@ impl std::str::FromStr for Endpoint {
     }
 }
 
-impl Endpoint {
+/// What carries requests to the service: a connection of its own for each, unless a test brings the service along.
+#[async_trait]
+pub trait Transport: fmt::Debug + Send + Sync + 'static {
+    /// Carries one request there and its answer back.
+    ///
+    /// # Errors
+    /// There is no answer.
+    async fn send(
+        &self,
+        request: Request<Bytes>,
+    ) -> Result<Response<Bytes>, Box<dyn std::error::Error + Send + Sync>>;
+}
+
+/// The service, as requests are made to it.
+#[derive(Debug)]
+pub(crate) struct Service {
+    pub endpoint: Endpoint,
+    pub transport: Box<dyn Transport>,
+}
+
+impl Service {
     /// Reads a document.
-    pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
-        let path = format!("{}{path}", self.path);
-        let url = format!("http://{}{path}", self.authority);
-        let no_answer = |reason: String| Error::NoAnswer { url: url.clone(), reason };
-        let overdue = |_| no_answer(format!("nothing came within {} s", ANSWER_TIMEOUT.as_secs()));
-        let answer = timeout(ANSWER_TIMEOUT, self.ask(&path)).await.map_err(overdue)?;
-        let (status, body) = answer.map_err(|error| no_answer(error.to_string()))?;
-        if status != StatusCode::OK {
+    pub async fn get<T: DeserializeOwned>(&self, path: &str, limit: Duration) -> Result<T, Error> {
+        let body = self.ask(Method::GET, path, Bytes::new(), limit).await?;
+        serde_json::from_slice(&body)
+            .map_err(|error| Error::Unreadable { url: self.url(path), reason: error.to_string() })
+    }
+
+    /// Hands something over.
+    pub async fn post(&self, path: &str, body: Bytes) -> Result<(), Error> {
+        self.ask(Method::POST, path, body, ANSWER_TIMEOUT).await.map(|_| ())
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("http://{}{}{path}", self.endpoint.authority, self.endpoint.path)
+    }
+
+    async fn ask(&self, method: Method, path: &str, body: Bytes, limit: Duration) -> Result<Bytes, Error> {
+        let no_answer = |reason: String| Error::NoAnswer { url: self.url(path), reason };
+        let request = Request::builder()
+            .method(method)
+            .uri(format!("{}{path}", self.endpoint.path))
+            .header(HOST, &self.endpoint.authority)
+            .header(USER_AGENT, AGENT)
+            .header(CONNECTION, "close")
+            .header("metadata", "True")
+            .body(body)
+            .map_err(|error| no_answer(error.to_string()))?;
+        let overdue = |_| no_answer(format!("nothing came within {} s", limit.as_secs()));
+        let answer = timeout(limit, self.transport.send(request)).await.map_err(overdue)?;
+        let (head, body) = answer.map_err(|error| no_answer(error.to_string()))?.into_parts();
+        if head.status != StatusCode::OK {
             let text = String::from_utf8_lossy(&body);
             let words: Vec<&str> = text.split_whitespace().collect();
             let text = words.join(" ").chars().take(MAX_TEXT_CHARS).collect();
-            return Err(Error::Status { status, url, text });
+            return Err(Error::Status { status: head.status, url: self.url(path), text });
         }
-        serde_json::from_slice(&body).map_err(|error| Error::Unreadable { url, reason: error.to_string() })
+        Ok(body)
     }
+}
 
-    /// Asks on a connection of its own: one question in a minute is no reason to keep one.
-    async fn ask(&self, path: &str) -> Result<(StatusCode, Bytes), Box<dyn std::error::Error + Send + Sync>> {
+#[async_trait]
+impl Transport for Endpoint {
+    /// On a connection of its own: few questions are no reason to keep one.
+    async fn send(
+        &self,
+        request: Request<Bytes>,
+    ) -> Result<Response<Bytes>, Box<dyn std::error::Error + Send + Sync>> {
         let stream = TcpStream::connect((self.host.as_str(), self.port)).await?;
         let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
         // Ends with this function, however that ends.
         let mut running = JoinSet::new();
         running.spawn(connection);
-        let request = Request::get(path)
-            .header(HOST, &self.authority)
-            .header(USER_AGENT, AGENT)
-            .header(CONNECTION, "close")
-            .header("metadata", "True")
-            .body(Empty::<Bytes>::new())?;
-        let (head, body) = sender.send_request(request).await?.into_parts();
+        let (head, body) = sender.send_request(request.map(Full::new)).await?.into_parts();
         let body = Limited::new(body, MAX_DOCUMENT_BYTES).collect().await?.to_bytes();
-        Ok((head.status, body))
+        Ok(Response::from_parts(head, body))
     }
 }
 

@@ -16,6 +16,9 @@ pub struct Instance {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Compute {
+    /// What scheduled events call it.
+    #[serde(deserialize_with = "or_default")]
+    pub name: String,
     /// The region.
     #[serde(deserialize_with = "or_default")]
     pub location: String,
@@ -127,6 +130,42 @@ pub struct Frontend {
     /// The machine's.
     #[serde(deserialize_with = "or_default")]
     pub private_ip_address: String,
+}
+
+/// `/metadata/scheduledevents`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, rename_all = "PascalCase")]
+pub struct EventList {
+    /// What will soon happen to this machine and to those beside it, or takes place.
+    #[serde(deserialize_with = "or_default")]
+    pub events: Vec<Event>,
+}
+
+/// One scheduled event.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, rename_all = "PascalCase")]
+pub struct Event {
+    /// Its id, which is its own for ever.
+    #[serde(deserialize_with = "or_default")]
+    pub event_id: String,
+    /// What happens.
+    #[serde(deserialize_with = "or_default")]
+    pub event_type: String,
+    /// To which machines.
+    #[serde(deserialize_with = "or_default")]
+    pub resources: Vec<String>,
+    /// `Scheduled` or `Started`.
+    #[serde(deserialize_with = "or_default")]
+    pub event_status: String,
+    /// When it may start at the earliest, as mail headers write times; empty once it has started.
+    #[serde(deserialize_with = "or_default")]
+    pub not_before: String,
+    /// Why.
+    #[serde(deserialize_with = "or_default")]
+    pub description: String,
+    /// How long the machine is away, in seconds; -1 where nobody knows.
+    #[serde(deserialize_with = "or_default")]
+    pub duration_in_seconds: i64,
 }
 
 /// `null` is what is missing.

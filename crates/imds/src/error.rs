@@ -42,6 +42,11 @@ pub enum Error {
          is missing: it is read again"
     )]
     NoCompute,
+    /// The document does not say what the machine is called.
+    #[error(
+        "failure of getting compute information from instance metadata: `compute.name` is empty: it is read again"
+    )]
+    NoName,
     /// The document does not say how the machine is reached.
     #[error("failure of getting instance metadata: `network` is missing: it is read again")]
     NoNetwork,

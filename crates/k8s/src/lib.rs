@@ -40,6 +40,8 @@ pub mod names {
     pub const TAINT_DRAINING: &str = "cloudprovider.azure.microsoft.com/draining";
     /// The value of [`TAINT_DRAINING`] where Azure takes a spot machine back.
     pub const DRAINING_SPOT_EVICTION: &str = "spot-eviction";
+    /// The value of [`TAINT_DRAINING`] where a machine is deleted soon.
+    pub const DRAINING_TERMINATION: &str = "termination";
     /// The taint of a node that the cluster autoscaler is about to remove.
     pub const TAINT_TO_BE_DELETED: &str = "ToBeDeletedByClusterAutoscaler";
     /// The label that keeps a node out of load balancers.
@@ -75,6 +77,8 @@ pub mod names {
     pub const LABEL_INTERCONNECT_GROUP: &str = "topology.kubernetes.azure.com/interconnect-group";
     /// The condition that pods of a node have no network.
     pub const CONDITION_NETWORK_UNAVAILABLE: &str = "NetworkUnavailable";
+    /// The condition that something will soon happen to a node's machine, or takes place.
+    pub const CONDITION_VM_EVENT_SCHEDULED: &str = "VMEventScheduled";
     /// The annotation by which a kubelet asks for its own address to come first.
     pub const ANNOTATION_PROVIDED_NODE_IP: &str = "alpha.kubernetes.io/provided-node-ip";
 }

@@ -103,7 +103,9 @@ impl Node {
     pub fn is_draining(&self) -> bool {
         self.spec.taints.iter().any(|taint| match taint.key.as_str() {
             names::TAINT_OUT_OF_SERVICE | names::TAINT_SHUTDOWN => true,
-            names::TAINT_DRAINING => taint.value == names::DRAINING_SPOT_EVICTION,
+            names::TAINT_DRAINING => {
+                [names::DRAINING_SPOT_EVICTION, names::DRAINING_TERMINATION].contains(&taint.value.as_str())
+            }
             _ => false,
         })
     }
@@ -156,5 +158,28 @@ impl k8s_openapi::Metadata for Node {
 
     fn metadata_mut(&mut self) -> &mut ObjectMeta {
         &mut self.metadata
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// LB-350, NODE-222
+    #[test]
+    fn node_222_nodes_that_lose_their_machine_drain() {
+        for (key, value, drains) in [
+            (names::TAINT_DRAINING, names::DRAINING_SPOT_EVICTION, true),
+            (names::TAINT_DRAINING, names::DRAINING_TERMINATION, true),
+            (names::TAINT_DRAINING, "for-fun", false),
+            (names::TAINT_SHUTDOWN, "", true),
+            (names::TAINT_OUT_OF_SERVICE, "", true),
+            ("node.kubernetes.io/unschedulable", "", false),
+        ] {
+            let taint = Taint { key: key.into(), value: value.into(), ..Taint::default() };
+            let node =
+                Node { spec: NodeSpec { taints: vec![taint], ..NodeSpec::default() }, ..Node::default() };
+            assert_eq!(node.is_draining(), drains, "{key}={value}");
+        }
     }
 }

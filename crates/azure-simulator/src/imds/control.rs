@@ -28,6 +28,11 @@ impl Azure {
     pub fn plan_event(&self, plan: EventPlan) -> Result<String, Refusal> {
         self.change(|state| state.plan_event(plan))
     }
+
+    /// Takes a scheduled event back; `false` where there is none of that id.
+    pub fn cancel_event(&self, id: &str) -> bool {
+        self.change(|state| state.cancel_event(id))
+    }
 }
 
 async fn addresses(State(azure): State<Azure>) -> Json<MetadataAddresses> {
@@ -57,7 +62,7 @@ async fn plan(State(azure): State<Azure>, Json(body): Json<Value>) -> Response {
 }
 
 async fn cancel(State(azure): State<Azure>, Path(id): Path<String>) -> StatusCode {
-    match azure.change(|state| state.cancel_event(&id)) {
+    match azure.cancel_event(&id) {
         true => StatusCode::NO_CONTENT,
         false => StatusCode::NOT_FOUND,
     }

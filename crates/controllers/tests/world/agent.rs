@@ -25,6 +25,7 @@ fn options(world: &World) -> AgentOptions {
         node_status_update_frequency: Duration::from_secs(300),
         older_labels: false,
         wait_routes: false,
+        events: None,
         clock: clock(&world.kubernetes),
     }
 }

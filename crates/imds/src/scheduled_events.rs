@@ -1,0 +1,158 @@
+//! What will soon happen to this machine.
+//!
+//! Azure tells every machine of a set, or of an availability set, about the events of all of them. Only those of the
+//! machine itself matter here: whoever approves an event approves it for all machines that it is of.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde_json::json;
+
+use crate::connection::ANSWER_TIMEOUT;
+use crate::document::{Event, EventList, Instance};
+use crate::error::Error;
+use crate::{INSTANCE, Imds};
+
+/// The newest version, the first that says how long an event takes.
+const EVENTS: &str = "/metadata/scheduledevents?api-version=2020-07-01";
+
+/// How long the list may take: the first question switches scheduled events on, and Azure then takes up to two minutes.
+const LIST_TIMEOUT: Duration = Duration::from_secs(150);
+
+/// What happens to a machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EventType {
+    /// It pauses for some seconds.
+    Freeze,
+    /// It restarts.
+    Reboot,
+    /// It moves to another host, without its temporary disk.
+    Redeploy,
+    /// It is a spot machine and is taken back.
+    Preempt,
+    /// It is deleted.
+    Terminate,
+    /// What Azure calls so and this release does not know.
+    Other(String),
+}
+
+impl From<&str> for EventType {
+    fn from(text: &str) -> Self {
+        match text {
+            "Freeze" => Self::Freeze,
+            "Reboot" => Self::Reboot,
+            "Redeploy" => Self::Redeploy,
+            "Preempt" => Self::Preempt,
+            "Terminate" => Self::Terminate,
+            other => Self::Other(other.to_owned()),
+        }
+    }
+}
+
+/// Something that will soon happen to this machine, or takes place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScheduledEvent {
+    /// Its id.
+    pub id: String,
+    /// What happens.
+    pub event_type: EventType,
+    /// Whether other machines are part of it: approval is for them, too.
+    pub is_shared: bool,
+    /// Whether it takes place now.
+    pub has_started: bool,
+    /// When it may start at the earliest, in Azure's words; empty once it has started.
+    pub not_before: String,
+    /// How long the machine is away; `None` where nobody knows.
+    pub duration: Option<Duration>,
+    /// Why, in Azure's words.
+    pub description: String,
+}
+
+/// The events of one machine among those that Azure tells it.
+fn of_machine(name: &str, list: EventList) -> Vec<ScheduledEvent> {
+    let is_own = |event: &Event| event.resources.iter().any(|one| one.eq_ignore_ascii_case(name));
+    let read = |event: Event| ScheduledEvent {
+        event_type: event.event_type.as_str().into(),
+        is_shared: event.resources.len() > 1,
+        has_started: event.event_status.eq_ignore_ascii_case("Started"),
+        duration: u64::try_from(event.duration_in_seconds).ok().map(Duration::from_secs),
+        id: event.event_id,
+        not_before: event.not_before,
+        description: event.description,
+    };
+    list.events.into_iter().filter(is_own).map(read).collect()
+}
+
+impl Imds {
+    /// What will soon happen to this machine, or takes place.
+    ///
+    /// # Errors
+    /// The service does not answer, or does not say what the machine is called.
+    pub async fn scheduled_events(&self) -> Result<Vec<ScheduledEvent>, Error> {
+        let name = self.machine_name().await?;
+        let list = self.service.get(EVENTS, LIST_TIMEOUT).await?;
+        Ok(of_machine(&name, list))
+    }
+
+    /// Lets an event start before its time, for all machines that it is of.
+    ///
+    /// # Errors
+    /// The service does not take it.
+    pub async fn approve(&self, event: &str) -> Result<(), Error> {
+        let body = json!({ "StartRequests": [{ "EventId": event }] });
+        self.service.post(EVENTS, Bytes::from(body.to_string())).await
+    }
+
+    /// What scheduled events call this machine; it never has another name.
+    async fn machine_name(&self) -> Result<String, Error> {
+        let mut known = self.known.lock().await;
+        if let Some(name) = &known.name {
+            return Ok(name.clone());
+        }
+        let instance: Instance = self.service.get(INSTANCE, ANSWER_TIMEOUT).await?;
+        let name = instance.compute.ok_or(Error::NoCompute)?.name;
+        if name.is_empty() {
+            return Err(Error::NoName);
+        }
+        known.name = Some(name.clone());
+        Ok(name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// NODE-220
+    #[test]
+    fn node_220_events_of_other_machines_are_left_out() {
+        let list = json!({"DocumentIncarnation": 2, "Events": [
+            {"EventId": "A", "EventType": "Freeze", "ResourceType": "VirtualMachine", "Resources": ["Pool_0", "pool_1"],
+             "EventStatus": "Scheduled", "NotBefore": "Mon, 19 Sep 2016 18:29:47 GMT", "Description": "Host maintenance.",
+             "EventSource": "Platform", "DurationInSeconds": 9},
+            {"EventId": "B", "EventType": "Reboot", "Resources": ["pool_10"]},
+            {"EventId": "C", "EventType": "Melt", "Resources": ["pool_1"], "EventStatus": "Started", "NotBefore": null,
+             "DurationInSeconds": -1},
+        ]});
+        let of = |name: &str| of_machine(name, serde_json::from_value(list.clone()).unwrap());
+        let own = of("POOL_1");
+        assert_eq!(own.len(), 2);
+        assert_eq!(
+            own[0],
+            ScheduledEvent {
+                id: "A".into(),
+                event_type: EventType::Freeze,
+                is_shared: true,
+                has_started: false,
+                not_before: "Mon, 19 Sep 2016 18:29:47 GMT".into(),
+                duration: Some(Duration::from_secs(9)),
+                description: "Host maintenance.".into(),
+            }
+        );
+        assert_eq!(own[1].event_type, EventType::Other("Melt".into()));
+        assert!(own[1].has_started && !own[1].is_shared && own[1].duration.is_none());
+        assert_eq!(of("pool_10").len(), 1);
+        assert_eq!(of("pool"), []);
+        assert_eq!(of_machine("pool_1", serde_json::from_value(json!({"Events": null})).unwrap()), []);
+    }
+}
