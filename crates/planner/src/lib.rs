@@ -66,6 +66,7 @@ pub mod private_link;
 mod probe;
 pub mod public_ip;
 mod refusal;
+mod rewrite;
 pub mod route;
 mod rule;
 pub mod scale_set;

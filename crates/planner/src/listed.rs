@@ -3,14 +3,14 @@
 //! A Service asks several times whether a load balancer holds anything of it. With the index the answer does not
 //! depend on how many other Services are there.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::ops::Deref;
 use std::sync::Arc;
 
 use azure_types::{FrontendIpConfiguration, LoadBalancer};
 
 use crate::intent::ServiceRemoval;
-use crate::load_balancer::base_of;
+use crate::load_balancer::{FrontendIndex, base_of};
 
 /// A load balancer's document, shared.
 #[derive(Debug, Clone)]
@@ -19,35 +19,30 @@ pub struct ListedLoadBalancer {
     parts: Option<Arc<Parts>>,
 }
 
-/// The parts of a load balancer by what their names begin with, up to the first dash, in lower case.
-#[derive(Debug, Default)]
-struct Parts(HashMap<String, PartsOfService>);
-
-/// What is named after one Service.
-#[derive(Debug, Default)]
-struct PartsOfService {
-    /// Positions of frontends in the document.
-    frontends: Vec<usize>,
+/// The parts of a load balancer by what their names begin with.
+#[derive(Debug)]
+struct Parts {
+    frontends: FrontendIndex,
+    /// What the names of rules and probes begin with.
+    others: HashSet<String>,
 }
 
 impl Parts {
     fn of(document: &LoadBalancer) -> Self {
-        let mut parts = Self::default();
-        let Some(properties) = &document.properties else { return parts };
-        for (at, frontend) in properties.frontend_ip_configurations.iter().flatten().enumerate() {
-            parts.named(frontend.name.as_deref()).frontends.push(at);
+        let properties = document.properties.as_ref();
+        let rules = properties.into_iter().flat_map(|p| p.load_balancing_rules.iter().flatten());
+        let probes = properties.into_iter().flat_map(|p| p.probes.iter().flatten());
+        let names = rules.map(|rule| &rule.name).chain(probes.map(|probe| &probe.name));
+        Self {
+            frontends: FrontendIndex::new(frontends(document)),
+            others: names.flatten().map(|name| base_of(name)).collect(),
         }
-        let rules = properties.load_balancing_rules.iter().flatten().map(|rule| &rule.name);
-        let probes = properties.probes.iter().flatten().map(|probe| &probe.name);
-        for name in rules.chain(probes) {
-            parts.named(name.as_deref());
-        }
-        parts
     }
+}
 
-    fn named(&mut self, name: Option<&str>) -> &mut PartsOfService {
-        self.0.entry(base_of(name.unwrap_or_default())).or_default()
-    }
+fn frontends(document: &LoadBalancer) -> &[FrontendIpConfiguration] {
+    let properties = document.properties.as_ref();
+    properties.and_then(|p| p.frontend_ip_configurations.as_deref()).unwrap_or_default()
 }
 
 impl ListedLoadBalancer {
@@ -69,23 +64,19 @@ impl ListedLoadBalancer {
         &self,
         owner: &ServiceRemoval,
     ) -> impl Iterator<Item = &FrontendIpConfiguration> {
-        let all = self.document.properties.as_ref().and_then(|p| p.frontend_ip_configurations.as_deref());
-        let all = all.unwrap_or_default();
-        let indexed = self.parts.as_ref().filter(|_| !owner.is_pinned());
-        let positions = indexed.map(|parts| {
-            let base = owner.base_name.as_deref().map(base_of);
-            let found = base.and_then(|base| parts.0.get(&base));
-            found.map(|found| found.frontends.as_slice()).unwrap_or_default()
-        });
-        let scanned = if positions.is_none() { all } else { &[] };
-        let found = positions.unwrap_or_default().iter().filter_map(|at| all.get(*at));
-        found.chain(scanned)
+        let all = frontends(&self.document);
+        let parts = self.parts.as_ref().filter(|_| !owner.is_pinned());
+        let scanned = if parts.is_none() { all } else { &[] };
+        let base = owner.base_name.as_deref();
+        let found = parts.zip(base).map(|(parts, base)| parts.frontends.like(all, base));
+        found.into_iter().flatten().chain(scanned)
     }
 
     /// Whether any part may be named after the Service: `None` where there is no index to tell.
     pub(crate) fn may_name(&self, owner: &ServiceRemoval) -> Option<bool> {
         let parts = self.parts.as_ref()?;
-        Some(owner.base_name.as_deref().is_some_and(|base| parts.0.contains_key(&base_of(base))))
+        let names = |base| parts.frontends.has_like(base) || parts.others.contains(&base_of(base));
+        Some(owner.base_name.as_deref().is_some_and(names))
     }
 }
 

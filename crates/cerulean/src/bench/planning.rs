@@ -62,6 +62,7 @@ async fn measure(screen: Screen, arguments: &Arguments) -> anyhow::Result<()> {
     shape.lay_out(&azure).map_err(|error| anyhow::anyhow!("{error:?}"))?;
     let cluster = cluster(&shape, arguments)?;
     let nodes = nodes(&azure)?;
+    let service = |number| service(number, arguments.by_address);
     let services = (0..arguments.services).map(service).collect::<Result<Vec<_>, _>>()?;
     let state = ClusterState::default();
     services.iter().for_each(|service| state.apply_service(Arc::clone(service)));
@@ -113,7 +114,7 @@ async fn measure(screen: Screen, arguments: &Arguments) -> anyhow::Result<()> {
     }
     let mut more = Vec::new();
     for number in 0..ROUNDS {
-        let service = self::service(arguments.services + number)?;
+        let service = service(arguments.services + number)?;
         state.apply_service(Arc::clone(&service));
         let begun = Instant::now();
         provider.ensure(&service, LogicalTime::BEGINNING).await?;
@@ -210,13 +211,19 @@ impl FirstWrite {
     }
 }
 
-fn service(number: usize) -> anyhow::Result<Arc<Service>> {
+/// One of many Services. Azure takes 1,500 rules for each network interface: where those are the members of pools, one
+/// port each has to do.
+fn service(number: usize, two_ports: bool) -> anyhow::Result<Arc<Service>> {
     let ranges = if number.is_multiple_of(4) {
         json!([format!("10.{}.{}.0/24", number / 256 % 256, number % 256)])
     } else {
         json!([])
     };
     let port = 30_000 + number * 2 % 2_768;
+    let mut ports = vec![json!({"name": "http", "protocol": "TCP", "port": 80, "nodePort": port})];
+    if two_ports {
+        ports.push(json!({"name": "https", "protocol": "TCP", "port": 443, "nodePort": port + 1}));
+    }
     Ok(Arc::new(serde_json::from_value(json!({
         "metadata": {
             "namespace": "bench", "name": format!("service-{number}"), "uid": format!("{number:08x}-0000-4000-8000-000000000000"),
@@ -225,10 +232,7 @@ fn service(number: usize) -> anyhow::Result<Arc<Service>> {
         },
         "spec": {
             "type": "LoadBalancer", "ipFamilies": ["IPv4"], "loadBalancerSourceRanges": ranges,
-            "ports": [
-                {"name": "http", "protocol": "TCP", "port": 80, "nodePort": port},
-                {"name": "https", "protocol": "TCP", "port": 443, "nodePort": port + 1},
-            ],
+            "ports": ports,
         },
     }))?))
 }

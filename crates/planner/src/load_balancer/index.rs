@@ -19,10 +19,10 @@ pub(crate) fn base_of(name: &str) -> String {
 
 /// Frontends by the Service that they are named after.
 #[derive(Debug, Default)]
-pub(super) struct FrontendIndex(HashMap<String, Positions>);
+pub(crate) struct FrontendIndex(HashMap<String, Positions>);
 
 impl FrontendIndex {
-    pub(super) fn new(frontends: &[FrontendIpConfiguration]) -> Self {
+    pub(crate) fn new(frontends: &[FrontendIpConfiguration]) -> Self {
         let mut index = Self::default();
         frontends.iter().enumerate().for_each(|(at, frontend)| index.add(at, text(&frontend.name)));
         index
@@ -32,8 +32,13 @@ impl FrontendIndex {
         self.0.entry(base_of(name)).or_default().push(at);
     }
 
+    /// Whether there are any [like](Self::like) this name.
+    pub(crate) fn has_like(&self, name: &str) -> bool {
+        self.0.contains_key(&base_of(name))
+    }
+
     /// The frontends whose names begin like this one, up to the first dash.
-    pub(super) fn like<'a>(
+    pub(crate) fn like<'a>(
         &'a self,
         frontends: &'a [FrontendIpConfiguration],
         name: &str,

@@ -29,7 +29,7 @@ pub use crate::frontend::{OwnedFrontend, frontends_of};
 use crate::intent::{ServiceIntent, ServiceRemoval};
 use crate::listed::ListedLoadBalancer;
 use crate::load_balancer::draft::{Draft, Placed};
-pub(crate) use crate::load_balancer::index::base_of;
+pub(crate) use crate::load_balancer::index::{FrontendIndex, base_of};
 pub use crate::load_balancer::members::pool_in;
 pub use crate::load_balancer::occupancy::{Occupancy, Places};
 pub use crate::load_balancer::retirement::{deletion_obstacle, is_due as has_to_be_retired};
@@ -37,6 +37,7 @@ use crate::local_pool::LocalService;
 use crate::placement::NodeShare;
 use crate::plan::{Action, Document, Notice, Purpose, Step};
 use crate::refusal::Refusal;
+use crate::rewrite;
 
 /// What one Service wants of a load balancer.
 #[derive(Debug, Clone)]
@@ -261,22 +262,24 @@ pub fn restore(
     if !is_failed(now) || before.is_some_and(|before| before.etag == now.etag) {
         return None;
     }
-    let action = if before.is_some() { Action::Update } else { Action::Delete };
-    Some(Step {
-        action,
-        target: cluster.load_balancer_id(balancer),
-        if_match: now.etag.clone(),
-        document: before.map(|before| Document::LoadBalancer(Box::new(before.clone()))),
-        changes: vec![Change::Restored],
-        purpose: Purpose::Restore,
-        on_behalf_of: Vec::new(),
+    let (target, version) = (cluster.load_balancer_id(balancer), now.etag.clone());
+    Some(match before {
+        Some(before) => rewrite::restore(target, Document::LoadBalancer(Box::new(before.clone())), version),
+        None => Step {
+            action: Action::Delete,
+            target,
+            if_match: version,
+            document: None,
+            changes: vec![Change::Restored],
+            purpose: Purpose::Restore,
+            on_behalf_of: Vec::new(),
+        },
     })
 }
 
 /// Whether the latest operation on it failed: writing it again repairs it.
 fn is_failed(load_balancer: &LoadBalancer) -> bool {
-    let state = load_balancer.properties.as_ref().and_then(|p| p.provisioning_state.as_ref());
-    state.is_some_and(|state| state.is("Failed") || state.is("Canceled"))
+    rewrite::is_failed(load_balancer.properties.as_ref().and_then(|p| p.provisioning_state.as_ref()))
 }
 
 fn is_named(name: &Option<String>, wanted: &str) -> bool {

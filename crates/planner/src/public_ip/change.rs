@@ -12,6 +12,7 @@ use crate::cluster::{Cluster, Family};
 use crate::intent::ServiceIntent;
 use crate::plan::{Action, Document, Purpose, Step};
 use crate::refusal::Refusal;
+use crate::rewrite;
 use crate::tags;
 
 /// What Azure takes as a tag's value, in characters.
@@ -263,7 +264,7 @@ pub(super) fn is_running(public_ip: &PublicIpAddress) -> bool {
 }
 
 fn is_failed(public_ip: &PublicIpAddress) -> bool {
-    provisioning_state(public_ip).is_some_and(|state| state.is("Failed") || state.is("Canceled"))
+    rewrite::is_failed(provisioning_state(public_ip))
 }
 
 /// How a new address is given: for good, or of SKU Basic and IPv6 while it is in use (4.9).
