@@ -1,13 +1,75 @@
 //! What all documents share: the macro that declares them, and the small parts that recur.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value};
 
 use crate::ResourceId;
 
 /// Members that a type does not name, kept as they came.
-pub type Rest = serde_json::Map<String, serde_json::Value>;
+///
+/// Copies share them: documents are copied to change what their types name, and this goes along untouched.
+#[derive(Clone, Default, PartialEq)]
+pub struct Rest(Option<Arc<Map<String, Value>>>);
+
+impl Rest {
+    /// None.
+    pub const fn new() -> Self {
+        Self(None)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// The value of a member.
+    pub fn get(&self, member: &str) -> Option<&Value> {
+        self.0.as_ref()?.get(member)
+    }
+
+    /// Sets a member.
+    pub fn insert(&mut self, member: &str, value: Value) {
+        Arc::make_mut(self.0.get_or_insert_default()).insert(member.to_owned(), value);
+    }
+
+    /// Takes a member out.
+    pub fn remove(&mut self, member: &str) {
+        if self.get(member).is_none() {
+            return;
+        }
+        let mut left = self.0.take().map(Arc::unwrap_or_clone).unwrap_or_default();
+        left.remove(member);
+        *self = left.into();
+    }
+}
+
+impl From<Map<String, Value>> for Rest {
+    fn from(members: Map<String, Value>) -> Self {
+        Self((!members.is_empty()).then(|| Arc::new(members)))
+    }
+}
+
+impl fmt::Debug for Rest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.0.iter().flat_map(|members| members.iter())).finish()
+    }
+}
+
+impl Serialize for Rest {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().flat_map(|members| members.iter()))
+    }
+}
+
+impl<'de> Deserialize<'de> for Rest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Map::deserialize(deserializer).map(Self::from)
+    }
+}
 
 /// Resource tags by key. Azure compares keys without regard to case but keeps their spelling.
 pub type Tags = BTreeMap<String, String>;

@@ -357,7 +357,7 @@ impl Azure {
             p.enable_tcp_reset.get_or_insert(false);
             // Azure says the pool twice.
             let pool = serde_json::json!([p.backend_address_pool]);
-            p.rest.insert("backendAddressPools".to_owned(), pool);
+            p.rest.insert("backendAddressPools", pool);
             let frontend = p.frontend_ip_configuration.clone().unwrap().id.unwrap();
             let key = (p.protocol.as_ref().unwrap().as_str().to_lowercase(), p.frontend_port.unwrap());
             assert!(ports.entry(frontend).or_default().insert(key), "two rules with one port: {rule:?}");

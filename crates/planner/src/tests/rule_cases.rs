@@ -488,7 +488,7 @@ fn lb_165_what_azure_adds_is_no_difference() {
     for rule in lb.properties.as_mut().unwrap().load_balancing_rules.as_mut().unwrap() {
         rule.etag = Some("other".into());
         rule.properties.as_mut().unwrap().provisioning_state = Some("Succeeded".into());
-        rule.properties.as_mut().unwrap().rest.insert("new".into(), json!({"member": 1}));
+        rule.properties.as_mut().unwrap().rest.insert("new", json!({"member": 1}));
     }
     assert!(azure.plan(&services, &[]).plan.is_empty());
 }
