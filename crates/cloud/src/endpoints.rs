@@ -1,13 +1,14 @@
 //! On which nodes Services have endpoints: what all their EndpointSlices say together.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 use k8s::{EndpointSlice, ObjectKey};
 
 /// The nodes in EndpointSlices, by Service and by slice.
 #[derive(Debug, Default)]
 pub(crate) struct Endpoints {
-    services: HashMap<ObjectKey, BTreeMap<String, BTreeSet<String>>>,
+    services: HashMap<ObjectKey, BTreeMap<Arc<str>, BTreeSet<String>>>,
     /// The Service of each slice, which may come to name another.
     slices: HashMap<ObjectKey, ObjectKey>,
 }

@@ -202,7 +202,7 @@ mod tests {
     }
 
     fn names(keys: Vec<ObjectKey>) -> Vec<String> {
-        let mut names: Vec<_> = keys.into_iter().map(|key| key.name).collect();
+        let mut names: Vec<_> = keys.into_iter().map(|key| key.name.to_string()).collect();
         names.sort();
         names
     }

@@ -53,7 +53,7 @@ impl NamespaceIndex {
             return Vec::new();
         }
         let services = self.state.services().into_iter().map(|service| service.key());
-        services.filter(|key| key.namespace == namespace.name()).collect()
+        services.filter(|key| *key.namespace == *namespace.name()).collect()
     }
 }
 

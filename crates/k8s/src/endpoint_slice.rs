@@ -41,7 +41,7 @@ impl EndpointSlice {
     pub fn service(&self) -> Option<ObjectKey> {
         let name =
             self.metadata.labels.as_ref()?.get(names::LABEL_SERVICE_NAME).filter(|name| !name.is_empty())?;
-        Some(ObjectKey::new(self.metadata.namespace.clone().unwrap_or_default(), name))
+        Some(ObjectKey::new(self.metadata.namespace.clone().unwrap_or_default(), name.as_str()))
     }
 }
 

@@ -1,29 +1,32 @@
 //! Object metadata and keys.
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer};
 
 pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 
-/// Namespace and name of an object; the namespace is empty for cluster-scoped ones.
+/// Namespace and name of an object; the namespace is empty for cluster-scoped ones. Copies share the text: a key goes
+/// through many queues, maps and results.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ObjectKey {
     /// The namespace.
-    pub namespace: String,
+    pub namespace: Arc<str>,
     /// The name.
-    pub name: String,
+    pub name: Arc<str>,
 }
 
 impl ObjectKey {
     /// The key of an object in a namespace.
-    pub fn new(namespace: impl Into<String>, name: impl Into<String>) -> Self {
+    pub fn new(namespace: impl Into<Arc<str>>, name: impl Into<Arc<str>>) -> Self {
         Self { namespace: namespace.into(), name: name.into() }
     }
 
     /// The key that stands in an object's metadata.
     pub fn of(metadata: &ObjectMeta) -> Self {
-        Self::new(metadata.namespace.clone().unwrap_or_default(), metadata.name.clone().unwrap_or_default())
+        let text = |text: &Option<String>| text.as_deref().unwrap_or_default().into();
+        Self { namespace: text(&metadata.namespace), name: text(&metadata.name) }
     }
 }
 

@@ -77,6 +77,9 @@ impl<'a> LoadBalancersByName<'a> {
 
     /// The load balancers of other names that serve any of these Services.
     pub fn serving(&self, services: &[Arc<Service>]) -> Option<OtherName> {
+        if self.others.is_empty() {
+            return None;
+        }
         let keys: BTreeMap<String, ObjectKey> = services
             .iter()
             .filter_map(|service| Some((base_name(service.uid())?.to_ascii_lowercase(), service.key())))

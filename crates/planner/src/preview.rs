@@ -155,7 +155,7 @@ impl<'a> Preview<'a> {
                 nodes: self.nodes,
                 private_links: Some(self.expected.private_links()),
                 private_link_subnet: link_subnet.as_ref().and_then(|id| self.expected.subnet(id)),
-                namespace: self.namespaces.get(&sequence.key().namespace),
+                namespace: self.namespaces.get(&*sequence.key().namespace),
                 machine_sets: machine_sets.as_ref(),
             };
             match sequence.next(self.cluster, &seen, &mut self.places) {

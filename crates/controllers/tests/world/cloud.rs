@@ -267,7 +267,7 @@ impl LoadBalancers for TestCloud {
         _newer_than: LogicalTime,
     ) -> Result<Ensured, ServiceError> {
         let (key, uid) = (service.key(), service.uid().to_owned());
-        let name = key.name.clone();
+        let name = key.name.to_string();
         self.called(Call::Ensure(name.clone(), uid.clone()));
         let stored = self.kubernetes.get("Service", &key.namespace, &name);
         let finalizers =
@@ -297,7 +297,7 @@ impl LoadBalancers for TestCloud {
     }
 
     async fn exists(&self, service: &Arc<Service>, _newer_than: LogicalTime) -> Result<bool, ServiceError> {
-        self.called(Call::Exists(service.key().name));
+        self.called(Call::Exists(service.key().name.to_string()));
         Ok(self.inner.lock().load_balancers.contains_key(service.uid()))
     }
 
@@ -306,7 +306,7 @@ impl LoadBalancers for TestCloud {
         service: &Arc<Service>,
         _newer_than: LogicalTime,
     ) -> Result<Vec<Notice>, ServiceError> {
-        self.called(Call::Delete(service.key().name, service.uid().to_owned()));
+        self.called(Call::Delete(service.key().name.to_string(), service.uid().to_owned()));
         let takes = self.begin();
         tokio::time::sleep(takes).await;
         let mut inner = self.inner.lock();
@@ -329,7 +329,7 @@ impl LoadBalancers for TestCloud {
     }
 
     fn follows_nodes(&self, service: &Service) -> bool {
-        self.inner.lock().following.contains(&service.key().name)
+        self.inner.lock().following.iter().any(|name| **name == *service.key().name)
     }
 
     fn waits_for_machines(&self) -> bool {
@@ -368,13 +368,16 @@ impl LoadBalancers for TestCloud {
     ) -> BTreeMap<ObjectKey, Result<(), ServiceError>> {
         let nodes = |key: &ObjectKey| self.state.endpoint_nodes(key).into_iter().collect();
         self.called(Call::UpdateLocalPools(
-            services.iter().map(|key| (key.name.clone(), nodes(key))).collect(),
+            services.iter().map(|key| (key.name.to_string(), nodes(key))).collect(),
         ));
         let mut inner = self.inner.lock();
-        let here: Vec<ObjectKey> =
-            services.iter().filter(|key| !inner.without_pool.contains(&key.name)).cloned().collect();
+        let here: Vec<ObjectKey> = services
+            .iter()
+            .filter(|key| !inner.without_pool.iter().any(|name| **name == *key.name))
+            .cloned()
+            .collect();
         let mut answer = |key: ObjectKey| {
-            let failure = inner.local_pool_failures.get_mut(&key.name).and_then(VecDeque::pop_front);
+            let failure = inner.local_pool_failures.get_mut(&*key.name).and_then(VecDeque::pop_front);
             (key, failure.map_or(Ok(()), Err))
         };
         here.into_iter().map(&mut answer).collect()

@@ -213,7 +213,7 @@ impl<'a> Placing<'a> {
         self.seen.namespace.ok_or_else(|| {
             let namespace = &self.intent.key.namespace;
             Stop::NotYet(Wait::NamespaceUnknown {
-                namespace: namespace.clone(),
+                namespace: namespace.to_string(),
                 service: self.intent.key.clone(),
             })
         })

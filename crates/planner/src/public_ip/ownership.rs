@@ -74,7 +74,7 @@ pub fn tagged_addresses<'a>(
         }
         for key in services(tag(public_ip.tags.as_ref(), SERVICE_TAGS)) {
             if let Some((namespace, name)) = key.split_once('/') {
-                let key = ObjectKey { namespace: namespace.to_owned(), name: name.to_owned() };
+                let key = ObjectKey::new(namespace, name);
                 found.push((key, address));
             }
         }

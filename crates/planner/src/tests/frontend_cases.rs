@@ -473,8 +473,9 @@ fn intent_of(service: &Svc) -> LoadBalancerIntent {
 fn blame_finds_the_services_that_an_error_names() {
     let batch =
         [intent_of(&svc("a1").tcp(80)), intent_of(&svc("b1").tcp(80)), intent_of(&svc("b10").tcp(80))];
-    let names =
-        |text: &str| services_named_in(text, &batch).iter().map(|key| key.name.clone()).collect::<Vec<_>>();
+    let names = |text: &str| {
+        services_named_in(text, &batch).iter().map(|key| key.name.to_string()).collect::<Vec<_>>()
+    };
     assert_eq!(names("Rule /x/loadBalancingRules/AA1-TCP-80 is invalid."), ["a1"]);
     assert_eq!(names("/publicIPAddresses/pip-b1 is not provisioned"), ["b1"]);
     assert_eq!(names("Another operation is in progress"), Vec::<String>::new());

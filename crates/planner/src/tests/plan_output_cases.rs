@@ -100,7 +100,7 @@ fn a_cluster_name_that_makes_everything_a_second_time_is_refused() {
         assert!(warning.contains(part), "{part}: {warning}");
     }
     assert!(planned.to_string().contains("  ! Warning: load balancers of the name `testCluster`"));
-    let refused: Vec<_> = planned.refused.iter().map(|(key, _)| key.name.as_str()).collect();
+    let refused: Vec<_> = planned.refused.iter().map(|(key, _)| &*key.name).collect();
     assert_eq!(refused, ["db", "new", "web"]);
     for (_, refusal) in &planned.refused {
         assert!(matches!(refusal, Refusal::OtherClusterName(_)), "{refusal}");
@@ -116,7 +116,7 @@ fn a_service_of_another_cluster_name_is_not_let_go_either() {
     let planned = azure.plan(&[web, never_served], &[]);
     assert_eq!(planned.plan.steps, Vec::new());
     let [(key, _)] = &planned.refused[..] else { panic!("{:?}", planned.refused) };
-    assert_eq!(key.name, "web");
+    assert_eq!(&*key.name, "web");
 }
 
 /// LB-453

@@ -65,7 +65,7 @@ fn one(name: &str, members: &[&str]) -> BTreeMap<String, Vec<String>> {
 async fn update(program: &Program, names: &[&str]) -> BTreeMap<String, Result<(), ServiceError>> {
     let keys: Vec<_> = names.iter().map(|name| key(name)).collect();
     let answers = program.provider.update_local_pools(&keys).await;
-    answers.into_iter().map(|(key, answer)| (key.name, answer)).collect()
+    answers.into_iter().map(|(key, answer)| (key.name.to_string(), answer)).collect()
 }
 
 /// LB-250, LB-251: a pool comes with its Service in one write, and follows its endpoints with one write for all

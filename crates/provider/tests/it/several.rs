@@ -108,7 +108,8 @@ async fn lb_436_one_load_balancer_that_cannot_be_written_fails_its_own_services_
     world.azure.clear_journal();
     let failure = program.provider.update_nodes(LogicalTime::now()).await.unwrap_err();
     assert!(failure.to_string().contains("third") && failure.to_string().contains("not you"), "{failure}");
-    let told: Vec<_> = failure.services.unwrap().into_iter().map(|(key, why)| (key.name, why)).collect();
+    let told: Vec<_> =
+        failure.services.unwrap().into_iter().map(|(key, why)| (key.name.to_string(), why)).collect();
     assert_eq!(told, [("on-third".to_owned(), failure.error.to_string())], "nobody else is concerned");
     assert_eq!(NAMES.map(|name| members(&world)[name].len()), [1, 2, 2], "the others have followed");
     for number in 0..20 {
@@ -366,7 +367,7 @@ async fn lb_251_endpoints_that_move_while_the_load_balancer_is_made_are_not_lost
     };
     let (served, answers) = futures::join!(serve, follow);
     served.unwrap();
-    let answers: Vec<_> = answers.into_iter().map(|(key, answer)| (key.name, answer)).collect();
+    let answers: Vec<_> = answers.into_iter().map(|(key, answer)| (key.name.to_string(), answer)).collect();
     assert_eq!(answers, [("web".to_owned(), Ok(()))]);
     assert_eq!(members(&world)["kube"], BTreeSet::from([nodes[1].clone()]));
 }

@@ -63,7 +63,7 @@ fn usage(services: &[(Svc, String)]) -> ClusterUsage {
 }
 
 fn names(refused: &[(ObjectKey, Refusal)]) -> Vec<&str> {
-    refused.iter().map(|(key, _)| key.name.as_str()).collect()
+    refused.iter().map(|(key, _)| &*key.name).collect()
 }
 
 /// After a restart all Services come in one batch: the newcomer is refused, whatever its name, and nobody
