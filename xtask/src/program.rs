@@ -17,7 +17,8 @@ pub fn root() -> PathBuf {
 /// # Errors
 /// The build fails.
 pub fn build_release() -> anyhow::Result<PathBuf> {
-    let packages = ["--package", "cerulean", "--package", "cloud-controller-manager"];
+    let packages = ["cerulean", "cloud-controller-manager", "cloud-node-manager"]
+        .map(|name| format!("--package={name}"));
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     // Cargo told this program about its package. Some build scripts watch those words, and would compile
     // half of the workspace again.

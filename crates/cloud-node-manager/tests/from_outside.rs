@@ -134,6 +134,85 @@ async fn a_machine_of_a_scale_set_initialises_its_node() {
     }
 }
 
+/// The arguments of the chart's DaemonSets with all of their values set, on Linux and, through its wrapper, on Windows.
+#[tokio::test]
+async fn the_charts_arguments_start_it() {
+    const LINUX: [&str; 10] = [
+        "--cloud-config=/etc/kubernetes/azure.json",
+        "--kube-api-burst=30",
+        "--kube-api-content-type=",
+        "--kube-api-qps=20.0",
+        "--master=",
+        "--min-resync-period=12h0m0s",
+        "--node-status-update-frequency=5m0s",
+        "--use-instance-metadata=true",
+        "--wait-routes=false",
+        "--v=2",
+    ];
+    const WINDOWS: [&str; 9] = [
+        "--use-instance-metadata=true",
+        "--v=2",
+        "--cloud-config=C:\\k\\azure.json",
+        "--kube-api-burst=30",
+        "--kube-api-content-type=application/vnd.kubernetes.protobuf",
+        "--kube-api-qps=20",
+        "--min-resync-period=0s",
+        "--node-status-update-frequency=5m",
+        "--wait-routes=true",
+    ];
+    for arguments in [&LINUX[..], &WINDOWS] {
+        let world = World::start().await;
+        let program = world.command("worker000001", arguments).spawn().unwrap();
+        world.register("worker000001");
+        world.node("worker000001", is_initialised).await;
+        assert_eq!(terminate(program).await, Some(0), "{arguments:?}");
+    }
+}
+
+/// NODE-008, NODE-118: a metadata service that is away, then refuses, then answers.
+#[tokio::test]
+async fn a_node_is_initialised_once_instance_metadata_answers() {
+    let world = World::start().await;
+    let free = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = free.local_addr().unwrap();
+    drop(free);
+    let endpoint = format!("--instance-metadata-endpoint=http://{address}/instances/workers_1");
+    let mut program = world.command("worker000001", &[&endpoint]).spawn().unwrap();
+    world.register("worker000001");
+    let mut lines = tokio::io::BufReader::new(program.stderr.take().unwrap());
+    let mut say = async |words: &str| {
+        let mut line = String::new();
+        while tokio::io::AsyncBufReadExt::read_line(&mut lines, &mut line).await.unwrap() > 0 {
+            if line.contains(words) {
+                return std::mem::take(&mut line);
+            }
+            line.clear();
+        }
+        panic!("it ended without saying {words}");
+    };
+    let away =
+        tokio::time::timeout(PATIENCE, say("no answer from the instance metadata service")).await.unwrap();
+    assert!(away.contains(&address.to_string()), "{away}");
+    // It answers, but not as a machine has to be answered.
+    let busy = axum::Router::new().fallback(async || axum::http::StatusCode::SERVICE_UNAVAILABLE);
+    let first = CancellationToken::new();
+    serve(address, busy, None, first.clone()).await.unwrap();
+    tokio::time::timeout(PATIENCE, say("503 Service Unavailable")).await.unwrap();
+    let node = world.node("worker000001", |_| true).await;
+    assert!(!is_initialised(&node), "nothing is guessed: {node}");
+    first.cancel();
+    let router = MetadataService::new(world.azure.clone()).router();
+    let again = async {
+        // The listener before needs a moment to let its address go.
+        while serve(address, router.clone(), None, world.stop.clone()).await.is_err() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, again).await.expect("the address is free again");
+    world.node("worker000001", is_initialised).await;
+    assert_eq!(terminate(program).await, Some(0));
+}
+
 /// NODE-007
 #[tokio::test]
 async fn node_007_another_node_than_this_machine_is_left_alone() {
@@ -163,6 +242,8 @@ async fn what_cannot_be_done_ends_with_one_line() {
     let world = World::start().await;
     for (arguments, words) in [
         (&["--use-instance-metadata=false"][..], "leave the flag out"),
+        (&["--nonsense=1"], "unknown flag: --nonsense: --help lists those that there are"),
+        (&["--master=https://127.0.0.1:1"], "https://127.0.0.1:1"),
         (&["--kubeconfig=/nowhere"], "--kubeconfig: cannot read /nowhere"),
     ] {
         let output = world.command("worker000001", arguments).output();

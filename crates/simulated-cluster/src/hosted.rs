@@ -36,6 +36,9 @@ pub struct Ports {
     pub authority: u16,
     /// The simulated Kubernetes.
     pub kubernetes: u16,
+    /// Where machines' metadata has a listener of its own, such as 169.254.169.254:80 in a network namespace. It is on
+    /// the control listener in any case.
+    pub metadata: Option<SocketAddr>,
 }
 
 /// What programs show to be let in. What is not given is made at the first start and kept in the directory, so
@@ -85,6 +88,8 @@ pub struct HostedCluster {
     pub resource_manager: String,
     /// The page, the control API and Resource Manager without TLS.
     pub control: String,
+    /// The URL of machines' metadata alone, where it was asked for.
+    pub metadata: Option<String>,
     /// The files.
     pub files: Files,
 }
@@ -188,6 +193,13 @@ impl HostedCluster {
         let metadata = MetadataService::new(azure.clone()).with_tokens(login.entra.clone());
         let routes = azure.router().merge(page::router(page)).merge(metadata.routes());
         let control = serve::serve(control, routes, None, stop.clone()).await.map_err(listen)?;
+        let alone = match ports.metadata {
+            None => None,
+            Some(address) => {
+                let server = serve::serve(address, metadata.router(), None, stop.clone());
+                Some(server.await.map_err(listen)?.url())
+            }
+        };
 
         let cluster = Self {
             azure,
@@ -196,6 +208,7 @@ impl HostedCluster {
             answers,
             resource_manager: manager.url(),
             control: control.url(),
+            metadata: alone,
             files,
         };
         let mut azure_json = shape.azure_json(&cluster.resource_manager, &login.secret);
@@ -207,6 +220,7 @@ impl HostedCluster {
             "resourceManager": cluster.resource_manager,
             "entra": login.url,
             "control": cluster.control,
+            "metadata": cluster.metadata.as_ref().unwrap_or(&cluster.control),
             "page": format!("{}{}", cluster.control, page::PATH),
         });
         write(&cluster.files.endpoints, &format!("{endpoints:#}\n"), Reader::Everyone)?;

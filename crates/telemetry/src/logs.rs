@@ -9,7 +9,7 @@ use std::fmt;
 use clock::Clock;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
-use tracing_subscriber::filter::{EnvFilter, LevelFilter};
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::layer::SubscriberExt;
@@ -28,35 +28,40 @@ pub enum Format {
 /// What the libraries below say in an ordinary run: warnings, because HTTP clients write headers (and so tokens)
 /// at their lowest levels. The Kubernetes client writes an error for each request that fails, and so does whoever
 /// made the request, who knows more of it.
-pub const OF_LIBRARIES: &str = "warn,kube_client::client::builder=off";
+pub fn of_libraries() -> Targets {
+    Targets::new()
+        .with_default(LevelFilter::WARN)
+        .with_target("kube_client::client::builder", LevelFilter::OFF)
+}
+
+/// The crates of the programs themselves.
+const OWN: [&str; 11] = [
+    "arm",
+    "azure_cloud_controller_manager",
+    "azure_cloud_node_manager",
+    "cerulean",
+    "cloud_controller_manager",
+    "cloud_node_manager",
+    "controllers",
+    "imds",
+    "program",
+    "provider",
+    "telemetry",
+];
 
 /// Starts logging for the whole process; later calls change nothing.
 ///
 /// `verbosity` is the number of the `-v` flag: up to 3 what changes and what went wrong, 4 adds debugging,
-/// 5 and more adds everything that this program's own crates say. Libraries below stay at [`OF_LIBRARIES`], from 4
+/// 5 and more adds everything that this program's own crates say. Libraries below stay at [`of_libraries`], from 4
 /// on at all of their warnings.
 pub fn start(format: Format, verbosity: u8, clock: Clock) {
+    let all_warnings = || Targets::new().with_default(LevelFilter::WARN);
     let (own, libraries) = match verbosity {
-        0..=3 => ("info", OF_LIBRARIES),
-        4 => ("debug", "warn"),
-        _ => ("trace", "warn"),
+        0..=3 => (LevelFilter::INFO, of_libraries()),
+        4 => (LevelFilter::DEBUG, all_warnings()),
+        _ => (LevelFilter::TRACE, all_warnings()),
     };
-    let crates = [
-        "arm",
-        "azure_cloud_controller_manager",
-        "azure_cloud_node_manager",
-        "cerulean",
-        "cloud_controller_manager",
-        "cloud_node_manager",
-        "controllers",
-        "program",
-        "provider",
-        "telemetry",
-    ];
-    let directives: String = crates.iter().map(|name| format!(",{name}={own}")).collect();
-    let filter = EnvFilter::builder()
-        .with_default_directive(LevelFilter::WARN.into())
-        .parse_lossy(format!("{libraries}{directives}"));
+    let filter = libraries.with_targets(OWN.map(|name| (name, own)));
     let registry = tracing_subscriber::registry().with(filter);
     // A second start (several programs in one process, as in the demo) keeps the first one's settings.
     let _already_started = match format {

@@ -35,9 +35,19 @@ impl Cluster {
         directory: &Path,
         real: Option<&RealKubernetes>,
     ) -> anyhow::Result<Self> {
+        Self::start_with(binaries, directory, real, &["--nodes", "3"]).await
+    }
+
+    /// The same with other machines or listeners.
+    pub async fn start_with(
+        binaries: &Path,
+        directory: &Path,
+        real: Option<&RealKubernetes>,
+        options: &[&str],
+    ) -> anyhow::Result<Self> {
         let files = directory.join("cluster");
         let mut command = Command::new(binaries.join("cerulean"));
-        command.args(["simulate", "cluster", "--nodes", "3", "--latency", "quick", "--node-grace", "3s"]);
+        command.args(["simulate", "cluster", "--latency", "quick", "--node-grace", "3s"]).args(options);
         command.arg("--directory").arg(&files);
         if let Some(real) = real {
             command.arg("--kubeconfig").arg(real.kubeconfig());

@@ -6,6 +6,7 @@
 mod bad_input;
 mod cluster;
 mod manager;
+mod metadata;
 mod real_kubernetes;
 mod scenario;
 
@@ -27,6 +28,9 @@ pub struct Arguments {
     /// Keep the folder with logs and files, and say where it is.
     #[arg(long)]
     keep: bool,
+    /// Run one step alone, with these binaries, in this folder: what the chore itself does inside of a network namespace.
+    #[arg(long, hide = true, num_args = 2, value_names = ["BINARIES", "FOLDER"])]
+    inside_namespace: Option<Vec<std::path::PathBuf>>,
 }
 
 /// Which Kubernetes API to use.
@@ -43,6 +47,9 @@ enum Kubernetes {
 /// # Errors
 /// The first step that does not come true.
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    if let Some([binaries, directory]) = arguments.inside_namespace.as_deref() {
+        return runtime()?.block_on(metadata::check(binaries, directory));
+    }
     let assets = match (arguments.kubernetes, std::env::var_os("KUBEBUILDER_ASSETS")) {
         (Kubernetes::Simulated, _) => None,
         (Kubernetes::Real, Some(directory)) => Some(directory),
@@ -59,14 +66,17 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     print::line("building the release binaries");
     let binaries = build_release()?;
     let directory = tempfile::Builder::new().prefix("cerulean-e2e-").tempdir()?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let done = runtime.block_on(run_in(directory.path(), &binaries, assets.as_deref().map(Path::new)));
+    let done = runtime()?.block_on(run_in(directory.path(), &binaries, assets.as_deref().map(Path::new)));
     if arguments.keep || done.is_err() {
         print::line(format_args!("files and logs: {}", directory.keep().display()));
     }
     done?;
     print::line("all steps passed");
     Ok(())
+}
+
+fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()
 }
 
 async fn run_in(directory: &Path, binaries: &Path, assets: Option<&Path>) -> anyhow::Result<()> {
@@ -77,6 +87,9 @@ async fn run_in(directory: &Path, binaries: &Path, assets: Option<&Path>) -> any
         }
         None => None,
     };
+    if assets.is_none() {
+        metadata::run(binaries, directory).context("instance metadata at its own address")?;
+    }
     let cluster = cluster::Cluster::start(binaries, directory, kubernetes.as_ref()).await?;
     bad_input::check(binaries, directory, &cluster).await.context("bad input")?;
     scenario::run(binaries, directory, cluster, kubernetes.as_ref()).await

@@ -16,7 +16,8 @@ use planner::ClusterPlan;
 use provider::{ClusterState, Provider};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::kubernetes::{Cluster, ClusterArguments};
 use crate::manifests::ManifestArguments;
@@ -65,13 +66,12 @@ const SOME_CHANGES: u8 = 2;
 /// A file, the cluster or Azure cannot be read.
 pub fn run(screen: Screen, arguments: &Arguments) -> anyhow::Result<ExitCode> {
     // What the parts that read azure.json and Azure warn of, such as keys without effect.
-    tracing_subscriber::fmt()
-        .with_env_filter(EnvFilter::new(telemetry::logs::OF_LIBRARIES))
+    let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
         .with_ansi(false)
         .with_target(false)
-        .without_time()
-        .init();
+        .without_time();
+    tracing_subscriber::registry().with(telemetry::logs::of_libraries()).with(lines).init();
     let plan = runtime(TWO_THREADS)?.block_on(plan(screen, arguments))?;
     match arguments.output {
         Output::Text => screen.text(&plan),

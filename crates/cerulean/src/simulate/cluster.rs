@@ -70,6 +70,10 @@ pub struct ClusterArguments {
     /// The port of the Kubernetes API; 0 for any.
     #[arg(long, default_value_t = 0)]
     kubernetes_port: u16,
+    /// Serve machines' metadata there, too, such as on 127.0.0.1:8445, or on 169.254.169.254:80 inside a network
+    /// namespace. It is at the page's port in any case, below /instances/NAME.
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    metadata: Option<std::net::SocketAddr>,
     /// The client secret in azure.json, instead of a random one. It is not kept: a start without this option has
     /// the random one again, which the folder keeps over restarts.
     #[arg(long, value_name = "TEXT", value_parser = input::secret)]
@@ -111,6 +115,7 @@ impl ClusterArguments {
                 control: self.port,
                 resource_manager: self.https_port,
                 authority: self.authority_port,
+                metadata: self.metadata,
                 kubernetes: self.kubernetes_port,
             },
             credentials: Credentials { client_secret: self.client_secret, token: self.token },
@@ -258,6 +263,9 @@ pub async fn run(screen: Screen, arguments: ClusterArguments) -> anyhow::Result<
     let files = &cluster.files;
     screen.line(format_args!("Azure Resource Manager  {}", cluster.resource_manager));
     screen.line(format_args!("page and control API    {}", cluster.page()));
+    if let Some(metadata) = &cluster.metadata {
+        screen.line(format_args!("metadata of machines    {metadata}"));
+    }
     screen.line("");
     screen.line("Run the controller manager:");
     screen.line(format_args!("  SSL_CERT_FILE={} \\", files.certificate_authority.display()));

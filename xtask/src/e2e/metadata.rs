@@ -1,0 +1,116 @@
+//! The node manager with instance metadata at the address that it has in Azure.
+//!
+//! That address is of no machine outside of Azure, so the step runs in a network namespace of its own, in which the simulator
+//! listens there: this program starts itself again inside of it.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use k8s::Node;
+use k8s::names::{LABEL_INSTANCE_TYPE, LABEL_REGION, LABEL_ZONE, TAINT_UNINITIALIZED};
+use kube::Api;
+
+use super::cluster::Cluster;
+use super::with_words;
+use crate::print;
+use crate::program::Program;
+
+/// The release binary's name.
+const BINARY: &str = "azure-cloud-node-manager";
+/// The only machine that there is.
+const NODE: &str = "worker000000";
+/// Where instance metadata is in Azure.
+const ADDRESS: &str = "169.254.169.254:80";
+/// Makes the address one of the namespace's own.
+const PREPARE: &str = "ip link set lo up && ip addr add 169.254.169.254/32 dev lo";
+/// For whatever takes a moment on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A command in a user and network namespace of its own, in which it is root; neither needs any right outside.
+fn in_namespace(script: &str) -> Command {
+    let mut command = Command::new("unshare");
+    command.args(["--user", "--map-root-user", "--net", "--kill-child", "sh", "-c", script]);
+    command
+}
+
+/// Runs the step, or says that this machine cannot.
+///
+/// # Errors
+/// The step fails.
+pub fn run(binaries: &Path, directory: &Path) -> anyhow::Result<()> {
+    let possible =
+        in_namespace(PREPARE).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    if !possible.is_ok_and(|status| status.success()) {
+        print::line(
+            "skipped: instance metadata at its own address: this machine makes no network namespaces (unshare, ip)",
+        );
+        return Ok(());
+    }
+    print::line("the node manager, with instance metadata at 169.254.169.254");
+    let folder = directory.join("namespace");
+    std::fs::create_dir_all(&folder)?;
+    let status = in_namespace(&format!("{PREPARE} && exec \"$@\""))
+        .arg("sh")
+        .arg(std::env::current_exe()?)
+        .args(["e2e", "--inside-namespace"])
+        .args([binaries, &folder])
+        .status()
+        .context("unshare")?;
+    if !status.success() {
+        bail!("the step inside of the namespace ended with {status}");
+    }
+    Ok(())
+}
+
+/// What runs inside: a cluster of one machine, and the node manager with the arguments of the chart.
+///
+/// # Errors
+/// The node does not become what its machine is.
+pub async fn check(binaries: &Path, directory: &Path) -> anyhow::Result<()> {
+    let options = ["--nodes", "1", "--metadata", ADDRESS];
+    let cluster = Cluster::start_with(binaries, directory, None, &options).await?;
+    let mut command = Command::new(binaries.join(BINARY));
+    command
+        .arg(format!("--node-name={NODE}"))
+        .arg(format!("--kubeconfig={}", cluster.files.join("kubeconfig").display()))
+        .args(["--wait-routes=false", "--v=2"])
+        .env("NODE_NAME", NODE);
+    let mut manager = Program::start("node-manager", directory, &mut command)?;
+    let done = describe(&cluster, &mut manager).await;
+    done.map_err(|problem| with_words(problem, &[&manager, &cluster.program]))?;
+    let status = manager.terminate(PATIENCE).await?;
+    if !status.success() {
+        bail!("the node manager ended with {status}:\n{}", manager.last_words());
+    }
+    Ok(())
+}
+
+async fn describe(cluster: &Cluster, manager: &mut Program) -> anyhow::Result<()> {
+    let nodes: Api<Node> = Api::all(cluster.kubernetes.clone());
+    let deadline = tokio::time::Instant::now() + PATIENCE;
+    let node = loop {
+        manager.must_run()?;
+        if let Some(node) = nodes.get_opt(NODE).await?
+            && !node.has_taint(TAINT_UNINITIALIZED)
+        {
+            break node;
+        }
+        if tokio::time::Instant::now() > deadline {
+            bail!("the node was not initialised within {} s", PATIENCE.as_secs());
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    };
+    if !node.spec.provider_id.starts_with("azure:///subscriptions/") {
+        bail!("the node has the provider id {:?}", node.spec.provider_id);
+    }
+    for (label, value) in
+        [(LABEL_INSTANCE_TYPE, "Standard_D2s_v5"), (LABEL_REGION, "westeurope"), (LABEL_ZONE, "westeurope-1")]
+    {
+        if node.label(label) != Some(value) {
+            bail!("the node has the label {label}={:?}, and not {value:?}", node.label(label));
+        }
+    }
+    Ok(())
+}
