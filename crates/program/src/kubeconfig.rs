@@ -5,6 +5,7 @@
 //! rules are those of the calls to Azure.
 
 use std::fmt;
+use std::path::{MAIN_SEPARATOR, Path};
 
 use anyhow::{Context as _, anyhow, bail};
 use arm::ProxySettings;
@@ -13,6 +14,56 @@ use kube::Config;
 use kube::config::{Cluster, Context, ExecAuthCluster, Kubeconfig, NamedContext};
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject as _;
+
+/// Reads a kubeconfig. What it names by relative paths lies beside it; of several documents, the first that says something
+/// counts.
+///
+/// kube's own reader does the same, with YAML that is read into each of its types: a third of a megabyte in every program.
+///
+/// # Errors
+/// The file cannot be read, or is no kubeconfig.
+pub fn read(path: &str) -> anyhow::Result<Kubeconfig> {
+    let mut file = parse(&text_of(std::fs::read(path)?)?)?;
+    let folder = Path::new(path).parent().unwrap_or(Path::new(""));
+    let clusters = file.clusters.iter_mut().filter_map(|one| one.cluster.as_mut());
+    let users = file.auth_infos.iter_mut().filter_map(|one| one.auth_info.as_mut());
+    let of_users = users.flat_map(|user| {
+        // A bare name is looked for as a shell does.
+        let command = user.exec.as_mut().and_then(|exec| exec.command.as_mut());
+        let command = command.filter(|command| command.contains(MAIN_SEPARATOR));
+        let paths = [user.client_certificate.as_mut(), user.client_key.as_mut(), user.token_file.as_mut()];
+        paths.into_iter().chain([command]).flatten()
+    });
+    for name in clusters.filter_map(|cluster| cluster.certificate_authority.as_mut()).chain(of_users) {
+        if !name.is_empty() && Path::new(name.as_str()).is_relative() {
+            *name = folder.join(name.as_str()).to_string_lossy().into_owned();
+        }
+    }
+    Ok(file)
+}
+
+fn parse(text: &str) -> anyhow::Result<Kubeconfig> {
+    let documents: Vec<serde_json::Value> = serde_saphyr::from_multiple(text)?;
+    let mut file = Kubeconfig::default();
+    for document in documents.into_iter().filter(|document| !document.is_null()) {
+        file = file.merge(serde_json::from_value(document).context("it is no kubeconfig")?)?;
+    }
+    Ok(file)
+}
+
+/// The text of a file; PowerShell writes UTF-16.
+fn text_of(bytes: Vec<u8>) -> anyhow::Result<String> {
+    let utf_16 = |rest: &[u8], read: fn([u8; 2]) -> u16| {
+        let units: Vec<u16> = rest.chunks_exact(2).map(|pair| read([pair[0], pair[1]])).collect();
+        String::from_utf16(&units).context("it is no UTF-16 text")
+    };
+    match bytes.as_slice() {
+        [0xFF, 0xFE, rest @ ..] => utf_16(rest, u16::from_le_bytes),
+        [0xFE, 0xFF, rest @ ..] => utf_16(rest, u16::from_be_bytes),
+        [0xEF, 0xBB, 0xBF, rest @ ..] => String::from_utf8(rest.to_vec()).context("it is no UTF-8 text"),
+        _ => String::from_utf8(bytes).context("it is no UTF-8 text"),
+    }
+}
 
 /// The configuration of the current context, without a proxy but its own.
 ///
@@ -150,7 +201,7 @@ users: [{name: u, user: {token: abc}}]
 ";
 
     fn read(text: &str) -> anyhow::Result<Config> {
-        config_of(Kubeconfig::from_yaml(text).unwrap())
+        config_of(parse(text).unwrap())
     }
 
     fn proxied(text: &str, variables: &[(&str, &str)]) -> anyhow::Result<Option<String>> {
@@ -162,6 +213,44 @@ users: [{name: u, user: {token: abc}}]
         assert_eq!(route.proxy.is_some(), config.proxy_url.is_some());
         assert!(!route.failed("fails").contains("pass"), "{route}");
         Ok(config.proxy_url.map(|url| url.to_string()))
+    }
+
+    #[test]
+    fn paths_are_beside_the_file_and_texts_are_what_editors_write() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config");
+        let beside = |name: &str| Some(folder.path().join(name).to_string_lossy().into_owned());
+        let text = FILE.replace("tls-server-name: inside", "certificate-authority: ca.crt").replace(
+            "token: abc",
+            "tokenFile: run/token, client-certificate: /etc/k.crt, exec: {command: bin/login, args: [a]}",
+        ) + "---\ncurrent-context: other\npreferences: {}\n";
+        let units = || text.encode_utf16();
+        let little = [0xFF, 0xFE].into_iter().chain(units().flat_map(u16::to_le_bytes)).collect();
+        let big = [0xFE, 0xFF].into_iter().chain(units().flat_map(u16::to_be_bytes)).collect();
+        let marked = [0xEF, 0xBB, 0xBF].into_iter().chain(text.bytes()).collect();
+        for bytes in [text.clone().into_bytes(), little, big, marked] {
+            std::fs::write(&path, bytes).unwrap();
+            let file = super::read(path.to_str().unwrap()).unwrap();
+            assert_eq!(file.current_context.as_deref(), Some("here"));
+            let (cluster, user) = (file.clusters[0].cluster.clone(), file.auth_infos[0].auth_info.clone());
+            assert_eq!(cluster.unwrap().certificate_authority, beside("ca.crt"));
+            let user = user.unwrap();
+            assert_eq!(
+                (user.token_file, user.client_certificate),
+                (beside("run/token"), Some("/etc/k.crt".into()))
+            );
+            assert_eq!(user.exec.unwrap().command, beside("bin/login"));
+        }
+        for (bytes, words) in [
+            (&b"\xFF\xFE\x00\xD8"[..], "it is no UTF-16 text"),
+            (b"\xC3", "it is no UTF-8 text"),
+            (b"a: [", ""),
+            (b"clusters: 5", "it is no kubeconfig"),
+        ] {
+            std::fs::write(&path, bytes).unwrap();
+            let error = format!("{:#}", super::read(path.to_str().unwrap()).unwrap_err());
+            assert!(error.contains(words), "{error}");
+        }
     }
 
     #[test]

@@ -6,7 +6,6 @@ use anyhow::{Context as _, anyhow};
 use arm::ProxySettings;
 use http::HeaderValue;
 use http::header::USER_AGENT;
-use kube::config::Kubeconfig;
 use kube::{Client, Config};
 
 use crate::kubeconfig;
@@ -47,8 +46,7 @@ pub async fn connect(address: &Address<'_>, proxy: &ProxySettings) -> anyhow::Re
         )?
     } else {
         let path = address.kubeconfig;
-        let file =
-            Kubeconfig::read_from(path).with_context(|| format!("--kubeconfig: cannot read {path}"))?;
+        let file = kubeconfig::read(path).with_context(|| format!("--kubeconfig: cannot read {path}"))?;
         kubeconfig::config_of(file).with_context(|| format!("--kubeconfig: {path} is incomplete"))?
     };
     if !address.master.is_empty() {
