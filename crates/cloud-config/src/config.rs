@@ -114,6 +114,9 @@ pub struct CloudConfig {
     pub vm_type: VmType,
     /// `disableAvailabilitySetNodes`: no availability set or standalone machine is a node.
     pub disable_availability_set_nodes: bool,
+    /// `enableVmssFlexNodes`: there are machines of flexible scale sets, so that virtual machines are listed in any
+    /// case.
+    pub enable_vmss_flex_nodes: bool,
     /// `nodeInstanceNotFoundGracePeriodInSeconds`: a node younger than this is taken to exist although
     /// its instance is not found; zero means off.
     pub node_instance_not_found_grace_period: Duration,
@@ -299,6 +302,7 @@ impl CloudConfig {
             load_balancer_resource_group: keys.string("loadBalancerResourceGroup"),
             vm_type: VmType::parse(&keys.string("vmType")),
             disable_availability_set_nodes: keys.boolean("disableAvailabilitySetNodes"),
+            enable_vmss_flex_nodes: keys.boolean("enableVmssFlexNodes"),
             node_instance_not_found_grace_period: seconds(
                 &mut keys,
                 "nodeInstanceNotFoundGracePeriodInSeconds",

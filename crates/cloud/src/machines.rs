@@ -39,8 +39,9 @@ pub struct Instance {
 pub trait Machines: Send + Sync + 'static {
     /// Whether a Node's machine is there. That it is there may be known from a list that was read after
     /// `newer_than`; that it is not is only said after the cloud was asked for this one machine by the id
-    /// that the Node carries, which the proof then names. A machine that can only be guessed is never
-    /// absent, but unknown.
+    /// that the Node carries, which the proof then names. A machine that was found by the Node's name is never
+    /// absent, but unknown. A Node that carries no id is absent only if its kubelet waits for a cloud and no
+    /// machine of any kind has its name.
     async fn presence(&self, node: &Node, newer_than: LogicalTime) -> Existence<Presence>;
 
     /// What a Node's machine is like, as read after `newer_than`.

@@ -206,9 +206,6 @@ impl History {
         stage.world.azure.clear_faults();
         play.mend_mistakes(&stage);
         stage.world.come_to_rest().await;
-        if play::delete_nodes_without_machine(&stage.world) {
-            stage.world.come_to_rest().await;
-        }
         complaints.extend(play.wrong_places(&stage.world));
         let mut expect = play.expect.clone();
         trial::fill_in(&stage, &mut expect);

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use azure_types::{InterfaceIpConfigurationProperties, NetworkInterface, ResourceId};
+use azure_types::{InterfaceIpConfigurationProperties, NetworkInterface, ResourceId, VirtualMachine};
 use k8s::NodeAddress;
 
 use crate::document::MachineDocument;
@@ -87,9 +87,12 @@ pub fn described_interfaces(machine: &impl MachineDocument) -> Vec<&ResourceId> 
     primary.map_or(all, std::slice::from_ref).iter().filter_map(|nic| nic.id.as_ref()).collect()
 }
 
-/// Whether [`describe`] needs to be told the machine's fault domain.
-pub fn needs_fault_domain(machine: &impl MachineDocument) -> bool {
-    machine.zones().is_empty() && machine.view().is_none()
+/// Whether [`describe`] has to be told a virtual machine's fault domain: those of sets have one, and outside of zones it
+/// stands in place of the zone.
+pub fn needs_fault_domain(machine: &VirtualMachine) -> bool {
+    let is_of_set = machine.is_of_scale_set()
+        || machine.properties.as_ref().is_some_and(|properties| properties.availability_set.is_some());
+    is_of_set && machine.zones().is_empty() && machine.view().is_none()
 }
 
 fn zone_of(

@@ -24,12 +24,15 @@ pub fn instance_id_of_node_name(node_name: &str, scale_set: &ScaleSet) -> Option
 /// The machines that a node's name may stand for, in order of their ids. Several scale sets may give their
 /// machines names with the same prefix, so this is a guess until the machine itself says what it is called
 /// ([`is_called`]).
-pub fn candidates_for_node_name(node_name: &str, scale_sets: &[ScaleSet]) -> Vec<InstanceName> {
+pub fn candidates_for_node_name<'a>(
+    node_name: &str,
+    scale_sets: impl IntoIterator<Item = &'a ScaleSet>,
+) -> Vec<InstanceName> {
     let candidate = |set: &ScaleSet| {
         let instance_id = instance_id_of_node_name(node_name, set)?;
         Some(InstanceName { scale_set: set.id.clone()?, instance_id })
     };
-    let mut found: Vec<InstanceName> = scale_sets.iter().filter_map(candidate).collect();
+    let mut found: Vec<InstanceName> = scale_sets.into_iter().filter_map(candidate).collect();
     found.sort_by(|a, b| a.scale_set.cmp(&b.scale_set));
     found
 }

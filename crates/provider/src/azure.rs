@@ -114,9 +114,10 @@ impl Azure {
         &self,
         id: &ResourceId,
         version: ApiVersion,
+        query: &[(&str, &str)],
         class: Class,
     ) -> Result<T, Failure> {
-        self.client.get(id, version, class).await.map_err(failure)
+        self.client.get_with(id, version, query, class).await.map_err(failure)
     }
 
     /// Reads one resource; `None` where Azure says that it is not there. `class` is that of the most urgent

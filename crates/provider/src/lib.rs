@@ -8,9 +8,9 @@
 mod azure;
 mod failure;
 mod fingerprint;
-mod instance;
 mod interfaces;
 mod load_balancer;
+mod machines;
 mod membership;
 mod observed;
 mod port;

@@ -1,5 +1,7 @@
 //! What is known of Azure, each list read once for all who ask.
 
+mod machines;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,10 +22,10 @@ use crate::azure::Azure;
 use crate::failure::{Failure, Kind};
 use crate::resource_cache::{Fetch, ResourceCache};
 
+pub(crate) use machines::{Said, Sighting};
+
 const NETWORK: &str = "Microsoft.Network";
 const COMPUTE: &str = "Microsoft.Compute";
-/// How Compute says with status 400 that an instance was deleted a moment ago; later it says 404.
-const NO_SUCH_INSTANCE: &str = "not an active Virtual Machine Scale Set VM instanceId";
 /// The class of reads that a writer plans by. One request answers all who wait for it, and a deletion may be
 /// among them, so it goes before what only refreshes the knowledge of machines.
 const PLANNED_BY: Class = Class::Delete;
@@ -50,13 +52,18 @@ pub(crate) struct Observed {
     scale_sets: ById<ScaleSet>,
     instances: ById<ScaleSetInstance>,
     interfaces: ById<NetworkInterface>,
+    instance_public_ips: ById<PublicIpAddress>,
+    flexible_views: ById<VirtualMachine>,
+    sightings: ById<Sighting>,
+    machine_public_ips: ById<PublicIpAddress>,
     machine_interfaces: ById<NetworkInterface>,
     virtual_machines: ById<VirtualMachine>,
     subnets: ById<Subnet>,
     private_links: ById<PrivateLinkService>,
     /// Those of the subscription, by id.
     all_private_links: ResourceCache<PrivateLinkService>,
-    instance_query: &'static [(&'static str, &'static str)],
+    /// Whether instances are listed without their views, by configuration.
+    without_views: bool,
 }
 
 /// Whether an operation runs on the resource or not, and how the last one ended.
@@ -135,7 +142,7 @@ fn group_cache<T: OfGroup>(azure: &Azure, group: &ResourceId) -> ResourceCache<T
     let listing = Listing::of(group, T::NAMESPACE, T::KIND);
     ResourceCache::new(
         T::name,
-        list(azure.clone(), listing, T::VERSION, &[], PLANNED_BY, Failure::is_not_found),
+        list(azure.clone(), listing, T::VERSION, Vec::new(), PLANNED_BY, Failure::is_not_found),
     )
 }
 
@@ -147,7 +154,7 @@ fn subscription_cache<T: OfGroup>(
     is_empty: fn(&Failure) -> bool,
 ) -> ResourceCache<T> {
     let listing = Listing::of(subscription, T::NAMESPACE, T::KIND);
-    ResourceCache::new(id_of, list(azure.clone(), listing, T::VERSION, &[], PLANNED_BY, is_empty))
+    ResourceCache::new(id_of, list(azure.clone(), listing, T::VERSION, Vec::new(), PLANNED_BY, is_empty))
 }
 
 impl Observed {
@@ -174,7 +181,6 @@ impl Observed {
             |document: &PrivateLinkService| by_id(document.id.as_ref()),
             Failure::is_not_found,
         );
-        let without_view = cluster.config.list_vmss_virtual_machines_without_instance_view;
         Self {
             azure,
             started: LogicalTime::now(),
@@ -185,12 +191,16 @@ impl Observed {
             scale_sets: Mutex::default(),
             instances: Mutex::default(),
             interfaces: Mutex::default(),
+            instance_public_ips: Mutex::default(),
+            flexible_views: Mutex::default(),
+            sightings: Mutex::default(),
+            machine_public_ips: Mutex::default(),
             machine_interfaces: Mutex::default(),
             virtual_machines: Mutex::default(),
             subnets: Mutex::default(),
             private_links: Mutex::default(),
             all_private_links,
-            instance_query: if without_view { &[] } else { &[("$expand", "instanceView")] },
+            without_views: cluster.config.list_vmss_virtual_machines_without_instance_view,
         }
     }
 
@@ -244,82 +254,15 @@ impl Observed {
         invalidate(&self.scale_sets);
         invalidate(&self.instances);
         invalidate(&self.interfaces);
+        invalidate(&self.instance_public_ips);
+        invalidate(&self.flexible_views);
+        invalidate(&self.sightings);
+        invalidate(&self.machine_public_ips);
         self.invalidate_machine_interfaces();
         invalidate(&self.virtual_machines);
         invalidate(&self.subnets);
         invalidate(&self.private_links);
         self.all_private_links.invalidate();
-    }
-
-    /// The scale sets of a resource group.
-    pub(crate) fn scale_sets(&self, group: &ResourceId) -> Arc<ResourceCache<ScaleSet>> {
-        cache_of(&self.scale_sets, group, || group_cache(&self.azure, group))
-    }
-
-    /// The instances of a scale set, by number. A scale set that is gone is a failure that says so.
-    pub(crate) fn instances(&self, scale_set: &ResourceId) -> Arc<ResourceCache<ScaleSetInstance>> {
-        cache_of(&self.instances, scale_set, || {
-            let listing = Listing::children(scale_set, "virtualMachines");
-            ResourceCache::new(
-                |document: &ScaleSetInstance| named(document.instance_id.as_ref(), document.id.as_ref()),
-                list(
-                    self.azure.clone(),
-                    listing,
-                    ApiVersion::COMPUTE,
-                    self.instance_query,
-                    Class::Refresh,
-                    |_| false,
-                ),
-            )
-        })
-    }
-
-    /// One instance of a scale set, asked for by itself. If Azure says that it is not there, that is a failure of the
-    /// kind [`Kind::NotFound`] with Azure's words.
-    pub(crate) async fn instance(&self, id: &ResourceId) -> Result<ScaleSetInstance, Failure> {
-        let result = self.azure.get_required(id, ApiVersion::COMPUTE, Class::Repair).await;
-        result.map_err(|failure| match failure.message.contains(NO_SUCH_INSTANCE) {
-            true => Failure { kind: Kind::NotFound, ..failure },
-            false => failure,
-        })
-    }
-
-    /// The network interfaces of a scale set's instances.
-    pub(crate) fn interfaces(&self, scale_set: &ResourceId) -> Arc<ResourceCache<NetworkInterface>> {
-        cache_of(&self.interfaces, scale_set, || {
-            let listing = Listing::children(scale_set, "networkInterfaces");
-            // Names recur from instance to instance; ids do not.
-            let id = |document: &NetworkInterface| by_id(document.id.as_ref());
-            ResourceCache::new(
-                id,
-                list(self.azure.clone(), listing, ApiVersion::SCALE_SET_NETWORK, &[], Class::Refresh, |_| {
-                    false
-                }),
-            )
-        })
-    }
-
-    /// The network interfaces of a resource group: those of its virtual machines, and no instance's.
-    pub(crate) fn machine_interfaces(&self, group: &ResourceId) -> Arc<ResourceCache<NetworkInterface>> {
-        cache_of(&self.machine_interfaces, group, || group_cache(&self.azure, group))
-    }
-
-    /// The network interfaces of virtual machines that are known, however old that knowledge is.
-    pub(crate) fn cached_machine_interfaces(&self) -> Vec<Arc<NetworkInterface>> {
-        self.machine_interfaces.lock().values().flat_map(|known| known.all_cached()).collect()
-    }
-
-    /// A load balancer is new: somebody else may have deleted the one before, and with it what interfaces say about its
-    /// pools.
-    pub(crate) fn invalidate_machine_interfaces(&self) {
-        for known in self.machine_interfaces.lock().values() {
-            known.invalidate();
-        }
-    }
-
-    /// The virtual machines of a resource group.
-    pub(crate) fn virtual_machines(&self, group: &ResourceId) -> Arc<ResourceCache<VirtualMachine>> {
-        cache_of(&self.virtual_machines, group, || group_cache(&self.azure, group))
     }
 
     /// The memberships of a batch, without those in the pools of load balancers that are gone by now: nobody joins
@@ -468,7 +411,7 @@ fn list<T>(
     azure: Azure,
     listing: Listing,
     version: ApiVersion,
-    query: &'static [(&'static str, &'static str)],
+    query: Vec<(&'static str, String)>,
     class: Class,
     is_empty: fn(&Failure) -> bool,
 ) -> Fetch<T>
@@ -476,9 +419,10 @@ where
     T: serde::de::DeserializeOwned + Send + Sync + 'static,
 {
     fetch(move || {
-        let (azure, listing) = (azure.clone(), listing.clone());
+        let (azure, listing, query) = (azure.clone(), listing.clone(), query.clone());
         Box::pin(async move {
-            match azure.list(&listing, version, query, class).await {
+            let query: Vec<(&str, &str)> = query.iter().map(|(key, value)| (*key, value.as_str())).collect();
+            match azure.list(&listing, version, &query, class).await {
                 Err(failure) if is_empty(&failure) => Ok(Vec::new()),
                 other => other,
             }
@@ -502,6 +446,7 @@ where
 #[cfg(test)]
 mod tests {
     use arm::{CallRecord, Client, Cloud, Credential, Transport};
+    use planner::instance::{InstanceName, MachineName};
 
     use super::*;
 
@@ -533,7 +478,8 @@ mod tests {
         observed.scale_sets(&group).list(since).await.unwrap();
         observed.instances(&scale_set).list(since).await.unwrap();
         observed.interfaces(&scale_set).list(since).await.unwrap();
-        observed.instance(&scale_set.child("virtualMachines", "0")).await.unwrap();
+        let lost = InstanceName { scale_set, instance_id: "0".to_owned() };
+        observed.sighting(&MachineName::Instance(lost), since).await.unwrap();
         let expected = [
             ("loadBalancers", Class::Delete),
             ("networkSecurityGroups", Class::Delete),

@@ -11,6 +11,12 @@ pub(crate) const ROLE_TAG: &str = "role";
 /// That tag's value.
 pub(crate) const CONTROL_PLANE: &str = "control-plane";
 
+/// The tag of machines whose kubelets say their provider id.
+pub(crate) const KUBELET_TAG: &str = "kubelet";
+
+/// That tag's value.
+pub(crate) const SAYS_PROVIDER_ID: &str = "says-provider-id";
+
 /// What the Compute API wants of flexible sets: the version of the network interfaces that they make.
 const NETWORK_API_VERSION: &str = "2020-11-01";
 
@@ -102,14 +108,21 @@ impl Shape {
             },
         });
         if machine.control_plane {
-            document["tags"] = json!({ROLE_TAG: CONTROL_PLANE});
+            document["tags"][ROLE_TAG] = CONTROL_PLANE.into();
+        }
+        if machine.resource_group.is_some() {
+            document["tags"][KUBELET_TAG] = SAYS_PROVIDER_ID.into();
         }
         document
     }
 
     fn scale_set_document(&self, pool: &NodePool) -> Value {
+        let mut configurations = self.ip_configurations();
+        if pool.public_addresses {
+            configurations[0]["properties"]["publicIPAddressConfiguration"] = json!({"name": "public"});
+        }
         let interface = json!({"name": "first", "properties": {
-            "primary": true, "ipConfigurations": self.ip_configurations()}});
+            "primary": true, "ipConfigurations": configurations}});
         let mut document = json!({
             "location": self.region,
             "sku": {"name": pool.size, "tier": "Standard", "capacity": pool.nodes},

@@ -7,7 +7,7 @@ use kubernetes_simulator::kubelet::{Machine, Machines};
 use serde_json::Value;
 use tokio::sync::watch;
 
-use crate::layout::{CONTROL_PLANE, ROLE_TAG};
+use crate::layout::{CONTROL_PLANE, KUBELET_TAG, ROLE_TAG, SAYS_PROVIDER_ID};
 
 /// The full type of machines of uniform scale sets.
 const INSTANCES: &str = "Microsoft.Compute/virtualMachineScaleSets/virtualMachines";
@@ -20,15 +20,8 @@ pub struct AzureMachines(pub Azure);
 
 impl Machines for AzureMachines {
     fn machines(&self) -> Vec<Machine> {
-        let instances = self.0.documents_of_type(INSTANCES);
-        let instances = instances.iter().filter_map(|document| self.machine(document));
-        // This release's node controller knows no virtual machines: their kubelets say themselves what they are.
-        let machines = self.0.documents_of_type(VIRTUAL_MACHINES);
-        let machines = machines.iter().filter_map(|document| {
-            let provider_id = format!("azure://{}", document["id"].as_str()?);
-            Some(Machine { provider_id, ..self.machine(document)? })
-        });
-        instances.chain(machines).collect()
+        let documents = [INSTANCES, VIRTUAL_MACHINES].map(|kind| self.0.documents_of_type(kind));
+        documents.iter().flatten().filter_map(|document| self.machine(document)).collect()
     }
 
     fn changed(&self) -> watch::Receiver<u64> {
@@ -54,6 +47,9 @@ impl AzureMachines {
         machine.internal_ips = v4.into_iter().chain(v6).copied().collect();
         if instance["tags"][ROLE_TAG] == CONTROL_PLANE {
             machine = machine.control_plane();
+        }
+        if instance["tags"][KUBELET_TAG] == SAYS_PROVIDER_ID {
+            machine.provider_id = format!("azure://{}", instance["id"].as_str()?);
         }
         machine.running = is_running(instance);
         Some(machine)

@@ -59,7 +59,8 @@ impl StandaloneMachine {
         Self { availability_set: Some(name.to_owned()), ..self }
     }
 
-    /// The same machine in a resource group of its own.
+    /// The same machine in a resource group of its own. Its kubelet says its provider id: by name, machines are looked
+    /// for in the cluster's group alone.
     #[must_use]
     pub fn in_group(self, name: &str) -> Self {
         Self { resource_group: Some(name.to_owned()), ..self }
@@ -99,6 +100,8 @@ pub struct NodePool {
     pub size: String,
     /// How the set keeps them.
     pub orchestration: Orchestration,
+    /// Whether each machine has a public address of its own.
+    pub public_addresses: bool,
 }
 
 impl NodePool {
@@ -110,7 +113,14 @@ impl NodePool {
             nodes,
             size: "Standard_D2s_v5".to_owned(),
             orchestration: Orchestration::Uniform,
+            public_addresses: false,
         }
+    }
+
+    /// The same machines, each with a public address.
+    #[must_use]
+    pub fn with_public_addresses(self) -> Self {
+        Self { public_addresses: true, ..self }
     }
 
     /// The same machines in a flexible scale set.

@@ -227,10 +227,16 @@ pub const KEYS: &[Key] = &[
         "disableAvailabilitySetNodes",
         Boolean,
         "false",
-        "refused with another vmType than vmss; otherwise every machine is served as what it is",
+        "refused with another vmType than vmss; with it, nodes without a provider id are looked for among uniform scale sets alone",
         |c| c.disable_availability_set_nodes.to_string(),
     ),
-    idle("enableVmssFlexNodes", Boolean, "false", "machines of flexible scale sets are served in any case"),
+    applies(
+        "enableVmssFlexNodes",
+        Boolean,
+        "false",
+        "with disableAvailabilitySetNodes, nodes without a provider id are looked for among virtual machines all the same",
+        |c| c.enable_vmss_flex_nodes.to_string(),
+    ),
     idle(
         "useInstanceMetadata",
         Boolean,

@@ -7,7 +7,6 @@ use azure_simulator::Fault;
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 use testkit::World;
-use testkit::types::MACHINES;
 
 use super::act::{Act, EXCLUDE, MISTAKES, Mistake, NodeLabel, OVERTAKEN, Shared, Trouble};
 use super::cluster::{self, Cluster, Entries};
@@ -472,24 +471,6 @@ fn change_machine(world: &World, number: u64, comes: bool) {
     } else if world.azure.delete(&world.shape.machine(&machine)).is_ok() {
         let _refused = world.azure.delete(&world.shape.interface(&machine));
     }
-}
-
-/// What is left to people: deletes the nodes of virtual machines that are gone, of whose machines the lifecycle
-/// controller knows nothing. Nodes of uniform sets have to go without them. Tells whether there were any.
-pub(super) fn delete_nodes_without_machine(world: &World) -> bool {
-    let is_without = |name: &String| {
-        let id = world.node(name)["spec"]["providerID"]
-            .as_str()
-            .and_then(|id| id.strip_prefix("azure://")?.parse().ok());
-        id.is_some_and(|id: ResourceId| {
-            id.resource_type().eq_ignore_ascii_case(MACHINES) && world.azure.document(&id).is_none()
-        })
-    };
-    let gone: Vec<String> = world.node_names().into_iter().filter(is_without).collect();
-    for name in &gone {
-        world.kubernetes.delete("Node", "", name).expect("the node is there");
-    }
-    !gone.is_empty()
 }
 
 /// Whether the API refuses a chosen node port, because it has given it to another Service: nothing happens then.

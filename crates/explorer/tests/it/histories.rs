@@ -42,7 +42,7 @@ fn all_end_well(first: u64, histories: u64) {
     });
 }
 
-/// `tests/corpus/histories`, known bugs among them: a mark that has had its day has to go (LB-454, NODE-202 among others).
+/// `tests/corpus/histories`, known bugs among them: a mark that has had its day has to go (LB-454 among others).
 #[test]
 fn what_ended_badly_once_ends_well_or_is_known() {
     let all = kept().unwrap();

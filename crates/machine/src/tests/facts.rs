@@ -1,6 +1,6 @@
 //! What machines of every kind say of themselves.
 
-use azure_types::{InstanceView, NetworkInterface};
+use azure_types::{InstanceView, NetworkInterface, SubResource};
 use serde_json::{Value, json};
 
 use super::*;
@@ -121,8 +121,11 @@ fn node_052_node_053_node_054_zones_and_fault_domains() {
         assert!(error.unwrap_err().to_string().contains("failed to get zone info"));
     }
     assert_eq!(zone(facts(&alone, &[])).as_deref(), Ok("0"));
-    for machine in [&flexible, &alone] {
-        assert!(needs_fault_domain(machine));
+    let mut placed = alone.clone();
+    placed.properties.as_mut().unwrap().availability_set =
+        Some(SubResource::to(compute("availabilitySets", "a")));
+    for (machine, needs) in [(&flexible, true), (&placed, true), (&alone, false)] {
+        assert_eq!(needs_fault_domain(machine), needs);
         let described = describe("n", machine, Some(2), &[], &|_| None, "WestUS");
         assert_eq!(zone(described).as_deref(), Ok("2"), "its view was read by itself");
     }

@@ -9,6 +9,7 @@ mod histories;
 mod interfaces;
 mod isolation;
 mod local_pools;
+mod machine_kinds;
 mod machines;
 mod pools;
 mod private_link;

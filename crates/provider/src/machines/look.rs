@@ -1,0 +1,170 @@
+//! One look at one machine.
+//!
+//! | machine | shown by | absent if |
+//! |---|---|---|
+//! | of a uniform scale set | the list of the set's instances | that list does not show it, and Azure says of it alone that it is not there |
+//! | of a flexible scale set | the list of the set's views | the same |
+//! | of its own, or of an availability set | Azure's answer for it alone | that answer says so, and the list of its resource group does not show it |
+//!
+//! So one false answer is not enough for any of them. What Azure says of a single machine is remembered for those who
+//! ask within the same while ([`Observed::sighting`](crate::observed::Observed::sighting)).
+
+use std::sync::Arc;
+
+use azure_types::{ResourceId, ScaleSetInstance, VirtualMachine};
+use cloud::{LogicalTime, Proof};
+use k8s::Node;
+use planner::instance::{self, InstanceName, MachineName};
+
+use super::subject::FoundBy;
+use crate::failure::Failure;
+use crate::observed::Said;
+use crate::provider::Inner;
+
+/// What was seen of a machine.
+pub(super) enum Look {
+    /// It is there.
+    Shown { shut_down: bool },
+    /// It is not seen, and nothing proves that it is gone; the text says why.
+    Unproven(String),
+    /// It is gone.
+    Gone(Proof),
+}
+
+/// The resource group of a virtual machine.
+fn group_of(machine: &ResourceId) -> ResourceId {
+    MachineName::Machine(machine.clone()).group()
+}
+
+impl Inner {
+    /// Looks for a machine in what was read after `newer_than`.
+    pub(super) async fn look(
+        &self,
+        node: &Node,
+        name: &MachineName,
+        found: FoundBy,
+        newer_than: LogicalTime,
+    ) -> Result<Look, Failure> {
+        let shown = match name {
+            MachineName::Instance(name) => {
+                let document = self.listed_instance(name, newer_than).await?;
+                document.map(|document| instance::is_shut_down(&*document))
+            }
+            MachineName::Machine(id) => match self.flexible_set_of(id).await? {
+                Some(set) => {
+                    let view = self.observed.flexible_views(&set).get(id.name(), newer_than).await?;
+                    let view = view.filter(|view| !instance::is_being_deleted(&**view));
+                    view.map(|view| instance::is_shut_down(&*view))
+                }
+                // Its own answer is what shows it.
+                None => None,
+            },
+        };
+        match shown {
+            Some(shut_down) => Ok(Look::Shown { shut_down }),
+            None => self.confirm_absence(node, name, found, newer_than).await,
+        }
+    }
+
+    /// Asks Azure for the one machine that a list did not show: only its own answer proves an absence.
+    pub(super) async fn confirm_absence(
+        &self,
+        node: &Node,
+        name: &MachineName,
+        found: FoundBy,
+        newer_than: LogicalTime,
+    ) -> Result<Look, Failure> {
+        let id = name.id();
+        let young = || {
+            Look::Unproven(format!(
+                "{id} is not there (yet): the node is younger than nodeInstanceNotFoundGracePeriod"
+            ))
+        };
+        // The answer for a virtual machine is worth a question in any case: it may show it.
+        let is_instance = matches!(name, MachineName::Instance(_));
+        if is_instance && found == FoundBy::Id && self.is_young(node) {
+            return Ok(young());
+        }
+        if is_instance && found == FoundBy::Name {
+            return Ok(guessed(&id));
+        }
+        let sighting = self.observed.sighting(name, newer_than).await?;
+        let answer = match &sighting.said {
+            // An instance that is asked for by itself does not say whether it runs.
+            Said::There { .. } if is_instance => {
+                let text = format!("{id} is there, but the list of its scale set does not show it");
+                return Ok(Look::Unproven(text));
+            }
+            Said::There { shut_down, .. } => return Ok(Look::Shown { shut_down: *shut_down }),
+            Said::Gone(answer) => answer.clone(),
+        };
+        if found == FoundBy::Name {
+            return Ok(guessed(&id));
+        }
+        if self.is_young(node) {
+            return Ok(young());
+        }
+        if let MachineName::Machine(machine) = name
+            && self.is_listed(machine, newer_than).await?
+        {
+            let text = format!("a list shows {id}, but Azure answers for it alone: {answer}");
+            return Ok(Look::Unproven(text));
+        }
+        Ok(Look::Gone(Proof { machine: id.to_string(), answer, read: sighting.read }))
+    }
+
+    /// An instance as the list of its scale set shows it; `None` if the list does not hold it, or shows that it is being
+    /// deleted.
+    pub(super) async fn listed_instance(
+        &self,
+        name: &InstanceName,
+        newer_than: LogicalTime,
+    ) -> Result<Option<Arc<ScaleSetInstance>>, Failure> {
+        let instances = self.observed.instances(&name.scale_set);
+        let document = match instances.get(&name.instance_id, newer_than).await {
+            Ok(document) => document,
+            Err(failure) if failure.is_not_found() => None,
+            Err(failure) => return Err(failure),
+        };
+        Ok(document.filter(|document| !instance::is_being_deleted(&**document)))
+    }
+
+    /// The same for a virtual machine and the list of its resource group.
+    pub(super) async fn listed_machine(
+        &self,
+        id: &ResourceId,
+        newer_than: LogicalTime,
+    ) -> Result<Option<Arc<VirtualMachine>>, Failure> {
+        let document = self.observed.virtual_machines(&group_of(id)).get(id.name(), newer_than).await?;
+        Ok(document.filter(|document| !instance::is_being_deleted(&**document)))
+    }
+
+    /// The flexible scale set of a virtual machine. A machine is for life in its set, so what is known will do, however
+    /// old; one that is not known is taken for one of its own, for which its own answer counts.
+    pub(super) async fn flexible_set_of(&self, machine: &ResourceId) -> Result<Option<ResourceId>, Failure> {
+        let known = self.observed.virtual_machines(&group_of(machine));
+        let document = match known.cached(machine.name()) {
+            Some(document) => Some(document),
+            None => known.get(machine.name(), self.observed.started).await?,
+        };
+        Ok(document.and_then(|document| {
+            document.properties.as_ref()?.virtual_machine_scale_set.as_ref()?.id.clone()
+        }))
+    }
+
+    /// Whether a list that was read after `newer_than` shows a virtual machine.
+    async fn is_listed(&self, id: &ResourceId, newer_than: LogicalTime) -> Result<bool, Failure> {
+        let list = match self.flexible_set_of(id).await? {
+            Some(set) => self.observed.flexible_views(&set),
+            None => self.observed.virtual_machines(&group_of(id)),
+        };
+        let document = list.get(id.name(), newer_than).await?;
+        Ok(document.is_some_and(|document| !instance::is_being_deleted(&*document)))
+    }
+}
+
+fn guessed(id: &ResourceId) -> Look {
+    Look::Unproven(format!(
+        "{id} is not there, but was found by the node's name alone: the node has no providerID"
+    ))
+}

@@ -1,0 +1,74 @@
+//! Machines: whether they are there and what they are like.
+//!
+//! A node's machine is an instance of a uniform scale set or a virtual machine: a standalone one, or one of an
+//! availability set or of a flexible scale set. Lists answer for many nodes at once; that a machine is *not* there is
+//! said only after Azure was asked for it by itself ([`look`]).
+
+mod facts;
+mod look;
+mod subject;
+
+use cloud::{Existence, Instance, LogicalTime, Presence};
+use k8s::Node;
+use planner::instance::MachineName;
+
+use crate::provider::Inner;
+use look::Look;
+use subject::{Subject, nowhere};
+
+/// A node that Azure does not manage: it is there, and there is nothing to say about it.
+fn unmanaged(node: &Node) -> Instance {
+    Instance { provider_id: node.spec.provider_id.clone(), ..Instance::default() }
+}
+
+impl Inner {
+    /// Whether a node's machine is there (`cloud::Machines::presence`).
+    pub(crate) async fn presence(&self, node: &Node, newer_than: LogicalTime) -> Existence<Presence> {
+        let (name, found) = match self.subject(node, newer_than).await {
+            Subject::Unmanaged => return Existence::Present(Presence { shut_down: false }),
+            Subject::Unknown(reason) => return Existence::Unknown(reason),
+            Subject::Nowhere { group } => return self.absence_by_name(node, &group, newer_than).await,
+            Subject::Machine { name, found } => (name, found),
+        };
+        match self.look(node, &name, found, newer_than).await {
+            Ok(Look::Shown { shut_down }) => Existence::Present(Presence { shut_down }),
+            Ok(Look::Unproven(reason)) => Existence::Unknown(reason),
+            Ok(Look::Gone(proof)) => Existence::Absent(proof),
+            Err(failure) => Existence::Unknown(failure.message),
+        }
+    }
+
+    /// What a node's machine is like (`cloud::Machines::describe`).
+    pub(crate) async fn describe(&self, node: &Node, newer_than: LogicalTime) -> Existence<Instance> {
+        let (name, found) = match self.subject(node, newer_than).await {
+            Subject::Unmanaged => return Existence::Present(unmanaged(node)),
+            Subject::Unknown(reason) => return Existence::Unknown(reason),
+            Subject::Nowhere { group } => return Existence::Unknown(nowhere(node, &group)),
+            Subject::Machine { name, found } => (name, found),
+        };
+        let described = match &name {
+            MachineName::Instance(name) => match self.listed_instance(name, newer_than).await {
+                Ok(Some(document)) => Some(self.describe_by(node, &*document, None, newer_than).await),
+                Ok(None) => None,
+                Err(failure) => Some(Err(failure)),
+            },
+            MachineName::Machine(id) => match self.listed_machine(id, newer_than).await {
+                Ok(Some(document)) => Some(self.describe_virtual_machine(node, &document, newer_than).await),
+                Ok(None) => None,
+                Err(failure) => Some(Err(failure)),
+            },
+        };
+        match described {
+            Some(Ok(instance)) => Existence::Present(instance),
+            Some(Err(failure)) => Existence::Unknown(failure.message),
+            None => match self.confirm_absence(node, &name, found, newer_than).await {
+                Ok(Look::Gone(proof)) => Existence::Absent(proof),
+                Ok(Look::Unproven(reason)) => Existence::Unknown(reason),
+                Ok(Look::Shown { .. }) => {
+                    Existence::Unknown(format!("{} is there, but no list shows it yet", name.id()))
+                }
+                Err(failure) => Existence::Unknown(failure.message),
+            },
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Which machine a node is: by its provider id, or else by its name.
+
+use std::time::Duration;
+
+use azure_types::{ResourceId, VirtualMachine};
+use cloud::{Existence, LogicalTime, Proof};
+use k8s::{Node, names};
+use planner::instance::{self, MachineName, ProviderId};
+use planner::scale_set::is_flexible;
+
+use crate::failure::Failure;
+use crate::observed::Said;
+use crate::provider::Inner;
+
+/// The age below which a node is never without a machine because of its name alone: a machine that was just made takes
+/// a while to appear in Azure's lists, and a kubelet whose node is deleted does not register again by itself.
+const MIN_AGE_OF_NAMELESS: Duration = Duration::from_secs(5 * 60);
+
+/// What names a node's machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FoundBy {
+    /// The node's provider id.
+    Id,
+    /// The node's name. The machine is there, then; but when it is not found any more, nothing proves that it was this
+    /// node's.
+    Name,
+}
+
+/// Which machine a node stands for.
+pub(super) enum Subject {
+    /// None that Azure manages: it is there, and there is nothing to say about it.
+    Unmanaged,
+    /// This one.
+    Machine { name: MachineName, found: FoundBy },
+    /// The node has no provider id, and every list of this resource group that could hold its machine was read and does
+    /// not.
+    Nowhere { group: ResourceId },
+    /// Nobody knows; the text says why.
+    Unknown(String),
+}
+
+/// The virtual machines that bear a node's name: by their host names, or else by their own.
+fn called<'a>(machines: impl Iterator<Item = &'a VirtualMachine> + Clone, name: &str) -> Vec<MachineName> {
+    let is_there = |machine: &&VirtualMachine| !instance::is_being_deleted(*machine);
+    let ids = |machines: &mut dyn Iterator<Item = &'a VirtualMachine>| -> Vec<MachineName> {
+        machines.filter(is_there).filter_map(|one| one.id.clone()).map(MachineName::Machine).collect()
+    };
+    let by_host = ids(&mut machines.clone().filter(|machine| instance::is_called(*machine, name)));
+    if !by_host.is_empty() {
+        return by_host;
+    }
+    let bears =
+        |machine: &&VirtualMachine| machine.name.as_ref().is_some_and(|own| own.eq_ignore_ascii_case(name));
+    ids(&mut machines.filter(bears))
+}
+
+/// What to say of a node without provider id whose name no machine bears.
+pub(super) fn nowhere(node: &Node, group: &ResourceId) -> String {
+    format!(
+        "the node has no providerID (it is not initialized yet), and no machine in resource group {} is called {}; if \
+         its machine is in another group, label the node {}=<group>, and if it is not Azure's, {}=false",
+        group.name(),
+        node.name(),
+        names::LABEL_RESOURCE_GROUP,
+        names::LABEL_MANAGED,
+    )
+}
+
+impl Inner {
+    pub(super) async fn subject(&self, node: &Node, newer_than: LogicalTime) -> Subject {
+        if !node.is_managed() {
+            return Subject::Unmanaged;
+        }
+        let by_id = |name| Subject::Machine { name, found: FoundBy::Id };
+        match instance::parse_provider_id(&node.spec.provider_id) {
+            ProviderId::Instance(name) => by_id(MachineName::Instance(name)),
+            ProviderId::Machine(id) => by_id(MachineName::Machine(id)),
+            ProviderId::Unreadable => Subject::Unknown(format!(
+                "error splitting providerID {} of node {}: it names no machine; delete the node, and let its kubelet \
+                 register it again",
+                node.spec.provider_id,
+                node.name()
+            )),
+            ProviderId::Other if !node.spec.provider_id.is_empty() => Subject::Unmanaged,
+            ProviderId::Other => match self.by_name(node, newer_than).await {
+                Ok(subject) => subject,
+                Err(failure) => Subject::Unknown(failure.message),
+            },
+        }
+    }
+
+    /// The machine that bears a node's name. A scale set's prefix only suggests one: the machine's own host name says
+    /// whether it is the one.
+    async fn by_name(&self, node: &Node, newer_than: LogicalTime) -> Result<Subject, Failure> {
+        let config = &self.cluster.config;
+        let group = node.label(names::LABEL_RESOURCE_GROUP).filter(|group| !group.is_empty());
+        let group = ResourceId::group(&config.subscription_id, group.unwrap_or(&config.resource_group));
+        let sets = self.observed.scale_sets(&group).list(newer_than).await?;
+        let uniform = sets.iter().map(|set| &**set).filter(|set| !is_flexible(set));
+        let mut found = Vec::new();
+        for name in instance::candidates_for_node_name(node.name(), uniform) {
+            let document = self.listed_instance(&name, newer_than).await?;
+            if document.is_some_and(|document| instance::is_called(&*document, node.name())) {
+                found.push(MachineName::Instance(name));
+            }
+        }
+        if !config.disable_availability_set_nodes || config.enable_vmss_flex_nodes {
+            let all = self.observed.virtual_machines(&group);
+            // What is known suffices to see that a name is not the only one of its kind.
+            let machines = match found.is_empty() {
+                true => {
+                    all.list(newer_than).await.map_err(|failure| failure.while_doing("failed to list VMs"))?
+                }
+                false => all.all_cached(),
+            };
+            found.extend(called(machines.iter().map(|machine| &**machine), node.name()));
+        }
+        Ok(match found.len() {
+            0 => Subject::Nowhere { group },
+            1 => found
+                .pop()
+                .map_or(Subject::Nowhere { group }, |name| Subject::Machine { name, found: FoundBy::Name }),
+            _ => {
+                let ids: Vec<String> = found.iter().map(|name| name.id().to_string()).collect();
+                Subject::Unknown(format!(
+                    "several machines are called {}: {}; let only one of them run a kubelet, or give the node its \
+                     providerID by the kubelet's --provider-id",
+                    node.name(),
+                    ids.join(", ")
+                ))
+            }
+        })
+    }
+
+    /// What follows for a node without provider id whose name no machine bears. It is absent only if its kubelet waits
+    /// for a cloud, the node is not new, and Azure says that there is no virtual machine of this very name either.
+    pub(super) async fn absence_by_name<T>(
+        &self,
+        node: &Node,
+        group: &ResourceId,
+        newer_than: LogicalTime,
+    ) -> Existence<T> {
+        if !node.has_taint(names::TAINT_UNINITIALIZED)
+            || self.is_younger(node, MIN_AGE_OF_NAMELESS)
+            || self.is_young(node)
+        {
+            return Existence::Unknown(nowhere(node, group));
+        }
+        let id = group.resource("Microsoft.Compute", "virtualMachines", node.name());
+        let name = MachineName::Machine(id.clone());
+        match self.observed.sighting(&name, newer_than).await {
+            Ok(sighting) => match &sighting.said {
+                Said::Gone(answer) => Existence::Absent(Proof {
+                    machine: id.to_string(),
+                    answer: format!(
+                        "{answer} (no other machine of the resource group is called {})",
+                        node.name()
+                    ),
+                    read: sighting.read,
+                }),
+                Said::There { .. } => Existence::Unknown(format!("{id} is there, but no list shows it yet")),
+            },
+            Err(failure) => Existence::Unknown(failure.message),
+        }
+    }
+
+    /// Whether the node is so young that Azure may not show its machine yet (the grace rule of 4.2).
+    pub(super) fn is_young(&self, node: &Node) -> bool {
+        self.is_younger(node, self.cluster.config.node_instance_not_found_grace_period)
+    }
+
+    /// Whether the node was made less than this ago; one that does not say when is old.
+    fn is_younger(&self, node: &Node, age: Duration) -> bool {
+        let created = node.metadata.creation_timestamp.as_ref().filter(|_| !age.is_zero());
+        created.is_some_and(|created| self.clock.age(Some(created.0)) < age)
+    }
+}

@@ -1,0 +1,192 @@
+//! What is known of machines: lists that answer for many of them, and Azure's answers for single ones.
+
+use std::sync::Arc;
+
+use arm::{ApiVersion, Class, Listing};
+use azure_types::{
+    NetworkInterface, PublicIpAddress, ResourceId, ScaleSet, ScaleSetInstance, VirtualMachine,
+};
+use cloud::LogicalTime;
+use planner::instance::{self, MachineDocument, MachineName};
+use serde::de::DeserializeOwned;
+
+use super::{COMPUTE, Observed, by_id, cache_of, fetch, group_cache, list, named};
+use crate::azure::Azure;
+use crate::failure::{Failure, Kind};
+use crate::resource_cache::ResourceCache;
+
+/// How Compute says with status 400 that an instance was deleted a moment ago; later it says 404.
+const NO_SUCH_INSTANCE: &str = "not an active Virtual Machine Scale Set VM instanceId";
+/// What asks for a machine's power state and fault domain.
+const VIEW: (&str, &str) = ("$expand", "instanceView");
+/// Of how many machines Azure's own answers are kept. They are some hundred bytes each.
+const MAX_SIGHTINGS: usize = 8192;
+
+/// What Azure said of one machine that was asked for by itself.
+#[derive(Debug)]
+pub(crate) struct Sighting {
+    /// When it was asked.
+    pub(crate) read: LogicalTime,
+    pub(crate) said: Said,
+}
+
+/// Whether that machine is there.
+#[derive(Debug)]
+pub(crate) enum Said {
+    /// It is. Instances of uniform sets are asked without their view, so that nothing is said of their power.
+    There { shut_down: bool, fault_domain: Option<i32> },
+    /// It is not, or it is being deleted; in Azure's words.
+    Gone(String),
+}
+
+/// Asks for one machine.
+async fn see<T: MachineDocument + DeserializeOwned>(
+    azure: &Azure,
+    id: &ResourceId,
+    query: &[(&str, &str)],
+) -> Result<Sighting, Failure> {
+    let read = LogicalTime::now();
+    let result: Result<T, Failure> = azure.get_required(id, ApiVersion::COMPUTE, query, Class::Repair).await;
+    let said = match result {
+        Ok(document) if instance::is_being_deleted(&document) => {
+            Said::Gone("Azure is deleting it".to_owned())
+        }
+        Ok(document) => Said::There {
+            shut_down: instance::is_shut_down(&document),
+            fault_domain: document.view().and_then(|view| view.platform_fault_domain),
+        },
+        Err(failure) if failure.is_not_found() || failure.message.contains(NO_SUCH_INSTANCE) => {
+            Said::Gone(failure.message)
+        }
+        Err(failure) => return Err(failure),
+    };
+    Ok(Sighting { read, said })
+}
+
+impl Observed {
+    /// The scale sets of a resource group.
+    pub(crate) fn scale_sets(&self, group: &ResourceId) -> Arc<ResourceCache<ScaleSet>> {
+        cache_of(&self.scale_sets, group, || group_cache(&self.azure, group))
+    }
+
+    /// The instances of a scale set, by number. A scale set that is gone is a failure that says so.
+    pub(crate) fn instances(&self, scale_set: &ResourceId) -> Arc<ResourceCache<ScaleSetInstance>> {
+        cache_of(&self.instances, scale_set, || {
+            let listing = Listing::children(scale_set, "virtualMachines");
+            let query = if self.without_views { Vec::new() } else { vec![owned(VIEW)] };
+            ResourceCache::new(
+                |document: &ScaleSetInstance| named(document.instance_id.as_ref(), document.id.as_ref()),
+                list(self.azure.clone(), listing, ApiVersion::COMPUTE, query, Class::Refresh, |_| false),
+            )
+        })
+    }
+
+    /// The machines of a flexible scale set by name, with their views and nothing else: Azure gives no more with views.
+    pub(crate) fn flexible_views(&self, scale_set: &ResourceId) -> Arc<ResourceCache<VirtualMachine>> {
+        cache_of(&self.flexible_views, scale_set, || {
+            let group =
+                ResourceId::group(scale_set.subscription_id(), scale_set.group_name().unwrap_or_default());
+            let listing = Listing::of(&group, COMPUTE, "virtualMachines");
+            let filter = format!("'virtualMachineScaleSet/id' eq '{scale_set}'");
+            let query = vec![("$filter", filter), owned(VIEW)];
+            let version = ApiVersion::COMPUTE;
+            ResourceCache::new(
+                |document: &VirtualMachine| named(document.name.as_ref(), document.id.as_ref()),
+                list(self.azure.clone(), listing, version, query, Class::Refresh, Failure::is_not_found),
+            )
+        })
+    }
+
+    /// What Azure said of one machine that was asked for by itself, after `newer_than`. Who asks at the same time, or
+    /// later for what is not newer, shares one request; a request that fails is not remembered.
+    pub(crate) async fn sighting(
+        &self,
+        machine: &MachineName,
+        newer_than: LogicalTime,
+    ) -> Result<Arc<Sighting>, Failure> {
+        let id = machine.id();
+        {
+            let mut all = self.sightings.lock();
+            if all.len() >= MAX_SIGHTINGS && !all.contains_key(&id) {
+                all.retain(|_, one| Arc::strong_count(one) > 1);
+            }
+        }
+        let is_instance = matches!(machine, MachineName::Instance(_));
+        let known = cache_of(&self.sightings, &id, || {
+            let (azure, id) = (self.azure.clone(), id.clone());
+            let read = move || -> futures::future::BoxFuture<'static, Result<Vec<Sighting>, Failure>> {
+                let (azure, id) = (azure.clone(), id.clone());
+                Box::pin(async move {
+                    let seen = match is_instance {
+                        true => see::<ScaleSetInstance>(&azure, &id, &[]).await,
+                        false => see::<VirtualMachine>(&azure, &id, &[VIEW]).await,
+                    };
+                    Ok(vec![seen?])
+                })
+            };
+            ResourceCache::new(|_: &Sighting| String::new(), fetch(read))
+        });
+        let seen = known.get("", newer_than).await?;
+        seen.ok_or_else(|| Failure::new(Kind::Unknown, format!("nothing is known of {id}")))
+    }
+
+    /// The network interfaces of a scale set's instances.
+    pub(crate) fn interfaces(&self, scale_set: &ResourceId) -> Arc<ResourceCache<NetworkInterface>> {
+        cache_of(&self.interfaces, scale_set, || {
+            let listing = Listing::children(scale_set, "networkInterfaces");
+            // Names recur from instance to instance; ids do not.
+            let id = |document: &NetworkInterface| by_id(document.id.as_ref());
+            let version = ApiVersion::SCALE_SET_NETWORK;
+            let fetch = list(self.azure.clone(), listing, version, Vec::new(), Class::Refresh, |_| false);
+            ResourceCache::new(id, fetch)
+        })
+    }
+
+    /// The public addresses of a scale set's instances, by id. They are resources of the set's, and no list of the
+    /// resource group shows them.
+    pub(crate) fn instance_public_ips(&self, scale_set: &ResourceId) -> Arc<ResourceCache<PublicIpAddress>> {
+        cache_of(&self.instance_public_ips, scale_set, || {
+            let listing = Listing::children(scale_set, "publicIPAddresses");
+            let id = |document: &PublicIpAddress| by_id(document.id.as_ref());
+            let version = ApiVersion::SCALE_SET_NETWORK;
+            let fetch = list(self.azure.clone(), listing, version, Vec::new(), Class::Refresh, |_| false);
+            ResourceCache::new(id, fetch)
+        })
+    }
+
+    /// The public IPs among which those of virtual machines are. Groups that hold none of a Service's are kept apart:
+    /// nothing in them is anybody's but the machines'.
+    pub(crate) fn machine_public_ips(&self, group: &ResourceId) -> Arc<ResourceCache<PublicIpAddress>> {
+        if let Some(known) = self.public_ips.lock().get(group) {
+            return Arc::clone(known);
+        }
+        cache_of(&self.machine_public_ips, group, || group_cache(&self.azure, group))
+    }
+
+    /// The network interfaces of a resource group: those of its virtual machines, and no instance's.
+    pub(crate) fn machine_interfaces(&self, group: &ResourceId) -> Arc<ResourceCache<NetworkInterface>> {
+        cache_of(&self.machine_interfaces, group, || group_cache(&self.azure, group))
+    }
+
+    /// The network interfaces of virtual machines that are known, however old that knowledge is.
+    pub(crate) fn cached_machine_interfaces(&self) -> Vec<Arc<NetworkInterface>> {
+        self.machine_interfaces.lock().values().flat_map(|known| known.all_cached()).collect()
+    }
+
+    /// A load balancer is new: somebody else may have deleted the one before, and with it what interfaces say about its
+    /// pools.
+    pub(crate) fn invalidate_machine_interfaces(&self) {
+        for known in self.machine_interfaces.lock().values() {
+            known.invalidate();
+        }
+    }
+
+    /// The virtual machines of a resource group.
+    pub(crate) fn virtual_machines(&self, group: &ResourceId) -> Arc<ResourceCache<VirtualMachine>> {
+        cache_of(&self.virtual_machines, group, || group_cache(&self.azure, group))
+    }
+}
+
+fn owned((key, value): (&'static str, &str)) -> (&'static str, String) {
+    (key, value.to_owned())
+}
