@@ -1,5 +1,5 @@
 //! The cloud-node-lifecycle controller: removes nodes whose machine is gone, and taints those whose
-//! machine is shut down (NODE-085, NODE-086).
+//! machine is shut down until it runs again (NODE-085, NODE-086, NODE-241).
 //!
 //! Each node that is not ready is a key in a queue. Its machine is looked for at once, and again after
 //! pauses that grow to a minute, because a machine that has been dead for a day is not looked for as eagerly
@@ -185,14 +185,24 @@ impl NodeLifecycle {
             self.warnings.forget(node.name());
         }
         match existence {
-            Existence::Absent(proof) => self.delete(node, &proof).await,
-            Existence::Present(Presence { shut_down: true }) => {
-                let tainted = self.edit_shutdown_taint(node, |taints| add(taints, shutdown_taint())).await;
+            Existence::Absent(proof) => {
+                let deleted = self.delete(node, &proof).await;
+                if deleted != Next::Done {
+                    return deleted;
+                }
+            }
+            Existence::Present(Presence { shut_down }) => {
+                // A machine that runs again is not shut down, even if its kubelet takes a while to say that it is ready.
+                let tainted = self
+                    .edit_shutdown_taint(node, |taints| match shut_down {
+                        true => add(taints, shutdown_taint()),
+                        false => remove(taints, is_shutdown_taint),
+                    })
+                    .await;
                 if tainted != Next::Done {
                     return tainted;
                 }
             }
-            Existence::Present(_) => {}
             Existence::Unknown(reason) => {
                 let node = node.name();
                 if self.warnings.is_due(node, &reason) {
@@ -221,34 +231,52 @@ impl NodeLifecycle {
         }
     }
 
-    async fn delete(&self, node: &Node, proof: &Proof) {
-        let name = node.name();
+    /// Deletes a node whose machine is proven gone, if it is still the node that the machine was looked for: the answer
+    /// may have taken a while. If it is another one by now, or changes at this moment, it is looked at again; what the
+    /// cloud has just said serves then, too.
+    async fn delete(&self, asked: &Node, proof: &Proof) -> Next {
+        let name = asked.name();
+        let Some(node) = self.state.node(name).filter(|node| is_still(node, asked)) else {
+            return Next::Retry;
+        };
         let Proof { machine, answer, .. } = proof;
         tracing::info!(node = name, machine, answer, "deleting the node: its machine does not exist");
         self.recorder.normal(
-            node,
+            &*node,
             "DeletingNode",
             format!("Deleting node {name} because it does not exist in the cloud provider: {answer}"),
         );
-        // Another machine may have taken the name since the watch spoke.
-        let params = DeleteParams::default()
-            .preconditions(Preconditions { uid: node.metadata.uid.clone(), resource_version: None });
+        // Another machine may have taken the name since the watch spoke, or the node may be ready again.
+        let preconditions = Preconditions {
+            uid: node.metadata.uid.clone(),
+            resource_version: node.metadata.resource_version.clone(),
+        };
+        let params = DeleteParams::default().preconditions(preconditions);
         match call(|| format!("delete node {name}"), self.api.delete(name, &params)).await {
-            Ok(_) => {}
-            Err(error) if error.is_not_found() => {}
+            Ok(_) => Next::Done,
+            Err(error) if error.is_not_found() => Next::Done,
             Err(error) if error.is_conflict() => {
-                tracing::info!(node = name, %error, "node not deleted: another machine has its name");
+                tracing::info!(node = name, %error, "node not deleted: it has changed since it was looked at");
+                Next::Retry
             }
             Err(error) => {
                 tracing::error!(node = name, %error, "failed to delete node");
                 self.recorder.warning(
-                    node,
+                    &*node,
                     "DeletingNodeFailed",
                     format!("Failed deleting node {name}: {error}"),
                 );
+                Next::Done
             }
         }
     }
+}
+
+/// Whether a node is the one whose machine was looked for, and still not ready.
+fn is_still(node: &Node, asked: &Node) -> bool {
+    node.metadata.uid == asked.metadata.uid
+        && node.spec.provider_id == asked.spec.provider_id
+        && action(node) == NodeAction::LookForMachine
 }
 
 #[cfg(test)]
@@ -270,6 +298,23 @@ mod tests {
         assert_eq!(action(&node(ready("False"), json!([]))), NodeAction::LookForMachine);
         assert_eq!(action(&node(ready("Unknown"), shutdown)), NodeAction::LookForMachine);
         assert_eq!(action(&node(json!([]), json!([]))), NodeAction::LookForMachine);
+    }
+
+    /// NODE-242.
+    #[test]
+    fn node_242_a_node_that_is_not_the_one_that_was_looked_at_is_not_deleted() {
+        let node = |uid: &str, id: &str, ready: &str| -> Node {
+            let conditions = json!([{"type": "Ready", "status": ready}]);
+            serde_json::from_value(json!({
+                "metadata": {"uid": uid}, "spec": {"providerID": id}, "status": {"conditions": conditions},
+            }))
+            .unwrap()
+        };
+        let asked = node("1", "azure:///a", "Unknown");
+        assert!(is_still(&node("1", "azure:///a", "False"), &asked));
+        assert!(!is_still(&node("2", "azure:///a", "Unknown"), &asked), "another node of its name");
+        assert!(!is_still(&node("1", "azure:///b", "Unknown"), &asked), "another machine");
+        assert!(!is_still(&node("1", "azure:///a", "True"), &asked), "ready again");
     }
 
     #[tokio::test(start_paused = true)]

@@ -345,6 +345,67 @@ async fn another_machine_with_the_name_of_a_deleted_one_is_spared() {
     assert_eq!(world.count_of("n1", "DeletingNodeFailed"), 0);
 }
 
+/// NODE-241.
+#[tokio::test(start_paused = true)]
+async fn node_241_a_shutdown_taint_goes_as_soon_as_the_machine_runs() {
+    let mut world = World::new();
+    world.cloud.set_presence("n1", Present(Presence { shut_down: true }));
+    world.start(World::nodes()).await;
+    world.ready("n1", "Unknown");
+    seconds(7).await;
+    assert_eq!(world.taints("n1"), [SHUTDOWN, OUT_OF_SERVICE]);
+    world.cloud.set_presence("n1", Present(Presence { shut_down: false }));
+    seconds(61).await;
+    assert_eq!(world.taints("n1"), [OUT_OF_SERVICE], "it is not ready yet: its pods stay away");
+    let patches = world.kubernetes.requests("patch", "nodes");
+    seconds(3600).await;
+    assert_eq!(world.kubernetes.requests("patch", "nodes"), patches, "no write without a difference");
+}
+
+/// NODE-242: a node that changes while its machine is looked for is looked at again.
+#[tokio::test(start_paused = true)]
+async fn node_242_a_node_that_is_ready_again_is_not_deleted() {
+    let mut world = World::new();
+    world.cloud.set_presence("n1", Absent(proof("n1")));
+    world.start(World::nodes()).await;
+    let slow = Effect::Delay(Duration::from_secs(3));
+    world.kubernetes.inject(Fault::new(slow).verb("delete").resource("nodes").times(1));
+    world.ready("n1", "Unknown");
+    seconds(1).await;
+    world.ready("n1", "True");
+    seconds(3600).await;
+    assert!(!world.get_node("n1").is_null());
+    assert_eq!(world.kubernetes.requests("delete", "nodes"), 1);
+    assert_eq!(world.count_of("n1", "DeletingNodeFailed"), 0);
+    // A change that says nothing about its machine is no reason to keep it.
+    world
+        .kubernetes
+        .inject(Fault::new(Effect::Delay(Duration::from_secs(3))).verb("delete").resource("nodes").times(1));
+    world.ready("n1", "Unknown");
+    seconds(1).await;
+    let label = json!({"metadata": {"labels": {"x": "y"}}});
+    world.kubernetes.merge("Node", "", "n1", &label).unwrap();
+    seconds(10).await;
+    assert!(world.get_node("n1").is_null());
+}
+
+/// NODE-022.
+#[tokio::test(start_paused = true)]
+async fn node_022_nobody_asks_for_the_machine_of_a_node_that_is_gone() {
+    let mut world = World::new();
+    world.cloud.set_presence("n1", Unknown("429".into()));
+    world.start(World::nodes()).await;
+    world.ready("n1", "Unknown");
+    seconds(60).await;
+    let asked = |world: &World| world.cloud.times(|call| matches!(call, Call::Presence(_))).len();
+    assert!(asked(&world) > 0);
+    world.kubernetes.delete("Node", "", "n1").unwrap();
+    seconds(1).await;
+    let before = asked(&world);
+    seconds(3600).await;
+    assert_eq!(asked(&world), before);
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_machines_of_many_dead_nodes_are_looked_for_at_one_moment() {
     let mut world = World::new();
