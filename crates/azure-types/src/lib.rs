@@ -3,6 +3,7 @@
 //! Every document keeps the members it does not know, at every level, so that a read-modify-write
 //! never loses what somebody else (or a newer Azure) put there.
 
+mod availability_set;
 mod document;
 mod load_balancer;
 mod network_interface;
@@ -16,6 +17,7 @@ mod subscription;
 mod virtual_machine;
 mod virtual_network;
 
+pub use availability_set::*;
 pub use document::{ExtendedLocation, Rest, Sku, SubResource, Tags, Word};
 pub use load_balancer::*;
 pub use network_interface::*;

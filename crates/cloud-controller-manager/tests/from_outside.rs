@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use azure_simulator::LatencyProfile;
+use azure_simulator::{Fault, FaultAction, LatencyProfile};
 use kubernetes_simulator::kubelet::Pace;
 use serde_json::{Map, Value};
 use simulated_cluster::{Credentials, HostedCluster, HostedOptions, Ports, Shape};
@@ -81,6 +81,39 @@ async fn accepted_command_lines_run_with_and_without_a_proxy_and_say_which_autho
         }
     }
     assert!(accepted > 7, "{accepted}");
+    stop.cancel();
+}
+
+/// NODE-055: who cannot learn the zones of its region does not start; a region may have none.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn node_055_without_an_answer_about_zones_the_program_ends() {
+    let (stop, folder) = (CancellationToken::new(), tempfile::tempdir().unwrap());
+    let cluster = hosted(folder.path(), &stop).await;
+    let files = &cluster.files;
+    let authority = [("SSL_CERT_FILE", files.certificate_authority.to_str().unwrap())];
+    let (here, zoneless) = (files.azure_json.clone(), folder.path().join("zoneless.json"));
+    let document = std::fs::read_to_string(&here).unwrap();
+    let region = Shape::default().region;
+    assert!(document.contains(&region), "{document}");
+    std::fs::write(&zoneless, document.replace(&region, "northcentralus")).unwrap();
+    let arguments = |config: &Path| {
+        [
+            format!("--cloud-config={}", config.display()),
+            format!("--kubeconfig={}", files.kubeconfig.display()),
+            "--dry-run".to_owned(),
+        ]
+    };
+    for config in [&here, &zoneless] {
+        let (code, text) = run(&arguments(config), &authority).await;
+        assert_eq!(code, Some(0), "{text}");
+    }
+    let (code, message) = ("AuthorizationFailed".to_owned(), "no".to_owned());
+    let refused = Fault::new(FaultAction::Fail { status: 403, code, message });
+    cluster.azure.inject(Fault { path: Some("*/providers/Microsoft.Compute".to_owned()), ..refused });
+    let (code, text) = run(&arguments(&here), &authority).await;
+    assert_eq!(code, Some(1), "{text}");
+    let words = "cannot learn the availability zones of the region";
+    assert!(text.contains(words) && text.contains("AuthorizationFailed"), "{text}");
     stop.cancel();
 }
 

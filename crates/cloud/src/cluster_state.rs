@@ -9,7 +9,7 @@
 //! kind has not been listed whole ([`ClusterState::services_synced`]), nothing may be concluded from an
 //! object's absence.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -51,6 +51,14 @@ impl<T> Deref for Stamped<T> {
     }
 }
 
+/// Of how many deleted Nodes it is remembered which machines they were. A machine that goes with its Node is of no
+/// interest; of those that stay there are few.
+const MAX_DEPARTED: usize = 1000;
+
+fn is_same_machine(one: &Node, other: &Node) -> bool {
+    one.name() == other.name() || one.spec.provider_id.eq_ignore_ascii_case(&other.spec.provider_id)
+}
+
 /// All Services and Nodes of the cluster, shared between controllers and provider.
 #[derive(Debug, Default, Clone)]
 pub struct ClusterState(Arc<RwLock<Inner>>);
@@ -60,6 +68,8 @@ struct Inner {
     services: HashMap<ObjectKey, Stamped<Service>>,
     nodes: BTreeMap<String, Stamped<Node>>,
     services_synced: bool,
+    /// Nodes that were deleted since, oldest first, and have not come back.
+    departed: VecDeque<Arc<Node>>,
     nodes_synced: bool,
     nodes_changed: Option<LogicalTime>,
     /// How many events of Nodes were processed.
@@ -87,13 +97,19 @@ impl ClusterState {
         let node = Stamped::now(node);
         inner.nodes_changed = Some(node.stamp);
         inner.nodes_version += 1;
+        inner.departed.retain(|gone| !is_same_machine(gone, &node));
         inner.nodes.insert(node.name().to_owned(), node);
     }
 
-    /// Forgets a Node that is gone.
+    /// Forgets a Node that is gone, but for which machine it was.
     pub fn remove_node(&self, name: &str) {
         let mut inner = self.0.write();
-        inner.nodes.remove(name);
+        if let Some(node) = inner.nodes.remove(name).filter(|node| !node.spec.provider_id.is_empty()) {
+            if inner.departed.len() >= MAX_DEPARTED {
+                inner.departed.pop_front();
+            }
+            inner.departed.push_back(Arc::new(node.departed()));
+        }
         inner.nodes_version += 1;
     }
 
@@ -212,11 +228,58 @@ impl ClusterState {
         let inner = self.0.read();
         (inner.nodes_version, inner.nodes.values().map(|node| Arc::clone(&node.object)).collect())
     }
+
+    /// All Nodes, and those that were deleted since they were known and have not come back, as being deleted: their
+    /// machines may run on, and belong in no pool.
+    pub fn nodes_and_departed(&self) -> Vec<Arc<Node>> {
+        let inner = self.0.read();
+        let nodes = inner.nodes.values().map(|node| &node.object);
+        nodes.chain(&inner.departed).map(Arc::clone).collect()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn node(name: &str, provider_id: &str) -> Arc<Node> {
+        let mut node = Node::default();
+        node.metadata.name = Some(name.to_owned());
+        node.spec.provider_id = provider_id.to_owned();
+        node.status.addresses =
+            vec![k8s::NodeAddress { kind: "InternalIP".to_owned(), address: "10.0.0.4".to_owned() }];
+        Arc::new(node)
+    }
+
+    /// NODE-083, NODE-084: nothing of a node that is deleted is left, however its name is spelled, but which machine it
+    /// was; and that until it comes back.
+    #[test]
+    fn node_083_node_084_of_a_deleted_node_its_machine_alone_is_known() {
+        let state = ClusterState::default();
+        let departed = |state: &ClusterState| -> Vec<String> {
+            let all = state.nodes_and_departed();
+            let gone = all.iter().filter(|node| k8s::is_deleting(&node.metadata));
+            gone.map(|node| format!("{} {}", node.name(), node.spec.provider_id)).collect()
+        };
+        for (name, id) in [("Pool-A", "azure:///a"), ("pool-b", "azure:///b"), ("new", "")] {
+            state.apply_node(node(name, id));
+        }
+        for name in ["Pool-A", "pool-b", "new", "stranger"] {
+            state.remove_node(name);
+        }
+        assert!(state.nodes().is_empty());
+        assert_eq!(departed(&state), ["Pool-A azure:///a", "pool-b azure:///b"]);
+        assert!(state.nodes_and_departed().iter().all(|node| node.internal_addresses().next().is_none()));
+        state.apply_node(node("Pool-A", ""));
+        assert_eq!(departed(&state), ["pool-b azure:///b"], "it came back");
+        state.apply_node(node("another", "azure:///B"));
+        assert_eq!(departed(&state), Vec::<String>::new(), "its machine came back under another name");
+        for number in 0..=MAX_DEPARTED {
+            state.apply_node(node(&number.to_string(), &format!("azure:///{number}")));
+            state.remove_node(&number.to_string());
+        }
+        assert_eq!(departed(&state).len(), MAX_DEPARTED);
+    }
 
     #[test]
     fn each_event_gets_a_later_stamp() {

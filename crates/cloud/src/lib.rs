@@ -18,6 +18,7 @@ mod load_balancers;
 mod logical_time;
 mod machine_events;
 mod machines;
+mod node_ranges;
 mod outcome;
 
 pub use cluster_state::{ClusterState, Labels, Stamped};
@@ -26,4 +27,5 @@ pub use load_balancers::{FollowedLabels, LoadBalancers};
 pub use logical_time::LogicalTime;
 pub use machine_events::{MachineEvent, MachineEventType, MachineEvents};
 pub use machines::{Instance, Machines, Presence};
+pub use node_ranges::{MaskSizes, NodeRanges};
 pub use outcome::{Ensured, Existence, Proof, ServiceError, UpdateError};

@@ -134,6 +134,18 @@ impl Node {
         internal.filter_map(|address| address.address.parse().ok())
     }
 
+    /// The node as one that is being deleted, with nothing but what names its machine. Nobody asks since when.
+    #[must_use]
+    pub fn departed(&self) -> Self {
+        let metadata = ObjectMeta {
+            name: self.metadata.name.clone(),
+            deletion_timestamp: Some(Time(k8s_openapi::jiff::Timestamp::UNIX_EPOCH)),
+            ..ObjectMeta::default()
+        };
+        let spec = NodeSpec { provider_id: self.spec.provider_id.clone(), ..NodeSpec::default() };
+        Self { metadata, spec, status: NodeStatus::default() }
+    }
+
     /// Whether Azure manages the node: not labelled `kubernetes.azure.com/managed=false`.
     pub fn is_managed(&self) -> bool {
         !self.label(names::LABEL_MANAGED).is_some_and(|value| value.eq_ignore_ascii_case("false"))

@@ -54,6 +54,7 @@ pub mod interface;
 mod listed;
 pub mod load_balancer;
 pub mod local_pool;
+pub mod machine_set;
 pub mod machines;
 mod names;
 mod parsed;

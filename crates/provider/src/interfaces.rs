@@ -50,7 +50,8 @@ impl Resource for SharedInterfaces {
 
     fn plan(&self, seen: &Self::Observed, batch: &[(String, PoolMembership)]) -> Planned<Self> {
         let memberships = self.observed.of_present_pools(batch);
-        let steps = plans::plan_interfaces(&self.cluster, seen, &memberships, &self.state.nodes());
+        let steps =
+            plans::plan_interfaces(&self.cluster, seen, &memberships, &self.state.nodes_and_departed());
         let work = (!steps.is_empty()).then_some(steps);
         Planned { work, refused: Vec::new(), notices: Vec::new() }
     }

@@ -11,6 +11,7 @@ mod fingerprint;
 mod interfaces;
 mod load_balancer;
 mod machines;
+mod mask_sizes;
 mod membership;
 mod observed;
 mod port;

@@ -184,7 +184,8 @@ impl Membership {
     ) -> Result<Vec<Unserved>, Failure> {
         let nodes = self.state.nodes();
         let mut sets = self.sets(newer_than).await?;
-        sets.retain(|set| has_node(set, &nodes) && set.id.as_ref().is_some_and(&which));
+        let known = self.state.nodes_and_departed();
+        sets.retain(|set| has_node(set, &known) && set.id.as_ref().is_some_and(&which));
         let mut groups = self.interface_groups();
         groups.retain(&which);
         self.submit(sets.iter().filter_map(|set| set.id.clone()), &groups, pools, newer_than).await?;
@@ -250,11 +251,7 @@ impl Membership {
 
     /// The resource groups of nodes that are virtual machines.
     fn machine_groups(&self) -> BTreeSet<ResourceId> {
-        let machine = |node: &Arc<Node>| match instance::parse_provider_id(&node.spec.provider_id) {
-            ProviderId::Machine(id) => Some(group_of(&id)),
-            ProviderId::Instance(_) | ProviderId::Unreadable | ProviderId::Other => None,
-        };
-        self.state.nodes().iter().filter_map(machine).collect()
+        groups_of(&self.state.nodes())
     }
 
     /// What to tell the owner of a Service about nodes that get none of its traffic.
@@ -317,10 +314,10 @@ impl Membership {
         Ok(all)
     }
 
-    /// The resource groups whose interfaces concern the pools: of every virtual machine that is a node, and the
-    /// cluster's own if the pools have members from there, because their machines may be gone.
+    /// The resource groups whose interfaces concern the pools: of every virtual machine that is or was a node, and
+    /// the cluster's own if the pools have members from there, because their machines may be gone.
     fn interface_groups(&self) -> BTreeSet<ResourceId> {
-        let mut groups = self.machine_groups();
+        let mut groups = groups_of(&self.state.nodes_and_departed());
         let own = self.own_group();
         let mut known =
             self.cluster.own_load_balancers(self.observed.load_balancers().all_cached(), &[]).into_iter();
@@ -395,6 +392,15 @@ fn has_node(set: &ScaleSet, nodes: &[Arc<Node>]) -> bool {
                 && instance::instance_id_of_node_name(node.name(), set).is_some()
         }
     })
+}
+
+/// The resource groups of nodes that are virtual machines.
+fn groups_of(nodes: &[Arc<Node>]) -> BTreeSet<ResourceId> {
+    let machine = |node: &Arc<Node>| match instance::parse_provider_id(&node.spec.provider_id) {
+        ProviderId::Machine(id) => Some(group_of(&id)),
+        ProviderId::Instance(_) | ProviderId::Unreadable | ProviderId::Other => None,
+    };
+    nodes.iter().filter_map(machine).collect()
 }
 
 /// The resource group of a virtual machine.

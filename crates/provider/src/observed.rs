@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use arm::{ApiVersion, Class, Listing};
 use azure_types::{
-    LoadBalancer, NetworkInterface, PrivateLinkService, PublicIpAddress, ResourceId, ScaleSet,
-    ScaleSetInstance, SecurityGroup, Subnet, VirtualMachine, Word,
+    AvailabilitySet, LoadBalancer, NetworkInterface, PrivateLinkService, PublicIpAddress, ResourceId,
+    ScaleSet, ScaleSetInstance, SecurityGroup, Subnet, VirtualMachine, Word,
 };
 use cloud::LogicalTime;
 use futures::future::BoxFuture;
@@ -58,6 +58,7 @@ pub(crate) struct Observed {
     machine_public_ips: ById<PublicIpAddress>,
     machine_interfaces: ById<NetworkInterface>,
     virtual_machines: ById<VirtualMachine>,
+    availability_sets: ById<AvailabilitySet>,
     subnets: ById<Subnet>,
     private_links: ById<PrivateLinkService>,
     /// Those of the subscription, by id.
@@ -129,6 +130,7 @@ macro_rules! of_group {
 }
 
 of_group! {
+    AvailabilitySet: COMPUTE, "availabilitySets", COMPUTE;
     LoadBalancer: NETWORK, "loadBalancers", NETWORK;
     NetworkInterface: NETWORK, "networkInterfaces", NETWORK;
     PrivateLinkService: NETWORK, "privateLinkServices", NETWORK;
@@ -197,6 +199,7 @@ impl Observed {
             machine_public_ips: Mutex::default(),
             machine_interfaces: Mutex::default(),
             virtual_machines: Mutex::default(),
+            availability_sets: Mutex::default(),
             subnets: Mutex::default(),
             private_links: Mutex::default(),
             all_private_links,
@@ -260,6 +263,7 @@ impl Observed {
         invalidate(&self.machine_public_ips);
         self.invalidate_machine_interfaces();
         invalidate(&self.virtual_machines);
+        invalidate(&self.availability_sets);
         invalidate(&self.subnets);
         invalidate(&self.private_links);
         self.all_private_links.invalidate();

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use cloud::{
-    Ensured, Existence, FollowedLabels, Instance, LoadBalancers, LogicalTime, Machines, Notice, Presence,
-    ServiceError, UpdateError,
+    Ensured, Existence, FollowedLabels, Instance, LoadBalancers, LogicalTime, Machines, MaskSizes,
+    NodeRanges, Notice, Presence, ServiceError, UpdateError,
 };
 use k8s::{Node, ObjectKey, Service};
 
@@ -105,5 +105,12 @@ impl Machines for Provider {
 
     async fn describe(&self, node: &Node, newer_than: LogicalTime) -> Existence<Instance> {
         self.0.describe(node, newer_than).await
+    }
+}
+
+#[async_trait]
+impl NodeRanges for Provider {
+    async fn mask_sizes(&self, node: &Node, newer_than: LogicalTime) -> Existence<MaskSizes> {
+        self.0.mask_sizes(node, newer_than).await
     }
 }

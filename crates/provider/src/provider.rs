@@ -84,6 +84,8 @@ pub(crate) struct Inner {
     pub(crate) places: Mutex<Places>,
     /// Which nodes each of several load balancers has.
     pub(crate) sharing: Arc<NodeSharing>,
+    /// What was said of tags that are no masks.
+    pub(crate) mask_problems: Mutex<BTreeSet<String>>,
     /// The latest event for which each Service was ensured.
     answered: Mutex<HashMap<ObjectKey, LogicalTime>>,
     _guard: DropGuard,
@@ -463,6 +465,7 @@ impl Provider {
             security_group: OnceLock::new(),
             places: Mutex::default(),
             sharing: Arc::default(),
+            mask_problems: Mutex::default(),
             answered: Mutex::default(),
         }))
     }

@@ -94,7 +94,7 @@ impl Resource for SharedScaleSet {
     fn plan(&self, seen: &Seen, batch: &[(String, PoolMembership)]) -> Planned<Self> {
         let work = seen.found.as_ref().and_then(|Found { set, instances, virtual_machines }| {
             let memberships = self.observed.of_present_pools(batch);
-            let nodes = self.state.nodes();
+            let nodes = self.state.nodes_and_departed();
             let model = plans::plan_model(&self.cluster, set, virtual_machines, &memberships, &nodes);
             let instances = plans::plan_instances(&self.cluster, set, instances, &memberships, &nodes);
             (model.is_some() || !instances.is_empty()).then_some(Work { model, instances })

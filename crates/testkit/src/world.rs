@@ -439,8 +439,9 @@ impl World {
 
     /// A machine's id, by its node's name.
     pub fn machine(&self, node: &str) -> ResourceId {
-        let machines = self.azure.documents_of_type(crate::types::INSTANCES);
-        let machine = machines.iter().find(|machine| {
+        let kinds = [crate::types::INSTANCES, crate::types::MACHINES];
+        let machines = kinds.map(|kind| self.azure.documents_of_type(kind));
+        let machine = machines.iter().flatten().find(|machine| {
             let name = machine.pointer("/properties/osProfile/computerName").and_then(Value::as_str);
             name.is_some_and(|name| name.eq_ignore_ascii_case(node))
         });

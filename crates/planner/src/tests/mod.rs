@@ -8,6 +8,7 @@ mod change_cases;
 mod elsewhere_cases;
 mod frontend_cases;
 mod local_pool_cases;
+mod machine_set_cases;
 mod member_cases;
 mod node_placement_cases;
 mod placement_cases;

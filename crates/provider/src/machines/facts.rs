@@ -12,6 +12,16 @@ use crate::failure::{Failure, Kind};
 use crate::observed::Said;
 use crate::provider::Inner;
 
+/// Whether a node is still to be initialised.
+fn is_new(node: &Node) -> bool {
+    node.has_taint(names::TAINT_UNINITIALIZED)
+}
+
+/// Whether an interface is that of an instance of a uniform scale set.
+fn is_of_instance(interface: &ResourceId) -> bool {
+    instance::of_interface(interface).is_some()
+}
+
 /// The ids of the public IPs that an interface has.
 fn public_ips_of(interface: &NetworkInterface) -> Vec<&ResourceId> {
     let properties = interface.properties.iter();
@@ -31,7 +41,9 @@ impl Inner {
     ) -> Result<Instance, Failure> {
         let mut fault_domain = None;
         if let Some(id) = document.id.as_ref().filter(|_| instance::needs_fault_domain(document)) {
-            for age in self.ages(node, newer_than) {
+            // A node's zone is written once; later this is no more than a part of what is described with its addresses.
+            let known = (!is_new(node)).then_some(self.observed.started);
+            for age in known.into_iter().chain([newer_than]) {
                 fault_domain = self.fault_domain(id, age).await?;
                 if fault_domain.is_some() {
                     break;
@@ -53,12 +65,17 @@ impl Inner {
         })
     }
 
-    /// How old what is known of a node's machine may be, in the order in which it is tried. What a new machine has stays
-    /// as it is while it starts, so for a node that is initialised what is known will do, and lists are read again only
-    /// if it is not known. Afterwards addresses may change.
-    fn ages(&self, node: &Node, newer_than: LogicalTime) -> impl Iterator<Item = LogicalTime> + use<> {
-        let is_new = node.has_taint(names::TAINT_UNINITIALIZED);
-        is_new.then_some(self.observed.started).into_iter().chain([newer_than])
+    /// How old what is known of a machine's addresses may be, in the order in which it is tried. Numbers of instances never
+    /// recur: while a new one starts, what is known of its interfaces will do, and they are read again only if nothing is.
+    /// Names of virtual machines do recur, and addresses may change later.
+    fn ages<M: MachineDocument>(
+        &self,
+        node: &Node,
+        document: &M,
+        newer_than: LogicalTime,
+    ) -> impl Iterator<Item = LogicalTime> + use<M> {
+        let is_instance = document.interfaces().iter().any(|nic| nic.id.as_ref().is_some_and(is_of_instance));
+        (is_instance && is_new(node)).then_some(self.observed.started).into_iter().chain([newer_than])
     }
 
     /// A machine as its node should describe it.
@@ -69,7 +86,7 @@ impl Inner {
         fault_domain: Option<i32>,
         newer_than: LogicalTime,
     ) -> Result<Instance, Failure> {
-        for age in self.ages(node, newer_than) {
+        for age in self.ages(node, document, newer_than) {
             let interfaces = self.interfaces(document, age).await?;
             let public = self.public_addresses(&interfaces, age).await?;
             let interfaces: Vec<&NetworkInterface> = interfaces.iter().map(|nic| &**nic).collect();
@@ -81,7 +98,8 @@ impl Inner {
             // A list that was read while the machine was made does not show its interface, or not its addresses: a node
             // that is described by it would lose the addresses that its kubelet told.
             let has_address = facts.addresses.iter().any(|address| address.kind == "InternalIP");
-            if has_address && public.values().all(Option::is_some) || has_address && age == newer_than {
+            let is_whole = public.values().all(Option::is_some);
+            if has_address && (is_whole || age == newer_than) {
                 return Ok(Instance {
                     provider_id: facts.provider_id,
                     instance_type: facts.instance_type,

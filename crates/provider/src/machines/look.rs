@@ -130,7 +130,7 @@ impl Inner {
     }
 
     /// The same for a virtual machine and the list of its resource group.
-    pub(super) async fn listed_machine(
+    pub(crate) async fn listed_machine(
         &self,
         id: &ResourceId,
         newer_than: LogicalTime,

@@ -1,5 +1,6 @@
 //! Which machine a node is: by its provider id, or else by its name.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use azure_types::{ResourceId, VirtualMachine};
@@ -106,14 +107,14 @@ impl Inner {
         }
         if !config.disable_availability_set_nodes || config.enable_vmss_flex_nodes {
             let all = self.observed.virtual_machines(&group);
-            // What is known suffices to see that a name is not the only one of its kind.
-            let machines = match found.is_empty() {
-                true => {
-                    all.list(newer_than).await.map_err(|failure| failure.while_doing("failed to list VMs"))?
-                }
-                false => all.all_cached(),
-            };
-            found.extend(called(machines.iter().map(|machine| &**machine), node.name()));
+            let in_list =
+                |machines: Vec<Arc<VirtualMachine>>| called(machines.iter().map(|one| &**one), node.name());
+            // An instance that bears the name is one reason less to read this list: what is known suffices to see whether
+            // it may not be the only one.
+            if found.is_empty() || !in_list(all.all_cached()).is_empty() {
+                let listed = all.list(newer_than).await;
+                found.extend(in_list(listed.map_err(|failure| failure.while_doing("failed to list VMs"))?));
+            }
         }
         Ok(match found.len() {
             0 => Subject::Nowhere { group },

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use arm::{ApiVersion, Class, Listing};
 use azure_types::{
-    NetworkInterface, PublicIpAddress, ResourceId, ScaleSet, ScaleSetInstance, VirtualMachine,
+    AvailabilitySet, NetworkInterface, PublicIpAddress, ResourceId, ScaleSet, ScaleSetInstance,
+    VirtualMachine,
 };
 use cloud::LogicalTime;
 use planner::instance::{self, MachineDocument, MachineName};
@@ -179,6 +180,11 @@ impl Observed {
         for known in self.machine_interfaces.lock().values() {
             known.invalidate();
         }
+    }
+
+    /// The availability sets of a resource group.
+    pub(crate) fn availability_sets(&self, group: &ResourceId) -> Arc<ResourceCache<AvailabilitySet>> {
+        cache_of(&self.availability_sets, group, || group_cache(&self.azure, group))
     }
 
     /// The virtual machines of a resource group.

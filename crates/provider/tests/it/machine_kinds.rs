@@ -509,3 +509,42 @@ async fn node_036_public_addresses_are_external_ones() {
     let described = describe(&program, &node).await.present().unwrap();
     assert_eq!(described.addresses.len(), 2, "it was taken away: {described:?}");
 }
+
+/// NODE-083: a machine that runs on without its node gets no traffic; when its kubelet registers again, it does.
+#[tokio::test(start_paused = true)]
+async fn node_083_the_machine_of_a_deleted_node_leaves_the_pools() {
+    let world = World::of(&every_kind());
+    let program = world.start();
+    world.serve(&program, service("web", &[80])).await.unwrap();
+    let nodes = world.nodes.lock().clone();
+    assert_eq!(world.members("kube"), nodes.len());
+    for node in nodes {
+        program.provider.state().remove_node(node.name());
+        program.provider.update_nodes(LogicalTime::now()).await.unwrap();
+        assert_eq!(world.members("kube"), 6, "without {}", node.name());
+        world.azure.clear_journal();
+        program.provider.update_nodes(LogicalTime::now()).await.unwrap();
+        assert_eq!(world.all_writes(), Vec::<String>::new());
+        program.provider.state().apply_node(node);
+        program.provider.update_nodes(LogicalTime::now()).await.unwrap();
+        assert_eq!(world.members("kube"), 7);
+    }
+}
+
+/// Names of virtual machines recur: a new one is not described by what is known of the one before.
+#[tokio::test(start_paused = true)]
+async fn a_machine_that_is_made_again_under_its_name_has_its_own_address() {
+    let world = World::of(&every_kind());
+    let program = world.start();
+    let node = new("pool-a");
+    let before = describe(&program, &node).await.present().unwrap();
+    let shape = every_kind();
+    world.azure.delete(&shape.machine(&shape.machines[0])).unwrap();
+    world.azure.delete(&shape.interface(&shape.machines[0])).unwrap();
+    // Another one takes its address.
+    shape.lay_out_machine(&world.azure, &StandaloneMachine::new("pool-z")).unwrap();
+    shape.lay_out_machine(&world.azure, &shape.machines[0]).unwrap();
+    let after = describe(&program, &node).await.present().unwrap();
+    assert_eq!(describe(&program, &new("pool-z")).await.present().unwrap().addresses[0], before.addresses[0]);
+    assert_ne!(after.addresses[0], before.addresses[0]);
+}

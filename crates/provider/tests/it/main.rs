@@ -11,6 +11,7 @@ mod isolation;
 mod local_pools;
 mod machine_kinds;
 mod machines;
+mod mask_sizes;
 mod pools;
 mod private_link;
 mod services;

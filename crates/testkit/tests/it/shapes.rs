@@ -117,7 +117,7 @@ fn machines_of_every_kind_take_traffic() {
     });
 }
 
-/// Each node is described by its own machine, though the names of all begin alike; and of the machines that go, one
+/// NODE-043: each node is described by its own machine, though the names of all begin alike; and of the machines that go, one
 /// after the other, each takes its own node along and nobody else's.
 #[test]
 fn machines_of_every_kind_are_described_and_none_is_confused() {
@@ -163,7 +163,7 @@ fn machines_of_every_kind_are_described_and_none_is_confused() {
     });
 }
 
-/// Machines of every kind that stop are tainted, and lose the taint when they run again.
+/// NODE-034: machines of every kind that stop are tainted, and lose the taint when they run again.
 #[test]
 fn machines_of_every_kind_are_tainted_while_they_are_shut_down() {
     run(async || {
