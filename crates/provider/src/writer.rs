@@ -131,6 +131,11 @@ pub(crate) struct Pace {
 /// How often in a row a batch is written again because somebody else changed the resource. Ten lost races mean that
 /// something else writes all the time: the Services are told, and come again after their back-off.
 const MAX_CONFLICTS: u32 = 10;
+/// How many lost races in a row are no reason to wait. While hundreds of machines join its pools, a load balancer changes
+/// with each of them: whoever goes on at once then loses ten times within a second.
+const FREE_CONFLICTS: u32 = 3;
+/// The pause after the next one; doubled each time, so that ten races take some 13 s.
+const CONFLICT_PAUSE: Duration = Duration::from_millis(100);
 /// How often a batch is written again because Azure was busy: with doubled waits some four minutes, in which most
 /// troubles of Azure pass without a Warning on any Service.
 const MAX_BUSY: u32 = 8;
@@ -518,7 +523,10 @@ impl<R: Resource> Inner<R> {
         let wait = match failure.kind {
             Kind::Aborted => {
                 group.conflicts += 1;
-                (group.conflicts <= MAX_CONFLICTS).then_some(Duration::ZERO)
+                let paused = group.conflicts.checked_sub(FREE_CONFLICTS + 1);
+                let pause =
+                    paused.map_or(Duration::ZERO, |times| CONFLICT_PAUSE.saturating_mul(1 << times.min(10)));
+                (group.conflicts <= MAX_CONFLICTS).then_some(pause)
             }
             Kind::Unavailable | Kind::Unknown => {
                 group.busy += 1;

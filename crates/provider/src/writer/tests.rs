@@ -275,9 +275,12 @@ async fn races_without_end_are_given_up_for_now() {
     let shelf = Shelf::new();
     shelf.0.lock().raced = 1000;
     let writer = start(&shelf);
+    let begun = Instant::now();
     let error = submit(&writer, "a", 1).await.unwrap_err();
     assert!(matches!(error, ServiceError::Retry { .. }));
     assert_eq!(shelf.attempts(), MAX_CONFLICTS as usize + 1);
+    // 0.1 + 0.2 + … + 6.4 s: whoever writes a hundred times in a second has ended by then.
+    assert!(begun.elapsed() >= Duration::from_millis(12_700), "{:?}", begun.elapsed());
 }
 
 #[tokio::test(start_paused = true)]
@@ -505,8 +508,8 @@ async fn a_write_that_was_made_ends_a_row_of_lost_races() {
     let writer = start(&shelf);
     let races = shelf.clone();
     let more = async move {
-        // The first write is made after seven seconds; then others are faster once more.
-        sleep(Duration::from_millis(7500)).await;
+        // The first write is made after 7.7 s, pauses included; then others are faster once more.
+        sleep(Duration::from_secs(8)).await;
         races.0.lock().raced = 6;
     };
     let (answer, ()) = tokio::join!(submit(&writer, "nodes", 0), more);
