@@ -5,6 +5,8 @@
 //!  controllers ──── LoadBalancers: ensure, exists, delete, … ────▶ provider
 //!       │      ──── Machines: presence, describe ────────────────▶    │
 //!       │      ──── MachineEvents: upcoming, approve ────────────▶    │
+//!       │      ──── Routes: owned, apply ────────────────────────▶    │
+//!       │      ──── NodeRanges: mask_sizes ──────────────────────▶    │
 //!       └──────────────▶ ClusterState, stamped ◀──────────────────────┘
 //! ```
 //!
@@ -20,6 +22,7 @@ mod machine_events;
 mod machines;
 mod node_ranges;
 mod outcome;
+mod routes;
 
 pub use cluster_state::{ClusterState, Labels, Stamped};
 pub use k8s::Notice;
@@ -29,3 +32,4 @@ pub use machine_events::{MachineEvent, MachineEventType, MachineEvents};
 pub use machines::{Instance, Machines, Presence};
 pub use node_ranges::{MaskSizes, NodeRanges};
 pub use outcome::{Ensured, Existence, Proof, ServiceError, UpdateError};
+pub use routes::{PodRange, Routes};

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::meta::{self, ObjectMeta, Time};
 use crate::{names, parse_bool};
@@ -14,13 +14,13 @@ pub struct Node {
     /// Name, UID, labels, annotations, creation.
     #[serde(deserialize_with = "meta::slim")]
     pub metadata: ObjectMeta,
-    /// Provider id and taints.
+    /// Provider id, taints and the ranges of pods.
     pub spec: NodeSpec,
     /// Addresses and conditions.
     pub status: NodeStatus,
 }
 
-/// Provider id and taints of a Node.
+/// Provider id, taints and the ranges of pods of a Node.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct NodeSpec {
@@ -30,6 +30,12 @@ pub struct NodeSpec {
     /// The taints.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub taints: Vec<Taint>,
+    /// The ranges of the node's pods, one a family.
+    #[serde(rename = "podCIDRs", skip_serializing_if = "Vec::is_empty")]
+    pub pod_cidrs: Vec<String>,
+    /// The first of them, as clients before two families write it.
+    #[serde(rename = "podCIDR", skip_serializing_if = "String::is_empty")]
+    pub pod_cidr: String,
 }
 
 /// A taint of a Node.
@@ -56,7 +62,7 @@ pub struct NodeStatus {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<NodeAddress>,
     /// The node's conditions, such as `Ready`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "slim_conditions")]
     pub conditions: Vec<NodeCondition>,
 }
 
@@ -80,6 +86,18 @@ pub struct NodeCondition {
     pub kind: String,
     /// `True`, `False` or `Unknown`.
     pub status: String,
+    /// Why, in one word; of [`names::CONDITION_NETWORK_UNAVAILABLE`] alone.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+}
+
+/// Reads conditions without the reasons that nobody asks for: five conditions of each of five thousand nodes have one.
+fn slim_conditions<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<NodeCondition>, D::Error> {
+    let mut conditions = Vec::<NodeCondition>::deserialize(deserializer)?;
+    for condition in conditions.iter_mut().filter(|c| c.kind != names::CONDITION_NETWORK_UNAVAILABLE) {
+        condition.reason = String::new();
+    }
+    Ok(conditions)
 }
 
 impl Node {
@@ -91,6 +109,19 @@ impl Node {
     /// A label's value.
     pub fn label(&self, key: &str) -> Option<&str> {
         self.metadata.labels.as_ref()?.get(key).map(String::as_str)
+    }
+
+    /// The ranges of the node's pods as they stand there, one a family; none until somebody gave them.
+    pub fn pod_ranges(&self) -> Vec<&str> {
+        if self.spec.pod_cidrs.is_empty() {
+            return Some(self.spec.pod_cidr.as_str()).into_iter().filter(|range| !range.is_empty()).collect();
+        }
+        self.spec.pod_cidrs.iter().map(String::as_str).collect()
+    }
+
+    /// A condition.
+    pub fn condition(&self, kind: &str) -> Option<&NodeCondition> {
+        self.status.conditions.iter().find(|condition| condition.kind == kind)
     }
 
     /// Whether a taint with this key is there, whatever its effect.
