@@ -102,6 +102,10 @@ pub struct CloudConfig {
     pub security_group_name: String,
     /// `securityGroupResourceGroup`; empty means `resourceGroup`.
     pub security_group_resource_group: String,
+    /// `routeTableName`; empty where the network of pods needs no routes in Azure.
+    pub route_table_name: String,
+    /// `routeTableResourceGroup`; empty means `resourceGroup`.
+    pub route_table_resource_group: String,
     /// `privateLinkServiceResourceGroup`; empty means `resourceGroup`.
     pub private_link_service_resource_group: String,
     /// `loadBalancerName`; empty means a name made of the cluster's.
@@ -297,6 +301,8 @@ impl CloudConfig {
             subnet_name: keys.string("subnetName"),
             security_group_name: keys.string("securityGroupName"),
             security_group_resource_group: keys.string("securityGroupResourceGroup"),
+            route_table_name: keys.string("routeTableName"),
+            route_table_resource_group: keys.string("routeTableResourceGroup"),
             private_link_service_resource_group: keys.string("privateLinkServiceResourceGroup"),
             load_balancer_name: keys.string("loadBalancerName"),
             load_balancer_resource_group: keys.string("loadBalancerResourceGroup"),

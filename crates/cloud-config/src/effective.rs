@@ -18,6 +18,11 @@ impl CloudConfig {
         self.or_cluster_group(&self.security_group_resource_group)
     }
 
+    /// The route table's resource group.
+    pub fn route_table_resource_group(&self) -> &str {
+        self.or_cluster_group(&self.route_table_resource_group)
+    }
+
     /// The resource group of private link services.
     pub fn private_link_service_resource_group(&self) -> &str {
         self.or_cluster_group(&self.private_link_service_resource_group)

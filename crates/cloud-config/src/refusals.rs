@@ -282,6 +282,8 @@ impl CloudConfig {
             ("subnetName", &self.subnet_name),
             ("securityGroupName", &self.security_group_name),
             ("securityGroupResourceGroup", &self.security_group_resource_group),
+            ("routeTableName", &self.route_table_name),
+            ("routeTableResourceGroup", &self.route_table_resource_group),
             ("loadBalancerName", &self.load_balancer_name),
             ("loadBalancerResourceGroup", &self.load_balancer_resource_group),
             ("tenantId", &self.tenant_id),

@@ -68,7 +68,8 @@ fn the_minimal_managed_identity_document() {
     assert_eq!(config.security_group_resource_group(), "group-a");
     assert_eq!(config.network_subscription_id(), config.subscription_id);
     assert_eq!(config.refusals(), []);
-    assert_eq!(warnings(&config), ["routeTableName: no effect: this release writes no routes"]);
+    assert_eq!(config.route_table_resource_group(), "group-a");
+    assert_eq!(warnings(&config), [""; 0]);
     let secret = CloudConfig::from_secret(MINIMAL, &|_| None).unwrap();
     assert_eq!(secret.resource_group, "Group-A", "kept on the way through a Secret");
 }

@@ -225,6 +225,12 @@ impl Cluster {
         })
     }
 
+    /// The id of the one route table that is managed; absent where none is configured.
+    pub fn route_table_id(&self) -> Option<ResourceId> {
+        let (name, group) = (&self.config.route_table_name, self.config.route_table_resource_group());
+        (!name.is_empty()).then(|| self.network_group(group).resource(NETWORK, "routeTables", name))
+    }
+
     /// The id of the configured virtual network.
     pub fn virtual_network_id(&self) -> ResourceId {
         self.network_group(self.config.vnet_resource_group()).resource(

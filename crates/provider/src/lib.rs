@@ -20,6 +20,7 @@ mod provider;
 mod public_ip;
 mod repeats;
 mod resource_cache;
+mod route_table;
 mod scale_set;
 mod security_group;
 mod service;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use arm::{ApiVersion, Class, Listing};
 use azure_types::{
     AvailabilitySet, LoadBalancer, NetworkInterface, PrivateLinkService, PublicIpAddress, ResourceId,
-    ScaleSet, ScaleSetInstance, SecurityGroup, Subnet, VirtualMachine, Word,
+    RouteTable, ScaleSet, ScaleSetInstance, SecurityGroup, Subnet, VirtualMachine, Word,
 };
 use cloud::LogicalTime;
 use futures::future::BoxFuture;
@@ -46,6 +46,7 @@ pub(crate) struct Observed {
     pub(crate) started: LogicalTime,
     load_balancers: ResourceCache<LoadBalancer>,
     security_group: Option<ResourceCache<SecurityGroup>>,
+    route_table: Option<ResourceCache<RouteTable>>,
     public_ips: ById<PublicIpAddress>,
     /// Those of the subscription, by id.
     all_public_ips: ResourceCache<PublicIpAddress>,
@@ -170,6 +171,12 @@ impl Observed {
                 one(azure.clone(), id),
             )
         });
+        let route_table = cluster.route_table_id().map(|id| {
+            ResourceCache::new(
+                |document: &RouteTable| named(document.name.as_ref(), document.id.as_ref()),
+                one(azure.clone(), id),
+            )
+        });
         let subscription = ResourceId::subscription(cluster.config.network_subscription_id());
         let all_public_ips = subscription_cache(
             &azure,
@@ -188,6 +195,7 @@ impl Observed {
             started: LogicalTime::now(),
             load_balancers,
             security_group,
+            route_table,
             public_ips: Mutex::default(),
             all_public_ips,
             scale_sets: Mutex::default(),
@@ -215,6 +223,11 @@ impl Observed {
     /// The one security group; `None` where none is configured.
     pub(crate) fn security_group(&self) -> Option<&ResourceCache<SecurityGroup>> {
         self.security_group.as_ref()
+    }
+
+    /// The one route table; `None` where none is configured.
+    pub(crate) fn route_table(&self) -> Option<&ResourceCache<RouteTable>> {
+        self.route_table.as_ref()
     }
 
     /// The public IPs of a resource group.
@@ -250,6 +263,9 @@ impl Observed {
         }
         self.load_balancers.invalidate();
         if let Some(known) = &self.security_group {
+            known.invalidate();
+        }
+        if let Some(known) = &self.route_table {
             known.invalidate();
         }
         invalidate(&self.public_ips);
@@ -383,6 +399,32 @@ impl Observed {
                 .await?
                 .ok_or_else(absent)?;
             document = known.store(fresh);
+        }
+        Err(still_running(id))
+    }
+
+    /// The route table with no operation running on it, as read after `newer_than`; `None` where there is none.
+    pub(crate) async fn settled_route_table(
+        &self,
+        id: &ResourceId,
+        newer_than: LogicalTime,
+    ) -> Result<Option<Arc<RouteTable>>, Failure> {
+        let Some(known) = &self.route_table else { return Ok(None) };
+        let mut document = known.get(id.name(), newer_than).await?;
+        let begin = Instant::now();
+        while begin.elapsed() < SETTLE_TIMEOUT {
+            let properties = document.as_ref().and_then(|document| document.properties.as_ref());
+            if State::of(properties.and_then(|p| p.provisioning_state.as_ref())) != State::Running {
+                return Ok(document);
+            }
+            sleep(SETTLE_INTERVAL).await;
+            document = match self.azure.get::<RouteTable>(id, ApiVersion::NETWORK, PLANNED_BY).await? {
+                Some(fresh) => Some(known.store(fresh)),
+                None => {
+                    known.remove(id.name());
+                    None
+                }
+            };
         }
         Err(still_running(id))
     }

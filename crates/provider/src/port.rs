@@ -1,17 +1,19 @@
 //! The provider as the controllers see it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use cloud::{
     Ensured, Existence, FollowedLabels, Instance, LoadBalancers, LogicalTime, Machines, MaskSizes,
-    NodeRanges, Notice, Presence, ServiceError, UpdateError,
+    NodeRanges, Notice, PodRange, Presence, Routes, ServiceError, UpdateError,
 };
 use k8s::{Node, ObjectKey, Service};
 
 use crate::Provider;
+use crate::failure::{Failure, short};
 
 #[async_trait]
 impl LoadBalancers for Provider {
@@ -112,5 +114,28 @@ impl Machines for Provider {
 impl NodeRanges for Provider {
     async fn mask_sizes(&self, node: &Node, newer_than: LogicalTime) -> Existence<MaskSizes> {
         self.0.mask_sizes(node, newer_than).await
+    }
+}
+
+/// What is told of a node's route. Only an input of the whole table is ever terminal to Azure, so that everything is
+/// tried again.
+fn route_error(failure: Failure) -> ServiceError {
+    ServiceError::Retry { message: short(failure.message), after: failure.after, notices: Vec::new() }
+}
+
+#[async_trait]
+impl Routes for Provider {
+    async fn owned(&self, newer_than: LogicalTime) -> Result<BTreeSet<PodRange>, ServiceError> {
+        self.0.owned_routes(newer_than).await.map_err(route_error)
+    }
+
+    async fn apply(
+        &self,
+        wanted: &BTreeMap<PodRange, IpAddr>,
+        unwanted: &BTreeSet<PodRange>,
+        newer_than: LogicalTime,
+    ) -> Result<BTreeMap<PodRange, Result<(), ServiceError>>, ServiceError> {
+        let answers = self.0.apply_routes(wanted, unwanted, newer_than).await.map_err(route_error)?;
+        Ok(answers.into_iter().map(|(range, answer)| (range, answer.map_err(route_error))).collect())
     }
 }

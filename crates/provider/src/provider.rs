@@ -9,6 +9,7 @@ use arm::Clock;
 use azure_types::{LoadBalancer, ResourceId};
 use cloud::LogicalTime;
 use futures::future::join_all;
+use ipnet::IpNet;
 use k8s::{ObjectKey, Service};
 use parking_lot::Mutex;
 use planner::admin_state;
@@ -25,6 +26,7 @@ use crate::membership::{Membership, NODES_UNKNOWN};
 use crate::observed::Observed;
 use crate::private_link::PrivateLinks;
 use crate::public_ip::PublicIps;
+use crate::route_table::{SharedRouteTable, no_route_table};
 use crate::security_group::{RecentlyProgrammed, SharedSecurityGroup};
 use crate::sharing::{NodeSharing, Unfinished};
 use crate::writer::{Pace, Writer};
@@ -42,6 +44,8 @@ pub struct Options {
     pub public_ip_look: Duration,
     /// The first wait where Azure is busy and does not say how long; doubled each time.
     pub busy: Duration,
+    /// All that the ranges of nodes' pods are taken from: a route that leads elsewhere is not this cluster's.
+    pub cluster_ranges: Vec<IpNet>,
     /// The wall clock, for the age of Nodes.
     pub clock: Clock,
     /// Ends all work at once when cancelled; what was cut short is taken up by whoever comes next.
@@ -55,6 +59,7 @@ impl Default for Options {
             public_ip_parallelism: 64,
             public_ip_look: Duration::from_secs(2),
             busy: Duration::from_secs(2),
+            cluster_ranges: Vec::new(),
             clock: Clock::system(),
             stop: CancellationToken::new(),
         }
@@ -80,6 +85,9 @@ pub(crate) struct Inner {
     pub(crate) stop: CancellationToken,
     load_balancers: Mutex<HashMap<Balancer, Writer<SharedLoadBalancer>>>,
     security_group: OnceLock<Writer<SharedSecurityGroup>>,
+    route_table: OnceLock<Writer<SharedRouteTable>>,
+    /// All that the ranges of nodes' pods are taken from.
+    pub(crate) cluster_ranges: Vec<IpNet>,
     /// Who has a place on which load balancer, or was promised one.
     pub(crate) places: Mutex<Places>,
     /// Which nodes each of several load balancers has.
@@ -140,6 +148,21 @@ impl Inner {
             Writer::start(resource, self.pace, self.stop.clone())
         };
         Ok(self.security_group.get_or_init(start).clone())
+    }
+
+    pub(crate) fn route_table(&self) -> Result<Writer<SharedRouteTable>, Failure> {
+        let id = self.cluster.route_table_id().ok_or_else(no_route_table)?;
+        let start = || {
+            let resource = SharedRouteTable {
+                id,
+                cluster: Arc::clone(&self.cluster),
+                cluster_ranges: self.cluster_ranges.clone(),
+                azure: self.azure.clone(),
+                observed: Arc::clone(&self.observed),
+            };
+            Writer::start(resource, self.pace, self.stop.clone())
+        };
+        Ok(self.route_table.get_or_init(start).clone())
     }
 
     /// By readings newer than what a Service must be judged: than the event that asked for it, and if that event
@@ -463,6 +486,8 @@ impl Provider {
             stop,
             load_balancers: Mutex::default(),
             security_group: OnceLock::new(),
+            route_table: OnceLock::new(),
+            cluster_ranges: options.cluster_ranges,
             places: Mutex::default(),
             sharing: Arc::default(),
             mask_problems: Mutex::default(),

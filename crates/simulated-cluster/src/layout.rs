@@ -34,7 +34,12 @@ impl Shape {
             json!({"name": name, "properties": {
                 "addressPrefixes": prefixes, "networkSecurityGroup": {"id": guard}}})
         };
-        let mut subnets = vec![subnet(&self.subnet, json!(self.node_ranges()))];
+        let mut nodes = subnet(&self.subnet, json!(self.node_ranges()));
+        if let Some(table) = self.route_table() {
+            azure.put(&table, json!({"location": location, "properties": {"routes": []}}))?;
+            nodes["properties"]["routeTable"] = json!({"id": table});
+        }
+        let mut subnets = vec![nodes];
         subnets.extend(self.more_subnets.iter().map(|more| subnet(&more.name, json!(more.prefixes))));
         let properties =
             json!({"addressSpace": {"addressPrefixes": self.network_ranges()}, "subnets": subnets});
@@ -94,7 +99,9 @@ impl Shape {
     }
 
     fn interface_document(&self) -> Value {
-        json!({"location": self.region, "properties": {"ipConfigurations": self.ip_configurations()}})
+        json!({"location": self.region, "properties": {
+            // Machines pass on what is for their pods.
+            "enableIPForwarding": self.route_table.is_some(), "ipConfigurations": self.ip_configurations()}})
     }
 
     fn machine_document(&self, machine: &StandaloneMachine) -> Value {
@@ -122,7 +129,8 @@ impl Shape {
             configurations[0]["properties"]["publicIPAddressConfiguration"] = json!({"name": "public"});
         }
         let interface = json!({"name": "first", "properties": {
-            "primary": true, "ipConfigurations": configurations}});
+            "primary": true, "enableIPForwarding": self.route_table.is_some(),
+            "ipConfigurations": configurations}});
         let mut document = json!({
             "location": self.region,
             "sku": {"name": pool.size, "tier": "Standard", "capacity": pool.nodes},

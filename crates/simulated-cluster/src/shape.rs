@@ -151,6 +151,9 @@ pub struct Shape {
     pub dual_stack: bool,
     /// The security group that guards the subnet.
     pub security_group: String,
+    /// The route table of the nodes' subnet, where pods have addresses of their own ([`Self::PODS_V4`]) that machines
+    /// pass on; `None` where the network of pods needs none.
+    pub route_table: Option<String>,
     /// The worker machines in scale sets.
     pub pools: Vec<NodePool>,
     /// Machines beside them.
@@ -173,6 +176,7 @@ impl Default for Shape {
             more_subnets: Vec::new(),
             dual_stack: false,
             security_group: "guard".to_owned(),
+            route_table: None,
             pools: vec![NodePool::new("workers", "worker", 3)],
             machines: Vec::new(),
             client_id: "c11e4700-0000-4000-8000-000000000003".to_owned(),
@@ -182,7 +186,7 @@ impl Default for Shape {
 }
 
 impl Shape {
-    /// The network's IPv4 range. Pods (`10.244.0.0/16`) and Services (`10.0.0.0/16`) are outside of it.
+    /// The network's IPv4 range. Pods ([`Self::PODS_V4`]) and Services (`10.0.0.0/16`) are outside of it.
     pub const NETWORK_V4: &str = "10.240.0.0/14";
     /// The network's IPv6 range.
     pub const NETWORK_V6: &str = "fd00:10:240::/48";
@@ -190,6 +194,11 @@ impl Shape {
     pub const NODES_V4: &str = "10.240.0.0/16";
     /// The IPv6 range of the nodes' subnet. Azure wants /64.
     pub const NODES_V6: &str = "fd00:10:240::/64";
+
+    /// The range of all pods, where nodes have ranges of their own.
+    pub const PODS_V4: &str = "10.244.0.0/16";
+    /// The same of the other family.
+    pub const PODS_V6: &str = "fd00:10:244::/56";
 
     /// The id of the resource group.
     pub fn group(&self) -> ResourceId {
@@ -233,13 +242,24 @@ impl Shape {
         self.of_families(Self::NODES_V4, Self::NODES_V6)
     }
 
+    /// The ranges of all pods, where nodes have ranges of their own.
+    pub fn pod_ranges(&self) -> Vec<&'static str> {
+        self.of_families(Self::PODS_V4, Self::PODS_V6)
+    }
+
+    /// The id of the route table.
+    pub fn route_table(&self) -> Option<ResourceId> {
+        let name = self.route_table.as_ref()?;
+        Some(self.group().resource("Microsoft.Network", "routeTables", name))
+    }
+
     fn of_families<T>(&self, v4: T, v6: T) -> Vec<T> {
         if self.dual_stack { vec![v4, v6] } else { vec![v4] }
     }
 
     /// azure.json for a program that signs in with `secret` at the Azure behind `resource_manager` (a URL).
     pub fn azure_json(&self, resource_manager: &str, secret: &str) -> Value {
-        json!({
+        let mut document = json!({
             "cloud": "AzurePublicCloud",
             "resourceManagerEndpoint": resource_manager,
             "tenantId": self.tenant,
@@ -254,6 +274,10 @@ impl Shape {
             "securityGroupName": self.security_group,
             "loadBalancerSku": "standard",
             "useInstanceMetadata": false,
-        })
+        });
+        if let Some(name) = &self.route_table {
+            document["routeTableName"] = name.as_str().into();
+        }
+        document
     }
 }

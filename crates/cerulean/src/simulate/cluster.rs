@@ -42,6 +42,10 @@ pub struct ClusterArguments {
     /// Give network, machines and Services IPv6 addresses beside IPv4 ones.
     #[arg(long)]
     dual_stack: bool,
+    /// Give the nodes' subnet a route table for the pods of each node (10.244.0.0/16, fd00:10:244::/56), which azure.json
+    /// names.
+    #[arg(long)]
+    routes: bool,
     /// A further subnet, as NAME=PREFIX or NAME=PREFIX,PREFIX, inside of 10.240.0.0/14 and fd00:10:240::/48;
     /// repeatable.
     #[arg(long, value_name = "NAME=PREFIX", value_parser = subnet)]
@@ -100,6 +104,7 @@ impl ClusterArguments {
                 machines: workers.chain(control_planes).collect(),
                 more_subnets: self.subnet,
                 dual_stack: self.dual_stack,
+                route_table: self.routes.then(|| "routes".to_owned()),
                 ..Shape::default()
             },
             latency: self.latency,

@@ -26,7 +26,8 @@ const fn foreign(name: &'static str, reason: &'static str) -> Key {
     idle(name, ValueType::Any, "", reason)
 }
 
-const ROUTES: &str = "this release writes no routes";
+const ROUTES: &str =
+    "routes that are due are written at once, many in one write, and are there when Azure says so";
 const CACHE: &str = "there is no cache lifetime to set: every read is as fresh as its use needs";
 const RATE: &str = "client-side limits are not applied: call budgets are learned from Azure's answers";
 const PAUSES: &str = "pauses double, whatever is set here";
@@ -186,8 +187,16 @@ pub const KEYS: &[Key] = &[
         "the security group's resource group",
         |c| c.security_group_resource_group.clone(),
     ),
-    idle("routeTableName", Text, "", ROUTES),
-    idle("routeTableResourceGroup", Text, "resourceGroup", ROUTES),
+    applies(
+        "routeTableName",
+        Text,
+        "",
+        "the route table with a route to the pods of each node (--configure-cloud-routes); without it none is written",
+        |c| c.route_table_name.clone(),
+    ),
+    applies("routeTableResourceGroup", Text, "resourceGroup", "the route table's resource group", |c| {
+        c.route_table_resource_group.clone()
+    }),
     applies(
         "privateLinkServiceResourceGroup",
         Text,

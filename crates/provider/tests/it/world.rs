@@ -203,7 +203,8 @@ impl World {
         if knows_nodes {
             state.nodes_are_synced();
         }
-        let options = Options { clock, ..Options::default() };
+        let cluster_ranges = [Shape::PODS_V4, Shape::PODS_V6].map(|range| range.parse().unwrap()).to_vec();
+        let options = Options { clock, cluster_ranges, ..Options::default() };
         Program { provider: Provider::new(cluster, client, state, options), switch }
     }
 

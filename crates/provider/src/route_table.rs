@@ -1,0 +1,247 @@
+//! The one route table as a shared resource: the routes of many nodes go into one write.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use arm::ApiVersion;
+use async_trait::async_trait;
+use azure_types::{ResourceId, RouteTable};
+use cloud::{LogicalTime, PodRange};
+use futures::future::join_all;
+use ipnet::IpNet;
+use planner::route::{self as plans, RouteIntent, RouteKey, route_name};
+use planner::{Change, Cluster, Purpose, Step};
+
+use crate::azure::Azure;
+use crate::failure::{Failure, Kind};
+use crate::fingerprint;
+use crate::observed::Observed;
+use crate::provider::Inner;
+use crate::writer::{Planned, Resource, Written};
+
+/// Who wants something of the table.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Owner {
+    /// Nobody in particular: its tags, and what Azure left unfinished.
+    Table,
+    /// A range of a node's pods.
+    Range(RouteKey),
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Table => f.write_str("the table itself"),
+            Self::Range(key) => key.fmt(f),
+        }
+    }
+}
+
+/// What somebody wants of the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wish {
+    /// It is as azure.json says.
+    AsConfigured,
+    /// A range's route is there, or is not.
+    Route(RouteIntent),
+}
+
+/// The route table.
+pub(crate) struct SharedRouteTable {
+    pub(crate) id: ResourceId,
+    pub(crate) cluster: Arc<Cluster>,
+    /// All that the ranges of nodes are taken from.
+    pub(crate) cluster_ranges: Vec<IpNet>,
+    pub(crate) azure: Azure,
+    pub(crate) observed: Arc<Observed>,
+}
+
+/// Those of a batch who want a route.
+fn routes(batch: &[(Owner, Wish)]) -> Vec<(RouteKey, RouteIntent)> {
+    let route = |(owner, wish): &(Owner, Wish)| match (owner, wish) {
+        (Owner::Range(key), Wish::Route(intent)) => Some((key.clone(), *intent)),
+        _ => None,
+    };
+    batch.iter().filter_map(route).collect()
+}
+
+impl SharedRouteTable {
+    fn plan(&self, table: Option<&RouteTable>, batch: &[(RouteKey, RouteIntent)]) -> plans::RoutePlan {
+        plans::plan_table(&self.cluster, &self.id, &self.cluster_ranges, table, batch)
+    }
+}
+
+#[async_trait]
+impl Resource for SharedRouteTable {
+    type Key = Owner;
+    type Intent = Wish;
+    type Observed = Option<Arc<RouteTable>>;
+    type Work = Step;
+
+    fn name(&self) -> String {
+        format!("route table {}", self.id.name())
+    }
+
+    async fn observe(&self, newer_than: LogicalTime) -> Result<Self::Observed, Failure> {
+        self.observed.settled_route_table(&self.id, newer_than).await
+    }
+
+    fn plan(&self, observed: &Self::Observed, batch: &[(Owner, Wish)]) -> Planned<Self> {
+        let plan = Self::plan(self, observed.as_deref(), &routes(batch));
+        // What is there in the way may go: whoever asks again is judged anew.
+        let refused = |(key, refusal): (RouteKey, plans::RouteRefusal)| {
+            (Owner::Range(key), Failure::new(Kind::FailedPrecondition, refusal.to_string()))
+        };
+        let refused = plan.refused.into_iter().map(refused).collect();
+        Planned { work: plan.step, refused, notices: Vec::new() }
+    }
+
+    async fn write(
+        &self,
+        _observed: &Self::Observed,
+        step: &Step,
+    ) -> Result<Written<Self::Observed>, Failure> {
+        let result: Result<RouteTable, Failure> = self.azure.put(step, ApiVersion::NETWORK).await;
+        let known = self.observed.route_table();
+        match result {
+            Ok(document) => Ok(Written::Whole(Some(match known {
+                Some(known) => known.store(document),
+                None => Arc::new(document),
+            }))),
+            Err(failure) => {
+                if let Some(known) = known {
+                    known.invalidate();
+                }
+                Err(failure)
+            }
+        }
+    }
+
+    fn fingerprint(&self, step: &Step) -> u64 {
+        fingerprint::of([step])
+    }
+
+    fn concerned(&self, step: &Step, batch: &[(Owner, Wish)]) -> Vec<Owner> {
+        let routes = step.changes.iter().map(|change| match change {
+            Change::RouteAdded { route, .. }
+            | Change::RouteRemoved { route, .. }
+            | Change::RouteChanged { route, .. } => Some(route.to_ascii_lowercase()),
+            _ => None,
+        });
+        let changed: BTreeSet<Option<String>> = routes.collect();
+        let names = |key: &RouteKey| [route_name(&key.node, &key.range), key.node.clone()];
+        let is_changed = |owner: &&Owner| match owner {
+            Owner::Table => changed.contains(&None),
+            Owner::Range(key) => {
+                names(key).iter().any(|name| changed.contains(&Some(name.to_ascii_lowercase())))
+            }
+        };
+        batch.iter().map(|(owner, _)| owner).filter(is_changed).cloned().collect()
+    }
+
+    fn blame(&self, message: &str, batch: &[(Owner, Wish)]) -> Vec<Owner> {
+        plans::keys_named_in(message, &routes(batch)).into_iter().map(Owner::Range).collect()
+    }
+
+    async fn restore(&self, before: &Self::Observed) -> Result<(), Failure> {
+        let now = self.observed.settled_route_table(&self.id, LogicalTime::now()).await?;
+        let (Some(before), Some(now)) = (before, now) else { return Ok(()) };
+        let Some(step) = plans::restore(&self.id, before, &now) else { return Ok(()) };
+        let document: RouteTable = self.azure.put(&step, ApiVersion::NETWORK).await?;
+        if let Some(known) = self.observed.route_table() {
+            known.store(document);
+        }
+        Ok(())
+    }
+
+    fn is_repair(&self, step: &Step) -> bool {
+        step.purpose == Purpose::Repair
+    }
+}
+
+/// What came of each range.
+pub(crate) type Answers = BTreeMap<PodRange, Result<(), Failure>>;
+
+impl Inner {
+    /// The ranges that have a route of the cluster's, each with where it leads and whether its name is that of an old
+    /// release.
+    async fn routes_at_hand(
+        &self,
+        newer_than: LogicalTime,
+    ) -> Result<(Option<Arc<RouteTable>>, BTreeMap<PodRange, (Option<IpAddr>, bool)>), Failure> {
+        let known = self.observed.route_table().ok_or_else(no_route_table)?;
+        let table = match self.cluster.route_table_id() {
+            Some(id) => known.get(id.name(), newer_than).await?,
+            None => None,
+        };
+        let is_node = |name: &str| self.state.node(name).is_some();
+        let mut at_hand = BTreeMap::new();
+        for route in plans::owned(&self.cluster_ranges, table.as_deref(), is_node) {
+            let range = PodRange::new(route.key.node, route.key.range);
+            if !route.is_legacy || !at_hand.contains_key(&range) {
+                at_hand.insert(range, (route.next_hop, route.is_legacy));
+            }
+        }
+        Ok((table, at_hand))
+    }
+
+    pub(crate) async fn owned_routes(&self, newer_than: LogicalTime) -> Result<BTreeSet<PodRange>, Failure> {
+        Ok(self.routes_at_hand(newer_than).await?.1.into_keys().collect())
+    }
+
+    pub(crate) async fn apply_routes(
+        &self,
+        wanted: &BTreeMap<PodRange, IpAddr>,
+        unwanted: &BTreeSet<PodRange>,
+        newer_than: LogicalTime,
+    ) -> Result<Answers, Failure> {
+        let writer = self.route_table()?;
+        let (table, at_hand) = self.routes_at_hand(newer_than).await?;
+        let mut answers: Answers = wanted.keys().map(|range| (range.clone(), Ok(()))).collect();
+        let mut batch: Vec<(Option<&PodRange>, Owner, Wish)> = Vec::new();
+        if writer.resource().plan(table.as_deref(), &[]).step.is_some() {
+            batch.push((None, Owner::Table, Wish::AsConfigured));
+        }
+        let key = |range: &PodRange| Owner::Range(RouteKey { node: range.node.clone(), range: range.range });
+        for (range, next_hop) in wanted {
+            if at_hand.get(range) != Some(&(Some(*next_hop), false)) {
+                let present = RouteIntent::Present { next_hop: *next_hop };
+                batch.push((Some(range), key(range), Wish::Route(present)));
+            }
+        }
+        for range in unwanted {
+            batch.push((Some(range), key(range), Wish::Route(RouteIntent::Absent)));
+        }
+        // All are announced before the first is handed in, so that they are one batch.
+        let submitted: Vec<_> = (batch.into_iter())
+            .map(|(range, owner, wish)| {
+                let announcement = writer.announce();
+                let writer = &writer;
+                async move {
+                    let done = writer.submit(owner, wish, newer_than, Some(announcement)).await;
+                    (range, done.map(drop))
+                }
+            })
+            .collect();
+        for (range, done) in join_all(submitted).await {
+            // The tags are nobody's matter but the log's, where the writer has put what is wrong with them.
+            let Some(range) = range else { continue };
+            // Where only the name is not as it should be, packets arrive.
+            let leads_there =
+                || at_hand.get(range).is_some_and(|(hop, _)| *hop == wanted.get(range).copied());
+            let is_wanted = wanted.contains_key(range);
+            let done = if done.is_err() && is_wanted && leads_there() { Ok(()) } else { done };
+            answers.insert(range.clone(), done);
+        }
+        Ok(answers)
+    }
+}
+
+pub(crate) fn no_route_table() -> Failure {
+    Failure::new(
+        Kind::FailedPrecondition,
+        "no route table is configured: set routeTableName in the cloud configuration",
+    )
+}
