@@ -7,6 +7,7 @@
 
 mod accepted;
 mod problems;
+mod ranges;
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -21,6 +22,7 @@ use crate::go_values::{duration, truth};
 use accepted::{ACCEPTED, Takes};
 
 pub use problems::Problem;
+pub use ranges::Ranges;
 
 /// The controllers by their canonical names, each with its alias.
 pub const CONTROLLERS: [(&str, &str); 5] = [
@@ -66,15 +68,31 @@ pub struct Flags {
     /// How often the addresses of all nodes are compared with Azure.
     #[arg(long, default_value = "5m", value_parser = duration)]
     pub node_status_update_frequency: Duration,
-    /// Whether nodes get pod ranges from this program; this release refuses true.
+    /// Whether nodes get the ranges of their pods from this program, out of --cluster-cidr.
     #[arg(long, value_parser = truth, action = ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "false")]
     pub allocate_node_cidrs: bool,
-    /// Whether routes for pod ranges are written to Azure; this release refuses true.
+    /// Whether routes to the pods of nodes are written to the route table of azure.json; without a word they are if
+    /// --cluster-cidr is given.
     #[arg(long, value_parser = truth, action = ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub configure_cloud_routes: Option<bool>,
-    /// The cluster's pod ranges; only routes need them.
+    /// How often the routes of all nodes are looked at where nothing happens; what happens to a node is seen at once.
+    #[arg(long, default_value = "10s", value_parser = duration)]
+    pub route_reconciliation_period: Duration,
+    /// The ranges of all pods, at most one of each family.
     #[arg(long, default_value = "", hide_default_value = true)]
     pub cluster_cidr: String,
+    /// Who says how large the ranges of nodes are: RangeAllocator, the two flags below.
+    #[arg(long, default_value = "RangeAllocator")]
+    pub cidr_allocator_type: String,
+    /// How long the prefix of a node's IPv4 range is; 0 for 24.
+    #[arg(long, default_value_t = 0)]
+    pub node_cidr_mask_size_ipv4: u8,
+    /// How long the prefix of a node's IPv6 range is; 0 for 64.
+    #[arg(long, default_value_t = 0)]
+    pub node_cidr_mask_size_ipv6: u8,
+    /// The ranges of Services, which no node gets for its pods; at most one of each family.
+    #[arg(long, default_value = "", hide_default_value = true)]
+    pub service_cluster_ip_range: String,
     /// Only nodes that match this label selector are looked at.
     #[arg(long, default_value = "", hide_default_value = true)]
     pub node_filter_requirements: String,

@@ -18,7 +18,7 @@ use telemetry::metrics::Metrics;
 use telemetry::server::{self, Certificate, Endpoints, TlsOptions};
 use tokio_util::sync::CancellationToken;
 
-use crate::flags::{CommandLine, Flags};
+use crate::flags::{CommandLine, Flags, Ranges};
 use crate::observe::Meter;
 use crate::refusal::{Part, Refused};
 use crate::surroundings::Surroundings;
@@ -51,7 +51,8 @@ pub async fn run(
     let checks = HealthChecks::default();
     serve(&line.flags, &client, health_of(&checks), meter.0.clone(), &stop).await?;
     let host = surroundings.host_name();
-    let options = options(&line, &checks, Arc::clone(&meter), &host);
+    let ranges = ranges(&line, &cluster);
+    let options = options(&line, &ranges, &checks, Arc::clone(&meter), &host);
     let lead = {
         let client = client.clone();
         async move |stop: CancellationToken| -> anyhow::Result<()> {
@@ -61,8 +62,11 @@ pub async fn run(
             let state = ClusterState::default();
             // The provider ends with its last user, after the controllers have ended their work: the stop that
             // they are told of would cut its writes off in the middle.
-            let provider = Provider::new(cluster, azure, state.clone(), provider::Options::default());
-            controllers::run(client, controllers::Cloud::of(provider, state), options, stop).await?;
+            let provider_options =
+                provider::Options { cluster_ranges: ranges.cluster, ..provider::Options::default() };
+            let provider = Provider::new(cluster, azure, state.clone(), provider_options);
+            let cloud = controllers::Cloud::of(provider.clone(), state).with_routes(provider);
+            controllers::run(client, cloud, options, stop).await?;
             Ok(())
         }
     };
@@ -150,17 +154,49 @@ fn health_of(checks: &HealthChecks) -> Health {
     Health::new(all, &["leaderElection"])
 }
 
+/// What is done with the ranges of pods. Routes are asked for by default, and most clusters need none: without a table
+/// there are none, and the rest runs.
+fn ranges(line: &CommandLine, cluster: &Cluster) -> Ranges {
+    // They were judged before.
+    let ranges = line.ranges().unwrap_or_default();
+    if !ranges.unreadable.is_empty() {
+        let entries = ranges.unreadable.join(",");
+        tracing::warn!(
+            entries,
+            "--service-cluster-ip-range: no range of addresses; nothing is reserved for it"
+        );
+    }
+    let has_table = cluster.route_table_id().is_some();
+    if ranges.routes && !has_table {
+        tracing::warn!(
+            "no routes to pods are written: routeTableName is empty in the cloud configuration; name the route table of \
+             the nodes' subnet there, or pass --configure-cloud-routes=false where the pod network needs none"
+        );
+    }
+    Ranges { routes: ranges.routes && has_table, ..ranges }
+}
+
 /// How the controllers run, by the flags.
-fn options(line: &CommandLine, checks: &HealthChecks, meter: Arc<Meter>, host: &str) -> controllers::Options {
+fn options(
+    line: &CommandLine,
+    ranges: &Ranges,
+    checks: &HealthChecks,
+    meter: Arc<Meter>,
+    host: &str,
+) -> controllers::Options {
     let flags = &line.flags;
     let controllers = controllers::Controllers {
         service: line.enabled("service-lb-controller"),
         cloud_node: line.enabled("cloud-node-controller"),
         cloud_node_lifecycle: line.enabled("cloud-node-lifecycle-controller"),
+        route: ranges.routes,
+        node_ipam: ranges.ipam.is_some(),
     };
     controllers::Options {
         controllers,
         node_monitor_period: flags.node_monitor_period,
+        route_reconciliation_period: flags.route_reconciliation_period,
+        ranges: ranges.ipam.clone(),
         node_status_update_frequency: flags.node_status_update_frequency,
         node_selector: Some(flags.node_filter_requirements.clone()).filter(|selector| !selector.is_empty()),
         host: host.to_owned(),

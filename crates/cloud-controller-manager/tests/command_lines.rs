@@ -29,9 +29,20 @@ fn outcome(arguments: &[&str]) -> String {
     let problems = line.problems();
     if problems.is_empty() {
         let flags = &line.flags;
-        // The two others are what this release does not have.
-        let running = CONTROLLERS[..3].iter().map(|(name, _)| *name).filter(|name| line.enabled(name));
+        let ranges = line.ranges().unwrap();
+        let runs = |name: &&str| match *name {
+            "node-route-controller" => ranges.routes,
+            "node-ipam" => ranges.ipam.is_some(),
+            name => line.enabled(name),
+        };
+        let running = CONTROLLERS.iter().map(|(name, _)| *name).filter(runs);
         writeln!(text, "runs: {}", running.collect::<Vec<_>>().join(", ")).unwrap();
+        if !ranges.cluster.is_empty() {
+            let all: Vec<String> = ranges.cluster.iter().map(ToString::to_string).collect();
+            let masks = ranges.ipam.and_then(|ipam| ipam.masks);
+            let given = masks.map_or_else(String::new, |m| format!(", given out as /{} and /{}", m.v4, m.v6));
+            writeln!(text, "pods: {}{given}", all.join(", ")).unwrap();
+        }
         writeln!(text, "cluster: {}, described in {}", flags.cluster_name, flags.cloud_config).unwrap();
         let api = or(&flags.kubeconfig, "the pod's service account");
         let at = or(&flags.master, "there");

@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use azure_simulator::packet::{AlwaysHealthy, Hop, Packet, Protocol, Source, trace};
 use azure_simulator::{Fault, FaultAction, LatencyProfile};
 use kubernetes_simulator::kubelet::Pace;
 use serde_json::{Map, Value};
@@ -20,8 +21,12 @@ fn corpus(name: &str) -> Vec<PathBuf> {
 }
 
 async fn hosted(directory: &Path, stop: &CancellationToken) -> HostedCluster {
+    hosted_as(Shape::default(), directory, stop).await
+}
+
+async fn hosted_as(shape: Shape, directory: &Path, stop: &CancellationToken) -> HostedCluster {
     let options = HostedOptions {
-        shape: Shape::default(),
+        shape,
         latency: LatencyProfile::instant(),
         seed: 7,
         pace: Pace::default(),
@@ -246,4 +251,69 @@ async fn a_dead_proxy_is_named_and_the_library_says_nothing_beside() {
     let words =
         "https://kube.example:6443/ through the proxy http://127.0.0.1:9 of HTTPS_PROXY cannot be reached";
     assert!(text.contains(words) && !text.contains("builder.rs"), "{text}");
+}
+
+/// The upstream chart's own arguments, as far as they are not about addresses and files: nodes get ranges and routes, say
+/// so, and pods answer from other nodes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_charts_arguments_give_pods_ranges_and_routes() {
+    let (stop, folder) = (CancellationToken::new(), tempfile::tempdir().unwrap());
+    let shape = Shape { route_table: Some("routes".to_owned()), ..Shape::default() };
+    let cluster = hosted_as(shape.clone(), folder.path(), &stop).await;
+    let files = &cluster.files;
+    let arguments = [
+        "--allocate-node-cidrs=true".to_owned(),
+        format!("--cloud-config={}", files.azure_json.display()),
+        format!("--cluster-cidr={}", Shape::PODS_V4),
+        "--configure-cloud-routes=true".to_owned(),
+        "--controllers=*,-cloud-node".to_owned(),
+        format!("--kubeconfig={}", files.kubeconfig.display()),
+        "--leader-elect=true".to_owned(),
+        "--route-reconciliation-period=10s".to_owned(),
+        "--secure-port=0".to_owned(),
+    ];
+    let mut command = Command::new(env!("CARGO_BIN_EXE_azure-cloud-controller-manager"));
+    command.args(arguments).env_clear().env("SSL_CERT_FILE", &files.certificate_authority);
+    let mut program = command.kill_on_drop(true).spawn().unwrap();
+    let kubernetes = cluster.kubernetes.clone().unwrap();
+    let nodes = || -> Vec<(String, String, String)> {
+        let node = |node: &Value| {
+            let text =
+                |pointer: &str| node.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+            let conditions = node["status"]["conditions"].as_array().cloned().unwrap_or_default();
+            let network =
+                conditions.into_iter().find(|c| c["type"] == "NetworkUnavailable").unwrap_or_default();
+            let said = format!("{} {}", network["status"], network["reason"]).replace('"', "");
+            (text("/metadata/name"), text("/spec/podCIDR"), said)
+        };
+        kubernetes.list("Node").iter().map(|object| node(object.value())).collect()
+    };
+    let served = async {
+        loop {
+            let now = nodes();
+            if now.len() == 3 && now.iter().all(|(.., said)| said == "False RouteCreated") {
+                return now;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    let served = tokio::time::timeout(Duration::from_secs(60), served).await;
+    let served = served.unwrap_or_else(|_| panic!("{:?}", nodes()));
+    let table = cluster.azure.document(&shape.route_table().unwrap()).unwrap();
+    assert_eq!(table["properties"]["routes"].as_array().unwrap().len(), 3, "{table:#}");
+    for (from, ..) in &served {
+        for (to, range, _) in served.iter().filter(|(to, ..)| to != from) {
+            let range: ipnet::IpNet = range.parse().unwrap();
+            let pod = range.hosts().nth(4).unwrap();
+            let packet = Packet::new(Source::node(from), pod, 8080, Protocol::Tcp);
+            let verdict = trace(&cluster.azure, &AlwaysHealthy, &packet);
+            let arrived = verdict.hops.iter().find_map(|hop| match hop {
+                Hop::Arrived { node, .. } => Some(node.to_lowercase()),
+                _ => None,
+            });
+            assert_eq!(arrived.as_deref(), Some(to.as_str()), "{verdict:?}");
+        }
+    }
+    program.kill().await.unwrap();
+    stop.cancel();
 }

@@ -12,6 +12,7 @@ use k8s::{Node, ObjectKey, Service};
 use kube::runtime::watcher::Event;
 
 use crate::node_set::{NodeSetChanges, membership_changed};
+use crate::routes;
 use crate::service_change::{is_relevant, needs_update};
 
 /// Services that concern load balancers. Others are not kept, so that thousands of them cost nothing.
@@ -101,6 +102,12 @@ pub(crate) struct NodeChanges {
     pub set_changed: bool,
     /// Whether a node has begun or ended to drain.
     pub draining_changed: bool,
+    /// Whether routes to the pods of nodes may have to change.
+    pub routes_changed: bool,
+    /// Whether a node says something else of its network.
+    pub network_changed: bool,
+    /// Nodes that are gone, and those whose name another node has now.
+    pub removed: Vec<Arc<Node>>,
 }
 
 /// All nodes.
@@ -136,19 +143,19 @@ impl NodeIndex {
             Event::InitDone => {
                 let listed = std::mem::take(&mut self.listed);
                 self.state.nodes_are_synced();
-                let mut set_changed = false;
+                let mut changes = NodeChanges::default();
                 for node in self.state.nodes() {
                     if !listed.contains(node.name()) {
-                        self.remove(node.name());
-                        set_changed = true;
+                        self.remove(node.name(), &mut changes);
                     }
                 }
-                NodeChanges { set_changed, ..NodeChanges::default() }
+                changes
             }
             Event::Apply(node) => self.apply(node),
             Event::Delete(node) => {
-                self.remove(node.name());
-                NodeChanges { set_changed: true, ..NodeChanges::default() }
+                let mut changes = NodeChanges::default();
+                self.remove(node.name(), &mut changes);
+                changes
             }
         }
     }
@@ -167,13 +174,22 @@ impl NodeIndex {
         if relabelled {
             self.changes.count_one();
         }
-        NodeChanges { touched: vec![node], set_changed, draining_changed }
+        let replaced = old.iter().filter(|old| old.metadata.uid != node.metadata.uid);
+        let removed = replaced.map(|old| Arc::clone(&old.object)).collect();
+        let old = old.as_deref();
+        let (routes_changed, network_changed) =
+            (routes::routes_changed(old, &node), routes::network_condition_changed(old, &node));
+        let touched = vec![node];
+        NodeChanges { touched, set_changed, draining_changed, routes_changed, network_changed, removed }
     }
 
-    fn remove(&self, name: &str) {
+    fn remove(&self, name: &str, changes: &mut NodeChanges) {
         let old = self.state.node(name);
         self.state.remove_node(name);
         self.changes.note(old.as_deref(), None);
+        changes.set_changed = true;
+        changes.routes_changed |= old.as_ref().is_some_and(|old| !old.pod_ranges().is_empty());
+        changes.removed.extend(old.map(|old| old.object));
     }
 }
 

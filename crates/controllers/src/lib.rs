@@ -1,7 +1,7 @@
-//! The Kubernetes side: services, nodes, node lifecycle, leader election.
+//! The Kubernetes side: services, nodes, node lifecycle, routes, ranges of pods, leader election.
 //!
 //! ```text
-//!  watches ──▶ indexes (pure) ──▶ queues ──▶ controllers ──▶ LoadBalancers, Machines (the port)
+//!  watches ──▶ indexes (pure) ──▶ queues ──▶ controllers ──▶ the traits of `cloud`
 //!                  │                              │
 //!                  └──▶ ClusterState ◀── provider └──▶ status, finalizers, taints, labels, events
 //! ```
@@ -19,12 +19,14 @@ mod finalizer;
 mod freshness;
 mod health;
 mod index;
+mod ipam;
 pub mod leader_election;
 mod local_pools;
 mod machine_events;
 mod namespace_index;
 mod node;
 mod node_addresses;
+mod node_condition;
 mod node_lifecycle;
 mod node_set;
 mod node_sync;
@@ -34,11 +36,13 @@ mod preemption;
 mod queue;
 mod repeated_warning;
 mod resource_lease;
+mod routes;
 mod run;
 mod service;
 mod service_change;
 mod status;
 mod taints;
+mod tasks;
 mod watch;
 
 pub use agent::{AgentOptions, run_agent};
@@ -46,6 +50,7 @@ pub use api::ApiError;
 pub use clock::Clock;
 pub use events::{EventType, EventWriter, Recorder, Reference, recorder};
 pub use health::{HealthCheck, HealthChecks};
+pub use ipam::{MaskProblem, RangeOptions, check_mask};
 pub use machine_events::MachineEventOptions;
 pub use observer::{NoObserver, Observer};
 pub use run::{Cloud, Controllers, Error, Options, run};

@@ -23,6 +23,8 @@ pub trait Observer: Send + Sync + 'static {
     /// The pools of Services with policy `Local` were brought to their endpoints, or that failed
     /// (`services_local/update_backend_pool`).
     fn local_pools_updated(&self, _took: Duration, _succeeded: bool) {}
+    /// The routes to the pods of all nodes were looked at (`route_controller_route_sync_total`).
+    fn routes_synced(&self) {}
     /// A node lost its uninitialized taint at this age
     /// (`node_controller_cloud_provider_taint_removal_delay_seconds`).
     fn taint_removed(&self, _age: Duration) {}

@@ -4,44 +4,35 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cloud::{ClusterState, FollowedLabels, LoadBalancers, Machines};
-use k8s::{EndpointSlice, Event, Namespace, Node, ObjectKey, Service};
-use kube::{Api, Client};
-use rand::rngs::SmallRng;
-use rand::{Rng, SeedableRng};
+use cloud::{ClusterState, LoadBalancers, Machines, NodeRanges, Routes};
+use kube::Client;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::draining::DrainingNodes;
-use crate::endpoint_index::EndpointIndex;
 use crate::events;
 use crate::freshness::Freshness;
-use crate::health::{HealthCheck, HealthChecks};
-use crate::index::{NodeIndex, ServiceIndex};
+use crate::health::HealthChecks;
+use crate::ipam::{Ipam, RangeOptions};
 use crate::local_pools::{LocalPools, MovedEndpoints};
-use crate::namespace_index::NamespaceIndex;
-use crate::node::NodeController;
+use crate::node::{self, NodeController};
 use crate::node_lifecycle::NodeLifecycle;
-use crate::node_set::NodeSetChanges;
 use crate::node_sync::NodeSync;
 use crate::observer::{NoObserver, Observer};
 use crate::out_of_service::OutOfService;
-use crate::preemption::{self, Preemption};
+use crate::preemption::Preemption;
 use crate::queue::{Backoff, Queue, propagate_panic};
 use crate::resource_lease::ResourceLease;
+use crate::routes::RouteController;
 use crate::service::ServiceController;
-use crate::watch::{Selector, watch as watch_objects, with_answer_timeout};
-use crate::{node, node_lifecycle, out_of_service};
+use crate::tasks::{MAX_PARALLEL_NODES, Queues, Tasks, wait_for};
+use crate::watch::with_answer_timeout;
 use clock::Clock;
 
 /// Services worked on at a time. They wait for the cloud, which joins them into few writes, and for the
 /// API server's answers; each costs a few kilobytes meanwhile.
 const MAX_PARALLEL_SERVICES: usize = 512;
-
-/// Nodes worked on at a time. Their questions to the cloud are joined into lists, so this bounds what is written to the
-/// API server at once.
-const MAX_PARALLEL_NODES: usize = 64;
 
 /// How long releasing leases and sending the last events may take after the controllers have ended. With
 /// the default of [`Options::drain`] and what a leader takes to release its Lease, a stop takes less than
@@ -58,12 +49,27 @@ pub struct Controllers {
     pub cloud_node: bool,
     /// `cloud-node-lifecycle-controller`: removes nodes whose machine is gone.
     pub cloud_node_lifecycle: bool,
+    /// `node-route-controller`: routes to the pods of nodes, where the cloud has any ([`Cloud::with_routes`]).
+    pub route: bool,
+    /// `node-ipam`: gives nodes the ranges of their pods, where there are any ([`Options::ranges`]).
+    pub node_ipam: bool,
+}
+
+impl Controllers {
+    /// None of them.
+    pub const NONE: Self = Self {
+        service: false,
+        cloud_node: false,
+        cloud_node_lifecycle: false,
+        route: false,
+        node_ipam: false,
+    };
 }
 
 impl Default for Controllers {
     /// All of them.
     fn default() -> Self {
-        Self { service: true, cloud_node: true, cloud_node_lifecycle: true }
+        Self { service: true, cloud_node: true, cloud_node_lifecycle: true, route: true, node_ipam: true }
     }
 }
 
@@ -75,6 +81,11 @@ pub struct Options {
     /// How long the lifecycle controller waits after its first look for the machine of a node that is not
     /// ready (`--node-monitor-period`). Later pauses are longer.
     pub node_monitor_period: Duration,
+    /// How long the route controller rests between looks at the routes of all nodes
+    /// (`--route-reconciliation-period`).
+    pub route_reconciliation_period: Duration,
+    /// What the ranges of nodes' pods are taken from, where this program gives them (`--allocate-node-cidrs`).
+    pub ranges: Option<RangeOptions>,
     /// How long the node controller rests between looks at all addresses
     /// (`--node-status-update-frequency`).
     pub node_status_update_frequency: Duration,
@@ -109,6 +120,8 @@ impl Default for Options {
         Self {
             controllers: Controllers::default(),
             node_monitor_period: Duration::from_secs(5),
+            route_reconciliation_period: Duration::from_secs(10),
+            ranges: None,
             node_status_update_frequency: Duration::from_secs(300),
             node_selector: None,
             start_interval: Duration::ZERO,
@@ -149,6 +162,7 @@ impl Options {
     fn validate(&self) -> Result<(), Error> {
         for (flag, period) in [
             ("--node-monitor-period", self.node_monitor_period),
+            ("--route-reconciliation-period", self.route_reconciliation_period),
             ("--node-status-update-frequency", self.node_status_update_frequency),
         ] {
             if period.is_zero() {
@@ -166,6 +180,10 @@ pub struct Cloud {
     pub load_balancers: Arc<dyn LoadBalancers>,
     /// The machines of Nodes.
     pub machines: Arc<dyn Machines>,
+    /// Routes to the pods of Nodes; absent where nobody writes any.
+    pub routes: Option<Arc<dyn Routes>>,
+    /// How large the ranges of Nodes are; absent where that is not asked of the cloud.
+    pub node_ranges: Option<Arc<dyn NodeRanges>>,
     /// The Services and Nodes: the controllers' watches fill it, and the cloud reads it.
     pub state: ClusterState,
 }
@@ -174,7 +192,20 @@ impl Cloud {
     /// A cloud in which one value does all of it.
     pub fn of<C: LoadBalancers + Machines>(cloud: C, state: ClusterState) -> Self {
         let cloud = Arc::new(cloud);
-        Self { load_balancers: Arc::clone(&cloud) as _, machines: cloud, state }
+        let load_balancers = Arc::clone(&cloud) as _;
+        Self { load_balancers, machines: cloud, routes: None, node_ranges: None, state }
+    }
+
+    /// The same cloud, which has routes to the pods of Nodes.
+    #[must_use]
+    pub fn with_routes(self, routes: impl Routes) -> Self {
+        Self { routes: Some(Arc::new(routes)), ..self }
+    }
+
+    /// The same cloud, which says how large the ranges of Nodes are.
+    #[must_use]
+    pub fn with_node_ranges(self, ranges: impl NodeRanges) -> Self {
+        Self { node_ranges: Some(Arc::new(ranges)), ..self }
     }
 }
 
@@ -200,6 +231,12 @@ pub async fn run(
 ) -> Result<(), Error> {
     options.validate()?;
     let controllers = options.controllers;
+    let ranges = options.ranges.as_ref().filter(|_| controllers.node_ipam);
+    if ranges.is_some_and(|ranges| ranges.masks.is_none()) && cloud.node_ranges.is_none() {
+        let problem = "--cidr-allocator-type=CloudAllocator: the cloud does not say how large ranges are; \
+                       use RangeAllocator";
+        return Err(Error::Options(problem.to_owned()));
+    }
     let load_balancers = Arc::clone(&cloud.load_balancers);
     // What outlives the controllers, because they use it to the end.
     let ended = CancellationToken::new();
@@ -223,7 +260,13 @@ pub async fn run(
 
     let freshness = Arc::new(Freshness::default());
     let drains = controllers.service && load_balancers.drains_nodes();
+    let has_routes = controllers.route && cloud.routes.is_some();
     let queue = |name| Queue::new(name, Backoff::NODES, Arc::clone(&options.observer));
+    let ipam = ranges.map(|ranges| {
+        let recorder = recorder.speaking_for("cidrAllocator");
+        let (machines, state) = (cloud.node_ranges.clone(), cloud.state.clone());
+        Arc::new(Ipam::new(client.clone(), ranges, machines, state, Arc::clone(&freshness), recorder))
+    });
     let queues = Queues {
         services: Queue::new("service", Backoff::SERVICES, Arc::clone(&options.observer)),
         node_set: Queue::new("node", Backoff::SERVICES, Arc::clone(&options.observer)),
@@ -231,6 +274,9 @@ pub async fn run(
         nodes: controllers.cloud_node.then(|| queue("Nodes")),
         lifecycle: controllers.cloud_node_lifecycle.then(|| queue("node-lifecycle")),
         out_of_service: queue("out-of-service"),
+        routes: has_routes.then(|| Queue::new("Routes", Backoff::NODES, Arc::clone(&options.observer))),
+        route_changes: Arc::default(),
+        ipam: ipam.map(|ipam| (queue("node-ipam"), ipam)),
         draining: drains.then(|| Queue::new("draining", Backoff::SERVICES, Arc::clone(&options.observer))),
     };
     let labels = load_balancers.follows_labels();
@@ -241,6 +287,8 @@ pub async fn run(
     let endpoints_synced = watch::Sender::new(local_pool_interval.is_none());
     let nodes_known = wait_for(&nodes_synced);
     let nodes_known_for_draining = wait_for(&nodes_synced);
+    let nodes_known_for_routes = wait_for(&nodes_synced);
+    let nodes_known_for_ipam = wait_for(&nodes_synced);
     let all_known = {
         let (nodes, services) = (wait_for(&nodes_synced), wait_for(&services_synced));
         let (namespaces, endpoints) = (wait_for(&namespaces_synced), wait_for(&endpoints_synced));
@@ -327,8 +375,31 @@ pub async fn run(
     {
         let recorder = recorder.speaking_for("cloud-node-lifecycle-controller");
         let period = options.node_monitor_period;
-        let lifecycle = NodeLifecycle::new(client, cloud.machines, cloud.state, freshness, period, recorder);
+        let (client, freshness) = (client.clone(), Arc::clone(&freshness));
+        let lifecycle =
+            NodeLifecycle::new(client, cloud.machines, cloud.state.clone(), freshness, period, recorder);
         tasks.start_lifecycle(queue, Arc::new(lifecycle));
+    }
+    if let Some((queue, ipam)) = queues.ipam.clone()
+        && tasks.pause().await
+    {
+        tasks.start_ipam(queue, ipam, nodes_known_for_ipam);
+    }
+    if let (Some(queue), Some(routes)) = (queues.routes.clone(), cloud.routes)
+        && tasks.pause().await
+    {
+        let controller = RouteController::new(
+            client,
+            routes,
+            cloud.state,
+            Arc::clone(&queues.route_changes),
+            freshness,
+            recorder.speaking_for("route_controller"),
+            Arc::clone(&options.observer),
+            options.clock.clone(),
+            options.route_reconciliation_period,
+        );
+        tasks.start_routes(queue, controller, nodes_known_for_routes);
     }
 
     tasks.join().await;
@@ -344,294 +415,4 @@ pub async fn run(
         tracing::warn!("stopped without an answer from the API server; leases expire by themselves");
     }
     Ok(())
-}
-
-/// Ends when a watch has listed everything once.
-fn wait_for(synced: &watch::Sender<bool>) -> impl Future<Output = ()> + Send + use<> {
-    let mut synced = synced.subscribe();
-    async move {
-        // An error means that the watch has ended, which happens at the stop alone.
-        _ = synced.wait_for(|synced| *synced).await;
-    }
-}
-
-/// The queues that watches feed.
-struct Queues {
-    services: Queue<ObjectKey>,
-    node_set: Queue<()>,
-    node_set_changes: Arc<NodeSetChanges>,
-    nodes: Option<Queue<String>>,
-    lifecycle: Option<Queue<String>>,
-    out_of_service: Queue<String>,
-    /// Absent where load balancers are not told of nodes that drain.
-    draining: Option<Queue<()>>,
-}
-
-/// Everything that runs until the stop.
-struct Tasks<'a> {
-    options: &'a Options,
-    stop: CancellationToken,
-    rng: SmallRng,
-    running: JoinSet<()>,
-    started: Vec<&'static str>,
-    first: bool,
-}
-
-impl<'a> Tasks<'a> {
-    fn new(options: &'a Options, stop: CancellationToken) -> Self {
-        let rng = SmallRng::seed_from_u64(options.seed);
-        Self { options, stop, rng, running: JoinSet::new(), started: vec![], first: true }
-    }
-
-    fn spawn(&mut self, task: impl Future<Output = ()> + Send + 'static) {
-        self.running.spawn(task);
-    }
-
-    /// Waits before the start of every controller but the first; false when the stop came.
-    async fn pause(&mut self) -> bool {
-        if !std::mem::take(&mut self.first) && !self.options.start_interval.is_zero() {
-            let pause = self.options.start_interval.mul_f64(1.0 + self.rng.random::<f64>());
-            tokio::select! {
-                () = self.stop.cancelled() => {}
-                () = tokio::time::sleep(pause) => {}
-            }
-        }
-        !self.stop.is_cancelled()
-    }
-
-    /// Says that a controller runs.
-    fn started(&mut self, check: &'static str, metric: &'static str) {
-        self.options.health.add(HealthCheck::new(check, || Ok(())));
-        self.options.observer.controller_running(metric, true);
-        self.started.push(metric);
-        tracing::info!(controller = check, "started");
-    }
-
-    fn watch_nodes(
-        &mut self,
-        client: &Client,
-        state: &ClusterState,
-        queues: &Queues,
-        labels: FollowedLabels,
-        synced: watch::Sender<bool>,
-    ) {
-        let index = NodeIndex::new(state.clone(), Arc::clone(&queues.node_set_changes));
-        let mut index = index.following_labels(labels.of_nodes);
-        let state = state.clone();
-        let (nodes, out_of_service) = (queues.nodes.clone(), queues.out_of_service.clone());
-        let lifecycle = queues.lifecycle.clone();
-        let node_set = queues.node_set.clone();
-        let draining = queues.draining.clone();
-        let on = move |event| {
-            let changes = index.on(event);
-            for changed in changes.touched {
-                if out_of_service::needs_work(&changed) {
-                    out_of_service.add(changed.name().to_owned());
-                }
-                if let Some(nodes) = &nodes
-                    && node::Policy::CONTROLLER.needs_work(&changed)
-                {
-                    nodes.add(changed.name().to_owned());
-                }
-                if let Some(lifecycle) = &lifecycle
-                    && node_lifecycle::needs_work(&changed)
-                {
-                    lifecycle.add(changed.name().to_owned());
-                }
-            }
-            if changes.set_changed {
-                node_set.add(());
-            }
-            if let Some(draining) = &draining
-                && changes.draining_changed
-            {
-                draining.add(());
-            }
-            if state.nodes_synced() {
-                synced.send_replace(true);
-            }
-        };
-        let api: Api<Node> = Api::all(client.clone());
-        let selector = Selector { labels: self.options.node_selector.clone(), ..Selector::default() };
-        let stop = self.stop.clone();
-        self.spawn(async move { watch_objects(api, selector, "nodes", stop, on).await });
-    }
-
-    fn watch_services(
-        &mut self,
-        client: &Client,
-        state: &ClusterState,
-        queues: &Queues,
-        labels: FollowedLabels,
-        synced: watch::Sender<bool>,
-    ) {
-        let mut index = ServiceIndex::new(state.clone()).following_labels(labels.of_services);
-        let state = state.clone();
-        let queue = queues.services.clone();
-        let on = move |event| {
-            for key in index.on(event) {
-                queue.add(key);
-            }
-            if state.services_synced() {
-                synced.send_replace(true);
-            }
-        };
-        let api: Api<Service> = Api::all(client.clone());
-        let stop = self.stop.clone();
-        self.spawn(async move { watch_objects(api, Selector::default(), "services", stop, on).await });
-    }
-
-    fn watch_namespaces(
-        &mut self,
-        client: &Client,
-        state: &ClusterState,
-        queues: &Queues,
-        synced: watch::Sender<bool>,
-    ) {
-        let mut index = NamespaceIndex::new(state.clone());
-        let state = state.clone();
-        let queue = queues.services.clone();
-        let on = move |event| {
-            for key in index.on(event) {
-                queue.add(key);
-            }
-            if state.namespaces_synced() {
-                synced.send_replace(true);
-            }
-        };
-        let api: Api<Namespace> = Api::all(client.clone());
-        let stop = self.stop.clone();
-        self.spawn(async move { watch_objects(api, Selector::default(), "namespaces", stop, on).await });
-    }
-
-    fn watch_endpoints(
-        &mut self,
-        client: &Client,
-        state: &ClusterState,
-        moved: &Arc<MovedEndpoints>,
-        synced: watch::Sender<bool>,
-    ) {
-        let mut index = EndpointIndex::new(state.clone());
-        let (state, moved) = (state.clone(), Arc::clone(moved));
-        let on = move |event| {
-            moved.note(index.on(event));
-            if state.endpoints_synced() {
-                synced.send_replace(true);
-            }
-        };
-        let api: Api<EndpointSlice> = Api::all(client.clone());
-        let stop = self.stop.clone();
-        let selector =
-            Selector { labels: Some(k8s::names::LABEL_SERVICE_NAME.to_owned()), ..Selector::default() };
-        self.spawn(async move { watch_objects(api, selector, "endpoint slices", stop, on).await });
-    }
-
-    /// Services are worked on once all Services and nodes are known, and endpoints where these matter: before, a rule
-    /// could seem unused and a node gone.
-    fn start_services(
-        &mut self,
-        queues: &Queues,
-        controller: Arc<ServiceController>,
-        sync: Arc<NodeSync>,
-        all_known: impl Future<Output = ()> + Send + 'static,
-    ) {
-        let (services, node_set) = (queues.services.clone(), queues.node_set.clone());
-        let (stop, drain, parallelism) =
-            (self.stop.clone(), self.options.drain, self.options.service_parallelism);
-        self.spawn(async move {
-            tokio::select! {
-                biased;
-                () = stop.cancelled() => return,
-                () = all_known => {}
-            }
-            sync.start_with_current();
-            node_set.add(());
-            let services = services.work(parallelism, stop.clone(), drain, move |key| {
-                let controller = Arc::clone(&controller);
-                async move { controller.reconcile(key).await }
-            });
-            let node_set = node_set.work(1, stop, drain, move |()| {
-                let sync = Arc::clone(&sync);
-                async move { sync.reconcile().await }
-            });
-            tokio::join!(services, node_set);
-        });
-        self.started("service-lb-controller", "service");
-    }
-
-    /// Nodes drain once all are known: before, one could be taken for one that was not there.
-    fn start_draining(
-        &mut self,
-        queue: Queue<()>,
-        draining: DrainingNodes,
-        preemption: Preemption,
-        watching: Client,
-        nodes_known: impl Future<Output = ()> + Send + 'static,
-    ) {
-        let (draining, preemption) = (Arc::new(draining), Arc::new(preemption));
-        let (stop, drain) = (self.stop.clone(), self.options.drain);
-        let evicted = Queue::new("preemption", Backoff::NODES, Arc::clone(&self.options.observer));
-        let api: Api<Event> = Api::all(watching);
-        let selector = Selector { fields: Some(preemption::EVENTS.to_owned()), ..Selector::default() };
-        self.spawn(async move {
-            tokio::select! {
-                biased;
-                () = stop.cancelled() => return,
-                () = nodes_known => {}
-            }
-            queue.add(());
-            let on = {
-                let (evicted, preemption) = (evicted.clone(), Arc::clone(&preemption));
-                move |event| preemption.on(event, |node| evicted.add(node))
-            };
-            let watching = watch_objects(api, selector, "events of preemption", stop.clone(), on);
-            let draining = queue.work(1, stop.clone(), drain, move |()| {
-                let draining = Arc::clone(&draining);
-                async move { draining.reconcile().await }
-            });
-            let evicted = evicted.work(MAX_PARALLEL_NODES, stop, drain, move |name: String| {
-                let preemption = Arc::clone(&preemption);
-                async move { preemption.reconcile(&name).await }
-            });
-            tokio::join!(watching, draining, evicted);
-        });
-    }
-
-    fn start_cloud_node(
-        &mut self,
-        queue: Queue<String>,
-        controller: Arc<NodeController>,
-        known: impl Future<Output = ()> + Send + 'static,
-    ) {
-        let (stop, drain) = (self.stop.clone(), self.options.drain);
-        self.spawn({
-            let controller = Arc::clone(&controller);
-            queue.work(MAX_PARALLEL_NODES, stop.clone(), drain, move |name: String| {
-                let controller = Arc::clone(&controller);
-                async move { controller.reconcile(&name).await }
-            })
-        });
-        let period = self.options.node_status_update_frequency;
-        self.spawn(async move { controller.follow_addresses(known, period, stop).await });
-        self.started("cloud-node-controller", "cloud-node");
-    }
-
-    fn start_lifecycle(&mut self, queue: Queue<String>, lifecycle: Arc<NodeLifecycle>) {
-        let (stop, drain) = (self.stop.clone(), self.options.drain);
-        self.spawn(queue.work(MAX_PARALLEL_NODES, stop, drain, move |name: String| {
-            let lifecycle = Arc::clone(&lifecycle);
-            async move { lifecycle.reconcile(&name).await }
-        }));
-        self.started("cloud-node-lifecycle-controller", "cloud-node-lifecycle");
-    }
-
-    /// Waits for everything to end.
-    async fn join(mut self) {
-        while let Some(ended) = self.running.join_next().await {
-            propagate_panic(ended);
-        }
-        for controller in self.started {
-            self.options.observer.controller_running(controller, false);
-        }
-    }
 }

@@ -110,7 +110,10 @@ impl World {
         let clock = self.clock();
         let options = controllers::Options { clock, ..self.options.clone() };
         let state = provider.state().clone();
-        let cloud = controllers::Cloud::of(provider, state);
+        let mut cloud = controllers::Cloud::of(provider.clone(), state);
+        if self.cluster().route_table_id().is_some() {
+            cloud = cloud.with_routes(provider);
+        }
         let link = CancellationToken::new();
         let client = Link::client(self.kubernetes.router(), link.clone());
         let run = {
@@ -170,7 +173,9 @@ impl World {
             .configure(&cluster.config)
             .clock(clock.clone())
             .build();
-        let options = provider::Options { clock, ..Default::default() };
+        let ranges = self.options.ranges.as_ref().map(|ranges| ranges.cluster.clone());
+        let cluster_ranges = ranges.unwrap_or_default();
+        let options = provider::Options { clock, cluster_ranges, ..Default::default() };
         Provider::new(cluster, client, ClusterState::default(), options)
     }
 

@@ -2,6 +2,7 @@
 
 use arm::Credential;
 use azure_simulator::{Azure, Budgets, LatencyProfile};
+use cloud::MaskSizes;
 use kube::Client;
 use kubernetes_simulator::Kubernetes;
 use kubernetes_simulator::kubelet::Pace;
@@ -76,6 +77,14 @@ impl WorldBuilder {
     #[must_use]
     pub fn dual_stack(mut self) -> Self {
         self.shape.dual_stack = true;
+        self
+    }
+
+    /// Pods have addresses of their own, as with kubenet: the controllers give nodes ranges for them, and write routes to
+    /// the nodes' subnet's table. With [`Self::dual_stack`], of both families.
+    #[must_use]
+    pub fn routes(mut self) -> Self {
+        self.shape.route_table = Some("routes".to_owned());
         self
     }
 
@@ -159,7 +168,13 @@ impl WorldBuilder {
         let client = Client::new(kubernetes.router(), "default");
         let stop = CancellationToken::new();
         let answers = stand_ins::spawn(&azure, &client, Pace::default(), &stop);
-        let options = controllers::Options { seed, ..options };
+        let parse = |range: &&str| range.parse().expect("it is a range");
+        let ranges = shape.route_table.as_ref().map(|_| controllers::RangeOptions {
+            cluster: shape.pod_ranges().iter().map(parse).collect(),
+            reserved: Vec::new(),
+            masks: Some(MaskSizes { v4: 24, v6: 64 }),
+        });
+        let options = controllers::Options { seed, ranges: ranges.or(options.ranges), ..options };
         World {
             azure,
             kubernetes,

@@ -88,16 +88,6 @@ pub(super) const ACCEPTED: &[(&str, &[(&str, Takes)])] = &[
         ],
     ),
     (
-        "it belongs to the route and IPAM controllers, which this release does not have",
-        &[
-            ("route-reconciliation-period", Value),
-            ("cidr-allocator-type", Value),
-            ("service-cluster-ip-range", Value),
-            ("node-cidr-mask-size-ipv4", Value),
-            ("node-cidr-mask-size-ipv6", Value),
-        ],
-    ),
-    (
         "it belongs to dynamic reloading, which this release does not have",
         &[
             ("cloud-config-secret-name", Value),

@@ -22,7 +22,12 @@ pub struct Problem {
 }
 
 impl Problem {
-    fn new(flag: &str, value: impl fmt::Display, reason: impl Into<String>, arguments: &[&str]) -> Self {
+    pub(super) fn new(
+        flag: &str,
+        value: impl fmt::Display,
+        reason: impl Into<String>,
+        arguments: &[&str],
+    ) -> Self {
         let value = value.to_string();
         let given = if value.is_empty() { format!("--{flag}") } else { format!("--{flag}={value}") };
         Self {
@@ -33,7 +38,7 @@ impl Problem {
         }
     }
 
-    fn note(mut self, note: impl Into<String>) -> Self {
+    pub(super) fn note(mut self, note: impl Into<String>) -> Self {
         self.note = note.into();
         self
     }
@@ -109,37 +114,7 @@ impl CommandLine {
             problems
                 .push(Problem::new("cluster-name", "", reason, &["--cluster-name=kubernetes"]).note(note));
         }
-        if flags.allocate_node_cidrs && self.enabled("node-ipam") {
-            let reason = "this release does not give pod ranges to nodes";
-            let note = ", and --allocate-node-cidrs=true to kube-controller-manager where the pod network needs ranges";
-            problems.push(
-                Problem::new("allocate-node-cidrs", true, reason, &["--allocate-node-cidrs=false"])
-                    .note(note),
-            );
-        }
-        self.judge_routes(problems);
-    }
-
-    /// Without the flag the program replaced writes routes as soon as it knows the cluster's pod ranges.
-    fn judge_routes(&self, problems: &mut Vec<Problem>) {
-        let flags = &self.flags;
-        let asked = flags.configure_cloud_routes.unwrap_or(!flags.cluster_cidr.is_empty());
-        if !asked || !self.enabled("node-route-controller") {
-            return;
-        }
-        let reason = match flags.configure_cloud_routes {
-            Some(_) => "this release writes no routes".to_owned(),
-            None => format!(
-                "the default with --cluster-cidr={}; this release writes no routes",
-                flags.cluster_cidr
-            ),
-        };
-        let note = " where the pod network does without Azure's routes (Azure CNI, overlays); otherwise stay with the \
-                    present controller manager";
-        problems.push(
-            Problem::new("configure-cloud-routes", true, reason, &["--configure-cloud-routes=false"])
-                .note(note),
-        );
+        problems.extend(self.ranges().err().unwrap_or_default());
     }
 
     fn judge_controllers(&self, problems: &mut Vec<Problem>) {
@@ -171,6 +146,11 @@ impl CommandLine {
         }
         let periods = [
             ("node-monitor-period", flags.node_monitor_period, "--node-monitor-period=5s"),
+            (
+                "route-reconciliation-period",
+                flags.route_reconciliation_period,
+                "--route-reconciliation-period=10s",
+            ),
             (
                 "node-status-update-frequency",
                 flags.node_status_update_frequency,

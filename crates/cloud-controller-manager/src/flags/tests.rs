@@ -70,10 +70,49 @@ fn node_137_values_that_cannot_be_are_refused_with_a_remedy_that_holds() {
         (&["--cloud-config=", "--enable-dynamic-reloading"], "mount the Secret as that file"),
         (&["--enable-dynamic-reloading"], "restart the program"),
         (&["--cluster-name="], "--cluster-name: names in Azure are made of it"),
-        (&["--allocate-node-cidrs=true"], "--allocate-node-cidrs=true: "),
-        (&["--configure-cloud-routes=true"], "--configure-cloud-routes=true: this release writes no routes"),
-        (&["--configure-cloud-routes"], "--configure-cloud-routes=true: "),
-        (&["--cluster-cidr=10.0.0.0/8"], "the default with --cluster-cidr=10.0.0.0/8"),
+        (
+            &["--allocate-node-cidrs=true"],
+            "--cluster-cidr: no range is given, and --allocate-node-cidrs=true gives",
+        ),
+        (
+            &["--configure-cloud-routes=true"],
+            "--cluster-cidr: no range is given, and --configure-cloud-routes=true",
+        ),
+        (
+            &["--cluster-cidr=10.244.0.0"],
+            "--cluster-cidr=10.244.0.0: \"10.244.0.0\" is no range of addresses",
+        ),
+        (&["--cluster-cidr=10.1.0.0/16,10.2.0.0/16"], "one range of each family"),
+        (&["--cluster-cidr=10.1.0.0/16,fd00::/56,fd01::/56"], "(pass --cluster-cidr=10.1.0.0/16,fd00::/56"),
+        (
+            &["--allocate-node-cidrs", "--cluster-cidr=10.0.0.0/25"],
+            "--node-cidr-mask-size-ipv4=24: 10.0.0.0/25 has no room",
+        ),
+        (
+            &["--allocate-node-cidrs", "--cluster-cidr=fd00::/40"],
+            "--node-cidr-mask-size-ipv6=64: new CIDR set failed; the node CIDR size is too big",
+        ),
+        (
+            &["--allocate-node-cidrs", "--cluster-cidr=10.0.0.0/16", "--cidr-allocator-type=Cloud"],
+            "--cidr-allocator-type=Cloud: is neither RangeAllocator nor CloudAllocator",
+        ),
+        (
+            &[
+                "--allocate-node-cidrs",
+                "--cluster-cidr=10.0.0.0/16",
+                "--service-cluster-ip-range=10.2.0.0/16,10.3.0.0/16",
+            ],
+            "--service-cluster-ip-range=10.2.0.0/16,10.3.0.0/16: there may be one range of each family",
+        ),
+        (
+            &[
+                "--allocate-node-cidrs",
+                "--cluster-cidr=10.0.0.0/16",
+                "--service-cluster-ip-range=10.2.0.0/16,fd00::/64,x",
+            ],
+            "can not contain more than two entries",
+        ),
+        (&["--route-reconciliation-period=0"], "--route-reconciliation-period=0: would never rest"),
         (&["--concurrent-service-syncs=2"], "--concurrent-service-syncs is limited to 1 only"),
         (&["--controllers=nonsense"], "known controllers"),
         (&["--controllers=*,-cloud-nodes"], "(pass --controllers=*,-cloud-node)"),
@@ -105,10 +144,44 @@ fn node_137_values_that_cannot_be_are_refused_with_a_remedy_that_holds() {
     let without = [
         "--cloud-config=x",
         "--controllers=*,-route,-node-ipam",
-        "--cluster-cidr=10.0.0.0/8",
+        "--cluster-cidr=10.0.0.0",
         "--allocate-node-cidrs",
     ];
-    assert_eq!(good(&without).problems(), []);
+    assert_eq!(good(&without).problems(), [], "what nobody needs is not judged");
+}
+
+/// The chart's own arguments, and what follows without a word.
+#[test]
+fn ranges_of_pods_come_from_the_flags() {
+    let nets = |all: &[&str]| -> Vec<ipnet::IpNet> { all.iter().map(|net| net.parse().unwrap()).collect() };
+    let chart =
+        ["--allocate-node-cidrs=true", "--configure-cloud-routes=true", "--cluster-cidr=10.244.0.0/16"];
+    let ranges = good(&chart).ranges().unwrap();
+    assert_eq!((ranges.cluster.clone(), ranges.routes), (nets(&["10.244.0.0/16"]), true));
+    let ipam = ranges.ipam.unwrap();
+    assert_eq!((ipam.cluster, ipam.masks), (ranges.cluster, Some(cloud::MaskSizes { v4: 24, v6: 64 })));
+    let both = good(&[
+        "--allocate-node-cidrs",
+        "--cluster-cidr=10.244.1.0/16, fd00:1::/56",
+        "--service-cluster-ip-range=10.0.0.0/16,nothing",
+        "--node-cidr-mask-size-ipv4=26",
+        "--controllers=*,-route",
+    ]);
+    let ranges = both.ranges().unwrap();
+    assert!(!ranges.routes);
+    let ipam = ranges.ipam.unwrap();
+    assert_eq!(
+        (ipam.cluster, ipam.reserved),
+        (nets(&["10.244.0.0/16", "fd00:1::/56"]), nets(&["10.0.0.0/16"]))
+    );
+    assert_eq!(
+        (ipam.masks, ranges.unreadable),
+        (Some(cloud::MaskSizes { v4: 26, v6: 64 }), vec!["nothing".to_owned()])
+    );
+    assert!(good(&["--cluster-cidr=10.0.0.0/8"]).ranges().unwrap().routes, "asked for by the ranges");
+    assert_eq!(good(&[]).ranges().unwrap(), Ranges::default(), "without ranges nothing was asked");
+    let off = good(&["--cluster-cidr=10.0.0.0/8", "--configure-cloud-routes=false"]);
+    assert_eq!(off.ranges().unwrap(), Ranges::default());
 }
 
 #[test]
@@ -129,7 +202,7 @@ fn help_tells_flags_with_effect_from_those_without() {
     assert!(!help.contains("The flags that have an effect"), "{help}");
     let routes = help.split("--configure-cloud-routes").nth(1).unwrap();
     let routes = routes.split("\n      --").next().unwrap();
-    assert!(routes.contains("refuses true") && !routes.contains("[default"), "{routes}");
+    assert!(routes.contains("--cluster-cidr") && !routes.contains("[default"), "{routes}");
 }
 
 #[test]

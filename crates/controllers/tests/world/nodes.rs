@@ -63,7 +63,7 @@ async fn a_machine_that_is_absent_or_unknown_is_asked_for_again_and_never_guesse
     let mut world = World::new();
     world
         .start(Options {
-            controllers: Controllers { service: false, cloud_node: true, cloud_node_lifecycle: false },
+            controllers: Controllers { cloud_node: true, ..Controllers::NONE },
             ..Options::default()
         })
         .await;
@@ -248,7 +248,7 @@ async fn changed_addresses_are_found_within_the_period_and_unchanged_ones_not_wr
 async fn a_controller_that_is_off_does_nothing() {
     let mut world = World::new();
     world.cloud.set_instance("n2", Absent(proof("n2")));
-    let off = Controllers { service: true, cloud_node: false, cloud_node_lifecycle: false };
+    let off = Controllers { service: true, ..Controllers::NONE };
     world.start(Options { controllers: off, ..Options::default() }).await;
     world.node("n2", new_node());
     world.ready("n2", "False");
@@ -415,7 +415,7 @@ async fn the_machines_of_many_dead_nodes_are_looked_for_at_one_moment() {
         world.ready(&name, "False");
         world.cloud.set_presence(&name, Present(Presence { shut_down: false }));
     }
-    let lifecycle = Controllers { service: false, cloud_node: false, cloud_node_lifecycle: true };
+    let lifecycle = Controllers { cloud_node_lifecycle: true, ..Controllers::NONE };
     world.start(Options { controllers: lifecycle, ..Options::default() }).await;
     seconds(12).await;
     let mut times = world.cloud.times(|call| matches!(call, Call::Presence(_)));

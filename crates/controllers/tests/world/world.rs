@@ -43,7 +43,7 @@ impl World {
     /// Only the service controller, without the lease.
     pub fn services() -> Options {
         Options {
-            controllers: Controllers { service: true, cloud_node: false, cloud_node_lifecycle: false },
+            controllers: Controllers { service: true, ..Controllers::NONE },
             resource_lease: false,
             ..Options::default()
         }
@@ -52,14 +52,19 @@ impl World {
     /// Only the two node controllers.
     pub fn nodes() -> Options {
         Options {
-            controllers: Controllers { service: false, cloud_node: true, cloud_node_lifecycle: true },
+            controllers: Controllers { cloud_node: true, cloud_node_lifecycle: true, ..Controllers::NONE },
             ..Options::default()
         }
     }
 
     pub async fn start(&mut self, options: Options) {
+        self.start_in(self.cloud.ports(), options).await;
+    }
+
+    /// Starts in a cloud that can do more.
+    pub async fn start_in(&mut self, cloud: controllers::Cloud, options: Options) {
         let options = Options { clock: clock(&self.kubernetes), ..options };
-        let (client, cloud) = (client(&self.kubernetes), self.cloud.ports());
+        let client = client(&self.kubernetes);
         let run = controllers::run(client, cloud, options, self.stop.clone());
         self.running = Some(tokio::spawn(async move { run.await.unwrap() }));
         seconds(1).await;

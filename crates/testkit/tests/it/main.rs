@@ -13,6 +13,7 @@ mod places;
 mod pools;
 mod private_link;
 mod random;
+mod routes;
 mod services;
 mod several;
 mod several_at_scale;

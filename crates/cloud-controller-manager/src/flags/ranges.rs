@@ -1,0 +1,169 @@
+//! The ranges of pods on the command line: who gives them to nodes, and who writes routes to them.
+
+use cloud::MaskSizes;
+use controllers::{RangeOptions, check_mask};
+use ipnet::IpNet;
+
+use super::{CommandLine, Problem};
+
+/// The masks of nodes' ranges where no flag says otherwise, as in kube-controller-manager.
+const DEFAULT_MASKS: MaskSizes = MaskSizes { v4: 24, v6: 64 };
+
+/// Masks that each range fits, for a remedy that holds whatever the range is.
+const EXAMPLE: &str = "--cluster-cidr=10.244.0.0/16";
+
+/// What is done with the ranges of pods.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Ranges {
+    /// The cluster's ranges, at most one a family.
+    pub cluster: Vec<IpNet>,
+    /// Whether routes to the ranges of nodes are written.
+    pub routes: bool,
+    /// How nodes get theirs, if from this program.
+    pub ipam: Option<RangeOptions>,
+    /// What of `--service-cluster-ip-range` says nothing: a warning, as in the program that this one replaces.
+    pub unreadable: Vec<String>,
+}
+
+/// The entries of a list of ranges, each read or not.
+fn entries(list: &str) -> Vec<Result<IpNet, String>> {
+    let entries = list.split(',').map(str::trim).filter(|entry| !entry.is_empty());
+    entries
+        .map(|entry| entry.parse().map(|range: IpNet| range.trunc()).map_err(|_| entry.to_owned()))
+        .collect()
+}
+
+/// The first range of each family.
+fn one_of_each(ranges: &[IpNet]) -> Vec<IpNet> {
+    let mut kept: Vec<IpNet> = Vec::new();
+    for range in ranges {
+        if !kept.iter().any(|other| other.addr().is_ipv4() == range.addr().is_ipv4()) {
+            kept.push(*range);
+        }
+    }
+    kept
+}
+
+fn list(flag: &str, ranges: &[IpNet]) -> String {
+    let texts: Vec<String> = ranges.iter().map(ToString::to_string).collect();
+    format!("--{flag}={}", texts.join(","))
+}
+
+impl CommandLine {
+    /// Whether routes are asked for. Without a word they are as soon as the cluster's ranges are known.
+    fn asks_for_routes(&self) -> bool {
+        let flags = &self.flags;
+        let asked = flags.configure_cloud_routes.unwrap_or(!flags.cluster_cidr.is_empty());
+        asked && self.enabled("node-route-controller")
+    }
+
+    /// What is done with the ranges of pods.
+    ///
+    /// # Errors
+    /// What is wrong with the flags, each with its remedy. Flags that nobody needs are not looked at.
+    pub fn ranges(&self) -> Result<Ranges, Vec<Problem>> {
+        let flags = &self.flags;
+        let routes = self.asks_for_routes();
+        let gives = flags.allocate_node_cidrs && self.enabled("node-ipam");
+        if !routes && !gives {
+            return Ok(Ranges::default());
+        }
+        let mut problems = Vec::new();
+        let cluster = self.cluster_ranges(gives, &mut problems);
+        let (mut unreadable, mut ipam) = (Vec::new(), None);
+        if gives {
+            let reserved = self.service_ranges(&mut unreadable, &mut problems);
+            let masks = self.masks(&cluster, &mut problems);
+            ipam = Some(RangeOptions { cluster: cluster.clone(), reserved, masks });
+        }
+        if problems.is_empty() { Ok(Ranges { cluster, routes, ipam, unreadable }) } else { Err(problems) }
+    }
+
+    fn cluster_ranges(&self, gives: bool, problems: &mut Vec<Problem>) -> Vec<IpNet> {
+        let given = &self.flags.cluster_cidr;
+        let entries = entries(given);
+        let readable: Vec<IpNet> = entries.iter().filter_map(|entry| entry.as_ref().ok()).copied().collect();
+        let kept = one_of_each(&readable);
+        let needed_by = match gives {
+            true => "--allocate-node-cidrs=true gives nodes their pod ranges out of it",
+            false => "--configure-cloud-routes=true writes routes into it alone",
+        };
+        let wrong = entries.iter().filter_map(|entry| entry.as_ref().err()).next();
+        let reason = if let Some(wrong) = wrong {
+            format!("{wrong:?} is no range of addresses, such as 10.244.0.0/16")
+        } else if kept.is_empty() {
+            format!("no range is given, and {needed_by}")
+        } else if kept.len() < readable.len() {
+            "there may be one range of each family".to_owned()
+        } else {
+            return kept;
+        };
+        let (remedy, note) = match kept.is_empty() {
+            true => (EXAMPLE.to_owned(), ", or whatever range the pods of this cluster have"),
+            false => (list("cluster-cidr", &kept), ", or whatever ranges the pods of this cluster have"),
+        };
+        problems.push(Problem::new("cluster-cidr", given, reason, &[&remedy]).note(note));
+        kept
+    }
+
+    fn service_ranges(&self, unreadable: &mut Vec<String>, problems: &mut Vec<Problem>) -> Vec<IpNet> {
+        let given = &self.flags.service_cluster_ip_range;
+        let entries = entries(given);
+        let count = entries.len();
+        let mut readable = Vec::new();
+        for entry in entries {
+            match entry {
+                Ok(range) => readable.push(range),
+                Err(text) => unreadable.push(text),
+            }
+        }
+        let kept = one_of_each(&readable);
+        let reason = if count > 2 {
+            "--service-cluster-ip-range can not contain more than two entries"
+        } else if kept.len() < readable.len() {
+            "there may be one range of each family"
+        } else {
+            return readable;
+        };
+        let remedy = list("service-cluster-ip-range", &kept);
+        let note = ", or whatever ranges the Services of this cluster have";
+        problems.push(Problem::new("service-cluster-ip-range", given, reason, &[&remedy]).note(note));
+        kept
+    }
+
+    /// The masks of all nodes; `None` where the sets of machines have them.
+    fn masks(&self, cluster: &[IpNet], problems: &mut Vec<Problem>) -> Option<MaskSizes> {
+        let flags = &self.flags;
+        let kind = &flags.cidr_allocator_type;
+        if kind == "CloudAllocator" {
+            let reason = "this release does not read masks from the tags of scale sets and availability sets";
+            let remedy = "--cidr-allocator-type=RangeAllocator";
+            let note = " where all nodes have ranges of one size; otherwise let kube-controller-manager give them out";
+            problems.push(Problem::new("cidr-allocator-type", kind, reason, &[remedy]).note(note));
+        } else if kind != "RangeAllocator" {
+            let reason = "is neither RangeAllocator nor CloudAllocator";
+            let remedy = "--cidr-allocator-type=RangeAllocator";
+            problems.push(Problem::new("cidr-allocator-type", kind, reason, &[remedy]));
+        }
+        let or = |mask: u8, default: u8| if mask == 0 { default } else { mask };
+        let masks = MaskSizes {
+            v4: or(flags.node_cidr_mask_size_ipv4, DEFAULT_MASKS.v4),
+            v6: or(flags.node_cidr_mask_size_ipv6, DEFAULT_MASKS.v6),
+        };
+        for range in cluster {
+            let (flag, mask, default) = match range.addr().is_ipv4() {
+                true => ("node-cidr-mask-size-ipv4", masks.v4, DEFAULT_MASKS.v4),
+                false => ("node-cidr-mask-size-ipv6", masks.v6, DEFAULT_MASKS.v6),
+            };
+            if let Err(problem) = check_mask(*range, mask) {
+                let fits = |mask: &u8| check_mask(*range, *mask).is_ok();
+                // Eight bits are 256 nodes.
+                let within = range.prefix_len().saturating_add(8).min(range.max_prefix_len());
+                let remedy = format!("--{flag}={}", Some(default).filter(fits).unwrap_or(within));
+                let note = ", or another mask that leaves room for all nodes";
+                problems.push(Problem::new(flag, mask, problem.to_string(), &[&remedy]).note(note));
+            }
+        }
+        Some(masks)
+    }
+}

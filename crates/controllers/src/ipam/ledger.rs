@@ -1,0 +1,116 @@
+//! Who holds which ranges: nodes, and what is reserved for others. Pure, and the whole truth: a range is free if and only
+//! if nobody here holds it, so that none is lost and none is given twice.
+
+use std::collections::HashMap;
+
+use cloud::MaskSizes;
+use ipnet::IpNet;
+
+use super::cidr_set::{CidrSet, Exhausted, MaskProblem, check_mask};
+
+/// Why a node gets no ranges.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum NoRanges {
+    #[error(transparent)]
+    Exhausted(#[from] Exhausted),
+    #[error("invalid {family} mask size {} of node {node}, where the cluster's is {}: {problem}", mask, cluster.prefix_len())]
+    Mask { node: String, family: &'static str, mask: u8, cluster: IpNet, problem: MaskProblem },
+}
+
+/// What is odd about ranges that a node has already.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Oddities {
+    /// Ranges that lie in none of the cluster's.
+    pub outside: Vec<IpNet>,
+    /// Ranges of which another node has a part, with its name.
+    pub shared: Vec<(IpNet, String)>,
+}
+
+#[derive(Debug, Clone)]
+struct Holder {
+    name: String,
+    ranges: Vec<IpNet>,
+}
+
+/// Who holds which ranges.
+#[derive(Debug, Clone)]
+pub(crate) struct Ledger {
+    sets: Vec<CidrSet>,
+    /// By the node's UID: another node of the same name holds nothing.
+    nodes: HashMap<String, Holder>,
+}
+
+impl Ledger {
+    /// Ranges are taken from `cluster`, one of each for a node, and never from what is `reserved`.
+    pub fn new(cluster: &[IpNet], reserved: &[IpNet]) -> Self {
+        let mut sets: Vec<CidrSet> = cluster.iter().copied().map(CidrSet::new).collect();
+        for set in &mut sets {
+            reserved.iter().for_each(|range| set.occupy(range));
+        }
+        Self { sets, nodes: HashMap::new() }
+    }
+
+    /// Takes over what a node has already, in place of what was known of it.
+    pub fn adopt(&mut self, uid: &str, name: &str, ranges: &[IpNet]) -> Oddities {
+        let mut oddities = Oddities::default();
+        if self.nodes.get(uid).is_some_and(|known| known.ranges == ranges) {
+            return oddities;
+        }
+        self.forget(uid);
+        for range in ranges {
+            let Some(set) = self.sets.iter_mut().find(|set| set.overlaps(range)) else {
+                oddities.outside.push(*range);
+                continue;
+            };
+            if set.is_held(range) {
+                let has_part = |held: &IpNet| held.contains(range) || range.contains(held);
+                let other = self.nodes.values().find(|other| other.ranges.iter().any(has_part));
+                // What is reserved is nobody's name.
+                let other = other.map_or("--service-cluster-ip-range", |other| other.name.as_str());
+                oddities.shared.push((*range, other.to_owned()));
+            }
+            set.occupy(range);
+        }
+        self.nodes.insert(uid.to_owned(), Holder { name: name.to_owned(), ranges: ranges.to_vec() });
+        oddities
+    }
+
+    /// Gives a node one range of each of the cluster's, or none at all. A node that has its own gets those.
+    pub fn assign(&mut self, uid: &str, name: &str, masks: MaskSizes) -> Result<Vec<IpNet>, NoRanges> {
+        if let Some(known) = self.nodes.get(uid) {
+            return Ok(known.ranges.clone());
+        }
+        let mut ranges = Vec::new();
+        for set in &self.sets {
+            let cluster = set.cluster();
+            let (family, mask) =
+                if cluster.addr().is_ipv4() { ("ipv4", masks.v4) } else { ("ipv6", masks.v6) };
+            check_mask(cluster, mask).map_err(|problem| {
+                let node = name.to_owned();
+                NoRanges::Mask { node, family, mask, cluster, problem }
+            })?;
+            ranges.push(set.find(mask)?);
+        }
+        for (set, range) in self.sets.iter_mut().zip(&ranges) {
+            set.take(range);
+        }
+        self.nodes.insert(uid.to_owned(), Holder { name: name.to_owned(), ranges: ranges.clone() });
+        Ok(ranges)
+    }
+
+    /// A node is gone, or did not get what it was given.
+    pub fn forget(&mut self, uid: &str) {
+        let Some(known) = self.nodes.remove(uid) else { return };
+        for range in &known.ranges {
+            if let Some(set) = self.sets.iter_mut().find(|set| set.overlaps(range)) {
+                set.release(range);
+            }
+        }
+    }
+
+    /// Whether anybody holds a part of a range.
+    #[cfg(test)]
+    pub fn is_held(&self, range: &IpNet) -> bool {
+        self.sets.iter().any(|set| set.is_held(range))
+    }
+}

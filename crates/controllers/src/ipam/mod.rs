@@ -1,0 +1,222 @@
+//! The node IPAM controller: gives each node a range of each of the cluster's for its pods (NODE-106 to NODE-114).
+//!
+//! What the watch says is entered into the [`Ledger`] at once, before anybody works on it: a range that a node has is
+//! never given to another one. The controller gives nodes their ranges, and never touches their conditions.
+
+mod cidr_set;
+mod ledger;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cloud::{ClusterState, Existence, MaskSizes, NodeRanges};
+use ipnet::IpNet;
+use k8s::{Node, is_deleting};
+use kube::api::{ListParams, Patch};
+use kube::{Api, Client};
+use parking_lot::Mutex;
+use serde_json::json;
+
+use crate::api::{ApiError, call, patch_params};
+use crate::events::Recorder;
+use crate::freshness::Freshness;
+use crate::queue::Next;
+use crate::repeated_warning::RepeatedWarnings;
+pub use cidr_set::{MaskProblem, check_mask};
+use ledger::Ledger;
+
+/// How often, and how far apart, a node's ranges are written before its owner is told.
+const MAX_ATTEMPTS: u32 = 3;
+const ATTEMPT_INTERVAL: Duration = Duration::from_millis(100);
+
+/// How old the sets of machines may be whose tags say how large ranges are: they are written once in a set's life, and
+/// nodes that join together share lists.
+const MAX_ANSWER_AGE: Duration = Duration::from_secs(60);
+
+/// What the ranges of nodes are taken from (`--cluster-cidr`, `--service-cluster-ip-range`, `--cidr-allocator-type`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RangeOptions {
+    /// The cluster's ranges, at most one a family: a node gets one of each, in this order.
+    pub cluster: Vec<IpNet>,
+    /// What no node gets, because Services have it.
+    pub reserved: Vec<IpNet>,
+    /// How large the ranges of nodes are; `None` where the sets of machines say so ([`crate::Cloud::node_ranges`]).
+    pub masks: Option<MaskSizes>,
+}
+
+/// A node that has no ranges.
+fn is_without_ranges(node: &Node) -> bool {
+    !is_deleting(&node.metadata) && node.pod_ranges().is_empty()
+}
+
+fn uid(node: &Node) -> &str {
+    node.metadata.uid.as_deref().unwrap_or_else(|| node.name())
+}
+
+/// The node IPAM controller.
+pub(crate) struct Ipam {
+    api: Api<Node>,
+    /// Where masks are not the same for all nodes.
+    ranges: Option<Arc<dyn NodeRanges>>,
+    masks: Option<MaskSizes>,
+    state: ClusterState,
+    freshness: Arc<Freshness>,
+    recorder: Recorder,
+    warnings: RepeatedWarnings,
+    ledger: Mutex<Ledger>,
+}
+
+impl Ipam {
+    pub fn new(
+        client: Client,
+        options: &RangeOptions,
+        ranges: Option<Arc<dyn NodeRanges>>,
+        state: ClusterState,
+        freshness: Arc<Freshness>,
+        recorder: Recorder,
+    ) -> Self {
+        let ledger = Mutex::new(Ledger::new(&options.cluster, &options.reserved));
+        let (api, warnings, masks) = (Api::all(client), RepeatedWarnings::default(), options.masks);
+        Self { api, ranges, masks, state, freshness, recorder, warnings, ledger }
+    }
+
+    /// Takes note of a node as it is now; whether it needs work.
+    pub fn see(&self, node: &Node) -> bool {
+        if node.pod_ranges().is_empty() {
+            return is_without_ranges(node);
+        }
+        let parsed: Vec<IpNet> = node
+            .pod_ranges()
+            .into_iter()
+            .filter_map(|range| Some(range.parse::<IpNet>().ok()?.trunc()))
+            .collect();
+        let oddities = self.ledger.lock().adopt(uid(node), node.name(), &parsed);
+        let name = node.name();
+        for range in oddities.outside {
+            tracing::warn!(node = name, %range, "the node's range is in none of --cluster-cidr");
+            if self.masks.is_none() {
+                let text = format!(
+                    "The node's range {range} is in none of --cluster-cidr: no other node is kept from it"
+                );
+                self.recorder.warning(node, "CIDROutOfRange", text);
+            }
+        }
+        for (range, other) in oddities.shared {
+            let text = format!(
+                "The node's range {range} is that of {other}, too: remove one of both and let it register anew"
+            );
+            tracing::warn!(node = name, text, "two hold one range");
+            self.recorder.warning(node, "CIDRNotUnique", text);
+        }
+        false
+    }
+
+    /// A node is gone.
+    pub fn forget(&self, node: &Node) {
+        self.ledger.lock().forget(uid(node));
+        self.warnings.forget(node.name());
+    }
+
+    /// Takes note of nodes that are not watched: their ranges are theirs all the same.
+    pub async fn see_all(&self) -> Result<(), ApiError> {
+        for node in call(|| "list all nodes".to_owned(), self.api.list(&ListParams::default())).await? {
+            self.see(&node);
+        }
+        Ok(())
+    }
+
+    /// Works on one node. All nodes must have been seen.
+    pub async fn reconcile(&self, name: &str) -> Next {
+        let Some(node) = self.state.node(name).filter(|node| is_without_ranges(node)) else {
+            self.warnings.forget(name);
+            return Next::Done;
+        };
+        let masks = match self.masks(&node).await {
+            Ok(Some(masks)) => masks,
+            // Whoever describes new nodes comes first.
+            Ok(None) => return Next::Done,
+            Err(reason) => {
+                if self.warnings.is_due(name, &reason) {
+                    tracing::warn!(node = name, reason, "no range yet: its size is not known");
+                }
+                return Next::Retry;
+            }
+        };
+        let assigned = self.ledger.lock().assign(uid(&node), name, masks);
+        let ranges = match assigned {
+            Ok(ranges) => ranges,
+            Err(error) => {
+                self.tell(&node, "CIDRNotAvailable", &error.to_string());
+                return Next::Retry;
+            }
+        };
+        match self.write(&node, &ranges).await {
+            Ok(()) => {
+                tracing::info!(node = name, ?ranges, "gave the node its ranges");
+                self.warnings.forget(name);
+                Next::Done
+            }
+            Err(error) => {
+                // Where nobody knows whether it was written, the ranges stay the node's until the watch says more.
+                if !error.is_transient() {
+                    self.ledger.lock().forget(uid(&node));
+                }
+                if error.is_not_found() {
+                    return Next::Done;
+                }
+                if !error.is_conflict() {
+                    self.tell(&node, "CIDRAssignmentFailed", &error.to_string());
+                }
+                Next::Retry
+            }
+        }
+    }
+
+    /// How large the node's ranges are; `None` for a node that no machine is known for yet.
+    async fn masks(&self, node: &Node) -> Result<Option<MaskSizes>, String> {
+        let Some(ranges) = self.ranges.as_ref().filter(|_| self.masks.is_none()) else {
+            return Ok(self.masks);
+        };
+        if node.spec.provider_id.is_empty() {
+            return Ok(None);
+        }
+        match ranges.mask_sizes(node, self.freshness.within(MAX_ANSWER_AGE)).await {
+            Existence::Present(masks) => Ok(Some(masks)),
+            Existence::Absent(proof) => Err(proof.answer),
+            Existence::Unknown(reason) => Err(reason),
+        }
+    }
+
+    /// Writes the ranges, if the node is the same still. The API server refuses other ranges for a node that has some.
+    async fn write(&self, node: &Node, ranges: &[IpNet]) -> Result<(), ApiError> {
+        let texts: Vec<String> = ranges.iter().map(ToString::to_string).collect();
+        let patch = json!({
+            "metadata": {"uid": node.metadata.uid},
+            "spec": {"podCIDR": texts.first(), "podCIDRs": texts},
+        });
+        let (name, params, patch) = (node.name(), patch_params(), Patch::Strategic(patch));
+        let mut attempt = 1;
+        loop {
+            let request = self.api.patch(name, &params, &patch);
+            match call(|| format!("write the ranges of node {name}"), request).await {
+                Ok(_) => return Ok(()),
+                Err(error) if error.is_transient() && attempt < MAX_ATTEMPTS => {
+                    attempt += 1;
+                    tokio::time::sleep(ATTEMPT_INTERVAL).await;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// An event under the established words, with the cause behind them; not again with each try.
+    fn tell(&self, node: &Node, status: &'static str, cause: &str) {
+        let name = node.name();
+        if self.warnings.is_due(name, cause) {
+            tracing::warn!(node = name, status, cause, "the node has no ranges for its pods");
+            self.recorder.normal(node, status, format!("Node {name} status is now: {status}: {cause}"));
+        }
+    }
+}

@@ -1,0 +1,362 @@
+//! The route controller: a route to each range of each node's pods, and the condition that says so
+//! (NODE-096 to NODE-101).
+//!
+//! All nodes are one piece of work: their routes stand in one table, and whatever is due goes into one write. Events of
+//! nodes wake it, and it looks again every `--route-reconciliation-period`, at what is known of the table for up to a
+//! minute.
+//!
+//! A node says that its network is available only after the cloud has confirmed its routes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use clock::Clock;
+use cloud::{ClusterState, LogicalTime, PodRange, Routes, ServiceError};
+use futures::{StreamExt, stream};
+use ipnet::IpNet;
+use k8s::{Node, names};
+use kube::{Api, Client};
+use parking_lot::Mutex;
+
+use crate::api::call;
+use crate::events::Recorder;
+use crate::freshness::Freshness;
+use crate::node_condition::{self, NewCondition};
+use crate::observer::Observer;
+use crate::queue::{Backoff, Next};
+use crate::repeated_warning::RepeatedWarnings;
+use crate::tasks::MAX_PARALLEL_NODES;
+
+/// How old the table may be that is compared with the nodes when nothing has happened: a change by somebody else is
+/// noticed within a minute, for one read.
+const MAX_TABLE_AGE: Duration = Duration::from_secs(60);
+
+/// The age up to which nobody is told that a node has no address: whoever describes new nodes takes some seconds.
+const MAX_AGE_WITHOUT_EVENT: Duration = Duration::from_secs(60);
+
+const REACHABLE: NewCondition = NewCondition {
+    kind: names::CONDITION_NETWORK_UNAVAILABLE,
+    holds: false,
+    reason: "RouteCreated",
+    message: "RouteController created a route",
+};
+const UNREACHABLE: NewCondition = NewCondition {
+    kind: names::CONDITION_NETWORK_UNAVAILABLE,
+    holds: true,
+    reason: "NoRouteCreated",
+    message: "RouteController failed to create a route",
+};
+
+/// When something happened to a node that routes depend on.
+#[derive(Debug, Default)]
+pub(crate) struct RouteChanges(Mutex<Option<LogicalTime>>);
+
+impl RouteChanges {
+    /// It happened now.
+    pub fn note(&self) {
+        *self.0.lock() = Some(LogicalTime::now());
+    }
+
+    fn latest(&self) -> LogicalTime {
+        self.0.lock().unwrap_or(LogicalTime::BEGINNING)
+    }
+}
+
+/// Whether routes to a node's pods may have to change with it.
+pub(crate) fn routes_changed(old: Option<&Node>, new: &Node) -> bool {
+    let Some(old) = old else { return !new.pod_ranges().is_empty() };
+    old.metadata.uid != new.metadata.uid
+        || old.pod_ranges() != new.pod_ranges()
+        || old.is_managed() != new.is_managed()
+        || !old.internal_addresses().eq(new.internal_addresses())
+}
+
+/// Whether somebody changed what a node says of its network.
+pub(crate) fn network_condition_changed(old: Option<&Node>, new: &Node) -> bool {
+    let condition = |node: &Node| node.condition(names::CONDITION_NETWORK_UNAVAILABLE).cloned();
+    !new.pod_ranges().is_empty() && old.and_then(condition) != condition(new)
+}
+
+/// Why a range of a node's pods can have no route.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+enum NoRoute {
+    #[error("spec.podCIDRs of node {node}: {range} is no range of addresses; register the node anew")]
+    Unreadable { node: String, range: String },
+    #[error(
+        "node {node} has no InternalIP of the family of {range} among its addresses: its machine has none, or nobody has described the node yet"
+    )]
+    NoAddress { node: String, range: IpNet },
+}
+
+/// Where the routes to a node's pods have to lead: to its first address of each range's family.
+fn wanted(node: &Node) -> Vec<Result<(PodRange, IpAddr), NoRoute>> {
+    let route = |text: &str| {
+        let named = || node.name().to_owned();
+        let range: IpNet =
+            text.parse().map_err(|_| NoRoute::Unreadable { node: named(), range: text.to_owned() })?;
+        let is_v4 = range.addr().is_ipv4();
+        let next_hop = node.internal_addresses().find(|address| address.is_ipv4() == is_v4);
+        let next_hop = next_hop.ok_or_else(|| NoRoute::NoAddress { node: named(), range })?;
+        Ok((PodRange::new(node.name(), range), next_hop))
+    };
+    node.pod_ranges().into_iter().map(route).collect()
+}
+
+/// What the routes should be, by the nodes that are known.
+#[derive(Debug, Default, PartialEq)]
+struct Due {
+    wanted: BTreeMap<PodRange, IpAddr>,
+    /// Of nodes that do not have these ranges any more.
+    unwanted: BTreeSet<PodRange>,
+    /// Of nodes that are not known.
+    orphans: BTreeSet<PodRange>,
+}
+
+impl Due {
+    fn of(nodes: &BTreeMap<&str, &Node>, owned: BTreeSet<PodRange>) -> Self {
+        let mut due = Self::default();
+        let managed = nodes.values().filter(|node| node.is_managed());
+        due.wanted = managed.flat_map(|node| wanted(node)).filter_map(Result::ok).collect();
+        for route in owned {
+            match nodes.get(route.node.as_str()) {
+                None => drop(due.orphans.insert(route)),
+                // Who takes a node from Azure's management sees to its routes.
+                Some(node) if !node.is_managed() => {}
+                Some(node) => {
+                    let has = |text: &&str| text.parse::<IpNet>().is_ok_and(|own| own.trunc() == route.range);
+                    if !node.pod_ranges().iter().any(has) {
+                        due.unwanted.insert(route);
+                    }
+                }
+            }
+        }
+        due
+    }
+}
+
+/// The route controller.
+pub(crate) struct RouteController {
+    pub api: Api<Node>,
+    pub routes: Arc<dyn Routes>,
+    pub state: ClusterState,
+    pub changes: Arc<RouteChanges>,
+    pub freshness: Arc<Freshness>,
+    pub recorder: Recorder,
+    pub observer: Arc<dyn Observer>,
+    pub clock: Clock,
+    /// How long it rests where nothing happens.
+    pub period: Duration,
+    warnings: RepeatedWarnings,
+    failures: AtomicU32,
+}
+
+impl RouteController {
+    #[allow(clippy::too_many_arguments, reason = "all of it is wiring")]
+    pub fn new(
+        client: Client,
+        routes: Arc<dyn Routes>,
+        state: ClusterState,
+        changes: Arc<RouteChanges>,
+        freshness: Arc<Freshness>,
+        recorder: Recorder,
+        observer: Arc<dyn Observer>,
+        clock: Clock,
+        period: Duration,
+    ) -> Self {
+        let (warnings, failures) = (RepeatedWarnings::default(), AtomicU32::default());
+        let api = Api::all(client);
+        Self { api, routes, state, changes, freshness, recorder, observer, clock, period, warnings, failures }
+    }
+
+    /// Brings the routes to the nodes as they are now. All nodes must be known.
+    pub async fn reconcile(&self) -> Next {
+        self.observer.routes_synced();
+        let newer_than = self.changes.latest().max(self.freshness.within(MAX_TABLE_AGE));
+        match self.sync(newer_than).await {
+            Ok(None) => {
+                self.failures.store(0, Ordering::Relaxed);
+                Next::After(self.period)
+            }
+            Ok(Some(ServiceError::Retry { after: Some(after), .. })) => Next::After(after),
+            Ok(Some(_)) => self.back_off(),
+            Err(error) => {
+                let text = error.to_string();
+                if self.warnings.is_due("", &text) {
+                    tracing::warn!(error = text, "failed to read the routes: nodes stay as they are");
+                }
+                self.back_off()
+            }
+        }
+    }
+
+    fn back_off(&self) -> Next {
+        Next::After(Backoff::NODES.after(self.failures.fetch_add(1, Ordering::Relaxed)))
+    }
+
+    /// Gives what failed, if anything did.
+    async fn sync(&self, newer_than: LogicalTime) -> Result<Option<ServiceError>, ServiceError> {
+        // Routes before nodes: whoever has a route by then is known, if it is there.
+        let owned = self.routes.owned(newer_than).await?;
+        let all = self.state.nodes();
+        let nodes: BTreeMap<&str, &Node> = all.iter().map(|node| (node.name(), &**node)).collect();
+        let mut due = Due::of(&nodes, owned);
+        due.unwanted.extend(self.without_node(due.orphans).await);
+        let answers = self.routes.apply(&due.wanted, &due.unwanted, newer_than).await?;
+        self.warnings.forget("");
+        for range in &due.unwanted {
+            if let Some(Err(error)) = answers.get(range) {
+                self.warn(&range.to_string(), &format!("failed to remove the route to {range}: {error}"));
+            }
+        }
+        let unwanted_of: BTreeSet<&str> = due.unwanted.iter().map(|range| range.node.as_str()).collect();
+        let mut writes = Vec::new();
+        for node in nodes.values().copied() {
+            let had_routes = unwanted_of.contains(node.name());
+            if let Some(condition) = self.judge(node, &answers, had_routes).filter(|c| !c.is_on(node)) {
+                writes.push(self.write(node, condition));
+            }
+        }
+        let mut writes = stream::iter(writes).buffer_unordered(MAX_PARALLEL_NODES);
+        let mut failed = answers.values().find_map(|answer| answer.as_ref().err()).cloned();
+        while let Some(written) = writes.next().await {
+            failed = failed.or(written.err());
+        }
+        Ok(failed)
+    }
+
+    /// Those of the routes whose nodes are gone: not only from what is watched, which may be a part of the nodes.
+    async fn without_node(&self, orphans: BTreeSet<PodRange>) -> Vec<PodRange> {
+        let mut gone: BTreeMap<&str, bool> = BTreeMap::new();
+        for range in &orphans {
+            let name = range.node.as_str();
+            if !gone.contains_key(name) {
+                let read = call(|| format!("read node {name}"), self.api.get_metadata(name)).await;
+                gone.insert(name, read.is_err_and(|error| error.is_not_found()));
+            }
+        }
+        let is_gone = |range: &&PodRange| gone.get(range.node.as_str()) == Some(&true);
+        orphans.iter().filter(is_gone).cloned().collect()
+    }
+
+    /// What a node should say of its network, by what came of its routes; an event where its pods cannot be reached.
+    fn judge(
+        &self,
+        node: &Node,
+        answers: &BTreeMap<PodRange, Result<(), ServiceError>>,
+        had_routes: bool,
+    ) -> Option<NewCondition> {
+        if !node.is_managed() {
+            return (!node.pod_ranges().is_empty()).then_some(REACHABLE);
+        }
+        let ranges = wanted(node);
+        if ranges.is_empty() {
+            return had_routes.then_some(UNREACHABLE);
+        }
+        let age = self.clock.age(node.metadata.creation_timestamp.as_ref().map(|created| created.0));
+        let (mut reachable, mut problems) = (true, Vec::new());
+        for range in ranges {
+            let problem = match range {
+                Ok((range, _)) => match answers.get(&range) {
+                    Some(Ok(())) => continue,
+                    Some(Err(error)) => format!("to {}: {error}", range.range),
+                    None => format!("to {}: it was not asked for", range.range),
+                },
+                Err(NoRoute::NoAddress { .. }) if age < MAX_AGE_WITHOUT_EVENT => String::new(),
+                Err(why) => why.to_string(),
+            };
+            reachable = false;
+            problems.extend(Some(problem).filter(|problem| !problem.is_empty()));
+        }
+        let name = node.name();
+        if problems.is_empty() {
+            self.warnings.forget(name);
+        } else {
+            let text = format!("Could not create route for node {name}: {}", problems.join("; "));
+            if self.warn(name, &text) {
+                self.recorder.warning(node, "FailedToCreateRoute", text);
+            }
+        }
+        Some(if reachable { REACHABLE } else { UNREACHABLE })
+    }
+
+    async fn write(&self, node: &Node, condition: NewCondition) -> Result<(), ServiceError> {
+        let written = node_condition::set(&self.api, node, &condition, &self.clock).await;
+        written.map(drop).map_err(|error| {
+            self.warn(node.name(), &error.to_string());
+            ServiceError::Retry { message: error.to_string(), after: None, notices: Vec::new() }
+        })
+    }
+
+    /// Says in the log what is news; whether it was.
+    fn warn(&self, subject: &str, text: &str) -> bool {
+        let is_due = self.warnings.is_due(subject, text);
+        if is_due {
+            tracing::warn!(subject, text, "routes are not as they should be");
+        }
+        is_due
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn node(name: &str, ranges: &[&str], addresses: &[&str]) -> Node {
+        let addresses: Vec<_> =
+            addresses.iter().map(|address| json!({"type": "InternalIP", "address": address})).collect();
+        serde_json::from_value(json!({
+            "metadata": {"name": name}, "spec": {"podCIDRs": ranges}, "status": {"addresses": addresses},
+        }))
+        .unwrap()
+    }
+
+    fn range(node: &str, range: &str) -> PodRange {
+        PodRange::new(node, range.parse().unwrap())
+    }
+
+    /// NODE-092, NODE-096: the next hop is the first address of the range's family.
+    #[test]
+    fn node_092_node_096_routes_lead_to_the_first_address_of_the_family() {
+        let both = node("n1", &["10.244.1.0/24", "fd00:1::/64"], &["fd00::9", "2.4.6.8", "10.10.10.10"]);
+        let expected = [(range("n1", "10.244.1.0/24"), "2.4.6.8"), (range("n1", "fd00:1::/64"), "fd00::9")];
+        let expected = expected.map(|(range, hop)| Ok((range, hop.parse().unwrap())));
+        assert_eq!(wanted(&both), expected);
+        let one = wanted(&node("n1", &["fd00:1::/64"], &["2.4.6.8"]));
+        let [Err(why)] = &one[..] else { panic!("{one:?}") };
+        assert!(why.to_string().contains("n1 has no InternalIP of the family of fd00:1::/64"), "{why}");
+        let odd = wanted(&node("n1", &["10.244.1.0"], &["2.4.6.8"]));
+        assert!(matches!(&odd[..], [Err(NoRoute::Unreadable { .. })]), "{odd:?}");
+    }
+
+    /// NODE-097: what Azure does not manage gets no route and loses none.
+    #[test]
+    fn node_097_what_is_due_is_told_by_nodes_and_routes() {
+        let mut unmanaged = node("edge", &["10.244.9.0/24"], &["10.0.0.9"]);
+        unmanaged.metadata.labels = Some([(names::LABEL_MANAGED.to_owned(), "False".to_owned())].into());
+        let (one, two) = (node("n1", &["10.244.1.0/24"], &["10.0.0.1"]), node("n2", &[], &["10.0.0.2"]));
+        let nodes = [("edge", &unmanaged), ("n1", &one), ("n2", &two)].into();
+        let owned = ["10.244.1.0/24", "10.244.7.0/24"].map(|text| range("n1", text));
+        let others =
+            [range("n2", "10.244.2.0/24"), range("gone", "10.244.3.0/24"), range("edge", "10.244.8.0/24")];
+        let due = Due::of(&nodes, owned.into_iter().chain(others).collect());
+        assert_eq!(due.wanted, [(range("n1", "10.244.1.0/24"), "10.0.0.1".parse().unwrap())].into());
+        assert_eq!(due.unwanted, [range("n1", "10.244.7.0/24"), range("n2", "10.244.2.0/24")].into());
+        assert_eq!(due.orphans, [range("gone", "10.244.3.0/24")].into());
+    }
+
+    #[test]
+    fn heartbeats_are_no_reason_to_look_at_routes() {
+        let before = node("n1", &["10.244.1.0/24"], &["10.0.0.1"]);
+        let mut beats = before.clone();
+        beats.metadata.resource_version = Some("9".to_owned());
+        assert!(!routes_changed(Some(&before), &beats) && !network_condition_changed(Some(&before), &beats));
+        assert!(routes_changed(None, &before) && !routes_changed(None, &node("n1", &[], &["10.0.0.1"])));
+        assert!(routes_changed(Some(&before), &node("n1", &["10.244.1.0/24"], &["10.0.0.2"])));
+        assert!(routes_changed(Some(&before), &node("n1", &[], &["10.0.0.1"])));
+    }
+}

@@ -1,0 +1,406 @@
+//! What runs until the stop: watches, queues and the controllers that work on them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cloud::{ClusterState, FollowedLabels};
+use k8s::{EndpointSlice, Event, Namespace, Node, ObjectKey, Service};
+use kube::{Api, Client};
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::draining::DrainingNodes;
+use crate::endpoint_index::EndpointIndex;
+use crate::health::HealthCheck;
+use crate::index::{NodeIndex, ServiceIndex};
+use crate::ipam::Ipam;
+use crate::local_pools::MovedEndpoints;
+use crate::namespace_index::NamespaceIndex;
+use crate::node::NodeController;
+use crate::node_lifecycle::NodeLifecycle;
+use crate::node_set::NodeSetChanges;
+use crate::node_sync::NodeSync;
+use crate::preemption::{self, Preemption};
+use crate::queue::{Backoff, Queue, propagate_panic};
+use crate::routes::{RouteChanges, RouteController};
+use crate::run::Options;
+use crate::service::ServiceController;
+use crate::watch::{Selector, watch as watch_objects};
+use crate::{node, node_lifecycle, out_of_service};
+
+/// Nodes worked on at a time. Their questions to the cloud are joined into lists, so this bounds what is written to the
+/// API server at once.
+pub(crate) const MAX_PARALLEL_NODES: usize = 64;
+
+/// The time between two tries to list all nodes at the start.
+const LIST_RETRY_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Ends when a watch has listed everything once.
+pub(crate) fn wait_for(synced: &watch::Sender<bool>) -> impl Future<Output = ()> + Send + use<> {
+    let mut synced = synced.subscribe();
+    async move {
+        // An error means that the watch has ended, which happens at the stop alone.
+        _ = synced.wait_for(|synced| *synced).await;
+    }
+}
+
+/// The queues that watches feed.
+pub(crate) struct Queues {
+    pub services: Queue<ObjectKey>,
+    pub node_set: Queue<()>,
+    pub node_set_changes: Arc<NodeSetChanges>,
+    pub nodes: Option<Queue<String>>,
+    pub lifecycle: Option<Queue<String>>,
+    pub out_of_service: Queue<String>,
+    /// Absent where load balancers are not told of nodes that drain.
+    pub draining: Option<Queue<()>>,
+    /// Absent where nobody writes routes.
+    pub routes: Option<Queue<()>>,
+    pub route_changes: Arc<RouteChanges>,
+    /// Absent where nobody gives nodes the ranges of their pods.
+    pub ipam: Option<(Queue<String>, Arc<Ipam>)>,
+}
+
+/// Everything that runs until the stop.
+pub(crate) struct Tasks<'a> {
+    options: &'a Options,
+    pub stop: CancellationToken,
+    rng: SmallRng,
+    running: JoinSet<()>,
+    started: Vec<&'static str>,
+    first: bool,
+}
+
+impl<'a> Tasks<'a> {
+    pub fn new(options: &'a Options, stop: CancellationToken) -> Self {
+        let rng = SmallRng::seed_from_u64(options.seed);
+        Self { options, stop, rng, running: JoinSet::new(), started: vec![], first: true }
+    }
+
+    pub fn spawn(&mut self, task: impl Future<Output = ()> + Send + 'static) {
+        self.running.spawn(task);
+    }
+
+    /// Waits before the start of every controller but the first; false when the stop came.
+    pub async fn pause(&mut self) -> bool {
+        if !std::mem::take(&mut self.first) && !self.options.start_interval.is_zero() {
+            let pause = self.options.start_interval.mul_f64(1.0 + self.rng.random::<f64>());
+            tokio::select! {
+                () = self.stop.cancelled() => {}
+                () = tokio::time::sleep(pause) => {}
+            }
+        }
+        !self.stop.is_cancelled()
+    }
+
+    /// Says that a controller runs.
+    fn started(&mut self, check: &'static str, metric: &'static str) {
+        self.options.health.add(HealthCheck::new(check, || Ok(())));
+        self.options.observer.controller_running(metric, true);
+        self.started.push(metric);
+        tracing::info!(controller = check, "started");
+    }
+
+    pub fn watch_nodes(
+        &mut self,
+        client: &Client,
+        state: &ClusterState,
+        queues: &Queues,
+        labels: FollowedLabels,
+        synced: watch::Sender<bool>,
+    ) {
+        let index = NodeIndex::new(state.clone(), Arc::clone(&queues.node_set_changes));
+        let mut index = index.following_labels(labels.of_nodes);
+        let state = state.clone();
+        let (nodes, out_of_service) = (queues.nodes.clone(), queues.out_of_service.clone());
+        let lifecycle = queues.lifecycle.clone();
+        let node_set = queues.node_set.clone();
+        let draining = queues.draining.clone();
+        let ipam = queues.ipam.clone();
+        let (routes, route_changes) = (queues.routes.clone(), Arc::clone(&queues.route_changes));
+        let on = move |event| {
+            let changes = index.on(event);
+            if let Some((queue, ipam)) = &ipam {
+                changes.removed.iter().for_each(|gone| ipam.forget(gone));
+                let without = changes.touched.iter().filter(|node| ipam.see(node));
+                without.for_each(|node| queue.add(node.name().to_owned()));
+            }
+            for changed in changes.touched {
+                if out_of_service::needs_work(&changed) {
+                    out_of_service.add(changed.name().to_owned());
+                }
+                if let Some(nodes) = &nodes
+                    && node::Policy::CONTROLLER.needs_work(&changed)
+                {
+                    nodes.add(changed.name().to_owned());
+                }
+                if let Some(lifecycle) = &lifecycle
+                    && node_lifecycle::needs_work(&changed)
+                {
+                    lifecycle.add(changed.name().to_owned());
+                }
+            }
+            if changes.set_changed {
+                node_set.add(());
+            }
+            if let Some(draining) = &draining
+                && changes.draining_changed
+            {
+                draining.add(());
+            }
+            if let Some(routes) = &routes
+                && (changes.routes_changed || changes.network_changed)
+            {
+                if changes.routes_changed {
+                    route_changes.note();
+                }
+                routes.add(());
+            }
+            if state.nodes_synced() {
+                synced.send_replace(true);
+            }
+        };
+        let api: Api<Node> = Api::all(client.clone());
+        let selector = Selector { labels: self.options.node_selector.clone(), ..Selector::default() };
+        let stop = self.stop.clone();
+        self.spawn(async move { watch_objects(api, selector, "nodes", stop, on).await });
+    }
+
+    pub fn watch_services(
+        &mut self,
+        client: &Client,
+        state: &ClusterState,
+        queues: &Queues,
+        labels: FollowedLabels,
+        synced: watch::Sender<bool>,
+    ) {
+        let mut index = ServiceIndex::new(state.clone()).following_labels(labels.of_services);
+        let state = state.clone();
+        let queue = queues.services.clone();
+        let on = move |event| {
+            for key in index.on(event) {
+                queue.add(key);
+            }
+            if state.services_synced() {
+                synced.send_replace(true);
+            }
+        };
+        let api: Api<Service> = Api::all(client.clone());
+        let stop = self.stop.clone();
+        self.spawn(async move { watch_objects(api, Selector::default(), "services", stop, on).await });
+    }
+
+    pub fn watch_namespaces(
+        &mut self,
+        client: &Client,
+        state: &ClusterState,
+        queues: &Queues,
+        synced: watch::Sender<bool>,
+    ) {
+        let mut index = NamespaceIndex::new(state.clone());
+        let state = state.clone();
+        let queue = queues.services.clone();
+        let on = move |event| {
+            for key in index.on(event) {
+                queue.add(key);
+            }
+            if state.namespaces_synced() {
+                synced.send_replace(true);
+            }
+        };
+        let api: Api<Namespace> = Api::all(client.clone());
+        let stop = self.stop.clone();
+        self.spawn(async move { watch_objects(api, Selector::default(), "namespaces", stop, on).await });
+    }
+
+    pub fn watch_endpoints(
+        &mut self,
+        client: &Client,
+        state: &ClusterState,
+        moved: &Arc<MovedEndpoints>,
+        synced: watch::Sender<bool>,
+    ) {
+        let mut index = EndpointIndex::new(state.clone());
+        let (state, moved) = (state.clone(), Arc::clone(moved));
+        let on = move |event| {
+            moved.note(index.on(event));
+            if state.endpoints_synced() {
+                synced.send_replace(true);
+            }
+        };
+        let api: Api<EndpointSlice> = Api::all(client.clone());
+        let stop = self.stop.clone();
+        let selector =
+            Selector { labels: Some(k8s::names::LABEL_SERVICE_NAME.to_owned()), ..Selector::default() };
+        self.spawn(async move { watch_objects(api, selector, "endpoint slices", stop, on).await });
+    }
+
+    /// Services are worked on once all Services and nodes are known, and endpoints where these matter: before, a rule
+    /// could seem unused and a node gone.
+    pub fn start_services(
+        &mut self,
+        queues: &Queues,
+        controller: Arc<ServiceController>,
+        sync: Arc<NodeSync>,
+        all_known: impl Future<Output = ()> + Send + 'static,
+    ) {
+        let (services, node_set) = (queues.services.clone(), queues.node_set.clone());
+        let (stop, drain, parallelism) =
+            (self.stop.clone(), self.options.drain, self.options.service_parallelism);
+        self.spawn(async move {
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => return,
+                () = all_known => {}
+            }
+            sync.start_with_current();
+            node_set.add(());
+            let services = services.work(parallelism, stop.clone(), drain, move |key| {
+                let controller = Arc::clone(&controller);
+                async move { controller.reconcile(key).await }
+            });
+            let node_set = node_set.work(1, stop, drain, move |()| {
+                let sync = Arc::clone(&sync);
+                async move { sync.reconcile().await }
+            });
+            tokio::join!(services, node_set);
+        });
+        self.started("service-lb-controller", "service");
+    }
+
+    /// Nodes drain once all are known: before, one could be taken for one that was not there.
+    pub fn start_draining(
+        &mut self,
+        queue: Queue<()>,
+        draining: DrainingNodes,
+        preemption: Preemption,
+        watching: Client,
+        nodes_known: impl Future<Output = ()> + Send + 'static,
+    ) {
+        let (draining, preemption) = (Arc::new(draining), Arc::new(preemption));
+        let (stop, drain) = (self.stop.clone(), self.options.drain);
+        let evicted = Queue::new("preemption", Backoff::NODES, Arc::clone(&self.options.observer));
+        let api: Api<Event> = Api::all(watching);
+        let selector = Selector { fields: Some(preemption::EVENTS.to_owned()), ..Selector::default() };
+        self.spawn(async move {
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => return,
+                () = nodes_known => {}
+            }
+            queue.add(());
+            let on = {
+                let (evicted, preemption) = (evicted.clone(), Arc::clone(&preemption));
+                move |event| preemption.on(event, |node| evicted.add(node))
+            };
+            let watching = watch_objects(api, selector, "events of preemption", stop.clone(), on);
+            let draining = queue.work(1, stop.clone(), drain, move |()| {
+                let draining = Arc::clone(&draining);
+                async move { draining.reconcile().await }
+            });
+            let evicted = evicted.work(MAX_PARALLEL_NODES, stop, drain, move |name: String| {
+                let preemption = Arc::clone(&preemption);
+                async move { preemption.reconcile(&name).await }
+            });
+            tokio::join!(watching, draining, evicted);
+        });
+    }
+
+    pub fn start_cloud_node(
+        &mut self,
+        queue: Queue<String>,
+        controller: Arc<NodeController>,
+        known: impl Future<Output = ()> + Send + 'static,
+    ) {
+        let (stop, drain) = (self.stop.clone(), self.options.drain);
+        self.spawn({
+            let controller = Arc::clone(&controller);
+            queue.work(MAX_PARALLEL_NODES, stop.clone(), drain, move |name: String| {
+                let controller = Arc::clone(&controller);
+                async move { controller.reconcile(&name).await }
+            })
+        });
+        let period = self.options.node_status_update_frequency;
+        self.spawn(async move { controller.follow_addresses(known, period, stop).await });
+        self.started("cloud-node-controller", "cloud-node");
+    }
+
+    pub fn start_lifecycle(&mut self, queue: Queue<String>, lifecycle: Arc<NodeLifecycle>) {
+        let (stop, drain) = (self.stop.clone(), self.options.drain);
+        self.spawn(queue.work(MAX_PARALLEL_NODES, stop, drain, move |name: String| {
+            let lifecycle = Arc::clone(&lifecycle);
+            async move { lifecycle.reconcile(&name).await }
+        }));
+        self.started("cloud-node-lifecycle-controller", "cloud-node-lifecycle");
+    }
+
+    /// Routes are worked on once all nodes are known: before, a route could seem to be nobody's.
+    pub fn start_routes(
+        &mut self,
+        queue: Queue<()>,
+        controller: RouteController,
+        nodes_known: impl Future<Output = ()> + Send + 'static,
+    ) {
+        let (stop, drain, controller) = (self.stop.clone(), self.options.drain, Arc::new(controller));
+        self.spawn(async move {
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => return,
+                () = nodes_known => {}
+            }
+            queue.add(());
+            queue
+                .work(1, stop, drain, move |()| {
+                    let controller = Arc::clone(&controller);
+                    async move { controller.reconcile().await }
+                })
+                .await;
+        });
+        self.started("node-route-controller", "route");
+    }
+
+    /// Nodes get ranges once all are known: before, a range could be given that another node has.
+    pub fn start_ipam(
+        &mut self,
+        queue: Queue<String>,
+        ipam: Arc<Ipam>,
+        nodes_known: impl Future<Output = ()> + Send + 'static,
+    ) {
+        let (stop, drain) = (self.stop.clone(), self.options.drain);
+        let sees_a_part = self.options.node_selector.is_some();
+        self.spawn(async move {
+            let known = async {
+                nodes_known.await;
+                while sees_a_part && let Err(error) = ipam.see_all().await {
+                    tracing::warn!(%error, "no node gets a range before all are known; trying again");
+                    tokio::time::sleep(LIST_RETRY_INTERVAL).await;
+                }
+            };
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => return,
+                () = known => {}
+            }
+            queue
+                .work(MAX_PARALLEL_NODES, stop, drain, move |name: String| {
+                    let ipam = Arc::clone(&ipam);
+                    async move { ipam.reconcile(&name).await }
+                })
+                .await;
+        });
+        self.started("node-ipam", "node-ipam");
+    }
+
+    /// Waits for everything to end.
+    pub async fn join(mut self) {
+        while let Some(ended) = self.running.join_next().await {
+            propagate_panic(ended);
+        }
+        for controller in self.started {
+            self.options.observer.controller_running(controller, false);
+        }
+    }
+}
