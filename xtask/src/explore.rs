@@ -1,16 +1,18 @@
-//! Generated histories by the thousand: Services, nodes, faults and foreign edits, each decided by a seed.
+//! Generated histories by the thousand, each decided by a seed: of Services, or of machines and their nodes.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use anyhow::bail;
-use explorer::history::{Failure, explore, kept};
-use parking_lot::Mutex;
+use explorer::{history, machines};
 
 use crate::print;
 
 /// How to explore.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
+    /// Whose histories.
+    #[arg(value_enum, default_value_t = Subject::Services)]
+    of: Subject,
     /// For how long, in seconds.
     #[arg(long, default_value_t = 60)]
     seconds: u64,
@@ -25,14 +27,51 @@ pub struct Arguments {
     failures: usize,
 }
 
+/// What histories are about.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum Subject {
+    /// Services, nodes, faults and foreign edits.
+    Services,
+    /// Machines that stop, go and come again, and their nodes.
+    Machines,
+}
+
+impl Subject {
+    /// Those that ended badly once.
+    fn try_again(self) -> anyhow::Result<()> {
+        match self {
+            Self::Services => {
+                for one in history::kept().map_err(anyhow::Error::msg)? {
+                    one.explore().map_err(anyhow::Error::msg)?;
+                }
+            }
+            Self::Machines => {
+                for (name, life) in machines::kept().map_err(anyhow::Error::msg)? {
+                    let complaints = life.complaints();
+                    if !complaints.is_empty() {
+                        bail!("{name} ends badly again:\n{}", complaints.join("\n"));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The history of a seed; what is wrong with it, shrunk.
+    fn explore(self, seed: u64) -> Result<(), String> {
+        match self {
+            Self::Services => history::explore(seed).map_err(|failure| failure.to_string()),
+            Self::Machines => machines::explore(seed).map_err(|failure| failure.to_string()),
+        }
+    }
+}
+
 /// Explores, one history on each core at a time: those first that ended badly once.
 ///
 /// # Errors
 /// Histories that do not end well: each with the fewest acts and features that show it, and its seed.
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    for one in kept().map_err(anyhow::Error::msg)? {
-        one.explore().map_err(anyhow::Error::msg)?;
-    }
+    arguments.of.try_again()?;
     #[allow(
         clippy::disallowed_types,
         clippy::disallowed_methods,
@@ -41,7 +80,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let begun = std::time::Instant::now();
     let next = AtomicU64::new(arguments.seed);
     let ended = AtomicBool::new(false);
-    let failures: Mutex<Vec<Box<Failure>>> = Mutex::default();
+    let failures = AtomicUsize::new(0);
     let done = AtomicU64::new(0);
     std::thread::scope(|scope| {
         for _ in 0..explorer::workers() {
@@ -55,18 +94,17 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
                     if over {
                         return;
                     }
-                    if let Err(failure) = explore(seed) {
+                    if let Err(failure) = arguments.of.explore(seed) {
                         print::line(format_args!("{failure}\n"));
-                        let mut failures = failures.lock();
-                        failures.push(failure);
-                        ended.store(failures.len() >= arguments.failures, Ordering::Relaxed);
+                        let failed = failures.fetch_add(1, Ordering::Relaxed) + 1;
+                        ended.store(failed >= arguments.failures, Ordering::Relaxed);
                     }
                     done.fetch_add(1, Ordering::Relaxed);
                 }
             });
         }
     });
-    let (done, failures) = (done.load(Ordering::Relaxed), failures.into_inner().len());
+    let (done, failures) = (done.load(Ordering::Relaxed), failures.into_inner());
     if failures > 0 {
         bail!("{failures} of {done} histories from seed {} on do not end well", arguments.seed);
     }

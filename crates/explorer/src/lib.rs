@@ -18,6 +18,7 @@ pub mod expectation;
 pub mod features;
 pub mod history;
 pub mod judge;
+pub mod machines;
 pub mod pairs;
 pub mod preview;
 pub mod rule;

@@ -53,6 +53,13 @@ impl WorldBuilder {
         self
     }
 
+    /// No scale sets but those that are added afterwards.
+    #[must_use]
+    pub fn no_pools(mut self) -> Self {
+        self.shape.pools.clear();
+        self
+    }
+
     /// Adds a scale set.
     #[must_use]
     pub fn pool(mut self, pool: NodePool) -> Self {

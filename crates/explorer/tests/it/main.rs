@@ -3,4 +3,5 @@
 
 mod corpus;
 mod histories;
+mod machines;
 mod pairs;

@@ -1,0 +1,202 @@
+//! Generated lives of machines: they stop, fail, go and come again under the same name, whole scale sets go, kubelets fall
+//! silent, Azure lags, throttles, refuses and answers 404 for what is there, and the controllers are killed. Whatever
+//! happens:
+//!
+//! * no Node is deleted while its machine lives, and none is tainted as shut down while its machine runs;
+//! * in the end every machine is an initialised node, and no node is left without a machine;
+//! * a node whose machine is gone leaves within a minute, for at most two reads of the machine itself.
+//!
+//! What is judged is the set of Nodes, against the machines that this history itself made and removed.
+//!
+//! Azure may answer 404 for a machine that lives either where machines are listed or where the machine itself is read,
+//! never in both at a time: that lie could not be told from the truth by anybody.
+//!
+//! A life is decided by its seed. A failure is shrunk to the fewest acts, and printed as the JSON that [`kept`] reads.
+
+use std::fmt;
+use std::path::Path;
+
+use rand::rngs::SmallRng;
+use rand::{Rng as _, SeedableRng as _};
+use serde::{Deserialize, Serialize};
+use testkit::{NodePool, StandaloneMachine, World, WorldBuilder};
+
+use crate::{quietly, shrink};
+
+mod act;
+mod judge;
+mod play;
+
+pub use act::{Act, Lie, Trouble};
+use act::{LIES, POWER, TROUBLES};
+use play::Play;
+
+/// Where lives are kept that ended badly once, below the workspace's root.
+pub const FOLDER: &str = "tests/corpus/machines";
+
+/// The uniform scale sets: the names of the second one's machines begin as the first one's.
+const UNIFORM: [(&str, &str); 2] = [("first", "node"), ("second", "nodex")];
+
+/// The scale set whose machines are virtual machines.
+const FLEXIBLE: (&str, &str) = ("third", "nodef");
+
+/// A resource group beside the cluster's.
+const OTHER_GROUP: &str = "other";
+
+/// The machines outside of scale sets.
+fn standalone() -> [StandaloneMachine; 3] {
+    [
+        StandaloneMachine::new("node-a"),
+        StandaloneMachine::new("node-b").in_availability_set("together"),
+        StandaloneMachine::new("node-c").in_group(OTHER_GROUP),
+    ]
+}
+
+/// The life of a cluster's machines.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Life {
+    /// What everything random is drawn from.
+    pub seed: u64,
+    /// Whether replicas of the controllers elect a leader.
+    #[serde(default)]
+    pub replicas: bool,
+    /// What happens.
+    pub acts: Vec<Act>,
+}
+
+impl Life {
+    /// The life of a seed.
+    pub fn of(seed: u64) -> Self {
+        let mut random = SmallRng::seed_from_u64(seed);
+        let replicas = random.random_bool(0.2);
+        let mut acts = Vec::new();
+        for _ in 0..random.random_range(4..=20) {
+            let machine = random.random_range(0..16);
+            acts.push(match random.random_range(0..100) {
+                0..10 => Act::Power { machine, state: POWER[random.random_range(0..POWER.len())].to_owned() },
+                10..25 => Act::Remove { machine },
+                25..33 => Act::Return,
+                33..38 => Act::Scale { set: random.random_range(0..3), machines: random.random_range(0..=3) },
+                38..41 => Act::RemoveSet { set: random.random_range(0..2) },
+                41..47 => Act::Silence { machine },
+                47..51 => Act::Speak { machine },
+                51..54 => Act::DeleteNode { machine },
+                54..66 => Act::Trouble {
+                    kind: TROUBLES[random.random_range(0..TROUBLES.len())],
+                    // Now and then it is a storm.
+                    times: if random.random_bool(0.15) { 30 } else { random.random_range(1..=3) },
+                },
+                66..74 => Act::Lie {
+                    about: LIES[random.random_range(0..LIES.len())],
+                    times: random.random_range(1..=5),
+                },
+                74..77 => Act::Lag { seconds: [5, 20, 60][random.random_range(0..3)] },
+                77..82 if replicas && random.random_bool(0.6) => Act::CutOff,
+                77..82 => Act::Kill,
+                82..84 => Act::Calm,
+                _ => Act::Wait { seconds: [1, 3, 10, 30, 70, 200][random.random_range(0..6)] },
+            });
+        }
+        Self { seed, replicas, acts }
+    }
+
+    /// What is wrong; empty where all is well.
+    pub fn complaints(&self) -> Vec<String> {
+        quietly(async || self.run().await).unwrap_or_else(|panic| vec![panic])
+    }
+
+    /// The fewest acts with which something is still wrong.
+    #[must_use]
+    pub fn shrink(&self) -> Self {
+        let with = |acts: &[Act]| Self { acts: acts.to_vec(), ..self.clone() };
+        with(&shrink::fewest(&self.acts, |acts| !with(acts).complaints().is_empty()))
+    }
+
+    async fn run(&self) -> Vec<String> {
+        let mut play = Play::begin(self.world()).await;
+        for act in &self.acts {
+            play.act(act).await;
+        }
+        play.end(self.seed).await;
+        play.complaints()
+    }
+
+    fn world(&self) -> WorldBuilder {
+        let [(first, prefix), (second, longer)] = UNIFORM;
+        let builder = World::builder().seed(self.seed).no_pools();
+        let builder = builder.pool(NodePool::new(first, prefix, 2)).pool(NodePool::new(second, longer, 2));
+        let builder = builder.pool(NodePool::new(FLEXIBLE.0, FLEXIBLE.1, 2).flexible());
+        let builder = standalone().into_iter().fold(builder, WorldBuilder::machine);
+        if self.replicas { builder.replicas() } else { builder }
+    }
+}
+
+/// A life that ends badly.
+#[derive(Debug)]
+pub struct Failure {
+    /// The life, shrunk.
+    pub life: Life,
+    /// What is wrong with it.
+    pub complaints: Vec<String>,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let json = serde_json::to_string(&self.life).map_err(|_| fmt::Error)?;
+        writeln!(f, "{json}")?;
+        for complaint in &self.complaints {
+            writeln!(f, "=> {complaint}")?;
+        }
+        writeln!(f, "to see it again: cargo xtask explore machines --rounds 1 --seed {}", self.life.seed)?;
+        write!(f, "to keep it: put the first line into {FOLDER}/NAME.json")
+    }
+}
+
+/// Plays the life of a seed.
+///
+/// # Errors
+/// What is wrong with it, shrunk.
+pub fn explore(seed: u64) -> Result<(), Box<Failure>> {
+    let life = Life::of(seed);
+    if life.complaints().is_empty() {
+        return Ok(());
+    }
+    let life = life.shrink();
+    Err(Box::new(Failure { complaints: life.complaints(), life }))
+}
+
+/// Lives that ended badly once, by the names of their files.
+///
+/// # Errors
+/// A file cannot be read.
+pub fn kept() -> Result<Vec<(String, Life)>, String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(FOLDER);
+    let failed = |problem: &dyn fmt::Display| format!("{}: {problem}", folder.display());
+    let mut all = Vec::new();
+    for entry in std::fs::read_dir(&folder).map_err(|error| failed(&error))? {
+        let path = entry.map_err(|error| failed(&error))?.path();
+        if path.extension().is_none_or(|extension| extension != "json") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).map_err(|error| failed(&error))?;
+        let life = serde_json::from_str(&text).map_err(|error| failed(&format!("{path:?}: {error}")))?;
+        all.push((path.file_stem().unwrap_or_default().to_string_lossy().into_owned(), life));
+    }
+    all.sort_by(|(a, _), (b, _)| a.cmp(b));
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_life_is_read_as_it_is_printed() {
+        for seed in 0..50 {
+            let life = Life::of(seed);
+            let text = serde_json::to_string(&life).unwrap();
+            assert_eq!(serde_json::from_str::<Life>(&text).unwrap(), life);
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! A fixed share of the generated lives of machines, and before them those that ended badly once;
+//! `cargo xtask explore machines` runs as many as there is time for.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use explorer::machines::{explore, kept};
+use explorer::workers;
+
+/// How many lives every run of the tests goes through.
+const LIVES: u64 = 20;
+
+/// How many more `.ci/run` goes through, optimised.
+const MORE_LIVES: u64 = 500;
+
+/// Nodes go with their machines, and no others (NODE-020, NODE-062, NODE-085, NODE-086). `CERULEAN_SEED=n` begins at
+/// another seed.
+#[test]
+fn no_node_goes_while_its_machine_lives() {
+    let first = testkit::seed::current();
+    all_end_well(first, LIVES * testkit::seed::count());
+}
+
+#[test]
+#[ignore = "hundreds of lives take minutes without optimisation: .ci/run runs them"]
+fn no_node_goes_while_its_machine_lives_in_hundreds_of_lives() {
+    all_end_well(testkit::seed::current() + LIVES, MORE_LIVES);
+}
+
+fn all_end_well(first: u64, lives: u64) {
+    let next = AtomicU64::new(first);
+    std::thread::scope(|scope| {
+        for _ in 0..workers() {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= first + lives {
+                        return;
+                    }
+                    explore(seed).unwrap_or_else(|failure| panic!("{failure}"));
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn what_ended_badly_once_ends_well() {
+    for (name, life) in kept().unwrap() {
+        let complaints = life.complaints();
+        assert!(complaints.is_empty(), "{name} ends badly again: {complaints:#?}");
+    }
+}
