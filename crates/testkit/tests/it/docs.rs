@@ -201,6 +201,10 @@ fn try_out(section: &Section) {
     }
     let expected: Vec<_> =
         section.manifests.iter().flat_map(|manifest| expectations(section, manifest)).collect();
+    if expected.is_empty() && section.azure_json.is_empty() {
+        // It deploys a program, and is read: there is nothing that this world could do with it.
+        return;
+    }
     run(async || {
         let world = world(&azure_json).await;
         assert_eq!(world.cluster().config.refusals(), []);
