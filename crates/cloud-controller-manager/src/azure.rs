@@ -1,38 +1,11 @@
-//! The way to Azure: transport, cloud, credential, and the zones of the region.
-
-use std::sync::Arc;
+//! The way to Azure, whether its resource groups are there, and the zones of the region.
 
 use anyhow::{Context as _, bail};
-use arm::{ApiVersion, Class, Client, Clock, Cloud, Credential, Listing, Transport, TransportOptions};
+use arm::{ApiVersion, Class, Client, Listing};
 use azure_types::{LoadBalancer, ResourceId, ResourceProvider};
 use cloud_config::CloudConfig;
 
-use crate::surroundings::Surroundings;
-
-/// A client as azure.json says, whose credential has been accepted.
-///
-/// # Errors
-/// No certificate authorities, unknown cloud endpoints, wrong credentials: one line each.
-pub async fn connect(
-    config: &CloudConfig,
-    surroundings: &Surroundings,
-    observer: Arc<dyn arm::CallObserver>,
-) -> anyhow::Result<Client> {
-    let transport = Transport::connect(TransportOptions {
-        extra_roots: surroundings.extra_roots.clone(),
-        redirects: surroundings.redirects.clone(),
-        proxy: surroundings.proxy()?,
-        ..TransportOptions::default()
-    })?;
-    let (cloud, warnings) = Cloud::resolve(config, &transport).await?;
-    for warning in warnings {
-        tracing::warn!("{warning}");
-    }
-    let credential = Credential::from_config(config, &cloud, &transport, Clock::system())?;
-    let client = Client::builder(cloud, transport, credential).configure(config).observer(observer).build();
-    client.check_credential().await?;
-    Ok(client)
-}
+pub use program::azure::connect;
 
 /// Finds out whether the resource groups exist that the configuration names. Lists in a group that is not
 /// there look like empty ones to whoever plans.

@@ -31,6 +31,10 @@ pub struct Flags {
     pub wait_routes: bool,
     /// Whether labels are written in their older forms, too.
     pub older_labels: bool,
+    /// Whether the machine itself is asked, and not Resource Manager.
+    pub use_instance_metadata: bool,
+    /// azure.json, for Resource Manager.
+    pub cloud_config: String,
     /// Where instance metadata is.
     pub endpoint: Endpoint,
     /// What is done about scheduled events of the machine.
@@ -54,6 +58,8 @@ impl Default for Flags {
             node_status_update_frequency: Duration::from_secs(300),
             wait_routes: false,
             older_labels: false,
+            use_instance_metadata: true,
+            cloud_config: String::new(),
             endpoint: Endpoint::default(),
             scheduled_events: ScheduledEvents::None,
             scheduled_events_interval: Duration::from_secs(1),
@@ -88,7 +94,7 @@ const fn flag(name: &'static str, value: &'static str, help: &'static str) -> Fl
 }
 
 const FLAGS: &[Flag] = &[
-    flag("cloud-config", "string", "accepted, without effect: instance metadata tells all there is to tell"),
+    flag("cloud-config", "string", "azure.json, read with --use-instance-metadata=false alone"),
     flag("enable-deprecated-beta-topology-labels", "", "write labels in their older forms, too"),
     flag("help", "", "print this"),
     flag("instance-metadata-endpoint", "URL", "where instance metadata is (default http://169.254.169.254)"),
@@ -116,7 +122,7 @@ const FLAGS: &[Flag] = &[
     flag(
         "use-instance-metadata",
         "",
-        "true: the program describes its node by instance metadata (default true)",
+        "describe the node by instance metadata; false: by Resource Manager, as --cloud-config says (default true)",
     ),
     flag("v", "level", "how much is said: from 4 on, debugging"),
     flag("version", "", "print the version"),
@@ -216,6 +222,13 @@ pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Flags, Inste
             None => flags.take(name, value)?,
         }
     }
+    if flags.use_instance_metadata && !flags.cloud_config.is_empty() {
+        flags.without_effect.push("cloud-config");
+    }
+    if !flags.use_instance_metadata && flags.cloud_config.is_empty() {
+        let text = "--use-instance-metadata=false: Resource Manager is asked as azure.json says: give --cloud-config, too";
+        return Err(Instead::Refuse(text.to_owned()));
+    }
     if flags.approves_scheduled_events && flags.scheduled_events == ScheduledEvents::None {
         let text = "--scheduled-events-acknowledge=all: nobody asks for scheduled events: give --scheduled-events=report or \
                     drain, too";
@@ -250,7 +263,7 @@ impl Flags {
             Err(why) => Err(wrong(&why)),
         };
         match name {
-            "cloud-config" => self.without_effect.push("cloud-config"),
+            "cloud-config" => self.cloud_config = value,
             "enable-deprecated-beta-topology-labels" => self.older_labels = truth()?,
             "help" if truth()? => return Err(Instead::Print(help())),
             "instance-metadata-endpoint" => {
@@ -279,11 +292,7 @@ impl Flags {
             "secure-port" if value != "0" => {
                 return Err(wrong("the program serves nothing: leave the flag out, or give 0"));
             }
-            "use-instance-metadata" if !truth()? => {
-                return Err(wrong(
-                    "this release describes a node by instance metadata alone: leave the flag out",
-                ));
-            }
+            "use-instance-metadata" => self.use_instance_metadata = truth()?,
             "v" => self.verbosity = value.parse().map_err(|_| wrong("give a number such as 2"))?,
             "version" if value != "false" => {
                 return Err(Instead::Print(format!("Cloud Provider Azure v{}\n", env!("CARGO_PKG_VERSION"))));
@@ -333,9 +342,14 @@ mod tests {
                 verbosity: 4,
                 older_labels: true,
                 node_status_update_frequency: Duration::from_secs(90),
-                without_effect: vec!["cloud-config", "authentication-skip-lookup", "client-ca-file"],
+                cloud_config: "x".into(),
+                without_effect: vec!["authentication-skip-lookup", "client-ca-file", "cloud-config"],
                 ..Flags::default()
             })
+        );
+        assert_eq!(
+            read("--use-instance-metadata=false --cloud-config=azure.json"),
+            Ok(Flags { use_instance_metadata: false, cloud_config: "azure.json".into(), ..Flags::default() })
         );
     }
 
@@ -370,7 +384,8 @@ mod tests {
             ("--wait-routes=perhaps", "--wait-routes=perhaps: `perhaps` is neither true nor false"),
             ("--node-status-update-frequency=5", "is no duration"),
             ("--node-status-update-frequency=0s", "it would never rest: give a longer time"),
-            ("--use-instance-metadata=false", "leave the flag out"),
+            ("--use-instance-metadata=false", "give --cloud-config, too"),
+            ("--use-instance-metadata=perhaps", "is neither true nor false"),
             ("--secure-port=10263", "leave the flag out, or give 0"),
             ("--instance-metadata-endpoint=https://a", "write one such as http://169.254.169.254"),
             ("-v=much", "give a number"),

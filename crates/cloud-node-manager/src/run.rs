@@ -2,14 +2,19 @@
 
 use std::sync::Arc;
 
+use anyhow::Context as _;
 use clock::Clock;
+use cloud::Machines;
+use cloud_config::CloudConfig;
 use controllers::{AgentOptions, MachineEventOptions, run_agent};
 use imds::Imds;
+use program::azure;
 use program::kubernetes::{self, Address};
 use program::surroundings::Surroundings;
 use tokio_util::sync::CancellationToken;
 
 use crate::flags::{Flags, ScheduledEvents};
+use crate::resource_manager::ResourceManager;
 use crate::source::ThisMachine;
 
 /// Who asks, in the logs of the Kubernetes API.
@@ -21,12 +26,17 @@ const AGENT: &str = "cloud-node-manager";
 /// One line that names the flag or address and the remedy; the process should exit with 1.
 pub async fn run(flags: Flags, surroundings: Surroundings, stop: CancellationToken) -> anyhow::Result<()> {
     if !flags.without_effect.is_empty() {
-        let reason = "the program paces itself, serves nothing, and asks instance metadata alone";
+        let reason =
+            "the program paces itself, serves nothing, and reads azure.json for Resource Manager alone";
         tracing::info!(flags = flags.without_effect.join(","), reason, "Flags accepted without effect");
     }
     // In a container, the name of the host is the container's: charts set this variable.
     let this = surroundings.variable("NODE_NAME").unwrap_or_else(|| surroundings.host_name());
     let node = if flags.node_name.is_empty() { surroundings.host_name() } else { flags.node_name };
+    let config = match flags.use_instance_metadata {
+        true => None,
+        false => Some(read_config(&flags.cloud_config, &surroundings)?),
+    };
     let address = Address { kubeconfig: &flags.kubeconfig, master: &flags.master, agent: Some(AGENT) };
     let proxy = surroundings.proxy()?;
     let connecting = kubernetes::connect(&address, &proxy);
@@ -46,7 +56,30 @@ pub async fn run(flags: Flags, surroundings: Surroundings, stop: CancellationTok
         events,
         clock: Clock::system(),
     };
-    tracing::info!(node = options.node, "Describing the node by instance metadata");
-    run_agent(client?, machine, options, stop).await?;
+    let client = client?;
+    let machines: Arc<dyn Machines> = match &config {
+        None => {
+            tracing::info!(node = options.node, "Describing the node by instance metadata");
+            machine
+        }
+        Some(config) => {
+            let connecting = azure::connect(config, &surroundings, Arc::new(|_: &arm::CallRecord<'_>| {}));
+            let Some(client) = stop.run_until_cancelled(connecting).await else { return Ok(()) };
+            tracing::info!(node = options.node, "Describing the node by Resource Manager");
+            Arc::new(ResourceManager::new(client?, config))
+        }
+    };
+    run_agent(client, machines, options, stop).await?;
     Ok(())
+}
+
+/// Reads and checks azure.json.
+fn read_config(path: &str, surroundings: &Surroundings) -> anyhow::Result<CloudConfig> {
+    let bytes = std::fs::read(path).with_context(|| format!("--cloud-config: cannot read {path}"))?;
+    let config = CloudConfig::runnable(&bytes, &|name| surroundings.variable(name));
+    let config = config.with_context(|| format!("--cloud-config: {path}"))?;
+    for warning in config.warnings() {
+        tracing::warn!(path, "{warning}");
+    }
+    Ok(config)
 }

@@ -241,7 +241,7 @@ async fn node_007_another_node_than_this_machine_is_left_alone() {
 async fn what_cannot_be_done_ends_with_one_line() {
     let world = World::start().await;
     for (arguments, words) in [
-        (&["--use-instance-metadata=false"][..], "leave the flag out"),
+        (&["--use-instance-metadata=false"][..], "give --cloud-config, too"),
         (&["--nonsense=1"], "unknown flag: --nonsense: --help lists those that there are"),
         (&["--master=https://127.0.0.1:1"], "https://127.0.0.1:1"),
         (&["--kubeconfig=/nowhere"], "--kubeconfig: cannot read /nowhere"),

@@ -1,5 +1,6 @@
-//! What programs beside Kubernetes share: values of the command line, surroundings, the way to its API.
+//! What programs beside Kubernetes share: values of the command line, surroundings, the ways to its API and to Azure.
 
+pub mod azure;
 pub mod go_values;
 pub mod kubeconfig;
 pub mod kubernetes;

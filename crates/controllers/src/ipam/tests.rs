@@ -42,11 +42,13 @@ fn held(set: &CidrSet, mask: u8) -> Vec<usize> {
 /// NODE-106, NODE-107.
 #[test]
 fn node_106_node_107_blocks_are_aligned_to_their_size() {
+    // NODE-106: of a range of four.
     let small = |free: &[usize]| with_free("127.123.234.0/30", 32, free).find(31).ok();
     assert_eq!(small(&[0, 3]), None);
     assert_eq!(small(&[1, 2]), None);
     assert_eq!(small(&[2, 3]), Some(net("127.123.234.2/31")));
     assert_eq!(small(&[0, 1, 2]), Some(net("127.123.234.0/31")));
+    // NODE-107: of a range of many.
     let large = |free: &[usize], mask| with_free("10.244.0.0/16", 20, free).find(mask).ok();
     assert_eq!(large(&[8, 9, 10, 11, 12, 13, 14, 15], 17), Some(net("10.244.128.0/17")));
     assert_eq!(large(&[8, 9, 10, 11, 12, 13, 14], 17), None);
