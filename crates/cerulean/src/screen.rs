@@ -76,6 +76,12 @@ impl Screen {
         self.line(format_args!("  {mark}  {text}"));
     }
 
+    /// A line that says what has happened so long after the beginning.
+    pub fn moment(&self, since: Duration, text: impl Display) {
+        let after = format!("{:>6}", format!("+{:.1}", since.as_secs_f64()));
+        self.line(format_args!("  {}  {text}", self.paint(Tone::Quiet, format_args!("{after} s"))));
+    }
+
     /// A table, indented, its columns as wide as they must be.
     pub fn table<const N: usize>(&self, heads: [&str; N], rows: &[[String; N]]) {
         for (index, line) in table_lines(heads, rows).into_iter().enumerate() {

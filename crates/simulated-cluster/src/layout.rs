@@ -148,6 +148,11 @@ impl Shape {
             },
         });
         let properties = &mut document["properties"];
+        if pool.spot {
+            let profile = &mut properties["virtualMachineProfile"];
+            profile["priority"] = "Spot".into();
+            profile["evictionPolicy"] = "Delete".into();
+        }
         match pool.orchestration {
             Orchestration::Uniform => {
                 properties["upgradePolicy"] = json!({"mode": "Manual"});

@@ -1,7 +1,7 @@
 //! The cluster's shape: what exists in Azure before the first Service, and how programs are told of it.
 
 use azure_types::ResourceId;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// How a scale set keeps its machines.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -102,6 +102,8 @@ pub struct NodePool {
     pub orchestration: Orchestration,
     /// Whether each machine has a public address of its own.
     pub public_addresses: bool,
+    /// Whether they are spot machines, which Azure takes back, and deletes, when it needs their room.
+    pub spot: bool,
 }
 
 impl NodePool {
@@ -114,7 +116,14 @@ impl NodePool {
             size: "Standard_D2s_v5".to_owned(),
             orchestration: Orchestration::Uniform,
             public_addresses: false,
+            spot: false,
         }
+    }
+
+    /// The same machines as spot machines.
+    #[must_use]
+    pub fn spot(self) -> Self {
+        Self { spot: true, ..self }
     }
 
     /// The same machines, each with a public address.
@@ -162,6 +171,8 @@ pub struct Shape {
     pub client_id: String,
     /// That application's object id.
     pub object_id: String,
+    /// Further keys of azure.json, or other values of those that follow from the rest.
+    pub settings: Map<String, Value>,
 }
 
 impl Default for Shape {
@@ -181,6 +192,7 @@ impl Default for Shape {
             machines: Vec::new(),
             client_id: "c11e4700-0000-4000-8000-000000000003".to_owned(),
             object_id: "0b1ec700-0000-4000-8000-000000000004".to_owned(),
+            settings: Map::new(),
         }
     }
 }
@@ -277,6 +289,9 @@ impl Shape {
         });
         if let Some(name) = &self.route_table {
             document["routeTableName"] = name.as_str().into();
+        }
+        if let Some(members) = document.as_object_mut() {
+            members.extend(self.settings.clone());
         }
         document
     }

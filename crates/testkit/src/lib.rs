@@ -9,6 +9,7 @@
 //! * [`run`] runs a test with the seeds that the environment names ([`seed`]).
 //! * [`service`] builds Services.
 //! * [`KillSwitch`] is the way to Azure, which counts calls and may break after any of them.
+//! * [`World::run_node_manager`] runs the node manager of one machine.
 //! * [`make_basic`] makes a cluster of old out of one of today.
 //! * [`AzureState`] is Azure's state without what differs between two ways to the same end.
 #![allow(
@@ -23,6 +24,7 @@ mod basic_sku;
 mod check;
 mod journal;
 mod kill_switch;
+mod node_manager;
 mod packets;
 mod preview;
 mod replica;

@@ -139,7 +139,7 @@ impl World {
     }
 
     /// The clock of the simulated Kubernetes, as the controllers read it.
-    fn clock(&self) -> arm::Clock {
+    pub(crate) fn clock(&self) -> arm::Clock {
         let since_1970 = Duration::try_from(self.kubernetes.now().as_duration()).expect("it is after 1970");
         arm::Clock::following_tokio(since_1970)
     }

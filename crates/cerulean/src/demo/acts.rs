@@ -335,7 +335,8 @@ fn address(service: &Service) -> String {
     service.status.load_balancer.ingress.first().map(|ingress| ingress.ip.clone()).unwrap_or_default()
 }
 
-async fn address_of(stage: &Stage, namespace: &str, name: &str) -> anyhow::Result<String> {
+/// The first address of a Service.
+pub async fn address_of(stage: &Stage, namespace: &str, name: &str) -> anyhow::Result<String> {
     let key = ObjectKey::new(namespace, name);
     Ok(address(&stage.service(&key).await?.with_context(|| format!("{key} is gone"))?))
 }

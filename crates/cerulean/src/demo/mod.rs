@@ -1,10 +1,11 @@
 //! `cerulean demo`: ordinary manifests become load balancers that pass traffic.
 //!
-//! Both simulators are served over TLS, and the controller manager runs as it does in production: the same
-//! code from its command line on, over real HTTP.
+//! Both simulators are served over TLS, and the controller manager and one machine's node manager run as they do in
+//! production: the same code from their command lines on, over real HTTP.
 
 mod acts;
 mod report;
+mod spot;
 mod stage;
 
 use std::time::Duration;
@@ -30,7 +31,8 @@ pub struct Arguments {
     /// Leave everything running afterwards, for kubectl and a browser.
     #[arg(long)]
     keep: bool,
-    /// Without -f, the demo applies its own examples, then loses a machine, moves a port and deletes a Service.
+    /// Without -f, the demo applies its own examples, then loses a machine and a spot machine, moves a port and deletes a
+    /// Service.
     #[command(flatten)]
     manifests: ManifestArguments,
 }
@@ -44,7 +46,7 @@ pub fn run(screen: Screen, arguments: Arguments) -> anyhow::Result<()> {
     let manifests = if own_examples { examples()? } else { arguments.manifests.load(screen)? };
     let runtime = runtime(TWO_THREADS)?;
     let dual_stack = manifests.iter().any(acts::needs_ipv6);
-    let shape = Shape { dual_stack, ..Shape::default() };
+    let shape = spot::prepare(Shape { dual_stack, ..Shape::default() });
     runtime.block_on(acts::rehearse(&shape, &manifests))?;
     let writes = Writes::listen();
     let directory = tempfile::Builder::new().prefix("cerulean-demo-").tempdir()?;
@@ -57,6 +59,7 @@ pub fn run(screen: Screen, arguments: Arguments) -> anyhow::Result<()> {
             if own_examples {
                 acts::send_example_packets(&mut stage).await?;
                 acts::lose_a_node(&mut stage).await?;
+                spot::take_back(&mut stage).await?;
                 acts::change_a_port(&mut stage).await?;
                 acts::delete_a_service(&mut stage).await?;
             } else {

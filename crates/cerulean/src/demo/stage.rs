@@ -1,4 +1,4 @@
-//! Where the demo plays: the simulated cluster and the controller manager over it.
+//! Where the demo plays: the simulated cluster, and the programs over it.
 
 use std::path::Path;
 use std::time::Duration;
@@ -18,6 +18,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::spot;
 use crate::screen::Screen;
 use crate::simulate::latency;
 use crate::watch_writes::Writes;
@@ -30,7 +31,16 @@ const STEP_TIMEOUT: Duration = Duration::from_secs(30);
 /// How often a condition is looked at.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The simulated cluster and the controller manager over it.
+/// How long programs get to stop.
+const STOP_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A program of ours, as it runs in production.
+struct Program {
+    name: &'static str,
+    task: JoinHandle<anyhow::Result<()>>,
+}
+
+/// The simulated cluster and the programs over it.
 pub struct Stage {
     /// Where to write.
     pub screen: Screen,
@@ -40,8 +50,8 @@ pub struct Stage {
     pub shape: Shape,
     /// What the controller manager writes.
     pub writes: Writes,
-    manager: JoinHandle<anyhow::Result<Option<String>>>,
-    stop_manager: CancellationToken,
+    programs: Vec<Program>,
+    stop_programs: CancellationToken,
     stop: CancellationToken,
 }
 
@@ -60,20 +70,21 @@ impl Stage {
             credentials: Credentials::default(),
             now: Clock::system().now(),
         };
-        // Two tokens: the manager says goodbye to a Kubernetes that still listens.
-        let (stop, stop_manager) = (CancellationToken::new(), CancellationToken::new());
+        // Two tokens: the programs say goodbye to a Kubernetes that still listens.
+        let (stop, stop_programs) = (CancellationToken::new(), CancellationToken::new());
         let cluster = HostedCluster::start(options, &stop).await?;
-        let manager = run::run(command_line(&cluster)?, surroundings(&cluster)?, stop_manager.clone());
-        let manager = tokio::spawn(manager);
+        let programs =
+            vec![controller_manager(&cluster, &stop_programs)?, node_manager(&cluster, &stop_programs)?];
         screen.line(format_args!("  Azure Resource Manager  {}", cluster.resource_manager));
         screen.line(format_args!("  page                    {}", cluster.page()));
-        let mut stage = Self { screen, cluster, shape, writes, manager, stop_manager, stop };
+        let machines: u64 = shape.pools.iter().map(|pool| pool.nodes).sum();
+        let mut stage = Self { screen, cluster, shape, writes, programs, stop_programs, stop };
         let nodes = stage
             .until("the nodes are initialised", async |stage: &Stage| {
                 let nodes = stage.nodes().await?;
                 let ready =
                     nodes.iter().all(|node| !node.spec.provider_id.is_empty() && node.spec.taints.is_empty());
-                Ok((nodes.len() == 3 && ready).then_some(nodes))
+                Ok((nodes.len() as u64 == machines && ready).then_some(nodes))
             })
             .await?;
         let rows: Vec<[String; 4]> = nodes.iter().map(node_row).collect();
@@ -110,7 +121,7 @@ impl Stage {
         Api::namespaced(self.cluster.client.clone(), namespace)
     }
 
-    /// Waits until `condition` gives a value; fails if that takes too long or the controller manager ends.
+    /// Waits until `condition` gives a value; fails if that takes too long or a program ends.
     pub async fn until<T>(
         &mut self,
         what: &str,
@@ -120,8 +131,7 @@ impl Stage {
         value.with_context(|| format!("gave up after {} s of waiting until {what}", STEP_TIMEOUT.as_secs()))
     }
 
-    /// Waits for a value of `condition` with a spinner, but no longer than `timeout`; fails if the controller
-    /// manager ends.
+    /// Waits for a value of `condition` with a spinner, but no longer than `timeout`; fails if a program ends.
     pub async fn within<T>(
         &mut self,
         timeout: Duration,
@@ -131,11 +141,11 @@ impl Stage {
         let bar = self.screen.waiting(format!("waiting until {what}"));
         let deadline = Instant::now() + timeout;
         let value = loop {
-            if self.manager.is_finished() {
+            if let Some(program) = self.programs.iter_mut().find(|program| program.task.is_finished()) {
                 bar.finish_and_clear();
-                let ended = (&mut self.manager).await?;
+                let ended = (&mut program.task).await?;
                 let problem = ended.err().unwrap_or_else(|| anyhow::anyhow!("it was told to stop"));
-                return Err(problem.context("the controller manager ended"));
+                return Err(problem.context(format!("the {} ended", program.name)));
             }
             let value = condition(self).await?;
             if value.is_some() || Instant::now() > deadline {
@@ -153,16 +163,43 @@ impl Stage {
         Ok(self.cluster.send(&Packet::new(from, to, port, protocol)))
     }
 
-    /// Stops the controller manager, which releases its lease, and then everything else.
+    /// Stops the programs, of which one releases its lease, and then everything else.
     pub async fn clear(self) -> anyhow::Result<()> {
-        self.stop_manager.cancel();
-        let ended = tokio::time::timeout(Duration::from_secs(10), self.manager).await;
-        self.stop.cancel();
-        match ended {
-            Ok(ended) => ended?.map(|_| ()),
-            Err(_) => bail!("the controller manager did not stop within 10 s"),
+        self.stop_programs.cancel();
+        let deadline = Instant::now() + STOP_TIMEOUT;
+        let mut problem = None;
+        for Program { name, task } in self.programs {
+            let ended = match tokio::time::timeout_at(deadline, task).await {
+                Ok(ended) => ended?,
+                Err(_) => bail!("the {name} did not stop within {} s", STOP_TIMEOUT.as_secs()),
+            };
+            problem = problem.or(ended.err());
         }
+        self.stop.cancel();
+        problem.map_or(Ok(()), Err)
     }
+}
+
+/// Starts the controller manager with the command line that production would have.
+fn controller_manager(cluster: &HostedCluster, stop: &CancellationToken) -> anyhow::Result<Program> {
+    let run = run::run(command_line(cluster)?, surroundings(cluster)?, stop.clone());
+    let task = tokio::spawn(async move { run.await.map(|_| ()) });
+    Ok(Program { name: "controller manager", task })
+}
+
+/// Starts the node manager of the spot machine, which tells its node of what Azure announces.
+fn node_manager(cluster: &HostedCluster, stop: &CancellationToken) -> anyhow::Result<Program> {
+    let arguments = [
+        format!("--node-name={}", spot::NODE),
+        format!("--kubeconfig={}", cluster.files.kubeconfig.display()),
+        format!("--instance-metadata-endpoint={}/instances/{}", cluster.control, spot::NODE),
+        "--scheduled-events=drain".to_owned(),
+    ];
+    let flags = cloud_node_manager::flags::parse(arguments)?;
+    let variable = |name: &str| (name == "NODE_NAME").then(|| spot::NODE.to_owned());
+    let surroundings = Surroundings::with_variables(variable);
+    let task = tokio::spawn(cloud_node_manager::run::run(flags, surroundings, stop.clone()));
+    Ok(Program { name: "node manager", task })
 }
 
 /// The command line that production would have.

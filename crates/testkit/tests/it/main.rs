@@ -19,6 +19,7 @@ mod several;
 mod several_at_scale;
 mod shapes;
 mod sku;
+mod spot;
 mod starvation;
 mod stopping;
 mod takeover;

@@ -1,0 +1,184 @@
+//! An act of the demo: Azure takes a spot machine back, and traffic leaves it before it goes.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context as _, ensure};
+use azure_simulator::imds::{EventPlan, EventType};
+use azure_simulator::packet::{FlowPlan, FlowReport, Network, NodeFlows};
+use azure_types::ResourceId;
+use k8s::names::{DRAINING_SPOT_EVICTION, TAINT_DRAINING};
+use serde_json::{Value, json};
+use simulated_cluster::{NodePool, Shape};
+use tokio::time::Instant;
+
+use super::acts::address_of;
+use super::report;
+use super::stage::Stage;
+
+/// The scale set of spot machines.
+const POOL: &str = "spot";
+/// The name of its only machine, and of that machine's node.
+pub const NODE: &str = "spot000000";
+
+/// How long before an eviction Azure announces it at least, in seconds ("Scheduled Events", Preempt).
+const NOTICE_IN_AZURE: i64 = 30;
+/// How long it does here: enough for all that has to happen before, and little to wait for.
+const NOTICE: i64 = 6;
+
+/// The shape with a spot machine, in a cluster whose load balancers are told of nodes that drain.
+pub fn prepare(mut shape: Shape) -> Shape {
+    shape.pools.push(NodePool::new(POOL, POOL, 1).spot());
+    shape.settings.insert("enableLoadBalancerAdminState".to_owned(), true.into());
+    shape
+}
+
+/// Azure announces that it evicts the spot machine, and does. Every step is shown with the time since the notice.
+pub async fn take_back(stage: &mut Stage) -> anyhow::Result<()> {
+    stage.screen.heading(format_args!("Azure takes a spot machine back: {NODE}"));
+    let machine = stage.shape.scale_set(POOL).child("virtualMachines", "0");
+    let web = address_of(stage, "shop", "web").await?.parse()?;
+    let flows = FlowPlan::new(web, 80);
+    let before = Network::read(&stage.cluster.azure);
+
+    let notice = Instant::now();
+    let plan = EventPlan {
+        event_type: EventType::Preempt,
+        machines: vec![machine.clone()],
+        in_seconds: Some(NOTICE),
+        duration_seconds: None,
+        description: String::new(),
+        by_user: false,
+    };
+    stage.cluster.azure.plan_event(plan)?;
+    stage.screen.moment(
+        notice.elapsed(),
+        format_args!(
+            "its metadata announces the eviction (Preempt) for {NOTICE} s later; in Azure that is {NOTICE_IN_AZURE} s at least"
+        ),
+    );
+    let taint = stage
+        .until("the node is tainted", async |stage: &Stage| {
+            let nodes = stage.nodes().await?;
+            let node = nodes.iter().find(|node| node.name() == NODE).context("the node is gone already")?;
+            Ok(node.spec.taints.iter().find(|taint| taint.key == TAINT_DRAINING).cloned())
+        })
+        .await?;
+    stage.screen.moment(
+        notice.elapsed(),
+        format_args!("its node manager taints the Node: {}={}:{}", taint.key, taint.value, taint.effect),
+    );
+    ensure!(taint.value == DRAINING_SPOT_EVICTION, "the taint has the value {}", taint.value);
+    let down = stage
+        .until("no load balancer sends the machine new connections", async |stage: &Stage| {
+            let states = states(stage, &machine);
+            ensure!(!states.is_empty(), "the machine has left the pools already");
+            Ok(states.values().all(|state| state == "Down").then_some(states))
+        })
+        .await?;
+    let after = Network::read(&stage.cluster.azure);
+    let balancers: Vec<&str> = down.keys().map(String::as_str).collect();
+    stage.screen.moment(
+        notice.elapsed(),
+        format_args!("the controller manager sets its AdminState to Down on {}", balancers.join(" and ")),
+    );
+    let answers = &stage.cluster.answers;
+    drains(stage, &before.flows_after(answers, &after, answers, &flows))?;
+    // Whatever comes from here on comes too late for its connections.
+    ensure!(stage.cluster.azure.document(&machine).is_some(), "the machine went before its traffic did");
+
+    stage
+        .until("the machine is gone", async |stage: &Stage| {
+            Ok(stage.cluster.azure.document(&machine).is_none().then_some(()))
+        })
+        .await?;
+    stage.screen.moment(notice.elapsed(), "Azure deletes the machine");
+    stage
+        .until("the node is deleted", async |stage: &Stage| {
+            Ok((!stage.nodes().await?.iter().any(|node| node.name() == NODE)).then_some(()))
+        })
+        .await?;
+    stage.screen.moment(notice.elapsed(), "the controller manager deletes the Node");
+    let left = states(stage, &machine);
+    stage.screen.verdict(left.is_empty(), "its address is in no backend pool any more");
+    ensure!(left.is_empty(), "the machine is still in backend pools: {left:?}");
+    let now = Network::read(&stage.cluster.azure);
+    let answers = &stage.cluster.answers;
+    let [since, all] = [&after, &before].map(|then| then.flows_after(answers, &now, answers, &flows));
+    goes_on(stage, &since, &all)?;
+    report::writes(stage, "Changes in Azure");
+    Ok(())
+}
+
+/// The administrative state of the machine on each load balancer of which it is a member.
+fn states(stage: &Stage, machine: &ResourceId) -> BTreeMap<String, String> {
+    let balancers = stage.cluster.azure.documents_of_type("Microsoft.Network/loadBalancers");
+    let list = |value: &Value, path: &str| {
+        value.pointer(path).and_then(Value::as_array).cloned().unwrap_or_default()
+    };
+    let mut states = BTreeMap::new();
+    for balancer in &balancers {
+        for pool in list(balancer, "/properties/backendAddressPools") {
+            for entry in list(&pool, "/properties/loadBalancerBackendAddresses") {
+                let interface = entry.pointer("/properties/networkInterfaceIPConfiguration/id");
+                let interface = interface.and_then(Value::as_str).and_then(|id| ResourceId::parse(id).ok());
+                if interface.is_some_and(|id| id.is_within(machine)) {
+                    let state = entry.pointer("/properties/adminState").unwrap_or(&json!("None")).clone();
+                    let name = balancer["name"].as_str().unwrap_or_default().to_owned();
+                    states.insert(name, state.as_str().unwrap_or_default().to_owned());
+                }
+            }
+        }
+    }
+    states
+}
+
+/// The flows of the machine.
+fn of_machine(report: &FlowReport) -> NodeFlows {
+    let flows = report.nodes.iter().find(|flows| flows.node.eq_ignore_ascii_case(NODE));
+    flows.cloned().unwrap_or_default()
+}
+
+/// The machine keeps the connections that it has, and gets no new ones.
+fn drains(stage: &Stage, report: &FlowReport) -> anyhow::Result<()> {
+    let change = report.change.clone().context("nothing has changed")?;
+    let machine = of_machine(report);
+    let kept = machine.before > 0 && machine.kept == machine.before && change.broken + change.moved == 0;
+    stage.screen.verdict(
+        kept,
+        format_args!(
+            "{} connections to shop/web go on, the {} of this machine among them",
+            change.kept, machine.kept
+        ),
+    );
+    ensure!(kept, "connections did not go on: {}", report.sentence());
+    let elsewhere = machine.new == 0 && change.accepted == report.flows;
+    stage.screen.verdict(
+        elsewhere,
+        format_args!(
+            "{} new ones come to other machines, {} to this one",
+            change.accepted - machine.new,
+            machine.new
+        ),
+    );
+    ensure!(elsewhere, "new connections did not go elsewhere: {}", report.sentence());
+    Ok(())
+}
+
+/// Nobody notices that the machine is gone but those who have kept a connection with it: of all that there were at the
+/// notice, and those that began `since`.
+fn goes_on(stage: &Stage, since: &FlowReport, all: &FlowReport) -> anyhow::Result<()> {
+    let kept = |report: &FlowReport| report.change.as_ref().map_or(0, |change| change.kept);
+    let good = since.established == since.flows
+        && kept(since) == since.established
+        && kept(all) + of_machine(all).before == all.established;
+    stage.screen.verdict(
+        good,
+        format_args!(
+            "{} connections of before and {} new ones go on: only what was still open on this machine ends",
+            kept(all),
+            kept(since)
+        ),
+    );
+    ensure!(good, "other connections ended, too: {} {}", since.sentence(), all.sentence());
+    Ok(())
+}

@@ -1,0 +1,61 @@
+//! The node manager of one machine, over that machine's instance metadata.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use azure_simulator::imds::MetadataService;
+use bytes::Bytes;
+use cloud_node_manager::source::ThisMachine;
+use controllers::{AgentOptions, MachineEventOptions, run_agent};
+use http::{Request, Response};
+use imds::{Imds, Transport};
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tower::ServiceExt as _;
+
+use crate::World;
+
+/// The metadata service of all machines, without a socket.
+#[derive(Debug)]
+struct InProcess(Router);
+
+#[async_trait]
+impl Transport for InProcess {
+    async fn send(
+        &self,
+        request: Request<Bytes>,
+    ) -> Result<Response<Bytes>, Box<dyn std::error::Error + Send + Sync>> {
+        let (head, body) = self.0.clone().oneshot(request.map(Body::from)).await?.into_parts();
+        Ok(Response::from_parts(head, to_bytes(body, usize::MAX).await?))
+    }
+}
+
+impl World {
+    /// Runs a node manager on the machine of that node, with `--scheduled-events=drain` and otherwise the flags that it has
+    /// by default, until what this returns is dropped.
+    pub fn run_node_manager(&self, node: &str) -> DropGuard {
+        let endpoint = format!("http://metadata/instances/{node}").parse().expect("it is an address");
+        let transport = InProcess(MetadataService::new(self.azure.clone()).router());
+        let machine = Arc::new(ThisMachine::new(Imds::over(endpoint, transport), node));
+        let events = MachineEventOptions {
+            source: machine.clone(),
+            interval: Duration::from_secs(1),
+            drains: true,
+            approves: false,
+        };
+        let options = AgentOptions {
+            node: node.to_owned(),
+            node_status_update_frequency: Duration::from_secs(300),
+            older_labels: false,
+            wait_routes: false,
+            events: Some(events),
+            clock: self.clock(),
+        };
+        let stop = CancellationToken::new();
+        let run = run_agent(self.client.clone(), machine, options, stop.clone());
+        tokio::spawn(async move { run.await.expect("the options are sound") });
+        stop.drop_guard()
+    }
+}
