@@ -46,6 +46,15 @@ impl controllers::Observer for Meter {
         self.0.reconcile("UpdateLocalBackendPool", took, !succeeded);
     }
 
+    fn routes_synced(&self) {
+        self.0.routes_synced();
+    }
+
+    fn ranges_changed(&self, change: &controllers::RangeTurnover) {
+        let controllers::RangeTurnover { cluster, allocated, released, met, used } = change;
+        self.0.ranges(&cluster.to_string(), *allocated, *released, met, *used);
+    }
+
     fn leading(&self, lease: &str, leads: bool) {
         self.0.leading(lease, leads);
     }

@@ -50,7 +50,7 @@ pub use api::ApiError;
 pub use clock::Clock;
 pub use events::{EventType, EventWriter, Recorder, Reference, recorder};
 pub use health::{HealthCheck, HealthChecks};
-pub use ipam::{MaskProblem, RangeOptions, check_mask};
+pub use ipam::{MaskProblem, RangeOptions, RangeTurnover, check_mask};
 pub use machine_events::MachineEventOptions;
 pub use observer::{NoObserver, Observer};
 pub use run::{Cloud, Controllers, Error, Options, run};

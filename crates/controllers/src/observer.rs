@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::ipam::RangeTurnover;
+
 /// Receives figures as they arise. Every method does nothing unless implemented; none may block.
 ///
 /// The names follow the metrics that upstream exports.
@@ -25,6 +27,10 @@ pub trait Observer: Send + Sync + 'static {
     fn local_pools_updated(&self, _took: Duration, _succeeded: bool) {}
     /// The routes to the pods of all nodes were looked at (`route_controller_route_sync_total`).
     fn routes_synced(&self) {}
+    /// Nodes got or gave back parts of one of the cluster's ranges (`node_ipam_controller_cidrset_cidrs_allocations_total`,
+    /// `node_ipam_controller_cidrset_cidrs_releases_total`, `node_ipam_controller_cidrset_usage_cidrs`,
+    /// `node_ipam_controller_cidrset_allocation_tries_per_request`).
+    fn ranges_changed(&self, _change: &RangeTurnover) {}
     /// A node lost its uninitialized taint at this age
     /// (`node_controller_cloud_provider_taint_removal_delay_seconds`).
     fn taint_removed(&self, _age: Duration) {}

@@ -265,7 +265,8 @@ pub async fn run(
     let ipam = ranges.map(|ranges| {
         let recorder = recorder.speaking_for("cidrAllocator");
         let (machines, state) = (cloud.node_ranges.clone(), cloud.state.clone());
-        Arc::new(Ipam::new(client.clone(), ranges, machines, state, Arc::clone(&freshness), recorder))
+        let (freshness, observer) = (Arc::clone(&freshness), Arc::clone(&options.observer));
+        Arc::new(Ipam::new(client.clone(), ranges, machines, state, freshness, recorder, observer))
     });
     let queues = Queues {
         services: Queue::new("service", Backoff::SERVICES, Arc::clone(&options.observer)),

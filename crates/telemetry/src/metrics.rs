@@ -1,6 +1,7 @@
 //! Metrics under the names that dashboards know.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -16,6 +17,9 @@ const ARM_BUCKETS: [f64; 10] = [0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0, 300.0
 
 /// Upper bounds, in seconds, of `provider_reconcile_duration_seconds`, which dashboards rely on.
 const RECONCILE_BUCKETS: [f64; 9] = [0.1, 0.2, 0.5, 1.0, 5.0, 10.0, 60.0, 300.0, 600.0];
+
+/// Upper bounds of `node_ipam_controller_cidrset_allocation_tries_per_request`, which dashboards rely on.
+const TRIES_BUCKETS: [f64; 5] = [1.0, 5.0, 25.0, 125.0, 625.0];
 
 /// What a call to Resource Manager was made on.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -62,6 +66,13 @@ struct Named {
     name: String,
 }
 
+/// One of the cluster's ranges, under a name that no member of a struct can have.
+type Range = [(&'static str, String); 1];
+
+fn range(cluster: &str) -> Range {
+    [("clusterCIDR", cluster.to_owned())]
+}
+
 /// The metrics of a process. Cheap to clone.
 #[derive(Clone)]
 pub struct Metrics {
@@ -72,6 +83,11 @@ pub struct Metrics {
     reconcile_duration: Family<Named, Histogram, fn() -> Histogram>,
     reconcile_errors: Family<Named, Counter>,
     leader: Family<Named, Gauge>,
+    route_syncs: Counter,
+    ranges_allocated: Family<Range, Counter>,
+    ranges_released: Family<Range, Counter>,
+    ranges_used: Family<Range, Gauge<f64, AtomicU64>>,
+    ranges_tries: Family<Range, Histogram, fn() -> Histogram>,
 }
 
 impl Default for Metrics {
@@ -80,6 +96,8 @@ impl Default for Metrics {
             Family::new_with_constructor((|| Histogram::new(ARM_BUCKETS)) as fn() -> Histogram);
         let reconcile_duration =
             Family::new_with_constructor((|| Histogram::new(RECONCILE_BUCKETS)) as fn() -> Histogram);
+        let ranges_tries =
+            Family::new_with_constructor((|| Histogram::new(TRIES_BUCKETS)) as fn() -> Histogram);
         let metrics = Self {
             registry: Arc::default(),
             arm_duration,
@@ -88,6 +106,11 @@ impl Default for Metrics {
             reconcile_duration,
             reconcile_errors: Family::default(),
             leader: Family::default(),
+            route_syncs: Counter::default(),
+            ranges_allocated: Family::default(),
+            ranges_released: Family::default(),
+            ranges_used: Family::default(),
+            ranges_tries,
         };
         let mut registry = metrics.registry.lock();
         let r = &mut *registry;
@@ -117,6 +140,31 @@ impl Default for Metrics {
             metrics.reconcile_errors.clone(),
         );
         r.register("leader_election_master_status", "Whether this replica leads", metrics.leader.clone());
+        r.register(
+            "route_controller_route_sync",
+            "How often the routes to the pods of all nodes were looked at",
+            metrics.route_syncs.clone(),
+        );
+        r.register(
+            "node_ipam_controller_cidrset_cidrs_allocations",
+            "Ranges that nodes got, or had already, and reserved ones",
+            metrics.ranges_allocated.clone(),
+        );
+        r.register(
+            "node_ipam_controller_cidrset_cidrs_releases",
+            "Ranges that nodes gave back",
+            metrics.ranges_released.clone(),
+        );
+        r.register(
+            "node_ipam_controller_cidrset_usage_cidrs",
+            "The share of the cluster's addresses that is held, from 0 to 1",
+            metrics.ranges_used.clone(),
+        );
+        r.register(
+            "node_ipam_controller_cidrset_allocation_tries_per_request",
+            "How many held ranges a search for a free one met",
+            metrics.ranges_tries.clone(),
+        );
         drop(registry);
         metrics
     }
@@ -155,6 +203,22 @@ impl Metrics {
         self.leader.get_or_create(&Named { name: lease.to_owned() }).set(i64::from(leads));
     }
 
+    /// Takes over that the routes to the pods of all nodes were looked at.
+    pub fn routes_synced(&self) {
+        self.route_syncs.inc();
+    }
+
+    /// Takes over what has become of one of the cluster's ranges: how many parts were given and given back, how many held
+    /// ones each search met, and which share of its addresses is held now.
+    pub fn ranges(&self, cluster: &str, allocated: u64, released: u64, met: &[u64], used: f64) {
+        let label = range(cluster);
+        self.ranges_allocated.get_or_create(&label).inc_by(allocated);
+        self.ranges_released.get_or_create(&label).inc_by(released);
+        self.ranges_used.get_or_create(&label).set(used);
+        let tries = self.ranges_tries.get_or_create(&label);
+        met.iter().for_each(|met| tries.observe(*met as f64));
+    }
+
     /// All metrics as text for Prometheus.
     pub fn encode(&self) -> String {
         let mut out = String::new();
@@ -183,6 +247,8 @@ mod tests {
         metrics.arm_request(&request, Duration::from_secs(1), &failed);
         metrics.reconcile("EnsureLoadBalancer", Duration::from_secs(4), true);
         metrics.leading("cloud-controller-manager", true);
+        metrics.routes_synced();
+        metrics.ranges("10.244.0.0/16", 3, 1, &[0, 7], 0.25);
         let text = metrics.encode();
         for line in [
             "arm_request_duration_seconds_count{subscription_id=\"s\",resource_group=\"rg\",resource=\"LoadBalancer\",method=\"create_or_update\"} 3",
@@ -190,6 +256,11 @@ mod tests {
             "status_code=\"412\",error_code=\"PreconditionFailed\"} 1",
             "provider_reconcile_errors_counter_total{name=\"EnsureLoadBalancer\"} 1",
             "leader_election_master_status{name=\"cloud-controller-manager\"} 1",
+            "route_controller_route_sync_total 1",
+            "node_ipam_controller_cidrset_cidrs_allocations_total{clusterCIDR=\"10.244.0.0/16\"} 3",
+            "node_ipam_controller_cidrset_cidrs_releases_total{clusterCIDR=\"10.244.0.0/16\"} 1",
+            "node_ipam_controller_cidrset_usage_cidrs{clusterCIDR=\"10.244.0.0/16\"} 0.25",
+            "node_ipam_controller_cidrset_allocation_tries_per_request_bucket{le=\"25.0\",clusterCIDR=\"10.244.0.0/16\"} 2",
         ] {
             assert!(text.contains(line), "{line} is missing in\n{text}");
         }

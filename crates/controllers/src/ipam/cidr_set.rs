@@ -8,6 +8,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::IpNet;
 
+use super::turnover::RangeTurnover;
+
 /// How much longer than the cluster's prefix one of a node may be with IPv6: 65,536 nodes. Upstream refuses more, as
 /// its bitmaps would fill the memory; whoever asks for it has most likely mixed the masks up.
 const MAX_IPV6_BITS: u8 = 16;
@@ -80,6 +82,11 @@ fn last(block: &IpNet) -> u128 {
     }
 }
 
+/// How many addresses a block has.
+fn size(block: &IpNet) -> u128 {
+    last(block).saturating_sub(first(block)).saturating_add(1)
+}
+
 /// A range of the cluster in blocks.
 #[derive(Debug, Clone)]
 pub(crate) struct CidrSet {
@@ -89,12 +96,33 @@ pub(crate) struct CidrSet {
     /// Where the search goes on: a block that was given back is not given out again at once, while others still know
     /// whose it was.
     next: u128,
+    /// How many addresses are held.
+    used: u128,
+    turnover: Turnover,
+}
+
+/// What has happened since it was told last.
+#[derive(Debug, Clone, Default)]
+struct Turnover {
+    allocated: u64,
+    released: u64,
+    met: Vec<u64>,
+    is_told: bool,
+}
+
+/// A block that was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Found {
+    pub block: IpNet,
+    /// How many held blocks the search met before.
+    pub met: u64,
 }
 
 impl CidrSet {
     pub fn new(cluster: IpNet) -> Self {
         let cluster = cluster.trunc();
-        Self { cluster, held: BTreeMap::new(), next: first(&cluster) }
+        let (held, turnover) = (BTreeMap::new(), Turnover::default());
+        Self { cluster, held, next: first(&cluster), used: 0, turnover }
     }
 
     pub fn cluster(&self) -> IpNet {
@@ -115,31 +143,61 @@ impl CidrSet {
 
     /// Says that a block is held, by one more than before.
     pub fn occupy(&mut self, block: &IpNet) {
-        if let Some(block) = self.within(block) {
-            *self.held.entry(block).or_default() += 1;
+        let Some(block) = self.within(block) else { return };
+        if let Some(count) = self.held.get_mut(&block) {
+            *count += 1;
+            return;
         }
+        self.used = self.used.saturating_add(self.free_in(block));
+        self.turnover.allocated += 1;
+        self.held.insert(block, 1);
     }
 
     /// Says that a block is held by one less.
     pub fn release(&mut self, block: &IpNet) {
         let Some(block) = self.within(block) else { return };
-        if let Some(count) = self.held.get_mut(&block) {
-            *count -= 1;
-            if *count == 0 {
-                self.held.remove(&block);
-            }
+        let Some(count) = self.held.get_mut(&block) else { return };
+        *count -= 1;
+        if *count == 0 {
+            self.held.remove(&block);
+            self.used = self.used.saturating_sub(self.free_in(block));
+            self.turnover.released += 1;
         }
+    }
+
+    /// A held block that is larger than this one, which is in the range, and contains it.
+    fn around(&self, block: IpNet) -> Option<IpNet> {
+        let shorter = self.cluster.prefix_len()..block.prefix_len();
+        let mut around = shorter.filter_map(|length| Some(IpNet::new(block.network(), length).ok()?.trunc()));
+        around.find(|larger| self.held.contains_key(larger))
+    }
+
+    /// The held blocks that this one contains, by their addresses, larger ones before those that they contain.
+    fn inside(&self, block: IpNet) -> impl Iterator<Item = IpNet> {
+        let from_here = IpNet::new(block.network(), 0).ok().map(|begin| self.held.range(begin..));
+        let held = from_here.into_iter().flatten().map(|(held, _)| *held);
+        held.take_while(move |held| block.contains(&held.network()))
     }
 
     /// A held block that has something in common with this one, which is in the range.
     fn in_the_way(&self, block: IpNet) -> Option<IpNet> {
-        let shorter = self.cluster.prefix_len()..block.prefix_len();
-        let mut around = shorter.filter_map(|length| Some(IpNet::new(block.network(), length).ok()?.trunc()));
-        let around = around.find(|larger| self.held.contains_key(larger));
-        around.or_else(|| {
-            let mut from_here = self.held.range(IpNet::new(block.network(), 0).ok()?..);
-            from_here.next().map(|(held, _)| *held).filter(|held| block.contains(&held.network()))
-        })
+        self.around(block).or_else(|| self.inside(block).next())
+    }
+
+    /// How many addresses of a block nobody holds.
+    fn free_in(&self, block: IpNet) -> u128 {
+        if self.around(block).is_some() {
+            return 0;
+        }
+        let (mut free, mut end) = (size(&block), None);
+        for held in self.inside(block) {
+            // Others may hold a part of what is held.
+            if end.is_none_or(|end| first(&held) > end) {
+                free = free.saturating_sub(size(&held));
+                end = Some(last(&held));
+            }
+        }
+        free
     }
 
     /// Whether anybody holds a part of the block.
@@ -157,32 +215,45 @@ impl CidrSet {
     }
 
     /// The first free block of a size at or behind a number, which is that of a block.
-    fn search(&self, from: u128, mask: u8) -> Option<IpNet> {
+    fn search(&self, from: u128, mask: u8, met: &mut u64) -> Option<IpNet> {
         let mut from = from;
         while from <= last(&self.cluster) {
             let block = self.block(from, mask)?;
             let Some(held) = self.in_the_way(block) else { return Some(block) };
+            *met += 1;
             from = last(&block).max(last(&held)).checked_add(1)?;
         }
         None
     }
 
     /// The next free block of a size, aligned.
-    pub fn find(&self, mask: u8) -> Result<IpNet, Exhausted> {
+    pub fn find(&self, mask: u8) -> Result<Found, Exhausted> {
         let start = first(&self.cluster);
         let size = 1_u128.checked_shl(u32::from(self.cluster.max_prefix_len().saturating_sub(mask)));
         let size = size.unwrap_or(u128::MAX);
         // The search may have stopped in the middle of a block of this size.
         let blocks = self.next.saturating_sub(start).div_ceil(size);
         let here = blocks.checked_mul(size).and_then(|offset| start.checked_add(offset)).unwrap_or(start);
-        let found = self.search(here, mask).or_else(|| self.search(start, mask));
-        found.ok_or(Exhausted { cluster: self.cluster, mask })
+        let mut met = 0;
+        let found = self.search(here, mask, &mut met).or_else(|| self.search(start, mask, &mut met));
+        let block = found.ok_or(Exhausted { cluster: self.cluster, mask })?;
+        Ok(Found { block, met })
     }
 
     /// Gives a block that was found: the next search begins behind it.
-    pub fn take(&mut self, block: &IpNet) {
-        self.occupy(block);
-        let behind = last(block).checked_add(1).filter(|next| *next <= last(&self.cluster));
+    pub fn take(&mut self, Found { block, met }: Found) {
+        self.occupy(&block);
+        self.turnover.met.push(met);
+        let behind = last(&block).checked_add(1).filter(|next| *next <= last(&self.cluster));
         self.next = behind.unwrap_or_else(|| first(&self.cluster));
+    }
+
+    /// What has happened since the last time; `None` where nothing has. The first time something has.
+    pub fn turnover(&mut self) -> Option<RangeTurnover> {
+        let Turnover { allocated, released, met, is_told } =
+            std::mem::replace(&mut self.turnover, Turnover { is_told: true, ..Turnover::default() });
+        let used = self.used as f64 / size(&self.cluster) as f64;
+        let has_changed = !is_told || allocated + released > 0;
+        has_changed.then_some(RangeTurnover { cluster: self.cluster, allocated, released, met, used })
     }
 }

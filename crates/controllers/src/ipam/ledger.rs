@@ -7,6 +7,7 @@ use cloud::MaskSizes;
 use ipnet::IpNet;
 
 use super::cidr_set::{CidrSet, Exhausted, MaskProblem, check_mask};
+use super::turnover::RangeTurnover;
 
 /// Why a node gets no ranges.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -80,7 +81,7 @@ impl Ledger {
         if let Some(known) = self.nodes.get(uid) {
             return Ok(known.ranges.clone());
         }
-        let mut ranges = Vec::new();
+        let mut all_found = Vec::new();
         for set in &self.sets {
             let cluster = set.cluster();
             let (family, mask) =
@@ -89,11 +90,12 @@ impl Ledger {
                 let node = name.to_owned();
                 NoRanges::Mask { node, family, mask, cluster, problem }
             })?;
-            ranges.push(set.find(mask)?);
+            all_found.push(set.find(mask)?);
         }
-        for (set, range) in self.sets.iter_mut().zip(&ranges) {
-            set.take(range);
+        for (set, found) in self.sets.iter_mut().zip(&all_found) {
+            set.take(*found);
         }
+        let ranges: Vec<IpNet> = all_found.into_iter().map(|found| found.block).collect();
         self.nodes.insert(uid.to_owned(), Holder { name: name.to_owned(), ranges: ranges.clone() });
         Ok(ranges)
     }
@@ -106,6 +108,11 @@ impl Ledger {
                 set.release(range);
             }
         }
+    }
+
+    /// What has happened to the cluster's ranges since the last time.
+    pub fn turnover(&mut self) -> Vec<RangeTurnover> {
+        self.sets.iter_mut().filter_map(CidrSet::turnover).collect()
     }
 
     /// Whether anybody holds a part of a range.

@@ -7,6 +7,7 @@ mod cidr_set;
 mod ledger;
 #[cfg(test)]
 mod tests;
+mod turnover;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,10 +23,12 @@ use serde_json::json;
 use crate::api::{ApiError, call, patch_params};
 use crate::events::Recorder;
 use crate::freshness::Freshness;
+use crate::observer::Observer;
 use crate::queue::Next;
 use crate::repeated_warning::RepeatedWarnings;
 pub use cidr_set::{MaskProblem, check_mask};
 use ledger::Ledger;
+pub use turnover::RangeTurnover;
 
 /// How often, and how far apart, a node's ranges are written before its owner is told.
 const MAX_ATTEMPTS: u32 = 3;
@@ -64,6 +67,7 @@ pub(crate) struct Ipam {
     state: ClusterState,
     freshness: Arc<Freshness>,
     recorder: Recorder,
+    observer: Arc<dyn Observer>,
     warnings: RepeatedWarnings,
     ledger: Mutex<Ledger>,
 }
@@ -76,10 +80,26 @@ impl Ipam {
         state: ClusterState,
         freshness: Arc<Freshness>,
         recorder: Recorder,
+        observer: Arc<dyn Observer>,
     ) -> Self {
         let ledger = Mutex::new(Ledger::new(&options.cluster, &options.reserved));
         let (api, warnings, masks) = (Api::all(client), RepeatedWarnings::default(), options.masks);
-        Self { api, ranges, masks, state, freshness, recorder, warnings, ledger }
+        let this = Self { api, ranges, masks, state, freshness, recorder, observer, warnings, ledger };
+        this.change(|_| ());
+        this
+    }
+
+    /// Changes who holds what, and tells whoever counts it.
+    fn change<T>(&self, how: impl FnOnce(&mut Ledger) -> T) -> T {
+        let (done, turnover) = {
+            let mut ledger = self.ledger.lock();
+            let done = how(&mut ledger);
+            (done, ledger.turnover())
+        };
+        for change in &turnover {
+            self.observer.ranges_changed(change);
+        }
+        done
     }
 
     /// Takes note of a node as it is now; whether it needs work.
@@ -92,7 +112,7 @@ impl Ipam {
             .into_iter()
             .filter_map(|range| Some(range.parse::<IpNet>().ok()?.trunc()))
             .collect();
-        let oddities = self.ledger.lock().adopt(uid(node), node.name(), &parsed);
+        let oddities = self.change(|ledger| ledger.adopt(uid(node), node.name(), &parsed));
         let name = node.name();
         for range in oddities.outside {
             tracing::warn!(node = name, %range, "the node's range is in none of --cluster-cidr");
@@ -115,7 +135,7 @@ impl Ipam {
 
     /// A node is gone.
     pub fn forget(&self, node: &Node) {
-        self.ledger.lock().forget(uid(node));
+        self.change(|ledger| ledger.forget(uid(node)));
         self.warnings.forget(node.name());
     }
 
@@ -144,7 +164,7 @@ impl Ipam {
                 return Next::Retry;
             }
         };
-        let assigned = self.ledger.lock().assign(uid(&node), name, masks);
+        let assigned = self.change(|ledger| ledger.assign(uid(&node), name, masks));
         let ranges = match assigned {
             Ok(ranges) => ranges,
             Err(error) => {
@@ -161,7 +181,7 @@ impl Ipam {
             Err(error) => {
                 // Where nobody knows whether it was written, the ranges stay the node's until the watch says more.
                 if !error.is_transient() {
-                    self.ledger.lock().forget(uid(&node));
+                    self.change(|ledger| ledger.forget(uid(&node)));
                 }
                 if error.is_not_found() {
                     return Next::Done;

@@ -43,13 +43,15 @@ fn held(set: &CidrSet, mask: u8) -> Vec<usize> {
 #[test]
 fn node_106_node_107_blocks_are_aligned_to_their_size() {
     // NODE-106: of a range of four.
-    let small = |free: &[usize]| with_free("127.123.234.0/30", 32, free).find(31).ok();
+    let small =
+        |free: &[usize]| with_free("127.123.234.0/30", 32, free).find(31).ok().map(|found| found.block);
     assert_eq!(small(&[0, 3]), None);
     assert_eq!(small(&[1, 2]), None);
     assert_eq!(small(&[2, 3]), Some(net("127.123.234.2/31")));
     assert_eq!(small(&[0, 1, 2]), Some(net("127.123.234.0/31")));
     // NODE-107: of a range of many.
-    let large = |free: &[usize], mask| with_free("10.244.0.0/16", 20, free).find(mask).ok();
+    let large =
+        |free: &[usize], mask| with_free("10.244.0.0/16", 20, free).find(mask).ok().map(|found| found.block);
     assert_eq!(large(&[8, 9, 10, 11, 12, 13, 14, 15], 17), Some(net("10.244.128.0/17")));
     assert_eq!(large(&[8, 9, 10, 11, 12, 13, 14], 17), None);
     assert_eq!(large(&[1, 3, 5, 7, 9, 11, 12, 13, 14], 19), Some(net("10.244.192.0/19")));
@@ -64,7 +66,7 @@ fn node_108_blocks_of_different_sizes_stand_side_by_side() {
     let mut set = CidrSet::new(net("beef:1234::/30"));
     set.occupy(&net("beef:1236::/31"));
     assert_eq!((held(&set, 32), held(&set, 31)), (vec![2, 3], vec![1]));
-    assert_eq!(set.find(32).unwrap(), net("beef:1234::/32"));
+    assert_eq!(set.find(32).unwrap().block, net("beef:1234::/32"));
 }
 
 /// NODE-109.
@@ -161,6 +163,31 @@ fn what_nodes_have_already_is_theirs_and_oddities_are_named() {
     assert_eq!(ledger.assign("5", "n5", masks(24, 64)).unwrap(), [net("10.244.0.0/24")], "the same again");
 }
 
+/// NODE-271: what is told counts each block once, whoever holds it, and the share is of addresses.
+#[test]
+fn node_271_what_is_held_is_counted() {
+    let mut ledger = Ledger::new(&[net("10.244.0.0/22"), net("fd00::/64")], &[net("10.244.3.0/24")]);
+    let told = |ledger: &mut Ledger| {
+        let all = ledger.turnover().into_iter();
+        all.map(|one| (one.allocated, one.released, one.met, one.used)).collect::<Vec<_>>()
+    };
+    assert_eq!(told(&mut ledger), [(1, 0, vec![], 0.25), (0, 0, vec![], 0.0)], "at the start");
+    assert_eq!(told(&mut ledger), []);
+    ledger.adopt("1", "n1", &[net("10.244.0.0/24")]);
+    ledger.adopt("2", "n2", &[net("10.244.0.0/25")]);
+    assert_eq!(told(&mut ledger), [(2, 0, vec![], 0.5)], "a part of what is held is held already");
+    ledger.adopt("2", "n2", &[net("10.244.0.0/25")]);
+    assert_eq!(told(&mut ledger), []);
+    ledger.assign("3", "n3", masks(24, 66)).unwrap();
+    assert_eq!(told(&mut ledger), [(1, 0, vec![1], 0.75), (1, 0, vec![0], 0.25)]);
+    ledger.forget("1");
+    assert_eq!(told(&mut ledger), [(0, 1, vec![], 0.625)], "the other one has half of it");
+    ledger.forget("2");
+    assert_eq!(told(&mut ledger), [(0, 1, vec![], 0.5)]);
+    ledger.adopt("1", "n1", &[net("10.0.0.0/8")]);
+    assert_eq!(told(&mut ledger), [(1, 0, vec![], 1.0)], "no more than all");
+}
+
 #[derive(Debug, Clone)]
 enum Act {
     Assign(u8, u8),
@@ -184,6 +211,7 @@ proptest! {
         let (cluster, reserved) = (net("10.244.0.0/22"), net("10.244.1.0/26"));
         let mut ledger = Ledger::new(&[cluster], &[reserved]);
         let mut has: BTreeMap<u8, IpNet> = BTreeMap::new();
+        let mut used = 0.0;
         let overlap = |a: &IpNet, b: &IpNet| a.contains(b) || b.contains(a);
         for act in acts {
             match act {
@@ -220,6 +248,9 @@ proptest! {
                     has.remove(&node);
                 }
             }
+            used = ledger.turnover().first().map_or(used, |now| now.used);
+            let held = cluster.subnets(28).unwrap().filter(|block| ledger.is_held(block)).count();
+            prop_assert_eq!(used, held as f64 / 64.0);
             for block in cluster.subnets(28).unwrap() {
                 let somebodys = overlap(&block, &reserved) || has.values().any(|other| overlap(&block, other));
                 prop_assert_eq!(ledger.is_held(&block), somebodys, "{}", block);
