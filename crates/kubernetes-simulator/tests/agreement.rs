@@ -93,7 +93,7 @@ behaviours! {
         changes_come_in_order, a_watch_resumes, a_watch_follows_its_selector, a_watch_ends_in_time;
     services:
         cluster_addresses, node_ports, node_ports_follow_the_type, health_check_ports, refusals,
-        nodes_are_tainted, events_in_both_groups;
+        nodes_are_tainted, nodes_have_ranges, events_in_both_groups;
     apply:
         apply_creates_and_repeats, apply_removes_what_it_drops, apply_conflicts, apply_after_an_update,
         apply_without_a_manager;

@@ -60,6 +60,14 @@ impl Invalid {
     }
 }
 
+/// Makes members agree that say the same in two ways, as a server does where it reads an object: before it looks whose
+/// members have changed.
+pub fn convert(kind: &str, object: &mut Value) {
+    if kind == "Node" {
+        node::join_ranges(object);
+    }
+}
+
 /// Defaults, validates and completes an object that is to be created.
 ///
 /// What it allocates stays allocated: a caller that then cannot store the object gives it back by

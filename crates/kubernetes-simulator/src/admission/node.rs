@@ -12,6 +12,22 @@ use super::{Invalid, list_at, text_at};
 pub(super) const NOT_READY: &str = "node.kubernetes.io/not-ready";
 const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
+/// Makes `podCIDR` the first of `podCIDRs`, whichever of the two was written. Where they differ, `podCIDR` counts, alone:
+/// clients of old write no other.
+pub(super) fn join_ranges(object: &mut Value) {
+    let Some(Value::Object(spec)) = object.get_mut("spec") else { return };
+    let text = |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or_default().to_owned();
+    let one = text(spec.get("podCIDR"));
+    let first = text(spec.get("podCIDRs").and_then(|all| all.get(0)));
+    if one.is_empty() && first.is_empty() {
+        spec.remove("podCIDR");
+    } else if one.is_empty() {
+        spec.insert("podCIDR".to_owned(), first.into());
+    } else if one != first {
+        spec.insert("podCIDRs".to_owned(), json!([one]));
+    }
+}
+
 pub(super) fn default_on_create(object: &mut Value) {
     let Value::Object(node) = object else { return };
     let spec = node.entry("spec").or_insert_with(|| json!({}));
@@ -50,12 +66,22 @@ pub(super) fn validate(object: &Value) -> Result<(), Invalid> {
             return Err(Invalid::duplicate(field, &why));
         }
     }
-    for (index, cidr) in list_at(object, "/spec/podCIDRs").iter().enumerate() {
-        let cidr = cidr.as_str().unwrap_or_default();
-        if !is_cidr(cidr) {
-            let why = format!("[]string{{{cidr:?}}}");
-            return Err(Invalid::value(format!("spec.podCIDRs[{index}]"), &why, "must be valid CIDR"));
-        }
+    validate_ranges(list_at(object, "/spec/podCIDRs"))
+}
+
+fn validate_ranges(ranges: &[Value]) -> Result<(), Invalid> {
+    let ranges: Vec<&str> = ranges.iter().map(|range| range.as_str().unwrap_or_default()).collect();
+    let all = || {
+        let quoted: Vec<String> = ranges.iter().map(|range| format!("{range:?}")).collect();
+        format!("[]string{{{}}}", quoted.join(", "))
+    };
+    if let Some(index) = ranges.iter().position(|range| !is_cidr(range)) {
+        return Err(Invalid::value(format!("spec.podCIDRs[{index}]"), &all(), "must be valid CIDR"));
+    }
+    let of_v6 = ranges.iter().filter(|range| range.contains(':')).count();
+    if ranges.len() > 2 || ranges.len() == 2 && of_v6 != 1 {
+        let why = "may specify no more than one CIDR for each IP family";
+        return Err(Invalid::value("spec.podCIDRs", &all(), why));
     }
     Ok(())
 }
@@ -84,7 +110,7 @@ pub(super) fn validate_update(old: &Value, object: &Value) -> Result<(), Invalid
 
 pub(super) fn is_cidr(text: &str) -> bool {
     let Some((address, bits)) = text.split_once('/') else { return false };
-    let Ok(bits) = bits.parse::<u8>() else { return false };
+    let Some(bits) = bits.parse::<u8>().ok().filter(|_| !bits.starts_with('+')) else { return false };
     match address.parse() {
         Ok(std::net::IpAddr::V4(_)) => bits <= 32,
         Ok(std::net::IpAddr::V6(_)) => bits <= 128,

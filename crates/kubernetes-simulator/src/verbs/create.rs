@@ -57,6 +57,7 @@ impl State {
             set_metadata(&mut object, member, Value::Null);
         }
         set_metadata(&mut object, "generation", if kind.generation { json!(1) } else { Value::Null });
+        admission::convert(&kind.kind, &mut object);
         // What the server fills in below is nobody's.
         if tracking == Tracking::Changes {
             patch::track_update(&kind.kind, None, None, &mut object, write.manager);

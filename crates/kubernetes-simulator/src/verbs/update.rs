@@ -173,6 +173,7 @@ impl State {
         if is_terminating(current) {
             refuse_new_finalizers(kind, current, &proposed)?;
         }
+        admission::convert(&kind.kind, &mut proposed);
         rules::validate(kind, &proposed)?;
         if tracking == Tracking::Changes {
             self.track(kind, current, &mut proposed, part, write);

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::caller::{Answer, Caller, MERGE, service};
+use crate::caller::{Answer, Caller, MERGE, STRATEGIC, service, version};
 
 async fn create(caller: &Caller, name: &str, spec: Value) -> Answer {
     caller.post(&caller.at("services"), &service(name, spec)).await
@@ -170,6 +170,101 @@ pub async fn nodes_are_tainted(caller: Caller) {
     assert!(refused.refused(422, "Invalid").contains("taints must be unique by key and effect pair"));
     let wrong = json!({"spec": {"taints": [{"key": "a", "effect": "Sometimes"}]}});
     caller.patch(&at, MERGE, &wrong).await.refused(422, "Invalid");
+}
+
+pub async fn nodes_have_ranges(caller: Caller) {
+    const AT: &str = "/api/v1/nodes";
+    const FIXED: &str =
+        "spec.podCIDRs: Forbidden: node updates may not change podCIDR except from \"\" to valid";
+    let name = |suffix: &str| format!("{}-{suffix}", caller.namespace);
+    let node = |name: &str, spec: Value| json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "spec": spec});
+    let ranges = |node: &Value| (node["spec"]["podCIDR"].clone(), node["spec"]["podCIDRs"].clone());
+    let of = |range: &str| (json!(range), json!([range]));
+
+    // Whoever writes one of the two members writes both; where they differ, the older one counts.
+    for (suffix, spec) in [
+        ("one", json!({"podCIDR": "10.244.1.0/24"})),
+        ("all", json!({"podCIDRs": ["10.244.1.0/24"]})),
+        ("differ", json!({"podCIDR": "10.244.1.0/24", "podCIDRs": ["10.244.2.0/24", "10.244.3.0/24"]})),
+        ("empty", json!({"podCIDR": "10.244.1.0/24", "podCIDRs": []})),
+        ("none", json!({"podCIDR": "", "podCIDRs": ["10.244.1.0/24"]})),
+    ] {
+        let created = caller.post(AT, &node(&name(suffix), spec)).await.ok(201);
+        assert_eq!(ranges(&created), of("10.244.1.0/24"), "{suffix}");
+    }
+    let bare = caller.post(AT, &node(&name("bare"), json!({"podCIDR": "", "podCIDRs": []}))).await.ok(201);
+    assert_eq!(ranges(&bare), (Value::Null, Value::Null));
+    for spec in [
+        json!({"podCIDR": "10.244.1.0"}),
+        json!({"podCIDRs": ["10.244.1.0/33"]}),
+        json!({"podCIDR": "10.244.1.0/+8"}),
+    ] {
+        let answer = caller.post(AT, &node(&name("bad"), spec.clone())).await;
+        let text = answer.refused(422, "Invalid");
+        assert!(text.contains("spec.podCIDRs[0]: Invalid value: ") && text.contains("valid CIDR"), "{text}");
+    }
+
+    // A node that has none gets them once.
+    for (suffix, content, spec) in [
+        ("a", MERGE, json!({"podCIDR": "10.244.4.0/24"})),
+        ("b", MERGE, json!({"podCIDRs": ["10.244.4.0/24"]})),
+        ("c", STRATEGIC, json!({"podCIDR": "10.244.4.0/24", "podCIDRs": ["10.244.4.0/24"]})),
+    ] {
+        caller.post(AT, &node(&name(suffix), json!({}))).await.ok(201);
+        let at = format!("{AT}/{}", name(suffix));
+        let given = caller.patch(&at, content, &json!({"spec": spec})).await.ok(200);
+        assert_eq!(ranges(&given), of("10.244.4.0/24"), "{suffix}");
+        for refused in [
+            json!({"podCIDR": "10.244.5.0/24"}),
+            json!({"podCIDR": "10.244.5.0/24", "podCIDRs": ["10.244.5.0/24"]}),
+            json!({"podCIDR": null, "podCIDRs": null}),
+            json!({"podCIDR": null, "podCIDRs": ["10.244.5.0/24"]}),
+        ] {
+            let answer = caller.patch(&at, MERGE, &json!({"spec": refused})).await;
+            assert!(answer.refused(422, "Invalid").contains(FIXED), "{refused}: {}", answer.body);
+        }
+        // One of the two alone says nothing against the other.
+        for same in [
+            json!({"podCIDR": null}),
+            json!({"podCIDRs": null}),
+            json!({"podCIDRs": ["10.244.5.0/24"]}),
+            json!({"podCIDR": "", "podCIDRs": ["10.244.4.0/24"]}),
+        ] {
+            let patched = caller.patch(&at, MERGE, &json!({"spec": same})).await.ok(200);
+            assert_eq!(
+                (ranges(&patched), version(&patched)),
+                (of("10.244.4.0/24"), version(&given)),
+                "{same}"
+            );
+        }
+        let mut whole = given.clone();
+        whole["spec"]["podCIDRs"] = Value::Null;
+        assert_eq!(ranges(&caller.put(&at, &whole).await.ok(200)), of("10.244.4.0/24"));
+        whole["spec"]["podCIDR"] = Value::Null;
+        assert!(caller.put(&at, &whole).await.refused(422, "Invalid").contains(FIXED));
+    }
+
+    // Servers before 1.21 keep the first of two alone.
+    let both = ["10.244.6.0/24", "fd00:10:244:6::/64"];
+    let created = caller.post(AT, &node(&name("both"), json!({"podCIDRs": both}))).await.ok(201);
+    assert_eq!(created["spec"]["podCIDR"], both[0]);
+    if created["spec"]["podCIDRs"] != json!(both) {
+        assert_eq!(created["spec"]["podCIDRs"], json!([both[0]]));
+        return;
+    }
+    for wrong in [
+        json!(["10.244.6.0/24", "10.244.7.0/24"]),
+        json!(["10.244.6.0/24", "10.244.6.0/24"]),
+        json!(["fd00:6::/64", "fd00:7::/64"]),
+        json!(["10.244.6.0/24", "fd00:6::/64", "fd00:7::/64"]),
+    ] {
+        let answer = caller.post(AT, &node(&name("bad"), json!({"podCIDRs": wrong}))).await;
+        let text = answer.refused(422, "Invalid");
+        assert!(text.contains("may specify no more than one CIDR for each IP family"), "{text}");
+    }
+    let at = format!("{AT}/{}", name("both"));
+    let fewer = caller.patch(&at, MERGE, &json!({"spec": {"podCIDRs": [both[0]]}})).await;
+    assert!(fewer.refused(422, "Invalid").contains(FIXED));
 }
 
 pub async fn events_in_both_groups(caller: Caller) {
