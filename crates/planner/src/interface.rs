@@ -104,13 +104,8 @@ pub(crate) fn interfaces_of(
             if !membership.member || machine.is_none() {
                 return Some(Wish::Leave);
             }
-            if !membership.is_for(node?) {
-                return None;
-            }
-            if !nodes.is_eligible(node?) {
-                return has_nodes.contains(&membership.pool).then_some(Wish::Leave);
-            }
-            joins.then_some(Wish::Join)
+            let wish = nodes.wish(node?, membership, &has_nodes)?;
+            (wish == Wish::Leave || joins).then_some(wish)
         });
         let Some((document, changes)) = changed else { continue };
         steps.push(Step {

@@ -8,6 +8,7 @@ use k8s::Node;
 
 use crate::backend_pool::{PoolMembership, is_eligible};
 use crate::cluster::Cluster;
+use crate::holder::Wish;
 use crate::instance::{self, InstanceName, ProviderId};
 use crate::plan::{Document, Step};
 use crate::{interface, scale_set};
@@ -147,13 +148,25 @@ impl<'a> NodesByMachine<'a> {
     pub(crate) fn pools_with_nodes<'b>(&self, memberships: &'b [PoolMembership]) -> HashSet<&'b ResourceId> {
         let has_nodes = |membership: &&PoolMembership| {
             let mut nodes = self.nodes.iter().filter(|node| membership.is_for(node));
-            nodes.any(|node| self.is_eligible(node))
+            nodes.any(|node| is_eligible(self.cluster, node))
         };
         memberships.iter().filter(has_nodes).map(|membership| &membership.pool).collect()
     }
 
-    /// Whether a node belongs in pools.
-    pub(crate) fn is_eligible(&self, node: &Node) -> bool {
-        is_eligible(self.cluster, node)
+    /// What the machine of a node should do about a pool that has to be filled; `fillable` are the pools
+    /// [with nodes](Self::pools_with_nodes).
+    ///
+    /// Who is not eligible leaves, whatever the pool is for: of a node that was deleted nobody knows any more in which
+    /// set its machine is. But a pool is not emptied by exclusions.
+    pub(crate) fn wish(
+        &self,
+        node: &Node,
+        membership: &PoolMembership,
+        fillable: &HashSet<&ResourceId>,
+    ) -> Option<Wish> {
+        if !is_eligible(self.cluster, node) {
+            return fillable.contains(&membership.pool).then_some(Wish::Leave);
+        }
+        membership.is_for(node).then_some(Wish::Join)
     }
 }

@@ -180,14 +180,9 @@ pub(crate) fn instances_of(
             if !membership.member {
                 return Some(Wish::Leave);
             }
-            let node = node.filter(|_| active)?;
-            if !membership.is_for(node) {
-                return None;
-            }
-            if !nodes.is_eligible(node) {
-                return has_nodes.contains(&membership.pool).then_some(Wish::Leave);
-            }
-            (membership.family == Family::V4 || !windows_2019).then_some(Wish::Join)
+            let wish = nodes.wish(node.filter(|_| active)?, membership, &has_nodes)?;
+            let may_join = membership.family == Family::V4 || !windows_2019;
+            (wish == Wish::Leave || may_join).then_some(wish)
         });
         let Some((interfaces, changes)) = changed else { continue };
         let document = ScaleSetInstance {

@@ -167,8 +167,10 @@ async fn node_112_sizes_come_from_the_sets_of_machines() {
         assert_eq!(world.ranges(name), [""; 0], "{name}");
     }
     set("unknown", 24, 64);
+    set("large", 26, 64);
     world.kubernetes.merge("Node", "", "late", &json!({"spec": {"providerID": "azure:///late"}})).unwrap();
     seconds(61).await;
     assert_eq!(world.ranges("unknown").len(), 2);
     assert_eq!(world.ranges("late").len(), 2);
+    assert_eq!(world.ranges("large").len(), 2, "its tag was corrected");
 }

@@ -97,7 +97,7 @@ async fn a_node_keeps_its_taint_until_its_addresses_are_written() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn writes_of_others_do_not_stop_the_initialisation() {
+async fn node_283_writes_of_others_do_not_stop_the_initialisation() {
     let mut world = World::new();
     world.cloud.set_instance("n2", Present(machine("n2", "0", &["10.0.0.5"])));
     world.start(World::nodes()).await;
@@ -158,7 +158,7 @@ async fn a_dual_stack_node_is_initialised_with_both_addresses() {
     assert_eq!(addresses(&world.get_node("n2")), both);
 }
 
-/// Its machine is not in the list yet: that costs a list every ten seconds at most, not one for each try.
+/// NODE-280. Its machine is not in the list yet: that costs a list every ten seconds at most, not one for each try.
 #[tokio::test(start_paused = true)]
 async fn a_node_that_cannot_be_initialised_costs_few_lists() {
     let mut world = World::new();

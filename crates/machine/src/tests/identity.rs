@@ -17,7 +17,7 @@ fn instance_of(text: &str) -> InstanceName {
     }
 }
 
-/// NODE-070.
+/// NODE-070, NODE-282: in any case.
 #[test]
 fn node_070_provider_ids() {
     let name = instance_of(&format!("{SET}/virtualMachines/12"));
@@ -25,7 +25,13 @@ fn node_070_provider_ids() {
     assert_eq!(provider_id(&name.id()), format!("{SET}/virtualMachines/12"));
     assert_eq!(instance_of(&format!("{SET}/virtualMachines/SS_12")), name);
     assert_eq!(instance_of(&format!("{SET}/VIRTUALMACHINES/12")), name);
-    assert!(matches!(parse_provider_id(VM), ProviderId::Machine(_)));
+    for id in [
+        VM,
+        &VM.replace("virtualMachines", "VirtualMachines"),
+        &VM.replace("/resourceGroups", "/resourcegroups"),
+    ] {
+        assert!(matches!(parse_provider_id(id), ProviderId::Machine(id) if id.name() == "vm1"), "{id}");
+    }
     for other in
         ["", "azure://", "aws:///x/y", &VM[8..], "azure:///subscriptions/s/resourceGroups/g", "azure://vm1"]
     {
@@ -54,8 +60,9 @@ fn node_012_node_033_ids_of_azures_that_name_no_machine() {
     }
 }
 
+/// NODE-282.
 #[test]
-fn the_resource_group_of_a_provider_id_is_in_lower_case_and_nothing_else() {
+fn node_282_the_resource_group_of_a_provider_id_is_in_lower_case_and_nothing_else() {
     let id = "/subscriptions/RG/resourceGroups/RG/providers/Microsoft.Compute/virtualMachineScaleSets/RG/virtualMachines/0";
     let expected = "azure:///subscriptions/RG/resourceGroups/rg/providers/Microsoft.Compute/virtualMachineScaleSets/RG/virtualMachines/0";
     assert_eq!(provider_id(&id.parse().unwrap()), expected);

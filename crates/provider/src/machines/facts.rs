@@ -44,7 +44,11 @@ impl Inner {
             // A node's zone is written once; later this is no more than a part of what is described with its addresses.
             let known = (!is_new(node)).then_some(self.observed.started);
             for age in known.into_iter().chain([newer_than]) {
-                fault_domain = self.fault_domain(id, age).await?;
+                fault_domain = match self.fault_domain(id, age).await {
+                    // What was known may be of a machine that had the name before.
+                    Err(failure) if failure.is_not_found() && age != newer_than => None,
+                    answer => answer?,
+                };
                 if fault_domain.is_some() {
                     break;
                 }
@@ -53,16 +57,23 @@ impl Inner {
         self.describe_by(node, document, fault_domain, newer_than).await
     }
 
+    /// The fault domain of a machine, if Azure gives it one. A machine that Azure does not show by itself is a failure:
+    /// nothing is known of its fault domain, whatever a list says of the machine.
     async fn fault_domain(&self, id: &ResourceId, newer_than: LogicalTime) -> Result<Option<i32>, Failure> {
         if let Some(set) = self.flexible_set_of(id).await? {
             let view = self.observed.flexible_views(&set).get(id.name(), newer_than).await?;
             return Ok(view.and_then(|machine| machine.view()?.platform_fault_domain));
         }
         let sighting = self.observed.sighting(&MachineName::Machine(id.clone()), newer_than).await?;
-        Ok(match sighting.said {
-            Said::There { fault_domain, .. } => fault_domain,
-            Said::Gone(_) => None,
-        })
+        match &sighting.said {
+            Said::There { fault_domain, .. } => Ok(*fault_domain),
+            Said::Gone(answer) => Err(Failure::new(
+                Kind::NotFound,
+                format!(
+                    "the fault domain of {id} is not known yet: a list shows it, but Azure answers: {answer}"
+                ),
+            )),
+        }
     }
 
     /// How old what is known of a machine's addresses may be, in the order in which it is tried. Numbers of instances never

@@ -330,6 +330,49 @@ async fn lists_answer_for_all_nodes_at_once() {
     }
 }
 
+/// NODE-280: new nodes whose names no machine bears share two lists, however many they are and how often they ask within
+/// the same while.
+#[tokio::test(start_paused = true)]
+async fn node_280_nodes_whose_names_no_machine_bears_share_their_lists() {
+    let world = World::of(&every_kind());
+    let program = world.start();
+    let strangers: Vec<Node> = (0..20).map(|number| new(&format!("stranger-{number}"))).collect();
+    world.azure.clear_journal();
+    let newer_than = LogicalTime::now();
+    for _ in 0..3 {
+        let answers =
+            join_all(strangers.iter().map(|node| program.provider.describe(node, newer_than))).await;
+        for answer in answers {
+            let text = why(answer);
+            assert!(text.contains("is not initialized yet"), "{text}");
+        }
+    }
+    assert_eq!(reads(&world).len(), 2, "scale sets and virtual machines: {:#?}", reads(&world));
+}
+
+/// NODE-281: a fault domain that Azure does not tell is not taken for the first one; a node's zone is written once.
+#[tokio::test(start_paused = true)]
+async fn node_281_a_fault_domain_that_is_not_known_is_not_guessed() {
+    let world = World::of(&every_kind());
+    let program = world.start();
+    let placed = nodes(&world).into_iter().find(|node| node.name() == "pool-b").unwrap();
+    let id = machine_of(&placed);
+    for (status, code) in [(404, "ResourceNotFound"), (500, "InternalServerError")] {
+        world.azure.inject(fault(&id, refusal(status, code), false));
+        let text = why(describe(&program, &new("pool-b")).await);
+        assert!(text.contains(code), "{text}");
+        world.azure.clear_faults();
+    }
+    assert_eq!(
+        describe(&program, &new("pool-b")).await.present().unwrap().zone,
+        "0",
+        "that is its fault domain"
+    );
+    // Once it is known, it will do for whoever follows the machine's addresses.
+    world.azure.inject(fault(&id, refusal(404, "ResourceNotFound"), false));
+    assert!(matches!(describe(&program, &placed).await, Existence::Present(_)));
+}
+
 /// Whoever asks for a machine of Windows by its node's name finds it, though Azure spells names in capitals.
 #[tokio::test(start_paused = true)]
 async fn names_compare_without_regard_to_case() {

@@ -199,3 +199,41 @@ async fn lb_439_a_node_whose_machine_is_not_listed_yet_joins_the_load_balancer_o
     assert_eq!(world.members("kube"), 2);
     assert!(!program.provider.waits_for_machines());
 }
+
+/// NODE-083: with SKU Basic, too, the machine of a deleted node leaves, though nobody knows any more of which set it was.
+#[tokio::test(start_paused = true)]
+async fn node_083_the_machine_of_a_deleted_node_leaves_the_load_balancer_of_its_set() {
+    let placed = |name: &str, set: &str| StandaloneMachine::new(name).in_availability_set(set);
+    let scale_sets =
+        Shape { pools: vec![NodePool::new("pool", "pool", 2), NodePool::new("more", "more", 2)], ..shape() };
+    let machines =
+        vec![placed("a", "pool"), placed("b", "pool"), placed("more-a", "more"), placed("more-b", "more")];
+    let availability_sets = Shape { pools: Vec::new(), machines, ..shape() };
+    for (shape, extra) in [
+        (scale_sets, json!({"primaryScaleSetName": "pool"})),
+        (availability_sets, json!({"vmType": "standard", "primaryAvailabilitySetName": "pool"})),
+    ] {
+        let world = World::of(&shape);
+        let mut config = json!({"loadBalancerSku": "basic"});
+        config.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+        let program = world.start_configured(&config);
+        world.serve(&program, service("web", &[80])).await.unwrap();
+        let db = annotated(service("db", &[5432]), "azure-load-balancer-mode", "more");
+        world.serve(&program, db).await.unwrap();
+        let members = || (world.members("kube"), world.members("more"));
+        assert_eq!(members(), (2, 2));
+        let nodes = world.nodes.lock().clone();
+        for node in nodes {
+            let without = if node.name().starts_with("more") { (2, 1) } else { (1, 2) };
+            program.provider.state().remove_node(node.name());
+            program.provider.update_nodes(LogicalTime::now()).await.unwrap();
+            assert_eq!(members(), without, "without {}", node.name());
+            world.azure.clear_journal();
+            program.provider.update_nodes(LogicalTime::now()).await.unwrap();
+            assert_eq!(world.all_writes(), [""; 0]);
+            program.provider.state().apply_node(node);
+            program.provider.update_nodes(LogicalTime::now()).await.unwrap();
+            assert_eq!(members(), (2, 2));
+        }
+    }
+}
