@@ -1,13 +1,16 @@
 //! What runs until the stop: watches, queues and the controllers that work on them.
 
+use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
 use cloud::{ClusterState, FollowedLabels};
 use k8s::{EndpointSlice, Event, Namespace, Node, ObjectKey, Service};
-use kube::{Api, Client};
+use kube::runtime::watcher::Event as WatchEvent;
+use kube::{Api, Client, Resource};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
+use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -104,6 +107,28 @@ impl<'a> Tasks<'a> {
         tracing::info!(controller = check, "started");
     }
 
+    /// Hands the events of a watch to `on`; says `synced` once everything has been listed.
+    fn watch<K>(
+        &mut self,
+        client: &Client,
+        selector: Selector,
+        what: &'static str,
+        mut on: impl FnMut(WatchEvent<K>) + Send + 'static,
+        is_synced: impl Fn() -> bool + Send + 'static,
+        synced: watch::Sender<bool>,
+    ) where
+        K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
+    {
+        let (api, stop) = (Api::<K>::all(client.clone()), self.stop.clone());
+        let on = move |event| {
+            on(event);
+            if is_synced() {
+                synced.send_replace(true);
+            }
+        };
+        self.spawn(async move { watch_objects(api, selector, what, stop, on).await });
+    }
+
     pub fn watch_nodes(
         &mut self,
         client: &Client,
@@ -159,14 +184,9 @@ impl<'a> Tasks<'a> {
                 }
                 routes.add(());
             }
-            if state.nodes_synced() {
-                synced.send_replace(true);
-            }
         };
-        let api: Api<Node> = Api::all(client.clone());
         let selector = Selector { labels: self.options.node_selector.clone(), ..Selector::default() };
-        let stop = self.stop.clone();
-        self.spawn(async move { watch_objects(api, selector, "nodes", stop, on).await });
+        self.watch::<Node>(client, selector, "nodes", on, move || state.nodes_synced(), synced);
     }
 
     pub fn watch_services(
@@ -180,17 +200,9 @@ impl<'a> Tasks<'a> {
         let mut index = ServiceIndex::new(state.clone()).following_labels(labels.of_services);
         let state = state.clone();
         let queue = queues.services.clone();
-        let on = move |event| {
-            for key in index.on(event) {
-                queue.add(key);
-            }
-            if state.services_synced() {
-                synced.send_replace(true);
-            }
-        };
-        let api: Api<Service> = Api::all(client.clone());
-        let stop = self.stop.clone();
-        self.spawn(async move { watch_objects(api, Selector::default(), "services", stop, on).await });
+        let on = move |event| index.on(event).into_iter().for_each(|key| queue.add(key));
+        let is_synced = move || state.services_synced();
+        self.watch::<Service>(client, Selector::default(), "services", on, is_synced, synced);
     }
 
     pub fn watch_namespaces(
@@ -203,17 +215,9 @@ impl<'a> Tasks<'a> {
         let mut index = NamespaceIndex::new(state.clone());
         let state = state.clone();
         let queue = queues.services.clone();
-        let on = move |event| {
-            for key in index.on(event) {
-                queue.add(key);
-            }
-            if state.namespaces_synced() {
-                synced.send_replace(true);
-            }
-        };
-        let api: Api<Namespace> = Api::all(client.clone());
-        let stop = self.stop.clone();
-        self.spawn(async move { watch_objects(api, Selector::default(), "namespaces", stop, on).await });
+        let on = move |event| index.on(event).into_iter().for_each(|key| queue.add(key));
+        let is_synced = move || state.namespaces_synced();
+        self.watch::<Namespace>(client, Selector::default(), "namespaces", on, is_synced, synced);
     }
 
     pub fn watch_endpoints(
@@ -225,17 +229,11 @@ impl<'a> Tasks<'a> {
     ) {
         let mut index = EndpointIndex::new(state.clone());
         let (state, moved) = (state.clone(), Arc::clone(moved));
-        let on = move |event| {
-            moved.note(index.on(event));
-            if state.endpoints_synced() {
-                synced.send_replace(true);
-            }
-        };
-        let api: Api<EndpointSlice> = Api::all(client.clone());
-        let stop = self.stop.clone();
+        let on = move |event| moved.note(index.on(event));
         let selector =
             Selector { labels: Some(k8s::names::LABEL_SERVICE_NAME.to_owned()), ..Selector::default() };
-        self.spawn(async move { watch_objects(api, selector, "endpoint slices", stop, on).await });
+        let is_synced = move || state.endpoints_synced();
+        self.watch::<EndpointSlice>(client, selector, "endpoint slices", on, is_synced, synced);
     }
 
     /// Services are worked on once all Services and nodes are known, and endpoints where these matter: before, a rule

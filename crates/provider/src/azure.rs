@@ -1,6 +1,7 @@
 //! Calls to Azure, their failures in the terms that writers decide by, and a line in the log for every write.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use arm::{Accepted, ApiVersion, Class, Client, Listing, Operation};
 use azure_types::ResourceId;
@@ -13,6 +14,7 @@ use tokio::time::Instant;
 use tracing::{info, warn};
 
 use crate::failure::{Failure, Kind};
+use crate::resource_cache::ResourceCache;
 
 /// Codes of refusals that are about the caller or the place, never about one object of a batch.
 const ABOUT_US: &[&str] = &[
@@ -145,6 +147,26 @@ impl Azure {
             _ => self.client.put_and_wait(&step.target, version, document, etag, class(step)).await,
         };
         finished(step, started, result)
+    }
+
+    /// Sends a step that writes a document, and keeps the answer where documents of its type are known. A write that
+    /// failed may have changed the resource all the same: it is read again.
+    pub(crate) async fn put_known<T: DeserializeOwned + Send + Sync + 'static>(
+        &self,
+        step: &Step,
+        version: ApiVersion,
+        known: Option<&ResourceCache<T>>,
+    ) -> Result<Arc<T>, Failure> {
+        match (self.put(step, version).await, known) {
+            (Ok(document), Some(known)) => Ok(known.store(document)),
+            (Ok(document), None) => Ok(Arc::new(document)),
+            (Err(failure), known) => {
+                if let Some(known) = known {
+                    known.invalidate();
+                }
+                Err(failure)
+            }
+        }
     }
 
     /// Sends a step that writes a document, and does not wait for the end.

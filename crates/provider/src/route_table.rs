@@ -103,20 +103,9 @@ impl Resource for SharedRouteTable {
         _observed: &Self::Observed,
         step: &Step,
     ) -> Result<Written<Self::Observed>, Failure> {
-        let result: Result<RouteTable, Failure> = self.azure.put(step, ApiVersion::NETWORK).await;
         let known = self.observed.route_table();
-        match result {
-            Ok(document) => Ok(Written::Whole(Some(match known {
-                Some(known) => known.store(document),
-                None => Arc::new(document),
-            }))),
-            Err(failure) => {
-                if let Some(known) = known {
-                    known.invalidate();
-                }
-                Err(failure)
-            }
-        }
+        let document = self.azure.put_known(step, ApiVersion::NETWORK, known).await?;
+        Ok(Written::Whole(Some(document)))
     }
 
     fn fingerprint(&self, step: &Step) -> u64 {
@@ -149,11 +138,7 @@ impl Resource for SharedRouteTable {
         let now = self.observed.settled_route_table(&self.id, LogicalTime::now()).await?;
         let (Some(before), Some(now)) = (before, now) else { return Ok(()) };
         let Some(step) = plans::restore(&self.id, before, &now) else { return Ok(()) };
-        let document: RouteTable = self.azure.put(&step, ApiVersion::NETWORK).await?;
-        if let Some(known) = self.observed.route_table() {
-            known.store(document);
-        }
-        Ok(())
+        self.azure.put_known(&step, ApiVersion::NETWORK, self.observed.route_table()).await.map(drop)
     }
 
     fn is_repair(&self, step: &Step) -> bool {

@@ -130,20 +130,8 @@ impl Resource for SharedSecurityGroup {
         _observed: &Arc<SecurityGroup>,
         step: &Step,
     ) -> Result<Written<Arc<SecurityGroup>>, Failure> {
-        let result: Result<SecurityGroup, Failure> = self.azure.put(step, ApiVersion::NETWORK).await;
         let known = self.observed.security_group();
-        match result {
-            Ok(document) => Ok(Written::Whole(match known {
-                Some(known) => known.store(document),
-                None => Arc::new(document),
-            })),
-            Err(failure) => {
-                if let Some(known) = known {
-                    known.invalidate();
-                }
-                Err(failure)
-            }
-        }
+        Ok(Written::Whole(self.azure.put_known(step, ApiVersion::NETWORK, known).await?))
     }
 
     fn fingerprint(&self, step: &Step) -> u64 {
@@ -157,11 +145,7 @@ impl Resource for SharedSecurityGroup {
     async fn restore(&self, before: &Arc<SecurityGroup>) -> Result<(), Failure> {
         let now = self.observed.settled_security_group(&self.id, LogicalTime::now()).await?;
         let Some(step) = plans::restore(before, &now) else { return Ok(()) };
-        let document: SecurityGroup = self.azure.put(&step, ApiVersion::NETWORK).await?;
-        if let Some(known) = self.observed.security_group() {
-            known.store(document);
-        }
-        Ok(())
+        self.azure.put_known(&step, ApiVersion::NETWORK, self.observed.security_group()).await.map(drop)
     }
 
     fn is_repair(&self, step: &Step) -> bool {
