@@ -85,7 +85,7 @@ pub struct TransportOptions {
     /// How long one request may take, its answer's body included.
     pub request_timeout: Duration,
     /// Whether to speak HTTP/2 where the server offers it. Who asks once, and one thing after another, gains
-    /// nothing by it and saves its memory.
+    /// nothing by it and saves its memory; without this crate's feature `http2` nobody does.
     pub http2: bool,
     /// Addresses of hosts that the system's resolver is not asked for. The host keeps its name in TLS.
     pub addresses: Vec<(String, IpAddr)>,
@@ -94,7 +94,7 @@ pub struct TransportOptions {
 }
 
 impl Default for TransportOptions {
-    /// The system's authorities, no proxy, 60 s a request, HTTP/2.
+    /// The system's authorities, no proxy, 60 s a request, HTTP/2 where this crate has it.
     fn default() -> Self {
         Self {
             extra_roots: Vec::new(),
@@ -128,7 +128,7 @@ impl fmt::Debug for Transport {
 }
 
 impl Transport {
-    /// A transport over the network: TLS 1.2 or later, HTTP/2 where the server offers it.
+    /// A transport over the network: TLS 1.2 or later.
     pub fn connect(options: TransportOptions) -> Result<Self, Error> {
         let configuration = |reason: String| Error::Configuration { reason };
         let authorities = authorities(&options);
@@ -137,16 +137,20 @@ impl Transport {
         let connecting = ProxyConnector::new(options.proxy, Resolver::new(options.addresses), to_proxy);
         let builder = hyper_rustls::HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http();
         let connector = match options.http2 {
+            #[cfg(feature = "http2")]
             true => builder.enable_all_versions().wrap_connector(connecting),
-            false => builder.enable_http1().wrap_connector(connecting),
+            _ => builder.enable_http1().wrap_connector(connecting),
         };
-        let client = Client::builder(TokioExecutor::new())
+        let mut client = Client::builder(TokioExecutor::new());
+        client
             .timer(TokioTimer::new())
             .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(Duration::from_secs(90))
+            .pool_idle_timeout(Duration::from_secs(90));
+        #[cfg(feature = "http2")]
+        client
             .http2_keep_alive_interval(Duration::from_secs(30))
-            .http2_keep_alive_timeout(Duration::from_secs(15))
-            .build(connector);
+            .http2_keep_alive_timeout(Duration::from_secs(15));
+        let client = client.build(connector);
         let redirects = options
             .redirects
             .iter()

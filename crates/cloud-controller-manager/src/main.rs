@@ -7,7 +7,7 @@ use clock::Clock;
 use cloud_controller_manager::flags::{self, CommandLine, Instead};
 use cloud_controller_manager::surroundings::Surroundings;
 use cloud_controller_manager::{last_words, run};
-use telemetry::logs::{self, Format};
+use logs::Format;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 

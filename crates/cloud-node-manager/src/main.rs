@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use clock::Clock;
 use cloud_node_manager::flags::{self, Instead};
 use cloud_node_manager::run;
+use logs::Format;
 use program::in_one_line;
 use program::surroundings::Surroundings;
-use telemetry::logs::{self, Format};
 use tokio_util::sync::CancellationToken;
 
 fn main() -> ExitCode {

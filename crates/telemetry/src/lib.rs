@@ -1,11 +1,9 @@
-//! Logs, metrics under the established names, health endpoints.
+//! Metrics under the established names, health endpoints.
 //!
-//! * [`logs`]: one line a happening, in the form that cluster tooling already parses.
 //! * [`metrics`]: counters and histograms with the names and buckets that dashboards know.
 //! * [`health`]: named checks behind `/healthz` and `/readyz`.
 //! * [`server`]: the HTTPS listener that serves both, before and without leadership.
 
 pub mod health;
-pub mod logs;
 pub mod metrics;
 pub mod server;

@@ -71,7 +71,7 @@ pub fn run(screen: Screen, arguments: &Arguments) -> anyhow::Result<ExitCode> {
         .with_ansi(false)
         .with_target(false)
         .without_time();
-    tracing_subscriber::registry().with(telemetry::logs::of_libraries()).with(lines).init();
+    tracing_subscriber::registry().with(logs::of_libraries()).with(lines).init();
     let plan = runtime(TWO_THREADS)?.block_on(plan(screen, arguments))?;
     match arguments.output {
         Output::Text => screen.text(&plan),

@@ -199,7 +199,7 @@ mod tests {
         let line = String::from_utf8(captured.0.lock().clone()).unwrap();
         let (head, rest) = line.split_once("] ").unwrap();
         assert!(head.starts_with("I1114 22:13:20.000000 "), "{head}");
-        assert!(head.contains(" logs.rs:"), "{head}");
+        assert!(head.contains(" lib.rs:"), "{head}");
         assert_eq!(rest, "\"Wrote load balancer\" service=\"shop/web\" calls=3 why=\"two words\"\n");
     }
 }
