@@ -59,7 +59,7 @@ pub use credential::Credential;
 pub use error::{Detail, Error, ServiceError};
 pub use meter::{CallObserver, CallRecord, Purpose};
 pub use operation::{Operation, OperationStyle};
-pub use proxy::ProxySettings;
+pub use proxy::{ProxyConnector, ProxySettings};
 pub use request::Listing;
 pub use retry::RetryPolicy;
 pub use transport::{Transport, TransportError, TransportOptions, install_crypto_provider};

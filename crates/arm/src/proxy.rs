@@ -32,8 +32,10 @@ const METADATA_SERVICE: &str = "169.254.169.254";
 #[derive(Debug, Clone, Default)]
 pub struct ProxySettings {
     proxy: Option<Proxy>,
-    /// Who is reached without it, beside this machine.
+    /// Who is reached without it, beside this machine and what needs no TLS.
     exceptions: Vec<Exception>,
+    /// Whether everybody is reached through it.
+    without_exception: bool,
 }
 
 /// One proxy. Neither `Debug` nor any error shows its password.
@@ -91,7 +93,15 @@ impl ProxySettings {
         };
         let list = either(["NO_PROXY", "no_proxy"]).map(|(_, list)| list).unwrap_or_default();
         let exceptions = list.split(',').filter_map(|entry| Exception::read(entry.trim())).collect();
-        Ok(Self { proxy, exceptions })
+        Ok(Self { proxy, exceptions, without_exception: false })
+    }
+
+    /// Everything goes through this proxy; `named` is what names it, for errors.
+    ///
+    /// # Errors
+    /// It is no URL, or no HTTP or HTTPS proxy. The text does not hold it.
+    pub fn only(url: &str, named: &'static str) -> Result<Self, Error> {
+        Ok(Self { proxy: Some(Proxy::read(url, named)?), exceptions: Vec::new(), without_exception: true })
     }
 
     /// The proxy's URL for a destination, password included; none if it is reached directly.
@@ -107,6 +117,9 @@ impl ProxySettings {
 
     fn proxy_for(&self, destination: &Uri) -> Option<&Proxy> {
         let proxy = self.proxy.as_ref()?;
+        if self.without_exception {
+            return Some(proxy);
+        }
         let host = destination.host()?.trim_start_matches('[').trim_end_matches(']');
         if destination.scheme_str() != Some("https") || host == METADATA_SERVICE {
             return None;
@@ -194,7 +207,7 @@ impl Exception {
 /// Connects to a destination, through a proxy if there is one for it. What it gives is the bare connection:
 /// TLS to the destination is the caller's.
 #[derive(Clone)]
-pub(crate) struct ProxyConnector {
+pub struct ProxyConnector {
     settings: Arc<ProxySettings>,
     direct: HttpConnector<Resolver>,
     /// The way to a proxy that speaks TLS itself.
@@ -215,6 +228,12 @@ struct ProxyError {
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 impl ProxyConnector {
+    /// A connector for hosts that the system finds; `tls` is for proxies that speak TLS themselves.
+    pub fn with_system_resolver(settings: ProxySettings, tls: &rustls::ClientConfig) -> Self {
+        let tls = settings.needs_tls().then(|| tls.clone());
+        Self::new(settings, Resolver::new(Vec::new()), tls)
+    }
+
     /// A connector; `tls` is for proxies that speak TLS themselves.
     pub(crate) fn new(
         settings: ProxySettings,

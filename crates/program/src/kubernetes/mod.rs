@@ -10,6 +10,10 @@ use kube::{Client, Config};
 
 use crate::kubeconfig;
 
+mod credential;
+mod tls;
+mod transport;
+
 /// How long the API may take to answer at start.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -59,12 +63,16 @@ pub async fn connect(address: &Address<'_>, proxy: &ProxySettings) -> anyhow::Re
     if let Some(agent) = address.agent {
         config.headers.push((USER_AGENT, HeaderValue::from_static(agent)));
     }
+    let own = config.proxy_url.clone();
     let route = kubeconfig::apply_proxy(&mut config, proxy)?;
-    // Retries belong to the controllers' queues: a write that is repeated late, behind the elector's back,
-    // is worse than an error.
-    config.default_retry = false;
-    config.connect_timeout = Some(CONNECT_TIMEOUT);
-    let client = Client::try_from(config).context("the Kubernetes client cannot be set up")?;
+    let settings = match own {
+        Some(url) => ProxySettings::only(&url.to_string(), "proxy-url")?,
+        None => proxy.clone(),
+    };
+    // It repeats nothing: retries belong to the controllers' queues, and a write that is repeated late, behind the
+    // elector's back, is worse than an error.
+    let client = transport::client(&config, settings, CONNECT_TIMEOUT).await;
+    let client = client.context("the Kubernetes client cannot be set up")?;
     match tokio::time::timeout(CONNECT_TIMEOUT, client.apiserver_version()).await {
         Ok(Ok(version)) => {
             let (address, proxy) = (&route.address, route.proxy.as_deref().unwrap_or_default());

@@ -1,0 +1,268 @@
+//! Who we are to the Kubernetes API: what the user of a kubeconfig, or a pod's service account, proves himself by.
+//! Certificates are a matter of TLS ([`super::tls`]).
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow, bail};
+use arm::Clock;
+use base64::Engine as _;
+use http::HeaderValue;
+use jiff::{SignedDuration, Timestamp};
+use kube::config::{AuthInfo, ExecConfig, ExecInteractiveMode};
+use parking_lot::Mutex;
+use secrecy::ExposeSecret as _;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::tls::{self, Identity};
+
+/// How long a token from a file counts before the file is read again, as in Kubernetes' own clients: the cluster writes a
+/// new one long before the old one ends.
+const TOKEN_AGE: Duration = Duration::from_secs(60);
+
+/// How long before its end a plugin's token is not used any more.
+const LEEWAY: SignedDuration = SignedDuration::from_secs(60);
+
+/// What proves who we are.
+pub(super) enum Credential {
+    /// Nothing, or a certificate alone.
+    Nobody,
+    /// A token or a password that stands in the kubeconfig.
+    Fixed(HeaderValue),
+    /// A token in a file that changes.
+    File(TokenFile),
+    /// What a program says that the kubeconfig names (`exec`).
+    Plugin(Box<Plugin>),
+}
+
+impl Credential {
+    /// What the user has; of several things, the first of: password, token in a file, token, program.
+    ///
+    /// # Errors
+    /// What it is cannot be read, or the program fails.
+    pub(super) async fn new(user: &AuthInfo) -> anyhow::Result<Self> {
+        if let Some(provider) = &user.auth_provider {
+            let name = &provider.name;
+            bail!(
+                "the user's auth-provider {name:?} is none that Kubernetes still has: use exec, or a token"
+            );
+        }
+        if let (Some(name), Some(password)) = (&user.username, &user.password) {
+            let both = format!("{name}:{}", password.expose_secret());
+            let encoded = base64::engine::general_purpose::STANDARD.encode(both);
+            return header("Basic", &encoded).map(Self::Fixed).context("the user's password");
+        }
+        if let Some(path) = user.token_file.as_ref().filter(|path| !path.is_empty()) {
+            return TokenFile::new(path.into()).map(Self::File);
+        }
+        if let Some(token) =
+            user.token.as_ref().map(|token| token.expose_secret()).filter(|it| !it.is_empty())
+        {
+            return header("Bearer", token).map(Self::Fixed).context("the user's token");
+        }
+        match &user.exec {
+            Some(exec) => Ok(Self::Plugin(Box::new(Plugin::new(exec.clone()).await?))),
+            None => Ok(Self::Nobody),
+        }
+    }
+
+    /// The value of the header `Authorization`, if there is to be one.
+    ///
+    /// # Errors
+    /// A program that has to be asked again fails.
+    pub(super) async fn header(&self) -> anyhow::Result<Option<HeaderValue>> {
+        match self {
+            Self::Nobody => Ok(None),
+            Self::Fixed(value) => Ok(Some(value.clone())),
+            Self::File(file) => Ok(Some(file.header())),
+            Self::Plugin(plugin) => plugin.header().await,
+        }
+    }
+
+    /// The certificate that a program has given.
+    pub(super) fn identity(&self) -> Option<Identity> {
+        match self {
+            Self::Plugin(plugin) => {
+                plugin.identity.as_ref().map(|(certificates, key)| (certificates.clone(), key.clone_key()))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A header that is never shown. The error does not hold it either.
+fn header(scheme: &str, secret: &str) -> anyhow::Result<HeaderValue> {
+    let value = HeaderValue::try_from(format!("{scheme} {}", secret.trim()));
+    let mut value = value.map_err(|_| anyhow!("it holds characters that no header may hold"))?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+/// A token in a file that somebody else renews.
+pub(super) struct TokenFile {
+    path: PathBuf,
+    /// What was read last, and when.
+    known: Mutex<(HeaderValue, Instant)>,
+}
+
+impl TokenFile {
+    fn new(path: PathBuf) -> anyhow::Result<Self> {
+        let known = Self::read(&path)?;
+        Ok(Self { path, known: Mutex::new((known, Instant::now())) })
+    }
+
+    fn read(path: &PathBuf) -> anyhow::Result<HeaderValue> {
+        let shown = path.display();
+        let token =
+            std::fs::read_to_string(path).with_context(|| format!("cannot read the token {shown}"))?;
+        header("Bearer", &token).with_context(|| format!("the token {shown}"))
+    }
+
+    /// What the file holds. What it held before counts on while it cannot be read.
+    fn header(&self) -> HeaderValue {
+        let mut known = self.known.lock();
+        if known.1.elapsed() >= TOKEN_AGE {
+            known.1 = Instant::now();
+            match Self::read(&self.path) {
+                Ok(read) => known.0 = read,
+                Err(error) => tracing::warn!("{error:#}; the token that was known before still counts"),
+            }
+        }
+        known.0.clone()
+    }
+}
+
+/// A program that says who we are, by the rules of Kubernetes' client libraries.
+pub(super) struct Plugin {
+    exec: ExecConfig,
+    clock: Clock,
+    identity: Option<Identity>,
+    login: tokio::sync::Mutex<Login>,
+}
+
+/// What the program has said.
+struct Login {
+    header: Option<HeaderValue>,
+    expires: Option<Timestamp>,
+}
+
+/// What the program prints (`ExecCredential`). It has no `Debug`: nobody can print it.
+#[derive(Deserialize)]
+struct Answer {
+    status: Option<Status>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Status {
+    token: Option<String>,
+    client_certificate_data: Option<String>,
+    client_key_data: Option<String>,
+    expiration_timestamp: Option<Timestamp>,
+}
+
+impl Plugin {
+    async fn new(exec: ExecConfig) -> anyhow::Result<Self> {
+        let status = ask(&exec).await?;
+        let identity = match (&status.client_certificate_data, &status.client_key_data) {
+            (Some(certificates), Some(key)) => Some(tls::identity(certificates.as_bytes(), key.as_bytes())?),
+            _ => None,
+        };
+        let login = tokio::sync::Mutex::new(Login::new(&status)?);
+        Ok(Self { exec, clock: Clock::system(), identity, login })
+    }
+
+    async fn header(&self) -> anyhow::Result<Option<HeaderValue>> {
+        let mut login = self.login.lock().await;
+        let now = self.clock.now();
+        if login.expires.is_some_and(|until| until.duration_since(now) <= LEEWAY) {
+            *login = Login::new(&ask(&self.exec).await?)?;
+        }
+        Ok(login.header.clone())
+    }
+}
+
+impl Login {
+    fn new(status: &Status) -> anyhow::Result<Self> {
+        let token = status.token.as_deref().filter(|token| !token.is_empty());
+        let header = token.map(|token| header("Bearer", token)).transpose().context("the program's token")?;
+        Ok(Self { header, expires: status.expiration_timestamp })
+    }
+}
+
+/// Runs the program, aside from what else this thread does.
+async fn ask(exec: &ExecConfig) -> anyhow::Result<Status> {
+    let (command, shown) = command(exec)?;
+    let running = tokio::task::spawn_blocking(move || {
+        let mut command = command;
+        command.output()
+    });
+    let output = running.await?.with_context(|| format!("exec: cannot run {shown}"))?;
+    if !output.status.success() {
+        let told = String::from_utf8_lossy(&output.stderr);
+        bail!("exec: {shown} failed ({}) {}", output.status, told.trim());
+    }
+    // Some print YAML.
+    let text = String::from_utf8(output.stdout).with_context(|| format!("exec: {shown} printed no text"))?;
+    let printed: Vec<Value> =
+        serde_saphyr::from_multiple(&text).map_err(|_| anyhow!("exec: {shown} printed no ExecCredential"))?;
+    let answer = printed.into_iter().find(|one| !one.is_null()).map(Answer::deserialize);
+    match answer {
+        Some(Ok(Answer { status: Some(status) })) => Ok(status),
+        _ => bail!("exec: {shown} printed no ExecCredential with a status"),
+    }
+}
+
+/// The program as the kubeconfig says, and its name.
+fn command(exec: &ExecConfig) -> anyhow::Result<(Command, String)> {
+    let name = exec.command.clone().filter(|name| !name.is_empty()).context("exec: there is no command")?;
+    let mut command = Command::new(&name);
+    command.args(exec.args.iter().flatten());
+    for variable in exec.env.iter().flatten() {
+        if let (Some(name), Some(value)) = (variable.get("name"), variable.get("value")) {
+            command.env(name, value);
+        }
+    }
+    let interactive = exec.interactive_mode != Some(ExecInteractiveMode::Never);
+    if interactive {
+        command.stdin(Stdio::inherit()).stderr(Stdio::inherit());
+    } else {
+        command.stdin(Stdio::null());
+    }
+    let mut spec = json!({"interactive": interactive});
+    if exec.provide_cluster_info {
+        let cluster = exec.cluster.as_ref().context("exec: nothing is known of the cluster")?;
+        spec["cluster"] = serde_json::to_value(cluster)?;
+    }
+    let question = json!({"apiVersion": exec.api_version, "kind": "ExecCredential", "spec": spec});
+    command.env("KUBERNETES_EXEC_INFO", question.to_string());
+    for name in exec.drop_env.iter().flatten() {
+        command.env_remove(name);
+    }
+    Ok((command, name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A pod's token changes while the pod runs; a file that is gone changes nothing.
+    #[tokio::test(start_paused = true)]
+    async fn a_token_file_is_read_again_once_a_minute() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("token");
+        std::fs::write(&path, "one\n").unwrap();
+        let file = TokenFile::new(path.clone()).unwrap();
+        std::fs::write(&path, "two").unwrap();
+        assert_eq!(file.header(), "Bearer one");
+        tokio::time::advance(TOKEN_AGE).await;
+        assert_eq!(file.header(), "Bearer two");
+        assert!(!format!("{:?}", file.header()).contains("two"), "it is never shown");
+        std::fs::remove_file(&path).unwrap();
+        tokio::time::advance(TOKEN_AGE).await;
+        assert_eq!(file.header(), "Bearer two");
+    }
+}

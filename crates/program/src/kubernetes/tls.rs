@@ -1,0 +1,270 @@
+//! TLS to the Kubernetes API: whom to trust, and what proves who we are.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow, bail};
+use base64::Engine as _;
+use kube::Config;
+use kube::config::AuthInfo;
+use parking_lot::Mutex;
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::CryptoProvider;
+use rustls::{ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
+use rustls_pki_types::pem::PemObject as _;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use secrecy::ExposeSecret as _;
+use tokio::time::Instant;
+
+use super::credential::Credential;
+
+/// How long a pod's certificate authorities count before their file is read again: the cluster changes it while the pod
+/// runs. Tokens beside it are read as often.
+const AUTHORITIES_AGE: Duration = Duration::from_secs(60);
+
+/// A certificate and its key.
+pub(super) type Identity = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
+
+/// TLS as the configuration says, version 1.2 or later.
+///
+/// # Errors
+/// Authorities, certificate or key cannot be used.
+pub(super) fn config_of(config: &Config, credential: &Credential) -> anyhow::Result<ClientConfig> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let verifier: Arc<dyn ServerCertVerifier> = if config.accept_invalid_certs {
+        Arc::new(Anybody(Arc::clone(&provider)))
+    } else if let Some(path) = &config.root_cert_file {
+        Arc::new(FromFile::new(path.clone(), Arc::clone(&provider))?)
+    } else {
+        verifier(authorities(config)?, &provider)?
+    };
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .context("TLS cannot be set up")?
+        .dangerous()
+        .with_custom_certificate_verifier(verifier);
+    let identity = match credential.identity() {
+        Some(identity) => Some(identity),
+        None => identity_of(&config.auth_info)?,
+    };
+    Ok(match identity {
+        Some((certificates, key)) => builder
+            .with_client_auth_cert(certificates, key)
+            .map_err(|error| anyhow!("client-certificate and client-key cannot be used: {error}"))?,
+        None => builder.with_no_client_auth(),
+    })
+}
+
+/// The authorities that the configuration names, or else the system's.
+fn authorities(config: &Config) -> anyhow::Result<Vec<CertificateDer<'static>>> {
+    match &config.root_cert {
+        Some(named) => Ok(named.iter().map(|one| CertificateDer::from(one.clone())).collect()),
+        None => Ok(rustls_native_certs::load_native_certs().certs),
+    }
+}
+
+fn verifier(
+    authorities: Vec<CertificateDer<'static>>,
+    provider: &Arc<CryptoProvider>,
+) -> anyhow::Result<Arc<WebPkiServerVerifier>> {
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(authorities);
+    if roots.is_empty() {
+        bail!("there is no certificate authority to judge the API server by: name one in the kubeconfig");
+    }
+    let builder = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider));
+    builder.build().map_err(|error| anyhow!("the certificate authority cannot be used: {error}"))
+}
+
+/// The certificate and key of a user of a kubeconfig.
+fn identity_of(user: &AuthInfo) -> anyhow::Result<Option<Identity>> {
+    let key = user.client_key_data.as_ref().map(|data| data.expose_secret());
+    let certificate = pem_of(
+        "client-certificate",
+        user.client_certificate_data.as_deref(),
+        user.client_certificate.as_deref(),
+    )?;
+    let key = pem_of("client-key", key, user.client_key.as_deref())?;
+    match (certificate, key) {
+        (Some(certificate), Some(key)) => Ok(Some(identity(&certificate, &key)?)),
+        (None, None) => Ok(None),
+        (Some(_), None) => bail!("the user has a client-certificate and no client-key"),
+        (None, Some(_)) => bail!("the user has a client-key and no client-certificate"),
+    }
+}
+
+/// What `<name>-data` holds, or else the file that `<name>` names.
+fn pem_of(name: &str, data: Option<&str>, file: Option<&str>) -> anyhow::Result<Option<Vec<u8>>> {
+    let given = |text: &&str| !text.is_empty();
+    if let Some(data) = data.filter(given) {
+        let decoded = base64::engine::general_purpose::STANDARD.decode(data);
+        return decoded.map(Some).map_err(|_| anyhow!("{name}-data is no base64"));
+    }
+    let Some(path) = file.filter(given) else { return Ok(None) };
+    std::fs::read(path).map(Some).with_context(|| format!("cannot read {name} {path}"))
+}
+
+/// A certificate, with those that vouch for it, and its key, both in PEM.
+///
+/// # Errors
+/// One of them is missing or unreadable; the text holds nothing of the key.
+pub(super) fn identity(certificates: &[u8], key: &[u8]) -> anyhow::Result<Identity> {
+    let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(certificates).collect();
+    let certificates = certificates.map_err(|error| anyhow!("the client certificate is no PEM: {error}"))?;
+    if certificates.is_empty() {
+        bail!("client-certificate holds no certificate");
+    }
+    let key = PrivateKeyDer::from_pem_slice(key).map_err(|_| anyhow!("client-key holds no key in PEM"))?;
+    Ok((certificates, key))
+}
+
+/// The authorities of a file, as it is now.
+#[derive(Debug)]
+struct FromFile {
+    path: PathBuf,
+    provider: Arc<CryptoProvider>,
+    /// What the file held when it was read last.
+    known: Mutex<(Arc<WebPkiServerVerifier>, Instant)>,
+}
+
+impl FromFile {
+    fn new(path: PathBuf, provider: Arc<CryptoProvider>) -> anyhow::Result<Self> {
+        let known = Self::read(&path, &provider)?;
+        Ok(Self { path, provider, known: Mutex::new((known, Instant::now())) })
+    }
+
+    fn read(path: &Path, provider: &Arc<CryptoProvider>) -> anyhow::Result<Arc<WebPkiServerVerifier>> {
+        let shown = path.display();
+        let pem =
+            std::fs::read(path).with_context(|| format!("cannot read certificate authority {shown}"))?;
+        let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
+        let found = found.map_err(|error| anyhow!("certificate authority {shown} is no PEM: {error}"))?;
+        verifier(found, provider).with_context(|| format!("certificate authority {shown}"))
+    }
+
+    /// What the file holds. What it held before counts on while it cannot be read.
+    fn current(&self) -> Arc<WebPkiServerVerifier> {
+        let mut known = self.known.lock();
+        if known.1.elapsed() >= AUTHORITIES_AGE {
+            known.1 = Instant::now();
+            match Self::read(&self.path, &self.provider) {
+                Ok(read) => known.0 = read,
+                Err(error) => tracing::warn!("{error:#}; the authorities that were known before still count"),
+            }
+        }
+        Arc::clone(&known.0)
+    }
+}
+
+impl ServerCertVerifier for FromFile {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        self.current().verify_server_cert(certificate, intermediates, name, ocsp, now)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.current().verify_tls12_signature(message, certificate, signed)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.current().verify_tls13_signature(message, certificate, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+/// Whoever answers is believed to be the API server, as `insecure-skip-tls-verify` asks.
+#[derive(Debug)]
+struct Anybody(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for Anybody {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        rustls::crypto::verify_tls12_signature(message, certificate, signed, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        rustls::crypto::verify_tls13_signature(message, certificate, signed, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use certificate_authority::CertificateAuthority;
+
+    use super::*;
+
+    /// The cluster changes the file while the pod runs; a file that is half written, or gone, changes nothing.
+    #[tokio::test(start_paused = true)]
+    async fn authorities_are_read_again_once_a_minute() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ca.crt");
+        let all = [CertificateAuthority::generate().unwrap(), CertificateAuthority::generate().unwrap()];
+        let write = |text: &str| std::fs::write(&path, text).unwrap();
+        write(all[0].certificate_pem());
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let file = FromFile::new(path.clone(), provider).unwrap();
+        let trusts = |authority: &CertificateAuthority| {
+            let pem = authority.issue(&["kube.example"]).unwrap().certificate_pem;
+            let certificate = CertificateDer::from_pem_slice(pem.as_bytes()).unwrap();
+            let name = ServerName::try_from("kube.example").unwrap();
+            file.verify_server_cert(&certificate, &[], &name, &[], UnixTime::now()).is_ok()
+        };
+        assert_eq!(all.each_ref().map(trusts), [true, false]);
+        write(all[1].certificate_pem());
+        assert_eq!(all.each_ref().map(trusts), [true, false], "it was read a moment ago");
+        tokio::time::advance(AUTHORITIES_AGE).await;
+        assert_eq!(all.each_ref().map(trusts), [false, true]);
+        for text in ["-----BEGIN CERTIFICATE-----\nhalf", ""] {
+            write(text);
+            tokio::time::advance(AUTHORITIES_AGE).await;
+            assert_eq!(all.each_ref().map(trusts), [false, true], "{text}");
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! What carries requests to the Kubernetes API: HTTP/1 over TLS, through a proxy where there is one, with the credential
+//! of the configuration.
+//!
+//! kube has a transport of its own. It brings logins of cloud providers that Kubernetes has given up, with a language of
+//! queries and regular expressions, and a client for each kind of proxy: a tenth of a program that every node holds.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow};
+use arm::{ProxyConnector, ProxySettings};
+use http::Request;
+use http::header::AUTHORIZATION;
+use hyper_rustls::{FixedServerNameResolver, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client as HttpClient;
+use hyper_util::rt::TokioExecutor;
+use kube::client::{Body, ConfigExt as _};
+use kube::{Client, Config};
+use rustls_pki_types::ServerName;
+use tower::{ServiceBuilder, ServiceExt as _};
+
+use super::credential::Credential;
+use super::tls;
+
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// A client as the configuration says; `timeout` is for each connection, TLS and the way through a proxy included.
+///
+/// # Errors
+/// Credentials, authorities or names that cannot be used: one line that names the place in the configuration.
+pub(super) async fn client(
+    config: &Config,
+    proxy: ProxySettings,
+    timeout: Duration,
+) -> anyhow::Result<Client> {
+    let credential = Credential::new(&config.auth_info).await?;
+    let tls = tls::config_of(config, &credential)?;
+    let connecting = ProxyConnector::with_system_resolver(proxy, &tls);
+    let builder = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http();
+    let builder = match &config.tls_server_name {
+        Some(name) => {
+            let name = ServerName::try_from(name.clone())
+                .with_context(|| format!("tls-server-name {name:?} is no name of a server"))?;
+            builder.with_server_name_resolver(FixedServerNameResolver::new(name))
+        }
+        None => builder,
+    };
+    let connector = builder.enable_http1().wrap_connector(connecting);
+    let connector = connector.map_future(move |connecting| {
+        Box::pin(async move {
+            let connected = tokio::time::timeout(timeout, connecting).await;
+            connected.unwrap_or_else(|_| Err(format!("no connection within {} s", timeout.as_secs()).into()))
+        })
+    });
+    let network = HttpClient::builder(TokioExecutor::new()).build::<_, Body>(connector);
+    let credential = Arc::new(credential);
+    let authorized = tower::service_fn(move |mut request: Request<Body>| {
+        let (network, credential) = (network.clone(), Arc::clone(&credential));
+        async move {
+            if let Some(value) = credential.header().await? {
+                request.headers_mut().insert(AUTHORIZATION, value);
+            }
+            network.request(request).await.map_err(BoxError::from)
+        }
+    });
+    let headers = config.extra_headers_layer().map_err(|error| anyhow!("headers of the user: {error}"))?;
+    let service = ServiceBuilder::new().layer(config.base_uri_layer()).layer(headers).service(authorized);
+    Ok(Client::new(service, config.default_namespace.clone()))
+}
