@@ -81,7 +81,7 @@ async fn reach(kubeconfig: &Path) -> Result<(), String> {
 
 /// Each way to a token leads in, and whoever has none is refused in the API's own words.
 #[tokio::test]
-async fn tokens_come_from_the_kubeconfig_a_file_or_a_program() {
+async fn node_284_tokens_come_from_the_kubeconfig_a_file_or_a_program() {
     let fixture = Fixture::new().await;
     let same = json!({});
     let file = fixture.file("token", &format!("{}\n", fixture.token));
@@ -116,7 +116,7 @@ async fn tokens_come_from_the_kubeconfig_a_file_or_a_program() {
 /// A token that is about to end is not used: the program is asked again for each of the two requests. One that lasts is
 /// asked for once.
 #[tokio::test]
-async fn a_program_is_asked_again_when_its_token_ends() {
+async fn node_284_a_program_is_asked_again_when_its_token_ends() {
     let fixture = Fixture::new().await;
     let log = fixture.files.path().join("log");
     for (end, times) in [("2001-01-01T00:00:00Z", 3), ("2999-01-01T00:00:00Z", 1)] {
@@ -132,7 +132,7 @@ async fn a_program_is_asked_again_when_its_token_ends() {
 
 /// Only who has the certificate that is expected is the API server.
 #[tokio::test]
-async fn the_api_server_is_judged_as_the_kubeconfig_says() {
+async fn node_285_the_api_server_is_judged_as_the_kubeconfig_says() {
     let fixture = Fixture::new().await;
     let user = json!({"token": fixture.token});
     let other = CertificateAuthority::generate().unwrap();
@@ -189,7 +189,7 @@ async fn server(authority: &CertificateAuthority, visitors: CertificateDer<'stat
 
 /// A certificate from the kubeconfig, from files, or from a program is what the server asks for.
 #[tokio::test]
-async fn certificates_come_from_the_kubeconfig_files_or_a_program() {
+async fn node_284_certificates_come_from_the_kubeconfig_files_or_a_program() {
     let fixture = Fixture::new().await;
     let encoded = |text: &str| base64::engine::general_purpose::STANDARD.encode(text);
     let mut params = rcgen::CertificateParams::new(Vec::new()).unwrap();

@@ -251,7 +251,7 @@ mod tests {
 
     /// A pod's token changes while the pod runs; a file that is gone changes nothing.
     #[tokio::test(start_paused = true)]
-    async fn a_token_file_is_read_again_once_a_minute() {
+    async fn node_284_a_token_file_is_read_again_once_a_minute() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("token");
         std::fs::write(&path, "one\n").unwrap();

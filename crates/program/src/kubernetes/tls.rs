@@ -242,7 +242,7 @@ mod tests {
 
     /// The cluster changes the file while the pod runs; a file that is half written, or gone, changes nothing.
     #[tokio::test(start_paused = true)]
-    async fn authorities_are_read_again_once_a_minute() {
+    async fn node_285_authorities_are_read_again_once_a_minute() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ca.crt");
         let all = [CertificateAuthority::generate().unwrap(), CertificateAuthority::generate().unwrap()];
