@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use cloud::ServiceError;
 use cloud_config::CloudConfig;
 use controllers::leader_election::{self, Elector};
 use controllers::{HealthCheck, HealthChecks};
 use k8s::{EndpointSlice, Namespace, Node, Service};
 use kube::api::ListParams;
 use kube::{Api, Client};
-use planner::Cluster;
+use planner::{Cluster, ClusterPlan};
 use provider::{ClusterState, Provider};
 use telemetry::health::{Check, Health};
 use telemetry::metrics::Metrics;
@@ -44,7 +45,8 @@ pub async fn run(
     };
     let Started { client, azure, cluster, meter } = started?;
     if line.flags.dry_run {
-        let plan = stop.run_until_cancelled(dry_run(&client, azure, cluster)).await;
+        let ranges = ranges(&line, &cluster);
+        let plan = stop.run_until_cancelled(dry_run(&client, azure, cluster, ranges)).await;
         return plan.transpose();
     }
 
@@ -127,18 +129,39 @@ async fn connect(
     Ok(Started { client, azure, cluster, meter })
 }
 
-async fn dry_run(client: &Client, azure: arm::Client, cluster: Cluster) -> anyhow::Result<String> {
+async fn dry_run(
+    client: &Client,
+    azure: arm::Client,
+    cluster: Cluster,
+    ranges: Ranges,
+) -> anyhow::Result<String> {
     azure::check_resource_groups(&azure, &cluster.config).await?;
     let region_zones = azure::region_zones(&azure, &cluster.config).await?;
     let cluster = Cluster { region_zones, ..cluster };
     let with_namespaces = cluster.config.follows_namespace_labels();
     let with_endpoints = cluster.has_local_pools();
-    let provider = Provider::new(cluster, azure, ClusterState::default(), provider::Options::default());
+    let options = provider::Options { cluster_ranges: ranges.cluster, ..provider::Options::default() };
+    let provider = Provider::new(cluster, azure, ClusterState::default(), options);
     list_everything(client, provider.state(), with_namespaces).await?;
     if with_endpoints {
         list_endpoints(client, provider.state()).await?;
     }
-    Ok(provider.dry_run().await?.to_string())
+    Ok(preview(&provider, ranges.routes).await?.to_string())
+}
+
+/// What would be written to Azure for everything that the provider's state holds, with routes if they are asked for.
+/// Writes nothing.
+///
+/// # Errors
+/// Azure could not be read.
+pub async fn preview(provider: &Provider, with_routes: bool) -> Result<ClusterPlan, ServiceError> {
+    let plan = provider.dry_run().await?;
+    if !with_routes {
+        return Ok(plan);
+    }
+    let due = controllers::routes_due(provider, provider.state()).await?;
+    let routes = provider.preview_routes(&due.wanted, &due.unwanted).await?;
+    Ok(plan.with_routes(routes, due.problems))
 }
 
 /// Serves the checks that controllers and elector keep.

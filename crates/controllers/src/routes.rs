@@ -137,6 +137,43 @@ impl Due {
     }
 }
 
+/// What the route controller would ask of the cloud ([`Routes::apply`]).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RoutesDue {
+    /// The ranges of nodes, each with the address that its route leads to.
+    pub wanted: BTreeMap<PodRange, IpAddr>,
+    /// The ranges whose routes go.
+    pub unwanted: BTreeSet<PodRange>,
+    /// Why nodes get no route, or none yet.
+    pub problems: Vec<String>,
+}
+
+/// What the route controller would ask for, were it started now. All Nodes must be in `state`, also those that a
+/// selector would hide from it.
+///
+/// # Errors
+/// The cloud could not say which routes there are.
+pub async fn routes_due(routes: &dyn Routes, state: &ClusterState) -> Result<RoutesDue, ServiceError> {
+    let owned = routes.owned(LogicalTime::BEGINNING).await?;
+    let all = state.nodes();
+    let nodes: BTreeMap<&str, &Node> = all.iter().map(|node| (node.name(), &**node)).collect();
+    let Due { wanted: ranges, mut unwanted, orphans } = Due::of(&nodes, owned);
+    // Whoever is not among all nodes is gone.
+    unwanted.extend(orphans);
+    let managed = || nodes.values().filter(|node| node.is_managed());
+    let mut problems: Vec<String> =
+        managed().flat_map(|node| wanted(node)).filter_map(Result::err).map(|why| why.to_string()).collect();
+    let bare: Vec<&str> =
+        managed().filter(|node| node.pod_ranges().is_empty()).map(|node| node.name()).collect();
+    if !bare.is_empty() {
+        problems.push(format!(
+            "nodes that have no range for their pods yet get their routes later: {}",
+            bare.join(", ")
+        ));
+    }
+    Ok(RoutesDue { wanted: ranges, unwanted, problems })
+}
+
 /// The route controller.
 pub(crate) struct RouteController {
     pub api: Api<Node>,
@@ -347,6 +384,46 @@ mod tests {
         assert_eq!(due.wanted, [(range("n1", "10.244.1.0/24"), "10.0.0.1".parse().unwrap())].into());
         assert_eq!(due.unwanted, [range("n1", "10.244.7.0/24"), range("n2", "10.244.2.0/24")].into());
         assert_eq!(due.orphans, [range("gone", "10.244.3.0/24")].into());
+    }
+
+    /// Ranges that have a route, wherever it leads.
+    struct Table(BTreeSet<PodRange>);
+
+    #[async_trait::async_trait]
+    impl Routes for Table {
+        async fn owned(&self, _: LogicalTime) -> Result<BTreeSet<PodRange>, ServiceError> {
+            Ok(self.0.clone())
+        }
+
+        async fn apply(
+            &self,
+            _: &BTreeMap<PodRange, IpAddr>,
+            _: &BTreeSet<PodRange>,
+            _: LogicalTime,
+        ) -> Result<BTreeMap<PodRange, Result<(), ServiceError>>, ServiceError> {
+            Ok(BTreeMap::new())
+        }
+    }
+
+    /// NODE-272: a preview knows all nodes, so what it does not know is gone; who gets no route is told.
+    #[tokio::test]
+    async fn node_272_a_preview_says_who_gets_a_route_who_loses_one_and_who_waits() {
+        let state = ClusterState::default();
+        let served = node("n1", &["10.244.1.0/24", "fd00:1::/64"], &["10.0.0.1"]);
+        for node in [served, node("n2", &[], &["10.0.0.2"]), node("n3", &["10.244.3.0/24"], &["10.0.0.3"])] {
+            state.apply_node(Arc::new(node));
+        }
+        let gone = [range("gone", "10.244.9.0/24"), range("n2", "10.244.2.0/24")];
+        let table = Table(gone.clone().into_iter().chain([range("n3", "10.244.3.0/24")]).collect());
+        let due = routes_due(&table, &state).await.unwrap();
+        let wanted: Vec<String> = due.wanted.iter().map(|(range, hop)| format!("{range} {hop}")).collect();
+        assert_eq!(wanted, ["n1 10.244.1.0/24 10.0.0.1", "n3 10.244.3.0/24 10.0.0.3"]);
+        assert_eq!(due.unwanted, gone.into());
+        assert!(due.problems[0].contains("n1 has no InternalIP of the family of fd00:1::/64"), "{due:?}");
+        assert!(
+            due.problems[1].ends_with("get their routes later: n2") && due.problems.len() == 2,
+            "{due:?}"
+        );
     }
 
     #[test]

@@ -16,6 +16,7 @@ use crate::plan::{Notice, Plan};
 use crate::preview::Preview;
 use crate::private_link;
 use crate::refusal::Refusal;
+use crate::route::RoutePlan;
 use crate::wait::Wait;
 
 /// What Azure holds now, as far as the cluster is concerned.
@@ -59,6 +60,18 @@ pub struct ClusterPlan {
     pub notices: Vec<Notice>,
     /// What whoever asked for the plan should look at before it is carried out.
     pub warnings: Vec<String>,
+}
+
+impl ClusterPlan {
+    /// Adds the write of the route table, which depends on no other step. Ranges that get no route are named in the
+    /// warnings, behind `problems`, which say why nodes have none to ask for.
+    #[must_use]
+    pub fn with_routes(mut self, routes: RoutePlan, problems: Vec<String>) -> Self {
+        self.plan.steps.extend(routes.step);
+        let refused = routes.refused.iter().map(|(key, refusal)| format!("no route to {key}: {refusal}"));
+        self.warnings.extend(problems.into_iter().chain(refused));
+        self
+    }
 }
 
 /// Plans everything for all Services and Nodes of a cluster.

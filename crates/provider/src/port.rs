@@ -119,7 +119,7 @@ impl NodeRanges for Provider {
 
 /// What is told of a node's route. Only an input of the whole table is ever terminal to Azure, so that everything is
 /// tried again.
-fn route_error(failure: Failure) -> ServiceError {
+pub(crate) fn route_error(failure: Failure) -> ServiceError {
     ServiceError::Retry { message: short(failure.message), after: failure.after, notices: Vec::new() }
 }
 

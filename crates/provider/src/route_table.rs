@@ -8,7 +8,7 @@ use std::sync::Arc;
 use arm::ApiVersion;
 use async_trait::async_trait;
 use azure_types::{ResourceId, RouteTable};
-use cloud::{LogicalTime, PodRange};
+use cloud::{LogicalTime, PodRange, ServiceError};
 use futures::future::join_all;
 use ipnet::IpNet;
 use planner::route::{self as plans, RouteIntent, RouteKey, route_name};
@@ -18,7 +18,8 @@ use crate::azure::Azure;
 use crate::failure::{Failure, Kind};
 use crate::fingerprint;
 use crate::observed::Observed;
-use crate::provider::Inner;
+use crate::port::route_error;
+use crate::provider::{Inner, Provider};
 use crate::writer::{Planned, Resource, Written};
 
 /// Who wants something of the table.
@@ -146,6 +147,37 @@ impl Resource for SharedRouteTable {
     }
 }
 
+/// Who asks for what, each for a range where it is for one.
+type Batch<'a> = Vec<(Option<&'a PodRange>, Owner, Wish)>;
+
+/// The routes that there are: where each leads, and whether its name is that of an old release.
+type AtHand = BTreeMap<PodRange, (Option<IpAddr>, bool)>;
+
+/// What a write has to be asked for, so that the table is as it should be. What is there already needs none.
+fn batch<'a>(
+    resource: &SharedRouteTable,
+    table: Option<&RouteTable>,
+    at_hand: &AtHand,
+    wanted: &'a BTreeMap<PodRange, IpAddr>,
+    unwanted: &'a BTreeSet<PodRange>,
+) -> Batch<'a> {
+    let mut batch: Batch<'_> = Vec::new();
+    if resource.plan(table, &[]).step.is_some() {
+        batch.push((None, Owner::Table, Wish::AsConfigured));
+    }
+    let key = |range: &PodRange| Owner::Range(RouteKey { node: range.node.clone(), range: range.range });
+    for (range, next_hop) in wanted {
+        if at_hand.get(range) != Some(&(Some(*next_hop), false)) {
+            let present = RouteIntent::Present { next_hop: *next_hop };
+            batch.push((Some(range), key(range), Wish::Route(present)));
+        }
+    }
+    for range in unwanted {
+        batch.push((Some(range), key(range), Wish::Route(RouteIntent::Absent)));
+    }
+    batch
+}
+
 /// What came of each range.
 pub(crate) type Answers = BTreeMap<PodRange, Result<(), Failure>>;
 
@@ -155,7 +187,7 @@ impl Inner {
     async fn routes_at_hand(
         &self,
         newer_than: LogicalTime,
-    ) -> Result<(Option<Arc<RouteTable>>, BTreeMap<PodRange, (Option<IpAddr>, bool)>), Failure> {
+    ) -> Result<(Option<Arc<RouteTable>>, AtHand), Failure> {
         let known = self.observed.route_table().ok_or_else(no_route_table)?;
         let table = match self.cluster.route_table_id() {
             Some(id) => known.get(id.name(), newer_than).await?,
@@ -185,20 +217,7 @@ impl Inner {
         let writer = self.route_table()?;
         let (table, at_hand) = self.routes_at_hand(newer_than).await?;
         let mut answers: Answers = wanted.keys().map(|range| (range.clone(), Ok(()))).collect();
-        let mut batch: Vec<(Option<&PodRange>, Owner, Wish)> = Vec::new();
-        if writer.resource().plan(table.as_deref(), &[]).step.is_some() {
-            batch.push((None, Owner::Table, Wish::AsConfigured));
-        }
-        let key = |range: &PodRange| Owner::Range(RouteKey { node: range.node.clone(), range: range.range });
-        for (range, next_hop) in wanted {
-            if at_hand.get(range) != Some(&(Some(*next_hop), false)) {
-                let present = RouteIntent::Present { next_hop: *next_hop };
-                batch.push((Some(range), key(range), Wish::Route(present)));
-            }
-        }
-        for range in unwanted {
-            batch.push((Some(range), key(range), Wish::Route(RouteIntent::Absent)));
-        }
+        let batch = batch(writer.resource(), table.as_deref(), &at_hand, wanted, unwanted);
         // All are announced before the first is handed in, so that they are one batch.
         let submitted: Vec<_> = (batch.into_iter())
             .map(|(range, owner, wish)| {
@@ -221,6 +240,27 @@ impl Inner {
             answers.insert(range.clone(), done);
         }
         Ok(answers)
+    }
+}
+
+impl Provider {
+    /// What [`cloud::Routes::apply`] would write now. Writes nothing.
+    ///
+    /// # Errors
+    ///
+    /// The table could not be read, or none is configured.
+    pub async fn preview_routes(
+        &self,
+        wanted: &BTreeMap<PodRange, IpAddr>,
+        unwanted: &BTreeSet<PodRange>,
+    ) -> Result<plans::RoutePlan, ServiceError> {
+        let writer = self.0.route_table().map_err(route_error)?;
+        // The table was read when it was asked which routes there are.
+        let read = self.0.routes_at_hand(LogicalTime::BEGINNING).await;
+        let (table, at_hand) = read.map_err(route_error)?;
+        let batch = batch(writer.resource(), table.as_deref(), &at_hand, wanted, unwanted);
+        let batch: Vec<(Owner, Wish)> = batch.into_iter().map(|(_, owner, wish)| (owner, wish)).collect();
+        Ok(writer.resource().plan(table.as_deref(), &routes(&batch)))
     }
 }
 

@@ -39,7 +39,13 @@ impl World {
         state.endpoints_are_synced();
         state.services_are_synced();
         state.nodes_are_synced();
-        provider.dry_run().await.map_err(|error| error.to_string())
+        let plan = provider.dry_run().await.map_err(|error| error.to_string())?;
+        if !self.has_routes() {
+            return Ok(plan);
+        }
+        let due = controllers::routes_due(&provider, state).await.map_err(|error| error.to_string())?;
+        let routes = provider.preview_routes(&due.wanted, &due.unwanted).await;
+        Ok(plan.with_routes(routes.map_err(|error| error.to_string())?, due.problems))
     }
 }
 

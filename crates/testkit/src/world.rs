@@ -111,7 +111,7 @@ impl World {
         let options = controllers::Options { clock, ..self.options.clone() };
         let state = provider.state().clone();
         let mut cloud = controllers::Cloud::of(provider.clone(), state);
-        if self.cluster().route_table_id().is_some() {
+        if self.has_routes() {
             cloud = cloud.with_routes(provider);
         }
         let link = CancellationToken::new();
@@ -161,6 +161,11 @@ impl World {
         let config = cloud_config::CloudConfig::parse(&self.azure_json().to_string());
         let region_zones = self.azure.options().zones.clone();
         Cluster { config: config.expect("azure.json is sound"), name: CLUSTER.to_owned(), region_zones }
+    }
+
+    /// Whether the controllers write routes.
+    pub(crate) fn has_routes(&self) -> bool {
+        self.cluster().route_table_id().is_some()
     }
 
     /// A provider as the program makes it, which has seen nothing yet.

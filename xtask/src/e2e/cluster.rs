@@ -29,13 +29,13 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Starts it, with its own Kubernetes or beside a real one, and waits until it is ready.
+    /// Starts it with a route table, with its own Kubernetes or beside a real one, and waits until it is ready.
     pub async fn start(
         binaries: &Path,
         directory: &Path,
         real: Option<&RealKubernetes>,
     ) -> anyhow::Result<Self> {
-        Self::start_with(binaries, directory, real, &["--nodes", "3"]).await
+        Self::start_with(binaries, directory, real, &["--nodes", "3", "--routes"]).await
     }
 
     /// The same with other machines or listeners.

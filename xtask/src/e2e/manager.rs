@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
+use simulated_cluster::Shape;
+
 use super::cluster::Cluster;
 use crate::program::Program;
 
@@ -16,6 +18,9 @@ pub fn command(binaries: &Path, cluster: &Cluster) -> Command {
         .arg(format!("--cloud-config={}", cluster.files.join("azure.json").display()))
         .arg(format!("--kubeconfig={}", cluster.files.join("kubeconfig").display()))
         .args(["--cluster-name=e2e", "--secure-port=0", "--node-monitor-period=1s", "--v=2"])
+        // What the upstream chart asks for by default.
+        .args(["--allocate-node-cidrs=true", "--configure-cloud-routes=true"])
+        .arg(format!("--cluster-cidr={}", Shape::PODS_V4))
         // The simulated Azure's certificate authority instead of the system's.
         .env("SSL_CERT_FILE", cluster.files.join("ca.pem"));
     command

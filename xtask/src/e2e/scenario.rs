@@ -9,7 +9,7 @@ use anyhow::{Context as _, bail, ensure};
 use k8s::api::api::core::v1::{Event, Node, Service};
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::cluster::Cluster;
@@ -76,6 +76,12 @@ impl Scenario<'_> {
             .await?;
         print::line(format_args!("  ok  nodes initialised: {}", nodes.join(", ")));
 
+        self.until("every node has a range, its route, and says so", manager, async || {
+            self.routes_lead_to(&nodes).await
+        })
+        .await?;
+        print::line("  ok  every node has a range for its pods, a route leads there, and it says so");
+
         self.apply(&[root().join("examples")]).await.context("applying examples/")?;
         self.until("every Service has its address", manager, async || {
             self.addresses(&["web", "resolver", "orders"]).await
@@ -111,6 +117,9 @@ impl Scenario<'_> {
             Ok((!self.node_names().await?.contains(lost)).then_some(()))
         })
         .await?;
+        let left: Vec<String> = nodes.iter().filter(|node| *node != lost).cloned().collect();
+        self.until("the lost machine's route is gone", manager, async || self.routes_lead_to(&left).await)
+            .await?;
         self.arrives("internet", &web, 80, "tcp", true).await?;
         print::line(format_args!("  ok  {lost} was lost, its node removed, traffic goes on"));
 
@@ -256,6 +265,45 @@ impl Scenario<'_> {
             }
         }
         Ok((names.len() == count).then_some(names))
+    }
+
+    /// Whether each of these nodes has a range of the pods' that leads to it by a route, the only ones of the table, and says
+    /// that its network is there.
+    async fn routes_lead_to(&self, names: &[String]) -> anyhow::Result<Option<()>> {
+        let mut wanted = BTreeSet::new();
+        for name in names {
+            let node = Api::<Node>::all(self.cluster.kubernetes.clone()).get(name).await?;
+            let (spec, status) = (node.spec.unwrap_or_default(), node.status.unwrap_or_default());
+            let is_there = status.conditions.iter().flatten().any(|condition| {
+                condition.type_ == "NetworkUnavailable"
+                    && condition.status == "False"
+                    && condition.reason.as_deref() == Some("RouteCreated")
+            });
+            let address = status.addresses.iter().flatten().find(|address| address.type_ == "InternalIP");
+            let (Some(range), Some(address), true) = (spec.pod_cidr, address, is_there) else {
+                return Ok(None);
+            };
+            ensure!(
+                spec.pod_cidrs.as_deref() == Some(std::slice::from_ref(&range)),
+                "{name} has podCIDR {range} and podCIDRs {:?}",
+                spec.pod_cidrs
+            );
+            wanted.insert((range, address.address.clone()));
+        }
+        let state = self.cluster.get("/_cerulean/state").await?;
+        let mut tables =
+            state["resources"].as_array().into_iter().flatten().filter(|resource| {
+                resource["id"].as_str().is_some_and(|id| id.ends_with("/routeTables/routes"))
+            });
+        let table = tables.next().context("the saved state has no route table")?;
+        let routes = table["properties"]["routes"].as_array().context("a table without routes")?;
+        let text =
+            |route: &Value, member: &str| route["properties"][member].as_str().unwrap_or_default().to_owned();
+        let found: BTreeSet<_> = routes
+            .iter()
+            .map(|route| (text(route, "addressPrefix"), text(route, "nextHopIpAddress")))
+            .collect();
+        Ok((wanted == found).then_some(()))
     }
 
     /// The id of a node's scale set and the number of its instance, from its provider id.

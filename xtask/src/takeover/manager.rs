@@ -18,7 +18,7 @@ pub struct Manager {
 }
 
 impl Manager {
-    /// Starts it with its output in `directory`, in a file of this name.
+    /// Starts it with its output in `directory`, in a file of this name. With ranges for pods it writes routes.
     ///
     /// # Errors
     /// It cannot be started.
@@ -28,6 +28,7 @@ impl Manager {
         log: &str,
         cluster: &HostedCluster,
         azure_json: &Path,
+        pod_ranges: &[&str],
     ) -> anyhow::Result<Program> {
         let kubeconfig = cluster.files.kubeconfig.display();
         let mut command = Command::new(&self.binary);
@@ -35,9 +36,15 @@ impl Manager {
             .arg(format!("--cloud-config={}", azure_json.display()))
             .arg(format!("--kubeconfig={kubeconfig}"))
             .arg(format!("--cluster-name={}", super::CLUSTER))
-            .args(["--controllers=service", "--leader-elect=false", "--secure-port=0", "--v=2"])
-            .args(["--configure-cloud-routes=false", "--allocate-node-cidrs=false"])
+            .args(["--leader-elect=false", "--secure-port=0", "--v=2", "--allocate-node-cidrs=false"])
             .env("SSL_CERT_FILE", &cluster.files.certificate_authority);
+        if pod_ranges.is_empty() {
+            command.args(["--controllers=service", "--configure-cloud-routes=false"]);
+        } else {
+            command
+                .args(["--controllers=service,route", "--configure-cloud-routes=true"])
+                .arg(format!("--cluster-cidr={}", pod_ranges.join(",")));
+        }
         if self.is_peer {
             command
                 .args(["--cloud-provider=azure", "--kube-api-content-type=application/json"])

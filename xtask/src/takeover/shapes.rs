@@ -42,11 +42,13 @@ pub struct Kind {
     /// Whether the Services are shared out to several load balancers.
     pub several: bool,
     pub settings: Settings,
+    /// Whether nodes have ranges for their pods, to which routes lead.
+    pub routes: bool,
     /// Whether the whole corpus is there, or only what depends on the cluster.
     pub whole: bool,
 }
 
-/// Every kind of machine with both kinds of pools; clusters of one family; several load balancers.
+/// Every kind of machine with both kinds of pools; clusters of one family; several load balancers; routes to pods.
 pub fn all() -> Vec<Kind> {
     let machines = [
         Machines::Uniform,
@@ -59,7 +61,8 @@ pub fn all() -> Vec<Kind> {
     let pairs = machines.iter().flat_map(|machines| members.map(|members| (*machines, members)));
     let kind = |(machines, members)| {
         let whole = machines == Machines::Uniform;
-        Kind { machines, members, dual_stack: true, several: false, settings: Settings::Usual, whole }
+        let (settings, several, routes) = (Settings::Usual, false, false);
+        Kind { machines, members, dual_stack: true, several, settings, routes, whole }
     };
     let mut all: Vec<Kind> = pairs.map(kind).collect();
     all.extend(members.map(|members| Kind {
@@ -72,6 +75,7 @@ pub fn all() -> Vec<Kind> {
     }
     let several = |machines| Kind { several: true, whole: false, ..kind((machines, Members::Addresses)) };
     all.extend([several(Machines::Uniform), several(Machines::Mixed)]);
+    all.push(Kind { routes: true, whole: false, ..kind((Machines::Mixed, Members::Interfaces)) });
     all
 }
 
@@ -113,6 +117,7 @@ impl Kind {
             pools,
             machines,
             dual_stack: self.dual_stack,
+            route_table: self.routes.then(|| "routes".to_owned()),
             more_subnets: vec![
                 subnet("second", prefixes("10.241.0.0/16", "fd00:10:240:1::/64")),
                 subnet("only-ipv4", vec!["10.242.0.0/16".to_owned()]),
@@ -178,6 +183,7 @@ impl fmt::Display for Kind {
             Settings::SharedProbe => ", shared probe",
             Settings::Named => ", named and tagged",
         };
-        write!(f, "{machines}, {members}, {families}{several}{settings}")
+        let routes = if self.routes { ", routes to pods" } else { "" };
+        write!(f, "{machines}, {members}, {families}{several}{settings}{routes}")
     }
 }

@@ -9,6 +9,7 @@ use azure_simulator::{LatencyProfile, RequestKind};
 use azure_types::ResourceId;
 use clock::Clock;
 use explorer::stage::{Given, OTHER_GROUP};
+use k8s::names::CONDITION_NETWORK_UNAVAILABLE;
 use kubernetes_simulator::Kubernetes;
 use kubernetes_simulator::kubelet::Pace;
 use serde_json::{Value, json};
@@ -73,6 +74,8 @@ pub struct Trial {
     kubernetes: Kubernetes,
     directory: PathBuf,
     azure_json: PathBuf,
+    /// The ranges of all pods, where routes lead to those of nodes.
+    pod_ranges: Vec<&'static str>,
     services: BTreeMap<String, usize>,
     /// What happens to Services once they are served: the first change of each case, then the second one, and so on.
     changes: Vec<Vec<Change>>,
@@ -117,6 +120,7 @@ impl Trial {
             kubernetes,
             directory: directory.to_owned(),
             azure_json,
+            pod_ranges: if kind.routes { shape.pod_ranges() } else { Vec::new() },
             services: BTreeMap::new(),
             changes: Vec::new(),
             stop,
@@ -167,7 +171,7 @@ impl Trial {
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
-        for machine in machines() {
+        for (number, machine) in machines().into_iter().enumerate() {
             let name = machine.pointer("/properties/osProfile/computerName").and_then(Value::as_str);
             let name = name.context("a machine without a name")?.to_ascii_lowercase();
             let zone = match machine.pointer("/zones/0").and_then(Value::as_str) {
@@ -178,11 +182,15 @@ impl Trial {
             let node = self.kubernetes.get("Node", "", &name).with_context(|| format!("no node {name}"))?;
             let mut taints = node.value()["spec"]["taints"].as_array().cloned().unwrap_or_default();
             taints.retain(|taint| taint["key"] != k8s::names::TAINT_UNINITIALIZED);
-            let patch = json!({
+            let mut patch = json!({
                 "metadata": {"labels": {
                     "topology.kubernetes.io/region": shape.region, "topology.kubernetes.io/zone": zone}},
                 "spec": {"providerID": format!("azure://{id}"), "taints": taints},
             });
+            if !self.pod_ranges.is_empty() {
+                let ranges = [format!("10.244.{number}.0/24"), format!("fd00:10:244:{number}::/64")];
+                patch["spec"]["podCIDRs"] = ranges[..self.pod_ranges.len()].into();
+            }
             let patched = self.kubernetes.merge("Node", "", &name, &patch);
             patched.map_err(|error| anyhow::anyhow!("node {name}: {error:?}"))?;
         }
@@ -214,7 +222,7 @@ impl Trial {
         let mut outcome = Outcome::default();
         let begun = Instant::now();
         let looks = self.looks();
-        let mut program = first.start(&self.directory, "first", &self.cluster, &self.azure_json)?;
+        let mut program = self.start(first, "first")?;
         self.pass(&mut program, &looks, |text| tell(format!("{} serves {text}", first.name))).await?;
         outcome.not_served = self.drop_unserved(&mut program).await?;
         for round in std::mem::take(&mut self.changes) {
@@ -232,7 +240,7 @@ impl Trial {
         self.cluster.azure.clear_journal();
         let begun = Instant::now();
         let looks = self.looks();
-        let mut program = second.start(&self.directory, "second", &self.cluster, &self.azure_json)?;
+        let mut program = self.start(second, "second")?;
         self.pass(&mut program, &looks, |text| tell(format!("{} looks at {text}", second.name))).await?;
         self.end(&mut program).await?;
         outcome.took[1] = begun.elapsed();
@@ -256,6 +264,27 @@ impl Trial {
             outcome.statuses.push(format!("{key}: {} says {said}", second.name));
         }
         Ok(outcome)
+    }
+
+    /// Starts a program. What nodes say of their routes is forgotten: it has to say so itself.
+    fn start(&self, manager: &Manager, log: &str) -> anyhow::Result<Program> {
+        for node in self.kubernetes.list("Node").iter().filter(|_| !self.pod_ranges.is_empty()) {
+            let mut conditions = node.value()["status"]["conditions"].as_array().cloned().unwrap_or_default();
+            conditions.retain(|condition| condition["type"] != CONDITION_NETWORK_UNAVAILABLE);
+            let patch = json!({"status": {"conditions": conditions}});
+            let patched = self.kubernetes.merge_status("Node", "", node.name(), &patch);
+            patched.map_err(|error| anyhow::anyhow!("node {}: {error:?}", node.name()))?;
+        }
+        manager.start(&self.directory, log, &self.cluster, &self.azure_json, &self.pod_ranges)
+    }
+
+    /// Whether every node says that routes lead to its pods, where they should.
+    fn is_routed(&self) -> bool {
+        let says = |node: &Value| {
+            let mut conditions = node["status"]["conditions"].as_array().into_iter().flatten();
+            conditions.any(|c| c["type"] == CONDITION_NETWORK_UNAVAILABLE && c["status"] == "False")
+        };
+        self.pod_ranges.is_empty() || self.kubernetes.list("Node").iter().all(|node| says(node.value()))
     }
 
     /// Changes Services and waits until the program has followed.
@@ -317,12 +346,12 @@ impl Trial {
                 (requests, since) = (asked, Instant::now());
             }
             tell(format!("{} of {} Services", self.services.len() - open.len(), self.services.len()));
-            if open.is_empty() && since.elapsed() >= MIN_QUIET {
+            if open.is_empty() && self.is_routed() && since.elapsed() >= MIN_QUIET {
                 return Ok(());
             }
             if Instant::now() > deadline {
                 bail!(
-                    "after {} s nobody has looked at {open:?}:\n{}",
+                    "after {} s nobody has looked at {open:?}, or at all routes:\n{}",
                     PASS_TIMEOUT.as_secs(),
                     program.last_words()
                 );

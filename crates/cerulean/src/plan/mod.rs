@@ -8,7 +8,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use cloud_controller_manager::surroundings::Surroundings;
-use cloud_controller_manager::{azure, settings};
+use cloud_controller_manager::{azure, run as manager, settings};
+use ipnet::IpNet;
 use k8s::{Namespace, Node, Service};
 use kube::Api;
 use kube::api::ListParams;
@@ -43,6 +44,10 @@ pub struct Arguments {
     /// The namespace of objects in manifests that name none; otherwise the context's.
     #[arg(short, long)]
     namespace: Option<String>,
+    /// The ranges that pods have in nodes, as the controller manager has them: with them the routes to nodes are planned,
+    /// too.
+    #[arg(long, value_name = "RANGES", value_delimiter = ',')]
+    cluster_cidr: Vec<IpNet>,
     /// How to print the plan.
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     output: Output,
@@ -115,10 +120,16 @@ async fn plan(screen: Screen, arguments: &Arguments) -> anyhow::Result<ClusterPl
     azure::check_resource_groups(&client, &config).await?;
     let region_zones = azure::region_zones(&client, &config).await?;
     let cluster = planner::Cluster { config, name: arguments.cluster_name.clone(), region_zones };
+    let with_routes = !arguments.cluster_cidr.is_empty() && cluster.route_table_id().is_some();
+    if !arguments.cluster_cidr.is_empty() && !with_routes {
+        screen.note("no routes are planned: routeTableName is empty in the cloud configuration");
+    }
     let stop = CancellationToken::new();
     let _stops_at_the_end = stop.clone().drop_guard();
-    let options = provider::Options { stop, ..provider::Options::default() };
-    Ok(Provider::new(cluster, client, state, options).dry_run().await?)
+    let cluster_ranges = arguments.cluster_cidr.clone();
+    let options = provider::Options { stop, cluster_ranges, ..provider::Options::default() };
+    let provider = Provider::new(cluster, client, state, options);
+    Ok(manager::preview(&provider, with_routes).await?)
 }
 
 /// Reads Services and Nodes from the cluster, and Namespaces where their labels matter.

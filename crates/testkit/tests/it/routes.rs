@@ -145,3 +145,45 @@ fn node_101_node_250_no_node_says_that_it_is_reached_before_it_is() {
         });
     }
 }
+
+/// NODE-272: what a preview says of the route table is what is then written to it, and no more.
+#[test]
+fn node_272_what_a_preview_says_of_routes_is_what_is_written() {
+    run(async || {
+        let mut world = World::builder().routes().dual_stack().start().await;
+        world.settle().await;
+        world.stop().await;
+        let table = world.shape.route_table().unwrap();
+        let left = world.node_names().remove(0);
+        let gone = world.node_names().remove(1);
+        world
+            .azure
+            .edit(&table, |document| {
+                let routes = document["properties"]["routes"].as_array_mut().unwrap();
+                let name = |route: &Value| route["name"].as_str().unwrap().to_owned();
+                routes.retain(|route| !name(route).starts_with(&left));
+                routes.push(json!({"name": "theirs", "properties": {"addressPrefix": "0.0.0.0/0", "nextHopType": "None"}}));
+            })
+            .unwrap();
+        world.kubernetes.delete("Node", "", &gone).unwrap();
+        let plan = world.preview().await.unwrap();
+        assert_eq!(plan.warnings, [""; 0]);
+        let [step] = &plan.plan.steps[..] else { panic!("{plan}") };
+        let changes: Vec<String> = step.changes.iter().map(ToString::to_string).collect();
+        assert_eq!(changes.len(), 4, "two come and two go: {changes:?}");
+        let planned = serde_json::to_value(step.document.as_ref().unwrap()).unwrap();
+        let written = table_writes(&world).len();
+        world.end_stand_ins();
+        world.start();
+        world.come_to_rest().await;
+        assert_eq!(table_writes(&world).len(), written + 1);
+        let routes = |document: &Value| {
+            let mut routes: Vec<String> = (document["properties"]["routes"].as_array().unwrap().iter())
+                .map(|route| format!("{} {}", route["name"], route["properties"]["nextHopIpAddress"]))
+                .collect();
+            routes.sort();
+            routes
+        };
+        assert_eq!(routes(&world.azure.document(&table).unwrap()), routes(&planned));
+    });
+}

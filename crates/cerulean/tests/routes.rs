@@ -1,0 +1,85 @@
+//! `cerulean plan` of a cluster whose pods are reached by routes.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+
+use std::process::Output;
+use std::time::Duration;
+
+use azure_simulator::LatencyProfile;
+use clock::Clock;
+use kubernetes_simulator::kubelet::Pace;
+use serde_json::{Value, json};
+use simulated_cluster::{Credentials, HostedCluster, HostedOptions, Ports, Shape};
+use tokio::process::Command;
+use tokio_util::sync::CancellationToken;
+
+async fn plan(cluster: &HostedCluster, more: &[&str]) -> Output {
+    let files = &cluster.files;
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cerulean"));
+    command
+        .arg("plan")
+        .arg("--cloud-config")
+        .arg(&files.azure_json)
+        .arg("--kubeconfig")
+        .arg(&files.kubeconfig);
+    command.args(more).env("SSL_CERT_FILE", &files.certificate_authority);
+    command.output().await.unwrap()
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&[&output.stdout[..], &output.stderr[..]].concat()).into_owned()
+}
+
+/// NODE-272
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn node_272_plan_shows_the_write_of_the_route_table() {
+    let (stop, folder) = (CancellationToken::new(), tempfile::tempdir().unwrap());
+    let options = HostedOptions {
+        shape: Shape { route_table: Some("routes".to_owned()), ..Shape::default() },
+        latency: LatencyProfile::instant(),
+        seed: 1,
+        pace: Pace::default(),
+        directory: folder.path().to_owned(),
+        kubeconfig: None,
+        ports: Ports::default(),
+        credentials: Credentials::default(),
+        now: Clock::system().now(),
+    };
+    let cluster = HostedCluster::start(options, &stop).await.unwrap();
+    let kubernetes = cluster.kubernetes.clone().unwrap();
+    let has_address =
+        |node: &Value| node["status"]["addresses"].as_array().is_some_and(|all| !all.is_empty());
+    let ready = || kubernetes.list("Node").iter().filter(|node| has_address(node.value())).count() == 3;
+    for _ in 0..200 {
+        if ready() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert!(ready(), "{:?}", kubernetes.list("Node"));
+    for (name, range) in [("worker000000", "10.244.1.0/24"), ("worker000001", "10.244.2.0/24")] {
+        kubernetes.merge("Node", "", name, &json!({"spec": {"podCIDR": range}})).unwrap();
+    }
+
+    let routes = ["--cluster-cidr", Shape::PODS_V4];
+    let output = plan(&cluster, &routes).await;
+    let said = text(&output);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    for words in [
+        "~ route table routes (resource group cluster)",
+        "route worker000000____102441024 added",
+        "route worker000001____102442024 added",
+        "get their routes later: worker000002",
+        "Plan: 0 to create, 1 to change, 0 to delete.",
+    ] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    let output = plan(&cluster, &["--cluster-cidr", Shape::PODS_V4, "--output", "json"]).await;
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["steps"][0]["resourceType"], "routeTables");
+    assert_eq!(json["steps"][0]["document"]["properties"]["routes"].as_array().unwrap().len(), 2);
+    // Without the ranges of pods nobody can say whose routes those are.
+    let output = plan(&cluster, &[]).await;
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    stop.cancel();
+}
