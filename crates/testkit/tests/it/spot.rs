@@ -28,7 +28,8 @@ fn node_270_traffic_leaves_a_spot_machine_before_the_machine_goes() {
             let address = world.address("shop/web");
             assert!(world.reached(address, 80).contains(&NODE.to_owned()));
             let node_manager = world.run_node_manager(NODE);
-            sleep(MINUTE).await;
+            // Right after it has asked.
+            sleep(MINUTE + Duration::from_millis(30)).await;
 
             let before = world.network_now();
             let machine = world.shape.scale_set("spot").child("virtualMachines", "0");
