@@ -5,15 +5,17 @@
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// An absolute resource id such as
 /// `/subscriptions/{id}/resourceGroups/{group}/providers/Microsoft.Network/loadBalancers/{name}`.
 ///
-/// Subscriptions and resource groups have ids as well. Equality, order and hash ignore ASCII case.
+/// Subscriptions and resource groups have ids as well. Equality, order and hash ignore ASCII case. Copies share the text:
+/// documents are full of ids, and are copied to be planned with.
 #[derive(Clone)]
-pub struct ResourceId(Box<str>);
+pub struct ResourceId(Arc<str>);
 
 /// How many bytes are compared or hashed at a time.
 const BLOCK: usize = 32;
@@ -214,6 +216,11 @@ impl ResourceId {
         mine.len() >= theirs.len()
             && mine[..theirs.len()].eq_ignore_ascii_case(theirs)
             && mine.get(theirs.len()).is_none_or(|next| *next == b'/')
+    }
+
+    /// The text, as one that several ids may have in common.
+    pub(crate) fn shared_text(&mut self) -> &mut Arc<str> {
+        &mut self.0
     }
 
     /// The text in lower case: a key for maps that other code reads as text.

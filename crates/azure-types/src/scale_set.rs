@@ -1,5 +1,7 @@
 //! Scale sets and their instances (Azure REST reference, "Virtual Machine Scale Sets").
 
+use std::sync::Arc;
+
 use crate::ResourceId;
 use crate::document::{ExtendedLocation, Sku, SubResource, Tags, Word, document};
 
@@ -177,10 +179,10 @@ document! {
         hardware_profile: HardwareProfile,
         /// The machine's interfaces by id.
         network_profile: NetworkProfile,
-        /// The machine's interfaces as they were configured.
-        network_profile_configuration: InterfaceConfigurations,
-        /// What the machine is doing; only where asked for.
-        instance_view: InstanceView,
+        /// The machine's interfaces as they were configured. Machines of a set have the same, and may share it.
+        network_profile_configuration: Arc<InterfaceConfigurations>,
+        /// What the machine is doing; only where asked for. It may be shared, too.
+        instance_view: Arc<InstanceView>,
     }
 }
 

@@ -60,7 +60,7 @@ impl MachineDocument for ScaleSetInstance {
     }
 
     fn view(&self) -> Option<&InstanceView> {
-        self.properties.as_ref()?.instance_view.as_ref()
+        self.properties.as_ref()?.instance_view.as_deref()
     }
 
     fn is_of_scale_set(&self) -> bool {

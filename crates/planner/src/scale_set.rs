@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use azure_types::{
-    ResourceId, ScaleSet, ScaleSetInstance, ScaleSetInstanceProperties, ScaleSetMachineProfile,
-    ScaleSetProperties, VirtualMachine, Word,
+    InterfaceConfigurations, ResourceId, ScaleSet, ScaleSetInstance, ScaleSetInstanceProperties,
+    ScaleSetMachineProfile, ScaleSetProperties, VirtualMachine, Word,
 };
 use k8s::Node;
 
@@ -153,6 +153,9 @@ pub fn plan_instances(
     instances_of(&NodesByMachine::new(cluster, nodes), scale_set, observed, memberships)
 }
 
+/// What a machine's interfaces are configured by, before and after.
+type Rewrite<'a> = (&'a Arc<InterfaceConfigurations>, Arc<InterfaceConfigurations>);
+
 pub(crate) fn instances_of(
     nodes: &NodesByMachine<'_>,
     scale_set: &ScaleSet,
@@ -165,6 +168,7 @@ pub(crate) fn instances_of(
     let has_nodes = nodes.pools_with_nodes(memberships);
     let mut steps = Vec::new();
     let mut seen = HashSet::new();
+    let mut latest: Option<Rewrite<'_>> = None;
     for machine in observed {
         let Some(target) = machine.id.as_ref().filter(|id| seen.insert(*id)) else { continue };
         let Some(properties) = &machine.properties else { continue };
@@ -176,7 +180,7 @@ pub(crate) fn instances_of(
         let active = !instance::is_inactive(&**machine, cluster.lists_machines_without_views());
         let node = nodes.of_instance(id, machine);
         let member = || node.map_or(Member::Instance, |node| Member::Node(node.name().to_owned()));
-        let changed = changed(interfaces, memberships, member, |membership| {
+        let changed = changed(&**interfaces, memberships, member, |membership| {
             if !membership.member {
                 return Some(Wish::Leave);
             }
@@ -184,7 +188,11 @@ pub(crate) fn instances_of(
             let may_join = membership.family == Family::V4 || !windows_2019;
             (wish == Wish::Leave || may_join).then_some(wish)
         });
-        let Some((interfaces, changes)) = changed else { continue };
+        let Some((after, changes)) = changed else { continue };
+        // Machines that share what they were made from share what becomes of it, where that is the same.
+        let same = latest.filter(|(before, latest)| Arc::ptr_eq(before, interfaces) && **latest == after);
+        let (before, interfaces) = same.unwrap_or_else(|| (interfaces, Arc::new(after)));
+        latest = Some((before, Arc::clone(&interfaces)));
         let document = ScaleSetInstance {
             location: machine.location.clone(),
             etag: machine.etag.clone(),

@@ -101,7 +101,7 @@ impl Member<'_> {
             }
             Self::Instance(machine) => {
                 let profile =
-                    machine.properties.as_ref().and_then(|p| p.network_profile_configuration.as_ref());
+                    machine.properties.as_ref().and_then(|p| p.network_profile_configuration.as_deref());
                 profile.map_or(Place::NoAddress, |profile| place_of(profile, membership))
             }
             Self::Interface(interface) => place_of(*interface, membership),

@@ -23,7 +23,8 @@ fn view(codes: &[&str], fault_domain: Option<i32>) -> InstanceView {
 fn each(view: Option<&InstanceView>, provisioning: Option<&str>) -> (ScaleSetInstance, [VirtualMachine; 2]) {
     let mut instance = instance("ss", 0);
     let properties = instance.properties.as_mut().unwrap();
-    (properties.instance_view, properties.provisioning_state) = (view.cloned(), provisioning.map(Into::into));
+    properties.instance_view = view.cloned().map(Into::into);
+    properties.provisioning_state = provisioning.map(Into::into);
     let machines = [Some("flex"), None].map(|set| {
         let mut machine = virtual_machine("vm", set);
         let properties = machine.properties.as_mut().unwrap();

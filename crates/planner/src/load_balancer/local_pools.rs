@@ -46,7 +46,8 @@ fn is_used(properties: &LoadBalancerProperties, pool: &ResourceId) -> bool {
     rules.any(|rule| refers(&rule.backend_address_pool, pool))
         || outbound.any(|rule| refers(&rule.backend_address_pool, pool))
         || inbound.any(|rule| {
-            let id = rule.rest.get("backendAddressPool").and_then(|reference| reference.get("id")?.as_str());
+            let reference = rule.rest.get("backendAddressPool");
+            let id = reference.as_ref().and_then(|reference| reference.get("id")?.as_str());
             id.is_some_and(|id| id.eq_ignore_ascii_case(pool.as_str()))
         })
 }

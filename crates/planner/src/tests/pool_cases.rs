@@ -84,7 +84,8 @@ fn referring(machines: &mut Machines) -> Vec<Referring<'_>> {
         all.push(Referring::Configurations(profile.network_profile.as_mut().unwrap()));
         for instance in instances {
             let properties = Arc::make_mut(instance).properties.as_mut().unwrap();
-            all.push(Referring::Configurations(properties.network_profile_configuration.as_mut().unwrap()));
+            let profile = Arc::make_mut(properties.network_profile_configuration.as_mut().unwrap());
+            all.push(Referring::Configurations(profile));
         }
     }
     all.extend(machines.interfaces.iter_mut().map(|one| Referring::Interface(Arc::make_mut(one))));
@@ -129,7 +130,7 @@ fn targets(steps: &[Step]) -> Vec<&str> {
 
 fn set_power(instance: &mut Arc<ScaleSetInstance>, state: &str) {
     let properties = Arc::make_mut(instance).properties.as_mut().unwrap();
-    let view = properties.instance_view.as_mut().unwrap();
+    let view = Arc::make_mut(properties.instance_view.as_mut().unwrap());
     view.statuses = serde_json::from_value(json!([{"code": format!("PowerState/{state}")}])).unwrap();
 }
 

@@ -135,9 +135,8 @@ fn world_of(cluster: Cluster) -> Azure {
     let machines = &mut azure.observed.machines;
     for (instance, pool) in machines.scale_sets[0].1.iter_mut().zip([&ours, &others]) {
         let properties = Arc::make_mut(instance).properties.as_mut().unwrap();
-        properties.network_profile_configuration.as_mut().unwrap().configurations_mut()[0]
-            .pools_mut()
-            .push(pool.clone());
+        let profile = Arc::make_mut(properties.network_profile_configuration.as_mut().unwrap());
+        profile.configurations_mut()[0].pools_mut().push(pool.clone());
     }
     let more = [network_interface("other-1"), network_interface("other-2")].map(Arc::new);
     machines.interfaces.extend(more);
@@ -250,7 +249,7 @@ fn foreign_members(azure: &Azure) -> Vec<String> {
     let mut found: Vec<String> = instances
         .flat_map(|instance| {
             let profile = &instance.properties.as_ref().unwrap().network_profile_configuration;
-            pools_of(instance.id.as_ref().unwrap(), profile.as_ref().unwrap())
+            pools_of(instance.id.as_ref().unwrap(), profile.as_deref().unwrap())
         })
         .collect();
     let interfaces = machines.interfaces.iter();

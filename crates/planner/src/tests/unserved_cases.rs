@@ -56,7 +56,7 @@ fn each_reason_is_found_and_some_pass_by_themselves() {
     let others = others.child("backendAddressPools", "pool");
 
     let stopped = |_: &mut ScaleSet, machines: &mut Vec<ScaleSetInstance>| {
-        let view = machines[0].properties.as_mut().unwrap().instance_view.as_mut().unwrap();
+        let view = Arc::make_mut(machines[0].properties.as_mut().unwrap().instance_view.as_mut().unwrap());
         view.statuses = serde_json::from_value(json!([{"code": "PowerState/deallocated"}])).unwrap();
     };
     let one_family = |_: &mut ScaleSet, machines: &mut Vec<ScaleSetInstance>| {
