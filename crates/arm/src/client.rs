@@ -9,8 +9,7 @@ use http::{HeaderValue, Method, Uri};
 use parking_lot::Mutex;
 use rand::rngs::SmallRng;
 use serde::Serialize;
-use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use tokio::time::Instant;
 
 use crate::builder::ClientBuilder;
@@ -143,6 +142,19 @@ impl Client {
         query: &[(&str, &str)],
         class: Class,
     ) -> Result<Vec<T>, Error> {
+        self.list_map(listing, api_version, query, class, |document| document).await
+    }
+
+    /// Reads a whole list, and of each document what `keep` makes of it. Documents are dropped page by page: a list of
+    /// a thousand machines is never in memory as a whole.
+    pub async fn list_map<T: DeserializeOwned, K>(
+        &self,
+        listing: &Listing,
+        api_version: ApiVersion,
+        query: &[(&str, &str)],
+        class: Class,
+        keep: impl Fn(T) -> K,
+    ) -> Result<Vec<K>, Error> {
         #[derive(serde::Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct Page<T> {
@@ -157,11 +169,8 @@ impl Client {
         for _ in 0..MAX_PAGES {
             let answer = self.send(&Call::get(uri.clone(), &subject, Purpose::List, class)).await?;
             let page: Page<T> = answer.document(&subject)?;
-            if all.is_empty() {
-                all = page.value;
-            } else {
-                all.extend(page.value);
-            }
+            drop(answer);
+            all.extend(page.value.into_iter().map(&keep));
             let Some(link) = page.next_link.filter(|link| !link.is_empty()) else { return Ok(all) };
             let next = request::follow(&self.inner.cloud.resource_manager, &link, &subject)?;
             if next == uri {
@@ -391,7 +400,7 @@ impl Client {
         &self,
         id: &ResourceId,
         api_version: ApiVersion,
-        accepted: Accepted<Value>,
+        accepted: Accepted<IgnoredAny>,
         class: Class,
     ) -> Result<T, Error> {
         if let Some(operation) = &accepted.operation {

@@ -100,15 +100,17 @@ impl Azure {
         Self { client }
     }
 
-    /// Reads a whole list; `class` is that of the most urgent work that waits for it.
-    pub(crate) async fn list<T: DeserializeOwned>(
+    /// Reads a whole list, and of each document what `keep` makes of it, page by page; `class` is that of the most urgent
+    /// work that waits for it.
+    pub(crate) async fn list<T: DeserializeOwned, K>(
         &self,
         listing: &Listing,
         version: ApiVersion,
         query: &[(&str, &str)],
         class: Class,
-    ) -> Result<Vec<T>, Failure> {
-        self.client.list(listing, version, query, class).await.map_err(failure)
+        keep: impl Fn(T) -> K,
+    ) -> Result<Vec<K>, Failure> {
+        self.client.list_map(listing, version, query, class, keep).await.map_err(failure)
     }
 
     /// Reads one resource; where Azure says that it is not there, the failure has its words.
@@ -188,14 +190,17 @@ impl Azure {
 
     /// Writes several resources, each by its own step. At most `parallel` requests are sent at a time; the operations
     /// that they start run side by side (LB-202), since each takes Azure long and none needs another.
-    pub(crate) async fn put_all<'a, T: DeserializeOwned>(
+    ///
+    /// Of each document that comes back no more is kept than `keep` makes of it.
+    pub(crate) async fn put_all<'a, T: DeserializeOwned, K>(
         &self,
         steps: &'a [Step],
         version: ApiVersion,
         parallel: usize,
-    ) -> Vec<(&'a Step, Result<T, Failure>)> {
-        let turns = &Semaphore::new(parallel);
-        let put = async |step: &'a Step| (step, self.put_in_turn(step, version, turns).await);
+        keep: impl Fn(T) -> K,
+    ) -> Vec<(&'a Step, Result<K, Failure>)> {
+        let (turns, keep) = (&Semaphore::new(parallel), &keep);
+        let put = async |step: &'a Step| (step, self.put_in_turn(step, version, turns).await.map(keep));
         join_all(steps.iter().map(put)).await
     }
 
@@ -208,15 +213,16 @@ impl Azure {
         let begun: Begun<T> = {
             // The semaphore is never closed; without a turn the request goes out all the same.
             let _turn = turns.acquire().await.ok();
-            self.begin_put(step, version).await?
+            // A thousand steps wait here: what a request needs is kept elsewhere, and while it is under way.
+            Box::pin(self.begin_put(step, version)).await?
         };
         if let Some(operation) = &begun.operation {
-            self.outcome(operation).await?;
+            Box::pin(self.outcome(operation)).await?;
         } else if let Some(document) = begun.document {
             return Ok(document);
         }
         let gone = || Failure::new(Kind::NotFound, format!("{} is gone", step.target));
-        self.get(&step.target, version, class(step)).await?.ok_or_else(gone)
+        Box::pin(self.get(&step.target, version, class(step))).await?.ok_or_else(gone)
     }
 
     /// Deletes a resource and waits until it is gone.

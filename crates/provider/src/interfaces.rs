@@ -62,8 +62,8 @@ impl Resource for SharedInterfaces {
         work: &Vec<Step>,
     ) -> Result<Written<Self::Observed>, Failure> {
         let known = self.observed.machine_interfaces(&self.group);
-        let results =
-            self.azure.put_all::<NetworkInterface>(work, ApiVersion::NETWORK, MAX_PARALLEL_INTERFACES).await;
+        let keep = |document: NetworkInterface| document;
+        let results = self.azure.put_all(work, ApiVersion::NETWORK, MAX_PARALLEL_INTERFACES, keep).await;
         // Members came or went: the load balancers have a new version.
         self.observed.load_balancers().invalidate();
         let mut after = seen.clone();

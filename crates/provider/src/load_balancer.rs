@@ -208,7 +208,7 @@ impl SharedLoadBalancer {
         if let Some(before) = seen.load_balancer.as_deref() {
             self.remember_up(before, &document);
         }
-        let load_balancer = Some(self.observed.load_balancers().store(document));
+        let load_balancer = Some(self.observed.store_load_balancer(document));
         Ok(Seen { load_balancer, before: seen.load_balancer.clone() })
     }
 
@@ -502,7 +502,7 @@ impl Resource for SharedLoadBalancer {
             self.observed.load_balancers().remove(self.id().name());
         } else {
             let document: LoadBalancer = self.azure.put(&step, ApiVersion::NETWORK).await?;
-            self.observed.load_balancers().store(document);
+            self.observed.store_load_balancer(document);
         }
         Ok(())
     }

@@ -2,6 +2,7 @@
 //! moment together.
 
 use std::collections::{BTreeSet, HashMap};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use azure_types::{ResourceId, ScaleSet, VirtualMachine};
@@ -40,8 +41,8 @@ pub(crate) struct Membership {
     filled: Mutex<HashMap<ResourceId, Filled>>,
 }
 
-/// The eligible nodes: name and provider id.
-type NodeIdentities = BTreeSet<(String, String)>;
+/// The eligible nodes: a print of their names and provider ids. Each pool remembers one, of thousands of nodes.
+type NodeIdentities = u64;
 
 /// What is known of a pool's members.
 struct Filled {
@@ -88,8 +89,12 @@ impl Membership {
     }
 
     fn eligible_nodes(&self) -> NodeIdentities {
-        let eligible = backend_pool::eligible_nodes(&self.cluster, &self.state.nodes());
-        eligible.iter().map(|node| (node.name().to_owned(), node.spec.provider_id.clone())).collect()
+        let mut print = DefaultHasher::new();
+        // They come in the order of their names.
+        for node in self.state.nodes().iter().filter(|node| backend_pool::is_eligible(&self.cluster, node)) {
+            (node.name(), &node.spec.provider_id).hash(&mut print);
+        }
+        print.finish()
     }
 
     /// Brings the eligible nodes into the pools, unless they were brought there since the nodes last changed.
@@ -131,7 +136,7 @@ impl Membership {
         for membership in pools {
             let of_pool = unserved.iter().filter(|one| one.pool == membership.pool).cloned().collect();
             let membership = membership.clone();
-            let known = Filled { membership, nodes: nodes.clone(), unserved: of_pool };
+            let known = Filled { membership, nodes, unserved: of_pool };
             filled.insert(known.membership.pool.clone(), known);
         }
         Ok(())
@@ -182,15 +187,17 @@ impl Membership {
         newer_than: LogicalTime,
         which: impl Fn(&ResourceId) -> bool,
     ) -> Result<Vec<Unserved>, Failure> {
-        let nodes = self.state.nodes();
         let mut sets = self.sets(newer_than).await?;
-        let known = self.state.nodes_and_departed();
-        sets.retain(|set| has_node(set, &known) && set.id.as_ref().is_some_and(&which));
+        {
+            // Hundreds of Services wait here at a time: none of them keeps a list of all nodes.
+            let known = self.state.nodes_and_departed();
+            sets.retain(|set| has_node(set, &known) && set.id.as_ref().is_some_and(&which));
+        }
         let mut groups = self.interface_groups();
         groups.retain(&which);
         self.submit(sets.iter().filter_map(|set| set.id.clone()), &groups, pools, newer_than).await?;
         let machines = self.machines_of(sets, &groups, newer_than).await?;
-        Ok(unserved::find(&self.cluster, &nodes, &machines, pools))
+        Ok(unserved::find(&self.cluster, &self.state.nodes(), &machines, pools))
     }
 
     async fn machines_of(

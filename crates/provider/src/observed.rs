@@ -1,5 +1,6 @@
 //! What is known of Azure, each list read once for all who ask.
 
+mod kept;
 mod machines;
 
 use std::collections::HashMap;
@@ -22,6 +23,8 @@ use crate::azure::Azure;
 use crate::failure::{Failure, Kind};
 use crate::resource_cache::{Fetch, ResourceCache};
 
+pub(crate) use kept::InstanceInterface;
+use kept::Recurring;
 pub(crate) use machines::{Said, Sighting};
 
 const NETWORK: &str = "Microsoft.Network";
@@ -52,10 +55,12 @@ pub(crate) struct Observed {
     all_public_ips: ResourceCache<PublicIpAddress>,
     scale_sets: ById<ScaleSet>,
     instances: ById<ScaleSetInstance>,
-    interfaces: ById<NetworkInterface>,
+    interfaces: ById<InstanceInterface>,
     instance_public_ips: ById<PublicIpAddress>,
     flexible_views: ById<VirtualMachine>,
     sightings: ById<Sighting>,
+    /// What documents have in common.
+    recurring: Arc<Recurring>,
     machine_public_ips: ById<PublicIpAddress>,
     machine_interfaces: ById<NetworkInterface>,
     virtual_machines: ById<VirtualMachine>,
@@ -164,7 +169,16 @@ impl Observed {
     /// Nothing known yet.
     pub(crate) fn new(azure: Azure, cluster: &Cluster) -> Self {
         let group = cluster.network_group(cluster.config.load_balancer_resource_group());
-        let load_balancers = group_cache(&azure, &group);
+        let recurring: Arc<Recurring> = Arc::default();
+        let load_balancers = {
+            let (listing, recurring) =
+                (Listing::of(&group, LoadBalancer::NAMESPACE, LoadBalancer::KIND), Arc::clone(&recurring));
+            let keep = move |document| recurring.load_balancer(document);
+            let version = LoadBalancer::VERSION;
+            let is_empty = Failure::is_not_found;
+            let fetch = list_kept(azure.clone(), listing, version, Vec::new(), PLANNED_BY, is_empty, keep);
+            ResourceCache::new(LoadBalancer::name, fetch)
+        };
         let security_group = cluster.security_group_id().map(|id| {
             ResourceCache::new(
                 |document: &SecurityGroup| named(document.name.as_ref(), document.id.as_ref()),
@@ -204,6 +218,7 @@ impl Observed {
             instance_public_ips: Mutex::default(),
             flexible_views: Mutex::default(),
             sightings: Mutex::default(),
+            recurring,
             machine_public_ips: Mutex::default(),
             machine_interfaces: Mutex::default(),
             virtual_machines: Mutex::default(),
@@ -218,6 +233,11 @@ impl Observed {
     /// The load balancers of their resource group.
     pub(crate) fn load_balancers(&self) -> &ResourceCache<LoadBalancer> {
         &self.load_balancers
+    }
+
+    /// Takes over a load balancer as it was read by itself, or as a write of ours left it.
+    pub(crate) fn store_load_balancer(&self, document: LoadBalancer) -> Arc<LoadBalancer> {
+        self.load_balancers.store(self.recurring.load_balancer(document))
     }
 
     /// The one security group; `None` where none is configured.
@@ -361,7 +381,7 @@ impl Observed {
             }
             sleep(SETTLE_INTERVAL).await;
             document = match self.azure.get::<LoadBalancer>(id, ApiVersion::NETWORK, PLANNED_BY).await? {
-                Some(fresh) => Some(self.load_balancers.store(fresh)),
+                Some(fresh) => Some(self.store_load_balancer(fresh)),
                 None => {
                     self.load_balancers.remove(id.name());
                     None
@@ -464,11 +484,28 @@ fn list<T>(
 where
     T: serde::de::DeserializeOwned + Send + Sync + 'static,
 {
+    list_kept(azure, listing, version, query, class, is_empty, |document: T| document)
+}
+
+/// The same; of each document no more is kept than `keep` makes of it.
+fn list_kept<T, K>(
+    azure: Azure,
+    listing: Listing,
+    version: ApiVersion,
+    query: Vec<(&'static str, String)>,
+    class: Class,
+    is_empty: fn(&Failure) -> bool,
+    keep: impl Fn(T) -> K + Clone + Send + Sync + 'static,
+) -> Fetch<K>
+where
+    T: serde::de::DeserializeOwned + Send + Sync + 'static,
+    K: Send + Sync + 'static,
+{
     fetch(move || {
-        let (azure, listing, query) = (azure.clone(), listing.clone(), query.clone());
+        let (azure, listing, query, keep) = (azure.clone(), listing.clone(), query.clone(), keep.clone());
         Box::pin(async move {
             let query: Vec<(&str, &str)> = query.iter().map(|(key, value)| (*key, value.as_str())).collect();
-            match azure.list(&listing, version, &query, class).await {
+            match azure.list(&listing, version, &query, class, keep).await {
                 Err(failure) if is_empty(&failure) => Ok(Vec::new()),
                 other => other,
             }

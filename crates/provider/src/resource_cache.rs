@@ -15,7 +15,8 @@
 //!
 //! # Errors
 //!
-//! A request that fails is an error for everybody who waits for it, never an empty list.
+//! A request that fails is an error for everybody who waits for it, never an empty list. Where Azure said when to come
+//! back, it is one for all who ask before: thousands of nodes ask for one list.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,6 +25,7 @@ use std::sync::Arc;
 use cloud::LogicalTime;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
+use tokio::time::Instant;
 
 use crate::failure::Failure;
 
@@ -45,7 +47,25 @@ struct Known<T> {
     /// Nothing read before this counts any more.
     floor: LogicalTime,
     /// The latest failed request, for those who waited for it.
-    failed: Option<(LogicalTime, Failure)>,
+    failed: Option<Failed>,
+}
+
+/// A request that failed.
+struct Failed {
+    asked: LogicalTime,
+    failure: Failure,
+    /// Before this, Azure does not want to be asked again.
+    until: Option<Instant>,
+}
+
+impl Failed {
+    /// The failure for one who came at `came`: it waited for this request, or came before Azure wants to be asked again.
+    fn for_one_who(&self, came: LogicalTime) -> Option<Failure> {
+        let left = self.until.map(|until| until.saturating_duration_since(Instant::now()));
+        let left = left.filter(|left| !left.is_zero());
+        let concerns = self.asked > came || left.is_some();
+        concerns.then(|| Failure { after: left.or(self.failure.after), ..self.failure.clone() })
+    }
 }
 
 struct Entry<T> {
@@ -111,10 +131,8 @@ impl<T: Send + Sync + 'static> ResourceCache<T> {
                 if let Some(answer) = answer(&known, newer_than) {
                     return Ok(answer);
                 }
-                if let Some((asked, failure)) = &known.failed
-                    && *asked > came
-                {
-                    return Err(failure.clone());
+                if let Some(failure) = known.failed.as_ref().and_then(|failed| failed.for_one_who(came)) {
+                    return Err(failure);
                 }
             }
             // Others who are about to ask at this moment may join the request that is not sent yet.
@@ -125,7 +143,8 @@ impl<T: Send + Sync + 'static> ResourceCache<T> {
             match result {
                 Ok(documents) => known.take(asked, documents, self.name_of),
                 Err(failure) => {
-                    known.failed = Some((asked, failure.clone()));
+                    let until = failure.after.map(|wait| Instant::now() + wait);
+                    known.failed = Some(Failed { asked, failure: failure.clone(), until });
                     return Err(failure);
                 }
             }
@@ -257,6 +276,26 @@ mod tests {
         assert_eq!(world.reads.load(Ordering::Relaxed), 1);
         *world.names.lock() = Ok(vec!["a"]);
         assert!(list.get("A", LogicalTime::BEGINNING).await.unwrap().is_some());
+    }
+
+    /// NODE-262: who asks before Azure wants to be asked again gets the failure that is known, with the time that is left.
+    #[tokio::test(start_paused = true)]
+    async fn node_262_a_failed_request_is_not_repeated_before_azure_wants_it() {
+        let (world, list) = cache(&["a"]);
+        let busy =
+            Failure { after: Some(Duration::from_secs(120)), ..Failure::new(Kind::Unavailable, "503") };
+        *world.names.lock() = Err(busy);
+        assert!(list.list(LogicalTime::now()).await.is_err());
+        tokio::time::sleep(Duration::from_secs(20)).await;
+        for _ in 0..100 {
+            let failure = list.get("a", LogicalTime::now()).await.unwrap_err();
+            assert_eq!((failure.after, failure.message.as_str()), (Some(Duration::from_secs(100)), "503"));
+        }
+        assert_eq!(world.reads.load(Ordering::Relaxed), 1);
+        *world.names.lock() = Ok(vec!["a"]);
+        tokio::time::sleep(Duration::from_secs(100)).await;
+        assert!(list.get("a", LogicalTime::now()).await.unwrap().is_some());
+        assert_eq!(world.reads.load(Ordering::Relaxed), 2);
     }
 
     #[tokio::test(start_paused = true)]

@@ -224,6 +224,8 @@ impl Inner {
             known.nodes = self.state.nodes();
             known.namespace = self.state.namespace_labels(&sequence.key().namespace);
             let next = sequence.next(&self.cluster, &known.seen(), &mut self.places.lock());
+            // Hundreds of Services wait for Azure at a time: none of them keeps a list of all nodes.
+            known.nodes = Vec::new();
             announced.decide(sequence.destination(&self.cluster).as_ref());
             match next {
                 Ok(Task::WritePublicIps(steps)) => {

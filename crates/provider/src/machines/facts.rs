@@ -9,7 +9,7 @@ use k8s::{Node, names};
 use planner::instance::{self, MachineDocument, MachineName};
 
 use crate::failure::{Failure, Kind};
-use crate::observed::Said;
+use crate::observed::{InstanceInterface, Said};
 use crate::provider::Inner;
 
 /// Whether a node is still to be initialised.
@@ -135,7 +135,9 @@ impl Inner {
         for id in instance::described_interfaces(document) {
             let interface = match instance::of_interface(id) {
                 Some(MachineName::Instance(name)) => {
-                    self.observed.interfaces(&name.scale_set).get(id.as_str(), newer_than).await?
+                    let known = self.observed.interfaces(&name.scale_set);
+                    let known = known.get(&InstanceInterface::name_of(id), newer_than).await?;
+                    known.map(|known| Arc::new(known.document()))
                 }
                 _ => {
                     let group = MachineName::Machine(id.clone()).group();

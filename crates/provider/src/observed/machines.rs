@@ -11,7 +11,10 @@ use cloud::LogicalTime;
 use planner::instance::{self, MachineDocument, MachineName};
 use serde::de::DeserializeOwned;
 
-use super::{COMPUTE, Observed, by_id, cache_of, fetch, group_cache, list, named};
+use super::kept::{self, InstanceInterface};
+use super::{
+    COMPUTE, Observed, OfGroup as _, PLANNED_BY, by_id, cache_of, fetch, group_cache, list, list_kept, named,
+};
 use crate::azure::Azure;
 use crate::failure::{Failure, Kind};
 use crate::resource_cache::ResourceCache;
@@ -75,11 +78,19 @@ impl Observed {
         cache_of(&self.instances, scale_set, || {
             let listing = Listing::children(scale_set, "virtualMachines");
             let query = if self.without_views { Vec::new() } else { vec![owned(VIEW)] };
+            let recurring = Arc::clone(&self.recurring);
+            let keep = move |machine| kept::instance(machine, &recurring);
+            let (azure, version) = (self.azure.clone(), ApiVersion::COMPUTE);
             ResourceCache::new(
                 |document: &ScaleSetInstance| named(document.instance_id.as_ref(), document.id.as_ref()),
-                list(self.azure.clone(), listing, ApiVersion::COMPUTE, query, Class::Refresh, |_| false),
+                list_kept(azure, listing, version, query, Class::Refresh, |_| false, keep),
             )
         })
+    }
+
+    /// What is kept of an instance, as the list of its scale set keeps it.
+    pub(crate) fn keep_instance(&self, machine: ScaleSetInstance) -> ScaleSetInstance {
+        kept::instance(machine, &self.recurring)
     }
 
     /// The machines of a flexible scale set by name, with their views and nothing else: Azure gives no more with views.
@@ -93,7 +104,15 @@ impl Observed {
             let version = ApiVersion::COMPUTE;
             ResourceCache::new(
                 |document: &VirtualMachine| named(document.name.as_ref(), document.id.as_ref()),
-                list(self.azure.clone(), listing, version, query, Class::Refresh, Failure::is_not_found),
+                list_kept(
+                    self.azure.clone(),
+                    listing,
+                    version,
+                    query,
+                    Class::Refresh,
+                    Failure::is_not_found,
+                    kept::virtual_machine,
+                ),
             )
         })
     }
@@ -132,14 +151,13 @@ impl Observed {
     }
 
     /// The network interfaces of a scale set's instances.
-    pub(crate) fn interfaces(&self, scale_set: &ResourceId) -> Arc<ResourceCache<NetworkInterface>> {
+    pub(crate) fn interfaces(&self, scale_set: &ResourceId) -> Arc<ResourceCache<InstanceInterface>> {
         cache_of(&self.interfaces, scale_set, || {
             let listing = Listing::children(scale_set, "networkInterfaces");
-            // Names recur from instance to instance; ids do not.
-            let id = |document: &NetworkInterface| by_id(document.id.as_ref());
-            let version = ApiVersion::SCALE_SET_NETWORK;
-            let fetch = list(self.azure.clone(), listing, version, Vec::new(), Class::Refresh, |_| false);
-            ResourceCache::new(id, fetch)
+            let (azure, version) = (self.azure.clone(), ApiVersion::SCALE_SET_NETWORK);
+            let keep = |document: NetworkInterface| InstanceInterface::of(&document);
+            let fetch = list_kept(azure, listing, version, Vec::new(), Class::Refresh, |_| false, keep);
+            ResourceCache::new(InstanceInterface::name, fetch)
         })
     }
 
@@ -189,7 +207,14 @@ impl Observed {
 
     /// The virtual machines of a resource group.
     pub(crate) fn virtual_machines(&self, group: &ResourceId) -> Arc<ResourceCache<VirtualMachine>> {
-        cache_of(&self.virtual_machines, group, || group_cache(&self.azure, group))
+        cache_of(&self.virtual_machines, group, || {
+            let listing = Listing::of(group, VirtualMachine::NAMESPACE, VirtualMachine::KIND);
+            let (azure, version, is_empty) =
+                (self.azure.clone(), VirtualMachine::VERSION, Failure::is_not_found);
+            let keep = kept::virtual_machine;
+            let fetch = list_kept(azure, listing, version, Vec::new(), PLANNED_BY, is_empty, keep);
+            ResourceCache::new(VirtualMachine::name, fetch)
+        })
     }
 }
 
