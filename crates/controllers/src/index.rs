@@ -110,7 +110,7 @@ pub(crate) struct NodeChanges {
     pub removed: Vec<Arc<Node>>,
 }
 
-/// All nodes.
+/// All nodes, of each what anybody asks for ([`Node::slim`]).
 #[derive(Debug)]
 pub(crate) struct NodeIndex {
     state: ClusterState,
@@ -161,7 +161,7 @@ impl NodeIndex {
     }
 
     fn apply(&mut self, node: Node) -> NodeChanges {
-        let node = Arc::new(node);
+        let node = Arc::new(node.slim(self.follows_labels));
         let old = self.state.node(node.name());
         let relabelled = self.follows_labels
             && old.as_ref().is_some_and(|old| old.metadata.labels != node.metadata.labels);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cloud::{ClusterState, Existence, Instance, Machines, Proof};
+use cloud::{ClusterState, Existence, Instance, LogicalTime, Machines, Proof};
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use k8s::{Node, NodeAddress, Time, names};
@@ -21,6 +21,7 @@ use crate::node_addresses::{self, ProvidedAddressMissing};
 use crate::observer::Observer;
 use crate::queue::Next;
 use crate::repeated_warning::RepeatedWarnings;
+use crate::tasks::MAX_PARALLEL_NODES;
 use clock::Clock;
 
 /// How often, and how far apart, a write is tried when others write the same node: for a second, in which kubelet and
@@ -38,13 +39,6 @@ const MAX_AGE_WITHOUT_EVENT: Duration = Duration::from_secs(60);
 
 /// How old an answer may be when addresses are compared every few minutes.
 const MAX_ADDRESS_AGE: Duration = Duration::from_secs(60);
-
-/// Older labels and those that have taken their place.
-const LABEL_PAIRS: [(&str, &str); 3] = [
-    (names::LABEL_ZONE_BETA, names::LABEL_ZONE),
-    (names::LABEL_REGION_BETA, names::LABEL_REGION),
-    (names::LABEL_INSTANCE_TYPE_BETA, names::LABEL_INSTANCE_TYPE),
-];
 
 /// Why a node could not be initialised yet.
 #[derive(Debug, thiserror::Error)]
@@ -114,7 +108,7 @@ impl Policy {
             }
             _ => None,
         };
-        LABEL_PAIRS.iter().filter_map(fix).collect()
+        names::LABEL_PAIRS.iter().filter_map(fix).collect()
     }
 }
 
@@ -367,28 +361,35 @@ impl NodeController {
         let nodes = self.state.nodes();
         // One list of machines answers for all nodes, and one that somebody else has just asked for will do.
         let newer_than = self.freshness.within(MAX_ADDRESS_AGE);
-        let mut updates: FuturesUnordered<_> = (nodes.iter())
-            .filter(|node| !node.has_taint(names::TAINT_UNINITIALIZED))
-            .map(|node| async move {
-                let Existence::Present(instance) = self.machines.describe(node, newer_than).await else {
-                    tracing::debug!(
-                        node = node.name(),
-                        "node addresses not compared: machine existence unknown"
-                    );
-                    return;
-                };
-                match self.write_addresses(node, &instance.addresses).await {
-                    Err(Error::Api(error)) if error.is_conflict() || error.is_not_found() => {
-                        tracing::debug!(%error, "node addresses are left to the next round");
-                    }
-                    Err(error) => {
-                        tracing::warn!(node = node.name(), %error, "failed to update node addresses")
-                    }
-                    Ok(_) => {}
-                }
-            })
-            .collect();
-        while updates.next().await.is_some() {}
+        let mut nodes = nodes.iter().filter(|node| !node.has_taint(names::TAINT_UNINITIALIZED));
+        // Each that waits for a list keeps some kilobytes. Who comes after it finds it read.
+        let mut updates = FuturesUnordered::new();
+        loop {
+            while updates.len() < MAX_PARALLEL_NODES
+                && let Some(node) = nodes.next()
+            {
+                updates.push(self.update_addresses_of(node, newer_than));
+            }
+            if updates.next().await.is_none() {
+                return;
+            }
+        }
+    }
+
+    async fn update_addresses_of(&self, node: &Node, newer_than: LogicalTime) {
+        let Existence::Present(instance) = self.machines.describe(node, newer_than).await else {
+            tracing::debug!(node = node.name(), "node addresses not compared: machine existence unknown");
+            return;
+        };
+        match self.write_addresses(node, &instance.addresses).await {
+            Err(Error::Api(error)) if error.is_conflict() || error.is_not_found() => {
+                tracing::debug!(%error, "node addresses are left to the next round");
+            }
+            Err(error) => {
+                tracing::warn!(node = node.name(), %error, "failed to update node addresses")
+            }
+            Ok(_) => {}
+        }
     }
 }
 

@@ -35,9 +35,9 @@ pub(crate) fn desired(
     if !cloud.iter().any(|address| address.kind == HOSTNAME) {
         addresses.extend(node.status.addresses.iter().filter(|a| a.kind == HOSTNAME).cloned());
     }
-    let annotations = node.metadata.annotations.as_ref();
-    let provided = annotations.and_then(|all| all.get(names::ANNOTATION_PROVIDED_NODE_IP));
-    let Some(provided) = provided.filter(|provided| !provided.is_empty()) else { return Ok(addresses) };
+    let Some(provided) = node.provided_node_ip().filter(|provided| !provided.is_empty()) else {
+        return Ok(addresses);
+    };
     let mut chosen: Vec<NodeAddress> = Vec::new();
     for asked in provided.split(',').map(str::trim) {
         let matching = asked.parse().ok().map(|asked| {

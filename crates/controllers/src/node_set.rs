@@ -1,7 +1,7 @@
 //! Which nodes carry load balancers' traffic, and which changes of them matter
 //! (NODE-087, NODE-088).
 
-use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,21 +18,21 @@ pub(crate) fn is_member(node: &Node) -> bool {
 }
 
 /// What of a node decides about its place in pools.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Member {
-    provider_id: String,
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Member<'a> {
+    provider_id: &'a str,
     managed: bool,
     control_plane: bool,
     resource_group: Option<String>,
     addresses: Vec<IpAddr>,
 }
 
-impl Member {
-    fn of(node: &Node) -> Self {
+impl<'a> Member<'a> {
+    fn of(node: &'a Node) -> Self {
         let mut addresses: Vec<IpAddr> = node.internal_addresses().collect();
         addresses.sort_unstable();
         Self {
-            provider_id: node.spec.provider_id.clone(),
+            provider_id: &node.spec.provider_id,
             managed: node.is_managed(),
             control_plane: node.is_control_plane(),
             resource_group: node.label(names::LABEL_RESOURCE_GROUP).map(str::to_lowercase),
@@ -52,30 +52,32 @@ pub(crate) fn membership_changed(old: &Node, new: &Node) -> bool {
         || Member::of(old) != Member::of(new)
 }
 
-/// The nodes behind load balancers at one moment; equal sets need no work.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct NodeSet(BTreeMap<String, Member>);
+/// The nodes behind load balancers at one moment; equal sets need no work. Of each node nothing is kept: several
+/// moments are remembered, and there are thousands of nodes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct NodeSet {
+    len: usize,
+    print: u64,
+}
 
 impl NodeSet {
+    /// Of nodes in the order of their names.
     pub fn of(nodes: &[Arc<Node>]) -> Self {
-        Self(
-            (nodes.iter())
-                .filter(|node| is_member(node))
-                .map(|node| (node.name().to_owned(), Member::of(node)))
-                .collect(),
-        )
+        let (mut len, mut print) = (0, DefaultHasher::new());
+        for node in nodes.iter().filter(|node| is_member(node)) {
+            len += 1;
+            node.name().hash(&mut print);
+            Member::of(node).hash(&mut print);
+        }
+        Self { len, print: print.finish() }
     }
 
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.len == 0
     }
 
     pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.keys().map(String::as_str)
+        self.len
     }
 }
 
@@ -87,7 +89,9 @@ pub(crate) struct NodeSetChanges(AtomicU64);
 impl NodeSetChanges {
     /// Takes note of a node that was `old` and is `new` now.
     pub fn note(&self, old: Option<&Node>, new: Option<&Node>) {
-        let place = |node: &Node| is_member(node).then(|| Member::of(node));
+        fn place(node: &Node) -> Option<Member<'_>> {
+            is_member(node).then(|| Member::of(node))
+        }
         if old.and_then(place) != new.and_then(place) {
             self.0.fetch_add(1, Ordering::Relaxed);
         }

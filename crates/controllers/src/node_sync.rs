@@ -10,12 +10,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cloud::{ClusterState, LoadBalancers, LogicalTime, ServiceError, UpdateError};
-use k8s::{ObjectKey, Service};
+use k8s::{Node, ObjectKey, Service};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::freshness::Freshness;
-use crate::node_set::{NodeSet, NodeSetChanges};
+use crate::node_set::{NodeSet, NodeSetChanges, is_member};
 use crate::observer::Observer;
 use crate::queue::{Next, Queue};
 use crate::service::ServiceController;
@@ -44,7 +44,7 @@ struct Looks {
 }
 
 /// A set of nodes, and how many changes led to it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Version {
     changes: u64,
     nodes: NodeSet,
@@ -89,7 +89,7 @@ impl NodeSync {
     /// starts, and no load balancer has to be told of them once more.
     pub fn start_with_current(&self) {
         let version = self.version();
-        *self.followed.lock() = Some(version.clone());
+        *self.followed.lock() = Some(version);
         *self.synced.lock() = Some(version);
     }
 
@@ -106,7 +106,7 @@ impl NodeSync {
             return self.look_at_waiting_machines().await;
         }
         let served = self.services.served();
-        if self.followed.lock().replace(version.clone()).as_ref() != Some(&version) {
+        if self.followed.lock().replace(version).as_ref() != Some(&version) {
             // As they are now: one that is just being worked on may have been planned with the nodes before.
             for service in self.state.services().iter().filter(|service| self.cloud.follows_nodes(service)) {
                 self.queue.add(service.key());
@@ -151,8 +151,10 @@ impl NodeSync {
                 Some(concerned) => concerned.get(&key).cloned(),
             });
             if let Some(why) = why {
-                let message =
-                    format!("Error updating load balancer with new hosts {}, error: {why}", named(nodes));
+                let message = format!(
+                    "Error updating load balancer with new hosts {}, error: {why}",
+                    named(&self.state.nodes())
+                );
                 recorder.warning(service.as_ref(), "UpdateLoadBalancerFailed", message);
                 continue;
             }
@@ -166,7 +168,7 @@ impl NodeSync {
                 recorder.normal(service.as_ref(), "UpdatedLoadBalancer", message);
             }
         }
-        *told = failure.map(|_| (version.clone(), done));
+        *told = failure.map(|_| (*version, done));
     }
 
     /// The nodes are the same; machines among them that did not run may have started.
@@ -210,11 +212,13 @@ impl NodeSync {
     }
 }
 
-fn named(nodes: &NodeSet) -> String {
-    let names: Vec<_> = nodes.names().take(MAX_NAMES_IN_EVENT).collect();
+fn named(nodes: &[Arc<Node>]) -> String {
+    let members = || nodes.iter().filter(|node| is_member(node));
+    let names: Vec<_> = members().take(MAX_NAMES_IN_EVENT).map(|node| node.name()).collect();
     let list = format!("[{}]", names.join(" "));
-    if nodes.len() > MAX_NAMES_IN_EVENT {
-        format!("{list} [node names limited, total number of nodes: {}]", nodes.len())
+    let all = members().count();
+    if all > MAX_NAMES_IN_EVENT {
+        format!("{list} [node names limited, total number of nodes: {all}]")
     } else {
         list
     }

@@ -10,6 +10,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use crate::api::with_few_connections;
 use crate::draining::DrainingNodes;
 use crate::events;
 use crate::freshness::Freshness;
@@ -296,6 +297,7 @@ pub async fn run(
         async move { _ = tokio::join!(nodes, services, namespaces, endpoints) }
     };
     let watching = with_answer_timeout(&client);
+    let client = with_few_connections(&client);
     tasks.watch_nodes(&watching, &cloud.state, &queues, labels, nodes_synced);
     if controllers.service {
         tasks.watch_services(&watching, &cloud.state, &queues, labels, services_synced);

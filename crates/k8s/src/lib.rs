@@ -57,6 +57,8 @@ pub mod names {
     pub const LABEL_MASTER: &str = "node-role.kubernetes.io/master";
     /// The oldest label of a control-plane node (value `master`).
     pub const LABEL_ROLE: &str = "kubernetes.io/role";
+    /// The value of [`LABEL_ROLE`] that says so.
+    pub const ROLE_MASTER: &str = "master";
     /// The label by which an EndpointSlice names its Service.
     pub const LABEL_SERVICE_NAME: &str = "kubernetes.io/service-name";
     /// The zone of a node.
@@ -71,10 +73,18 @@ pub mod names {
     pub const LABEL_REGION_BETA: &str = "failure-domain.beta.kubernetes.io/region";
     /// The older label of the machine size.
     pub const LABEL_INSTANCE_TYPE_BETA: &str = "beta.kubernetes.io/instance-type";
+    /// Older labels and those that have taken their place.
+    pub const LABEL_PAIRS: [(&str, &str); 3] = [
+        (LABEL_ZONE_BETA, LABEL_ZONE),
+        (LABEL_REGION_BETA, LABEL_REGION),
+        (LABEL_INSTANCE_TYPE_BETA, LABEL_INSTANCE_TYPE),
+    ];
     /// A part of the fault domain of a node.
     pub const LABEL_SUB_FAULT_DOMAIN: &str = "topology.kubernetes.azure.com/sub-fault-domain";
     /// The group of machines with a fast network between them that a node is in.
     pub const LABEL_INTERCONNECT_GROUP: &str = "topology.kubernetes.azure.com/interconnect-group";
+    /// The condition that a node takes pods.
+    pub const CONDITION_READY: &str = "Ready";
     /// The condition that pods of a node have no network.
     pub const CONDITION_NETWORK_UNAVAILABLE: &str = "NetworkUnavailable";
     /// The condition that something will soon happen to a node's machine, or takes place.

@@ -1,10 +1,12 @@
 //! Object metadata and keys.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer};
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 
 /// Namespace and name of an object; the namespace is empty for cluster-scoped ones. Copies share the text: a key goes
@@ -62,12 +64,44 @@ pub fn is_deleting(metadata: &ObjectMeta) -> bool {
 /// What `kubectl apply` keeps of the whole object: as large as the object, and of no use here.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
+/// The metadata that is read. What is not named here is passed over and takes no memory, not even for a moment: most of
+/// an object's metadata is `managedFields`.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Metadata {
+    annotations: Option<BTreeMap<String, String>>,
+    creation_timestamp: Option<Time>,
+    deletion_timestamp: Option<Time>,
+    finalizers: Option<Vec<String>>,
+    generate_name: Option<String>,
+    generation: Option<i64>,
+    labels: Option<BTreeMap<String, String>>,
+    name: Option<String>,
+    namespace: Option<String>,
+    owner_references: Option<Vec<OwnerReference>>,
+    resource_version: Option<String>,
+    uid: Option<String>,
+}
+
 /// Reads metadata without the two parts that are as large as the rest of the object.
 pub(crate) fn slim<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ObjectMeta, D::Error> {
-    let mut metadata = ObjectMeta::deserialize(deserializer)?;
-    metadata.managed_fields = None;
+    let mut metadata = Metadata::deserialize(deserializer)?;
     if let Some(annotations) = &mut metadata.annotations {
         annotations.remove(LAST_APPLIED);
     }
-    Ok(metadata)
+    Ok(ObjectMeta {
+        annotations: metadata.annotations,
+        creation_timestamp: metadata.creation_timestamp,
+        deletion_timestamp: metadata.deletion_timestamp,
+        finalizers: metadata.finalizers,
+        generate_name: metadata.generate_name,
+        generation: metadata.generation,
+        labels: metadata.labels,
+        name: metadata.name,
+        namespace: metadata.namespace,
+        owner_references: metadata.owner_references,
+        resource_version: metadata.resource_version,
+        uid: metadata.uid,
+        ..ObjectMeta::default()
+    })
 }

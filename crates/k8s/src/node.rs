@@ -1,5 +1,6 @@
 //! Nodes: the members that decide about pools, addresses and taints.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use serde::{Deserialize, Deserializer, Serialize};
@@ -18,6 +19,9 @@ pub struct Node {
     pub spec: NodeSpec,
     /// Addresses and conditions.
     pub status: NodeStatus,
+    /// The annotation of this name, where it was taken out of the metadata ([`Node::slim`]).
+    #[serde(skip)]
+    provided_node_ip: Option<Box<str>>,
 }
 
 /// Provider id, taints and the ranges of pods of a Node.
@@ -61,7 +65,7 @@ pub struct NodeStatus {
     /// The node's addresses.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<NodeAddress>,
-    /// The node's conditions, such as `Ready`.
+    /// Those of the node's conditions that anybody asks for, such as `Ready`.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "slim_conditions")]
     pub conditions: Vec<NodeCondition>,
 }
@@ -91,13 +95,45 @@ pub struct NodeCondition {
     pub reason: String,
 }
 
-/// Reads conditions without the reasons that nobody asks for: five conditions of each of five thousand nodes have one.
+/// The conditions that anybody asks for.
+const ASKED_FOR: [&str; 3] =
+    [names::CONDITION_READY, names::CONDITION_NETWORK_UNAVAILABLE, names::CONDITION_VM_EVENT_SCHEDULED];
+
+/// Reads the conditions that anybody asks for, and their reasons alike: each of five thousand nodes has five or more.
 fn slim_conditions<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<NodeCondition>, D::Error> {
     let mut conditions = Vec::<NodeCondition>::deserialize(deserializer)?;
+    conditions.retain(|condition| ASKED_FOR.contains(&condition.kind.as_str()));
     for condition in conditions.iter_mut().filter(|c| c.kind != names::CONDITION_NETWORK_UNAVAILABLE) {
         condition.reason = String::new();
     }
+    conditions.shrink_to_fit();
     Ok(conditions)
+}
+
+/// The labels that anybody asks for, or writes where they are missing, whatever they say.
+const ASKED_LABELS: [&str; 7] = [
+    names::LABEL_EXCLUDE_FROM_LOAD_BALANCERS,
+    names::LABEL_MANAGED,
+    names::LABEL_RESOURCE_GROUP,
+    names::LABEL_CONTROL_PLANE,
+    names::LABEL_MASTER,
+    names::LABEL_SUB_FAULT_DOMAIN,
+    names::LABEL_INTERCONNECT_GROUP,
+];
+
+/// The labels that anybody asks for. `is_described`: whether nobody will describe the node any more.
+fn asked_for(labels: BTreeMap<String, String>, is_described: bool) -> BTreeMap<String, String> {
+    let pair_of = |key: &str| names::LABEL_PAIRS.iter().find(|(old, new)| [*old, *new].contains(&key));
+    let is_whole =
+        |(old, new): &(&str, &str)| labels.contains_key(*old) && labels.get(*old) == labels.get(*new);
+    let is_asked_for = |key: &str, value: &str| {
+        ASKED_LABELS.contains(&key)
+            || (key == names::LABEL_ROLE && value == names::ROLE_MASTER)
+            || pair_of(key).is_some_and(|pair| !(is_described && is_whole(pair)))
+    };
+    let kept: Vec<String> =
+        labels.iter().filter(|(key, value)| is_asked_for(key, value)).map(|(key, _)| key.clone()).collect();
+    labels.into_iter().filter(|(key, _)| kept.contains(key)).collect()
 }
 
 impl Node {
@@ -143,14 +179,14 @@ impl Node {
 
     /// Whether the kubelet says that the node is ready; a missing condition means no.
     pub fn is_ready(&self) -> bool {
-        self.status.conditions.iter().any(|c| c.kind == "Ready" && c.status == "True")
+        self.status.conditions.iter().any(|c| c.kind == names::CONDITION_READY && c.status == "True")
     }
 
     /// Whether the node belongs to the control plane, by any of the three labels that say so.
     pub fn is_control_plane(&self) -> bool {
         self.label(names::LABEL_CONTROL_PLANE).is_some()
             || self.label(names::LABEL_MASTER).is_some()
-            || self.label(names::LABEL_ROLE) == Some("master")
+            || self.label(names::LABEL_ROLE) == Some(names::ROLE_MASTER)
     }
 
     /// Whether the label keeps the node out of load balancers: it is there, and its value is no form of `false`.
@@ -174,7 +210,44 @@ impl Node {
             ..ObjectMeta::default()
         };
         let spec = NodeSpec { provider_id: self.spec.provider_id.clone(), ..NodeSpec::default() };
-        Self { metadata, spec, status: NodeStatus::default() }
+        Self { metadata, spec, ..Self::default() }
+    }
+
+    /// The addresses that the kubelet asked to come first (`--node-ip`), as they stand there; absent where it asked for
+    /// none.
+    pub fn provided_node_ip(&self) -> Option<&str> {
+        let annotations = self.metadata.annotations.as_ref();
+        let annotation = annotations.and_then(|all| all.get(names::ANNOTATION_PROVIDED_NODE_IP));
+        annotation.map(String::as_str).or(self.provided_node_ip.as_deref())
+    }
+
+    /// Leaves out what nobody asks of a node that is kept: five thousand are, and their labels and annotations are most
+    /// of them. With `keeps_labels`, all labels stay: a selector may ask for any.
+    ///
+    /// Of the labels that name zone, region and size, those of an initialised node go that say nothing to who keeps their
+    /// older and newer forms in step: both are there, and equal.
+    #[must_use]
+    pub fn slim(self, keeps_labels: bool) -> Self {
+        let provided_node_ip = self.provided_node_ip().map(Box::from);
+        let is_described = !self.has_taint(names::TAINT_UNINITIALIZED);
+        let Self { metadata, mut spec, mut status, .. } = self;
+        let labels = match keeps_labels {
+            true => metadata.labels,
+            false => metadata.labels.map(|labels| asked_for(labels, is_described)),
+        };
+        let metadata = ObjectMeta {
+            name: metadata.name,
+            uid: metadata.uid,
+            resource_version: metadata.resource_version,
+            creation_timestamp: metadata.creation_timestamp,
+            deletion_timestamp: metadata.deletion_timestamp,
+            labels: labels.filter(|labels| !labels.is_empty()),
+            ..ObjectMeta::default()
+        };
+        spec.taints.shrink_to_fit();
+        spec.pod_cidrs.shrink_to_fit();
+        status.addresses.shrink_to_fit();
+        Self { metadata, spec, status, provided_node_ip }
     }
 
     /// Whether Azure manages the node: not labelled `kubernetes.azure.com/managed=false`.
@@ -207,6 +280,86 @@ impl k8s_openapi::Metadata for Node {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// NODE-260
+    #[test]
+    fn node_260_a_node_that_is_kept_answers_as_the_whole_one() {
+        let pairs = |older: bool| {
+            let labels = names::LABEL_PAIRS.iter().flat_map(|(old, new)| [*new, *old]);
+            labels.step_by(if older { 1 } else { 2 })
+        };
+        let asked = [
+            (names::LABEL_EXCLUDE_FROM_LOAD_BALANCERS, "false"),
+            (names::LABEL_MANAGED, "False"),
+            (names::LABEL_RESOURCE_GROUP, "other"),
+            (names::LABEL_ROLE, "master"),
+            (names::LABEL_SUB_FAULT_DOMAIN, "2"),
+        ];
+        let node = |labels: Vec<(&str, &str)>, taint: &str| -> Node {
+            serde_json::from_value(serde_json::json!({
+                "metadata": {
+                    "name": "n1", "uid": "1", "resourceVersion": "7", "labels": labels.into_iter().collect::<BTreeMap<_, _>>(),
+                    "creationTimestamp": "2026-01-01T00:00:00Z", "deletionTimestamp": "2026-01-02T00:00:00Z",
+                    "annotations": {names::ANNOTATION_PROVIDED_NODE_IP: "10.0.0.4", "long": "text"},
+                    "ownerReferences": [], "finalizers": ["x"], "generateName": "n",
+                },
+                "spec": {"providerID": "azure:///a", "taints": [{"key": taint, "effect": "NoSchedule"}], "podCIDR": "10.1.0.0/24"},
+                "status": {
+                    "addresses": [{"type": "InternalIP", "address": "10.0.0.4"}],
+                    "conditions": [{"type": "MemoryPressure", "status": "False"}, {"type": "Ready", "status": "True"}],
+                },
+            }))
+            .unwrap()
+        };
+        let values =
+            |names: &mut dyn Iterator<Item = &'static str>| names.map(|name| (name, "v")).collect::<Vec<_>>();
+        let with = |more: Vec<(&'static str, &'static str)>| {
+            asked.into_iter().chain([("mine", "x")]).chain(more).collect()
+        };
+        let (new, both) = (values(&mut pairs(false)), values(&mut pairs(true)));
+        for (labels, taint, left) in [
+            // Missing forms will be filled in.
+            (with(new.clone()), "mine", with(new)),
+            (with(both.clone()), "mine", with(Vec::new())),
+            // Labels that are there when the node is described stay.
+            (with(both.clone()), names::TAINT_UNINITIALIZED, with(both)),
+        ] {
+            let whole = node(labels, taint);
+            let slim = whole.clone().slim(false);
+            let left: BTreeMap<_, _> = left
+                .into_iter()
+                .filter(|(key, _)| *key != "mine")
+                .map(|(k, v)| (k.to_owned(), v.to_owned()))
+                .collect();
+            assert_eq!(slim.metadata.labels, Some(left));
+            assert_eq!((&slim.spec, &slim.status), (&whole.spec, &whole.status));
+            assert_eq!(slim.provided_node_ip(), Some("10.0.0.4"));
+            assert_eq!(slim.clone().slim(false), slim);
+            let answers = |node: &Node| {
+                let metadata = node.metadata.clone();
+                let said =
+                    (node.is_managed(), node.is_control_plane(), node.is_excluded_from_load_balancers());
+                let about = (metadata.name, metadata.uid, metadata.resource_version);
+                (said, about, metadata.creation_timestamp, metadata.deletion_timestamp)
+            };
+            assert_eq!(answers(&slim), answers(&whole));
+            assert_eq!(whole.clone().slim(true).metadata.labels, whole.metadata.labels);
+            assert_eq!(slim.metadata.annotations, None);
+        }
+        let worker = node(vec![(names::LABEL_ROLE, "agent"), ("a", "b")], "mine").slim(false);
+        assert_eq!(worker.metadata.labels, None);
+    }
+
+    /// Nobody has asked for a label that goes: what [`Node::label`] is called with stands in this list, or in a pair.
+    #[test]
+    fn node_260_every_label_of_nodes_that_has_a_name_is_asked_for() {
+        let text = include_str!("lib.rs");
+        let names =
+            text.lines().filter_map(|line| line.trim().strip_prefix("pub const LABEL_")?.split(':').next());
+        let of_nodes = names.filter(|name| !["SERVICE_NAME", "PAIRS", "ROLE"].contains(name));
+        let of_pairs = ["ZONE", "REGION", "INSTANCE_TYPE", "ZONE_BETA", "REGION_BETA", "INSTANCE_TYPE_BETA"];
+        assert_eq!(of_nodes.filter(|name| !of_pairs.contains(name)).count(), ASKED_LABELS.len());
+    }
 
     /// LB-350, NODE-222
     #[test]

@@ -5,12 +5,12 @@
 //! * More than ten events of one object and reason with differing texts within ten minutes are joined.
 //! * An object gets 25 events at once from one component, then one in five minutes.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::hash::Hash;
+use std::collections::{BTreeMap, HashMap};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{EventType, Occurrence, Reference};
+use super::Occurrence;
 
 /// Differing texts of one object and reason before they are joined.
 const MAX_SIMILAR: usize = 10;
@@ -23,21 +23,23 @@ const REFILL_SECONDS: f64 = 300.0;
 /// Entries remembered of each kind, as in client-go: with more, the oldest is written anew if it comes again.
 const MAX_REMEMBERED: usize = 4096;
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Similar {
-    component: &'static str,
-    about: Reference,
-    event_type: EventType,
-    reason: &'static str,
+/// Of what is remembered no more than a print: thousands of events of thousands of objects are. Two that differ and have
+/// the same print are not to be expected in the age of a cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Print(u64);
+
+impl Print {
+    fn of(what: &impl Hash) -> Self {
+        let mut hasher = DefaultHasher::new();
+        what.hash(&mut hasher);
+        Self(hasher.finish())
+    }
 }
 
-/// Which stored event an occurrence belongs to.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Key {
-    similar: Similar,
-    /// None for the joined event of many texts.
-    message: Option<String>,
-}
+/// Which stored event an occurrence belongs to: a print of component, object, type and reason, and of the text; of none
+/// for the joined event of many texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Key(Print);
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
@@ -51,7 +53,8 @@ pub(super) enum Verdict {
 
 #[derive(Debug)]
 struct Texts {
-    texts: HashSet<String>,
+    /// At most [`MAX_SIMILAR`].
+    texts: Vec<Print>,
     last: Timestamp,
 }
 
@@ -69,34 +72,33 @@ struct Bucket {
 
 #[derive(Debug, Default)]
 pub(super) struct Correlator {
-    similar: Recent<Similar, Texts>,
+    similar: Recent<Print, Texts>,
     written: Recent<Key, Written>,
-    buckets: Recent<(&'static str, Reference), Bucket>,
+    buckets: Recent<Print, Bucket>,
 }
 
 impl Correlator {
     /// What to do with an occurrence, and the key under which its event is remembered.
     pub fn judge(&mut self, occurrence: &Occurrence, now: Timestamp) -> (Verdict, Key) {
-        let similar = Similar {
-            component: occurrence.component,
-            about: occurrence.about.clone(),
-            event_type: occurrence.event_type,
-            reason: occurrence.reason,
-        };
-        let texts = self.similar.entry(&similar, || Texts { texts: HashSet::new(), last: now });
+        let Occurrence { component, about, event_type, reason, message } = occurrence;
+        let similar = Print::of(&(component, about, event_type, reason));
+        let texts = self.similar.entry(&similar, || Texts { texts: Vec::new(), last: now });
         if now.duration_since(texts.last) > SIMILAR_INTERVAL {
             texts.texts.clear();
         }
         texts.last = now;
-        let joined = texts.texts.len() >= MAX_SIMILAR && !texts.texts.contains(&occurrence.message);
-        let (message, key_message) = if joined {
-            (format!("(combined from similar events): {}", occurrence.message), None)
+        let text = Print::of(message);
+        let is_known = texts.texts.contains(&text);
+        let (message, text) = if !is_known && texts.texts.len() >= MAX_SIMILAR {
+            (format!("(combined from similar events): {message}"), None)
         } else {
-            texts.texts.insert(occurrence.message.clone());
-            (occurrence.message.clone(), Some(occurrence.message.clone()))
+            if !is_known {
+                texts.texts.push(text);
+            }
+            (message.clone(), Some(text))
         };
         let message = k8s::shorten(message, k8s::MAX_EVENT_MESSAGE);
-        let key = Key { similar, message: key_message };
+        let key = Key(Print::of(&(similar, text)));
         let written = self.written.entry(&key, Written::default);
         written.count = written.count.saturating_add(1);
         let (name, count) = (written.name.clone(), written.count);
@@ -122,7 +124,7 @@ impl Correlator {
     }
 
     fn spend(&mut self, occurrence: &Occurrence, now: Timestamp) -> bool {
-        let key = (occurrence.component, occurrence.about.clone());
+        let key = Print::of(&(occurrence.component, &occurrence.about));
         let bucket = self.buckets.entry(&key, || Bucket { tokens: BURST, at: now });
         let passed = now.duration_since(bucket.at).as_secs_f64().max(0.0);
         bucket.tokens = (bucket.tokens + passed / REFILL_SECONDS).min(BURST);
@@ -175,6 +177,7 @@ impl<K: Clone + Eq + Hash, V> Recent<K, V> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::events::{EventType, Reference};
 
     fn occurrence(name: &str, message: &str) -> Occurrence {
         Occurrence {
