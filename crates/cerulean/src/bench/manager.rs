@@ -4,10 +4,9 @@
 //! the system says of it.
 
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use clock::Clock;
 use k8s::{Node, Service};
 use kube::Api;
@@ -18,6 +17,7 @@ use simulated_cluster::{Credentials, HostedCluster, HostedOptions, NodePool, Por
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::process::{Files, Running, controller_manager};
 use super::resident::{megabytes, resident};
 use crate::screen::Screen;
 use crate::{TWO_THREADS, runtime};
@@ -41,16 +41,7 @@ const WAIT_TIMEOUT: Duration = Duration::from_secs(120);
 /// # Errors
 /// The binary is missing or does not do its work.
 pub fn run(screen: Screen, arguments: Arguments) -> anyhow::Result<()> {
-    let manager = match arguments.manager {
-        Some(path) => path,
-        None => std::env::current_exe()?.with_file_name("azure-cloud-controller-manager"),
-    };
-    if !manager.exists() {
-        bail!(
-            "{} is not there; build it with `cargo build --release`, or name it with --manager",
-            manager.display()
-        );
-    }
+    let manager = controller_manager(arguments.manager)?;
     runtime(TWO_THREADS)?.block_on(measure(screen, &manager, arguments.services))
 }
 
@@ -73,7 +64,12 @@ async fn measure(screen: Screen, manager: &Path, services: u32) -> anyhow::Resul
     wait_for("three nodes", async || Ok(nodes(&cluster).await?.len() == 3)).await?;
 
     let begun = Instant::now();
-    let running = Running::start(manager, &cluster)?;
+    let files = Files {
+        cloud_config: &cluster.files.azure_json,
+        kubeconfig: &cluster.files.kubeconfig,
+        certificate_authority: &cluster.files.certificate_authority,
+    };
+    let running = Running::start(manager, &files)?;
     let asked = || {
         cluster
             .kubernetes
@@ -90,14 +86,14 @@ async fn measure(screen: Screen, manager: &Path, services: u32) -> anyhow::Resul
     wait_for("initialised nodes", async || Ok(initialised(&cluster).await?.len() == 3)).await?;
     let initialised_after = begun.elapsed();
     tokio::time::sleep(Duration::from_secs(5)).await;
-    let idle = running.resident()?;
+    let idle = resident(running.id())?;
 
     cluster.azure.clear_journal();
     let begun = Instant::now();
     create_services(&cluster, services).await?;
     wait_for("addresses", async || Ok(served(&cluster).await? == services as usize)).await?;
     let converged = begun.elapsed();
-    let busy = running.resident()?;
+    let busy = resident(running.id())?;
     let counts = cluster.azure.journal().counts;
     bar.finish_and_clear();
     drop(running);
@@ -127,38 +123,6 @@ async fn measure(screen: Screen, manager: &Path, services: u32) -> anyhow::Resul
     ];
     screen.table(["WHAT", "MEASURED"], &rows);
     Ok(())
-}
-
-/// The controller manager; it is killed when this value goes.
-struct Running(Child);
-
-impl Running {
-    fn start(manager: &Path, cluster: &HostedCluster) -> anyhow::Result<Self> {
-        let child = Command::new(manager)
-            .arg(format!("--cloud-config={}", cluster.files.azure_json.display()))
-            .arg(format!("--kubeconfig={}", cluster.files.kubeconfig.display()))
-            .args(["--cluster-name=bench", "--secure-port=0", "--leader-elect=false"])
-            .env("SSL_CERT_FILE", &cluster.files.certificate_authority)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .with_context(|| manager.display().to_string())?;
-        Ok(Self(child))
-    }
-
-    /// Resident memory in bytes, as the kernel counts it.
-    fn resident(&self) -> anyhow::Result<u64> {
-        resident(self.0.id())
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // Both fail only when it has already ended.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }
 
 async fn nodes(cluster: &HostedCluster) -> anyhow::Result<Vec<Node>> {

@@ -5,7 +5,9 @@
 mod credentials;
 mod manager;
 mod node_manager;
+mod nodes;
 mod planning;
+mod process;
 mod resident;
 mod simulator;
 
@@ -30,6 +32,8 @@ enum Subject {
     Credentials(credentials::Arguments),
     /// The node manager: from its start to a node that is initialised, and its memory.
     NodeManager(node_manager::Arguments),
+    /// The controller manager with 5,000 nodes and 1,000 Services: memory, and what it reads of Azure.
+    Nodes(nodes::Arguments),
     /// Planning for 1,000 Services on 1,000 nodes, and what one change costs there.
     Planning(planning::Arguments),
     /// The simulated Azure under 5,000 machines: lists, requests a second on one core, memory.
@@ -45,6 +49,7 @@ pub fn run(screen: Screen, arguments: Arguments) -> anyhow::Result<()> {
         None => manager::run(screen, arguments.manager),
         Some(Subject::Credentials(arguments)) => credentials::run(screen, &arguments),
         Some(Subject::NodeManager(arguments)) => node_manager::run(screen, &arguments),
+        Some(Subject::Nodes(arguments)) => nodes::run(screen, arguments),
         Some(Subject::Planning(arguments)) => planning::run(screen, &arguments),
         Some(Subject::Simulator(arguments)) => simulator::run(screen, &arguments),
     }

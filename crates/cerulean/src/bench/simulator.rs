@@ -149,11 +149,8 @@ impl Drop for Simulator {
 
 /// Room for all machines in the quotas of cores.
 fn quotas() -> Vec<String> {
-    crate::simulate::limits::published()
-        .keys()
-        .filter(|name| name.to_ascii_lowercase().contains("cores"))
-        .map(|name| format!("--limits={name}=1000000"))
-        .collect()
+    let limits = crate::simulate::limits::enough_cores().into_iter();
+    limits.map(|(name, limit)| format!("--limits={name}={limit}")).collect()
 }
 
 /// What is laid out.

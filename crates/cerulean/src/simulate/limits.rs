@@ -14,6 +14,12 @@ pub fn published() -> Limits {
     Azure::new(Options::default()).limits()
 }
 
+/// Quotas of cores with room for thousands of machines; a subscription starts with few.
+pub fn enough_cores() -> Limits {
+    let names = published().into_keys().filter(|name| name.to_ascii_lowercase().contains("cores"));
+    names.map(|name| (name, 1_000_000)).collect()
+}
+
 /// Reads `name=value` or the name of a JSON file with an object of such.
 ///
 /// # Errors

@@ -1,0 +1,562 @@
+//! Figures of the controller manager in a large cluster: what memory it holds, and what it reads of Azure for thousands
+//! of nodes.
+//!
+//! It runs the release binary that lies beside this one, over TLS, against the simulators. Nodes look as a kubelet
+//! writes them, images, annotations and all: what the program leaves out of them is part of what is measured.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context as _, bail, ensure};
+use azure_simulator::{Azure, Journal};
+use clock::Clock;
+use indicatif::ProgressBar;
+use k8s::names::TAINT_UNINITIALIZED;
+use kubernetes_simulator::{Kubernetes, Token};
+use serde_json::{Value, json};
+use simulated_cluster::{
+    HostedAzure, HostedAzureOptions, HostedKubernetes, HostedKubernetesOptions, NodePool, Shape,
+};
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+
+use super::process::{Files, Running, controller_manager};
+use super::resident::{anonymous, megabytes, peak, resident};
+use crate::screen::Screen;
+use crate::simulate::limits;
+use crate::{TWO_THREADS, runtime};
+
+/// How much of everything.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// The controller manager's binary; the one beside this program unless given.
+    #[arg(long)]
+    manager: Option<PathBuf>,
+    /// Uniform scale sets.
+    #[arg(long, default_value_t = 5)]
+    scale_sets: u64,
+    /// Machines of each scale set, each of them a node. Azure allows 1,000.
+    #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..=1_000))]
+    instances: u64,
+    /// Services of type LoadBalancer: every other one is internal, every fourth has source ranges of its own.
+    #[arg(long, default_value_t = 1_000)]
+    services: usize,
+    /// Let load balancers hold the nodes' addresses instead of their network interfaces.
+    #[arg(long)]
+    by_address: bool,
+    /// How many nodes of each scale set fall silent.
+    #[arg(long, default_value_t = 10)]
+    silent: usize,
+    /// For how many seconds they are silent.
+    #[arg(long, value_name = "SECONDS", default_value_t = 45)]
+    silence: u64,
+}
+
+/// Longest time without any progress.
+const STALL_TIMEOUT: Duration = Duration::from_secs(180);
+/// How long the program is left alone before its memory is read.
+const REST: Duration = Duration::from_secs(10);
+/// Lists of one scale set that begin within this time are of one round.
+const ROUND: Duration = Duration::from_secs(10);
+
+const CLIENT_SECRET: &str = "bench";
+const INSTANCES: &str = "Microsoft.Compute/virtualMachineScaleSets/virtualMachines";
+
+/// Measures and prints two tables.
+///
+/// # Errors
+/// The binary is missing or does not do its work.
+pub fn run(screen: Screen, arguments: Arguments) -> anyhow::Result<()> {
+    let manager = controller_manager(arguments.manager.clone())?;
+    runtime(TWO_THREADS)?.block_on(measure(screen, &manager, &arguments))
+}
+
+async fn measure(screen: Screen, manager: &Path, arguments: &Arguments) -> anyhow::Result<()> {
+    let directory = tempfile::Builder::new().prefix("cerulean-bench-").tempdir()?;
+    let stop = CancellationToken::new();
+    let bar = screen.waiting("laying out");
+    let bench = Bench::start(directory.path(), arguments, &stop).await?;
+    let machines = machines(&bench.azure.azure)?;
+    let (count, services) = (machines.len(), arguments.services);
+    let mut report = Report::new(&bench, arguments);
+
+    bar.set_message("idle");
+    let program = bench.start_manager(manager)?;
+    sleep(REST).await;
+    report.memory.push(Memory::of("idle".to_owned(), "8 MB", &program)?);
+
+    report.begin();
+    let begun = Instant::now();
+    bench.register(&machines, &bar).await?;
+    let initialised = begun.elapsed();
+    sleep(REST).await;
+    report.note(format!("with {count} nodes"), format!("{count} nodes initialised"), &program)?;
+
+    report.begin();
+    let begun = Instant::now();
+    bench.apply_services(services, &bar).await?;
+    let served = begun.elapsed();
+    sleep(REST).await;
+    report.note(
+        format!("with {count} nodes, {services} Services"),
+        format!("{services} Services served"),
+        &program,
+    )?;
+
+    bar.set_message("silent nodes");
+    report.begin();
+    let silent = bench.silence(&machines, arguments)?;
+    sleep(Duration::from_secs(arguments.silence)).await;
+    let phase = format!("{silent} nodes silent for {} s", arguments.silence);
+    report.note(format!("and {silent} of them silent"), phase, &program)?;
+
+    bar.set_message("restart");
+    drop(program);
+    report.begin();
+    let program = bench.start_manager(manager)?;
+    bench.rest().await;
+    report.note("the same, after a restart".to_owned(), "restart".to_owned(), &program)?;
+    drop(program);
+    stop.cancel();
+    bar.finish_and_clear();
+
+    screen.line(format_args!(
+        "  {count} nodes initialised after {:.1} s, {services} Services served after {:.1} s",
+        initialised.as_secs_f64(),
+        served.as_secs_f64()
+    ));
+    report.print(screen);
+    Ok(())
+}
+
+/// What was measured, phase by phase.
+struct Report<'a> {
+    azure: &'a Azure,
+    /// How many pages a list of a scale set has.
+    pages: usize,
+    memory: Vec<Memory>,
+    calls: Vec<Calls>,
+}
+
+impl<'a> Report<'a> {
+    fn new(bench: &'a Bench, arguments: &Arguments) -> Self {
+        let azure = &bench.azure.azure;
+        let pages =
+            usize::try_from(arguments.instances).unwrap_or(usize::MAX).div_ceil(azure.options().page_size);
+        Self { azure, pages, memory: Vec::new(), calls: Vec::new() }
+    }
+
+    /// A phase begins.
+    fn begin(&self) {
+        self.azure.clear_journal();
+    }
+
+    /// A phase has ended.
+    fn note(&mut self, state: String, phase: String, program: &Running) -> anyhow::Result<()> {
+        self.memory.push(Memory::of(state, "40 MB", program)?);
+        self.calls.push(Calls::of(phase, &self.azure.journal(), self.pages));
+        Ok(())
+    }
+
+    fn print(&self, screen: Screen) {
+        screen.heading("Memory");
+        let rows: Vec<_> = self.memory.iter().map(Memory::row).collect();
+        screen.table(["CONTROLLER MANAGER", "GOAL", "RESIDENT", "PRIVATE", "PEAK"], &rows);
+        screen.heading("Calls to Azure");
+        let rows: Vec<_> = self.calls.iter().map(Calls::row).collect();
+        let in_round = format!("WITHIN {} S", ROUND.as_secs());
+        let heads =
+            ["WHILE", "CALLS", "WRITES", "LISTS OF A SCALE SET", "OF ITS INTERFACES", &in_round, "GOAL"];
+        screen.table(heads, &rows);
+    }
+}
+
+/// The simulators.
+struct Bench {
+    azure: HostedAzure,
+    kubernetes: HostedKubernetes,
+    cloud_config: PathBuf,
+}
+
+impl Bench {
+    async fn start(
+        directory: &Path,
+        arguments: &Arguments,
+        stop: &CancellationToken,
+    ) -> anyhow::Result<Self> {
+        let pool = |number: u64| NodePool::new(&set_name(number), &prefix(number), arguments.instances);
+        let shape = Shape { pools: (0..arguments.scale_sets).map(pool).collect(), ..Shape::default() };
+        let now = Clock::system().now();
+        let options = azure_simulator::Options {
+            subscription: shape.subscription.clone(),
+            tenant: shape.tenant.clone(),
+            region: shape.region.clone(),
+            region_display_name: azure_simulator::region_display_name(&shape.region).to_owned(),
+            // What is measured is our own work, not how long Azure makes it wait.
+            budgets: None,
+            limits: limits::enough_cores(),
+            start: now,
+            ..azure_simulator::Options::default()
+        };
+        let azure = HostedAzureOptions {
+            azure: options,
+            client_id: shape.client_id.clone(),
+            object_id: shape.object_id.clone(),
+            client_secret: Some(Token::new(CLIENT_SECRET)),
+            directory: directory.to_owned(),
+            port: 0,
+            https_port: 0,
+            authority_port: 0,
+            metadata: None,
+            check_tokens: true,
+        };
+        let azure = HostedAzure::start(azure, stop).await?;
+        shape
+            .lay_out(&azure.azure)
+            .map_err(|refusal| anyhow::anyhow!("the cluster is refused: {refusal}"))?;
+        let kubernetes = HostedKubernetesOptions {
+            seed: 1,
+            directory: directory.to_owned(),
+            port: 0,
+            dual_stack: false,
+            token: None,
+            now,
+        };
+        let kubernetes = HostedKubernetes::start(kubernetes, stop).await?;
+        let mut config = shape.azure_json(&azure.https, CLIENT_SECRET);
+        if arguments.by_address {
+            config["loadBalancerBackendPoolConfigurationType"] = "nodeIP".into();
+        }
+        let cloud_config = directory.join("azure.json");
+        std::fs::write(&cloud_config, config.to_string())?;
+        Ok(Self { azure, kubernetes, cloud_config })
+    }
+
+    fn start_manager(&self, manager: &Path) -> anyhow::Result<Running> {
+        let files = Files {
+            cloud_config: &self.cloud_config,
+            kubeconfig: &self.kubernetes.kubeconfig,
+            certificate_authority: &self.azure.certificate_authority,
+        };
+        Running::start(manager, &files)
+    }
+
+    /// Lets kubelets register their nodes, and waits until all are initialised.
+    async fn register(&self, machines: &[Machine], bar: &ProgressBar) -> anyhow::Result<()> {
+        let kubernetes = &self.kubernetes.kubernetes;
+        for machine in machines {
+            kubernetes.create(node(machine))?;
+        }
+        let initialised = || {
+            let nodes = kubernetes.list("Node");
+            nodes.iter().filter(|node| !is_uninitialised(node.value())).count()
+        };
+        progress(bar, "nodes", machines.len(), initialised).await
+    }
+
+    /// Applies Services, and waits until all have their addresses.
+    async fn apply_services(&self, count: usize, bar: &ProgressBar) -> anyhow::Result<()> {
+        let kubernetes = &self.kubernetes.kubernetes;
+        for number in 0..count {
+            kubernetes.create(service(number))?;
+        }
+        let served = || {
+            let services = kubernetes.list("Service");
+            services.iter().filter(|service| is_served(service.value())).count()
+        };
+        progress(bar, "Services", count, served).await
+    }
+
+    /// Lets some kubelets of each scale set fall silent; gives how many.
+    fn silence(&self, machines: &[Machine], arguments: &Arguments) -> anyhow::Result<usize> {
+        let mut silent = 0;
+        for prefix in (0..arguments.scale_sets).map(prefix) {
+            let of_set = machines.iter().filter(|machine| machine.name.starts_with(&prefix));
+            for machine in of_set.take(arguments.silent) {
+                fall_silent(&self.kubernetes.kubernetes, &machine.name)?;
+                silent += 1;
+            }
+        }
+        Ok(silent)
+    }
+
+    /// Waits until Azure is not asked for anything any more.
+    async fn rest(&self) {
+        let mut before = 0;
+        loop {
+            sleep(REST).await;
+            let now = self.azure.azure.journal().counts.requests;
+            if now == before {
+                return;
+            }
+            before = now;
+        }
+    }
+}
+
+fn set_name(number: u64) -> String {
+    format!("workers-{number}")
+}
+
+/// What the host names of a scale set's machines begin with.
+fn prefix(number: u64) -> String {
+    format!("worker{number}-")
+}
+
+/// A machine, as far as its kubelet knows it.
+struct Machine {
+    name: String,
+    address: String,
+}
+
+fn machines(azure: &Azure) -> anyhow::Result<Vec<Machine>> {
+    let machine = |machine: &Value| {
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let name = text(&machine["properties"]["osProfile"]["computerName"])?;
+        let interface = machine.pointer("/properties/networkProfile/networkInterfaces/0/id")?;
+        let interface = azure.document(&interface.as_str()?.parse().ok()?)?;
+        let address = text(interface.pointer("/properties/ipConfigurations/0/properties/privateIPAddress")?)?;
+        Some(Machine { name, address })
+    };
+    let documents = azure.documents_of_type(INSTANCES);
+    documents.iter().map(|one| machine(one).context("a machine has a name and an address")).collect()
+}
+
+/// Shows how far something has come, until it is done.
+async fn progress(bar: &ProgressBar, what: &str, all: usize, done: impl Fn() -> usize) -> anyhow::Result<()> {
+    let (mut latest, mut since) = (0, Instant::now());
+    loop {
+        let now = done();
+        bar.set_message(format!("{what}: {now} of {all}"));
+        if now >= all {
+            return Ok(());
+        }
+        if now > latest {
+            (latest, since) = (now, Instant::now());
+        }
+        ensure!(
+            since.elapsed() < STALL_TIMEOUT,
+            "{what}: {now} of {all}, and no further for {} s",
+            STALL_TIMEOUT.as_secs()
+        );
+        sleep(Duration::from_millis(200)).await;
+    }
+}
+
+/// What the system says of a process at one moment.
+struct Memory {
+    state: String,
+    goal: &'static str,
+    resident: u64,
+    private: u64,
+    peak: u64,
+}
+
+impl Memory {
+    fn of(state: String, goal: &'static str, process: &Running) -> anyhow::Result<Self> {
+        let id = process.id();
+        Ok(Self { state, goal, resident: resident(id)?, private: anonymous(id)?, peak: peak(id)? })
+    }
+
+    fn row(&self) -> [String; 5] {
+        let (goal, state) = (self.goal.to_owned(), self.state.clone());
+        [state, goal, megabytes(self.resident), megabytes(self.private), megabytes(self.peak)]
+    }
+}
+
+/// What Azure was asked for during a phase.
+struct Calls {
+    phase: String,
+    all: u64,
+    writes: u64,
+    instances: Lists,
+    interfaces: Lists,
+}
+
+impl Calls {
+    /// Counts calls; a list of a scale set takes so many pages.
+    fn of(phase: String, journal: &Journal, pages: usize) -> Self {
+        Self {
+            phase,
+            all: journal.counts.requests,
+            writes: journal.counts.writes,
+            instances: Lists::of(journal, "/virtualmachines", pages),
+            interfaces: Lists::of(journal, "/networkinterfaces", pages),
+        }
+    }
+
+    fn row(&self) -> [String; 7] {
+        [
+            self.phase.clone(),
+            self.all.to_string(),
+            self.writes.to_string(),
+            self.instances.most.to_string(),
+            self.interfaces.most.to_string(),
+            self.instances.most_in_round.max(self.interfaces.most_in_round).to_string(),
+            "1".to_owned(),
+        ]
+    }
+}
+
+/// How often something of a scale set was listed.
+struct Lists {
+    /// Of the set of which it was most often.
+    most: usize,
+    /// The same within a round.
+    most_in_round: usize,
+}
+
+impl Lists {
+    fn of(journal: &Journal, ending: &str, pages: usize) -> Self {
+        let mut asked: BTreeMap<String, Vec<i64>> = BTreeMap::new();
+        for entry in journal.entries.iter().filter(|entry| entry.method == "GET") {
+            let path = entry.path.to_ascii_lowercase();
+            if path.contains("/virtualmachinescalesets/") && path.ends_with(ending) {
+                asked.entry(path).or_default().push(entry.time.as_millisecond());
+            }
+        }
+        // The pages of a list are asked for one after the other, and no list before the one before has ended.
+        let begun: Vec<Vec<i64>> =
+            asked.into_values().map(|times| times.into_iter().step_by(pages.max(1)).collect()).collect();
+        let round = i64::try_from(ROUND.as_millis()).unwrap_or(i64::MAX);
+        let in_round = |times: &Vec<i64>| {
+            let from =
+                |first: &i64| times.iter().filter(|time| (0..round).contains(&(*time - first))).count();
+            times.iter().map(from).max().unwrap_or_default()
+        };
+        Self {
+            most: begun.iter().map(Vec::len).max().unwrap_or_default(),
+            most_in_round: begun.iter().map(in_round).max().unwrap_or_default(),
+        }
+    }
+}
+
+fn is_uninitialised(node: &Value) -> bool {
+    let taints = node["spec"]["taints"].as_array();
+    taints.is_some_and(|taints| taints.iter().any(|taint| taint["key"] == TAINT_UNINITIALIZED))
+}
+
+fn is_served(service: &Value) -> bool {
+    service["status"]["loadBalancer"]["ingress"].as_array().is_some_and(|ingress| !ingress.is_empty())
+}
+
+/// A kubelet is not heard of any more: what kube-controller-manager makes of that.
+fn fall_silent(kubernetes: &Kubernetes, name: &str) -> anyhow::Result<()> {
+    let node = kubernetes.get("Node", "", name).with_context(|| format!("node {name} is not there"))?;
+    let mut conditions = node.value()["status"]["conditions"].clone();
+    let Some(conditions) = conditions.as_array_mut() else { bail!("node {name} has no conditions") };
+    for condition in conditions.iter_mut() {
+        condition["status"] = "Unknown".into();
+        condition["reason"] = "NodeStatusUnknown".into();
+        condition["message"] = "Kubelet stopped posting node status.".into();
+    }
+    kubernetes.merge_status("Node", "", name, &json!({"status": {"conditions": conditions}}))?;
+    Ok(())
+}
+
+/// How many container images a kubelet tells of (`--node-status-max-images`).
+const IMAGES: usize = 50;
+
+/// A node as its kubelet registers it, before a cloud has described it.
+fn node(machine: &Machine) -> Value {
+    let Machine { name, address } = machine;
+    let image = |number: usize| {
+        let repository = format!("registry.example/platform/component-{number:02}");
+        json!({"names": [
+            format!("{repository}@sha256:{number:064x}"), format!("{repository}:v1.{number}.0"),
+        ], "sizeBytes": 40_000_000 + number})
+    };
+    let condition = |kind: &str, status: &str, reason: &str, message: &str| {
+        json!({
+            "type": kind, "status": status, "reason": reason, "message": message,
+            "lastHeartbeatTime": "2026-01-01T00:00:00Z", "lastTransitionTime": "2026-01-01T00:00:00Z",
+        })
+    };
+    let resources = json!({
+        "cpu": "2", "memory": "8148420Ki", "pods": "110", "ephemeral-storage": "129886128Ki",
+        "hugepages-1Gi": "0", "hugepages-2Mi": "0",
+    });
+    json!({
+        "apiVersion": "v1", "kind": "Node",
+        "metadata": {
+            "name": name,
+            "labels": {
+                "agentpool": "workers",
+                "beta.kubernetes.io/arch": "amd64",
+                "beta.kubernetes.io/os": "linux",
+                "kubernetes.azure.com/agentpool": "workers",
+                "kubernetes.azure.com/cluster": "bench",
+                "kubernetes.azure.com/mode": "user",
+                "kubernetes.azure.com/node-image-version": "AKSUbuntu-2204gen2containerd-202601.01.0",
+                "kubernetes.azure.com/os-sku": "Ubuntu",
+                "kubernetes.azure.com/role": "agent",
+                "kubernetes.azure.com/storageprofile": "managed",
+                "kubernetes.azure.com/storagetier": "Premium_LRS",
+                "kubernetes.io/arch": "amd64",
+                "kubernetes.io/hostname": name,
+                "kubernetes.io/os": "linux",
+                "kubernetes.io/role": "agent",
+                "node-role.kubernetes.io/agent": "",
+                "storageprofile": "managed",
+                "storagetier": "Premium_LRS",
+            },
+            "annotations": {
+                "alpha.kubernetes.io/provided-node-ip": address,
+                "csi.volume.kubernetes.io/nodeid":
+                    json!({"disk.csi.azure.com": name, "file.csi.azure.com": name}).to_string(),
+                "node.alpha.kubernetes.io/ttl": "0",
+                "volumes.kubernetes.io/controller-managed-attach-detach": "true",
+            },
+        },
+        "spec": {"taints": [{"key": TAINT_UNINITIALIZED, "value": "true", "effect": "NoSchedule"}]},
+        "status": {
+            "addresses": [
+                {"type": "InternalIP", "address": address},
+                {"type": "Hostname", "address": name},
+            ],
+            "capacity": resources, "allocatable": resources,
+            "conditions": [
+                condition("MemoryPressure", "False", "KubeletHasSufficientMemory",
+                    "kubelet has sufficient memory available"),
+                condition("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
+                condition("PIDPressure", "False", "KubeletHasSufficientPID",
+                    "kubelet has sufficient PID available"),
+                condition("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
+            ],
+            "daemonEndpoints": {"kubeletEndpoint": {"Port": 10_250}},
+            "images": (0..IMAGES).map(image).collect::<Vec<_>>(),
+            "nodeInfo": {
+                "architecture": "amd64", "bootID": "3c4ba1a7-8f3f-4f2c-8a86-0f3c7e2b7f11",
+                "containerRuntimeVersion": "containerd://1.7.27", "kernelVersion": "5.15.0-1096-azure",
+                "kubeProxyVersion": "", "kubeletVersion": "v1.33.5", "machineID": "b7b5c0c64a5d4c7b8bbd0c7a6d6c5f3e",
+                "operatingSystem": "linux", "osImage": "Ubuntu 22.04.5 LTS",
+                "systemUUID": "9a1c5d5e-5d35-4d8b-9c0a-1f3f6f5b2a77",
+            },
+        },
+    })
+}
+
+fn service(number: usize) -> Value {
+    let ranges = if number.is_multiple_of(4) {
+        json!([format!("10.{}.{}.0/24", number / 256 % 256, number % 256)])
+    } else {
+        json!([])
+    };
+    json!({
+        "apiVersion": "v1", "kind": "Service",
+        "metadata": {
+            "name": format!("service-{number}"), "namespace": "default",
+            "labels": {"app.kubernetes.io/name": format!("app-{number}"), "app.kubernetes.io/managed-by": "Helm"},
+            "annotations": {
+                "service.beta.kubernetes.io/azure-load-balancer-internal": (number % 2 == 1).to_string(),
+                "meta.helm.sh/release-name": format!("release-{number}"),
+                "meta.helm.sh/release-namespace": "default",
+            },
+        },
+        "spec": {
+            "type": "LoadBalancer", "selector": {"app": format!("app-{number}")}, "loadBalancerSourceRanges": ranges,
+            "ports": [{"name": "http", "protocol": "TCP", "port": 80, "targetPort": 8080}],
+        },
+    })
+}
