@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context as _, ensure};
 use azure_simulator::imds::{EventPlan, EventType};
-use azure_simulator::packet::{FlowPlan, FlowReport, Network, NodeFlows};
+use azure_simulator::packet::{AlwaysHealthy, FlowPlan, FlowReport, Network, NodeFlows};
 use azure_types::ResourceId;
 use k8s::names::{DRAINING_SPOT_EVICTION, TAINT_DRAINING};
 use serde_json::{Value, json};
@@ -103,7 +103,8 @@ pub async fn take_back(stage: &mut Stage) -> anyhow::Result<()> {
     ensure!(left.is_empty(), "the machine is still in backend pools: {left:?}");
     let now = Network::read(&stage.cluster.azure);
     let answers = &stage.cluster.answers;
-    let [since, all] = [&after, &before].map(|then| then.flows_after(answers, &now, answers, &flows));
+    // Probes are answered as of now, and that machine answered them before.
+    let [since, all] = [&after, &before].map(|then| then.flows_after(&AlwaysHealthy, &now, answers, &flows));
     goes_on(stage, &since, &all)?;
     report::writes(stage, "Changes in Azure");
     Ok(())
@@ -168,7 +169,8 @@ fn drains(stage: &Stage, report: &FlowReport) -> anyhow::Result<()> {
 /// notice, and those that began `since`.
 fn goes_on(stage: &Stage, since: &FlowReport, all: &FlowReport) -> anyhow::Result<()> {
     let kept = |report: &FlowReport| report.change.as_ref().map_or(0, |change| change.kept);
-    let good = since.established == since.flows
+    let good = of_machine(all).before > 0
+        && since.established == since.flows
         && kept(since) == since.established
         && kept(all) + of_machine(all).before == all.established;
     stage.screen.verdict(
