@@ -81,7 +81,8 @@ pub struct Flags {
     /// The ranges of all pods, at most one of each family.
     #[arg(long, default_value = "", hide_default_value = true)]
     pub cluster_cidr: String,
-    /// Who says how large the ranges of nodes are: RangeAllocator, the two flags below.
+    /// Who says how large the ranges of nodes are: RangeAllocator, the two flags below; CloudAllocator, the tags
+    /// kubernetesNodeCIDRMaskIPV4 and kubernetesNodeCIDRMaskIPV6 of scale sets and availability sets, 24 and 64 without.
     #[arg(long, default_value = "RangeAllocator")]
     pub cidr_allocator_type: String,
     /// How long the prefix of a node's IPv4 range is; 0 for 24.

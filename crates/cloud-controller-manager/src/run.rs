@@ -67,7 +67,8 @@ pub async fn run(
             let provider_options =
                 provider::Options { cluster_ranges: ranges.cluster, ..provider::Options::default() };
             let provider = Provider::new(cluster, azure, state.clone(), provider_options);
-            let cloud = controllers::Cloud::of(provider.clone(), state).with_routes(provider);
+            let cloud = controllers::Cloud::of(provider.clone(), state);
+            let cloud = cloud.with_routes(provider.clone()).with_node_ranges(provider);
             controllers::run(client, cloud, options, stop).await?;
             Ok(())
         }

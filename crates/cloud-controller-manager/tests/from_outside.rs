@@ -8,9 +8,9 @@ use std::time::Duration;
 use azure_simulator::packet::{AlwaysHealthy, Hop, Packet, Protocol, Source, trace};
 use azure_simulator::{Fault, FaultAction, LatencyProfile};
 use kubernetes_simulator::kubelet::Pace;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use simulated_cluster::{Credentials, HostedCluster, HostedOptions, Ports, Shape};
-use tokio::process::Command;
+use tokio::process::{Child, Command};
 use tokio_util::sync::CancellationToken;
 
 fn corpus(name: &str) -> Vec<PathBuf> {
@@ -253,19 +253,13 @@ async fn a_dead_proxy_is_named_and_the_library_says_nothing_beside() {
     assert!(text.contains(words) && !text.contains("builder.rs"), "{text}");
 }
 
-/// The upstream chart's own arguments, as far as they are not about addresses and files: nodes get ranges and routes, say
-/// so, and pods answer from other nodes.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_charts_arguments_give_pods_ranges_and_routes() {
-    let (stop, folder) = (CancellationToken::new(), tempfile::tempdir().unwrap());
-    let shape = Shape { route_table: Some("routes".to_owned()), ..Shape::default() };
-    let cluster = hosted_as(shape.clone(), folder.path(), &stop).await;
+/// Runs the program as the upstream chart does where it gives ranges to pods, as far as that is not about addresses and files.
+fn with_pod_ranges(cluster: &HostedCluster, more: &[&str]) -> Child {
     let files = &cluster.files;
     let arguments = [
         "--allocate-node-cidrs=true".to_owned(),
         format!("--cloud-config={}", files.azure_json.display()),
         format!("--cluster-cidr={}", Shape::PODS_V4),
-        "--configure-cloud-routes=true".to_owned(),
         "--controllers=*,-cloud-node".to_owned(),
         format!("--kubeconfig={}", files.kubeconfig.display()),
         "--leader-elect=true".to_owned(),
@@ -273,10 +267,17 @@ async fn the_charts_arguments_give_pods_ranges_and_routes() {
         "--secure-port=0".to_owned(),
     ];
     let mut command = Command::new(env!("CARGO_BIN_EXE_azure-cloud-controller-manager"));
-    command.args(arguments).env_clear().env("SSL_CERT_FILE", &files.certificate_authority);
-    let mut program = command.kill_on_drop(true).spawn().unwrap();
+    command.args(arguments).args(more).env_clear().env("SSL_CERT_FILE", &files.certificate_authority);
+    command.kill_on_drop(true).spawn().unwrap()
+}
+
+/// A node's name, its range, and status and reason of its condition NetworkUnavailable.
+type Networked = (String, String, String);
+
+/// The cluster's three nodes, as soon as all are as they should be.
+async fn until_nodes(cluster: &HostedCluster, is_done: impl Fn(&Networked) -> bool) -> Vec<Networked> {
     let kubernetes = cluster.kubernetes.clone().unwrap();
-    let nodes = || -> Vec<(String, String, String)> {
+    let nodes = || -> Vec<Networked> {
         let node = |node: &Value| {
             let text =
                 |pointer: &str| node.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -288,17 +289,44 @@ async fn the_charts_arguments_give_pods_ranges_and_routes() {
         };
         kubernetes.list("Node").iter().map(|object| node(object.value())).collect()
     };
-    let served = async {
+    let done = async {
         loop {
             let now = nodes();
-            if now.len() == 3 && now.iter().all(|(.., said)| said == "False RouteCreated") {
+            if now.len() == 3 && now.iter().all(&is_done) {
                 return now;
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
-    let served = tokio::time::timeout(Duration::from_secs(60), served).await;
-    let served = served.unwrap_or_else(|_| panic!("{:?}", nodes()));
+    let done = tokio::time::timeout(Duration::from_secs(60), done).await;
+    done.unwrap_or_else(|_| panic!("{:?}", nodes()))
+}
+
+/// NODE-112: the program with `--cidr-allocator-type=CloudAllocator` gives ranges of the size that a scale set's tags say.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn node_112_tags_of_scale_sets_say_how_large_ranges_are() {
+    let (stop, folder) = (CancellationToken::new(), tempfile::tempdir().unwrap());
+    let shape = Shape::default();
+    let cluster = hosted_as(shape.clone(), folder.path(), &stop).await;
+    let tags = json!({"kubernetesNodeCIDRMaskIPV4": "26"});
+    cluster.azure.edit(&shape.scale_set("workers"), |document| document["tags"] = tags).unwrap();
+    let more = ["--cidr-allocator-type=CloudAllocator", "--configure-cloud-routes=false"];
+    let mut program = with_pod_ranges(&cluster, &more);
+    let nodes = until_nodes(&cluster, |(_, range, _)| !range.is_empty()).await;
+    assert!(nodes.iter().all(|(_, range, _)| range.ends_with("/26")), "{nodes:?}");
+    program.kill().await.unwrap();
+    stop.cancel();
+}
+
+/// The upstream chart's own arguments, as far as they are not about addresses and files: nodes get ranges and routes, say
+/// so, and pods answer from other nodes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_charts_arguments_give_pods_ranges_and_routes() {
+    let (stop, folder) = (CancellationToken::new(), tempfile::tempdir().unwrap());
+    let shape = Shape { route_table: Some("routes".to_owned()), ..Shape::default() };
+    let cluster = hosted_as(shape.clone(), folder.path(), &stop).await;
+    let mut program = with_pod_ranges(&cluster, &["--configure-cloud-routes=true"]);
+    let served = until_nodes(&cluster, |(.., said)| said == "False RouteCreated").await;
     let table = cluster.azure.document(&shape.route_table().unwrap()).unwrap();
     assert_eq!(table["properties"]["routes"].as_array().unwrap().len(), 3, "{table:#}");
     for (from, ..) in &served {

@@ -29,8 +29,10 @@ pub mod trial;
 use std::cell::Cell;
 use std::future::Future;
 use std::num::NonZero;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Runs something on a runtime of its own, on paused time.
 pub fn on_paused_time<T>(work: impl Future<Output = T>) -> T {
@@ -41,6 +43,19 @@ pub fn on_paused_time<T>(work: impl Future<Output = T>) -> T {
 /// How many worlds may run side by side.
 pub fn workers() -> usize {
     std::thread::available_parallelism().map_or(1, NonZero::get)
+}
+
+/// Runs `world` once for each number, side by side. A panic ends the worker that it is in, and the whole when the others
+/// are through.
+pub fn on_all_cores(numbers: Range<u64>, world: impl Fn(u64) + Sync) {
+    let next = AtomicU64::new(numbers.start);
+    let (world, next, end) = (&world, &next, numbers.end);
+    std::thread::scope(|scope| {
+        for _ in 0..workers() {
+            let mine = std::iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed));
+            scope.spawn(move || mine.take_while(|number| *number < end).for_each(world));
+        }
+    });
 }
 
 thread_local! {

@@ -201,7 +201,17 @@ impl Inner {
         Ok(all)
     }
 
+    /// Brings the pools of all load balancers to the nodes, and closes the security group at addresses of nodes that left:
+    /// a Service that is refused keeps its rules, and nobody looks at it when nodes change (LB-464).
     pub(crate) async fn update_nodes(&self, newer_than: LogicalTime) -> Result<(), Unfinished> {
+        let filled = self.fill_pools(newer_than).await;
+        let closed = self.close_what_nobody_has(Owner::Nodes).await;
+        filled?;
+        // The load balancers are as the nodes are: no Service has to be told.
+        closed.map_err(|failure| Unfinished { failure, of: Some(BTreeMap::new()) })
+    }
+
+    async fn fill_pools(&self, newer_than: LogicalTime) -> Result<(), Unfinished> {
         if self.cluster.has_several_load_balancers() {
             return self.share_all_nodes(newer_than).await;
         }

@@ -17,6 +17,7 @@ use crate::ClusterState;
 use crate::azure::Azure;
 use crate::failure::Failure;
 use crate::fingerprint;
+use crate::load_balancer::Owner;
 use crate::observed::Observed;
 use crate::writer::{Planned, Resource, Written};
 
@@ -51,6 +52,16 @@ impl RecentlyProgrammed {
             .flat_map(|(key, addresses)| addresses.iter().map(|address| (key.clone(), *address)))
             .collect()
     }
+}
+
+/// What an owner wants of the security group.
+#[derive(Debug, Clone)]
+pub(crate) enum AccessWish {
+    /// That nothing is open at addresses that nobody has any more: of nodes that left, and of Services that were refused
+    /// before they got theirs (LB-454, LB-464).
+    Closed,
+    /// What a Service's clients need.
+    Service(AccessIntent),
 }
 
 /// The security group.
@@ -89,15 +100,20 @@ impl SharedSecurityGroup {
         ClusterUsage::of(&self.cluster, &services, &nodes, &alive, &load_balancers, known)
     }
 
-    fn intents(batch: &[(ObjectKey, AccessIntent)]) -> Vec<AccessIntent> {
-        batch.iter().map(|(_, intent)| intent.clone()).collect()
+    /// What the Services of a batch want.
+    fn intents(batch: &[(Owner, AccessWish)]) -> Vec<AccessIntent> {
+        let intent = |(_, wish): &(Owner, AccessWish)| match wish {
+            AccessWish::Closed => None,
+            AccessWish::Service(intent) => Some(intent.clone()),
+        };
+        batch.iter().filter_map(intent).collect()
     }
 }
 
 #[async_trait]
 impl Resource for SharedSecurityGroup {
-    type Key = ObjectKey;
-    type Intent = AccessIntent;
+    type Key = Owner;
+    type Intent = AccessWish;
     type Observed = Arc<SecurityGroup>;
     type Work = Step;
 
@@ -109,20 +125,13 @@ impl Resource for SharedSecurityGroup {
         self.observed_group(newer_than).await
     }
 
-    fn plan(&self, observed: &Arc<SecurityGroup>, batch: &[(ObjectKey, AccessIntent)]) -> Planned<Self> {
-        let members = batch.iter().filter(|(_, intent)| !matches!(intent, AccessIntent::Refused { .. }));
-        let plan = plans::plan(
-            &self.cluster,
-            observed,
-            &Self::intents(batch),
-            &self.usage(members.map(|(key, _)| key)),
-        );
-        let refused = plan.refused.into_iter().map(|(key, refusal)| (key, refusal.into()));
-        Planned {
-            work: plan.step,
-            refused: refused.collect(),
-            notices: plan.notices.into_iter().map(|notice| (notice.service.clone(), notice)).collect(),
-        }
+    fn plan(&self, observed: &Arc<SecurityGroup>, batch: &[(Owner, AccessWish)]) -> Planned<Self> {
+        let intents = Self::intents(batch);
+        let usage = self.usage(intents.iter().map(AccessIntent::key));
+        let plan = plans::plan(&self.cluster, observed, &intents, &usage);
+        let refused = plan.refused.into_iter().map(|(key, refusal)| (Owner::Service(key), refusal.into()));
+        let notices = plan.notices.into_iter().map(|notice| (Owner::Service(notice.service.clone()), notice));
+        Planned { work: plan.step, refused: refused.collect(), notices: notices.collect() }
     }
 
     async fn write(
@@ -138,8 +147,9 @@ impl Resource for SharedSecurityGroup {
         fingerprint::of([step])
     }
 
-    fn blame(&self, message: &str, batch: &[(ObjectKey, AccessIntent)]) -> Vec<ObjectKey> {
-        plans::services_named_in(message, &Self::intents(batch))
+    fn blame(&self, message: &str, batch: &[(Owner, AccessWish)]) -> Vec<Owner> {
+        let named = plans::services_named_in(message, &Self::intents(batch));
+        named.into_iter().map(Owner::Service).collect()
     }
 
     async fn restore(&self, before: &Arc<SecurityGroup>) -> Result<(), Failure> {
@@ -152,7 +162,7 @@ impl Resource for SharedSecurityGroup {
         step.purpose == Purpose::Repair
     }
 
-    fn concerned(&self, step: &Step, _batch: &[(ObjectKey, AccessIntent)]) -> Vec<ObjectKey> {
-        step.on_behalf_of.clone()
+    fn concerned(&self, step: &Step, _batch: &[(Owner, AccessWish)]) -> Vec<Owner> {
+        step.on_behalf_of.iter().cloned().map(Owner::Service).collect()
     }
 }

@@ -21,7 +21,7 @@ use crate::failure::{Failure, Kind};
 use crate::load_balancer::{self, Owner, SharedLoadBalancer, Wish};
 use crate::membership::NODES_UNKNOWN;
 use crate::provider::Inner;
-use crate::security_group::SharedSecurityGroup;
+use crate::security_group::{AccessWish, SharedSecurityGroup};
 use crate::writer::Announcement;
 use crate::{Ensured, Notice, ServiceError};
 
@@ -122,14 +122,20 @@ impl Inner {
     /// A Service that is refused keeps what it lives on. What it does not want any more is closed, and so is what was
     /// opened beside a load balancer that it then did not get (LB-454). Costs nothing if all is as it should be.
     async fn close_unused(&self, service: &Service) -> bool {
-        let removal = Arc::new(ServiceRemoval::of(&self.cluster, service));
-        let intent = AccessIntent::Refused { service: removal };
-        let closed = self.ensure_security_rules(intent, LogicalTime::BEGINNING, None).await;
+        let closed = self.close_what_nobody_has(Owner::Service(service.key())).await;
         if let Err(failure) = &closed {
             let failure = failure.full_text();
             tracing::debug!(failure, service = %service.key(), "cannot close what a refused Service had open");
         }
         closed.is_ok()
+    }
+
+    /// Closes the security group at addresses that nobody in the cluster has any more. The version that is known will do:
+    /// a lost race is read again.
+    pub(crate) async fn close_what_nobody_has(&self, owner: Owner) -> Result<(), Failure> {
+        // Where no security group is configured, nothing is open in one.
+        let Ok(writer) = self.security_group() else { return Ok(()) };
+        writer.submit(owner, AccessWish::Closed, LogicalTime::BEGINNING, None).await.map(drop)
     }
 
     /// Removes everything of a Service's.
@@ -470,13 +476,14 @@ impl Inner {
         let key = intent.key().clone();
         let writer = match (self.security_group(), &intent) {
             (Ok(writer), _) => writer,
-            (Err(_), AccessIntent::Absent { .. } | AccessIntent::Refused { .. }) => return Ok(Vec::new()),
+            (Err(_), AccessIntent::Absent { .. }) => return Ok(Vec::new()),
             (Err(error), AccessIntent::Present { .. }) => return Err(error),
         };
         if let AccessIntent::Present { addresses, .. } = &intent {
             self.recently.set(&key, addresses.clone());
         }
-        let done = writer.submit(key, intent, newer_than, announcement).await?;
+        let (owner, wish) = (Owner::Service(key), AccessWish::Service(intent));
+        let done = writer.submit(owner, wish, newer_than, announcement).await?;
         Ok(done.notices)
     }
 }

@@ -134,16 +134,14 @@ impl CommandLine {
     /// The masks of all nodes; `None` where the sets of machines have them.
     fn masks(&self, cluster: &[IpNet], problems: &mut Vec<Problem>) -> Option<MaskSizes> {
         let flags = &self.flags;
-        let kind = &flags.cidr_allocator_type;
-        if kind == "CloudAllocator" {
-            let reason = "this release does not read masks from the tags of scale sets and availability sets";
-            let remedy = "--cidr-allocator-type=RangeAllocator";
-            let note = " where all nodes have ranges of one size; otherwise let kube-controller-manager give them out";
-            problems.push(Problem::new("cidr-allocator-type", kind, reason, &[remedy]).note(note));
-        } else if kind != "RangeAllocator" {
-            let reason = "is neither RangeAllocator nor CloudAllocator";
-            let remedy = "--cidr-allocator-type=RangeAllocator";
-            problems.push(Problem::new("cidr-allocator-type", kind, reason, &[remedy]));
+        match flags.cidr_allocator_type.as_str() {
+            "RangeAllocator" => {}
+            "CloudAllocator" => return None,
+            kind => {
+                let reason = "is neither RangeAllocator nor CloudAllocator";
+                let remedy = "--cidr-allocator-type=RangeAllocator";
+                problems.push(Problem::new("cidr-allocator-type", kind, reason, &[remedy]));
+            }
         }
         let or = |mask: u8, default: u8| if mask == 0 { default } else { mask };
         let masks = MaskSizes {

@@ -178,6 +178,10 @@ fn ranges_of_pods_come_from_the_flags() {
         (ipam.masks, ranges.unreadable),
         (Some(cloud::MaskSizes { v4: 26, v6: 64 }), vec!["nothing".to_owned()])
     );
+    // The sets of machines say it, also where the default would not fit.
+    let by_sets =
+        ["--allocate-node-cidrs", "--cluster-cidr=10.0.0.0/25", "--cidr-allocator-type=CloudAllocator"];
+    assert_eq!(good(&by_sets).ranges().unwrap().ipam.unwrap().masks, None);
     assert!(good(&["--cluster-cidr=10.0.0.0/8"]).ranges().unwrap().routes, "asked for by the ranges");
     assert_eq!(good(&[]).ranges().unwrap(), Ranges::default(), "without ranges nothing was asked");
     let off = good(&["--cluster-cidr=10.0.0.0/8", "--configure-cloud-routes=false"]);

@@ -1,10 +1,8 @@
 //! A fixed share of the generated lives of machines, and before them those that ended badly once;
 //! `cargo xtask explore machines` runs as many as there is time for.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use explorer::machines::{explore, kept};
-use explorer::workers;
+use explorer::on_all_cores;
 
 /// How many lives every run of the tests goes through.
 const LIVES: u64 = 20;
@@ -17,30 +15,18 @@ const MORE_LIVES: u64 = 500;
 #[test]
 fn no_node_goes_while_its_machine_lives() {
     let first = testkit::seed::current();
-    all_end_well(first, LIVES * testkit::seed::count());
+    on_all_cores(first..first + LIVES * testkit::seed::count(), ends_well);
 }
 
 #[test]
 #[ignore = "hundreds of lives take minutes without optimisation: .ci/run runs them"]
 fn no_node_goes_while_its_machine_lives_in_hundreds_of_lives() {
-    all_end_well(testkit::seed::current() + LIVES, MORE_LIVES);
+    let first = testkit::seed::current() + LIVES;
+    on_all_cores(first..first + MORE_LIVES, ends_well);
 }
 
-fn all_end_well(first: u64, lives: u64) {
-    let next = AtomicU64::new(first);
-    std::thread::scope(|scope| {
-        for _ in 0..workers() {
-            scope.spawn(|| {
-                loop {
-                    let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= first + lives {
-                        return;
-                    }
-                    explore(seed).unwrap_or_else(|failure| panic!("{failure}"));
-                }
-            });
-        }
-    });
+fn ends_well(seed: u64) {
+    explore(seed).unwrap_or_else(|failure| panic!("{failure}"));
 }
 
 #[test]

@@ -53,12 +53,6 @@ pub enum AccessIntent {
         /// The addresses that its frontends have or had, as far as they are known.
         addresses: Vec<IpAddr>,
     },
-    /// The Service cannot be served. What it lives on stays; what was opened for an address that it then did not get
-    /// goes (LB-454).
-    Refused {
-        /// The Service.
-        service: Arc<ServiceRemoval>,
-    },
 }
 
 /// The plan of the security group.
@@ -77,28 +71,22 @@ impl AccessIntent {
     pub fn key(&self) -> &ObjectKey {
         match self {
             Self::Present { service, .. } => &service.key,
-            Self::Absent { service, .. } | Self::Refused { service } => &service.key,
+            Self::Absent { service, .. } => &service.key,
         }
     }
 
     fn owner(&self) -> &ServiceRemoval {
         match self {
             Self::Present { service, .. } => service.removal(),
-            Self::Absent { service, .. } | Self::Refused { service } => service,
+            Self::Absent { service, .. } => service,
         }
     }
 
     /// All addresses that the Service has or had, but not those of nodes.
     fn addresses(&self) -> impl Iterator<Item = &IpAddr> {
-        let (own, known): (&[IpAddr], _) = match self {
-            Self::Present { addresses, .. } | Self::Absent { addresses, .. } => {
-                (addresses, Some(self.owner()))
-            }
-            Self::Refused { .. } => (&[], None),
-        };
-        let known = known.into_iter();
-        own.iter()
-            .chain(known.flat_map(|one| one.additional_addresses.iter().chain(&one.published_addresses)))
+        let (Self::Present { addresses, .. } | Self::Absent { addresses, .. }) = self;
+        let owner = self.owner();
+        addresses.iter().chain(&owner.additional_addresses).chain(&owner.published_addresses)
     }
 
     /// The addresses at which packets arrive, by family.
@@ -138,7 +126,8 @@ pub fn services_named_in(error_text: &str, batch: &[AccessIntent]) -> Vec<Object
 }
 
 /// Plans the security group for a batch of Services. The order of the batch does not matter; of several
-/// intents of one Service the first counts.
+/// intents of one Service the first counts. Whatever is open at an address that nobody in the cluster has is closed,
+/// also where the batch is empty.
 pub fn plan(
     cluster: &Cluster,
     observed: &SecurityGroup,
@@ -146,8 +135,7 @@ pub fn plan(
     usage: &ClusterUsage,
 ) -> SecurityGroupPlan {
     let mut members: BTreeMap<&ObjectKey, &AccessIntent> = BTreeMap::new();
-    // One that is refused is like all that are not of the batch: its usage tells what it needs.
-    for intent in batch.iter().filter(|intent| !matches!(intent, AccessIntent::Refused { .. })) {
+    for intent in batch {
         members.entry(intent.key()).or_insert(intent);
     }
     let mut refused: BTreeMap<ObjectKey, Refusal> = BTreeMap::new();
@@ -169,7 +157,7 @@ pub fn plan(
         .values()
         .filter_map(|intent| match intent {
             AccessIntent::Present { service, .. } => Some(service.access.notices(&service.key)),
-            AccessIntent::Absent { .. } | AccessIntent::Refused { .. } => None,
+            AccessIntent::Absent { .. } => None,
         })
         .flatten()
         .collect();

@@ -162,7 +162,7 @@ impl Alone {
                     AccessIntent::Present { service, addresses, .. } => {
                         drop(self.programmed.insert(service.key.clone(), addresses.clone()));
                     }
-                    AccessIntent::Absent { service, .. } | AccessIntent::Refused { service } => {
+                    AccessIntent::Absent { service, .. } => {
                         drop(self.programmed.remove(&service.key));
                     }
                 }

@@ -446,3 +446,30 @@ async fn a_refused_service_keeps_no_rule_that_it_does_not_want() {
     let group = &world.documents(SECURITY_GROUPS)[0];
     assert_eq!(group["properties"]["securityRules"], json!([]));
 }
+
+/// LB-464: a Service that is refused keeps its rules at nodes, but not those of a node that left: its address may be
+/// somebody else's tomorrow.
+#[tokio::test(start_paused = true)]
+async fn lb_464_a_refused_service_names_no_node_that_left() {
+    let world = World::new();
+    let program = world.start();
+    let at_nodes = annotated(service("web", &[80]), "azure-disable-load-balancer-floating-ip", "true");
+    world.serve(&program, at_nodes.clone()).await.unwrap();
+    let refused = annotated(at_nodes, "azure-load-balancer-tcp-idle-timeout", "soon");
+    world.serve(&program, refused).await.unwrap_err();
+    let opened = || {
+        let rules = &world.documents(SECURITY_GROUPS)[0]["properties"]["securityRules"];
+        let one = &rules[0]["properties"];
+        let several = one["destinationAddressPrefixes"].as_array().map_or(0, Vec::len);
+        several + usize::from(one["destinationAddressPrefix"].is_string())
+    };
+    let nodes = world.nodes.lock().clone();
+    assert_eq!(opened(), nodes.len());
+    let left = nodes[0].name();
+    program.provider.state().remove_node(left);
+    program.provider.update_nodes(LogicalTime::now()).await.unwrap();
+    assert_eq!(opened(), nodes.len() - 1);
+    world.azure.clear_journal();
+    program.provider.update_nodes(LogicalTime::now()).await.unwrap();
+    assert_eq!(world.writes(SECURITY_GROUPS), 0);
+}
