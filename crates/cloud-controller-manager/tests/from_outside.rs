@@ -310,7 +310,8 @@ async fn node_112_tags_of_scale_sets_say_how_large_ranges_are() {
     let cluster = hosted_as(shape.clone(), folder.path(), &stop).await;
     let tags = json!({"kubernetesNodeCIDRMaskIPV4": "26"});
     cluster.azure.edit(&shape.scale_set("workers"), |document| document["tags"] = tags).unwrap();
-    let more = ["--cidr-allocator-type=CloudAllocator", "--configure-cloud-routes=false"];
+    // A node's set is known by its provider id, which the node controller gives here.
+    let more = ["--cidr-allocator-type=CloudAllocator", "--configure-cloud-routes=false", "--controllers=*"];
     let mut program = with_pod_ranges(&cluster, &more);
     let nodes = until_nodes(&cluster, |(_, range, _)| !range.is_empty()).await;
     assert!(nodes.iter().all(|(_, range, _)| range.ends_with("/26")), "{nodes:?}");

@@ -31,6 +31,11 @@ impl RecentlyProgrammed {
         self.0.lock().insert(key.clone(), addresses);
     }
 
+    /// Whether a Service was given addresses that its status may not show.
+    pub(crate) fn has(&self, key: &ObjectKey) -> bool {
+        self.0.lock().contains_key(key)
+    }
+
     /// A Service is gone, or has nothing but what Azure shows. Gives the addresses that were in use.
     pub(crate) fn forget(&self, key: &ObjectKey) -> Option<Vec<IpAddr>> {
         self.0.lock().remove(key)

@@ -170,6 +170,10 @@ impl Inner {
         service: &Service,
         newer_than: LogicalTime,
     ) -> Result<bool, ServiceError> {
+        // The security group may be open for it although it never got so far that anything else is there.
+        if self.recently.has(&service.key()) {
+            return Ok(true);
+        }
         let newer_than = self.freshness_to_look(&service.key(), newer_than);
         let removal = Arc::new(ServiceRemoval::of(&self.cluster, service));
         let mut sequence = Sequence::remove(Arc::clone(&removal));

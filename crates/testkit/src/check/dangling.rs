@@ -102,8 +102,10 @@ fn public_ip(document: &Value, services: &Services, findings: &mut Vec<Finding>)
     let address: Option<IpAddr> = text(&document["properties"]["ipAddress"]).parse().ok();
     for key in tag.split(',').map(str::trim).filter(|key| !key.is_empty()) {
         let used = services.get(key).is_some_and(|service| {
-            // A Service that could not be served yet may hold an address already.
-            let mut addresses = published(service).peekable();
+            // A Service that could not be served yet, or not in a family that it asks for, may hold an address already.
+            let is_v6 = text(&document["properties"]["publicIPAddressVersion"]) == "IPv6";
+            let asks = list(service, "/spec/ipFamilies").any(|family| (text(family) == "IPv6") == is_v6);
+            let mut addresses = published(service).filter(|one| !asks || one.is_ipv6() == is_v6).peekable();
             addresses.peek().is_none() || addresses.any(|one| Some(one) == address)
         });
         if !used {
