@@ -21,29 +21,54 @@ use crate::load_balancer::Owner;
 use crate::observed::Observed;
 use crate::writer::{Planned, Resource, Written};
 
-/// Addresses that were programmed and may not stand in a Service's status yet.
+/// Where the status of Services does not say which addresses they have.
 #[derive(Debug, Default)]
-pub(crate) struct RecentlyProgrammed(Mutex<BTreeMap<ObjectKey, Vec<IpAddr>>>);
+pub(crate) struct RecentlyProgrammed(Mutex<Recent>);
+
+#[derive(Debug, Default)]
+struct Recent {
+    /// Addresses that were programmed and may not stand in the status yet.
+    programmed: BTreeMap<ObjectKey, Vec<IpAddr>>,
+    /// Services of which nothing is left, although their status may name addresses until Kubernetes removes them.
+    removed: BTreeSet<ObjectKey>,
+}
 
 impl RecentlyProgrammed {
     /// A Service's addresses are in use from now on.
     pub(crate) fn set(&self, key: &ObjectKey, addresses: Vec<IpAddr>) {
-        self.0.lock().insert(key.clone(), addresses);
+        let mut recent = self.0.lock();
+        recent.removed.remove(key);
+        recent.programmed.insert(key.clone(), addresses);
     }
 
     /// Whether a Service was given addresses that its status may not show.
     pub(crate) fn has(&self, key: &ObjectKey) -> bool {
-        self.0.lock().contains_key(key)
+        self.0.lock().programmed.contains_key(key)
     }
 
     /// A Service is gone, or has nothing but what Azure shows. Gives the addresses that were in use.
     pub(crate) fn forget(&self, key: &ObjectKey) -> Option<Vec<IpAddr>> {
-        self.0.lock().remove(key)
+        self.0.lock().programmed.remove(key)
+    }
+
+    /// Nothing of a Service is left in Azure.
+    pub(crate) fn removed(&self, key: ObjectKey) {
+        self.0.lock().removed.insert(key);
+    }
+
+    /// The Services of which something may be left.
+    fn existing(&self, services: Vec<Arc<Service>>) -> Vec<Arc<Service>> {
+        let mut recent = self.0.lock();
+        let is_removed =
+            |service: &Arc<Service>| !service.is_to_be_served() && recent.removed.contains(&service.key());
+        let (removed, existing): (Vec<_>, Vec<_>) = services.into_iter().partition(is_removed);
+        recent.removed = removed.iter().map(|service| service.key()).collect();
+        existing
     }
 
     /// The addresses of all Services, without those that the Services show by now.
     fn unpublished(&self, services: &[Arc<Service>]) -> Vec<(ObjectKey, IpAddr)> {
-        let mut recent = self.0.lock();
+        let recent = &mut self.0.lock().programmed;
         for service in services {
             let key = service.key();
             let ingress = &service.status.load_balancer.ingress;
@@ -94,6 +119,7 @@ impl SharedSecurityGroup {
         let (services, nodes) = (self.state.services(), self.state.nodes());
         let all = self.observed.load_balancers().all_cached();
         let load_balancers = self.cluster.own_load_balancers(all, &services);
+        let services = self.recently.existing(services);
         let mut alive = self.recently.unpublished(&services);
         // A Service that was cut short has its address although neither its status nor a frontend shows it.
         let public_ips = self.observed.cached_public_ips();

@@ -125,7 +125,7 @@ impl Inner {
         let closed = self.close_what_nobody_has(Owner::Service(service.key())).await;
         if let Err(failure) = &closed {
             let failure = failure.full_text();
-            tracing::debug!(failure, service = %service.key(), "cannot close what a refused Service had open");
+            tracing::debug!(failure, service = %service.key(), "cannot close what nobody has any more");
         }
         closed.is_ok()
     }
@@ -158,6 +158,9 @@ impl Inner {
         match self.drive(sequence, newer_than, announced, &mut notices).await {
             Ok(_) => {
                 self.forget(&removal.key);
+                self.recently.removed(removal.key.clone());
+                // Its address may have been a node's that left while this went on, and stand in rules of others.
+                self.close_unused(service).await;
                 Ok(notices)
             }
             Err(failure) => Err(failure.with_notices(notices).into()),

@@ -100,7 +100,7 @@ pub struct ClusterUsage {
     /// Whether all Services and Nodes have been listed. While they have not, nothing is taken away:
     /// it might belong to somebody who is not known yet.
     pub is_complete: bool,
-    /// The addresses of all Services that stay.
+    /// The addresses of all Services.
     pub service_addresses: BTreeSet<IpAddr>,
     /// The internal addresses of all nodes that Azure manages.
     pub node_addresses: BTreeSet<IpAddr>,
@@ -142,10 +142,9 @@ impl ClusterUsage {
             let mut addresses: BTreeSet<IpAddr> = owner.published_addresses.iter().copied().collect();
             addresses.extend(recent.get(&owner.key).into_iter().flatten());
             addresses.extend(&owner.additional_addresses);
-            // Who is on the way out needs no rule any more, at whatever address: none is made again for it, and what others
-            // still had open there, as at a node's that left, goes with it (LB-464).
-            let Some(needs) = &parsed.needs else { continue };
             usage.service_addresses.extend(&addresses);
+            // Who is on the way out needs no rule any more: none is made again for it.
+            let Some(needs) = &parsed.needs else { continue };
             let of_it = owner.base_name.as_ref().and_then(|base| deliveries.get(&lower(base)));
             let of_it = of_it.map(Vec::as_slice).unwrap_or_default();
             let all = addresses.clone();
