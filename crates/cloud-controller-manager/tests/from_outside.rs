@@ -260,7 +260,6 @@ fn with_pod_ranges(cluster: &HostedCluster, more: &[&str]) -> Child {
         "--allocate-node-cidrs=true".to_owned(),
         format!("--cloud-config={}", files.azure_json.display()),
         format!("--cluster-cidr={}", Shape::PODS_V4),
-        "--controllers=*,-cloud-node".to_owned(),
         format!("--kubeconfig={}", files.kubeconfig.display()),
         "--leader-elect=true".to_owned(),
         "--route-reconciliation-period=10s".to_owned(),
@@ -311,7 +310,7 @@ async fn node_112_tags_of_scale_sets_say_how_large_ranges_are() {
     let tags = json!({"kubernetesNodeCIDRMaskIPV4": "26"});
     cluster.azure.edit(&shape.scale_set("workers"), |document| document["tags"] = tags).unwrap();
     // A node's set is known by its provider id, which the node controller gives here.
-    let more = ["--cidr-allocator-type=CloudAllocator", "--configure-cloud-routes=false", "--controllers=*"];
+    let more = ["--cidr-allocator-type=CloudAllocator", "--configure-cloud-routes=false"];
     let mut program = with_pod_ranges(&cluster, &more);
     let nodes = until_nodes(&cluster, |(_, range, _)| !range.is_empty()).await;
     assert!(nodes.iter().all(|(_, range, _)| range.ends_with("/26")), "{nodes:?}");
@@ -326,7 +325,8 @@ async fn the_charts_arguments_give_pods_ranges_and_routes() {
     let (stop, folder) = (CancellationToken::new(), tempfile::tempdir().unwrap());
     let shape = Shape { route_table: Some("routes".to_owned()), ..Shape::default() };
     let cluster = hosted_as(shape.clone(), folder.path(), &stop).await;
-    let mut program = with_pod_ranges(&cluster, &["--configure-cloud-routes=true"]);
+    let mut program =
+        with_pod_ranges(&cluster, &["--configure-cloud-routes=true", "--controllers=*,-cloud-node"]);
     let served = until_nodes(&cluster, |(.., said)| said == "False RouteCreated").await;
     let table = cluster.azure.document(&shape.route_table().unwrap()).unwrap();
     assert_eq!(table["properties"]["routes"].as_array().unwrap().len(), 3, "{table:#}");
