@@ -266,12 +266,6 @@ impl Sequence {
         })
     }
 
-    /// Whether work on the Service was begun and its status does not tell how far it came. It may have named another
-    /// group then, and where its frontends have left that one, nothing but tags tells of a public IP there.
-    pub fn is_unfinished(&self) -> bool {
-        self.removal.is_begun && self.removal.published_addresses.is_empty()
-    }
-
     /// Takes note of the groups in which public IPs are that are tagged as the Service's; tells whether there are
     /// more of them now.
     pub fn see_public_ips<'a>(

@@ -368,11 +368,10 @@ impl Inner {
     ) -> Result<bool, Failure> {
         let since = if !sequence.lost_addresses(public_ips).is_empty() {
             newer_than
-        } else if sequence.is_unfinished() {
-            // It was another process, or this one, and then the groups that it wrote to are known.
-            self.observed.started
         } else {
-            return Ok(false);
+            // Whoever worked on it before may have been cut short in a group that it names no more. If that was this process,
+            // the groups that it wrote to are known.
+            self.observed.started
         };
         let mut all = self.observed.public_ips_of_subscription(since).await?;
         all.extend(self.observed.cached_public_ips());
