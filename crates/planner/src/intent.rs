@@ -165,8 +165,6 @@ pub struct ServiceRemoval {
     pub additional_addresses: Vec<IpAddr>,
     /// The addresses in its status.
     pub published_addresses: Vec<IpAddr>,
-    /// Whether it was begun to make a load balancer for it: something may be in Azure that its object does not tell.
-    pub is_begun: bool,
     /// Where the packets of each family arrive.
     pub(crate) arrivals: BTreeMap<Family, Arrival>,
 }
@@ -330,7 +328,6 @@ impl ServiceRemoval {
                 .iter()
                 .filter_map(|ingress| parsed(&ingress.ip))
                 .collect(),
-            is_begun: service.has_finalizer(),
         }
     }
 

@@ -24,7 +24,7 @@ fn hundreds_of_histories_end_well() {
     on_all_cores(first..first + MORE_HISTORIES, ends_well);
 }
 
-/// `tests/corpus/histories`, known bugs among them: a mark that has had its day has to go (LB-454 and LB-464
+/// `tests/corpus/histories`, known bugs among them: a mark that has had its day has to go (LB-407, LB-454 and LB-464
 /// among others).
 #[test]
 fn what_ended_badly_once_ends_well_or_is_known() {
