@@ -158,6 +158,8 @@ impl Kind {
                 {"name": super::CLUSTER, "primaryVMSet": "workers"},
                 {"name": "second", "primaryVMSet": "others"},
             ]);
+            // A cluster is at rest when pools have followed their endpoints, and half a minute is long for that.
+            configuration["loadBalancerBackendPoolUpdateIntervalInSeconds"] = 1.into();
         }
         configuration
     }

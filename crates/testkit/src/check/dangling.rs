@@ -16,13 +16,18 @@ const SERVICE_TAG: &str = "k8s-azure-service";
 /// What the names of the security rules that we write begin with.
 const RULE_PREFIX: &str = "k8s-azure-lb";
 
-pub(super) fn check(world: &World, azure: &Azure, services: &Services) -> Vec<Finding> {
+pub(super) fn check(
+    world: &World,
+    azure: &Azure,
+    services: &Services,
+    refused: &BTreeSet<String>,
+) -> Vec<Finding> {
     let mut findings = Vec::new();
     for balancer in azure.documents_of_type(types::LOAD_BALANCERS) {
         load_balancer(azure, &balancer, services, &mut findings);
     }
     for address in azure.documents_of_type(types::PUBLIC_IPS) {
-        public_ip(&address, services, &mut findings);
+        public_ip(&address, services, refused, &mut findings);
     }
     security_group(world, azure, services, &mut findings);
     findings
@@ -97,11 +102,20 @@ pub(super) fn machine_addresses(azure: &Azure) -> BTreeSet<IpAddr> {
         .collect()
 }
 
-fn public_ip(document: &Value, services: &Services, findings: &mut Vec<Finding>) {
+fn public_ip(
+    document: &Value,
+    services: &Services,
+    refused: &BTreeSet<String>,
+    findings: &mut Vec<Finding>,
+) {
     let tag = text(&document["tags"][SERVICE_TAG]);
     let address: Option<IpAddr> = text(&document["properties"]["ipAddress"]).parse().ok();
     for key in tag.split(',').map(str::trim).filter(|key| !key.is_empty()) {
         let used = services.get(key).is_some_and(|service| {
+            // A Service that is refused keeps what it had, also a public IP that an earlier wish had begun.
+            if refused.contains(&key_of(service)) {
+                return true;
+            }
             // A Service that could not be served yet, or not in a family that it asks for, may hold an address already.
             let is_v6 = text(&document["properties"]["publicIPAddressVersion"]) == "IPv6";
             let asks = list(service, "/spec/ipFamilies").any(|family| (text(family) == "IPv6") == is_v6);

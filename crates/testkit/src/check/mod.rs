@@ -24,9 +24,9 @@ impl World {
     pub async fn check(&self) -> Vec<Finding> {
         let azure = self.copy_of_azure();
         let services = Services::of(self);
-        let mut findings = dangling::check(self, &azure, &services);
-        findings.extend(self.foreign.check(&azure));
         let (planned, refused) = plan::check(self, &azure, &services).await;
+        let mut findings = dangling::check(self, &azure, &services, &refused);
+        findings.extend(self.foreign.check(&azure));
         findings.extend(planned);
         findings.extend(traffic::check(self, &azure, &services, &refused));
         findings
