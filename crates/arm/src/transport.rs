@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use http::{HeaderValue, Uri};
 use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Body;
 use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
@@ -24,6 +25,8 @@ use crate::resolver::Resolver;
 
 /// No answer of Azure's is larger than 8 MB; more is not read into memory.
 const MAX_BODY_BYTES: usize = 64 << 20;
+/// What a connection reads at a time at most. Otherwise each of dozens keeps a buffer of up to 400 kB.
+const READ_BUFFER: usize = 64 << 10;
 
 /// Makes `ring` the process's provider of cryptography. Call it first in `main`: libraries that build
 /// their own TLS settings look for it. Calling it again changes nothing.
@@ -145,7 +148,8 @@ impl Transport {
         client
             .timer(TokioTimer::new())
             .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(Duration::from_secs(90));
+            .pool_idle_timeout(Duration::from_secs(90))
+            .http1_max_buf_size(READ_BUFFER);
         #[cfg(feature = "http2")]
         client
             .http2_keep_alive_interval(Duration::from_secs(30))
@@ -175,7 +179,7 @@ impl Transport {
         S: Service<http::Request<Full<Bytes>>, Response = http::Response<B>> + Clone + Send + Sync + 'static,
         S::Future: Send,
         S::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-        B: hyper::body::Body<Data = Bytes> + Send + 'static,
+        B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         Self {
@@ -283,7 +287,7 @@ where
     S: Service<http::Request<Full<Bytes>>, Response = http::Response<B>> + Clone + Send + Sync + 'static,
     S::Future: Send,
     S::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-    B: hyper::body::Body<Data = Bytes> + Send + 'static,
+    B: Body<Data = Bytes> + Send + 'static,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     async fn exchange(
@@ -306,14 +310,19 @@ where
 
 async fn collect<B>(answer: http::Response<B>) -> Result<http::Response<Bytes>, TransportError>
 where
-    B: hyper::body::Body<Data = Bytes> + Send,
+    B: Body<Data = Bytes> + Send,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     let (parts, body) = answer.into_parts();
-    let body = Limited::new(body, MAX_BODY_BYTES)
-        .collect()
-        .await
-        .map_err(|error| TransportError::of(error.as_ref()))?
-        .to_bytes();
-    Ok(http::Response::from_parts(parts, body))
+    let mut body = std::pin::pin!(Limited::new(body, MAX_BODY_BYTES));
+    // Frame by frame into one place: a list or a load balancer is megabytes, and would be held twice otherwise.
+    let expected = body.size_hint().exact().and_then(|exact| usize::try_from(exact).ok());
+    let mut whole = Vec::with_capacity(expected.unwrap_or_default().min(MAX_BODY_BYTES));
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| TransportError::of(error.as_ref()))?;
+        if let Ok(data) = frame.into_data() {
+            whole.extend_from_slice(&data);
+        }
+    }
+    Ok(http::Response::from_parts(parts, Bytes::from(whole)))
 }

@@ -6,6 +6,7 @@
 mod availability_set;
 mod document;
 mod load_balancer;
+mod member_interfaces;
 mod network_interface;
 mod private_link;
 mod public_ip;
@@ -21,6 +22,7 @@ mod virtual_network;
 pub use availability_set::*;
 pub use document::{ExtendedLocation, Rest, Sku, SubResource, Tags, Word};
 pub use load_balancer::*;
+pub use member_interfaces::MemberInterfaces;
 pub use network_interface::*;
 pub use private_link::*;
 pub use public_ip::*;

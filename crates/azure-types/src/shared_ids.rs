@@ -36,7 +36,6 @@ impl SharedIds {
             self.share_some(&mut pool.id);
             let Some(properties) = &mut pool.properties else { continue };
             self.share_reference(&mut properties.virtual_network);
-            self.share_references(&mut properties.backend_ip_configurations);
             self.share_references(&mut properties.load_balancing_rules);
             for address in properties.load_balancer_backend_addresses.iter_mut().flatten() {
                 let Some(properties) = &mut address.properties else { continue };

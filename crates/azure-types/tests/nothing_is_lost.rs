@@ -12,7 +12,8 @@ use serde_json::{Map, Value, json};
 
 const ID: &str = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Network/things/t";
 
-/// A document with every member that the type names, at every level.
+/// A document with every member that the type names, at every level, but for `backendIPConfigurations`, which Azure takes
+/// from the interfaces alone.
 fn load_balancer() -> Value {
     let reference = json!({"id": ID});
     json!({
@@ -30,7 +31,7 @@ fn load_balancer() -> Value {
                 "loadBalancerBackendAddresses": [{"name": "a", "properties": {
                     "ipAddress": "10.0.0.5", "adminState": "Down", "networkInterfaceIPConfiguration": reference,
                     "virtualNetwork": reference}}],
-                "backendIPConfigurations": [reference], "virtualNetwork": reference,
+                "virtualNetwork": reference,
                 "loadBalancingRules": [reference], "outboundRules": [reference]}}],
             "loadBalancingRules": [{"id": ID, "name": "r", "etag": "e", "properties": {
                 "provisioningState": "Succeeded", "frontendIPConfiguration": reference, "backendAddressPool": reference,

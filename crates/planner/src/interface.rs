@@ -50,14 +50,8 @@ pub(crate) fn obstacle(cluster: &Cluster, interface: &NetworkInterface) -> Optio
 /// Whether a pool of this load balancer has interfaces of a resource group among its members.
 pub fn has_members_of(load_balancer: &LoadBalancer, group: &ResourceId) -> bool {
     let pools = load_balancer.properties.iter().flat_map(|p| p.backend_address_pools.iter().flatten());
-    let members = pools.flat_map(|pool| pool.properties.iter());
-    let mut members = members.flat_map(|p| p.backend_ip_configurations.iter().flatten());
-    members.any(|member| {
-        // An instance's interface is a part of its scale set.
-        let is_own =
-            |id: &ResourceId| id.namespace().is_some_and(|one| one.eq_ignore_ascii_case("Microsoft.Network"));
-        member.id.as_ref().is_some_and(|id| id.is_within(group) && is_own(id))
-    })
+    let mut members = pools.filter_map(|pool| pool.properties.as_ref()?.backend_ip_configurations.as_ref());
+    members.any(|members| members.has_some_of(group))
 }
 
 /// Plans the interfaces of virtual machines: each at most once, all pools together. `nodes` are all nodes of the
