@@ -59,6 +59,11 @@ fn is_same_machine(one: &Node, other: &Node) -> bool {
     one.name() == other.name() || one.spec.provider_id.eq_ignore_ascii_case(&other.spec.provider_id)
 }
 
+/// Whether a Node is the one that is known, of the same machine.
+fn is_unchanged_machine(known: &Node, node: &Node) -> bool {
+    known.metadata.uid == node.metadata.uid && known.spec.provider_id == node.spec.provider_id
+}
+
 /// All Services and Nodes of the cluster, shared between controllers and provider.
 #[derive(Debug, Default, Clone)]
 pub struct ClusterState(Arc<RwLock<Inner>>);
@@ -71,7 +76,7 @@ struct Inner {
     /// Nodes that were deleted since, oldest first, and have not come back.
     departed: VecDeque<Arc<Node>>,
     nodes_synced: bool,
-    nodes_changed: Option<LogicalTime>,
+    machines_changed: Option<LogicalTime>,
     /// How many events of Nodes were processed.
     nodes_version: u64,
     namespaces: HashMap<String, Arc<Labels>>,
@@ -95,7 +100,10 @@ impl ClusterState {
     pub fn apply_node(&self, node: Arc<Node>) {
         let mut inner = self.0.write();
         let node = Stamped::now(node);
-        inner.nodes_changed = Some(node.stamp);
+        let is_known = inner.nodes.get(node.name()).is_some_and(|known| is_unchanged_machine(known, &node));
+        if !is_known {
+            inner.machines_changed = Some(node.stamp);
+        }
         inner.nodes_version += 1;
         inner.departed.retain(|gone| !is_same_machine(gone, &node));
         inner.nodes.insert(node.name().to_owned(), node);
@@ -113,9 +121,10 @@ impl ClusterState {
         inner.nodes_version += 1;
     }
 
-    /// When the latest event of a Node was processed; the beginning if there was none.
-    pub fn nodes_changed(&self) -> LogicalTime {
-        self.0.read().nodes_changed.unwrap_or(LogicalTime::BEGINNING)
+    /// When the event was processed by which a Node last came, or got another machine; the beginning if there was none.
+    /// What machines were read after it holds those of all Nodes, whatever their kubelets have reported since.
+    pub fn machines_changed(&self) -> LogicalTime {
+        self.0.read().machines_changed.unwrap_or(LogicalTime::BEGINNING)
     }
 
     /// Says that every Service that exists has been applied (once, after the first whole list).
@@ -279,6 +288,33 @@ mod tests {
             state.remove_node(&number.to_string());
         }
         assert_eq!(departed(&state).len(), MAX_DEPARTED);
+    }
+
+    /// NODE-265: what a kubelet reports is no cause to read its machine again.
+    #[test]
+    fn node_265_machines_change_with_nodes_and_not_with_their_reports() {
+        let state = ClusterState::default();
+        let node = |uid: &str, id: &str| {
+            let mut node = Node::default();
+            node.metadata.name = Some("worker".to_owned());
+            node.metadata.uid = Some(uid.to_owned());
+            id.clone_into(&mut node.spec.provider_id);
+            node
+        };
+        let apply = |node: Node| {
+            let before = LogicalTime::now();
+            state.apply_node(Arc::new(node));
+            state.machines_changed() > before
+        };
+        assert!(apply(node("1", "")), "it came");
+        let mut ready = node("1", "");
+        ready.status.conditions.push(k8s::NodeCondition { kind: "Ready".to_owned(), ..Default::default() });
+        assert!(!apply(ready.clone()), "a report");
+        assert!(apply(node("1", "azure:///a")), "it was initialised");
+        assert!(!apply(node("1", "azure:///a")));
+        assert!(apply(node("2", "azure:///a")), "another Node of this name");
+        state.remove_node("worker");
+        assert!(apply(node("2", "azure:///a")), "it came back");
     }
 
     #[test]

@@ -115,7 +115,7 @@ impl Membership {
             return Ok(false);
         }
         // The machines of nodes that are new must be in what is read.
-        self.join(&open, self.state.nodes_changed().max(self.observed.started)).await.map(|()| true)
+        self.join(&open, self.state.machines_changed().max(self.observed.started)).await.map(|()| true)
     }
 
     /// Brings the eligible nodes into the pools, judged by readings after `newer_than`.

@@ -529,7 +529,7 @@ impl Inner {
         if are_known || !may_ask {
             return MachineSets::new(known.iter().map(|machine| &**machine));
         }
-        let newer_than = newer_than.max(self.state.nodes_changed());
+        let newer_than = newer_than.max(self.state.machines_changed());
         let read = self.membership.virtual_machines(newer_than).await;
         let unread = read.err().map(|failure| {
             tracing::warn!(error = %failure.message, "the machine sets of nodes cannot be read");
