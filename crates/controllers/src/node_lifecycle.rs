@@ -22,9 +22,10 @@ use tokio::time::Instant;
 use crate::api::call;
 use crate::events::Recorder;
 use crate::freshness::Freshness;
+use crate::out_of_service;
 use crate::queue::Next;
 use crate::repeated_warning::RepeatedWarnings;
-use crate::taints::{add, edit_taints, remove};
+use crate::taints::{add, edit_taints};
 
 /// How old a list of machines may be that shows a machine. Half a minute of dead nodes that come one after
 /// the other costs three lists, of the ten a minute that Azure allows for a scale set.
@@ -116,10 +117,6 @@ impl Schedule {
     }
 }
 
-fn is_shutdown_taint(taint: &Taint) -> bool {
-    taint.key == names::TAINT_SHUTDOWN && taint.effect == "NoSchedule"
-}
-
 fn shutdown_taint() -> Taint {
     Taint {
         key: names::TAINT_SHUTDOWN.to_owned(),
@@ -169,7 +166,7 @@ impl NodeLifecycle {
             }
             NodeAction::RemoveShutdownTaint => {
                 self.schedule.forget(name);
-                self.edit_shutdown_taint(&node, |taints| remove(taints, is_shutdown_taint)).await
+                self.edit_shutdown_taint(&node, out_of_service::remove_shutdown).await
             }
             NodeAction::LookForMachine => self.look_for_machine(&node).await,
         }
@@ -196,7 +193,7 @@ impl NodeLifecycle {
                 let tainted = self
                     .edit_shutdown_taint(node, |taints| match shut_down {
                         true => add(taints, shutdown_taint()),
-                        false => remove(taints, is_shutdown_taint),
+                        false => out_of_service::remove_shutdown(taints),
                     })
                     .await;
                 if tainted != Next::Done {

@@ -17,6 +17,9 @@ const VALUE: &str = "cloud-controller-manager";
 
 const EFFECT: &str = "NoExecute";
 
+/// The effect of the shutdown taint.
+const SHUTDOWN_EFFECT: &str = "NoSchedule";
+
 fn is_out_of_service(taint: &Taint) -> bool {
     taint.key == names::TAINT_OUT_OF_SERVICE && taint.effect == EFFECT
 }
@@ -29,6 +32,19 @@ fn is_ours(taint: &Taint, beside_shutdown: bool) -> bool {
 
 fn has_shutdown(taints: &[Taint]) -> bool {
     taints.iter().any(|taint| taint.key == names::TAINT_SHUTDOWN)
+}
+
+/// Takes the shutdown taint away; returns whether it was there. What it alone told to be a controller's is marked as ours
+/// before: the out-of-service taint without a value, which would be taken for an operator's afterwards, and stay for ever.
+pub(crate) fn remove_shutdown(taints: &mut Vec<Taint>) -> bool {
+    let is_shutdown = |taint: &Taint| taint.key == names::TAINT_SHUTDOWN && taint.effect == SHUTDOWN_EFFECT;
+    if !taints.iter().any(is_shutdown) {
+        return false;
+    }
+    for taint in taints.iter_mut().filter(|taint| is_ours(taint, true)) {
+        VALUE.clone_into(&mut taint.value);
+    }
+    remove(taints, is_shutdown)
 }
 
 /// Brings a node's taints in order; returns whether that changed them.
@@ -92,6 +108,27 @@ mod tests {
 
     fn taint(key: &str, value: &str, effect: &str) -> Taint {
         Taint { key: key.to_owned(), value: value.to_owned(), effect: effect.to_owned(), time_added: None }
+    }
+
+    /// NODE-244: whichever of the two taints goes first, upstream's out-of-service taint goes when the node is ready, and an
+    /// operator's stays.
+    #[test]
+    fn node_244_upstreams_taint_is_known_after_the_shutdown_taint_went() {
+        let shutdown = || taint(names::TAINT_SHUTDOWN, "", "NoSchedule");
+        let out = |value| taint(names::TAINT_OUT_OF_SERVICE, value, "NoExecute");
+        for (before, after) in [("", None), (VALUE, None), ("nodeshutdown", Some("nodeshutdown"))] {
+            let after: Vec<Taint> = after.map(out).into_iter().collect();
+            let mut taints = vec![shutdown(), out(before)];
+            assert!(remove_shutdown(&mut taints), "{before}");
+            assert!(!edit(false, &mut taints.clone()), "{before}: it stays until the node is ready");
+            edit(true, &mut taints);
+            assert_eq!(taints, after, "shutdown first: {before}");
+            let mut taints = vec![out(before), shutdown()];
+            edit(true, &mut taints);
+            assert!(remove_shutdown(&mut taints) && taints == after, "out-of-service first: {before}");
+        }
+        let mut alone = vec![out("")];
+        assert!(!remove_shutdown(&mut alone) && alone == [out("")], "a node at rest is not written");
     }
 
     /// LB-362, NODE-080.
