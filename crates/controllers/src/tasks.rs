@@ -152,6 +152,10 @@ impl<'a> Tasks<'a> {
                 changes.removed.iter().for_each(|gone| ipam.forget(gone));
                 let without = changes.touched.iter().filter(|node| ipam.see(node));
                 without.for_each(|node| queue.add(node.name().to_owned()));
+                if !changes.removed.is_empty() {
+                    // What a node leaves is for those who wait.
+                    ipam.waiting().into_iter().for_each(|name| queue.add(name));
+                }
             }
             for changed in changes.touched {
                 if out_of_service::needs_work(&changed) {

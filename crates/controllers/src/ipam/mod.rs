@@ -139,6 +139,12 @@ impl Ipam {
         self.warnings.forget(node.name());
     }
 
+    /// The nodes that have no ranges yet.
+    pub fn waiting(&self) -> Vec<String> {
+        let nodes = self.state.nodes();
+        nodes.iter().filter(|node| is_without_ranges(node)).map(|node| node.name().to_owned()).collect()
+    }
+
     /// Takes note of nodes that are not watched: their ranges are theirs all the same.
     pub async fn see_all(&self) -> Result<(), ApiError> {
         for node in call(|| "list all nodes".to_owned(), self.api.list(&ListParams::default())).await? {

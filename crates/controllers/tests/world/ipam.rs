@@ -77,7 +77,7 @@ async fn node_109_node_114_a_full_range_is_told_and_given_on() {
     let told = "cidrAllocator Normal CIDRNotAvailable: Node n2 status is now: CIDRNotAvailable: CIDR allocation failed; ";
     assert!(events.len() == 1 && events[0].starts_with(told), "{events:?}");
     world.kubernetes.delete("Node", "", "n1").unwrap();
-    seconds(61).await;
+    seconds(1).await;
     assert_eq!(world.ranges("n2"), ["10.244.1.0/24", "fd00:10:244::/64"]);
 }
 
