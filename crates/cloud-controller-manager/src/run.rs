@@ -160,7 +160,7 @@ pub async fn preview(provider: &Provider, with_routes: bool) -> Result<ClusterPl
     if !with_routes {
         return Ok(plan);
     }
-    let due = controllers::routes_due(provider, provider.state()).await?;
+    let due = controllers::routes_due(provider, provider, provider.state()).await?;
     let routes = provider.preview_routes(&due.wanted, &due.unwanted).await?;
     Ok(plan.with_routes(routes, due.problems))
 }

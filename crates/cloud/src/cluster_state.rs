@@ -290,9 +290,9 @@ mod tests {
         assert_eq!(departed(&state).len(), MAX_DEPARTED);
     }
 
-    /// NODE-265: what a kubelet reports is no cause to read its machine again.
+    /// NODE-286: what a kubelet reports is no cause to read its machine again.
     #[test]
-    fn node_265_machines_change_with_nodes_and_not_with_their_reports() {
+    fn node_286_machines_change_with_nodes_and_not_with_their_reports() {
         let state = ClusterState::default();
         let node = |uid: &str, id: &str| {
             let mut node = Node::default();

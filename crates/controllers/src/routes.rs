@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use clock::Clock;
-use cloud::{ClusterState, LogicalTime, PodRange, Routes, ServiceError};
+use cloud::{ClusterState, Existence, LogicalTime, Machines, PodRange, Routes, ServiceError};
 use futures::{StreamExt, stream};
 use ipnet::IpNet;
 use k8s::{Node, names};
@@ -33,6 +33,9 @@ use crate::tasks::MAX_PARALLEL_NODES;
 /// How old the table may be that is compared with the nodes when nothing has happened: a change by somebody else is
 /// noticed within a minute, for one read.
 const MAX_TABLE_AGE: Duration = Duration::from_secs(60);
+
+/// How old may be what is known of machines whose nodes show no address of a family: hardly anybody changes those.
+const MAX_ADDRESS_AGE: Duration = Duration::from_secs(300);
 
 /// The age up to which nobody is told that a node has no address: whoever describes new nodes takes some seconds.
 const MAX_AGE_WITHOUT_EVENT: Duration = Duration::from_secs(60);
@@ -86,23 +89,71 @@ enum NoRoute {
     #[error("spec.podCIDRs of node {node}: {range} is no range of addresses; register the node anew")]
     Unreadable { node: String, range: String },
     #[error(
-        "node {node} has no InternalIP of the family of {range} among its addresses: its machine has none, or nobody has described the node yet"
+        "node {node} has no InternalIP of the family of {range} among its addresses, and none is known of its machine: it has none, or nobody has described the node yet"
     )]
     NoAddress { node: String, range: IpNet },
 }
 
-/// Where the routes to a node's pods have to lead: to its first address of each range's family.
-fn wanted(node: &Node) -> Vec<Result<(PodRange, IpAddr), NoRoute>> {
+impl NoRoute {
+    /// Whether the range has a route all the same: nobody knows a better place for it to lead to.
+    fn is_made_up_for(&self, standing: &BTreeSet<PodRange>) -> bool {
+        match self {
+            Self::Unreadable { .. } => false,
+            Self::NoAddress { node, range } => standing.contains(&PodRange::new(node, *range)),
+        }
+    }
+}
+
+/// What the machines of nodes have by way of addresses that the nodes do not show, by the nodes' names. A kubelet that
+/// was started with one address shows no other, and packets arrive at each all the same.
+type MachineAddresses = BTreeMap<String, Vec<IpAddr>>;
+
+/// Where the routes to a node's pods have to lead: to its first address of each range's family, or to that of its
+/// machine where the node shows none.
+fn wanted(node: &Node, machines: &MachineAddresses) -> Vec<Result<(PodRange, IpAddr), NoRoute>> {
+    let of_machine = || machines.get(node.name()).into_iter().flatten().copied();
     let route = |text: &str| {
         let named = || node.name().to_owned();
         let range: IpNet =
             text.parse().map_err(|_| NoRoute::Unreadable { node: named(), range: text.to_owned() })?;
         let is_v4 = range.addr().is_ipv4();
-        let next_hop = node.internal_addresses().find(|address| address.is_ipv4() == is_v4);
+        let mut addresses = node.internal_addresses().chain(of_machine());
+        let next_hop = addresses.find(|address| address.is_ipv4() == is_v4);
         let next_hop = next_hop.ok_or_else(|| NoRoute::NoAddress { node: named(), range })?;
         Ok((PodRange::new(node.name(), range), next_hop))
     };
     node.pod_ranges().into_iter().map(route).collect()
+}
+
+/// Asks for the machines of those nodes that somebody has described, and that show no address of a family in which they
+/// have a range.
+async fn machine_addresses(
+    machines: &dyn Machines,
+    nodes: &BTreeMap<&str, &Node>,
+    newer_than: LogicalTime,
+) -> MachineAddresses {
+    let lacks_address = |node: &&Node| {
+        let is_described = !node.spec.provider_id.is_empty() && !node.has_taint(names::TAINT_UNINITIALIZED);
+        let ranges = wanted(node, &MachineAddresses::new());
+        node.is_managed()
+            && is_described
+            && ranges.iter().any(|one| matches!(one, Err(NoRoute::NoAddress { .. })))
+    };
+    let mut asks = Vec::new();
+    for node in nodes.values().copied().filter(lacks_address) {
+        asks.push(addresses_of_machine(machines, node, newer_than));
+    }
+    stream::iter(asks).buffer_unordered(MAX_PARALLEL_NODES).filter_map(std::future::ready).collect().await
+}
+
+async fn addresses_of_machine(
+    machines: &dyn Machines,
+    node: &Node,
+    newer_than: LogicalTime,
+) -> Option<(String, Vec<IpAddr>)> {
+    let Existence::Present(machine) = machines.describe(node, newer_than).await else { return None };
+    let internal = machine.addresses.iter().filter(|address| address.kind == "InternalIP");
+    Some((node.name().to_owned(), internal.filter_map(|one| one.address.parse().ok()).collect()))
 }
 
 /// What the routes should be, by the nodes that are known.
@@ -116,10 +167,10 @@ struct Due {
 }
 
 impl Due {
-    fn of(nodes: &BTreeMap<&str, &Node>, owned: BTreeSet<PodRange>) -> Self {
+    fn of(nodes: &BTreeMap<&str, &Node>, machines: &MachineAddresses, owned: BTreeSet<PodRange>) -> Self {
         let mut due = Self::default();
         let managed = nodes.values().filter(|node| node.is_managed());
-        due.wanted = managed.flat_map(|node| wanted(node)).filter_map(Result::ok).collect();
+        due.wanted = managed.flat_map(|node| wanted(node, machines)).filter_map(Result::ok).collect();
         for route in owned {
             match nodes.get(route.node.as_str()) {
                 None => drop(due.orphans.insert(route)),
@@ -153,16 +204,23 @@ pub struct RoutesDue {
 ///
 /// # Errors
 /// The cloud could not say which routes there are.
-pub async fn routes_due(routes: &dyn Routes, state: &ClusterState) -> Result<RoutesDue, ServiceError> {
+pub async fn routes_due(
+    routes: &dyn Routes,
+    machines: &dyn Machines,
+    state: &ClusterState,
+) -> Result<RoutesDue, ServiceError> {
     let owned = routes.owned(LogicalTime::BEGINNING).await?;
     let all = state.nodes();
     let nodes: BTreeMap<&str, &Node> = all.iter().map(|node| (node.name(), &**node)).collect();
-    let Due { wanted: ranges, mut unwanted, orphans } = Due::of(&nodes, owned);
+    let machines = machine_addresses(machines, &nodes, LogicalTime::BEGINNING).await;
+    let standing = owned.clone();
+    let Due { wanted: ranges, mut unwanted, orphans } = Due::of(&nodes, &machines, owned);
     // Whoever is not among all nodes is gone.
     unwanted.extend(orphans);
     let managed = || nodes.values().filter(|node| node.is_managed());
-    let mut problems: Vec<String> =
-        managed().flat_map(|node| wanted(node)).filter_map(Result::err).map(|why| why.to_string()).collect();
+    let problems = managed().flat_map(|node| wanted(node, &machines)).filter_map(Result::err);
+    let problems = problems.filter(|why| !why.is_made_up_for(&standing));
+    let mut problems: Vec<String> = problems.map(|why| why.to_string()).collect();
     let bare: Vec<&str> =
         managed().filter(|node| node.pod_ranges().is_empty()).map(|node| node.name()).collect();
     if !bare.is_empty() {
@@ -178,6 +236,7 @@ pub async fn routes_due(routes: &dyn Routes, state: &ClusterState) -> Result<Rou
 pub(crate) struct RouteController {
     pub api: Api<Node>,
     pub routes: Arc<dyn Routes>,
+    pub machines: Arc<dyn Machines>,
     pub state: ClusterState,
     pub changes: Arc<RouteChanges>,
     pub freshness: Arc<Freshness>,
@@ -195,6 +254,7 @@ impl RouteController {
     pub fn new(
         client: Client,
         routes: Arc<dyn Routes>,
+        machines: Arc<dyn Machines>,
         state: ClusterState,
         changes: Arc<RouteChanges>,
         freshness: Arc<Freshness>,
@@ -205,7 +265,20 @@ impl RouteController {
     ) -> Self {
         let (warnings, failures) = (RepeatedWarnings::default(), AtomicU32::default());
         let api = Api::all(client);
-        Self { api, routes, state, changes, freshness, recorder, observer, clock, period, warnings, failures }
+        Self {
+            api,
+            routes,
+            machines,
+            state,
+            changes,
+            freshness,
+            recorder,
+            observer,
+            clock,
+            period,
+            warnings,
+            failures,
+        }
     }
 
     /// Brings the routes to the nodes as they are now. All nodes must be known.
@@ -239,7 +312,10 @@ impl RouteController {
         let owned = self.routes.owned(newer_than).await?;
         let all = self.state.nodes();
         let nodes: BTreeMap<&str, &Node> = all.iter().map(|node| (node.name(), &**node)).collect();
-        let mut due = Due::of(&nodes, owned);
+        let machines = self.freshness.within(MAX_ADDRESS_AGE);
+        let machines = machine_addresses(&*self.machines, &nodes, machines).await;
+        let standing = owned.clone();
+        let mut due = Due::of(&nodes, &machines, owned);
         due.unwanted.extend(self.without_node(due.orphans).await);
         let answers = self.routes.apply(&due.wanted, &due.unwanted, newer_than).await?;
         self.warnings.forget("");
@@ -252,7 +328,8 @@ impl RouteController {
         let mut writes = Vec::new();
         for node in nodes.values().copied() {
             let had_routes = unwanted_of.contains(node.name());
-            if let Some(condition) = self.judge(node, &answers, had_routes).filter(|c| !c.is_on(node)) {
+            let condition = self.judge(node, &wanted(node, &machines), &standing, &answers, had_routes);
+            if let Some(condition) = condition.filter(|condition| !condition.is_on(node)) {
                 writes.push(self.write(node, condition));
             }
         }
@@ -282,13 +359,14 @@ impl RouteController {
     fn judge(
         &self,
         node: &Node,
+        ranges: &[Result<(PodRange, IpAddr), NoRoute>],
+        standing: &BTreeSet<PodRange>,
         answers: &BTreeMap<PodRange, Result<(), ServiceError>>,
         had_routes: bool,
     ) -> Option<NewCondition> {
         if !node.is_managed() {
             return (!node.pod_ranges().is_empty()).then_some(REACHABLE);
         }
-        let ranges = wanted(node);
         if ranges.is_empty() {
             return had_routes.then_some(UNREACHABLE);
         }
@@ -296,11 +374,12 @@ impl RouteController {
         let (mut reachable, mut problems) = (true, Vec::new());
         for range in ranges {
             let problem = match range {
-                Ok((range, _)) => match answers.get(&range) {
+                Ok((range, _)) => match answers.get(range) {
                     Some(Ok(())) => continue,
                     Some(Err(error)) => format!("to {}: {error}", range.range),
                     None => format!("to {}: it was not asked for", range.range),
                 },
+                Err(why) if why.is_made_up_for(standing) => continue,
                 Err(NoRoute::NoAddress { .. }) if age < MAX_AGE_WITHOUT_EVENT => String::new(),
                 Err(why) => why.to_string(),
             };
@@ -339,6 +418,8 @@ impl RouteController {
 
 #[cfg(test)]
 mod tests {
+    use cloud::{Instance, Presence};
+    use k8s::NodeAddress;
     use serde_json::json;
 
     use super::*;
@@ -362,11 +443,12 @@ mod tests {
         let both = node("n1", &["10.244.1.0/24", "fd00:1::/64"], &["fd00::9", "2.4.6.8", "10.10.10.10"]);
         let expected = [(range("n1", "10.244.1.0/24"), "2.4.6.8"), (range("n1", "fd00:1::/64"), "fd00::9")];
         let expected = expected.map(|(range, hop)| Ok((range, hop.parse().unwrap())));
-        assert_eq!(wanted(&both), expected);
-        let one = wanted(&node("n1", &["fd00:1::/64"], &["2.4.6.8"]));
+        let none = MachineAddresses::new();
+        assert_eq!(wanted(&both, &none), expected);
+        let one = wanted(&node("n1", &["fd00:1::/64"], &["2.4.6.8"]), &none);
         let [Err(why)] = &one[..] else { panic!("{one:?}") };
         assert!(why.to_string().contains("n1 has no InternalIP of the family of fd00:1::/64"), "{why}");
-        let odd = wanted(&node("n1", &["10.244.1.0"], &["2.4.6.8"]));
+        let odd = wanted(&node("n1", &["10.244.1.0"], &["2.4.6.8"]), &none);
         assert!(matches!(&odd[..], [Err(NoRoute::Unreadable { .. })]), "{odd:?}");
     }
 
@@ -380,7 +462,7 @@ mod tests {
         let owned = ["10.244.1.0/24", "10.244.7.0/24"].map(|text| range("n1", text));
         let others =
             [range("n2", "10.244.2.0/24"), range("gone", "10.244.3.0/24"), range("edge", "10.244.8.0/24")];
-        let due = Due::of(&nodes, owned.into_iter().chain(others).collect());
+        let due = Due::of(&nodes, &MachineAddresses::new(), owned.into_iter().chain(others).collect());
         assert_eq!(due.wanted, [(range("n1", "10.244.1.0/24"), "10.0.0.1".parse().unwrap())].into());
         assert_eq!(due.unwanted, [range("n1", "10.244.7.0/24"), range("n2", "10.244.2.0/24")].into());
         assert_eq!(due.orphans, [range("gone", "10.244.3.0/24")].into());
@@ -405,6 +487,54 @@ mod tests {
         }
     }
 
+    /// One machine has an address that its node does not show.
+    struct Rack;
+
+    #[async_trait::async_trait]
+    impl Machines for Rack {
+        async fn presence(&self, _: &Node, _: LogicalTime) -> Existence<Presence> {
+            Existence::Unknown("nobody asks".into())
+        }
+
+        async fn describe(&self, node: &Node, _: LogicalTime) -> Existence<Instance> {
+            let addresses = ["10.0.0.4", "fd00::4"]
+                .map(|address| NodeAddress { kind: "InternalIP".to_owned(), address: address.to_owned() });
+            match node.name() {
+                "n4" => Existence::Present(Instance { addresses: addresses.into(), ..Instance::default() }),
+                _ => Existence::Unknown("503 from Azure".into()),
+            }
+        }
+    }
+
+    /// NODE-243: a route leads to an address that the node's machine has and the node does not show; where none is known,
+    /// a route that stands is as it should be.
+    #[tokio::test]
+    async fn node_243_a_route_leads_to_what_the_machine_has_and_one_that_stands_stays() {
+        let state = ClusterState::default();
+        let apply = |name: &str, id: &str| {
+            let number = &name[1..];
+            let ranges = [format!("10.244.{number}.0/24"), format!("fd00:{number}::/64")];
+            let mut node =
+                node(name, &ranges.each_ref().map(|range| &**range), &[&format!("10.0.0.{number}")]);
+            id.clone_into(&mut node.spec.provider_id);
+            state.apply_node(Arc::new(node));
+        };
+        // One whose machine tells, one whose machine is unknown, one of those that has its route, one that nobody has
+        // described yet.
+        for (name, id) in [("n4", "azure:///4"), ("n5", "azure:///5"), ("n6", "azure:///6"), ("n7", "")] {
+            apply(name, id);
+        }
+        let table = Table([range("n6", "10.244.6.0/24"), range("n6", "fd00:6::/64")].into());
+        let due = routes_due(&table, &Rack, &state).await.unwrap();
+        assert_eq!(due.wanted.get(&range("n4", "fd00:4::/64")), Some(&"fd00::4".parse().unwrap()));
+        assert_eq!(due.wanted.get(&range("n4", "10.244.4.0/24")), Some(&"10.0.0.4".parse().unwrap()));
+        assert_eq!(due.wanted.get(&range("n6", "fd00:6::/64")), None, "nobody knows where it has to lead");
+        assert!(due.unwanted.is_empty(), "{due:?}");
+        let told: Vec<bool> =
+            ["n4", "n5", "n6", "n7"].map(|name| due.problems.iter().any(|why| why.contains(name))).into();
+        assert_eq!(told, [false, true, false, true], "{due:?}");
+    }
+
     /// NODE-272: a preview knows all nodes, so what it does not know is gone; who gets no route is told.
     #[tokio::test]
     async fn node_272_a_preview_says_who_gets_a_route_who_loses_one_and_who_waits() {
@@ -415,7 +545,7 @@ mod tests {
         }
         let gone = [range("gone", "10.244.9.0/24"), range("n2", "10.244.2.0/24")];
         let table = Table(gone.clone().into_iter().chain([range("n3", "10.244.3.0/24")]).collect());
-        let due = routes_due(&table, &state).await.unwrap();
+        let due = routes_due(&table, &Rack, &state).await.unwrap();
         let wanted: Vec<String> = due.wanted.iter().map(|(range, hop)| format!("{range} {hop}")).collect();
         assert_eq!(wanted, ["n1 10.244.1.0/24 10.0.0.1", "n3 10.244.3.0/24 10.0.0.3"]);
         assert_eq!(due.unwanted, gone.into());

@@ -373,6 +373,7 @@ pub async fn run(
         );
         tasks.start_cloud_node(queue, Arc::new(controller), nodes_known);
     }
+    let machines_of_routes = Arc::clone(&cloud.machines);
     if let Some(queue) = queues.lifecycle.clone()
         && tasks.pause().await
     {
@@ -394,6 +395,7 @@ pub async fn run(
         let controller = RouteController::new(
             client,
             routes,
+            machines_of_routes,
             cloud.state,
             Arc::clone(&queues.route_changes),
             freshness,

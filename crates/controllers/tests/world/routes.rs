@@ -299,6 +299,37 @@ async fn node_096_node_252_a_node_without_an_address_waits_for_one() {
     assert_eq!(routes.0.lock().routes[&range("a1", 1)], "10.240.0.7".parse::<IpAddr>().unwrap(), "repaired");
 }
 
+/// NODE-243: where nobody knows an address of a family, a node whose route stands stays reachable, and is not written; and
+/// once its machine has one, it gets its route.
+#[tokio::test(start_paused = true)]
+async fn node_243_a_node_with_its_routes_needs_no_address() {
+    let routes = TestRoutes::default();
+    let six = |node: &str| PodRange::new(node, "fd00:1::/64".parse().unwrap());
+    routes.0.lock().routes.insert(six("a1"), "fd00::1".parse().unwrap());
+    let mut world = World::new();
+    let mut both = with_range(1);
+    both["spec"]["podCIDRs"] = json!(["10.244.1.0/24", "fd00:1::/64"]);
+    both["spec"]["providerID"] = "azure:///1".into();
+    world.node("a1", both.clone());
+    world.node("a2", both);
+    world.start_in(world.cloud.ports().with_routes(routes.clone()), options()).await;
+    seconds(90).await;
+    assert_eq!((world.network_of("a1"), world.network_of("a2")), (REACHABLE.into(), UNREACHABLE.into()));
+    assert_eq!(world.events("a1").len(), 0);
+    let addresses = ["10.240.0.1", "fd00::2"]
+        .map(|address| k8s::NodeAddress { kind: "InternalIP".to_owned(), address: address.to_owned() });
+    let machine = cloud::Instance { addresses: addresses.into(), ..Default::default() };
+    world.cloud.set_instance("a2", cloud::Existence::Present(machine));
+    seconds(61).await;
+    assert_eq!(world.network_of("a2"), REACHABLE);
+    let led: Vec<IpAddr> = ["a1", "a2"].map(|node| routes.0.lock().routes[&six(node)]).into();
+    assert_eq!(
+        led,
+        ["fd00::1".parse::<IpAddr>().unwrap(), "fd00::2".parse().unwrap()],
+        "one stayed, one came"
+    );
+}
+
 /// NODE-253: Azure that cannot be read changes nothing: neither routes nor what nodes say.
 #[tokio::test(start_paused = true)]
 async fn node_253_nodes_stay_as_they_are_while_the_table_cannot_be_read() {
