@@ -232,7 +232,12 @@ impl ClusterState {
         self.nodes_in_version().1
     }
 
-    /// The same with a number: as long as it is the same, so are they.
+    /// A number: as long as it is the same, so are all Nodes.
+    pub fn nodes_version(&self) -> u64 {
+        self.0.read().nodes_version
+    }
+
+    /// All Nodes with that number.
     pub fn nodes_in_version(&self) -> (u64, Vec<Arc<Node>>) {
         let inner = self.0.read();
         (inner.nodes_version, inner.nodes.values().map(|node| Arc::clone(&node.object)).collect())

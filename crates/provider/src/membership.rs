@@ -39,7 +39,14 @@ pub(crate) struct Membership {
     interfaces: Mutex<HashMap<ResourceId, Writer<SharedInterfaces>>>,
     /// The nodes with which each pool was last filled.
     filled: Mutex<HashMap<ResourceId, Filled>>,
+    /// Whose turn it is to fill which pools.
+    turns: Mutex<HashMap<Vec<ResourceId>, Arc<Turn>>>,
+    /// The eligible nodes of a version of the nodes.
+    eligible: Mutex<Option<(u64, NodeIdentities)>>,
 }
+
+/// One fills pools, and all who want the same wait for it: the latest attempt that failed, and when it began.
+type Turn = tokio::sync::Mutex<Option<(LogicalTime, Failure)>>;
 
 /// The eligible nodes: a print of their names and provider ids. Each pool remembers one, of thousands of nodes.
 type NodeIdentities = u64;
@@ -79,6 +86,8 @@ impl Membership {
             scale_sets: Mutex::default(),
             interfaces: Mutex::default(),
             filled: Mutex::default(),
+            turns: Mutex::default(),
+            eligible: Mutex::default(),
         }
     }
 
@@ -89,33 +98,67 @@ impl Membership {
     }
 
     fn eligible_nodes(&self) -> NodeIdentities {
+        let mut known = self.eligible.lock();
+        if let Some((_, print)) = known.filter(|(version, _)| *version == self.state.nodes_version()) {
+            return print;
+        }
+        let (version, nodes) = self.state.nodes_in_version();
         let mut print = DefaultHasher::new();
         // They come in the order of their names.
-        for node in self.state.nodes().iter().filter(|node| backend_pool::is_eligible(&self.cluster, node)) {
+        for node in nodes.iter().filter(|node| backend_pool::is_eligible(&self.cluster, node)) {
             (node.name(), &node.spec.provider_id).hash(&mut print);
         }
-        print.finish()
+        let print = print.finish();
+        *known = Some((version, print));
+        print
+    }
+
+    /// Those of the pools that the eligible nodes were not brought into since they last changed.
+    fn open(&self, pools: &[PoolMembership]) -> Vec<PoolMembership> {
+        let nodes = self.eligible_nodes();
+        let filled = self.filled.lock();
+        let is_open = |membership: &&PoolMembership| {
+            filled
+                .get(&membership.pool)
+                .is_none_or(|known| known.nodes != nodes || known.membership.of_nodes != membership.of_nodes)
+        };
+        pools.iter().filter(is_open).cloned().collect()
+    }
+
+    fn turn(&self, pools: &[PoolMembership]) -> Arc<Turn> {
+        let pools = pools.iter().map(|membership| membership.pool.clone()).collect();
+        let mut turns = self.turns.lock();
+        // Nobody waits for those that nobody holds.
+        turns.retain(|_, turn| Arc::strong_count(turn) > 1);
+        Arc::clone(turns.entry(pools).or_default())
     }
 
     /// Brings the eligible nodes into the pools, unless they were brought there since the nodes last changed.
     /// Machines that could not join then are [looked at](Self::join_waiting) for all Services together.
     /// Gives whether there was anything to bring.
+    ///
+    /// Hundreds of Services come at once, and each would look at thousands of nodes: one does it for all of the same pools.
+    /// Who came before an attempt that failed gets its failure.
     pub(crate) async fn join_if_changed(&self, pools: &[PoolMembership]) -> Result<bool, Failure> {
-        let nodes = self.eligible_nodes();
-        let open: Vec<PoolMembership> = {
-            let filled = self.filled.lock();
-            let is_open = |membership: &&PoolMembership| {
-                filled.get(&membership.pool).is_none_or(|known| {
-                    known.nodes != nodes || known.membership.of_nodes != membership.of_nodes
-                })
-            };
-            pools.iter().filter(is_open).cloned().collect()
-        };
+        let came = LogicalTime::now();
+        let open = self.open(pools);
         if open.is_empty() {
             return Ok(false);
         }
+        let turn = self.turn(&open);
+        let mut failed = turn.lock().await;
+        let open = self.open(&open);
+        if open.is_empty() {
+            return Ok(true);
+        }
+        if let Some((_, failure)) = failed.as_ref().filter(|(began, _)| *began > came) {
+            return Err(failure.clone());
+        }
+        let began = LogicalTime::now();
         // The machines of nodes that are new must be in what is read.
-        self.join(&open, self.state.machines_changed().max(self.observed.started)).await.map(|()| true)
+        let joined = self.join(&open, self.state.machines_changed().max(self.observed.started)).await;
+        *failed = joined.as_ref().err().map(|failure| (began, failure.clone()));
+        joined.map(|()| true)
     }
 
     /// Brings the eligible nodes into the pools, judged by readings after `newer_than`.
