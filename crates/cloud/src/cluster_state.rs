@@ -98,15 +98,20 @@ impl ClusterState {
 
     /// Takes over a Node as it is now, and stamps it with this moment.
     pub fn apply_node(&self, node: Arc<Node>) {
+        self.apply_node_as_of(node, LogicalTime::now());
+    }
+
+    /// Takes over a Node as it was at `stamp`: in a list whose pages come one after the other, all are as they were when
+    /// the first one came.
+    pub fn apply_node_as_of(&self, node: Arc<Node>, stamp: LogicalTime) {
         let mut inner = self.0.write();
-        let node = Stamped::now(node);
         let is_known = inner.nodes.get(node.name()).is_some_and(|known| is_unchanged_machine(known, &node));
         if !is_known {
-            inner.machines_changed = Some(node.stamp);
+            inner.machines_changed = inner.machines_changed.max(Some(stamp));
         }
         inner.nodes_version += 1;
         inner.departed.retain(|gone| !is_same_machine(gone, &node));
-        inner.nodes.insert(node.name().to_owned(), node);
+        inner.nodes.insert(node.name().to_owned(), Stamped { object: node, stamp });
     }
 
     /// Forgets a Node that is gone, but for which machine it was.
@@ -320,6 +325,13 @@ mod tests {
         assert!(apply(node("2", "azure:///a")), "another Node of this name");
         state.remove_node("worker");
         assert!(apply(node("2", "azure:///a")), "it came back");
+        let (listed, read) = (LogicalTime::now(), LogicalTime::now());
+        state.remove_node("worker");
+        state.apply_node_as_of(Arc::new(node("3", "azure:///a")), listed);
+        assert!(
+            state.machines_changed() < read,
+            "what is read after a list began holds the machines of all its pages"
+        );
     }
 
     #[test]

@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use cloud::ClusterState;
+use cloud::{ClusterState, LogicalTime};
 use k8s::{Node, ObjectKey, Service};
 use kube::runtime::watcher::Event;
 
@@ -116,12 +116,14 @@ pub(crate) struct NodeIndex {
     state: ClusterState,
     changes: Arc<NodeSetChanges>,
     listed: HashSet<String>,
+    /// When the first page came of the list that is being read. All pages show the moment of the first one.
+    list_came: Option<LogicalTime>,
     follows_labels: bool,
 }
 
 impl NodeIndex {
     pub fn new(state: ClusterState, changes: Arc<NodeSetChanges>) -> Self {
-        Self { state, changes, listed: HashSet::new(), follows_labels: false }
+        Self { state, changes, listed: HashSet::new(), list_came: None, follows_labels: false }
     }
 
     /// Labels decide from which load balancer a node gets traffic, if `follows`.
@@ -134,11 +136,13 @@ impl NodeIndex {
         match event {
             Event::Init => {
                 self.listed.clear();
+                self.list_came = None;
                 NodeChanges::default()
             }
             Event::InitApply(node) => {
                 self.listed.insert(node.name().to_owned());
-                self.apply(node)
+                let stamp = *self.list_came.get_or_insert_with(LogicalTime::now);
+                self.apply(node, stamp)
             }
             Event::InitDone => {
                 let listed = std::mem::take(&mut self.listed);
@@ -151,7 +155,7 @@ impl NodeIndex {
                 }
                 changes
             }
-            Event::Apply(node) => self.apply(node),
+            Event::Apply(node) => self.apply(node, LogicalTime::now()),
             Event::Delete(node) => {
                 let mut changes = NodeChanges::default();
                 self.remove(node.name(), &mut changes);
@@ -160,7 +164,7 @@ impl NodeIndex {
         }
     }
 
-    fn apply(&mut self, node: Node) -> NodeChanges {
+    fn apply(&mut self, node: Node, stamp: LogicalTime) -> NodeChanges {
         let node = Arc::new(node.slim(self.follows_labels));
         let old = self.state.node(node.name());
         let relabelled = self.follows_labels
@@ -169,7 +173,7 @@ impl NodeIndex {
         let drained =
             old.as_ref().is_some_and(|old| old.is_draining() && old.metadata.uid == node.metadata.uid);
         let draining_changed = drained != node.is_draining();
-        self.state.apply_node(Arc::clone(&node));
+        self.state.apply_node_as_of(Arc::clone(&node), stamp);
         self.changes.note(old.as_deref(), Some(&node));
         if relabelled {
             self.changes.count_one();

@@ -102,12 +102,7 @@ pub(super) fn machine_addresses(azure: &Azure) -> BTreeSet<IpAddr> {
         .collect()
 }
 
-fn public_ip(
-    document: &Value,
-    services: &Services,
-    refused: &BTreeSet<String>,
-    findings: &mut Vec<Finding>,
-) {
+fn public_ip(document: &Value, services: &Services, refused: &BTreeSet<String>, findings: &mut Vec<Finding>) {
     let tag = text(&document["tags"][SERVICE_TAG]);
     let address: Option<IpAddr> = text(&document["properties"]["ipAddress"]).parse().ok();
     for key in tag.split(',').map(str::trim).filter(|key| !key.is_empty()) {
