@@ -7,6 +7,7 @@ use http::HeaderValue;
 use parking_lot::Mutex;
 
 use crate::client::Inner;
+use crate::operation_pace::OperationPace;
 use crate::retry;
 use crate::{Budgets, CallObserver, Client, Clock, Cloud, Credential, RetryPolicy, Transport};
 
@@ -120,6 +121,7 @@ impl ClientBuilder {
                 observer: self.observer,
                 minimum_retry_after: self.minimum_retry_after,
                 operation_deadline: self.operation_deadline,
+                operation_pace: OperationPace::default(),
             }),
         }
     }

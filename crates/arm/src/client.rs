@@ -15,6 +15,7 @@ use tokio::time::Instant;
 use crate::builder::ClientBuilder;
 use crate::error::ServiceError;
 use crate::operation::{self, Operation, Progress, Start};
+use crate::operation_pace::{Kind, OperationPace};
 use crate::request::{self, Listing, Subject};
 use crate::retry;
 use crate::send::{Answer, Call, request_id};
@@ -56,6 +57,7 @@ pub(crate) struct Inner {
     pub(crate) observer: Option<Arc<dyn CallObserver>>,
     pub(crate) minimum_retry_after: bool,
     pub(crate) operation_deadline: Duration,
+    pub(crate) operation_pace: OperationPace,
 }
 
 impl std::fmt::Debug for Client {
@@ -315,31 +317,31 @@ impl Client {
 
     /// Waits until an operation is done. Its failure is an [`Error::Service`] with Azure's own words.
     ///
-    /// Polls as Azure asks, else after 1, 2, 4 and then every 5 s. Passing failures of polls are no
-    /// failure of the operation. After the deadline, counted from the operation's start, the operation
-    /// is given up with [`Error::OperationDeadline`].
+    /// It is asked after when operations of its kind were done before, at once where that is not known, and never
+    /// before Azure wants to be asked. Passing failures of polls are no failure of the operation. After the
+    /// deadline, counted from the operation's start, the operation is given up with
+    /// [`Error::OperationDeadline`].
     pub async fn wait(&self, operation: &Operation) -> Result<(), Error> {
         let subject = Subject::of_operation(&operation.resource);
         let line = || format!("{} {}", operation.method, Subject::of(&operation.resource).short);
         let deadline = self.inner.operation_deadline;
-        let age = self.inner.clock.since_1970().saturating_sub(Duration::from_secs(operation.started));
-        let allowed = deadline.saturating_sub(age);
+        let started = Duration::from_millis(operation.started);
+        let age_before = self.inner.clock.since_1970().saturating_sub(started);
+        let allowed = deadline.saturating_sub(age_before);
         let begin = Instant::now();
+        let age = || age_before.saturating_add(begin.elapsed());
         let uri = request::follow(&self.inner.cloud.resource_manager, &operation.url, &subject)?;
-        let mut pause = match operation.first_look.map(Duration::from_millis) {
-            Some(asked) => asked.saturating_sub(age),
-            None => operation::poll_pause(0),
-        };
-        for polls in 1u32.. {
-            if begin.elapsed().saturating_add(pause) > allowed {
-                break;
-            }
+        let kind = Kind::of(operation);
+        let mut looks = self.inner.operation_pace.looks(&kind);
+        let asked = operation.first_look.map(Duration::from_millis).unwrap_or_default();
+        let mut pause = looks.first(age()).max(asked.saturating_sub(age()));
+        while begin.elapsed().saturating_add(pause) <= allowed {
             tokio::time::sleep(pause).await;
             let call = Call::get(uri.clone(), &subject, Purpose::Poll, operation.class);
             let answer = match self.send(&call).await {
                 Ok(answer) => answer,
                 Err(error) if error.is_transient() || error.is_throttled() => {
-                    pause = error.retry_after().unwrap_or(operation::poll_pause(u32::MAX));
+                    pause = looks.unanswered(error.retry_after());
                     continue;
                 }
                 // A status URL that answers 4xx says nothing about the change itself, so nothing of it may be
@@ -356,16 +358,17 @@ impl Client {
             };
             let body = answer.value();
             match operation::poll(operation.style, answer.status, &body) {
-                Some((Progress::Succeeded, _)) => return Ok(()),
+                Some((Progress::Succeeded, _)) => {
+                    self.inner.operation_pace.learn(kind, &looks, age());
+                    return Ok(());
+                }
                 Some((Progress::Failed, word)) => {
                     return Err(failed_operation(&operation.method, operation, &word, &answer));
                 }
                 Some((Progress::Running, _)) => {}
                 None => return Err(subject.malformed("the operation's state has no status")),
             }
-            pause = self.asked_after_success(&answer).unwrap_or(operation::poll_pause(polls));
-            // A server that asks for no pause at all is not asked in a tight loop.
-            pause = pause.max(Duration::from_millis(500));
+            pause = looks.missed(age()).max(self.asked_after_success(&answer).unwrap_or_default());
         }
         Err(Error::OperationDeadline { subject: line(), after: deadline })
     }
@@ -449,10 +452,8 @@ impl Client {
                 style,
                 resource: id.clone(),
                 method: call.method.to_string(),
-                started: self.inner.clock.since_1970().as_secs(),
-                first_look: self
-                    .asked_after_success(answer)
-                    .map(|asked| u64::try_from(asked.as_millis()).unwrap_or(u64::MAX)),
+                started: milliseconds(self.inner.clock.since_1970()),
+                first_look: self.asked_after_success(answer).map(milliseconds),
                 class: call.class,
             })),
             Start::Failed(state) => {
@@ -467,6 +468,10 @@ impl Client {
                 .malformed("it is accepted, but the answer does not say where to look for its end")),
         }
     }
+}
+
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn failed_operation(method: &str, operation: &Operation, word: &str, answer: &Answer) -> Error {

@@ -8,7 +8,8 @@
 //! * **One budget.** All clones of a client share [`Budgets`]: calls queue by [`Class`], and no call
 //!   waits behind a class below its own. While Azure reports plenty, nothing waits.
 //! * **Operations are values.** A write gives back [`Accepted`] with an [`Operation`] that can be
-//!   stored, loaded in another process and waited for there.
+//!   stored, loaded in another process and waited for there. One is asked after when those of its kind were done
+//!   before, at once where that is not known, and never before Azure wants to be asked.
 //! * **Errors are data.** Azure's own code, message, target, details and request id, and methods
 //!   that say what kind it is ([`Error::is_refusal`], [`Error::is_precondition_failed`], ...).
 //! * Bodies, headers and tokens are never logged.
@@ -41,6 +42,7 @@ mod error;
 mod identity;
 mod meter;
 mod operation;
+mod operation_pace;
 mod proxy;
 mod request;
 mod resolver;

@@ -1,7 +1,5 @@
 //! Long-running operations as values ("Track asynchronous Azure operations").
 
-use std::time::Duration;
-
 use azure_types::ResourceId;
 use http::{HeaderMap, Method};
 use serde::{Deserialize, Serialize};
@@ -35,7 +33,7 @@ pub struct Operation {
     pub resource: ResourceId,
     /// The method that began it.
     pub method: String,
-    /// When it began, in seconds since 1970.
+    /// When it began, in milliseconds since 1970.
     pub started: u64,
     /// How long Azure asked to wait before the first look, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -151,12 +149,6 @@ pub(crate) fn poll(style: OperationStyle, status: u16, body: &Value) -> Option<(
             Some((Progress::of(word), word.to_owned()))
         }
     }
-}
-
-/// The pause before poll number `n` (from 0) where Azure asks for none: quick operations are seen soon,
-/// slow ones are asked every five seconds.
-pub(crate) fn poll_pause(n: u32) -> Duration {
-    Duration::from_secs(2u64.saturating_pow(n).min(5))
 }
 
 #[cfg(test)]

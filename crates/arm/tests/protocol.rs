@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use arm::{ApiVersion, Class, Error, Listing, Operation, OperationStyle};
 use scripted_azure::{
-    asked, azure, balancer, builder, error, group, operation_url, reply, scripted_client, seconds,
+    RecordedRequest, asked, azure, balancer, builder, error, group, operation_url, reply, scripted_client,
+    seconds,
 };
 use serde_json::{Value, json};
 
@@ -136,7 +137,7 @@ async fn a_put_is_polled_by_its_status_url_and_read_at_the_end() {
     assert_eq!(done, document("Succeeded"));
     assert_eq!(asked(&journal), ["PUT lb", "GET 1", "GET 1", "GET 1", "GET 1", "GET lb"]);
     // 10 and 7 as asked, then the client's own pauses.
-    assert_eq!(seconds(&journal), [0, 10, 17, 21, 26, 26]);
+    assert_eq!(seconds(&journal), [0, 10, 17, 22, 27, 27]);
     assert_eq!(journal.lock()[1].uri, operation_url("1"), "sent back as it was given");
 }
 
@@ -315,7 +316,7 @@ fn put_operation() -> Operation {
         style: OperationStyle::Status,
         resource: balancer("lb"),
         method: "PUT".into(),
-        started: scripted_azure::START,
+        started: scripted_azure::START * 1000,
         first_look: None,
         class: Class::Create,
     }
@@ -325,14 +326,14 @@ fn put_operation() -> Operation {
 async fn an_operation_is_given_up_after_its_deadline_counted_from_its_start() {
     let (client, journal) =
         scripted_client(|_, _| reply(200, json!({"status": "InProgress"})).with("Retry-After", 60));
-    let operation = Operation { started: scripted_azure::START - 20 * 60, ..put_operation() };
+    let operation = Operation { started: (scripted_azure::START - 20 * 60) * 1000, ..put_operation() };
     let started = tokio::time::Instant::now();
     let error = client.wait(&operation).await.unwrap_err();
     assert!(matches!(error, Error::OperationDeadline { .. }), "{error}");
     assert_eq!(error.to_string(), "PUT loadBalancers/lb: operation still running after 30 min");
     assert!(error.is_transient() && !error.is_not_found());
-    assert!(started.elapsed() <= Duration::from_secs(600), "{:?}", started.elapsed());
-    assert_eq!(journal.lock().len(), 10);
+    assert_eq!(started.elapsed(), Duration::from_secs(600));
+    assert_eq!(journal.lock().len(), 11, "at once, and then every minute as Azure asks");
 }
 
 #[tokio::test(start_paused = true)]
@@ -358,6 +359,66 @@ async fn a_poll_that_is_refused_says_nothing_about_the_resource() {
     );
 }
 
+/// An Azure whose operations take so long, and that says nothing of when to ask.
+fn azure_that_takes(latency: Duration) -> impl Fn(usize, &RecordedRequest) -> scripted_azure::Reply {
+    let begun = parking_lot::Mutex::new(Duration::ZERO);
+    move |_, request| {
+        if request.method == "PUT" {
+            *begun.lock() = request.at;
+            return reply(201, document("Updating")).with("Azure-AsyncOperation", operation_url("1"));
+        }
+        let done = request.at >= *begun.lock() + latency;
+        reply(200, json!({"status": if done { "Succeeded" } else { "InProgress" }}))
+    }
+}
+
+/// The third operation of a kind, and all that follow, are asked after when they are done.
+#[tokio::test(start_paused = true)]
+async fn what_operations_of_a_kind_take_is_learned() {
+    for (latency, asked_of_the_first) in [(0, 1), (20, 9), (90, 23)] {
+        let latency = Duration::from_secs(latency);
+        let (client, journal) = scripted_client(azure_that_takes(latency));
+        for number in 1..=12 {
+            let begin = tokio::time::Instant::now();
+            let before = journal.lock().len();
+            let written =
+                client.put::<_, Value>(&balancer("lb"), V, &json!({}), None, Class::Create).await.unwrap();
+            client.wait(&written.operation.unwrap()).await.unwrap();
+            let (took, asked) = (begin.elapsed(), journal.lock().len() - before - 1);
+            match number {
+                1 => assert_eq!(asked, asked_of_the_first, "{latency:?}"),
+                2 => {}
+                _ => {
+                    assert!(asked <= 2, "{latency:?}: asked {asked} times in operation {number}");
+                    assert!(took >= latency && took <= latency.mul_f64(1.05), "{latency:?} took {took:?}");
+                }
+            }
+        }
+    }
+}
+
+/// What is learned never outvotes Azure: it is not asked before it wants to be.
+#[tokio::test(start_paused = true)]
+async fn azures_own_pause_goes_before_what_was_learned() {
+    let scripted = azure_that_takes(Duration::from_secs(3));
+    let (client, journal) = scripted_client(move |n, request| {
+        let is_third = n >= 10 && request.method == "PUT";
+        let answer = scripted(n, request);
+        if is_third { answer.with("Retry-After", 10) } else { answer }
+    });
+    let put = async || {
+        let written = client.put::<_, Value>(&balancer("lb"), V, &json!({}), None, Class::Create).await;
+        client.wait(&written.unwrap().operation.unwrap()).await.unwrap();
+    };
+    put().await;
+    while journal.lock().len() < 10 {
+        put().await;
+    }
+    let before = tokio::time::Instant::now();
+    put().await;
+    assert_eq!(before.elapsed(), Duration::from_secs(10));
+}
+
 #[tokio::test(start_paused = true)]
 async fn polls_that_fail_in_passing_do_not_fail_the_operation() {
     let (client, journal) = scripted_client(|n, _| match n {
@@ -374,7 +435,7 @@ async fn polls_that_fail_in_passing_do_not_fail_the_operation() {
 /// NODE-148: what a success asks for below five seconds is overlooked when the configuration says so.
 #[tokio::test(start_paused = true)]
 async fn node_148_minimum_retry_after() {
-    for (on, asked_for, expected) in [(false, 3, 3), (true, 3, 1), (true, 5, 5), (true, 12, 12)] {
+    for (on, asked_for, expected) in [(false, 3, 3), (true, 3, 0), (true, 5, 5), (true, 12, 12)] {
         let (transport, journal) = azure(move |n, _| match n {
             0 => reply(202, Value::Null).with("Location", operation_url("1")).with("Retry-After", asked_for),
             _ => reply(204, Value::Null),

@@ -1,0 +1,310 @@
+//! When an operation of Azure is asked after: when it is likely done.
+//!
+//! Operations of one kind (a method on a resource type) take about as long each time. What the last ones took is known
+//! for this process, and the next one is first asked after when it should be done. Where nothing is known it is asked
+//! after at once: an Azure that answers at once costs no waiting.
+//!
+//! # Guarantees
+//!
+//! * Where operations of a kind always take the same time, one costs one or two looks, and another for each hundred
+//!   seconds that it takes. Its end is seen at most 5 % or half a second late, and never more than five seconds.
+//! * Where they become faster, each one that is done at the first look brings the next look forward, first by little,
+//!   then by half.
+//! * After a look that found an operation running, no other follows within half a second.
+//!
+//! What Azure asks for by `Retry-After` goes before; whoever waits takes the longer of both.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use crate::Operation;
+
+/// The shortest time between two looks at an operation that runs.
+const MIN_PAUSE: Duration = Duration::from_millis(500);
+/// The longest pause where nothing better is known: an operation that hangs costs twelve reads a minute.
+pub(crate) const MAX_PAUSE: Duration = Duration::from_secs(5);
+/// Of so many kinds it is known what they take. A cluster meets some twenty; beyond this nothing more is learned.
+const MAX_KINDS: usize = 200;
+/// An operation that takes longer than expected is looked at again after this part of its age.
+const LATENESS: u32 = 20;
+/// So many hits in a row, and half of what was expected is tried.
+const HITS_UNTIL_HALVED: u32 = 4;
+
+/// What operations have in common that take about as long: the method, and the resource type in lower case.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Kind {
+    method: String,
+    resource_type: String,
+}
+
+impl Kind {
+    pub(crate) fn of(operation: &Operation) -> Self {
+        let resource_type = operation.resource.resource_type().to_ascii_lowercase();
+        Self { method: operation.method.clone(), resource_type }
+    }
+}
+
+/// The age at which operations of a kind are expected to be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Expected {
+    at: Duration,
+    /// How many in a row were done at the first look, so that they may be done earlier.
+    hits: u32,
+}
+
+impl Expected {
+    /// Lowered after one that was done when first looked at: by a part that doubles with each in a row, up to a half.
+    fn lowered(self, age: Duration) -> Self {
+        let at = self.at.min(age);
+        let halvings = HITS_UNTIL_HALVED.saturating_sub(self.hits) + 1;
+        Self { at: at - at / 2u32.pow(halvings), hits: self.hits.saturating_add(1) }
+    }
+}
+
+/// What operations of each kind took before, in this process.
+#[derive(Debug, Default)]
+pub(crate) struct OperationPace(Mutex<HashMap<Kind, Expected>>);
+
+impl OperationPace {
+    /// Begins to look at an operation.
+    pub(crate) fn looks(&self, kind: &Kind) -> Looks {
+        Looks { expected: self.0.lock().get(kind).copied(), running: None, misses: 0, is_lesson: true }
+    }
+
+    /// An operation was found to have succeeded at this age.
+    pub(crate) fn learn(&self, kind: Kind, looks: &Looks, age: Duration) {
+        let mut known = self.0.lock();
+        let before = known.get(&kind).copied();
+        if let Some(after) = looks.lesson(before, age)
+            && (before.is_some() || known.len() < MAX_KINDS)
+        {
+            known.insert(kind, after);
+        }
+    }
+}
+
+/// The looks at one operation. Pure: ages of the operation are passed in.
+#[derive(Debug)]
+pub(crate) struct Looks {
+    /// What was expected when it was first looked at.
+    expected: Option<Expected>,
+    /// Its age when it was last seen running.
+    running: Option<Duration>,
+    misses: u32,
+    /// Whether the end tells how long it took: not if a look in between had no answer.
+    is_lesson: bool,
+}
+
+impl Looks {
+    /// The pause before the first look.
+    pub(crate) fn first(&self, age: Duration) -> Duration {
+        self.expected.map_or(Duration::ZERO, |expected| expected.at.saturating_sub(age))
+    }
+
+    /// It was seen running at this age: the pause before the next look.
+    pub(crate) fn missed(&mut self, age: Duration) -> Duration {
+        self.running = Some(age);
+        // The second pause is as the first: a step that is doubled too early is learned from, and is late.
+        let doubled = 2u32.saturating_pow(self.misses.saturating_sub(1));
+        self.misses = self.misses.saturating_add(1);
+        let pause = match self.expected {
+            None => age,
+            Some(expected) if expected.at > age => expected.at - age,
+            Some(_) => (age / LATENESS).saturating_mul(doubled),
+        };
+        pause.clamp(MIN_PAUSE, MAX_PAUSE)
+    }
+
+    /// A look had no answer, and Azure asks to wait so long: the pause before the next one.
+    pub(crate) fn unanswered(&mut self, asked: Option<Duration>) -> Duration {
+        self.is_lesson = false;
+        asked.unwrap_or(MAX_PAUSE).max(MIN_PAUSE)
+    }
+
+    /// What to expect from now on, after it succeeded at this age; `known` is what is expected by now. Absent where
+    /// nothing is learned.
+    fn lesson(&self, known: Option<Expected>, age: Duration) -> Option<Expected> {
+        if !self.is_lesson {
+            return None;
+        }
+        match self.running {
+            Some(running) => Some(Expected { at: running.saturating_add(age) / 2, hits: 0 }),
+            // Many that ran side by side are one lesson: whoever began by an expectation that was lowered since then
+            // says nothing of the new one.
+            None => known.filter(|_| known == self.expected).map(|expected| expected.lowered(age)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn kind(resource_type: &str) -> Kind {
+        Kind { method: "PUT".into(), resource_type: resource_type.into() }
+    }
+
+    fn seconds(figure: f64) -> Duration {
+        Duration::from_secs_f64(figure)
+    }
+
+    /// Goes through one operation of an Azure that takes so long; gives the ages at which it was looked at.
+    fn ages(pace: &OperationPace, latency: Duration) -> Vec<Duration> {
+        let kind = kind("t");
+        let mut looks = pace.looks(&kind);
+        let mut ages = vec![looks.first(Duration::ZERO)];
+        loop {
+            let age = *ages.last().unwrap();
+            if age >= latency {
+                pace.learn(kind, &looks, age);
+                return ages;
+            }
+            ages.push(age + looks.missed(age));
+        }
+    }
+
+    #[test]
+    fn an_azure_that_answers_at_once_is_asked_at_once_and_costs_one_look() {
+        let pace = OperationPace::default();
+        for _ in 0..10 {
+            assert_eq!(ages(&pace, Duration::ZERO), [Duration::ZERO]);
+        }
+    }
+
+    #[test]
+    fn where_nothing_is_known_the_pauses_double_up_to_five_seconds() {
+        let seen = ages(&OperationPace::default(), seconds(20.0));
+        assert_eq!(seen, [0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 13.0, 18.0, 23.0].map(seconds));
+    }
+
+    #[test]
+    fn what_the_last_one_took_is_when_the_next_one_is_looked_at() {
+        let pace = OperationPace::default();
+        ages(&pace, seconds(20.0));
+        assert_eq!(ages(&pace, seconds(20.0)), [seconds(20.5)], "between the last miss and the hit");
+        let third = ages(&pace, seconds(20.0));
+        assert!((third[0].as_secs_f64() - 19.86).abs() < 0.01, "{third:?}");
+        assert!(third.len() == 2 && third[1] < seconds(21.0), "{third:?}");
+    }
+
+    #[test]
+    fn pauses_after_a_miss() {
+        let expected = Some(Expected { at: seconds(20.0), hits: 0 });
+        for (expected, misses, age, pause) in [
+            (None, 0, 0.0, 0.5),
+            (None, 3, 2.0, 2.0),
+            (None, 9, 60.0, 5.0),
+            (expected, 0, 18.0, 2.0),
+            (expected, 0, 2.0, 5.0),
+            (expected, 0, 19.9, 0.5),
+            (expected, 0, 20.0, 1.0),
+            (expected, 1, 21.0, 1.05),
+            (expected, 2, 22.0, 2.2),
+            (expected, 3, 24.0, 4.8),
+            (expected, 4, 30.0, 5.0),
+            (expected, u32::MAX, 1e9, 5.0),
+        ] {
+            let mut looks = Looks { expected, running: None, misses, is_lesson: true };
+            assert_eq!(looks.missed(seconds(age)), seconds(pause), "{expected:?} {misses} {age}");
+            assert_eq!(looks.running, Some(seconds(age)));
+        }
+    }
+
+    #[test]
+    fn a_faster_azure_is_found_within_a_few_operations() {
+        let pace = OperationPace::default();
+        ages(&pace, seconds(60.0));
+        let first: Vec<f64> = (0..8).map(|_| ages(&pace, seconds(1.0))[0].as_secs_f64()).collect();
+        assert!(first.is_sorted_by(|one, next| one > next), "{first:?}");
+        assert!(first[7] < 60.0 / 8.0, "{first:?}");
+        for _ in 0..4 {
+            ages(&pace, seconds(1.0));
+        }
+        let end = *ages(&pace, seconds(1.0)).last().unwrap();
+        assert!(end <= seconds(1.6), "{end:?}");
+    }
+
+    #[test]
+    fn many_that_run_side_by_side_are_one_lesson() {
+        let pace = OperationPace::default();
+        ages(&pace, seconds(20.0));
+        let side_by_side: Vec<Looks> = (0..50).map(|_| pace.looks(&kind("t"))).collect();
+        for looks in &side_by_side {
+            pace.learn(kind("t"), looks, seconds(20.5));
+        }
+        let next = pace.looks(&kind("t")).first(Duration::ZERO);
+        assert!(next > seconds(19.0) && next < seconds(20.0), "{next:?}");
+    }
+
+    /// How long somebody else was in the way is nothing that the next operation takes.
+    #[test]
+    fn nothing_is_learned_from_an_end_that_was_seen_too_late() {
+        let pace = OperationPace::default();
+        let mut looks = pace.looks(&kind("t"));
+        looks.missed(seconds(1.0));
+        assert_eq!(looks.unanswered(None), MAX_PAUSE);
+        assert_eq!(looks.unanswered(Some(Duration::ZERO)), MIN_PAUSE);
+        assert_eq!(looks.unanswered(Some(seconds(300.0))), seconds(300.0));
+        pace.learn(kind("t"), &looks, seconds(300.0));
+        assert_eq!(pace.looks(&kind("t")).first(Duration::ZERO), Duration::ZERO);
+        // It was done when another process took it over, an hour later.
+        pace.learn(kind("t"), &pace.looks(&kind("t")), seconds(3600.0));
+        assert_eq!(pace.looks(&kind("t")).first(Duration::ZERO), Duration::ZERO);
+    }
+
+    #[test]
+    fn kinds_are_told_apart_and_bounded() {
+        let pace = OperationPace::default();
+        for number in 0..2 * MAX_KINDS {
+            let kind = kind(&number.to_string());
+            let mut looks = pace.looks(&kind);
+            looks.missed(seconds(1.0));
+            pace.learn(kind, &looks, seconds(3.0));
+        }
+        assert_eq!(pace.0.lock().len(), MAX_KINDS);
+        assert_eq!(pace.looks(&kind("0")).first(Duration::ZERO), seconds(2.0));
+        assert_eq!(pace.looks(&kind("0")).first(seconds(1.5)), seconds(0.5));
+        let deletion = Kind { method: "DELETE".into(), ..kind("0") };
+        assert_eq!(pace.looks(&deletion).first(Duration::ZERO), Duration::ZERO);
+    }
+
+    proptest! {
+        /// However long operations took before.
+        #[test]
+        fn a_constant_azure_costs_two_looks_and_little_time(
+            before in proptest::collection::vec(0.0..600.0_f64, 0..5),
+            latency in 0.0..600.0_f64,
+        ) {
+            let pace = OperationPace::default();
+            for before in before {
+                ages(&pace, seconds(before));
+            }
+            for _ in 0..40 {
+                ages(&pace, seconds(latency));
+            }
+            for _ in 0..20 {
+                let looked_at = ages(&pace, seconds(latency));
+                prop_assert!(looked_at.len() as f64 <= 2.0 + latency / 100.0, "{looked_at:?}");
+                let late = looked_at.last().unwrap().as_secs_f64() - latency;
+                prop_assert!(late <= (latency * 0.05).clamp(0.501, 5.001), "{late}");
+            }
+        }
+
+        #[test]
+        fn operations_that_vary_are_looked_at_with_pauses_and_end(
+            latencies in proptest::collection::vec(0.0..600.0_f64, 1..30),
+        ) {
+            let pace = OperationPace::default();
+            for latency in latencies {
+                let looked_at = ages(&pace, seconds(latency));
+                for pair in looked_at.windows(2) {
+                    prop_assert!((MIN_PAUSE..=MAX_PAUSE).contains(&(pair[1] - pair[0])), "{looked_at:?}");
+                }
+            }
+        }
+    }
+}
