@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use crate::builder::ClientBuilder;
 use crate::error::ServiceError;
 use crate::operation::{self, Operation, Progress, Start};
-use crate::operation_pace::{Kind, OperationPace};
+use crate::operation_pace::{OperationPace, OperationWatch};
 use crate::request::{self, Listing, Subject};
 use crate::retry;
 use crate::send::{Answer, Call, request_id};
@@ -325,23 +325,18 @@ impl Client {
         let subject = Subject::of_operation(&operation.resource);
         let line = || format!("{} {}", operation.method, Subject::of(&operation.resource).short);
         let deadline = self.inner.operation_deadline;
-        let started = Duration::from_millis(operation.started);
-        let age_before = self.inner.clock.since_1970().saturating_sub(started);
-        let allowed = deadline.saturating_sub(age_before);
-        let begin = Instant::now();
-        let age = || age_before.saturating_add(begin.elapsed());
         let uri = request::follow(&self.inner.cloud.resource_manager, &operation.url, &subject)?;
-        let kind = Kind::of(operation);
-        let mut looks = self.inner.operation_pace.looks(&kind);
+        let mut watch = self.watch(operation);
         let asked = operation.first_look.map(Duration::from_millis).unwrap_or_default();
-        let mut pause = looks.first(age()).max(asked.saturating_sub(age()));
+        let mut pause = watch.first_pause().max(asked.saturating_sub(watch.age()));
+        let (begin, allowed) = (Instant::now(), deadline.saturating_sub(watch.age()));
         while begin.elapsed().saturating_add(pause) <= allowed {
             tokio::time::sleep(pause).await;
             let call = Call::get(uri.clone(), &subject, Purpose::Poll, operation.class);
             let answer = match self.send(&call).await {
                 Ok(answer) => answer,
                 Err(error) if error.is_transient() || error.is_throttled() => {
-                    pause = looks.unanswered(error.retry_after());
+                    pause = watch.unanswered(error.retry_after());
                     continue;
                 }
                 // A status URL that answers 4xx says nothing about the change itself, so nothing of it may be
@@ -359,7 +354,7 @@ impl Client {
             let body = answer.value();
             match operation::poll(operation.style, answer.status, &body) {
                 Some((Progress::Succeeded, _)) => {
-                    self.inner.operation_pace.learn(kind, &looks, age());
+                    watch.succeeded();
                     return Ok(());
                 }
                 Some((Progress::Failed, word)) => {
@@ -368,9 +363,14 @@ impl Client {
                 Some((Progress::Running, _)) => {}
                 None => return Err(subject.malformed("the operation's state has no status")),
             }
-            pause = looks.missed(age()).max(self.asked_after_success(&answer).unwrap_or_default());
+            pause = watch.still_runs().max(self.asked_after_success(&answer).unwrap_or_default());
         }
         Err(Error::OperationDeadline { subject: line(), after: deadline })
+    }
+
+    /// Says when to look at what an operation changes, for whoever does not [`Self::wait`] for its own state.
+    pub fn watch(&self, operation: &Operation) -> OperationWatch {
+        OperationWatch::new(self.clone(), operation)
     }
 
     /// Creates or replaces a resource, waits until Azure has done it, and reads it.

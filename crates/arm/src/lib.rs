@@ -61,6 +61,7 @@ pub use credential::Credential;
 pub use error::{Detail, Error, ServiceError};
 pub use meter::{CallObserver, CallRecord, Purpose};
 pub use operation::{Operation, OperationStyle};
+pub use operation_pace::OperationWatch;
 pub use proxy::{ProxyConnector, ProxySettings};
 pub use request::Listing;
 pub use retry::RetryPolicy;

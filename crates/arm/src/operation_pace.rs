@@ -18,13 +18,14 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use tokio::time::Instant;
 
-use crate::Operation;
+use crate::{Client, Operation};
 
 /// The shortest time between two looks at an operation that runs.
 const MIN_PAUSE: Duration = Duration::from_millis(500);
 /// The longest pause where nothing better is known: an operation that hangs costs twelve reads a minute.
-pub(crate) const MAX_PAUSE: Duration = Duration::from_secs(5);
+const MAX_PAUSE: Duration = Duration::from_secs(5);
 /// Of so many kinds it is known what they take. A cluster meets some twenty; beyond this nothing more is learned.
 const MAX_KINDS: usize = 200;
 /// An operation that takes longer than expected is looked at again after this part of its age.
@@ -34,13 +35,13 @@ const HITS_UNTIL_HALVED: u32 = 4;
 
 /// What operations have in common that take about as long: the method, and the resource type in lower case.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Kind {
+struct Kind {
     method: String,
     resource_type: String,
 }
 
 impl Kind {
-    pub(crate) fn of(operation: &Operation) -> Self {
+    fn of(operation: &Operation) -> Self {
         let resource_type = operation.resource.resource_type().to_ascii_lowercase();
         Self { method: operation.method.clone(), resource_type }
     }
@@ -69,12 +70,12 @@ pub(crate) struct OperationPace(Mutex<HashMap<Kind, Expected>>);
 
 impl OperationPace {
     /// Begins to look at an operation.
-    pub(crate) fn looks(&self, kind: &Kind) -> Looks {
+    fn looks(&self, kind: &Kind) -> Looks {
         Looks { expected: self.0.lock().get(kind).copied(), running: None, misses: 0, is_lesson: true }
     }
 
     /// An operation was found to have succeeded at this age.
-    pub(crate) fn learn(&self, kind: Kind, looks: &Looks, age: Duration) {
+    fn learn(&self, kind: Kind, looks: &Looks, age: Duration) {
         let mut known = self.0.lock();
         let before = known.get(&kind).copied();
         if let Some(after) = looks.lesson(before, age)
@@ -85,9 +86,57 @@ impl OperationPace {
     }
 }
 
+/// Says when to look at an operation, and takes note of what was seen. For whoever waits in another way than
+/// [`Client::wait`], such as by a list that shows many resources.
+#[derive(Debug)]
+pub struct OperationWatch {
+    client: Client,
+    kind: Kind,
+    looks: Looks,
+    age_before: Duration,
+    begin: Instant,
+}
+
+impl OperationWatch {
+    pub(crate) fn new(client: Client, operation: &Operation) -> Self {
+        let kind = Kind::of(operation);
+        let looks = client.inner.operation_pace.looks(&kind);
+        let started = Duration::from_millis(operation.started);
+        let age_before = client.inner.clock.since_1970().saturating_sub(started);
+        Self { client, kind, looks, age_before, begin: Instant::now() }
+    }
+
+    /// How long the operation has been running.
+    pub fn age(&self) -> Duration {
+        self.age_before.saturating_add(self.begin.elapsed())
+    }
+
+    /// The pause before the first look; zero where it is not known what such operations take.
+    pub fn first_pause(&self) -> Duration {
+        self.looks.first(self.age())
+    }
+
+    /// It still runs: the pause before the next look, between half a second and five.
+    pub fn still_runs(&mut self) -> Duration {
+        let age = self.age();
+        self.looks.missed(age)
+    }
+
+    /// A look had no answer, and Azure asks to wait so long: the pause before the next one.
+    pub(crate) fn unanswered(&mut self, asked: Option<Duration>) -> Duration {
+        self.looks.unanswered(asked)
+    }
+
+    /// It has succeeded.
+    pub fn succeeded(self) {
+        let age = self.age();
+        self.client.inner.operation_pace.learn(self.kind, &self.looks, age);
+    }
+}
+
 /// The looks at one operation. Pure: ages of the operation are passed in.
 #[derive(Debug)]
-pub(crate) struct Looks {
+struct Looks {
     /// What was expected when it was first looked at.
     expected: Option<Expected>,
     /// Its age when it was last seen running.
@@ -99,12 +148,12 @@ pub(crate) struct Looks {
 
 impl Looks {
     /// The pause before the first look.
-    pub(crate) fn first(&self, age: Duration) -> Duration {
+    fn first(&self, age: Duration) -> Duration {
         self.expected.map_or(Duration::ZERO, |expected| expected.at.saturating_sub(age))
     }
 
     /// It was seen running at this age: the pause before the next look.
-    pub(crate) fn missed(&mut self, age: Duration) -> Duration {
+    fn missed(&mut self, age: Duration) -> Duration {
         self.running = Some(age);
         // The second pause is as the first: a step that is doubled too early is learned from, and is late.
         let doubled = 2u32.saturating_pow(self.misses.saturating_sub(1));
@@ -118,7 +167,7 @@ impl Looks {
     }
 
     /// A look had no answer, and Azure asks to wait so long: the pause before the next one.
-    pub(crate) fn unanswered(&mut self, asked: Option<Duration>) -> Duration {
+    fn unanswered(&mut self, asked: Option<Duration>) -> Duration {
         self.is_lesson = false;
         asked.unwrap_or(MAX_PAUSE).max(MIN_PAUSE)
     }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use arm::{Accepted, ApiVersion, Class, Client, Listing, Operation};
+use arm::{Accepted, ApiVersion, Class, Client, Listing, Operation, OperationWatch};
 use azure_types::ResourceId;
 use futures::future::join_all;
 use planner::{Action, Document, Purpose, Step, change};
@@ -255,6 +255,11 @@ impl Azure {
             Some(operation) => self.outcome(&operation).await,
             None => Ok(()),
         }
+    }
+
+    /// Says when to look at what an operation changes.
+    pub(crate) fn watch(&self, operation: &Operation) -> OperationWatch {
+        self.client.watch(operation)
     }
 
     /// How an operation ended, waiting for it.

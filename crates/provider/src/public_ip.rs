@@ -1,13 +1,16 @@
 //! Public IPs: written in parallel, polled together.
 //!
 //! Nobody polls the operation of a single public IP. Everybody who waits reads the same list at the same
-//! moments: one request tells all states and addresses.
+//! moments ([`CommonLooks`]): one request tells all states and addresses. It is first read when such operations were done
+//! before.
+
+mod looks;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use arm::{ApiVersion, Operation};
+use arm::{ApiVersion, Operation, OperationWatch};
 use azure_types::{PublicIpAddress, ResourceId};
 use cloud::LogicalTime;
 use futures::future::join_all;
@@ -17,7 +20,7 @@ use planner::public_ip::{self as plans, Owners};
 use planner::sequence::Sequence;
 use planner::{Action, Purpose, ServiceRemoval, Step, change};
 use tokio::sync::Semaphore;
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep};
 use tracing::{info, warn};
 
 use crate::Notice;
@@ -25,6 +28,7 @@ use crate::azure::Azure;
 use crate::failure::{self, Failure, Kind};
 use crate::fingerprint;
 use crate::observed::{Observed, State};
+use crate::public_ip::looks::{CommonLooks, OnTheWay};
 use crate::repeats::{Repeats, Verdict};
 use crate::resource_cache::ResourceCache;
 
@@ -45,9 +49,8 @@ pub(crate) struct PublicIps {
     azure: Azure,
     observed: Arc<Observed>,
     permits: Semaphore,
-    poll_interval: Duration,
+    looks: CommonLooks,
     busy: Duration,
-    origin: Instant,
     /// The latest writes, to notice those that are of no use.
     repeats: Mutex<HashMap<ResourceId, Repeats>>,
 }
@@ -65,13 +68,12 @@ impl PublicIps {
         azure: Azure,
         observed: Arc<Observed>,
         parallelism: usize,
-        poll_interval: Duration,
+        look_interval: Duration,
         busy: Duration,
     ) -> Self {
         let permits = Semaphore::new(parallelism.max(1));
-        let poll_interval = poll_interval.max(Duration::from_millis(1));
-        let (origin, repeats) = (Instant::now(), Mutex::default());
-        Self { azure, observed, permits, poll_interval, busy, origin, repeats }
+        let (looks, repeats) = (CommonLooks::new(look_interval), Mutex::default());
+        Self { azure, observed, permits, looks, busy, repeats }
     }
 
     fn cache(&self, id: &ResourceId) -> Option<Arc<ResourceCache<PublicIpAddress>>> {
@@ -94,15 +96,8 @@ impl PublicIps {
         Ok(found)
     }
 
-    /// The next of the moments at which everybody reads the list.
-    async fn next_poll(&self) {
-        let step = self.poll_interval.as_nanos().max(1);
-        let passed = self.origin.elapsed().as_nanos();
-        let next = step - passed % step;
-        sleep_until(Instant::now() + Duration::from_nanos(u64::try_from(next).unwrap_or(u64::MAX))).await;
-    }
-
     async fn write(&self, step: &Step) -> Result<Option<Operation>, Failure> {
+        let _on_the_way = self.looks.on_the_way();
         let _permit = self.permits.acquire().await;
         let known = self.cache(&step.target);
         match self.azure.begin_put::<PublicIpAddress>(step, ApiVersion::NETWORK).await {
@@ -127,6 +122,7 @@ impl PublicIps {
         let Some(known) = self.cache(&step.target) else { return Ok(()) };
         self.repeats.lock().remove(&step.target);
         let begun = {
+            let _on_the_way = self.looks.on_the_way();
             let _permit = self.permits.acquire().await;
             self.azure.begin_delete(step, ApiVersion::NETWORK).await
         };
@@ -142,10 +138,14 @@ impl PublicIps {
             return Ok(());
         };
         let begin = Instant::now();
+        let mut watch = self.azure.watch(&operation);
+        let mut newer_than = self.looks.first(watch.first_pause()).await;
         while begin.elapsed() < READY_TIMEOUT {
-            self.next_poll().await;
-            match known.get(step.target.name(), LogicalTime::now()).await {
-                Ok(None) => return Ok(()),
+            match known.get(step.target.name(), newer_than).await {
+                Ok(None) => {
+                    watch.succeeded();
+                    return Ok(());
+                }
                 // It stands again: the operation tells why.
                 Ok(Some(document)) if state(&document) != State::Running => {
                     self.azure.outcome(&operation).await?;
@@ -154,29 +154,51 @@ impl PublicIps {
                 Err(failure) if failure.kind == Kind::Unavailable => {}
                 Err(failure) => return Err(failure),
             }
+            watch.still_runs();
+            newer_than = self.looks.next().await;
         }
         let message = format!("{} is still being deleted after a quarter of an hour", step.target);
         Err(Failure::new(Kind::Unavailable, message))
     }
 
-    /// Waits until no operation runs on these public IPs.
-    async fn settled(&self, ids: &[ResourceId]) -> Result<(), Failure> {
+    /// Waits until no operation runs on these public IPs. What is known of the operations tells when to look first.
+    async fn settled(
+        &self,
+        ids: &[ResourceId],
+        operations: &HashMap<ResourceId, Operation>,
+    ) -> Result<(), Failure> {
         let begin = Instant::now();
-        let mut waiting = ids.iter();
-        let mut current = waiting.next();
-        while let Some(id) = current {
-            let Some(known) = self.cache(id) else { return Ok(()) };
-            self.next_poll().await;
-            let document = known.get(id.name(), LogicalTime::now()).await?;
-            if !document.is_some_and(|document| state(&document) == State::Running) {
-                current = waiting.next();
-            } else if begin.elapsed() > READY_TIMEOUT {
-                let message =
-                    format!("public IP {} is still not ready after a quarter of an hour", id.name());
-                return Err(Failure::new(Kind::PermissionDenied, message));
+        let watch = |id| operations.get(id).map(|operation| self.azure.watch(operation));
+        let mut running: Vec<_> = ids.iter().map(|id| (id, watch(id))).collect();
+        let pauses = running.iter().map(|(_, watch)| watch.as_ref().map(OperationWatch::first_pause));
+        let mut newer_than = match pauses.collect::<Option<Vec<_>>>() {
+            Some(pauses) => self.looks.first(pauses.into_iter().max().unwrap_or_default()).await,
+            // An operation of somebody else's was seen running a moment ago.
+            None => self.looks.next().await,
+        };
+        loop {
+            for (id, mut watch) in std::mem::take(&mut running) {
+                let Some(known) = self.cache(id) else { continue };
+                let document = known.get(id.name(), newer_than).await?;
+                match document.map(|document| state(&document)) {
+                    Some(State::Running) if begin.elapsed() > READY_TIMEOUT => {
+                        let message =
+                            format!("public IP {} is still not ready after a quarter of an hour", id.name());
+                        return Err(Failure::new(Kind::PermissionDenied, message));
+                    }
+                    Some(State::Running) => {
+                        watch.as_mut().map(OperationWatch::still_runs);
+                        running.push((id, watch));
+                    }
+                    Some(State::Succeeded) => watch.into_iter().for_each(OperationWatch::succeeded),
+                    Some(State::Failed) | None => {}
+                }
             }
+            if running.is_empty() {
+                return Ok(());
+            }
+            newer_than = self.looks.next().await;
         }
-        Ok(())
     }
 
     /// Writes a public IP as it is, so that Azure finishes what it failed to do, and waits until it is ready.
@@ -187,7 +209,7 @@ impl PublicIps {
         while begin.elapsed() < READY_TIMEOUT {
             let Some(document) = known.get(id.name(), LogicalTime::now()).await? else { return Ok(()) };
             match state(&document) {
-                State::Running => self.next_poll().await,
+                State::Running => drop(self.looks.next().await),
                 State::Succeeded if written => return Ok(()),
                 State::Failed if written => break,
                 State::Succeeded | State::Failed => match self.write(&plans::repair(id, &document)).await {
@@ -206,23 +228,25 @@ impl PublicIps {
         ids: &[ResourceId],
         on_behalf_of: &[ObjectKey],
     ) -> Result<(), Failure> {
-        let mut written = Vec::new();
+        let (mut written, mut operations) = (Vec::new(), HashMap::new());
         for id in ids {
             let Some(known) = self.cache(id) else { continue };
             let public_ip = known.get(id.name(), LogicalTime::now()).await?;
             let step = public_ip.and_then(|one| plans::keep_address(id, &one, on_behalf_of));
             if let Some(step) = step {
-                self.write(&step).await?;
+                let operation = self.write(&step).await?;
+                operations.extend(operation.map(|operation| (id.clone(), operation)));
                 written.push(id.clone());
             }
         }
-        self.settled(&written).await
+        self.settled(&written, &operations).await
     }
 
     /// Begins work on the public IPs of one Service.
     pub(crate) fn attempt(&self) -> Attempt<'_> {
         Attempt {
             public_ips: self,
+            on_the_way: Some(self.looks.on_the_way()),
             conflicts: 0,
             busy: 0,
             operations: HashMap::new(),
@@ -234,6 +258,8 @@ impl PublicIps {
 /// The work on one Service's public IPs, with what was tried in vain so far.
 pub(crate) struct Attempt<'a> {
     public_ips: &'a PublicIps,
+    /// Until it is known whether there is anything to write, and that is sent.
+    on_the_way: Option<OnTheWay<'a>>,
     conflicts: u32,
     busy: u32,
     operations: HashMap<ResourceId, Operation>,
@@ -241,8 +267,14 @@ pub(crate) struct Attempt<'a> {
 }
 
 impl Attempt<'_> {
+    /// Nobody needs to wait for a write of this Service's any more.
+    pub(crate) fn arrived(&mut self) {
+        self.on_the_way = None;
+    }
+
     /// Whether it makes sense to try again after a failure; waits as long as Azure asks.
     pub(crate) async fn should_retry(&mut self, failure: &Failure) -> bool {
+        self.arrived();
         match failure.kind {
             Kind::Aborted | Kind::Unknown => {
                 self.conflicts += 1;
@@ -284,6 +316,7 @@ impl Attempt<'_> {
             now.push(step);
         }
         let results = join_all(now.iter().map(|step| self.public_ips.write(step))).await;
+        self.arrived();
         let mut problem: Option<Failure> = None;
         for (step, result) in now.iter().zip(results) {
             match result {
@@ -344,7 +377,7 @@ impl Attempt<'_> {
 
     /// Waits until no operation runs on these public IPs.
     pub(crate) async fn settle(&mut self, ids: &[ResourceId]) -> Result<(), Failure> {
-        match self.public_ips.settled(ids).await {
+        match self.public_ips.settled(ids, &self.operations).await {
             Err(failure) if !self.should_retry(&failure).await => Err(failure),
             _ => Ok(()),
         }

@@ -240,6 +240,9 @@ impl Inner {
             // Hundreds of Services wait for Azure at a time: none of them keeps a list of all nodes.
             known.nodes = Vec::new();
             announced.decide(sequence.destination(&self.cluster).as_ref());
+            if !matches!(next, Ok(Task::WritePublicIps(_))) {
+                public_ips.arrived();
+            }
             match next {
                 Ok(Task::WritePublicIps(steps)) => {
                     public_ips.write(&steps, &mut sequence, notices).await?;

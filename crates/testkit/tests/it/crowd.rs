@@ -119,3 +119,75 @@ fn a_refused_service_among_fifty_fails_alone_in_azures_words_until_it_is_changed
         assert_eq!(world.address(BAD).to_string(), "10.240.9.9");
     });
 }
+
+/// Creates Services and gives how long it takes until all have addresses, to a hundredth of a second.
+async fn serve_exactly(world: &World, names: &[String]) -> Duration {
+    let begin = Instant::now();
+    for name in names {
+        world.create(service(name));
+    }
+    while names.iter().any(|name| world.addresses(name).is_empty()) {
+        assert!(begin.elapsed() < Duration::from_secs(600), "they are served within ten minutes");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    begin.elapsed()
+}
+
+async fn delete_exactly(world: &World, names: &[String]) -> Duration {
+    let begin = Instant::now();
+    for name in names {
+        world.delete(name);
+    }
+    while names.iter().any(|name| !world.service(name).is_null()) {
+        assert!(begin.elapsed() < Duration::from_secs(600), "they are gone within ten minutes");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    begin.elapsed()
+}
+
+fn names(count: usize) -> Vec<String> {
+    (0..count).map(name).collect()
+}
+
+fn lists_of_public_ips(world: &World) -> usize {
+    let journal = world.azure.journal();
+    let is_list = |path: &str| path.ends_with("/publicIPAddresses");
+    journal.entries.iter().filter(|entry| entry.method == "GET" && is_list(&entry.path)).count()
+}
+
+/// Nothing on the way of a Service waits for a fixed time: what takes time is Azure, and its budget for 200 writes at once.
+#[test]
+fn an_azure_that_answers_at_once_is_waited_for_no_longer_than_it_takes() {
+    run(async || {
+        for (count, calls, milliseconds) in [(1, 24, 100), (20, 46, 100), (200, 227, 2000)] {
+            let limit = Duration::from_millis(milliseconds);
+            let world = World::builder().latency(LatencyProfile::instant()).start().await;
+            world.azure.clear_journal();
+            let took = serve_exactly(&world, &names(count)).await;
+            assert!(took <= limit, "{count} are served after {took:?}");
+            let counts = world.azure.journal().counts;
+            assert!(counts.requests <= calls, "{count}: {counts:?}");
+            // A public IP each; and the load balancer, the security group, the scale set and its three machines.
+            assert_eq!(counts.writes, count as u64 + 6, "{count}: {counts:?}");
+            let took = delete_exactly(&world, &names(count)).await;
+            assert!(took <= limit, "{count} are gone after {took:?}");
+        }
+    });
+}
+
+/// What public IPs take is learned: the list is read when they are done, and once for all that are written together.
+#[test]
+fn the_list_of_public_ips_is_read_when_they_are_likely_done() {
+    run(async || {
+        let world = World::builder().latency(LatencyProfile::typical()).start().await;
+        let mut lists = Vec::new();
+        for _ in 0..6 {
+            world.azure.clear_journal();
+            serve_exactly(&world, &names(20)).await;
+            lists.push(lists_of_public_ips(&world));
+            delete_exactly(&world, &names(20)).await;
+        }
+        // One before anything is decided, and one or two until all have their addresses.
+        assert!(lists[1..].iter().all(|lists| *lists <= 3), "{lists:?}");
+    });
+}
