@@ -25,6 +25,14 @@ pub enum MaskProblem {
         /// The mask.
         mask: u8,
     },
+    /// No address is that long.
+    #[error("a mask of /{mask} is longer than an address; an {} mask is at most /{}", if cluster.addr().is_ipv4() { "IPv4" } else { "IPv6" }, cluster.max_prefix_len())]
+    TooLong {
+        /// The range.
+        cluster: IpNet,
+        /// The mask.
+        mask: u8,
+    },
     /// A block would be larger than the range.
     #[error(
         "{cluster} has no room for one range with a mask of /{mask}; give a longer mask, or the cluster a larger range"
@@ -54,7 +62,7 @@ pub(crate) struct Exhausted {
 pub fn check_mask(cluster: IpNet, mask: u8) -> Result<(), MaskProblem> {
     let bits = mask.checked_sub(cluster.prefix_len());
     match bits {
-        _ if mask > cluster.max_prefix_len() => Err(MaskProblem::TooFine { cluster, mask }),
+        _ if mask > cluster.max_prefix_len() => Err(MaskProblem::TooLong { cluster, mask }),
         None => Err(MaskProblem::TooShort { cluster, mask }),
         Some(bits) if bits > MAX_IPV6_BITS && cluster.addr().is_ipv6() => {
             Err(MaskProblem::TooFine { cluster, mask })

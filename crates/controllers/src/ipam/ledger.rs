@@ -23,14 +23,24 @@ pub(crate) enum NoRanges {
 pub(crate) struct Oddities {
     /// Ranges that lie in none of the cluster's.
     pub outside: Vec<IpNet>,
-    /// Ranges of which another node has a part, with its name.
-    pub shared: Vec<(IpNet, String)>,
+    /// Ranges of which somebody else has a part.
+    pub shared: Vec<Twin>,
+}
+
+/// A range of a node's that overlaps somebody else's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Twin {
+    pub range: IpNet,
+    /// The other node, and its range; `None` where the range is reserved.
+    pub other: Option<(String, IpNet)>,
 }
 
 #[derive(Debug, Clone)]
 struct Holder {
     name: String,
     ranges: Vec<IpNet>,
+    /// Whether the node has them in Kubernetes.
+    is_written: bool,
 }
 
 /// Who holds which ranges.
@@ -64,15 +74,17 @@ impl Ledger {
                 continue;
             };
             if set.is_held(range) {
-                let has_part = |held: &IpNet| held.contains(range) || range.contains(held);
-                let other = self.nodes.values().find(|other| other.ranges.iter().any(has_part));
-                // What is reserved is nobody's name.
-                let other = other.map_or("--service-cluster-ip-range", |other| other.name.as_str());
-                oddities.shared.push((*range, other.to_owned()));
+                let has_part = |held: &&IpNet| held.contains(range) || range.contains(*held);
+                let part = |other: &Holder| Some((other.name.clone(), *other.ranges.iter().find(has_part)?));
+                let other = self.nodes.values().find_map(part);
+                oddities.shared.push(Twin { range: *range, other });
             }
             set.occupy(range);
         }
-        self.nodes.insert(uid.to_owned(), Holder { name: name.to_owned(), ranges: ranges.to_vec() });
+        self.nodes.insert(
+            uid.to_owned(),
+            Holder { name: name.to_owned(), ranges: ranges.to_vec(), is_written: true },
+        );
         oddities
     }
 
@@ -96,8 +108,23 @@ impl Ledger {
             set.take(*found);
         }
         let ranges: Vec<IpNet> = all_found.into_iter().map(|found| found.block).collect();
-        self.nodes.insert(uid.to_owned(), Holder { name: name.to_owned(), ranges: ranges.clone() });
+        self.nodes.insert(
+            uid.to_owned(),
+            Holder { name: name.to_owned(), ranges: ranges.clone(), is_written: false },
+        );
         Ok(ranges)
+    }
+
+    /// What a node was given has been written.
+    pub fn written(&mut self, uid: &str) {
+        if let Some(holder) = self.nodes.get_mut(uid) {
+            holder.is_written = true;
+        }
+    }
+
+    /// Whether a node has its ranges, although the watch may not show them yet.
+    pub fn is_written(&self, uid: &str) -> bool {
+        self.nodes.get(uid).is_some_and(|holder| holder.is_written)
     }
 
     /// A node is gone, or did not get what it was given.

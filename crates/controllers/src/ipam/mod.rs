@@ -27,7 +27,7 @@ use crate::observer::Observer;
 use crate::queue::Next;
 use crate::repeated_warning::RepeatedWarnings;
 pub use cidr_set::{MaskProblem, check_mask};
-use ledger::Ledger;
+use ledger::{Ledger, Twin};
 pub use turnover::RangeTurnover;
 
 /// How often, and how far apart, a node's ranges are written before its owner is told.
@@ -118,19 +118,39 @@ impl Ipam {
             tracing::warn!(node = name, %range, "the node's range is in none of --cluster-cidr");
             if self.masks.is_none() {
                 let text = format!(
-                    "The node's range {range} is in none of --cluster-cidr: no other node is kept from it"
+                    "The node's range {range} is in none of --cluster-cidr: nobody keeps it from other nodes, and its \
+                     route stays when the node goes. Correct --cluster-cidr, or delete the Node and let it register again"
                 );
                 self.recorder.warning(node, "CIDROutOfRange", text);
             }
         }
-        for (range, other) in oddities.shared {
-            let text = format!(
-                "The node's range {range} is that of {other}, too: remove one of both and let it register anew"
-            );
-            tracing::warn!(node = name, text, "two hold one range");
-            self.recorder.warning(node, "CIDRNotUnique", text);
+        for twin in oddities.shared {
+            self.tell_of(node, &twin);
         }
         false
+    }
+
+    /// Tells the later of two nodes that its range overlaps the other's, whichever was seen first.
+    fn tell_of(&self, seen: &Node, Twin { range, other }: &Twin) {
+        let Some((name, of)) = other else {
+            let text = format!(
+                "The node's range {range} overlaps what --service-cluster-ip-range or the nodes' subnet has: delete the \
+                 Node and let it register again"
+            );
+            tracing::warn!(node = seen.name(), text, "a pod range is reserved for others");
+            return self.recorder.warning(seen, "CIDRNotUnique", text);
+        };
+        let known = self.state.node(name);
+        let is_later = |node: &&Node| node.metadata.creation_timestamp > seen.metadata.creation_timestamp;
+        let (later, own, earlier, others) = match known.as_deref().filter(is_later) {
+            Some(node) => (node, of, seen.name(), range),
+            None => (seen, range, name.as_str(), of),
+        };
+        let text = format!(
+            "The node's range {own} overlaps {others} of {earlier}: delete one of the two Nodes and let it register again"
+        );
+        tracing::warn!(node = later.name(), text, "two nodes have overlapping pod ranges");
+        self.recorder.warning(later, "CIDRNotUnique", text);
     }
 
     /// A node is gone.
@@ -159,6 +179,9 @@ impl Ipam {
             self.warnings.forget(name);
             return Next::Done;
         };
+        if self.ledger.lock().is_written(uid(&node)) {
+            return Next::Done;
+        }
         let masks = match self.masks(&node).await {
             Ok(Some(masks)) => masks,
             // Whoever describes new nodes comes first.
@@ -180,6 +203,7 @@ impl Ipam {
         };
         match self.write(&node, &ranges).await {
             Ok(()) => {
+                self.ledger.lock().written(uid(&node));
                 tracing::info!(node = name, ?ranges, "gave the node its ranges");
                 self.warnings.forget(name);
                 Next::Done

@@ -7,7 +7,7 @@ use ipnet::IpNet;
 use proptest::prelude::*;
 
 use super::cidr_set::{CidrSet, check_mask};
-use super::ledger::{Ledger, NoRanges};
+use super::ledger::{Ledger, NoRanges, Twin};
 
 fn net(text: &str) -> IpNet {
     text.parse().unwrap()
@@ -152,7 +152,10 @@ fn what_nodes_have_already_is_theirs_and_oddities_are_named() {
     assert_eq!(ledger.adopt("1", "n1", &[net("10.244.0.0/24")]), Default::default());
     assert_eq!(ledger.adopt("1", "n1", &[net("10.244.0.0/24")]), Default::default(), "again");
     let odd = ledger.adopt("2", "n2", &[net("10.244.0.0/25"), net("10.99.0.0/24")]);
-    assert_eq!(odd.shared, [(net("10.244.0.0/25"), "n1".to_owned())]);
+    assert_eq!(
+        odd.shared,
+        [Twin { range: net("10.244.0.0/25"), other: Some(("n1".to_owned(), net("10.244.0.0/24"))) }]
+    );
     assert_eq!(odd.outside, [net("10.99.0.0/24")]);
     assert_eq!(ledger.assign("3", "n3", masks(24, 64)).unwrap(), [net("10.244.1.0/24")]);
     ledger.forget("1");

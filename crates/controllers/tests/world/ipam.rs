@@ -110,7 +110,23 @@ async fn node_255_a_range_that_two_nodes_have_is_told() {
     world.node("n2", with_ranges(&[&taken]));
     seconds(1).await;
     assert_eq!((world.reasons("n1"), world.reasons("n2")), (vec![], vec!["CIDRNotUnique".to_owned()]));
-    assert!(world.events("n2")[0].contains("is that of n1, too"), "{:?}", world.events("n2"));
+    let told = |node: &str| world.events(node).pop().unwrap_or_default();
+    assert!(
+        told("n2").contains(&format!("{taken} overlaps {taken} of n1: delete one of the two")),
+        "{}",
+        told("n2")
+    );
+    // Whoever is seen first after a start need not be the older one.
+    let mut world = World::new();
+    for (name, range) in [("z-old", "10.244.9.0/24"), ("a-new", "10.244.9.0/25")] {
+        world.node(name, with_ranges(&[range]));
+        seconds(2).await;
+    }
+    world.start(options(&["10.244.0.0/16"], Some((24, 64)))).await;
+    seconds(1).await;
+    assert_eq!(world.reasons("z-old"), [""; 0]);
+    let told = world.events("a-new").pop().unwrap_or_default();
+    assert!(told.contains("10.244.9.0/25 overlaps 10.244.9.0/24 of z-old"), "{told}");
 }
 
 /// NODE-256: nodes that the label selector hides have their ranges all the same.
