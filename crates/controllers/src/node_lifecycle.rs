@@ -25,7 +25,7 @@ use crate::freshness::Freshness;
 use crate::out_of_service;
 use crate::queue::Next;
 use crate::repeated_warning::RepeatedWarnings;
-use crate::taints::{add, edit_taints};
+use crate::taints::{add, edit_taints, tell};
 
 /// How old a list of machines may be that shows a machine. Half a minute of dead nodes that come one after
 /// the other costs three lists, of the ten a minute that Azure allows for a scale set.
@@ -166,7 +166,7 @@ impl NodeLifecycle {
             }
             NodeAction::RemoveShutdownTaint => {
                 self.schedule.forget(name);
-                self.edit_shutdown_taint(&node, out_of_service::remove_shutdown).await
+                self.edit_shutdown_taint(&node, false, "the node is ready").await
             }
             NodeAction::LookForMachine => self.look_for_machine(&node).await,
         }
@@ -190,12 +190,8 @@ impl NodeLifecycle {
             }
             Existence::Present(Presence { shut_down }) => {
                 // A machine that runs again is not shut down, even if its kubelet takes a while to say that it is ready.
-                let tainted = self
-                    .edit_shutdown_taint(node, |taints| match shut_down {
-                        true => add(taints, shutdown_taint()),
-                        false => out_of_service::remove_shutdown(taints),
-                    })
-                    .await;
+                let why = if shut_down { "its machine is shut down" } else { "its machine runs" };
+                let tainted = self.edit_shutdown_taint(node, shut_down, why).await;
                 if tainted != Next::Done {
                     return tainted;
                 }
@@ -213,10 +209,14 @@ impl NodeLifecycle {
         Next::After(self.schedule.pause(node))
     }
 
-    async fn edit_shutdown_taint(&self, node: &Node, edit: impl Fn(&mut Vec<Taint>) -> bool) -> Next {
+    async fn edit_shutdown_taint(&self, node: &Node, is_on: bool, why: &str) -> Next {
+        let edit = |taints: &mut Vec<Taint>| match is_on {
+            true => add(taints, shutdown_taint()),
+            false => out_of_service::remove_shutdown(taints),
+        };
         match edit_taints(&self.api, node, edit).await {
             Ok(true) => {
-                tracing::info!(node = node.name(), "shutdown taint changed");
+                tell(&self.recorder, node, names::TAINT_SHUTDOWN, is_on, why);
                 Next::Done
             }
             Ok(false) => Next::Done,

@@ -9,8 +9,9 @@ use cloud::ClusterState;
 use k8s::{Node, Taint, names};
 use kube::{Api, Client};
 
+use crate::events::Recorder;
 use crate::queue::Next;
-use crate::taints::{add, edit_taints, remove};
+use crate::taints::{add, edit_taints, remove, tell};
 
 /// The value that says whose taint it is.
 const VALUE: &str = "cloud-controller-manager";
@@ -75,11 +76,12 @@ pub(crate) fn needs_work(node: &Node) -> bool {
 pub(crate) struct OutOfService {
     api: Api<Node>,
     state: ClusterState,
+    recorder: Recorder,
 }
 
 impl OutOfService {
-    pub fn new(client: Client, state: ClusterState) -> Self {
-        Self { api: Api::all(client), state }
+    pub fn new(client: Client, state: ClusterState, recorder: Recorder) -> Self {
+        Self { api: Api::all(client), state, recorder }
     }
 
     /// Works on one node.
@@ -89,7 +91,11 @@ impl OutOfService {
         match edit_taints(&self.api, &node, |taints| edit(ready, taints)).await {
             Ok(changed) => {
                 if changed {
-                    tracing::info!(node = name, ready, "the out-of-service taint was changed");
+                    let why = match ready {
+                        true => "the node is ready",
+                        false => "its machine is shut down: its pods and volumes move to other nodes",
+                    };
+                    tell(&self.recorder, &node, names::TAINT_OUT_OF_SERVICE, !ready, why);
                 }
                 Next::Done
             }

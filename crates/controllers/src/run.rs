@@ -311,7 +311,7 @@ pub async fn run(
     }
 
     tasks.spawn({
-        let work = Arc::new(OutOfService::new(client.clone(), cloud.state.clone()));
+        let work = Arc::new(OutOfService::new(client.clone(), cloud.state.clone(), recorder.clone()));
         let (queue, stop, drain) = (queues.out_of_service.clone(), stop.clone(), options.drain);
         queue.work(MAX_PARALLEL_NODES, stop, drain, move |name: String| {
             let work = Arc::clone(&work);

@@ -8,6 +8,7 @@ use kube::api::{Patch, PatchParams};
 use serde_json::json;
 
 use crate::api::{ApiError, call, patch_params};
+use crate::events::Recorder;
 
 /// How often, and how far apart, a write is tried when others write the same node, as Kubernetes' own library for cloud
 /// providers does. The node's key comes again anyway.
@@ -58,6 +59,23 @@ pub(crate) async fn edit_taints_as(
             Err(error) => return Err(error),
         }
     }
+}
+
+/// An Event on a node whose taint was put on or taken off, and why.
+pub(crate) fn tell(recorder: &Recorder, node: &Node, key: &str, is_on: bool, why: &str) {
+    let name = node.name();
+    let (reason, text) = match is_on {
+        true => ("TaintAdded", format!("Put taint {key} on node {name}, because {why}")),
+        false => ("TaintRemoved", format!("Took taint {key} off node {name}, because {why}")),
+    };
+    tracing::info!(
+        node = name,
+        taint = key,
+        why,
+        "{}",
+        if is_on { "put a taint on" } else { "took a taint off" }
+    );
+    recorder.normal(node, reason, text);
 }
 
 /// Adds a taint unless one of its key and effect is there.

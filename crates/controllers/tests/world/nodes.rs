@@ -276,6 +276,16 @@ async fn node_085_a_node_that_is_shut_down_is_tainted_until_it_is_ready() {
     seconds(7).await;
     assert_eq!(world.taints("n1"), ["example.com/mine=x:NoExecute"]);
     assert!(world.kubernetes.requests("patch", "nodes") - patches <= 4, "no write without a difference");
+    // NODE-275: each change of a taint is told, with its cause.
+    let told = world.events("n1").join("\n");
+    for words in [
+        "TaintAdded: Put taint node.cloudprovider.kubernetes.io/shutdown on node n1, because its machine is shut down",
+        "TaintAdded: Put taint node.kubernetes.io/out-of-service on node n1, because its machine is shut down: its pods",
+        "TaintRemoved: Took taint node.cloudprovider.kubernetes.io/shutdown off node n1, because the node is ready",
+        "TaintRemoved: Took taint node.kubernetes.io/out-of-service off node n1, because the node is ready",
+    ] {
+        assert!(told.contains(words), "{words}: {told}");
+    }
 }
 
 /// LB-362.
