@@ -52,7 +52,10 @@ enum Error {
     InstanceAbsent { node: String, proof: Proof },
     #[error("failed to get instance metadata for node {node}: {reason}")]
     InstanceUnknown { node: String, reason: String },
-    #[error("cloud provider does not set node provider ID for node {node}")]
+    #[error(
+        "cloud provider does not set node provider ID for node {node}: Azure does not manage it; start its kubelet without \
+         --cloud-provider=external, or set spec.providerID"
+    )]
     NoProviderId { node: String },
     #[error("provided node ip for node {} is not valid: {}", .0.node, .0)]
     ProvidedAddress(#[from] ProvidedAddressMissing),

@@ -67,6 +67,18 @@ pub(super) fn nowhere(node: &Node, group: &ResourceId) -> String {
     )
 }
 
+/// What the provider ids of Azure's machines begin with. One that goes on otherwise was meant to be one.
+const AZURES: &str = "azure://";
+
+fn unreadable(node: &Node) -> String {
+    format!(
+        "error splitting providerID {} of node {}: it names no machine; delete the node, and let its kubelet register it \
+         again",
+        node.spec.provider_id,
+        node.name()
+    )
+}
+
 impl Inner {
     pub(super) async fn subject(&self, node: &Node, newer_than: LogicalTime) -> Subject {
         if !node.is_managed() {
@@ -76,12 +88,10 @@ impl Inner {
         match instance::parse_provider_id(&node.spec.provider_id) {
             ProviderId::Instance(name) => by_id(MachineName::Instance(name)),
             ProviderId::Machine(id) => by_id(MachineName::Machine(id)),
-            ProviderId::Unreadable => Subject::Unknown(format!(
-                "error splitting providerID {} of node {}: it names no machine; delete the node, and let its kubelet \
-                 register it again",
-                node.spec.provider_id,
-                node.name()
-            )),
+            ProviderId::Unreadable => Subject::Unknown(unreadable(node)),
+            ProviderId::Other if node.spec.provider_id.starts_with(AZURES) => {
+                Subject::Unknown(unreadable(node))
+            }
             ProviderId::Other if !node.spec.provider_id.is_empty() => Subject::Unmanaged,
             ProviderId::Other => match self.by_name(node, newer_than).await {
                 Ok(subject) => subject,

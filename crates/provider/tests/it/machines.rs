@@ -158,8 +158,11 @@ async fn nodes_that_azure_does_not_manage_are_there() {
 async fn node_012_node_033_a_provider_id_that_names_no_machine_proves_nothing() {
     let world = World::new();
     let program = world.start();
-    for kind in ["virtualMachine/vm3", "VM/vm9"] {
-        let id = format!("azure:///subscriptions/s/resourceGroups/rg/providers/Microsoft.Compute/{kind}");
+    let of_kind =
+        |kind| format!("azure:///subscriptions/s/resourceGroups/rg/providers/Microsoft.Compute/{kind}");
+    // NODE-274: nor does one that only begins with azure://.
+    let ids = [of_kind("virtualMachine/vm3"), of_kind("VM/vm9"), "azure:///subscriptions/x/oops".to_owned()];
+    for id in ids {
         let node = json!({"metadata": {"name": "node"}, "spec": {"providerID": id}});
         let node: Node = serde_json::from_value(node).unwrap();
         let presence = program.provider.presence(&node, LogicalTime::now()).await;
