@@ -7,6 +7,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use azure_core::error::ErrorKind;
@@ -47,11 +48,13 @@ pub(crate) struct Refusal {
 pub(crate) struct IdentityClient {
     transport: Transport,
     last: Arc<Mutex<Option<AuthorityFailure>>>,
+    /// Whether it was said that the authority does not answer: the library tries for minutes in silence.
+    is_told: AtomicBool,
 }
 
 impl IdentityClient {
     pub(crate) fn new(transport: Transport, last: Arc<Mutex<Option<AuthorityFailure>>>) -> Self {
-        Self { transport, last }
+        Self { transport, last, is_told: AtomicBool::new(false) }
     }
 }
 
@@ -78,7 +81,10 @@ impl HttpClient for IdentityClient {
         self.last.lock().take();
         let host = request.url().host_str().unwrap_or_default();
         let answer = self.transport.send(outgoing).await.map_err(|error| {
-            let reason = format!("no answer from {host}: {error}");
+            let reason = no_answer(host, &error.to_string());
+            if !self.is_told.swap(true, Ordering::Relaxed) {
+                tracing::warn!("{reason}; trying again for up to two minutes");
+            }
             *self.last.lock() = Some(AuthorityFailure::Unreachable(reason.clone()));
             azure_core::Error::with_message(ErrorKind::Io, reason)
         })?;
@@ -109,6 +115,21 @@ impl HttpClient for IdentityClient {
         }
         Ok(AsyncRawResponse::from_bytes(StatusCode::from(status), headers, body))
     }
+}
+
+/// Where machines of Azure learn about themselves.
+const INSTANCE_METADATA: &str = "169.254.169.254";
+
+/// That an authority does not answer, and why that may be.
+fn no_answer(host: &str, error: &str) -> String {
+    let remedy = match host {
+        INSTANCE_METADATA => {
+            "; useManagedIdentityExtension=true needs the instance metadata service: run the program on an Azure machine in \
+             the host's network, or set it to false and give aadClientId and aadClientSecret"
+        }
+        _ => "",
+    };
+    format!("no answer from {host}: {error}{remedy}")
 }
 
 /// Reads an authority's error. Its body holds no secret: codes, a description, ids of the request.
@@ -209,6 +230,15 @@ mod tests {
             None
         );
         assert_eq!(read_refusal(502, "login", b"<html>").description, "login answered without saying why");
+    }
+
+    #[test]
+    fn a_silent_metadata_service_is_told_with_its_remedy() {
+        let text = no_answer("169.254.169.254", "timed out");
+        assert!(
+            text.starts_with("no answer from 169.254.169.254: timed out; useManagedIdentityExtension=true")
+        );
+        assert_eq!(no_answer("login.example", "timed out"), "no answer from login.example: timed out");
     }
 
     #[test]
