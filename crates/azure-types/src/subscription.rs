@@ -17,6 +17,8 @@ document! {
     ProviderResourceType {
         /// The type's name without the namespace.
         resource_type: String,
+        /// The display names of the regions that have it.
+        locations: Vec<String>,
         /// The zones of each region.
         zone_mappings: Vec<ZoneMapping>,
     }

@@ -314,7 +314,7 @@ impl CloudConfig {
                 "nodeInstanceNotFoundGracePeriodInSeconds",
                 0,
             ),
-            put_vmss_vm_batch_size: count(&mut keys, "putVMSSVMBatchSize", 1),
+            put_vmss_vm_batch_size: batch_size(&mut keys, &mut remarks),
             load_balancer_sku,
             primary_availability_set_name: keys.string("primaryAvailabilitySetName").trim().to_owned(),
             primary_scale_set_name: keys.string("primaryScaleSetName").trim().to_owned(),
@@ -419,6 +419,16 @@ fn seconds(keys: &mut Keys<'_>, key: &str, default: u64) -> Duration {
 fn count(keys: &mut Keys<'_>, key: &str, default: u32) -> u32 {
     let value = keys.integer(key);
     if value <= 0 { default } else { u32::try_from(value).unwrap_or(u32::MAX) }
+}
+
+fn batch_size(keys: &mut Keys<'_>, remarks: &mut Vec<Warning>) -> u32 {
+    let key = "putVMSSVMBatchSize";
+    let value = keys.integer(key);
+    if value < 0 {
+        let reason = "no number of instances; 1 is used (give a number from 1 on)";
+        remarks.push(Warning::Instead { key, value: value.to_string(), reason });
+    }
+    if value <= 0 { 1 } else { u32::try_from(value).unwrap_or(u32::MAX) }
 }
 
 fn port(keys: &mut Keys<'_>, key: &str, default: u16) -> u16 {

@@ -124,6 +124,10 @@ impl CloudConfig {
         if !CloudEndpoints::named(&self.cloud).1 && self.resource_manager_endpoint.is_empty() {
             warnings.push(Warning::UnknownCloud { cloud: self.cloud.clone() });
         }
+        if let VmType::Other(value) = &self.vm_type {
+            let reason = "none of vmss, vmssflex and standard; standard is used (correct it)";
+            warnings.push(Warning::Instead { key: "vmType", value: value.clone(), reason });
+        }
         warnings
     }
 }

@@ -223,17 +223,24 @@ impl CloudConfig {
         let managed = self.use_managed_identity_extension;
         let application = !self.aad_client_secret.is_empty() || !self.aad_client_cert_path.is_empty();
         if !federated && !managed && !application {
-            let remedy = || {
-                Remedy::set("useManagedIdentityExtension", true).note(
+            let proof = match self.tenant_id.is_empty() || self.aad_client_id.is_empty() {
+                true => {
                     " to sign in with the machine's managed identity, or set tenantId and aadClientId to those of an \
                      application and give one proof that it is you: aadClientSecret; aadClientCertPath, the path of \
                      its certificate and key; or useFederatedWorkloadIdentityExtension with aadFederatedTokenFile, the \
-                     path of a workload identity's token",
-                )
+                     path of a workload identity's token"
+                }
+                false => {
+                    " to sign in with the machine's managed identity, or add one proof that you are the application of \
+                     aadClientId: aadClientSecret; aadClientCertPath, the path of its certificate and key; or \
+                     useFederatedWorkloadIdentityExtension with aadFederatedTokenFile, the path of a workload identity's \
+                     token"
+                }
             };
+            let remedy = || Remedy::set("useManagedIdentityExtension", true).note(proof);
             problems.push(if self.aad_msi_data_plane_identity_path.is_empty() {
-                let reason = "nothing says how to sign in to Azure; useInstanceMetadata must be enabled without Azure \
-                              credentials, and is not enough for this release";
+                let reason = "no credential: nothing says how to sign in to Azure; useInstanceMetadata must be enabled \
+                              without Azure credentials, and is not enough for this release";
                 Problem::new("useManagedIdentityExtension", false, reason, remedy())
             } else {
                 let path = &self.aad_msi_data_plane_identity_path;

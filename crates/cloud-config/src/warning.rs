@@ -29,6 +29,15 @@ pub enum Warning {
         /// As written.
         cloud: String,
     },
+    /// A value that is none of those that the key takes. Something else counts in its place.
+    Instead {
+        /// As documented.
+        key: &'static str,
+        /// As written.
+        value: String,
+        /// What counts, and what to write.
+        reason: &'static str,
+    },
     /// Keys that are set and do nothing here.
     NoEffect {
         /// As documented.
@@ -74,6 +83,7 @@ impl fmt::Display for Warning {
             }
             Self::NotAPair { piece } => write!(f, "tags: {piece:?} is no key=value pair and is ignored"),
             Self::UnknownCloud { cloud } => write!(f, "cloud={cloud}: unknown, the public cloud is used"),
+            Self::Instead { key, value, reason } => write!(f, "{key}={value}: {reason}"),
             Self::NoEffect { keys, reason } => write!(f, "{}: no effect: {reason}", keys.join(", ")),
         }
     }

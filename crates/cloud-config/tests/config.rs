@@ -293,6 +293,13 @@ fn node_139_140_141_other_contradictions() {
     let found = problems("cloudConfigType: FILE\n");
     let about = |words: &str| found.iter().any(|problem| problem.reason.contains(words));
     assert!(about("useInstanceMetadata must be enabled without Azure credentials"), "{found:?}");
+    // Who has named an application already is not asked for it again.
+    let named = problems("tenantId: t\naadClientId: c\n");
+    let remedy =
+        |found: &[Problem]| found.iter().map(|problem| problem.remedy.to_string()).collect::<String>();
+    assert!(
+        remedy(&named).contains("or add one proof that you are") && !remedy(&named).contains("set tenantId")
+    );
     let remedies: String = found.iter().map(|problem| problem.remedy.to_string()).collect();
     for way in [
         "useManagedIdentityExtension to true",
@@ -349,6 +356,20 @@ fn tags_that_are_no_pairs_are_named_in_warnings() {
     assert_eq!(config.tags.len(), 3);
     assert_eq!(config.system_tags, ["c"]);
     assert_eq!(warnings(&config).len(), 2, "{:?}", warnings(&config));
+}
+
+/// NODE-279: a value in whose place another one counts is named.
+#[test]
+fn node_279_values_that_something_else_counts_for_are_named_in_warnings() {
+    let config = parse("vmType: vmms\nputVMSSVMBatchSize: -1\n");
+    assert_eq!(config.put_vmss_vm_batch_size, 1);
+    assert_eq!(
+        warnings(&config),
+        [
+            "putVMSSVMBatchSize=-1: no number of instances; 1 is used (give a number from 1 on)",
+            "vmType=vmms: none of vmss, vmssflex and standard; standard is used (correct it)",
+        ]
+    );
 }
 
 #[test]

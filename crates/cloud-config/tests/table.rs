@@ -17,6 +17,7 @@ fn sample(key: &str, value_type: ValueType) -> Value {
         ValueType::Text | ValueType::Secret if key == "resourceManagerEndpoint" => json!("https://x"),
         ValueType::Text if key.ends_with("Type") && key.starts_with("loadBalancer") => json!("nodeIP"),
         ValueType::Text if key == "clusterServiceLoadBalancerHealthProbeMode" => json!("shared"),
+        ValueType::Text if key == "vmType" => json!("standard"),
         ValueType::Text | ValueType::Secret => json!("x"),
         ValueType::Word(words) => json!(words[0]),
         ValueType::Boolean if key == "excludeMasterFromStandardLB" => json!(false),

@@ -1,9 +1,10 @@
 //! The way to Azure, whether its resource groups are there, and the zones of the region.
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use arm::{ApiVersion, Class, Client, Listing};
-use azure_types::{LoadBalancer, ResourceId, ResourceProvider};
+use azure_types::{LoadBalancer, ProviderResourceType, ResourceId, ResourceProvider};
 use cloud_config::CloudConfig;
+use cloud_config::keys::nearest;
 
 pub use program::azure::connect;
 
@@ -35,12 +36,16 @@ pub async fn check_resource_groups(client: &Client, config: &CloudConfig) -> any
             continue;
         }
         let listing = Listing::of(&group, "Microsoft.Network", "loadBalancers");
+        let id = group.clone();
         asked.push(group);
         let listed = client.list::<LoadBalancer>(&listing, ApiVersion::NETWORK, &[], Class::Refresh).await;
         if let Err(error) = listed
             && error.is_not_found()
         {
-            bail!("{key} in the cloud configuration: {error}");
+            let group = id.group_name().unwrap_or_default();
+            bail!(
+                "{key}={group}: Azure has no such resource group (correct it in the cloud configuration): {error}"
+            );
         }
     }
     Ok(())
@@ -54,15 +59,18 @@ pub async fn region_zones(client: &Client, config: &CloudConfig) -> anyhow::Resu
     let provider: ResourceProvider = client
         .resource_provider(config.network_subscription_id(), "Microsoft.Compute", Class::Refresh)
         .await
-        .context("cannot learn the availability zones of the region")?;
+        .map_err(|error| without_zones(config, error))?;
     let region = normalised(&config.location);
-    let mut zones: Vec<String> = provider
-        .resource_types
-        .iter()
-        .flatten()
-        .filter(|kind| {
-            kind.resource_type.as_deref().is_some_and(|name| name.eq_ignore_ascii_case("virtualMachines"))
-        })
+    let is_machines = |kind: &&ProviderResourceType| {
+        kind.resource_type.as_deref().is_some_and(|name| name.eq_ignore_ascii_case("virtualMachines"))
+    };
+    let machines = provider.resource_types.iter().flatten().filter(is_machines);
+    let regions: Vec<&str> =
+        machines.clone().flat_map(|kind| kind.locations.iter().flatten()).map(String::as_str).collect();
+    if let Some(warning) = unknown_region(&config.location, &regions) {
+        tracing::warn!("{warning}");
+    }
+    let mut zones: Vec<String> = machines
         .flat_map(|kind| kind.zone_mappings.iter().flatten())
         .filter(|mapping| mapping.location.as_deref().is_some_and(|location| normalised(location) == region))
         .flat_map(|mapping| mapping.zones.iter().flatten().cloned())
@@ -72,7 +80,51 @@ pub async fn region_zones(client: &Client, config: &CloudConfig) -> anyhow::Resu
     Ok(zones)
 }
 
+/// Why the zones of the region are not known: the key that is wrong, where Azure says so.
+fn without_zones(config: &CloudConfig, error: arm::Error) -> anyhow::Error {
+    if !error.has_code("SubscriptionNotFound") {
+        return anyhow::Error::from(error).context("cannot learn the availability zones of the region");
+    }
+    let (key, subscription) = match config.network_resource_subscription_id.as_str() {
+        "" => ("subscriptionId", config.subscription_id.as_str()),
+        network => ("networkResourceSubscriptionID", network),
+    };
+    anyhow::Error::from(error).context(format!(
+        "{key}={subscription}: Azure has no such subscription for this credential (correct it in the cloud configuration)"
+    ))
+}
+
+/// That no machine can be in the configured region, with the name that may be meant. Where Azure names no regions,
+/// nothing is known.
+fn unknown_region(location: &str, regions: &[&str]) -> Option<String> {
+    let names: Vec<String> = regions.iter().map(|region| normalised(region)).collect();
+    let region = normalised(location);
+    if names.is_empty() || names.contains(&region) {
+        return None;
+    }
+    let meant = nearest(&region, names.iter().map(String::as_str));
+    let meant = meant.map_or_else(String::new, |meant| format!("; did you mean {meant}?"));
+    Some(format!("location={location}: Azure has no virtual machines in a region of this name{meant}"))
+}
+
 /// `East US` as `eastus`.
 fn normalised(location: &str) -> String {
     location.chars().filter(|c| !c.is_whitespace()).collect::<String>().to_ascii_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// NODE-279.
+    #[test]
+    fn node_279_a_region_that_azure_does_not_name_is_told() {
+        let regions = ["West Europe", "East US"];
+        let told = unknown_region("westeurop", &regions).unwrap();
+        assert!(
+            told.starts_with("location=westeurop: ") && told.ends_with("did you mean westeurope?"),
+            "{told}"
+        );
+        assert_eq!((unknown_region("westeurope", &regions), unknown_region("westeurop", &[])), (None, None));
+    }
 }
