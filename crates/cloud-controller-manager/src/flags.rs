@@ -8,14 +8,13 @@
 mod accepted;
 mod problems;
 mod ranges;
+mod reading;
 
 use std::net::IpAddr;
 use std::time::Duration;
 
 use clap::builder::{ArgAction, ArgPredicate};
-use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgMatches, Args as _, Command, FromArgMatches as _};
-use cloud_config::keys::nearest;
 use controllers::leader_election;
 
 use crate::go_values::{duration, truth};
@@ -157,6 +156,8 @@ pub struct CommandLine {
     pub flags: Flags,
     /// Accepted flags that somebody gave, under the reason why they change nothing.
     pub without_effect: Vec<(Vec<&'static str>, &'static str)>,
+    /// Arguments that say nothing. The flags are as without them.
+    pub misread: Vec<Problem>,
 }
 
 /// What a command line asks for instead of running.
@@ -171,12 +172,9 @@ pub enum Instead {
 /// Reads a command line, the program's name first.
 ///
 /// # Errors
-/// [`Instead`], where help was asked for or something is wrong.
+/// [`Instead`], where help was asked for. What is wrong is among [`CommandLine::problems`].
 pub fn parse<I: IntoIterator<Item = std::ffi::OsString>>(arguments: I) -> Result<CommandLine, Instead> {
-    let matches = command().try_get_matches_from(arguments).map_err(|error| match error.kind() {
-        ErrorKind::DisplayHelp => Instead::Print(error.render().to_string()),
-        _ => Instead::Refuse(describe(&error)),
-    })?;
+    let (matches, misread) = reading::read(arguments.into_iter().collect())?;
     let flags = Flags::from_arg_matches(&matches).map_err(|error| Instead::Refuse(describe(&error)))?;
     let without_effect = ACCEPTED.iter().filter_map(|(reason, flags)| {
         let given: Vec<&str> =
@@ -184,11 +182,17 @@ pub fn parse<I: IntoIterator<Item = std::ffi::OsString>>(arguments: I) -> Result
         (!given.is_empty()).then_some((given, *reason))
     });
     let without_effect = without_effect.collect();
-    Ok(CommandLine { flags, without_effect })
+    let mut line = CommandLine { flags, without_effect, misread };
+    let unheeded = line.unheeded(|flag| given(&matches, flag));
+    line.without_effect.extend(unheeded);
+    Ok(line)
 }
 
-fn given(matches: &ArgMatches, id: &str) -> bool {
-    matches.value_source(id) == Some(clap::parser::ValueSource::CommandLine)
+/// Whether somebody gave a flag. Those with an effect are known by their fields.
+fn given(matches: &ArgMatches, flag: &str) -> bool {
+    let field = flag.replace('-', "_");
+    let is_field = matches.ids().any(|id| id.as_str() == field);
+    matches.value_source(if is_field { &field } else { flag }) == Some(clap::parser::ValueSource::CommandLine)
 }
 
 fn command() -> Command {
@@ -219,29 +223,13 @@ fn command() -> Command {
     )
 }
 
-/// What is wrong with a command line, on one line.
+/// Clap's sentence on what is wrong with a command line, without usage and tips.
 fn describe(error: &clap::Error) -> String {
-    let unknown = match error.get(ContextKind::InvalidArg) {
-        Some(ContextValue::String(flag)) if error.kind() == ErrorKind::UnknownArgument => Some(flag.as_str()),
-        _ => None,
-    };
-    let Some(flag) = unknown else {
-        // Clap's sentence, without usage and tips.
-        let text = error.render().to_string();
-        let paragraph: Vec<&str> =
-            text.lines().take_while(|line| !line.trim().is_empty()).map(str::trim).collect();
-        let sentence = paragraph.join(" ");
-        return format!("{}; --help lists the flags", sentence.strip_prefix("error: ").unwrap_or(&sentence));
-    };
-    let Some(name) = flag.strip_prefix("--") else {
-        return format!("{flag}: unknown argument; --help lists the flags");
-    };
-    let command = command();
-    let known = command.get_arguments().filter_map(Arg::get_long);
-    match nearest(name, known) {
-        Some(nearest) => format!("--{name}: unknown flag; did you mean --{nearest}?"),
-        None => format!("--{name}: unknown flag; --help lists the flags"),
-    }
+    let text = error.render().to_string();
+    let paragraph: Vec<&str> =
+        text.lines().take_while(|line| !line.trim().is_empty()).map(str::trim).collect();
+    let sentence = paragraph.join(" ");
+    format!("{}; --help lists the flags", sentence.strip_prefix("error: ").unwrap_or(&sentence))
 }
 
 impl CommandLine {

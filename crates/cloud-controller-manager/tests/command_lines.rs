@@ -78,9 +78,12 @@ fn follow_remedies(arguments: &[&str]) -> Option<String> {
         flags::parse(std::iter::once("x").chain(all.iter().map(String::as_str)).map(Into::into)).ok()
     };
     let name = |argument: &str| argument.split('=').next().unwrap_or_default().to_owned();
-    let mended: Vec<String> =
-        read(&all)?.problems().into_iter().flat_map(|problem| problem.arguments).collect();
-    all.retain(|argument| !mended.iter().any(|mended| name(mended) == name(argument)));
+    let problems = read(&all)?.problems();
+    let wrong: Vec<String> = problems.iter().map(|problem| name(&problem.given)).collect();
+    let mended: Vec<String> = problems.into_iter().flat_map(|problem| problem.arguments).collect();
+    all.retain(|argument| {
+        !mended.iter().any(|mended| name(mended) == name(argument)) && !wrong.contains(&name(argument))
+    });
     all.extend(mended);
     let left = read(&all)?.problems();
     (!left.is_empty()).then(|| format!("{left:?}"))

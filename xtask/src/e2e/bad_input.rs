@@ -29,7 +29,7 @@ pub async fn check(binaries: &Path, directory: &Path, cluster: &Cluster) -> anyh
     std::fs::write(&kubeconfig, replace_server(&file))?;
 
     let cases = [
-        ("an unknown flag", vec!["--no-such-flag".to_owned()], "--no-such-flag"),
+        ("an unknown flag", vec!["--no-such-flag".to_owned()], "  --no-such-flag: "),
         ("a missing file", vec!["--cloud-config=/nowhere/azure.json".to_owned()], "/nowhere/azure.json"),
         (
             "a broken file",
@@ -52,7 +52,11 @@ pub async fn check(binaries: &Path, directory: &Path, cluster: &Cluster) -> anyh
             "AADSTS7000215",
         ),
         ("an unreachable API", vec![format!("--kubeconfig={}", kubeconfig.display())], "cannot be reached"),
-        ("a wrong duration", vec!["--node-monitor-period=often".to_owned()], "is no duration"),
+        (
+            "a wrong duration",
+            vec!["--node-monitor-period=often".to_owned()],
+            "  --node-monitor-period=often: `often` is no duration",
+        ),
     ];
     for (what, flags, word) in cases {
         let output = tokio::task::spawn_blocking({

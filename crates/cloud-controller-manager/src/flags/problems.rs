@@ -46,7 +46,11 @@ impl Problem {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {} (pass {}{})", self.given, self.reason, self.arguments.join(" "), self.note)
+        write!(f, "{}: {} (", self.given, self.reason)?;
+        if !self.arguments.is_empty() {
+            write!(f, "pass {}", self.arguments.join(" "))?;
+        }
+        write!(f, "{})", self.note)
     }
 }
 
@@ -75,7 +79,7 @@ fn nearest_controller(name: &str) -> Option<&'static str> {
 impl CommandLine {
     /// Everything that is wrong with the values, each with its remedy; empty where all is well.
     pub fn problems(&self) -> Vec<Problem> {
-        let mut problems = Vec::new();
+        let mut problems = self.misread.clone();
         self.judge_cluster(&mut problems);
         self.judge_controllers(&mut problems);
         self.judge_election(&mut problems);
@@ -137,7 +141,8 @@ impl CommandLine {
             }
         }
         if !unknown.is_empty() {
-            let names: Vec<&str> = CONTROLLERS.iter().map(|(canonical, _)| *canonical).collect();
+            let both = |(canonical, alias): &(&str, &str)| format!("{canonical} or {alias}");
+            let names: Vec<String> = CONTROLLERS.iter().map(both).collect();
             let unknown = unknown.join(", ");
             let reason = format!("{unknown} is not in the list of known controllers: {}", names.join(", "));
             let meant = if meant.is_empty() { "*".to_owned() } else { meant.join(",") };

@@ -25,6 +25,17 @@ pub struct Ranges {
     pub unreadable: Vec<String>,
 }
 
+impl Ranges {
+    /// The same with more that no node gets.
+    #[must_use]
+    pub fn without(mut self, reserved: &[IpNet]) -> Self {
+        if let Some(ipam) = &mut self.ipam {
+            ipam.reserved.extend(reserved);
+        }
+        self
+    }
+}
+
 /// The entries of a list of ranges, each read or not.
 fn entries(list: &str) -> Vec<Result<IpNet, String>> {
     let entries = list.split(',').map(str::trim).filter(|entry| !entry.is_empty());
@@ -72,7 +83,7 @@ impl CommandLine {
         let cluster = self.cluster_ranges(gives, &mut problems);
         let (mut unreadable, mut ipam) = (Vec::new(), None);
         if gives {
-            let reserved = self.service_ranges(&mut unreadable, &mut problems);
+            let reserved = self.service_ranges(&cluster, &mut unreadable, &mut problems);
             let masks = self.masks(&cluster, &mut problems);
             ipam = Some(RangeOptions { cluster: cluster.clone(), reserved, masks });
         }
@@ -106,7 +117,12 @@ impl CommandLine {
         kept
     }
 
-    fn service_ranges(&self, unreadable: &mut Vec<String>, problems: &mut Vec<Problem>) -> Vec<IpNet> {
+    fn service_ranges(
+        &self,
+        cluster: &[IpNet],
+        unreadable: &mut Vec<String>,
+        problems: &mut Vec<Problem>,
+    ) -> Vec<IpNet> {
         let given = &self.flags.service_cluster_ip_range;
         let entries = entries(given);
         let count = entries.len();
@@ -117,18 +133,49 @@ impl CommandLine {
                 Err(text) => unreadable.push(text),
             }
         }
-        let kept = one_of_each(&readable);
+        let mut kept = one_of_each(&readable);
+        let swallowed = cluster.iter().find(|range| kept.iter().any(|services| services.contains(*range)));
         let reason = if count > 2 {
-            "--service-cluster-ip-range can not contain more than two entries"
+            "--service-cluster-ip-range can not contain more than two entries".to_owned()
         } else if kept.len() < readable.len() {
-            "there may be one range of each family"
+            "there may be one range of each family".to_owned()
+        } else if let Some(pods) = swallowed {
+            format!("it holds all of {}, and leaves no address to pods", list("cluster-cidr", &[*pods]))
         } else {
             return readable;
         };
+        kept.retain(|services| !cluster.iter().any(|range| services.contains(range)));
         let remedy = list("service-cluster-ip-range", &kept);
         let note = ", or whatever ranges the Services of this cluster have";
         problems.push(Problem::new("service-cluster-ip-range", given, reason, &[&remedy]).note(note));
         kept
+    }
+
+    /// Flags that somebody gave and nobody heeds, because other flags say so.
+    pub(super) fn unheeded(&self, given: impl Fn(&str) -> bool) -> Vec<(Vec<&'static str>, &'static str)> {
+        const MASKS: [&str; 2] = ["node-cidr-mask-size-ipv4", "node-cidr-mask-size-ipv6"];
+        let flags = &self.flags;
+        if !flags.allocate_node_cidrs || !self.enabled("node-ipam") {
+            let of_ipam = [MASKS[0], MASKS[1], "cidr-allocator-type", "service-cluster-ip-range"];
+            let idle: Vec<&str> = of_ipam.into_iter().filter(|flag| given(flag)).collect();
+            let reason =
+                "this program gives nodes no ranges for their pods: that takes --allocate-node-cidrs=true";
+            return if idle.is_empty() { Vec::new() } else { vec![(idle, reason)] };
+        }
+        if flags.cidr_allocator_type == "CloudAllocator" {
+            let idle: Vec<&str> = MASKS.into_iter().filter(|flag| given(flag)).collect();
+            let reason = "with --cidr-allocator-type=CloudAllocator scale sets and availability sets say how large \
+                          ranges are";
+            return if idle.is_empty() { Vec::new() } else { vec![(idle, reason)] };
+        }
+        let readable: Vec<IpNet> = entries(&flags.cluster_cidr).into_iter().filter_map(Result::ok).collect();
+        let has = |is_v4: bool| readable.iter().any(|range| range.addr().is_ipv4() == is_v4);
+        let of_family = [
+            (MASKS[0], true, "--cluster-cidr has no IPv4 range"),
+            (MASKS[1], false, "--cluster-cidr has no IPv6 range"),
+        ];
+        let idle = of_family.into_iter().filter(|(flag, is_v4, _)| given(flag) && !has(*is_v4));
+        idle.map(|(flag, _, reason)| (vec![flag], reason)).collect()
     }
 
     /// The masks of all nodes; `None` where the sets of machines have them.
@@ -153,7 +200,15 @@ impl CommandLine {
                 true => ("node-cidr-mask-size-ipv4", masks.v4, DEFAULT_MASKS.v4),
                 false => ("node-cidr-mask-size-ipv6", masks.v6, DEFAULT_MASKS.v6),
             };
+            let is_given = match range.addr().is_ipv4() {
+                true => flags.node_cidr_mask_size_ipv4 != 0,
+                false => flags.node_cidr_mask_size_ipv6 != 0,
+            };
             if let Err(problem) = check_mask(*range, mask) {
+                if !is_given && range.prefix_len() > default {
+                    problems.push(self.too_small(*range, cluster, default));
+                    continue;
+                }
                 let fits = |mask: &u8| check_mask(*range, *mask).is_ok();
                 // Eight bits are 256 nodes.
                 let within = range.prefix_len().saturating_add(8).min(range.max_prefix_len());
@@ -163,5 +218,20 @@ impl CommandLine {
             }
         }
         Some(masks)
+    }
+
+    /// A range that has no room for one node, where nobody said how large those of nodes are.
+    fn too_small(&self, range: IpNet, cluster: &[IpNet], mask: u8) -> Problem {
+        // Eight bits are 256 nodes.
+        let wider = IpNet::new(range.addr(), mask.saturating_sub(8)).map_or(range, |wider| wider.trunc());
+        let ranges: Vec<IpNet> =
+            cluster.iter().map(|other| if *other == range { wider } else { *other }).collect();
+        let reason = format!("{range} has no room for one range of /{mask}, as each node gets it");
+        let flag = if range.addr().is_ipv4() { "ipv4" } else { "ipv6" };
+        let note = format!(
+            ", or whatever larger range the pods of this cluster have, or set --node-cidr-mask-size-{flag}"
+        );
+        Problem::new("cluster-cidr", &self.flags.cluster_cidr, reason, &[&list("cluster-cidr", &ranges)])
+            .note(note)
     }
 }

@@ -42,22 +42,89 @@ fn defaults_are_those_of_the_program_that_this_one_replaces() {
     assert!(flags.leader_elect && !flags.allocate_node_cidrs);
 }
 
+/// NODE-276: every argument that says nothing is named, with what to write instead.
 #[test]
-fn what_is_wrong_is_said_in_one_line() {
+fn node_276_arguments_that_say_nothing_are_all_named_at_once() {
     for (arguments, words) in [
-        (&["--no-such-flag"][..], "--no-such-flag: unknown flag; --help lists the flags"),
-        (&["--cluster-nam=x"], "--cluster-nam: unknown flag; did you mean --cluster-name?"),
+        (&["--no-such-flag"][..], "--no-such-flag: unknown flag (--help lists the flags)"),
+        (
+            &["--cluster-nam=x"],
+            "--cluster-nam=x: unknown flag; did you mean --cluster-name? (pass --cluster-name=x)",
+        ),
         (&["--cluster_name=x"], "did you mean --cluster-name?"),
-        (&["--authentication-kubeconfg", "x"], "did you mean --authentication-kubeconfig?"),
+        (&["--authentication-kubeconfg", "x"], "(pass --authentication-kubeconfig=x)"),
         (&["--leader-elect-lease-duration=10"], "is no duration"),
-        (&["--leader-elect=maybe"], "neither true nor false"),
-        (&["--secure-port=70000"], "70000"),
-        (&["stray"], "stray"),
+        (&["--leader-elect-lease-duration", "20"], "(pass --leader-elect-lease-duration=20s)"),
+        (
+            &["--leader-elect=maybe"],
+            "--leader-elect=maybe: `maybe` is neither true nor false (pass --leader-elect=true)",
+        ),
+        (&["--profiling=maybe"], "(pass --profiling=true)"),
+        (
+            &["--secure-port=70000"],
+            "--secure-port=70000: 70000 is not in 0..=65535 (pass --secure-port=10258)",
+        ),
+        (&["--v=two"], "--v=two: is no whole number (pass --v=0)"),
+        (&["-v=two"], "--v=two: is no whole number"),
+        (&["--bind-address=here"], "(pass --bind-address=0.0.0.0)"),
+        (&["--cluster-name"], "--cluster-name: needs a value (pass --cluster-name=kubernetes)"),
+        (&["stray"], "stray: unknown argument (--help lists the flags)"),
         (&["-x"], "-x: unknown argument"),
     ] {
-        let Err(Instead::Refuse(text)) = read(arguments) else { panic!("{arguments:?} was taken") };
+        let mut all = vec!["--cloud-config=x"];
+        all.extend(arguments);
+        let problems = good(&all).problems();
+        let [problem] = &problems[..] else { panic!("{arguments:?}: {problems:?}") };
+        let text = problem.to_string();
         assert!(text.contains(words) && !text.contains('\n'), "{text}");
     }
+    let several = [
+        "--cloud-config=x",
+        "--cloud-provider=external",
+        "--no-such",
+        "value",
+        "--enable-dynamic-reloading=true",
+        "--route-reconciliation-period=10",
+        "--cluster-cidr=foo",
+        "--node-monitor-period=abc",
+        "--v=two",
+    ];
+    let given: Vec<String> = good(&several).problems().into_iter().map(|problem| problem.given).collect();
+    let expected = [
+        "--no-such=value",
+        "--route-reconciliation-period=10",
+        "--node-monitor-period=abc",
+        "--v=two",
+        "--cloud-provider=external",
+        "--enable-dynamic-reloading=true",
+        "--cluster-cidr=foo",
+    ];
+    assert_eq!(given, expected);
+}
+
+/// NODE-277: flags that other flags make idle are named.
+#[test]
+fn node_277_flags_that_nobody_heeds_are_named() {
+    let gives = ["--allocate-node-cidrs", "--cluster-cidr=10.244.0.0/16"];
+    for (more, flag, words) in [
+        (
+            &["--cidr-allocator-type=CloudAllocator", "--node-cidr-mask-size-ipv4=26"][..],
+            "node-cidr-mask-size-ipv4",
+            "CloudAllocator",
+        ),
+        (&["--node-cidr-mask-size-ipv6=80"], "node-cidr-mask-size-ipv6", "no IPv6 range"),
+        (
+            &["--allocate-node-cidrs=false", "--service-cluster-ip-range=10.0.0.0/16"],
+            "service-cluster-ip-range",
+            "gives nodes no ranges",
+        ),
+    ] {
+        let line = good(&[&gives[..], more].concat());
+        let [(flags, reason)] = &line.without_effect[..] else { panic!("{:?}", line.without_effect) };
+        assert!(flags == &[flag] && reason.contains(words), "{flags:?}: {reason}");
+    }
+    let line = good(&[&gives[..], &["--node-cidr-mask-size-ipv4=26"]].concat());
+    assert_eq!(line.without_effect, []);
 }
 
 /// NODE-137.
@@ -86,7 +153,23 @@ fn node_137_values_that_cannot_be_are_refused_with_a_remedy_that_holds() {
         (&["--cluster-cidr=10.1.0.0/16,fd00::/56,fd01::/56"], "(pass --cluster-cidr=10.1.0.0/16,fd00::/56"),
         (
             &["--allocate-node-cidrs", "--cluster-cidr=10.0.0.0/25"],
-            "--node-cidr-mask-size-ipv4=24: 10.0.0.0/25 has no room",
+            "--cluster-cidr=10.0.0.0/25: 10.0.0.0/25 has no room for one range of /24, as each node gets it (pass --cluster-cidr=10.0.0.0/16",
+        ),
+        (
+            &["--allocate-node-cidrs", "--cluster-cidr=10.0.0.0/25", "--node-cidr-mask-size-ipv4=20"],
+            "--node-cidr-mask-size-ipv4=20: 10.0.0.0/25 has no room",
+        ),
+        (
+            &["--allocate-node-cidrs", "--cluster-cidr=10.0.0.0/16", "--node-cidr-mask-size-ipv4=33"],
+            "an IPv4 mask is at most /32",
+        ),
+        (
+            &[
+                "--allocate-node-cidrs",
+                "--cluster-cidr=10.244.0.0/16",
+                "--service-cluster-ip-range=10.0.0.0/8",
+            ],
+            "--service-cluster-ip-range=10.0.0.0/8: it holds all of --cluster-cidr=10.244.0.0/16",
         ),
         (
             &["--allocate-node-cidrs", "--cluster-cidr=fd00::/40"],
@@ -114,7 +197,10 @@ fn node_137_values_that_cannot_be_are_refused_with_a_remedy_that_holds() {
         ),
         (&["--route-reconciliation-period=0"], "--route-reconciliation-period=0: would never rest"),
         (&["--concurrent-service-syncs=2"], "--concurrent-service-syncs is limited to 1 only"),
-        (&["--controllers=nonsense"], "known controllers"),
+        (
+            &["--controllers=nonsense"],
+            "known controllers: cloud-node-controller or cloud-node, cloud-node-lifecycle",
+        ),
         (&["--controllers=*,-cloud-nodes"], "(pass --controllers=*,-cloud-node)"),
         (&["--controllers=*,-node-ipam-controller"], "(pass --controllers=*,-node-ipam)"),
         (&["--controllers=service-lb"], "(pass --controllers=service-lb-controller)"),
