@@ -1,7 +1,7 @@
 //! Route tables (Azure REST reference, "Route Tables").
 
 use crate::ResourceId;
-use crate::document::{Tags, Word, document};
+use crate::document::{SubResource, Tags, Word, document};
 
 document! {
     /// A route table: where a subnet sends packets that it would send elsewhere otherwise.
@@ -28,6 +28,8 @@ document! {
         provisioning_state: Word,
         /// The routes that were written. No two have one name, and no two one prefix.
         routes: Vec<Route>,
+        /// The subnets that use it, as Azure says.
+        subnets: Vec<SubResource>,
     }
 }
 

@@ -30,7 +30,7 @@ fn text(output: &Output) -> String {
     String::from_utf8_lossy(&[&output.stdout[..], &output.stderr[..]].concat()).into_owned()
 }
 
-/// NODE-272
+/// NODE-265, NODE-269, NODE-272, NODE-273.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn node_272_plan_shows_the_write_of_the_route_table() {
     let (stop, folder) = (CancellationToken::new(), tempfile::tempdir().unwrap());
@@ -78,6 +78,29 @@ async fn node_272_plan_shows_the_write_of_the_route_table() {
     let json: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(json["steps"][0]["resourceType"], "routeTables");
     assert_eq!(json["steps"][0]["document"]["properties"]["routes"].as_array().unwrap().len(), 2);
+    // NODE-265: ranges of pods in the nodes' own subnet, and what is no range.
+    let output = plan(&cluster, &["--cluster-cidr", Shape::NODES_V4]).await;
+    let said = text(&output);
+    let words =
+        format!("Warning: --cluster-cidr={0} is the range {0} of the nodes' subnet nodes", Shape::NODES_V4);
+    assert!(said.contains(&words) && said.contains("(pass a range outside the virtual network)"), "{said}");
+    // NODE-269: ranges of nodes outside of it.
+    assert!(said.contains("in none of --cluster-cidr: worker000000 10.244.1.0/24"), "{said}");
+    let output = plan(&cluster, &["--cluster-cidr", "foo"]).await;
+    assert!(
+        text(&output).contains("\"foo\" is no range of addresses, such as 10.244.0.0/16"),
+        "{}",
+        text(&output)
+    );
+    // NODE-273: another's route to a range.
+    let foreign =
+        json!({"name": "onprem", "properties": {"addressPrefix": "10.244.2.0/24", "nextHopType": "None"}});
+    let table = Shape { route_table: Some("routes".to_owned()), ..Shape::default() }.route_table().unwrap();
+    let add = |document: &mut Value| document["properties"]["routes"].as_array_mut().unwrap().push(foreign);
+    cluster.azure.edit(&table, add).unwrap();
+    let output = plan(&cluster, &routes).await;
+    let said = text(&output);
+    assert!(said.contains("; 1 range of pods gets no route.") && output.status.code() == Some(1), "{said}");
     // Without the ranges of pods nobody can say whose routes those are.
     let output = plan(&cluster, &[]).await;
     assert_eq!(output.status.code(), Some(0), "{}", text(&output));

@@ -6,6 +6,7 @@ pub mod azure;
 pub mod flags;
 pub mod kubernetes;
 mod observe;
+pub mod pod_routes;
 pub mod refusal;
 pub mod run;
 pub mod settings;

@@ -23,7 +23,7 @@ use crate::flags::{CommandLine, Flags, Ranges};
 use crate::observe::Meter;
 use crate::refusal::{Part, Refused};
 use crate::surroundings::Surroundings;
-use crate::{azure, in_one_line, kubernetes, settings};
+use crate::{azure, in_one_line, kubernetes, pod_routes, settings};
 
 /// Runs the program until `stop`, or, with `--dry-run`, returns the plan as text.
 ///
@@ -44,16 +44,25 @@ pub async fn run(
         return Ok(None);
     };
     let Started { client, azure, cluster, meter } = started?;
+    let ranges = ranges(&line, &cluster);
+    let Some(findings) = stop.run_until_cancelled(pod_routes::examine(&azure, &cluster, &ranges)).await
+    else {
+        return Ok(None);
+    };
+    let findings = findings?;
+    let ranges = ranges.without(&findings.reserved);
     if line.flags.dry_run {
-        let ranges = ranges(&line, &cluster);
-        let plan = stop.run_until_cancelled(dry_run(&client, azure, cluster, ranges)).await;
+        let plan =
+            stop.run_until_cancelled(dry_run(&client, azure, cluster, ranges, findings.warnings)).await;
         return plan.transpose();
     }
 
+    for warning in &findings.warnings {
+        tracing::warn!("{warning}");
+    }
     let checks = HealthChecks::default();
     serve(&line.flags, &client, health_of(&checks), meter.0.clone(), &stop).await?;
     let host = surroundings.host_name();
-    let ranges = ranges(&line, &cluster);
     let options = options(&line, &ranges, &checks, Arc::clone(&meter), &host);
     let lead = {
         let client = client.clone();
@@ -135,6 +144,7 @@ async fn dry_run(
     azure: arm::Client,
     cluster: Cluster,
     ranges: Ranges,
+    warnings: Vec<String>,
 ) -> anyhow::Result<String> {
     azure::check_resource_groups(&azure, &cluster.config).await?;
     let region_zones = azure::region_zones(&azure, &cluster.config).await?;
@@ -147,22 +157,28 @@ async fn dry_run(
     if with_endpoints {
         list_endpoints(client, provider.state()).await?;
     }
-    Ok(preview(&provider, ranges.routes).await?.to_string())
+    Ok(preview(&provider, ranges.routes, warnings).await?.to_string())
 }
 
-/// What would be written to Azure for everything that the provider's state holds, with routes if they are asked for.
-/// Writes nothing.
+/// What would be written to Azure for everything that the provider's state holds, with routes if they are asked for, and
+/// with `warnings` of what was found before. Writes nothing.
 ///
 /// # Errors
 /// Azure could not be read.
-pub async fn preview(provider: &Provider, with_routes: bool) -> Result<ClusterPlan, ServiceError> {
-    let plan = provider.dry_run().await?;
+pub async fn preview(
+    provider: &Provider,
+    with_routes: bool,
+    warnings: Vec<String>,
+) -> Result<ClusterPlan, ServiceError> {
+    let mut plan = provider.dry_run().await?;
+    plan.warnings.extend(warnings);
     if !with_routes {
         return Ok(plan);
     }
-    let due = controllers::routes_due(provider, provider, provider.state()).await?;
+    let due =
+        controllers::routes_due(provider, provider, provider.state(), provider.cluster_ranges()).await?;
     let routes = provider.preview_routes(&due.wanted, &due.unwanted).await?;
-    Ok(plan.with_routes(routes, due.problems))
+    Ok(plan.with_routes(routes, due.refused, due.problems))
 }
 
 /// Serves the checks that controllers and elector keep.
@@ -187,13 +203,14 @@ fn ranges(line: &CommandLine, cluster: &Cluster) -> Ranges {
         let entries = ranges.unreadable.join(",");
         tracing::warn!(
             entries,
-            "--service-cluster-ip-range: no range of addresses; nothing is reserved for it"
+            "--service-cluster-ip-range: no range of addresses, so that nodes may get addresses of Services for their \
+             pods; pass the range of the cluster's Services, such as 10.0.0.0/16"
         );
     }
     let has_table = cluster.route_table_id().is_some();
     if ranges.routes && !has_table {
         tracing::warn!(
-            "no routes to pods are written: routeTableName is empty in the cloud configuration; name the route table of \
+            "no routes to pods are written: routeTableName is not set in the cloud configuration; name the route table of \
              the nodes' subnet there, or pass --configure-cloud-routes=false where the pod network needs none"
         );
     }

@@ -346,3 +346,53 @@ async fn the_charts_arguments_give_pods_ranges_and_routes() {
     program.kill().await.unwrap();
     stop.cancel();
 }
+
+/// NODE-265, NODE-266, NODE-267: what Azure says against routes to pods is said before anything is written, by a run that
+/// is to stay as by a preview.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn node_265_node_266_node_267_what_azure_says_against_routes_is_said_at_start() {
+    let (stop, folder) = (CancellationToken::new(), tempfile::tempdir().unwrap());
+    let shape = Shape { route_table: Some("routes".to_owned()), ..Shape::default() };
+    let cluster = hosted_as(shape, folder.path(), &stop).await;
+    let files = &cluster.files;
+    let authority = [("SSL_CERT_FILE", files.certificate_authority.to_str().unwrap())];
+    let document: Value = serde_json::from_str(&std::fs::read_to_string(&files.azure_json).unwrap()).unwrap();
+    let path = folder.path().join("tried.json");
+    let outcome = async |over: Value, more: &[&str]| {
+        let Value::Object(over) = over else { panic!("{over}") };
+        std::fs::write(&path, laid_over(&document.to_string(), &over)).unwrap();
+        let mut arguments = vec![
+            format!("--cloud-config={}", path.display()),
+            format!("--kubeconfig={}", files.kubeconfig.display()),
+            "--secure-port=0".to_owned(),
+        ];
+        arguments.extend(more.iter().map(|argument| (*argument).to_owned()));
+        run(&arguments, &authority).await
+    };
+    let nodes = format!("--cluster-cidr={}", Shape::NODES_V4);
+    let gives = "--allocate-node-cidrs=true";
+    for dry in [&[][..], &["--dry-run"]] {
+        let (code, text) = outcome(json!({}), &[&[nodes.as_str(), gives][..], dry].concat()).await;
+        let words = format!("{nodes} is the range {} of the nodes' subnet nodes", Shape::NODES_V4);
+        assert!(code == Some(1) && text.contains(&words) && text.contains("pass a range outside"), "{text}");
+        let missing = json!({"routeTableResourceGroup": "no-such-group"});
+        let (code, text) = outcome(missing, &[&["--cluster-cidr=10.244.0.0/16"][..], dry].concat()).await;
+        let words = "routeTableResourceGroup=no-such-group: Azure has no such resource group (correct it";
+        assert!(code == Some(1) && text.contains(words), "{text}");
+    }
+    // Whoever does not give the ranges, or has room beside the subnet, is warned.
+    let (code, text) = outcome(json!({}), &[&nodes, "--dry-run"]).await;
+    assert!(code == Some(0) && text.contains("Warning: --cluster-cidr="), "{text}");
+    let (code, text) = outcome(json!({}), &["--cluster-cidr=10.0.0.0/8", gives, "--dry-run"]).await;
+    assert!(code == Some(0) && text.contains("no node gets a range there"), "{text}");
+    let (code, text) =
+        outcome(json!({"routeTableName": "nope"}), &["--cluster-cidr=10.244.0.0/16", "--dry-run"]).await;
+    let words = "Warning: route table nope is given to no subnet; subnet nodes has \"routes\"";
+    assert!(code == Some(0) && text.contains(words), "{text}");
+    // A subnet that Azure does not show is no reason to refuse anything.
+    let fault = FaultAction::Fail { status: 403, code: "AuthorizationFailed".into(), message: "no".into() };
+    cluster.azure.inject(Fault { path: Some("*/subnets/nodes".to_owned()), ..Fault::new(fault) });
+    let (code, text) = outcome(json!({}), &[&nodes, gives, "--dry-run"]).await;
+    assert_eq!(code, Some(0), "{text}");
+    stop.cancel();
+}

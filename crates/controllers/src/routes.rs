@@ -92,13 +92,18 @@ enum NoRoute {
         "node {node} has no InternalIP of the family of {range} among its addresses, and none is known of its machine: it has none, or nobody has described the node yet"
     )]
     NoAddress { node: String, range: IpNet },
+    #[error(
+        "range {range} of node {node} holds {address}, the address of node {of}: a route to it would take the traffic of \
+         that machine; correct --cluster-cidr, then delete Node {node} and let it register again"
+    )]
+    HoldsNode { node: String, range: IpNet, address: IpAddr, of: String },
 }
 
 impl NoRoute {
     /// Whether the range has a route all the same: nobody knows a better place for it to lead to.
     fn is_made_up_for(&self, standing: &BTreeSet<PodRange>) -> bool {
         match self {
-            Self::Unreadable { .. } => false,
+            Self::Unreadable { .. } | Self::HoldsNode { .. } => false,
             Self::NoAddress { node, range } => standing.contains(&PodRange::new(node, *range)),
         }
     }
@@ -108,17 +113,41 @@ impl NoRoute {
 /// was started with one address shows no other, and packets arrive at each all the same.
 type MachineAddresses = BTreeMap<String, Vec<IpAddr>>;
 
+/// The addresses that are known.
+struct Addresses<'a> {
+    /// Of all nodes, in order.
+    nodes: BTreeMap<IpAddr, &'a str>,
+    machines: MachineAddresses,
+}
+
+impl<'a> Addresses<'a> {
+    fn of(nodes: &BTreeMap<&str, &'a Node>) -> Self {
+        let of_node = |node: &'a Node| node.internal_addresses().map(|address| (address, node.name()));
+        Self { nodes: nodes.values().copied().flat_map(of_node).collect(), machines: MachineAddresses::new() }
+    }
+
+    /// The first node in a range of pods.
+    fn within(&self, range: &IpNet) -> Option<(IpAddr, &'a str)> {
+        let behind = self.nodes.range(range.network()..).next();
+        behind.filter(|(address, _)| range.contains(*address)).map(|(address, name)| (*address, *name))
+    }
+}
+
 /// Where the routes to a node's pods have to lead: to its first address of each range's family, or to that of its
-/// machine where the node shows none.
-fn wanted(node: &Node, machines: &MachineAddresses) -> Vec<Result<(PodRange, IpAddr), NoRoute>> {
-    let of_machine = || machines.get(node.name()).into_iter().flatten().copied();
+/// machine where the node shows none. A range in which nodes
+/// themselves are gets none (NODE-268).
+fn wanted(node: &Node, addresses: &Addresses<'_>) -> Vec<Result<(PodRange, IpAddr), NoRoute>> {
+    let of_machine = || addresses.machines.get(node.name()).into_iter().flatten().copied();
     let route = |text: &str| {
         let named = || node.name().to_owned();
         let range: IpNet =
             text.parse().map_err(|_| NoRoute::Unreadable { node: named(), range: text.to_owned() })?;
+        if let Some((address, of)) = addresses.within(&range) {
+            return Err(NoRoute::HoldsNode { node: named(), range, address, of: of.to_owned() });
+        }
         let is_v4 = range.addr().is_ipv4();
-        let mut addresses = node.internal_addresses().chain(of_machine());
-        let next_hop = addresses.find(|address| address.is_ipv4() == is_v4);
+        let mut known = node.internal_addresses().chain(of_machine());
+        let next_hop = known.find(|address| address.is_ipv4() == is_v4);
         let next_hop = next_hop.ok_or_else(|| NoRoute::NoAddress { node: named(), range })?;
         Ok((PodRange::new(node.name(), range), next_hop))
     };
@@ -130,11 +159,12 @@ fn wanted(node: &Node, machines: &MachineAddresses) -> Vec<Result<(PodRange, IpA
 async fn machine_addresses(
     machines: &dyn Machines,
     nodes: &BTreeMap<&str, &Node>,
+    known: &Addresses<'_>,
     newer_than: LogicalTime,
 ) -> MachineAddresses {
     let lacks_address = |node: &&Node| {
         let is_described = !node.spec.provider_id.is_empty() && !node.has_taint(names::TAINT_UNINITIALIZED);
-        let ranges = wanted(node, &MachineAddresses::new());
+        let ranges = wanted(node, known);
         node.is_managed()
             && is_described
             && ranges.iter().any(|one| matches!(one, Err(NoRoute::NoAddress { .. })))
@@ -167,10 +197,10 @@ struct Due {
 }
 
 impl Due {
-    fn of(nodes: &BTreeMap<&str, &Node>, machines: &MachineAddresses, owned: BTreeSet<PodRange>) -> Self {
+    fn of(nodes: &BTreeMap<&str, &Node>, addresses: &Addresses<'_>, owned: BTreeSet<PodRange>) -> Self {
         let mut due = Self::default();
         let managed = nodes.values().filter(|node| node.is_managed());
-        due.wanted = managed.flat_map(|node| wanted(node, machines)).filter_map(Result::ok).collect();
+        due.wanted = managed.flat_map(|node| wanted(node, addresses)).filter_map(Result::ok).collect();
         for route in owned {
             match nodes.get(route.node.as_str()) {
                 None => drop(due.orphans.insert(route)),
@@ -195,12 +225,14 @@ pub struct RoutesDue {
     pub wanted: BTreeMap<PodRange, IpAddr>,
     /// The ranges whose routes go.
     pub unwanted: BTreeSet<PodRange>,
-    /// Why nodes get no route, or none yet.
+    /// Why nodes get no route before somebody changes something.
+    pub refused: Vec<String>,
+    /// Why nodes get none yet, and what else is odd about their ranges.
     pub problems: Vec<String>,
 }
 
 /// What the route controller would ask for, were it started now. All Nodes must be in `state`, also those that a
-/// selector would hide from it.
+/// selector would hide from it. `cluster_ranges` are all that ranges of nodes are taken from.
 ///
 /// # Errors
 /// The cloud could not say which routes there are.
@@ -208,19 +240,33 @@ pub async fn routes_due(
     routes: &dyn Routes,
     machines: &dyn Machines,
     state: &ClusterState,
+    cluster_ranges: &[IpNet],
 ) -> Result<RoutesDue, ServiceError> {
     let owned = routes.owned(LogicalTime::BEGINNING).await?;
     let all = state.nodes();
     let nodes: BTreeMap<&str, &Node> = all.iter().map(|node| (node.name(), &**node)).collect();
-    let machines = machine_addresses(machines, &nodes, LogicalTime::BEGINNING).await;
+    let mut addresses = Addresses::of(&nodes);
+    addresses.machines = machine_addresses(machines, &nodes, &addresses, LogicalTime::BEGINNING).await;
     let standing = owned.clone();
-    let Due { wanted: ranges, mut unwanted, orphans } = Due::of(&nodes, &machines, owned);
+    let Due { wanted: ranges, mut unwanted, orphans } = Due::of(&nodes, &addresses, owned);
     // Whoever is not among all nodes is gone.
     unwanted.extend(orphans);
     let managed = || nodes.values().filter(|node| node.is_managed());
-    let problems = managed().flat_map(|node| wanted(node, &machines)).filter_map(Result::err);
-    let problems = problems.filter(|why| !why.is_made_up_for(&standing));
-    let mut problems: Vec<String> = problems.map(|why| why.to_string()).collect();
+    let unwritten = managed().flat_map(|node| wanted(node, &addresses)).filter_map(Result::err);
+    let unwritten = unwritten.filter(|why| !why.is_made_up_for(&standing));
+    let (waiting, refused): (Vec<_>, Vec<_>) =
+        unwritten.partition(|why| matches!(why, NoRoute::NoAddress { .. }));
+    let texts = |reasons: Vec<NoRoute>| reasons.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let (mut problems, refused) = (texts(waiting), texts(refused));
+    let is_outside = |range: &&PodRange| !cluster_ranges.iter().any(|whole| whole.contains(&range.range));
+    let outside: Vec<String> = ranges.keys().filter(is_outside).map(ToString::to_string).collect();
+    if !outside.is_empty() {
+        problems.push(format!(
+            "ranges of nodes are in none of --cluster-cidr: {}; their routes stay when the nodes go: correct \
+             --cluster-cidr, or delete these Nodes and let them register again",
+            outside.join(", ")
+        ));
+    }
     let bare: Vec<&str> =
         managed().filter(|node| node.pod_ranges().is_empty()).map(|node| node.name()).collect();
     if !bare.is_empty() {
@@ -229,7 +275,7 @@ pub async fn routes_due(
             bare.join(", ")
         ));
     }
-    Ok(RoutesDue { wanted: ranges, unwanted, problems })
+    Ok(RoutesDue { wanted: ranges, unwanted, refused, problems })
 }
 
 /// The route controller.
@@ -312,10 +358,12 @@ impl RouteController {
         let owned = self.routes.owned(newer_than).await?;
         let all = self.state.nodes();
         let nodes: BTreeMap<&str, &Node> = all.iter().map(|node| (node.name(), &**node)).collect();
-        let machines = self.freshness.within(MAX_ADDRESS_AGE);
-        let machines = machine_addresses(&*self.machines, &nodes, machines).await;
+        let mut addresses = Addresses::of(&nodes);
+        let newer_than_machines = self.freshness.within(MAX_ADDRESS_AGE);
+        addresses.machines =
+            machine_addresses(&*self.machines, &nodes, &addresses, newer_than_machines).await;
         let standing = owned.clone();
-        let mut due = Due::of(&nodes, &machines, owned);
+        let mut due = Due::of(&nodes, &addresses, owned);
         due.unwanted.extend(self.without_node(due.orphans).await);
         let answers = self.routes.apply(&due.wanted, &due.unwanted, newer_than).await?;
         self.warnings.forget("");
@@ -328,7 +376,7 @@ impl RouteController {
         let mut writes = Vec::new();
         for node in nodes.values().copied() {
             let had_routes = unwanted_of.contains(node.name());
-            let condition = self.judge(node, &wanted(node, &machines), &standing, &answers, had_routes);
+            let condition = self.judge(node, &addresses, &standing, &answers, had_routes);
             if let Some(condition) = condition.filter(|condition| !condition.is_on(node)) {
                 writes.push(self.write(node, condition));
             }
@@ -356,10 +404,11 @@ impl RouteController {
     }
 
     /// What a node should say of its network, by what came of its routes; an event where its pods cannot be reached.
+    /// `standing` are routes to ranges that hold nodes.
     fn judge(
         &self,
         node: &Node,
-        ranges: &[Result<(PodRange, IpAddr), NoRoute>],
+        addresses: &Addresses<'_>,
         standing: &BTreeSet<PodRange>,
         answers: &BTreeMap<PodRange, Result<(), ServiceError>>,
         had_routes: bool,
@@ -367,6 +416,7 @@ impl RouteController {
         if !node.is_managed() {
             return (!node.pod_ranges().is_empty()).then_some(REACHABLE);
         }
+        let ranges = wanted(node, addresses);
         if ranges.is_empty() {
             return had_routes.then_some(UNREACHABLE);
         }
@@ -374,13 +424,20 @@ impl RouteController {
         let (mut reachable, mut problems) = (true, Vec::new());
         for range in ranges {
             let problem = match range {
-                Ok((range, _)) => match answers.get(range) {
+                Ok((range, _)) => match answers.get(&range) {
                     Some(Ok(())) => continue,
                     Some(Err(error)) => format!("to {}: {error}", range.range),
                     None => format!("to {}: it was not asked for", range.range),
                 },
-                Err(why) if why.is_made_up_for(standing) => continue,
+                Err(ref why) if why.is_made_up_for(standing) => continue,
                 Err(NoRoute::NoAddress { .. }) if age < MAX_AGE_WITHOUT_EVENT => String::new(),
+                // Its pods are reached as before; it is others who are not.
+                Err(ref why @ NoRoute::HoldsNode { range, .. })
+                    if standing.contains(&PodRange::new(node.name(), range)) =>
+                {
+                    problems.push(why.to_string());
+                    continue;
+                }
                 Err(why) => why.to_string(),
             };
             reachable = false;
@@ -443,13 +500,34 @@ mod tests {
         let both = node("n1", &["10.244.1.0/24", "fd00:1::/64"], &["fd00::9", "2.4.6.8", "10.10.10.10"]);
         let expected = [(range("n1", "10.244.1.0/24"), "2.4.6.8"), (range("n1", "fd00:1::/64"), "fd00::9")];
         let expected = expected.map(|(range, hop)| Ok((range, hop.parse().unwrap())));
-        let none = MachineAddresses::new();
-        assert_eq!(wanted(&both, &none), expected);
-        let one = wanted(&node("n1", &["fd00:1::/64"], &["2.4.6.8"]), &none);
+        let wanted = |node: &Node| wanted(node, &Addresses::of(&[(node.name(), node)].into()));
+        assert_eq!(wanted(&both), expected);
+        let one = wanted(&node("n1", &["fd00:1::/64"], &["2.4.6.8"]));
         let [Err(why)] = &one[..] else { panic!("{one:?}") };
         assert!(why.to_string().contains("n1 has no InternalIP of the family of fd00:1::/64"), "{why}");
-        let odd = wanted(&node("n1", &["10.244.1.0"], &["2.4.6.8"]), &none);
+        let odd = wanted(&node("n1", &["10.244.1.0"], &["2.4.6.8"]));
         assert!(matches!(&odd[..], [Err(NoRoute::Unreadable { .. })]), "{odd:?}");
+    }
+
+    /// NODE-268: a route to a range in which a node is would take that node's traffic.
+    #[test]
+    fn node_268_a_range_that_holds_a_node_gets_no_route() {
+        let (one, two) = (
+            node("n1", &["10.240.0.0/24", "fd00:1::/64"], &["10.240.1.4", "fd00::4"]),
+            node("n2", &["10.244.2.0/24"], &["10.240.0.5"]),
+        );
+        let nodes = [("n1", &one), ("n2", &two)].into();
+        let due = Due::of(&nodes, &Addresses::of(&nodes), [range("n1", "10.240.0.0/24")].into());
+        let wanted_ranges: Vec<String> = due.wanted.keys().map(ToString::to_string).collect();
+        assert_eq!(wanted_ranges, ["n1 fd00:1::/64", "n2 10.244.2.0/24"]);
+        assert!(due.unwanted.is_empty(), "a route that is there already stays");
+        let all = wanted(&one, &Addresses::of(&nodes));
+        let [Err(why), Ok(_)] = &all[..] else { panic!("{all:?}") };
+        let text = why.to_string();
+        assert!(
+            text.starts_with("range 10.240.0.0/24 of node n1 holds 10.240.0.5, the address of node n2"),
+            "{text}"
+        );
     }
 
     /// NODE-097: what Azure does not manage gets no route and loses none.
@@ -462,7 +540,7 @@ mod tests {
         let owned = ["10.244.1.0/24", "10.244.7.0/24"].map(|text| range("n1", text));
         let others =
             [range("n2", "10.244.2.0/24"), range("gone", "10.244.3.0/24"), range("edge", "10.244.8.0/24")];
-        let due = Due::of(&nodes, &MachineAddresses::new(), owned.into_iter().chain(others).collect());
+        let due = Due::of(&nodes, &Addresses::of(&nodes), owned.into_iter().chain(others).collect());
         assert_eq!(due.wanted, [(range("n1", "10.244.1.0/24"), "10.0.0.1".parse().unwrap())].into());
         assert_eq!(due.unwanted, [range("n1", "10.244.7.0/24"), range("n2", "10.244.2.0/24")].into());
         assert_eq!(due.orphans, [range("gone", "10.244.3.0/24")].into());
@@ -525,7 +603,8 @@ mod tests {
             apply(name, id);
         }
         let table = Table([range("n6", "10.244.6.0/24"), range("n6", "fd00:6::/64")].into());
-        let due = routes_due(&table, &Rack, &state).await.unwrap();
+        let whole = ["10.244.0.0/16", "fd00::/16"].map(|range| range.parse().unwrap());
+        let due = routes_due(&table, &Rack, &state, &whole).await.unwrap();
         assert_eq!(due.wanted.get(&range("n4", "fd00:4::/64")), Some(&"fd00::4".parse().unwrap()));
         assert_eq!(due.wanted.get(&range("n4", "10.244.4.0/24")), Some(&"10.0.0.4".parse().unwrap()));
         assert_eq!(due.wanted.get(&range("n6", "fd00:6::/64")), None, "nobody knows where it has to lead");
@@ -545,15 +624,19 @@ mod tests {
         }
         let gone = [range("gone", "10.244.9.0/24"), range("n2", "10.244.2.0/24")];
         let table = Table(gone.clone().into_iter().chain([range("n3", "10.244.3.0/24")]).collect());
-        let due = routes_due(&table, &Rack, &state).await.unwrap();
+        let whole = ["10.244.0.0/23", "fd00:1::/56"].map(|range| range.parse().unwrap());
+        let due = routes_due(&table, &Rack, &state, &whole).await.unwrap();
         let wanted: Vec<String> = due.wanted.iter().map(|(range, hop)| format!("{range} {hop}")).collect();
         assert_eq!(wanted, ["n1 10.244.1.0/24 10.0.0.1", "n3 10.244.3.0/24 10.0.0.3"]);
         assert_eq!(due.unwanted, gone.into());
         assert!(due.problems[0].contains("n1 has no InternalIP of the family of fd00:1::/64"), "{due:?}");
         assert!(
-            due.problems[1].ends_with("get their routes later: n2") && due.problems.len() == 2,
+            due.problems[2].ends_with("get their routes later: n2") && due.problems.len() == 3,
             "{due:?}"
         );
+        // NODE-269: routes out of the cluster's ranges are written, and are nobody's to remove.
+        let outside = "ranges of nodes are in none of --cluster-cidr: n3 10.244.3.0/24; their routes stay";
+        assert!(due.problems[1].starts_with(outside), "{due:?}");
     }
 
     #[test]

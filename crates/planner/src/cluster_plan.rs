@@ -60,16 +60,21 @@ pub struct ClusterPlan {
     pub notices: Vec<Notice>,
     /// What whoever asked for the plan should look at before it is carried out.
     pub warnings: Vec<String>,
+    /// How many ranges of nodes' pods get no route before somebody changes something; a warning says why.
+    pub unrouted: usize,
 }
 
 impl ClusterPlan {
     /// Adds the write of the route table, which depends on no other step. Ranges that get no route are named in the
-    /// warnings, behind `problems`, which say why nodes have none to ask for.
+    /// warnings: those that were `refused` before it was planned, and those that the plan refuses. `problems` say why
+    /// nodes have none to ask for yet.
     #[must_use]
-    pub fn with_routes(mut self, routes: RoutePlan, problems: Vec<String>) -> Self {
+    pub fn with_routes(mut self, routes: RoutePlan, refused: Vec<String>, problems: Vec<String>) -> Self {
         self.plan.steps.extend(routes.step);
-        let refused = routes.refused.iter().map(|(key, refusal)| format!("no route to {key}: {refusal}"));
-        self.warnings.extend(problems.into_iter().chain(refused));
+        self.unrouted = refused.len() + routes.refused.len();
+        let by_plan = routes.refused.iter().map(|(key, refusal)| format!("no route to {key}: {refusal}"));
+        let before = refused.iter().map(|why| format!("no route: {why}"));
+        self.warnings.extend(problems.into_iter().chain(before).chain(by_plan));
         self
     }
 }

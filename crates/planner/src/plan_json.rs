@@ -76,6 +76,7 @@ impl ClusterPlan {
                 "delete": self.plan.count(Action::Delete),
                 "refused": self.refused.len(),
                 "waiting": self.waiting.len(),
+                "unrouted": self.unrouted,
             },
             "steps": steps,
             "refused": refused.collect::<Vec<_>>(),

@@ -95,7 +95,7 @@ impl fmt::Display for ClusterPlan {
         for warning in &self.warnings {
             writeln!(f, "  ! Warning: {warning}\n")?;
         }
-        if self.plan.is_empty() && self.refused.is_empty() && self.waiting.is_empty() {
+        if self.plan.is_empty() && self.refused.is_empty() && self.waiting.is_empty() && self.unrouted == 0 {
             return f.write_str(NO_CHANGES);
         }
         write_counts(&self.plan, f)?;
@@ -106,6 +106,11 @@ impl fmt::Display for ClusterPlan {
                 1 => write!(f, "; 1 Service {one}")?,
                 count => write!(f, "; {count} Services {several}")?,
             }
+        }
+        match self.unrouted {
+            0 => {}
+            1 => f.write_str("; 1 range of pods gets no route")?,
+            count => write!(f, "; {count} ranges of pods get no route")?,
         }
         f.write_str(".\n")
     }

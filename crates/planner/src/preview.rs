@@ -135,7 +135,8 @@ impl<'a> Preview<'a> {
                 step.document = None;
             }
         }
-        ClusterPlan { plan: Plan { steps }, refused, waiting, notices: self.notices, warnings: Vec::new() }
+        let plan = Plan { steps };
+        ClusterPlan { plan, refused, waiting, notices: self.notices, warnings: Vec::new(), unrouted: 0 }
     }
 
     /// What is next for each Service that is not done.

@@ -11,7 +11,7 @@ use azure_types::{ResourceId, RouteTable};
 use cloud::{LogicalTime, PodRange, ServiceError};
 use futures::future::join_all;
 use ipnet::IpNet;
-use planner::route::{self as plans, RouteIntent, RouteKey, route_name};
+use planner::route::{self as plans, OwnedRoute, RouteIntent, RouteKey, route_name};
 use planner::{Change, Cluster, Purpose, Step};
 
 use crate::azure::Azure;
@@ -150,8 +150,8 @@ impl Resource for SharedRouteTable {
 /// Who asks for what, each for a range where it is for one.
 type Batch<'a> = Vec<(Option<&'a PodRange>, Owner, Wish)>;
 
-/// The routes that there are: where each leads, and whether its name is that of an old release.
-type AtHand = BTreeMap<PodRange, (Option<IpAddr>, bool)>;
+/// The routes of nodes that there are, also those that lead out of the cluster's ranges.
+type AtHand = BTreeMap<PodRange, OwnedRoute>;
 
 /// What a write has to be asked for, so that the table is as it should be. What is there already needs none.
 fn batch<'a>(
@@ -167,7 +167,8 @@ fn batch<'a>(
     }
     let key = |range: &PodRange| Owner::Range(RouteKey { node: range.node.clone(), range: range.range });
     for (range, next_hop) in wanted {
-        if at_hand.get(range) != Some(&(Some(*next_hop), false)) {
+        let is_in_order = |route: &OwnedRoute| route.next_hop == Some(*next_hop) && !route.is_legacy;
+        if !at_hand.get(range).is_some_and(is_in_order) {
             let present = RouteIntent::Present { next_hop: *next_hop };
             batch.push((Some(range), key(range), Wish::Route(present)));
         }
@@ -182,8 +183,7 @@ fn batch<'a>(
 pub(crate) type Answers = BTreeMap<PodRange, Result<(), Failure>>;
 
 impl Inner {
-    /// The ranges that have a route of the cluster's, each with where it leads and whether its name is that of an old
-    /// release.
+    /// The ranges that have a route of a node's.
     async fn routes_at_hand(
         &self,
         newer_than: LogicalTime,
@@ -196,16 +196,17 @@ impl Inner {
         let is_node = |name: &str| self.state.node(name).is_some();
         let mut at_hand = BTreeMap::new();
         for route in plans::owned(&self.cluster_ranges, table.as_deref(), is_node) {
-            let range = PodRange::new(route.key.node, route.key.range);
+            let range = PodRange::new(route.key.node.clone(), route.key.range);
             if !route.is_legacy || !at_hand.contains_key(&range) {
-                at_hand.insert(range, (route.next_hop, route.is_legacy));
+                at_hand.insert(range, route);
             }
         }
         Ok((table, at_hand))
     }
 
     pub(crate) async fn owned_routes(&self, newer_than: LogicalTime) -> Result<BTreeSet<PodRange>, Failure> {
-        Ok(self.routes_at_hand(newer_than).await?.1.into_keys().collect())
+        let (_, at_hand) = self.routes_at_hand(newer_than).await?;
+        Ok(at_hand.into_iter().filter(|(_, route)| route.is_within).map(|(range, _)| range).collect())
     }
 
     pub(crate) async fn apply_routes(
@@ -234,7 +235,7 @@ impl Inner {
             let Some(range) = range else { continue };
             // Where only the name is not as it should be, packets arrive.
             let leads_there =
-                || at_hand.get(range).is_some_and(|(hop, _)| *hop == wanted.get(range).copied());
+                || at_hand.get(range).is_some_and(|route| route.next_hop == wanted.get(range).copied());
             let is_wanted = wanted.contains_key(range);
             let done = if done.is_err() && is_wanted && leads_there() { Ok(()) } else { done };
             answers.insert(range.clone(), done);
@@ -244,6 +245,11 @@ impl Inner {
 }
 
 impl Provider {
+    /// All that the ranges of nodes are taken from.
+    pub fn cluster_ranges(&self) -> &[IpNet] {
+        &self.0.cluster_ranges
+    }
+
     /// What [`cloud::Routes::apply`] would write now. Writes nothing.
     ///
     /// # Errors

@@ -43,10 +43,10 @@ impl World {
         if !self.has_routes() {
             return Ok(plan);
         }
-        let due =
-            controllers::routes_due(&provider, &provider, state).await.map_err(|error| error.to_string())?;
+        let due = controllers::routes_due(&provider, &provider, state, provider.cluster_ranges()).await;
+        let due = due.map_err(|error| error.to_string())?;
         let routes = provider.preview_routes(&due.wanted, &due.unwanted).await;
-        Ok(plan.with_routes(routes.map_err(|error| error.to_string())?, due.problems))
+        Ok(plan.with_routes(routes.map_err(|error| error.to_string())?, due.refused, due.problems))
     }
 }
 

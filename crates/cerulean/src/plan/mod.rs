@@ -7,8 +7,9 @@ mod preview;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use cloud_controller_manager::flags::Ranges;
 use cloud_controller_manager::surroundings::Surroundings;
-use cloud_controller_manager::{azure, run as manager, settings};
+use cloud_controller_manager::{azure, pod_routes, run as manager, settings};
 use ipnet::IpNet;
 use k8s::{Namespace, Node, Service};
 use kube::Api;
@@ -28,7 +29,8 @@ use crate::{TWO_THREADS, runtime};
 /// What to plan.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Exit codes: 0 nothing to change, 2 something to change, 1 an error or a refused Service."
+    after_help = "Exit codes: 0 nothing to change, 2 something to change, 1 an error, a refused Service or a route \
+                  that cannot be written."
 )]
 pub struct Arguments {
     /// The cloud configuration (azure.json).
@@ -46,7 +48,7 @@ pub struct Arguments {
     namespace: Option<String>,
     /// The ranges that pods have in nodes, as the controller manager has them: with them the routes to nodes are planned,
     /// too.
-    #[arg(long, value_name = "RANGES", value_delimiter = ',')]
+    #[arg(long, value_name = "RANGES", value_delimiter = ',', value_parser = range)]
     cluster_cidr: Vec<IpNet>,
     /// How to print the plan.
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
@@ -59,6 +61,11 @@ enum Output {
     Text,
     /// For programs; docs/plan.md describes the shape.
     Json,
+}
+
+/// A range of `--cluster-cidr`, in the controller manager's words where it is none.
+fn range(text: &str) -> Result<IpNet, String> {
+    text.parse().map_err(|_| format!("{text:?} is no range of addresses, such as 10.244.0.0/16"))
 }
 
 /// Exit code of a plan that would change something.
@@ -89,10 +96,10 @@ pub fn run(screen: Screen, arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(exit_code(&plan))
 }
 
-/// A refused Service is something that somebody asked for and does not get, so it counts as an error, whether
-/// others change or not.
+/// A refused Service, or a route that cannot be written, is something that somebody asked for and does not get, so it
+/// counts as an error, whether others change or not.
 fn exit_code(plan: &ClusterPlan) -> ExitCode {
-    match (plan.refused.is_empty(), plan.plan.is_empty()) {
+    match (plan.refused.is_empty() && plan.unrouted == 0, plan.plan.is_empty()) {
         (false, _) => ExitCode::FAILURE,
         (true, false) => SOME_CHANGES.into(),
         (true, true) => ExitCode::SUCCESS,
@@ -122,14 +129,16 @@ async fn plan(screen: Screen, arguments: &Arguments) -> anyhow::Result<ClusterPl
     let cluster = planner::Cluster { config, name: arguments.cluster_name.clone(), region_zones };
     let with_routes = !arguments.cluster_cidr.is_empty() && cluster.route_table_id().is_some();
     if !arguments.cluster_cidr.is_empty() && !with_routes {
-        screen.note("no routes are planned: routeTableName is empty in the cloud configuration");
+        screen.note("no routes are planned: routeTableName is not set in the cloud configuration");
     }
+    let ranges = Ranges { cluster: arguments.cluster_cidr.clone(), routes: with_routes, ..Ranges::default() };
+    let findings = pod_routes::examine(&client, &cluster, &ranges).await?;
     let stop = CancellationToken::new();
     let _stops_at_the_end = stop.clone().drop_guard();
     let cluster_ranges = arguments.cluster_cidr.clone();
     let options = provider::Options { stop, cluster_ranges, ..provider::Options::default() };
     let provider = Provider::new(cluster, client, state, options);
-    Ok(manager::preview(&provider, with_routes).await?)
+    Ok(manager::preview(&provider, with_routes, findings.warnings).await?)
 }
 
 /// Reads Services and Nodes from the cluster, and Namespaces where their labels matter.
@@ -184,6 +193,8 @@ mod tests {
         assert_eq!(code(plan(&[], &[])), is(0));
         assert_eq!(code(plan(std::slice::from_ref(&step), &[])), is(2));
         assert_eq!(code(plan(&[], &["bad"])), is(1));
-        assert_eq!(code(plan(&[step], &["bad"])), is(1));
+        assert_eq!(code(plan(std::slice::from_ref(&step), &["bad"])), is(1));
+        // NODE-273: so does a range of pods that gets no route.
+        assert_eq!(code(ClusterPlan { unrouted: 1, ..plan(&[step], &[]) }), is(1));
     }
 }

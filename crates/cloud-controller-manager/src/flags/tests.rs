@@ -127,7 +127,7 @@ fn node_277_flags_that_nobody_heeds_are_named() {
     assert_eq!(line.without_effect, []);
 }
 
-/// NODE-137.
+/// NODE-137, NODE-278.
 #[test]
 fn node_137_values_that_cannot_be_are_refused_with_a_remedy_that_holds() {
     for (arguments, words) in [

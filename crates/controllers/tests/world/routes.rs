@@ -179,6 +179,30 @@ async fn node_101_a_node_is_available_only_with_its_route() {
     assert_eq!(routes.0.lock().liars, [""; 0]);
 }
 
+/// NODE-268: a range that holds a node gets no route; who has had one before says what it said.
+#[tokio::test(start_paused = true)]
+async fn node_268_a_range_with_a_node_in_it_is_told_and_keeps_what_it_has() {
+    let routes = TestRoutes::default();
+    let world = world_with(&routes).await;
+    let mut inside = with_range(3);
+    let address = |text| json!({"type": "InternalIP", "address": text});
+    inside["status"]["addresses"] = json!([address("10.244.1.9"), address("10.244.2.9")]);
+    world.node("inside", inside);
+    seconds(1).await;
+    routes.0.lock().routes.insert(range("old", 1), "10.240.0.1".parse().unwrap());
+    world.node("old", with_range(1));
+    world.node("new", with_range(2));
+    seconds(5).await;
+    assert_eq!((world.network_of("old"), world.network_of("new")), (REACHABLE.into(), UNREACHABLE.into()));
+    for node in ["old", "new"] {
+        let told = world.events(node).pop().unwrap_or_default();
+        assert!(told.contains("the address of node inside: a route to it would take"), "{node}: {told}");
+    }
+    let asked: Vec<String> = routes.0.lock().writes.iter().flat_map(|(wanted, _)| wanted.clone()).collect();
+    assert_eq!(asked, ["inside 10.244.3.0/24"]);
+    assert!(routes.0.lock().routes.contains_key(&range("old", 1)), "it stays");
+}
+
 /// NODE-250: 400 nodes that join in a few seconds, and what rest costs.
 #[tokio::test(start_paused = true)]
 async fn node_250_nodes_that_join_together_share_writes() {

@@ -8,6 +8,7 @@ mod name;
 mod owned;
 mod refusal;
 mod repair;
+mod subnet;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,6 +22,7 @@ pub use name::route_name;
 pub use owned::{OwnedRoute, owned};
 pub use refusal::RouteRefusal;
 pub use repair::restore;
+pub use subnet::{SubnetOverlap, has_other_table, subnet_overlaps, unused_table};
 
 use crate::cluster::Cluster;
 use crate::intent::names_word;

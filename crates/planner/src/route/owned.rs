@@ -21,6 +21,8 @@ pub struct OwnedRoute {
     pub next_hop: Option<IpAddr>,
     /// Whether it is named after the node alone, as old releases did.
     pub is_legacy: bool,
+    /// Whether it leads into a range of the cluster. Otherwise its node has it, and it is never removed.
+    pub is_within: bool,
 }
 
 /// Where a route leads, if it leads to an address.
@@ -40,7 +42,8 @@ pub(super) fn place_of(route: &Route) -> Option<(Place, bool)> {
 
 /// The routes of a table that are the cluster's, whether their nodes are there or not: those whose name is made of a
 /// node's name and their own prefix, and those that are named as a node that is known (`is_node`). Others are not, even
-/// if they lead into a range of the cluster; nor is a route that leads out of all of them. No table has no routes.
+/// if they lead into a range of the cluster. A route that leads out of all of them is told apart
+/// ([`OwnedRoute::is_within`]). No table has no routes.
 pub fn owned(
     cluster_ranges: &[IpNet],
     table: Option<&RouteTable>,
@@ -49,12 +52,13 @@ pub fn owned(
     let routes = table.and_then(|table| table.properties.as_ref()?.routes.as_deref()).unwrap_or_default();
     let owned = |route: &Route| {
         let ((node, range), is_legacy) = place_of(route)?;
-        let is_ours = is_within(&range, cluster_ranges) && (!is_legacy || is_node(&node));
-        is_ours.then(|| OwnedRoute {
+        let is_within = is_within(&range, cluster_ranges);
+        (!is_legacy || is_node(&node)).then(|| OwnedRoute {
             key: RouteKey { node, range },
             name: name_of(route).to_owned(),
             next_hop: next_hop_of(route),
             is_legacy,
+            is_within,
         })
     };
     routes.iter().filter_map(owned).collect()

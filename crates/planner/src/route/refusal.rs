@@ -11,7 +11,7 @@ pub enum RouteRefusal {
     /// which nobody says is gone.
     #[error(
         "route table {table}: route {by} leads to {range} already, and it is not this node's; remove that route, or \
-         give the node another range"
+         delete the Node and let it register again"
     )]
     PrefixTaken {
         /// The table.
@@ -24,7 +24,7 @@ pub enum RouteRefusal {
     /// A table holds one route of a name.
     #[error(
         "route table {table}: route {name} leads to another range of this node, and a route to {range} has the same \
-         name; give the node another range"
+         name; delete the Node and let it register again"
     )]
     NameTaken {
         /// The table.

@@ -40,6 +40,29 @@ fn a_first_plan_reads_like_this() {
     "#);
 }
 
+/// NODE-273: a plan without a step in which a range of pods gets no route does not say that all is well.
+#[test]
+fn node_273_ranges_without_a_route_are_counted() {
+    use crate::route::{RouteKey, RoutePlan, RouteRefusal};
+    let range: ipnet::IpNet = "10.244.3.0/24".parse().unwrap();
+    let key = RouteKey { node: "n1".into(), range };
+    let refusal = RouteRefusal::PrefixTaken { table: "routes".into(), by: "onprem".into(), range };
+    let routes = RoutePlan { step: None, refused: vec![(key, refusal)] };
+    let plan = Azure::new().plan(&[], &[]).with_routes(routes.clone(), Vec::new(), Vec::new());
+    let text = plan.to_string();
+    assert!(
+        text.ends_with("Plan: 0 to create, 0 to change, 0 to delete; 1 range of pods gets no route.\n"),
+        "{text}"
+    );
+    assert!(text.contains("remove that route, or delete the Node and let it register again"), "{text}");
+    let plan = Azure::new().plan(&[], &[]).with_routes(routes, vec!["n2 is odd".to_owned()], Vec::new());
+    let text = plan.to_string();
+    assert!(
+        text.contains("Warning: no route: n2 is odd") && text.ends_with("; 2 ranges of pods get no route.\n")
+    );
+    assert_eq!(plan.to_json()["summary"]["unrouted"], 2);
+}
+
 /// LB-051.
 #[test]
 fn lb_051_a_change_and_a_removal_read_like_this_and_no_change_is_no_write() {

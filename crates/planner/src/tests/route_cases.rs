@@ -8,7 +8,7 @@ use super::*;
 use crate::change::in_words;
 use crate::route::{
     OwnedRoute, RouteIntent, RouteKey, RoutePlan, RouteRefusal, keys_named_in, owned, plan_table, restore,
-    route_name,
+    route_name, subnet_overlaps, unused_table,
 };
 use crate::{Action, Purpose};
 
@@ -188,6 +188,7 @@ fn node_100_the_routes_of_nodes_are_read_from_the_table() {
         name: "name".to_owned(),
         next_hop: "10.0.1.1".parse().ok(),
         is_legacy: true,
+        is_within: true,
     };
     assert_eq!(listed, [expected]);
     assert_eq!(owned(&ranges, None, is_node), []);
@@ -209,8 +210,11 @@ fn node_230_a_route_is_ours_by_its_whole_name_within_the_clusters_ranges() {
         to_nowhere,
     ]);
     let listed = owned(&ranges(), Some(&table), |name| name == "node");
-    let listed: Vec<String> =
-        listed.iter().map(|one| format!("{} {:?} {}", one.key, one.next_hop, one.is_legacy)).collect();
+    let outside = listed.iter().filter(|one| !one.is_within).map(|one| one.key.to_string());
+    assert_eq!(outside.collect::<Vec<_>>(), ["node 192.168.0.0/24"]);
+    let listed: Vec<String> = (listed.iter().filter(|one| one.is_within))
+        .map(|one| format!("{} {:?} {}", one.key, one.next_hop, one.is_legacy))
+        .collect();
     assert_eq!(
         listed,
         [
@@ -332,4 +336,51 @@ fn azures_words_name_the_ranges_that_they_are_about() {
     assert_eq!(named("Route /subscriptions/s/routes/NODE-1____102441024 has the prefix"), ["node-1"]);
     assert_eq!(named("the address prefix '10.244.4.0/24'"), ["gone"]);
     assert_eq!(named("Cannot create more than 400 routes"), [""; 0]);
+}
+
+fn subnet(document: Value) -> azure_types::Subnet {
+    serde_json::from_value(json!({"name": "nodes", "properties": document})).unwrap()
+}
+
+/// NODE-265: ranges of pods are compared with every range of the nodes' subnet.
+#[test]
+fn node_265_ranges_of_pods_in_the_nodes_subnet_are_found() {
+    let both = subnet(json!({"addressPrefixes": ["10.240.0.0/16", "fd00:1::/64"]}));
+    let one = subnet(json!({"addressPrefix": "10.240.0.0/16"}));
+    let found = |range: &str, subnet| -> Vec<(String, bool)> {
+        let overlaps = subnet_overlaps(&[net(range)], "nodes", subnet);
+        overlaps.iter().map(|overlap| (overlap.reason(), overlap.is_whole())).collect()
+    };
+    for subnet in [&both, &one] {
+        let of = "the range 10.240.0.0/16 of the nodes' subnet nodes";
+        assert_eq!(found("10.240.0.0/16", subnet), [(format!("is {of}"), true)]);
+        assert_eq!(found("10.240.128.0/17", subnet), [(format!("lies in {of}"), true)]);
+        assert_eq!(found("10.0.0.0/8", subnet), [(format!("holds {of}"), false)]);
+        assert_eq!(found("10.244.0.0/16", subnet), []);
+    }
+    assert_eq!(found("fd00:1::/56", &both).len(), 1);
+    assert_eq!(found("fd00:1::/56", &one), []);
+    assert_eq!(found("10.240.0.0/16", &subnet(json!({}))), []);
+}
+
+/// NODE-266: a table that a subnet uses is fine, be it another subnet than the configured one.
+#[test]
+fn node_266_a_table_that_no_subnet_uses_is_told() {
+    let (mut used, unused) = (table(&[]), table(&[]));
+    used.properties.get_or_insert_default().subnets = Some(vec![azure_types::SubResource::default()]);
+    let other = cluster().network_group("rg").resource("Microsoft.Network", "routeTables", "routes");
+    let elsewhere = subnet(json!({"routeTable": {"id": other}}));
+    let here = subnet(json!({"routeTable": {"id": table_id().as_str().to_uppercase()}}));
+    let nowhere = subnet(json!({}));
+    let told = |table: Option<&RouteTable>, subnet| unused_table(&table_id(), table, "sub", subnet);
+    for table in [None, Some(&unused)] {
+        let text = told(table, &elsewhere).unwrap();
+        assert!(
+            text.contains("route table nodes is given to no subnet; subnet sub has \"routes\": correct"),
+            "{text}"
+        );
+        assert!(told(table, &nowhere).unwrap().contains("subnet sub has none: give nodes to the subnet"));
+        assert_eq!(told(table, &here), None);
+    }
+    assert_eq!((told(Some(&used), &elsewhere), told(Some(&used), &nowhere)), (None, None));
 }

@@ -199,6 +199,15 @@ async fn node_101_a_refused_write_is_an_error_of_those_who_needed_it() {
         assert!(told.contains("not now") && told.contains("route table routes"), "{told}");
         assert_eq!(world.routes(), ["n1____102441024 10.244.1.0/24 10.0.0.1"]);
     }
+    // NODE-101: the same holds for a range that is in none of the cluster's.
+    let world = world_with(&[("n1____102500024", "10.250.0.0/24", "10.0.0.1")]);
+    let program = start(&world);
+    let two = wanted(&[("n1", "10.250.0.0/24", "10.0.0.1"), ("n2", "10.244.2.0/24", "10.0.0.2")]);
+    world.fail_writes(403, "AuthorizationFailed", "not now", 20);
+    let answers = apply(&program, &two, &BTreeSet::new(), LogicalTime::now()).await.unwrap();
+    assert_eq!(words(&answers["n1 10.250.0.0/24"]), "well");
+    assert!(words(&answers["n2 10.244.2.0/24"]).contains("not now"));
+    assert!(program.provider.owned(LogicalTime::now()).await.unwrap().is_empty(), "it is never removed");
 }
 
 /// NODE-104: somebody else writes between reading and writing: what they wrote is kept.
