@@ -8,6 +8,7 @@ use azure_simulator::LatencyProfile;
 use clap::Args;
 use clock::Clock;
 use cloud_controller_manager::go_values;
+use ipnet::IpNet;
 use kubernetes_simulator::Token;
 use kubernetes_simulator::kubelet::Pace;
 use simulated_cluster::{
@@ -223,6 +224,17 @@ fn check_names(arguments: &ClusterArguments) -> anyhow::Result<()> {
         if name.eq_ignore_ascii_case(own) {
             bail!("{given}: the subnet of the nodes has this name; give this one another");
         }
+        let networks = [Shape::NETWORK_V4, Shape::NETWORK_V6].map(str::parse::<IpNet>);
+        let is_inside = |prefix: &&String| {
+            let prefix: Option<IpNet> = prefix.parse().ok();
+            prefix.is_some_and(|prefix| networks.iter().flatten().any(|network| network.contains(&prefix)))
+        };
+        if let Some(outside) = prefixes.iter().find(|prefix| !is_inside(prefix)) {
+            let (v4, v6) = (Shape::NETWORK_V4, Shape::NETWORK_V6);
+            bail!(
+                "{given}: {outside} is no range inside of {v4} (or {v6} with --dual-stack), which the network has"
+            );
+        }
         if arguments.subnet.iter().take(index).any(|other| other.name.eq_ignore_ascii_case(name)) {
             bail!("{given}: another --subnet has this name; give each a name of its own");
         }
@@ -253,6 +265,22 @@ fn subnet(text: &str) -> Result<ExtraSubnet, String> {
     Ok(ExtraSubnet { name: name.to_owned(), prefixes: prefixes.split(',').map(str::to_owned).collect() })
 }
 
+/// What a controller manager is started with, so that pods get ranges and routes.
+fn route_flags(dual_stack: bool) -> String {
+    let more = if dual_stack { format!(",{}", Shape::PODS_V6) } else { String::new() };
+    format!("--allocate-node-cidrs=true --cluster-cidr={}{more}", Shape::PODS_V4)
+}
+
+/// The error with the option by which the port was chosen that somebody else has.
+fn with_port(error: anyhow::Error, ports: &[(&str, u16)]) -> anyhow::Error {
+    let text = format!("{error:#}");
+    let is_named = |port: u16| port != 0 && text.contains(&format!("cannot listen on 127.0.0.1:{port}"));
+    match ports.iter().find(|(_, port)| is_named(*port)) {
+        Some((option, port)) => error.context(format!("{option} {port}: choose another port")),
+        None => error,
+    }
+}
+
 /// Serves it until told to stop.
 ///
 /// # Errors
@@ -264,7 +292,15 @@ pub async fn run(screen: Screen, arguments: ClusterArguments) -> anyhow::Result<
     }
     let stop = signals::stop_token()?;
     let folder = Folder::take(&arguments.directory)?;
-    let cluster = HostedCluster::start(arguments.options(&folder), &stop).await?;
+    let ports = [
+        ("--port", arguments.port),
+        ("--https-port", arguments.https_port),
+        ("--authority-port", arguments.authority_port),
+        ("--kubernetes-port", arguments.kubernetes_port),
+    ];
+    let routes = arguments.routes.then(|| route_flags(arguments.dual_stack));
+    let cluster = HostedCluster::start(arguments.options(&folder), &stop).await;
+    let cluster = cluster.map_err(|error| with_port(error.into(), &ports))?;
     let files = &cluster.files;
     screen.line(format_args!("Azure Resource Manager  {}", cluster.resource_manager));
     screen.line(format_args!("page and control API    {}", cluster.page()));
@@ -276,6 +312,9 @@ pub async fn run(screen: Screen, arguments: ClusterArguments) -> anyhow::Result<
     screen.line(format_args!("  SSL_CERT_FILE={} \\", files.certificate_authority.display()));
     screen.line("  azure-cloud-controller-manager --cluster-name=here \\");
     screen.line(format_args!("    --cloud-config={} \\", files.azure_json.display()));
+    if let Some(routes) = routes {
+        screen.line(format_args!("    {routes} \\"));
+    }
     screen.line(format_args!("    --kubeconfig={} --v=2", files.kubeconfig.display()));
     screen.line("");
     screen.line("Use the cluster:");
@@ -314,6 +353,10 @@ mod tests {
             (&["--pool=spot=1", "--machine=spot000000"], "the machines of the scale set spot are named so"),
             (&["--control-planes=1", "--machine=control-plane-0"], "--control-planes makes a machine"),
             (&["--subnet=nodes=10.241.0.0/24"], "--subnet nodes=10.241.0.0/24: the subnet of the nodes has"),
+            (
+                &["--subnet=x=10.99.0.0/16"],
+                "--subnet x=10.99.0.0/16: 10.99.0.0/16 is no range inside of 10.240.0.0/14",
+            ),
             (&["--subnet=a=10.241.0.0/24", "--subnet=A=10.242.0.0/24"], "another --subnet has this name"),
         ] {
             assert!(said(options).contains(words), "{options:?}: {}", said(options));
@@ -327,6 +370,16 @@ mod tests {
             "--subnet=c=10.241.0.0/24",
         ];
         assert_eq!(said(&free), "");
+    }
+
+    #[test]
+    fn the_printed_command_asks_for_routes_and_a_taken_port_names_its_option() {
+        assert_eq!(route_flags(false), "--allocate-node-cidrs=true --cluster-cidr=10.244.0.0/16");
+        assert!(route_flags(true).ends_with("=10.244.0.0/16,fd00:10:244::/56"));
+        let taken = || anyhow::anyhow!("cannot listen on 127.0.0.1:8443: in use");
+        let ports = [("--port", 0), ("--https-port", 8443)];
+        assert_eq!(format!("{}", with_port(taken(), &ports)), "--https-port 8443: choose another port");
+        assert!(with_port(taken(), &[("--port", 0)]).to_string().starts_with("cannot listen"));
     }
 
     #[test]
