@@ -77,10 +77,14 @@ pub(crate) fn routes_changed(old: Option<&Node>, new: &Node) -> bool {
         || !old.internal_addresses().eq(new.internal_addresses())
 }
 
-/// Whether somebody changed what a node says of its network.
+/// Whether somebody changed what a node says of its network. That it has no route is what this controller itself says after
+/// a failure, and no reason to try again at once.
 pub(crate) fn network_condition_changed(old: Option<&Node>, new: &Node) -> bool {
     let condition = |node: &Node| node.condition(names::CONDITION_NETWORK_UNAVAILABLE).cloned();
-    !new.pod_ranges().is_empty() && old.and_then(condition) != condition(new)
+    let says_no_route = new.condition(names::CONDITION_NETWORK_UNAVAILABLE);
+    let says_no_route =
+        says_no_route.is_some_and(|said| said.status == "True" && said.reason == UNREACHABLE.reason);
+    !new.pod_ranges().is_empty() && !says_no_route && old.and_then(condition) != condition(new)
 }
 
 /// Why a range of a node's pods can have no route.
@@ -645,6 +649,17 @@ mod tests {
         let mut beats = before.clone();
         beats.metadata.resource_version = Some("9".to_owned());
         assert!(!routes_changed(Some(&before), &beats) && !network_condition_changed(Some(&before), &beats));
+        let saying = |status: &str, reason: &str| {
+            let mut node = before.clone();
+            let condition = json!({"type": "NetworkUnavailable", "status": status, "reason": reason});
+            node.status.conditions = vec![serde_json::from_value(condition).unwrap()];
+            node
+        };
+        let theirs = saying("True", "CalicoIsDown");
+        assert!(network_condition_changed(Some(&before), &theirs));
+        assert!(network_condition_changed(Some(&theirs), &saying("False", "RouteCreated")));
+        // A failure of our own is tried again after a pause.
+        assert!(!network_condition_changed(Some(&before), &saying("True", "NoRouteCreated")));
         assert!(routes_changed(None, &before) && !routes_changed(None, &node("n1", &[], &["10.0.0.1"])));
         assert!(routes_changed(Some(&before), &node("n1", &["10.244.1.0/24"], &["10.0.0.2"])));
         assert!(routes_changed(Some(&before), &node("n1", &[], &["10.0.0.1"])));
