@@ -389,7 +389,9 @@ async fn what_operations_of_a_kind_take_is_learned() {
                 1 => assert_eq!(asked, asked_of_the_first, "{latency:?}"),
                 2 => {}
                 _ => {
-                    assert!(asked <= 2, "{latency:?}: asked {asked} times in operation {number}");
+                    // One each five seconds on the way, and one or two when it should be done.
+                    let most = 2 + latency.as_secs().div_ceil(5) as usize;
+                    assert!(asked <= most, "{latency:?}: asked {asked} times in operation {number}");
                     assert!(took >= latency && took <= latency.mul_f64(1.05), "{latency:?} took {took:?}");
                 }
             }
