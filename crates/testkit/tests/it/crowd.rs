@@ -187,7 +187,7 @@ fn the_list_of_public_ips_is_read_when_they_are_likely_done() {
             lists.push(lists_of_public_ips(&world));
             delete_exactly(&world, &names(20)).await;
         }
-        // One before anything is decided, and one or two until all have their addresses.
-        assert!(lists[1..].iter().all(|lists| *lists <= 3), "{lists:?}");
+        // One before anything is decided, one for each five seconds that Azure takes, and one or two when it should be done.
+        assert!(lists[1..].iter().all(|lists| *lists <= 5), "{lists:?}");
     });
 }
