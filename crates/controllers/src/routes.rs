@@ -105,7 +105,7 @@ enum NoRoute {
 
 impl NoRoute {
     /// Whether the range has a route all the same: nobody knows a better place for it to lead to.
-    fn is_made_up_for(&self, standing: &BTreeSet<PodRange>) -> bool {
+    fn has_route(&self, standing: &BTreeSet<PodRange>) -> bool {
         match self {
             Self::Unreadable { .. } | Self::HoldsNode { .. } => false,
             Self::NoAddress { node, range } => standing.contains(&PodRange::new(node, *range)),
@@ -138,8 +138,7 @@ impl<'a> Addresses<'a> {
 }
 
 /// Where the routes to a node's pods have to lead: to its first address of each range's family, or to that of its
-/// machine where the node shows none. A range in which nodes
-/// themselves are gets none (NODE-268).
+/// machine where the node shows none. A range in which nodes themselves are gets none (NODE-268).
 fn wanted(node: &Node, addresses: &Addresses<'_>) -> Vec<Result<(PodRange, IpAddr), NoRoute>> {
     let of_machine = || addresses.machines.get(node.name()).into_iter().flatten().copied();
     let route = |text: &str| {
@@ -257,7 +256,7 @@ pub async fn routes_due(
     unwanted.extend(orphans);
     let managed = || nodes.values().filter(|node| node.is_managed());
     let unwritten = managed().flat_map(|node| wanted(node, &addresses)).filter_map(Result::err);
-    let unwritten = unwritten.filter(|why| !why.is_made_up_for(&standing));
+    let unwritten = unwritten.filter(|why| !why.has_route(&standing));
     let (waiting, refused): (Vec<_>, Vec<_>) =
         unwritten.partition(|why| matches!(why, NoRoute::NoAddress { .. }));
     let texts = |reasons: Vec<NoRoute>| reasons.iter().map(ToString::to_string).collect::<Vec<_>>();
@@ -408,7 +407,7 @@ impl RouteController {
     }
 
     /// What a node should say of its network, by what came of its routes; an event where its pods cannot be reached.
-    /// `standing` are routes to ranges that hold nodes.
+    /// `standing` are the routes that the table held before.
     fn judge(
         &self,
         node: &Node,
@@ -433,7 +432,7 @@ impl RouteController {
                     Some(Err(error)) => format!("to {}: {error}", range.range),
                     None => format!("to {}: it was not asked for", range.range),
                 },
-                Err(ref why) if why.is_made_up_for(standing) => continue,
+                Err(ref why) if why.has_route(standing) => continue,
                 Err(NoRoute::NoAddress { .. }) if age < MAX_AGE_WITHOUT_EVENT => String::new(),
                 // Its pods are reached as before; it is others who are not.
                 Err(ref why @ NoRoute::HoldsNode { range, .. })
