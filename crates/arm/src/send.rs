@@ -1,5 +1,6 @@
 //! One request on its way: budget, token, repetitions, registration of providers, reports.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -36,6 +37,9 @@ pub(crate) struct Call<'a> {
     pub(crate) class: Class,
 }
 
+/// A request on its way.
+pub(crate) type Sending<'a> = Pin<Box<dyn Future<Output = Result<Answer, Error>> + Send + 'a>>;
+
 /// An answer with a 2xx status.
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -45,16 +49,21 @@ pub(crate) struct Answer {
 
 impl Client {
     /// Sends one request, with everything that belongs to it: registration of a provider included.
-    pub(crate) async fn send(&self, call: &Call<'_>) -> Result<Answer, Error> {
-        match self.send_repeated(call).await {
-            Err(error)
-                if error.status() == Some(409) && error.has_code("MissingSubscriptionRegistration") =>
-            {
-                self.register(call.subject, call.class).await?;
-                self.send_repeated(call).await
+    ///
+    /// What a request needs on its way is 2 kB. It is allocated for the time of the request: thousands of tasks can send
+    /// one, and nearly all wait for something else.
+    pub(crate) fn send<'a>(&'a self, call: &'a Call<'a>) -> Sending<'a> {
+        Box::pin(async move {
+            match self.send_repeated(call).await {
+                Err(error)
+                    if error.status() == Some(409) && error.has_code("MissingSubscriptionRegistration") =>
+                {
+                    self.register(call.subject, call.class).await?;
+                    self.send_repeated(call).await
+                }
+                other => other,
             }
-            other => other,
-        }
+        })
     }
 
     /// Registers the resource provider with the subscription and waits until that is done.

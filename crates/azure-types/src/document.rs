@@ -28,6 +28,16 @@ impl Rest {
         self.0.is_none()
     }
 
+    /// The text of the JSON object that they are; absent where there are none.
+    pub(crate) fn text(&self) -> Option<&str> {
+        self.0.as_deref()
+    }
+
+    /// What [`Rest::text`] gave; an empty text says that there are none.
+    pub(crate) fn from_text(text: Option<String>) -> Self {
+        Self(text.filter(|text| !text.is_empty()).map(Arc::from))
+    }
+
     fn members(&self) -> Map<String, Value> {
         // It was written as an object, and nothing else.
         self.0.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()

@@ -4,10 +4,12 @@
 //! never loses what somebody else (or a newer Azure) put there.
 
 mod availability_set;
+mod backend_addresses;
 mod document;
 mod load_balancer;
 mod member_interfaces;
 mod network_interface;
+mod packed_texts;
 mod private_link;
 mod public_ip;
 mod resource_id;
@@ -20,6 +22,7 @@ mod virtual_machine;
 mod virtual_network;
 
 pub use availability_set::*;
+pub use backend_addresses::BackendAddresses;
 pub use document::{ExtendedLocation, Rest, Sku, SubResource, Tags, Word};
 pub use load_balancer::*;
 pub use member_interfaces::MemberInterfaces;

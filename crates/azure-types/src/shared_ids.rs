@@ -37,11 +37,6 @@ impl SharedIds {
             let Some(properties) = &mut pool.properties else { continue };
             self.share_reference(&mut properties.virtual_network);
             self.share_references(&mut properties.load_balancing_rules);
-            for address in properties.load_balancer_backend_addresses.iter_mut().flatten() {
-                let Some(properties) = &mut address.properties else { continue };
-                self.share_reference(&mut properties.network_interface_ip_configuration);
-                self.share_reference(&mut properties.virtual_network);
-            }
         }
         for rule in properties.load_balancing_rules.iter_mut().flatten() {
             self.share_some(&mut rule.id);

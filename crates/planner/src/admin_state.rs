@@ -6,7 +6,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use azure_types::{
-    BackendAddressPool, LoadBalancer, LoadBalancerBackendAddress, NetworkInterface, ResourceId, Word,
+    BackendAddressPool, BackendAddressPoolProperties, BackendAddresses, LoadBalancer,
+    LoadBalancerBackendAddress, NetworkInterface, ResourceId, Word,
 };
 use k8s::Node;
 
@@ -68,13 +69,20 @@ pub(crate) fn key_in(pool: &str, entry: &LoadBalancerBackendAddress) -> Option<E
     Some((pool.to_lowercase(), member))
 }
 
+fn entries_of(
+    pool: Option<&BackendAddressPoolProperties>,
+) -> impl Iterator<Item = LoadBalancerBackendAddress> {
+    let all = pool.and_then(|pool| pool.load_balancer_backend_addresses.as_ref());
+    all.into_iter().flat_map(BackendAddresses::iter)
+}
+
 /// Every entry of a load balancer's pools, with its state.
 pub fn entries(load_balancer: &LoadBalancer) -> BTreeMap<EntryKey, AdminState> {
     let pools = load_balancer.properties.iter().flat_map(|p| p.backend_address_pools.iter().flatten());
     let of_pool = |pool: &BackendAddressPool| {
-        let entries = pool.properties.iter().flat_map(|p| p.load_balancer_backend_addresses.iter().flatten());
+        let entries = entries_of(pool.properties.as_ref());
         let name = pool.name.as_deref().unwrap_or_default();
-        entries.filter_map(|entry| Some((key_in(name, entry)?, AdminState::of(entry)))).collect::<Vec<_>>()
+        entries.filter_map(|entry| Some((key_in(name, &entry)?, AdminState::of(&entry)))).collect::<Vec<_>>()
     };
     pools.flat_map(of_pool).collect()
 }
@@ -133,10 +141,9 @@ pub fn nodes_in_pools<'a>(
     let mut found = BTreeMap::new();
     for document in load_balancers {
         let pools = document.properties.iter().flat_map(|p| p.backend_address_pools.iter().flatten());
-        let of_pools = pools.flat_map(|pool| pool.properties.iter());
-        for entry in of_pools.flat_map(|p| p.load_balancer_backend_addresses.iter().flatten()) {
-            if let Some(node) = members.node(entry) {
-                let is_down = AdminState::of(entry) == AdminState::Down;
+        for entry in pools.flat_map(|pool| entries_of(pool.properties.as_ref())) {
+            if let Some(node) = members.node(&entry) {
+                let is_down = AdminState::of(&entry) == AdminState::Down;
                 found.entry(node.name().to_owned()).and_modify(|all| *all &= is_down).or_insert(is_down);
             }
         }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use arm::ApiVersion;
 use async_trait::async_trait;
-use azure_types::{LoadBalancer, NetworkInterface, ResourceId};
+use azure_types::{BackendAddresses, LoadBalancer, NetworkInterface, ResourceId};
 use cloud::LogicalTime;
 use k8s::ObjectKey;
 use parking_lot::Mutex;
@@ -291,7 +291,7 @@ impl SharedLoadBalancer {
                 let addresses =
                     now.as_deref().and_then(|document| plans::pool_in(document, name)?.properties.as_ref());
                 let addresses = addresses.and_then(|pool| pool.load_balancer_backend_addresses.as_ref());
-                let by_address = addresses.into_iter().flatten().filter(|entry| {
+                let by_address = addresses.into_iter().flat_map(BackendAddresses::iter).filter(|entry| {
                     entry.properties.as_ref().is_some_and(|properties| properties.ip_address.is_some())
                 });
                 by_address.count() == members

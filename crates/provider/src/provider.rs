@@ -36,7 +36,8 @@ use crate::{ClusterState, Ensured, Notice, ServiceError, UpdateError};
 #[derive(Debug, Clone)]
 pub struct Options {
     /// How long a write of a shared resource waits at most for Services that are on their way to it (their
-    /// public IP is being written). Services that are alone never wait.
+    /// public IP is being written); where writes take more than twice as long, half of a write. Services that are alone
+    /// never wait.
     pub linger: Duration,
     /// How many public IPs are written or deleted at the same time.
     pub public_ip_parallelism: usize,

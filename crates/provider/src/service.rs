@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use azure_types::{LoadBalancer, PrivateLinkService, PublicIpAddress, Subnet};
 use cloud::{Labels, LogicalTime};
-use futures::future::join_all;
+use futures::future::{BoxFuture, join_all};
 use k8s::{Node, Service};
 use planner::cluster_name::LoadBalancersByName;
 use planner::load_balancer::{LoadBalancerIntent, Places};
@@ -218,7 +218,8 @@ impl Inner {
         loop {
             let read = match reading.take() {
                 None => {
-                    self.read(&mut sequence, newer_than, notices).await.map(|fresh| reading.insert(fresh))
+                    let fresh = self.read(&mut sequence, newer_than, notices).await;
+                    fresh.map(|fresh| reading.insert(fresh))
                 }
                 Some(mut known) if sequence.needs_public_ips() => {
                     let fresh = self.public_ips.concerning(sequence.owner(), newer_than).await;
@@ -304,7 +305,17 @@ impl Inner {
             .collect()
     }
 
-    async fn read(
+    /// Allocated for its time: the many Services that wait for a write have read before.
+    fn read<'a>(
+        &'a self,
+        sequence: &'a mut Sequence,
+        newer_than: LogicalTime,
+        notices: &'a mut Vec<Notice>,
+    ) -> BoxFuture<'a, Result<Reading, Failure>> {
+        Box::pin(self.read_now(sequence, newer_than, notices))
+    }
+
+    async fn read_now(
         &self,
         sequence: &mut Sequence,
         newer_than: LogicalTime,

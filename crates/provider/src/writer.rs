@@ -2,7 +2,8 @@
 //!
 //! A [`Writer`] owns a task that takes every waiting intent, plans all of them together, writes once and
 //! answers everybody. While a write is in flight new intents gather; they are the next batch. Whoever is on
-//! the way to a writer announces itself, and a batch waits a little for what was announced.
+//! the way to a writer announces itself, and a batch waits for what was announced: a little, or half as long as the
+//! latest write took. Whoever comes too late waits for a whole write, so that half of one is well spent on it.
 //!
 //! # Guarantees
 //!
@@ -122,7 +123,7 @@ pub(crate) enum Written<O> {
 /// Times and bounds of writers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pace {
-    /// How long a batch waits for what was announced.
+    /// How long a batch waits for what was announced, where writes take no longer than twice this.
     pub(crate) linger: Duration,
     /// The first wait where Azure is busy and does not say how long; doubled each time.
     pub(crate) busy: Duration,
@@ -142,6 +143,9 @@ const MAX_BUSY: u32 = 8;
 /// How many writes a group makes for the same wishes, each other than those before. Two suffice for all that is known;
 /// more would hide that we and Azure do not agree. Whatever is wanted anew meanwhile is counted from the beginning.
 const MAX_WRITES: usize = 6;
+/// The longest that a batch waits for what was announced: half of a write that takes a minute. Who is announced for longer
+/// has troubles of its own.
+const MAX_LINGER: Duration = Duration::from_secs(30);
 /// The longest wait between two tries where Azure does not say how long: a trouble of Azure's that has passed is
 /// noticed within a minute.
 const MAX_WAIT: Duration = Duration::from_secs(60);
@@ -195,6 +199,8 @@ struct Inner<R: Resource> {
     queue: Mutex<Queue<R>>,
     wake: Notify,
     repeats: Mutex<Repeats>,
+    /// How long the latest write took.
+    took: Mutex<Duration>,
 }
 
 /// The one writer of a shared resource. Cheap to clone.
@@ -226,6 +232,7 @@ impl<R: Resource> Writer<R> {
             queue: Mutex::new(queue),
             wake: Notify::new(),
             repeats: Mutex::default(),
+            took: Mutex::default(),
         });
         let task = Arc::clone(&inner);
         tokio::spawn(async move {
@@ -354,7 +361,7 @@ impl<R: Resource> Inner<R> {
         while self.queue.lock().waiting.is_empty() {
             self.wake.notified().await;
         }
-        let deadline = Instant::now() + self.pace.linger;
+        let deadline = Instant::now() + self.pace.linger.max((*self.took.lock() / 2).min(MAX_LINGER));
         let lingers = || {
             let queue = self.queue.lock();
             queue.announced > 0 && !queue.waiting.keys().any(|key| self.resource.is_urgent(key))
@@ -418,8 +425,10 @@ impl<R: Resource> Inner<R> {
             self.stop_repeating(group, &work, wait, |key| acknowledged(key, &observed));
             return Vec::new();
         }
+        let begun = Instant::now();
         match self.resource.write(&observed, &work).await {
             Ok(Written::Whole(after)) => {
+                *self.took.lock() = begun.elapsed();
                 self.repeats.lock().written(fingerprint, Instant::now());
                 self.go_on(group, &observed, fingerprint, Arc::new(after), acknowledged)
             }

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use azure_types::{
-    BackendAddressPool, BackendAddressPoolProperties, LoadBalancer, LoadBalancerBackendAddress, ResourceId,
-    SubResource,
+    BackendAddressPool, BackendAddressPoolProperties, BackendAddresses, LoadBalancer,
+    LoadBalancerBackendAddress, ResourceId, SubResource,
 };
 
 use super::Draft;
@@ -29,9 +29,13 @@ fn is_by_interface(entry: &LoadBalancerBackendAddress) -> bool {
     properties.is_some_and(|p| p.ip_address.is_none() && p.network_interface_ip_configuration.is_some())
 }
 
+fn entries(pool: &BackendAddressPoolProperties) -> impl Iterator<Item = LoadBalancerBackendAddress> {
+    pool.load_balancer_backend_addresses.iter().flat_map(BackendAddresses::iter)
+}
+
 /// Whether interfaces are members of the pool.
 pub(super) fn has_interfaces(pool: &BackendAddressPoolProperties) -> bool {
-    let mirrored = pool.load_balancer_backend_addresses.iter().flatten().any(is_by_interface);
+    let mirrored = entries(pool).any(|entry| is_by_interface(&entry));
     mirrored || pool.backend_ip_configurations.as_ref().is_some_and(|members| !members.is_empty())
 }
 
@@ -48,7 +52,7 @@ pub(super) fn has_interfaces_in(document: &LoadBalancer, pool: &ResourceId) -> b
 }
 
 fn has_addresses(pool: &BackendAddressPoolProperties) -> bool {
-    pool.load_balancer_backend_addresses.iter().flatten().any(|entry| address_of(entry).is_some())
+    entries(pool).any(|entry| address_of(&entry).is_some())
 }
 
 /// Makes the pool's members those that are wanted; gives what changed. What is known of a member that stays is kept.
@@ -62,7 +66,8 @@ pub(super) fn fill(
     may_empty: bool,
 ) -> Vec<Change> {
     let mut changes = Vec::new();
-    let entries = pool.load_balancer_backend_addresses.get_or_insert_default();
+    let before = pool.load_balancer_backend_addresses.get_or_insert_default();
+    let mut entries = before.to_vec();
     if wanted.is_empty() && !may_empty && entries.iter().any(|entry| address_of(entry).is_some()) {
         return changes;
     }
@@ -88,6 +93,7 @@ pub(super) fn fill(
     let come: Vec<(String, IpAddr)> =
         missing.iter().map(|(address, node)| ((*node).to_owned(), *address)).collect();
     entries.extend(missing.iter().map(|(address, node)| member(node, *address)));
+    *before = entries.into();
     if !gone.is_empty() || !come.is_empty() {
         changes.push(Change::PoolMembers { pool: name.to_owned(), come, gone: gone.into_iter().collect() });
     }
@@ -109,7 +115,9 @@ fn clear(name: &str, pool: &mut BackendAddressPoolProperties) -> Vec<Change> {
     if !has_addresses(pool) {
         return Vec::new();
     }
-    pool.load_balancer_backend_addresses.iter_mut().for_each(|all| all.retain(is_by_interface));
+    if let Some(all) = &mut pool.load_balancer_backend_addresses {
+        *all = all.iter().filter(is_by_interface).collect();
+    }
     pool.virtual_network = None;
     vec![Change::PoolOfInterfaces { pool: name.to_owned() }]
 }
@@ -179,8 +187,10 @@ impl Draft<'_> {
         for pool in self.properties().backend_address_pools.iter_mut().flatten() {
             let Some(name) = names.iter().find(|name| super::is_named(&pool.name, name)) else { continue };
             let mut marked: BTreeMap<AdminState, Vec<&str>> = BTreeMap::new();
-            let entries = pool.properties.as_mut().and_then(|p| p.load_balancer_backend_addresses.as_mut());
-            for entry in entries.into_iter().flatten() {
+            let all = pool.properties.as_mut().and_then(|p| p.load_balancer_backend_addresses.as_mut());
+            let Some(all) = all else { continue };
+            let mut entries = all.to_vec();
+            for entry in &mut entries {
                 let Some(node) = members.node(entry) else { continue };
                 let key = admin_state::key_in(name, entry);
                 let now = AdminState::of(entry);
@@ -189,6 +199,9 @@ impl Draft<'_> {
                     admin_state::set(entry, next);
                     marked.entry(next).or_default().push(node.name());
                 }
+            }
+            if !marked.is_empty() {
+                *all = entries.into();
             }
             for (state, nodes) in marked {
                 let nodes = nodes.into_iter().map(str::to_owned).collect();

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use azure_types::{LoadBalancer, ResourceId, VirtualMachine};
+use azure_types::{BackendAddresses, LoadBalancer, ResourceId, VirtualMachine};
 use cloud_config::MultipleStandardLoadBalancerConfiguration as Entry;
 use k8s::{Node, Notice, ObjectKey};
 
@@ -236,6 +236,6 @@ fn present<'a>(
 pub(super) fn addresses_in(cluster: &Cluster, document: &LoadBalancer) -> Vec<IpAddr> {
     let pools = Family::BOTH.into_iter().filter_map(|family| pool_in(document, &cluster.pool_name(family)));
     let entries = pools.filter_map(|pool| pool.properties.as_ref()?.load_balancer_backend_addresses.as_ref());
-    let addresses = entries.flatten().filter_map(|entry| entry.properties.as_ref()?.ip_address.as_deref());
-    addresses.filter_map(|address| address.parse().ok()).collect()
+    let entries = entries.flat_map(BackendAddresses::iter);
+    entries.filter_map(|entry| entry.properties.as_ref()?.ip_address.as_deref()?.parse().ok()).collect()
 }

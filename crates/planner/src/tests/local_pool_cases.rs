@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use azure_types::BackendAddressPool;
+use azure_types::{BackendAddressPool, BackendAddresses};
 use k8s::ObjectKey;
 use serde_json::json;
 
@@ -51,9 +51,9 @@ fn pools(azure: &Azure) -> Vec<&BackendAddressPool> {
 /// The pools by name, each with its members' addresses in order.
 fn members(azure: &Azure) -> Vec<(String, Vec<String>)> {
     let of = |pool: &&BackendAddressPool| {
-        let entries = pool.properties.iter().flat_map(|p| p.load_balancer_backend_addresses.iter().flatten());
-        let mut all: Vec<String> =
-            entries.filter_map(|entry| entry.properties.as_ref()?.ip_address.clone()).collect();
+        let entries = pool.properties.iter().flat_map(|p| p.load_balancer_backend_addresses.iter());
+        let entries = entries.flat_map(BackendAddresses::iter);
+        let mut all: Vec<String> = entries.filter_map(|entry| entry.properties?.ip_address).collect();
         all.sort();
         (pool.name.clone().unwrap(), all)
     };
@@ -263,8 +263,9 @@ fn a_node_that_drains_is_down_in_pools_of_services() {
     let own = pools(&azure).into_iter().find(|pool| pool.name.as_deref() == Some("default-web")).unwrap();
     let entries = own.properties.as_ref().unwrap().load_balancer_backend_addresses.as_ref().unwrap();
     let states: Vec<_> =
-        entries.iter().map(|entry| (entry.name.as_deref().unwrap(), AdminState::of(entry))).collect();
-    assert_eq!(states, [("alpha000000", AdminState::None), ("alpha000001", AdminState::Down)]);
+        entries.iter().map(|entry| (entry.name.clone().unwrap(), AdminState::of(&entry))).collect();
+    let expected = [("alpha000000", AdminState::None), ("alpha000001", AdminState::Down)];
+    assert_eq!(states, expected.map(|(name, state)| (name.to_owned(), state)));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Cases of `docs/rules/backend-pools.md` where pools hold addresses.
 
-use azure_types::BackendAddressPool;
+use azure_types::{BackendAddressPool, BackendAddresses};
 use k8s::names::*;
 use serde_json::json;
 
@@ -46,12 +46,10 @@ fn written(planned: &LoadBalancerPlan) -> Vec<BackendAddressPool> {
 
 /// The members as `name address`.
 fn members(pool: &BackendAddressPool) -> Vec<String> {
-    let entries = pool.properties.as_ref().unwrap().load_balancer_backend_addresses.iter().flatten();
+    let entries = pool.properties.as_ref().unwrap().load_balancer_backend_addresses.iter();
     entries
-        .map(|entry| {
-            let address = entry.properties.as_ref().unwrap().ip_address.as_deref().unwrap();
-            format!("{} {address}", entry.name.as_deref().unwrap())
-        })
+        .flat_map(BackendAddresses::iter)
+        .map(|entry| format!("{} {}", entry.name.unwrap(), entry.properties.unwrap().ip_address.unwrap()))
         .collect()
 }
 
@@ -107,7 +105,7 @@ fn lb_189_the_virtual_network_moves_from_the_members_to_the_pool() {
     let pools = written(&fill(&cluster, json!([before]), &alpha(&[0])));
     let properties = pools[0].properties.as_ref().unwrap();
     assert_eq!(properties.virtual_network.as_ref().unwrap().id, Some(network));
-    let entry = &properties.load_balancer_backend_addresses.as_ref().unwrap()[0];
+    let entry = &properties.load_balancer_backend_addresses.as_ref().unwrap().to_vec()[0];
     assert_eq!(entry.properties.as_ref().unwrap().virtual_network, None);
     // Azure may show it in both places: that is no difference.
     let mut shown = document(pools);

@@ -276,7 +276,7 @@ fn lb_434_load_balancers_swap_nodes_without_having_one_twice() {
         let of = |lb: &azure_types::LoadBalancer| {
             let pool = crate::load_balancer::pool_in(lb, "lb1").unwrap().properties.clone().unwrap();
             let entries = pool.load_balancer_backend_addresses.unwrap_or_default();
-            entries.into_iter().map(|entry| entry.name.unwrap()).collect()
+            entries.iter().map(|entry| entry.name.unwrap()).collect()
         };
         azure.observed.load_balancers.iter().map(|lb| of(lb)).collect()
     };

@@ -236,6 +236,34 @@ async fn a_batch_waits_for_what_was_announced_but_not_for_ever() {
     assert_eq!(begin.elapsed(), Duration::from_secs(1));
 }
 
+/// Whoever comes too late waits for a whole write: half of a long one is waited for it.
+#[tokio::test(start_paused = true)]
+async fn a_batch_waits_longer_for_what_was_announced_where_writes_take_long() {
+    let shelf = Shelf::new();
+    shelf.0.lock().latency = Duration::from_secs(20);
+    let writer = start(&shelf);
+    submit(&writer, "first", 1).await.unwrap();
+    let begin = Instant::now();
+    let on_the_way = writer.announce();
+    let hopeless = writer.announce();
+    let other = tokio::spawn({
+        let writer = writer.clone();
+        async move { submit(&writer, "other", 1).await }
+    });
+    sleep(Duration::from_secs(9)).await;
+    writer.submit("late".into(), Some(1), LogicalTime::now(), Some(on_the_way)).await.unwrap();
+    other.await.unwrap().unwrap();
+    assert_eq!((shelf.attempts(), begin.elapsed()), (2, Duration::from_secs(10 + 20)));
+    // A write that takes for ever is no reason to wait for ever.
+    shelf.0.lock().latency = Duration::from_secs(600);
+    submit(&writer, "slow", 1).await.unwrap();
+    shelf.0.lock().latency = Duration::from_secs(1);
+    let begin = Instant::now();
+    submit(&writer, "next", 1).await.unwrap();
+    assert_eq!(begin.elapsed(), MAX_LINGER + Duration::from_secs(1));
+    drop(hopeless);
+}
+
 #[tokio::test(start_paused = true)]
 async fn nothing_to_change_is_acknowledged_without_a_write() {
     let shelf = Shelf::new();
