@@ -28,6 +28,9 @@ const MAX_BODY_BYTES: usize = 64 << 20;
 /// What a connection reads at a time at most. Otherwise each of dozens keeps a buffer of up to 400 kB.
 const READ_BUFFER: usize = 64 << 10;
 
+/// How many connections are kept that nobody uses. Each holds some hundred kilobytes; a burst opens more, and closes them.
+const MAX_IDLE_CONNECTIONS: usize = 8;
+
 /// Makes `ring` the process's provider of cryptography. Call it first in `main`: libraries that build
 /// their own TLS settings look for it. Calling it again changes nothing.
 pub fn install_crypto_provider() {
@@ -149,6 +152,7 @@ impl Transport {
             .timer(TokioTimer::new())
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(Duration::from_secs(90))
+            .pool_max_idle_per_host(MAX_IDLE_CONNECTIONS)
             .http1_max_buf_size(READ_BUFFER);
         #[cfg(feature = "http2")]
         client

@@ -13,6 +13,7 @@ use kube::runtime::watcher::Event;
 
 use crate::node_set::{NodeSetChanges, membership_changed};
 use crate::routes;
+use crate::served::Served;
 use crate::service_change::{is_relevant, needs_update};
 
 /// Services that concern load balancers. Others are not kept, so that thousands of them cost nothing.
@@ -21,11 +22,12 @@ pub(crate) struct ServiceIndex {
     state: ClusterState,
     listed: HashSet<ObjectKey>,
     follows_labels: bool,
+    served: Arc<Served>,
 }
 
 impl ServiceIndex {
-    pub fn new(state: ClusterState) -> Self {
-        Self { state, listed: HashSet::new(), follows_labels: false }
+    pub fn new(state: ClusterState, served: Arc<Served>) -> Self {
+        Self { state, listed: HashSet::new(), follows_labels: false, served }
     }
 
     /// Labels decide on which load balancer a Service is, if `follows`.
@@ -70,7 +72,9 @@ impl ServiceIndex {
         };
         // A Service that stops to matter stays until the work that this causes is done (`forget`).
         if needs_work || is_relevant(&service) {
-            self.state.apply_service(Arc::new(service));
+            let service = Arc::new(service);
+            self.served.follow(&service);
+            self.state.apply_service(service);
         } else {
             self.state.remove_service(&key);
         }
@@ -234,7 +238,7 @@ mod tests {
     #[test]
     fn only_services_of_load_balancers_are_kept() {
         let state = ClusterState::default();
-        let mut index = ServiceIndex::new(state.clone());
+        let mut index = ServiceIndex::new(state.clone(), Arc::default());
         assert_eq!(names(index.on(Event::Apply(service("plain", "ClusterIP", json!({}))))), [""; 0]);
         assert_eq!(names(index.on(Event::Apply(lb("web")))), ["web"]);
         assert_eq!(stored(&state), ["web"]);
@@ -243,7 +247,7 @@ mod tests {
     #[test]
     fn a_service_that_changes_its_type_is_kept_until_its_cleanup_is_done() {
         let state = ClusterState::default();
-        let mut index = ServiceIndex::new(state.clone());
+        let mut index = ServiceIndex::new(state.clone(), Arc::default());
         let finalizers = json!({"finalizers": [k8s::names::LOAD_BALANCER_FINALIZER]});
         index.on(Event::Apply(service("web", "LoadBalancer", finalizers.clone())));
         assert_eq!(names(index.on(Event::Apply(service("web", "ClusterIP", finalizers)))), ["web"]);
@@ -256,7 +260,7 @@ mod tests {
     #[test]
     fn a_service_that_loses_its_type_without_a_finalizer_still_needs_work() {
         let state = ClusterState::default();
-        let mut index = ServiceIndex::new(state.clone());
+        let mut index = ServiceIndex::new(state.clone(), Arc::default());
         index.on(Event::Apply(lb("web")));
         assert_eq!(names(index.on(Event::Apply(service("web", "ClusterIP", json!({}))))), ["web"]);
         assert_eq!(stored(&state), ["web"]);
@@ -267,7 +271,7 @@ mod tests {
     #[test]
     fn a_new_list_finds_what_the_watch_missed() {
         let state = ClusterState::default();
-        let mut index = ServiceIndex::new(state.clone());
+        let mut index = ServiceIndex::new(state.clone(), Arc::default());
         let mut start = |services: Vec<Service>| {
             let mut keys = index.on(Event::Init);
             keys.extend(services.into_iter().flat_map(|service| index.on(Event::InitApply(service))));
@@ -287,7 +291,7 @@ mod tests {
     #[test]
     fn a_list_that_starts_again_forgets_its_first_part() {
         let state = ClusterState::default();
-        let mut index = ServiceIndex::new(state.clone());
+        let mut index = ServiceIndex::new(state.clone(), Arc::default());
         index.on(Event::Init);
         index.on(Event::InitApply(lb("a")));
         index.on(Event::Init);
@@ -299,7 +303,7 @@ mod tests {
     /// NODE-089.
     #[test]
     fn node_089_labels_are_no_work_and_annotations_are() {
-        let mut index = ServiceIndex::new(ClusterState::default());
+        let mut index = ServiceIndex::new(ClusterState::default(), Arc::default());
         index.on(Event::Apply(lb("web")));
         let with = |member: &str| service("web", "LoadBalancer", json!({member: {"a": "b"}}));
         assert_eq!(names(index.on(Event::Apply(with("labels")))), [""; 0]);
@@ -309,7 +313,7 @@ mod tests {
     /// LB-432: where labels decide on which load balancer a Service is.
     #[test]
     fn lb_432_labels_are_work_where_they_choose_a_load_balancer() {
-        let mut index = ServiceIndex::new(ClusterState::default()).following_labels(true);
+        let mut index = ServiceIndex::new(ClusterState::default(), Arc::default()).following_labels(true);
         index.on(Event::Apply(lb("web")));
         let labelled = |kind: &str| service("web", kind, json!({"labels": {"a": "b"}}));
         assert_eq!(names(index.on(Event::Apply(labelled("LoadBalancer")))), ["web"]);
@@ -327,7 +331,7 @@ mod tests {
 
     #[test]
     fn deletion_is_work_as_long_as_the_finalizer_is_there() {
-        let mut index = ServiceIndex::new(ClusterState::default());
+        let mut index = ServiceIndex::new(ClusterState::default(), Arc::default());
         index.on(Event::Apply(lb("web")));
         let deleting = json!({"deletionTimestamp": "2026-01-01T00:00:00Z",
                               "finalizers": [k8s::names::LOAD_BALANCER_FINALIZER]});
@@ -396,7 +400,7 @@ mod tests {
             proptest::bool::ANY.prop_map(Op::List),
         ], 0..60)) {
             let state = ClusterState::default();
-            let mut index = ServiceIndex::new(state.clone());
+            let mut index = ServiceIndex::new(state.clone(), Arc::default());
             let (mut cluster, mut worked) = (BTreeMap::new(), BTreeMap::new());
             let mut blind = false;
             for op in ops {

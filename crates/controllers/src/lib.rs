@@ -38,6 +38,7 @@ mod repeated_warning;
 mod resource_lease;
 mod routes;
 mod run;
+mod served;
 mod service;
 mod service_change;
 mod status;

@@ -44,6 +44,9 @@ impl Backoff {
 /// again then.
 const MAX_WAIT: Duration = Duration::from_secs(3600);
 
+/// For how many keys an empty queue keeps memory.
+const KEPT_CAPACITY: usize = 64;
+
 /// What shall happen to a key after its work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
@@ -203,7 +206,7 @@ impl<K: Clone + Eq + Hash> Queue<K> {
         match (then, retry) {
             (Then::Now, _) | (_, Then::Now) => inner.make_ready(key),
             (Then::At(at), _) | (Then::Nothing, Then::At(at)) => inner.make_wait(key, at),
-            (Then::Nothing, Then::Nothing) => {}
+            (Then::Nothing, Then::Nothing) => inner.shrink_if_empty(),
         }
         drop(inner);
         if next != Next::Done {
@@ -249,6 +252,14 @@ impl<K: Clone + Eq + Hash> Queue<K> {
 }
 
 impl<K: Clone + Eq + Hash> Inner<K> {
+    /// Gives back what thousands of keys needed that came at once.
+    fn shrink_if_empty(&mut self) {
+        if self.entries.is_empty() {
+            self.entries.shrink_to(KEPT_CAPACITY);
+            self.ready.shrink_to(KEPT_CAPACITY);
+        }
+    }
+
     fn make_ready(&mut self, key: K) {
         self.entries.insert(key.clone(), Entry::Ready { since: Instant::now() });
         self.ready.push_back(key);

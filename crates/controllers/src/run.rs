@@ -271,6 +271,7 @@ pub async fn run(
     });
     let queues = Queues {
         services: Queue::new("service", Backoff::SERVICES, Arc::clone(&options.observer)),
+        served: Arc::default(),
         node_set: Queue::new("node", Backoff::SERVICES, Arc::clone(&options.observer)),
         node_set_changes: Arc::default(),
         nodes: controllers.cloud_node.then(|| queue("Nodes")),
@@ -325,6 +326,7 @@ pub async fn run(
             cloud.state.clone(),
             lease.clone(),
             &recorder,
+            Arc::clone(&queues.served),
         ));
         let sync = NodeSync::new(
             Arc::clone(&load_balancers),

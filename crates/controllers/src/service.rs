@@ -19,18 +19,9 @@ use crate::index::forget_irrelevant;
 use crate::node_set::is_member;
 use crate::queue::{Backoff, Next};
 use crate::resource_lease::ResourceLease;
+use crate::served::Served;
 use crate::service_change::needs_update;
 use crate::{finalizer, status};
-
-/// What the controller remembers of Services between runs.
-#[derive(Debug, Default)]
-struct Memory {
-    /// Services for which something may exist in the cloud, as they were when it was asked for. The only
-    /// trace of one that is deleted without its finalizer, or replaced under its name.
-    served: HashMap<ObjectKey, Arc<Service>>,
-    /// Services that were refused for good, as they were then.
-    refused: HashMap<ObjectKey, Arc<Service>>,
-}
 
 /// Why a Service could not be synced.
 #[derive(Debug, thiserror::Error)]
@@ -93,7 +84,9 @@ pub(crate) struct ServiceController {
     lease: Option<ResourceLease>,
     recorder: Recorder,
     notices: Recorder,
-    memory: Mutex<Memory>,
+    served: Arc<Served>,
+    /// Services that were refused for good, as they were then.
+    refused: Mutex<HashMap<ObjectKey, Arc<Service>>>,
 }
 
 impl ServiceController {
@@ -104,6 +97,7 @@ impl ServiceController {
         state: ClusterState,
         lease: Option<ResourceLease>,
         recorder: &Recorder,
+        served: Arc<Served>,
     ) -> Self {
         Self {
             client,
@@ -112,7 +106,8 @@ impl ServiceController {
             lease,
             recorder: recorder.speaking_for("service-controller"),
             notices: recorder.speaking_for("azure-cloud-provider"),
-            memory: Mutex::default(),
+            served,
+            refused: Mutex::default(),
         }
     }
 
@@ -127,15 +122,14 @@ impl ServiceController {
     /// Whether something may exist in the cloud for any Service, one that is refused as it is now included:
     /// what was made for it before still takes traffic.
     pub fn serves_any(&self) -> bool {
-        !self.memory.lock().served.is_empty()
+        !self.served.is_empty()
     }
 
     /// The Services that have, or may have, a load balancer as they want it: not those that were refused.
     pub fn served(&self) -> Vec<Arc<Service>> {
-        let mut served: Vec<_> = {
-            let memory = self.memory.lock();
-            let served = memory.served.iter().filter(|(key, _)| !memory.refused.contains_key(*key));
-            served.map(|(_, service)| Arc::clone(service)).collect()
+        let mut served = {
+            let refused = self.refused.lock();
+            self.served.those(|key| !refused.contains_key(key))
         };
         served.sort_unstable_by_key(|service| service.key());
         served
@@ -144,10 +138,10 @@ impl ServiceController {
     /// Works on one Service.
     pub async fn reconcile(&self, key: ObjectKey) -> Next {
         let service = self.state.service(&key);
-        let served = self.memory.lock().served.get(&key).cloned();
+        let served = self.served.get(&key);
         let current = match (service, served) {
             (None, None) => {
-                self.memory.lock().refused.remove(&key);
+                self.refused.lock().remove(&key);
                 return Next::Done;
             }
             (None, Some(served)) => return self.clean_up_after(&key, &served, LogicalTime::now()).await,
@@ -168,7 +162,7 @@ impl ServiceController {
         let outcome = if unwanted {
             self.clean_up(&key, &current, stamp).await
         } else {
-            self.memory.lock().refused.remove(&key);
+            self.refused.lock().remove(&key);
             self.ensure(&key, &current, stamp).await
         };
         match outcome {
@@ -194,7 +188,7 @@ impl ServiceController {
             // A deletion has no input that its owner could correct: it is tried on, slowly.
             (true, _) if cleanup => Next::After(Backoff::SERVICES.max),
             (true, _) => {
-                self.memory.lock().refused.insert(key.clone(), Arc::clone(service));
+                self.refused.lock().insert(key.clone(), Arc::clone(service));
                 Next::Done
             }
             (false, Some(wait)) => Next::After(wait),
@@ -204,7 +198,7 @@ impl ServiceController {
 
     /// Whether a Service was refused as it is now. Only a change that matters makes it worth a try.
     fn is_refused(&self, key: &ObjectKey, service: &Service) -> bool {
-        self.memory.lock().refused.get(key).is_some_and(|refused| !needs_update(refused, service))
+        self.refused.lock().get(key).is_some_and(|refused| !needs_update(refused, service))
     }
 
     async fn ensure(
@@ -223,7 +217,7 @@ impl ServiceController {
             Some(lease) => Some(lease.hold("ensure load balancer").await.map_err(Failure::Lease)?),
             None => None,
         };
-        self.memory.lock().served.insert(key.clone(), Arc::clone(service));
+        self.served.insert(key, service);
         let ensured =
             self.cloud.ensure(service, newer_than).await.map_err(doing("failed to ensure load balancer"))?;
         drop(guard);
@@ -286,9 +280,8 @@ impl ServiceController {
     }
 
     fn forget(&self, key: &ObjectKey) {
-        let mut memory = self.memory.lock();
-        memory.served.remove(key);
-        memory.refused.remove(key);
+        self.served.remove(key);
+        self.refused.lock().remove(key);
     }
 
     /// Notices of the cloud become events on the Service that they are about.

@@ -30,6 +30,7 @@ use crate::preemption::{self, Preemption};
 use crate::queue::{Backoff, Queue, propagate_panic};
 use crate::routes::{RouteChanges, RouteController};
 use crate::run::Options;
+use crate::served::Served;
 use crate::service::ServiceController;
 use crate::watch::{Selector, watch as watch_objects};
 use crate::{node, node_lifecycle, out_of_service};
@@ -53,6 +54,7 @@ pub(crate) fn wait_for(synced: &watch::Sender<bool>) -> impl Future<Output = ()>
 /// The queues that watches feed.
 pub(crate) struct Queues {
     pub services: Queue<ObjectKey>,
+    pub served: Arc<Served>,
     pub node_set: Queue<()>,
     pub node_set_changes: Arc<NodeSetChanges>,
     pub nodes: Option<Queue<String>>,
@@ -201,7 +203,8 @@ impl<'a> Tasks<'a> {
         labels: FollowedLabels,
         synced: watch::Sender<bool>,
     ) {
-        let mut index = ServiceIndex::new(state.clone()).following_labels(labels.of_services);
+        let mut index =
+            ServiceIndex::new(state.clone(), Arc::clone(&queues.served)).following_labels(labels.of_services);
         let state = state.clone();
         let queue = queues.services.clone();
         let on = move |event| index.on(event).into_iter().for_each(|key| queue.add(key));

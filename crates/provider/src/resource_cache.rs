@@ -21,6 +21,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use cloud::LogicalTime;
 use futures::future::BoxFuture;
@@ -28,6 +29,9 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::failure::Failure;
+
+/// How long after the last question a list counts as unused.
+const UNUSED: Duration = Duration::from_secs(5);
 
 /// Reads the whole list.
 pub(crate) type Fetch<T> = Box<dyn Fn() -> BoxFuture<'static, Result<Vec<T>, Failure>> + Send + Sync>;
@@ -48,6 +52,8 @@ struct Known<T> {
     floor: LogicalTime,
     /// The latest failed request, for those who waited for it.
     failed: Option<Failed>,
+    /// When it was last asked.
+    asked: Instant,
 }
 
 /// A request that failed.
@@ -92,6 +98,7 @@ impl<T: Send + Sync + 'static> ResourceCache<T> {
             listed: LogicalTime::BEGINNING,
             floor: LogicalTime::BEGINNING,
             failed: None,
+            asked: Instant::now(),
         };
         Self { fetch, name_of, known: Mutex::new(known), flight: tokio::sync::Mutex::default() }
     }
@@ -122,8 +129,12 @@ impl<T: Send + Sync + 'static> ResourceCache<T> {
     ) -> Result<A, Failure> {
         let came = LogicalTime::now();
         loop {
-            if let Some(answer) = answer(&self.known.lock(), newer_than) {
-                return Ok(answer);
+            {
+                let mut known = self.known.lock();
+                known.asked = Instant::now();
+                if let Some(answer) = answer(&known, newer_than) {
+                    return Ok(answer);
+                }
             }
             let flight = self.flight.lock().await;
             {
@@ -177,6 +188,23 @@ impl<T: Send + Sync + 'static> ResourceCache<T> {
         self.known.lock().entries.insert(name.to_ascii_lowercase(), entry);
     }
 
+    /// Forgets a list that nobody asks any more, again and again, as long as the cache is there. For lists of thousands
+    /// that are asked when something happens, and then for a newer one: what was read before would never be an answer.
+    pub(crate) fn forget_when_unused(self: &Arc<Self>) {
+        let this = Arc::downgrade(self);
+        tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(UNUSED).await;
+                let Some(this) = this.upgrade() else { return };
+                let mut known = this.known.lock();
+                if known.asked.elapsed() >= UNUSED {
+                    known.entries.clear();
+                    known.listed = LogicalTime::BEGINNING;
+                }
+            }
+        });
+    }
+
     /// Something happened that may have changed any of the resources: what was read before counts no more.
     pub(crate) fn invalidate(&self) {
         self.known.lock().floor = LogicalTime::now();
@@ -199,13 +227,14 @@ impl<T> Known<T> {
         }
         self.listed = asked;
         self.failed = None;
+        // Whoever waited for it asks now.
+        self.asked = Instant::now();
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::time::Duration;
 
     use super::*;
     use crate::failure::Kind;
@@ -295,6 +324,22 @@ mod tests {
         *world.names.lock() = Ok(vec!["a"]);
         tokio::time::sleep(Duration::from_secs(100)).await;
         assert!(list.get("a", LogicalTime::now()).await.unwrap().is_some());
+        assert_eq!(world.reads.load(Ordering::Relaxed), 2);
+    }
+
+    /// NODE-289: what nobody asks any more is not kept, and is read anew for whoever asks again.
+    #[tokio::test(start_paused = true)]
+    async fn node_289_a_list_that_nobody_asks_is_forgotten() {
+        let (world, list) = cache(&["a"]);
+        list.forget_when_unused();
+        for _ in 0..10 {
+            assert!(list.get("a", LogicalTime::BEGINNING).await.unwrap().is_some());
+            tokio::time::sleep(UNUSED / 2).await;
+        }
+        assert_eq!((world.reads.load(Ordering::Relaxed), list.all_cached().len()), (1, 1));
+        tokio::time::sleep(UNUSED * 2).await;
+        assert_eq!(list.all_cached().len(), 0);
+        assert!(list.get("a", LogicalTime::BEGINNING).await.unwrap().is_some());
         assert_eq!(world.reads.load(Ordering::Relaxed), 2);
     }
 

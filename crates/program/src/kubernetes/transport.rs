@@ -22,6 +22,11 @@ use tower::{ServiceBuilder, ServiceExt as _};
 use super::credential::Credential;
 use super::tls;
 
+/// How many connections are kept that nobody uses. Each holds some forty kilobytes; a burst opens more, and closes them.
+const MAX_IDLE_CONNECTIONS: usize = 8;
+/// What a connection reads at a time at most, while lists come.
+const READ_BUFFER: usize = 64 << 10;
+
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// A client as the configuration says; `timeout` is for each connection, TLS and the way through a proxy included.
@@ -52,7 +57,10 @@ pub(super) async fn client(
             connected.unwrap_or_else(|_| Err(format!("no connection within {} s", timeout.as_secs()).into()))
         })
     });
-    let network = HttpClient::builder(TokioExecutor::new()).build::<_, Body>(connector);
+    let network = HttpClient::builder(TokioExecutor::new())
+        .pool_max_idle_per_host(MAX_IDLE_CONNECTIONS)
+        .http1_max_buf_size(READ_BUFFER)
+        .build::<_, Body>(connector);
     let credential = Arc::new(credential);
     let authorized = tower::service_fn(move |mut request: Request<Body>| {
         let (network, credential) = (network.clone(), Arc::clone(&credential));

@@ -150,15 +150,22 @@ impl Observed {
         seen.ok_or_else(|| Failure::new(Kind::Unknown, format!("nothing is known of {id}")))
     }
 
-    /// The network interfaces of a scale set's instances.
+    /// The network interfaces of a scale set's instances. Nodes are described by them when they are new or may have new
+    /// addresses, and by nothing that is older than that.
     pub(crate) fn interfaces(&self, scale_set: &ResourceId) -> Arc<ResourceCache<InstanceInterface>> {
-        cache_of(&self.interfaces, scale_set, || {
+        let mut is_new = false;
+        let known = cache_of(&self.interfaces, scale_set, || {
+            is_new = true;
             let listing = Listing::children(scale_set, "networkInterfaces");
             let (azure, version) = (self.azure.clone(), ApiVersion::SCALE_SET_NETWORK);
             let keep = |document: NetworkInterface| InstanceInterface::of(&document);
             let fetch = list_kept(azure, listing, version, Vec::new(), Class::Refresh, |_| false, keep);
             ResourceCache::new(InstanceInterface::name, fetch)
-        })
+        });
+        if is_new {
+            known.forget_when_unused();
+        }
+        known
     }
 
     /// The public addresses of a scale set's instances, by id. They are resources of the set's, and no list of the
