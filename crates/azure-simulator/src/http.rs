@@ -356,6 +356,7 @@ fn record(
             .map(|located| located.resource_type.clone())
             .or_else(|| Target::parse(&head.path).ok()?.asked_type()),
         resource: located.and_then(Located::resource),
+        answer_ms: u64::try_from(admitted.pause.as_millis()).ok().filter(|pause| *pause > 0),
         operation_ms: note.operation_ms,
         client_request_id: head.client_request_id.clone(),
         user_agent: head.user_agent.clone(),

@@ -54,6 +54,7 @@ impl AzureState {
             kind: if method == "DELETE" { RequestKind::Delete } else { RequestKind::Write },
             resource_type,
             resource: Some(id.to_string()),
+            answer_ms: None,
             operation_ms: note.operation_ms,
             client_request_id: None,
             user_agent: None,

@@ -60,7 +60,10 @@ pub struct JournalEntry {
     /// Id of the resource asked for, in canonical spelling; absent for lists and unknown types.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub resource: Option<String>,
-    /// Milliseconds that the long-running operation started by it takes.
+    /// Milliseconds that Azure let the caller wait for the answer; absent where it answered at once.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub answer_ms: Option<u64>,
+    /// Milliseconds that the long-running operation started by it takes, from the answer on.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub operation_ms: Option<u64>,
     /// The caller's `x-ms-client-request-id`.
