@@ -5,6 +5,7 @@
 //! * [`HostedCluster`] is all of it on sockets, over TLS, with files to point programs at.
 //! * [`HostedAzure`] is Azure alone, the same way, and [`HostedKubernetes`] is Kubernetes alone.
 //! * [`HostedRegistries`] are container registries with the sign-in that a node needs for them.
+//! * [`upstream_arguments`] is what the program that Cerulean replaces needs beside these files.
 //! * [`manifests`] applies what users apply.
 
 mod files;
@@ -19,6 +20,7 @@ mod node_answers;
 mod shape;
 mod sign_in;
 pub mod stand_ins;
+mod upstream;
 
 pub use files::HostError;
 pub use hosted::{Credentials, Files, HostedCluster, HostedOptions, Ports};
@@ -28,3 +30,4 @@ pub use hosted_registries::{HostedRegistries, HostedRegistriesOptions};
 pub use machines::{AzureMachines, running_host};
 pub use node_answers::NodeAnswers;
 pub use shape::{ExtraSubnet, NodePool, Orchestration, Shape, StandaloneMachine};
+pub use upstream::upstream_arguments;

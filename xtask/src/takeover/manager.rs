@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use simulated_cluster::HostedCluster;
+use simulated_cluster::{HostedCluster, upstream_arguments};
 
 use crate::program::Program;
 
@@ -30,11 +30,10 @@ impl Manager {
         azure_json: &Path,
         pod_ranges: &[&str],
     ) -> anyhow::Result<Program> {
-        let kubeconfig = cluster.files.kubeconfig.display();
         let mut command = Command::new(&self.binary);
         command
             .arg(format!("--cloud-config={}", azure_json.display()))
-            .arg(format!("--kubeconfig={kubeconfig}"))
+            .arg(format!("--kubeconfig={}", cluster.files.kubeconfig.display()))
             .arg(format!("--cluster-name={}", super::CLUSTER))
             .args(["--leader-elect=false", "--secure-port=0", "--v=2", "--allocate-node-cidrs=false"])
             .env("SSL_CERT_FILE", &cluster.files.certificate_authority);
@@ -46,11 +45,7 @@ impl Manager {
                 .arg(format!("--cluster-cidr={}", pod_ranges.join(",")));
         }
         if self.is_peer {
-            command
-                .args(["--cloud-provider=azure", "--kube-api-content-type=application/json"])
-                .arg(format!("--authentication-kubeconfig={kubeconfig}"))
-                .arg(format!("--authorization-kubeconfig={kubeconfig}"))
-                .args(["--kube-api-qps=1000", "--kube-api-burst=1000"]);
+            command.args(upstream_arguments(&cluster.files.kubeconfig));
         }
         Program::start(log, directory, &mut command)
     }
