@@ -36,7 +36,7 @@ enum Command {
     /// Show what the controller manager would write to Azure, and write nothing.
     Plan(plan::Arguments),
     /// Measure the controller manager: size, start, memory, calls to Azure.
-    Bench(bench::Arguments),
+    Bench(Box<bench::Arguments>),
     /// Export what a run asked of Azure, and tell two runs apart.
     #[command(subcommand)]
     Journal(journal::Command),
@@ -60,7 +60,7 @@ fn main() -> ExitCode {
         Command::Demo(arguments) => demo::run(screen, arguments).map(|()| ExitCode::SUCCESS),
         Command::Simulate(simulate) => simulate::run(screen, simulate).map(|()| ExitCode::SUCCESS),
         Command::Plan(arguments) => plan::run(screen, &arguments),
-        Command::Bench(arguments) => bench::run(screen, arguments).map(|()| ExitCode::SUCCESS),
+        Command::Bench(arguments) => bench::run(screen, *arguments).map(|()| ExitCode::SUCCESS),
         Command::Journal(command) => journal::run(screen, command),
     };
     done.unwrap_or_else(|problem| {

@@ -377,3 +377,32 @@ fn plan_names_a_dead_proxy_in_its_one_line() {
     assert!(said.contains(words) && !said.contains("hunter2"), "{said}");
     assert_eq!(said.lines().count(), 1, "{said}");
 }
+
+#[test]
+fn the_bench_names_the_program_that_is_missing_and_how_to_have_it() {
+    let said = |arguments: &[&str]| {
+        let output = cerulean().arg("bench").args(arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+        text(&output)
+    };
+    let manager = said(&["--manager", "none/ours"]);
+    assert_eq!(
+        manager,
+        "cerulean: none/ours is not there; build it with `cargo build --release`, or name it with --manager\n"
+    );
+    // Any file will do for ours: the other one is looked for before anything is started.
+    let ours = env!("CARGO_BIN_EXE_cerulean");
+    let peer = said(&["services", "--manager", ours, "--peer", "none/upstream"]);
+    assert_eq!(peer, "cerulean: --peer none/upstream: it is not there; give the path of a build\n");
+}
+
+/// A program that ends by itself is told with its last words, and nobody waits for it.
+#[test]
+fn the_bench_tells_what_a_program_said_that_ended_by_itself() {
+    let output =
+        cerulean().args(["bench", "services", "--manager", env!("CARGO_BIN_EXE_cerulean")]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    let said = text(&output);
+    assert!(said.contains("ours, start: ours ended by itself with exit status: 2"), "{said}");
+    assert!(said.contains("unexpected argument '--cloud-config"), "{said}");
+}

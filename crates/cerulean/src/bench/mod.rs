@@ -3,25 +3,25 @@
 //! Nothing passes or fails: the tables are for people and for comparing runs.
 
 mod credentials;
-mod manager;
 mod node_manager;
 mod nodes;
 mod planning;
 mod process;
 mod resident;
+mod services;
 mod simulator;
 
 use clap::Subcommand;
 
 use crate::screen::Screen;
 
-/// What to measure: the controller manager unless told otherwise.
+/// What to measure: the controller manager with some Services unless told otherwise.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 #[group(skip)]
 pub struct Arguments {
     #[command(flatten)]
-    manager: manager::Arguments,
+    services: services::Arguments,
     #[command(subcommand)]
     subject: Option<Subject>,
 }
@@ -36,6 +36,9 @@ enum Subject {
     Nodes(nodes::Arguments),
     /// Planning for 1,000 Services on 1,000 nodes, and what one change costs there.
     Planning(planning::Arguments),
+    /// The controller manager from its start to a restart, with Services, a new node and a dead one: times, calls, memory,
+    /// beside the program that it replaces.
+    Services(services::Arguments),
     /// The simulated Azure under 5,000 machines: lists, requests a second on one core, memory.
     Simulator(simulator::Arguments),
 }
@@ -46,11 +49,12 @@ enum Subject {
 /// What is measured does not do its work.
 pub fn run(screen: Screen, arguments: Arguments) -> anyhow::Result<()> {
     match arguments.subject {
-        None => manager::run(screen, arguments.manager),
+        None => services::run(screen, arguments.services),
         Some(Subject::Credentials(arguments)) => credentials::run(screen, &arguments),
         Some(Subject::NodeManager(arguments)) => node_manager::run(screen, &arguments),
         Some(Subject::Nodes(arguments)) => nodes::run(screen, arguments),
         Some(Subject::Planning(arguments)) => planning::run(screen, &arguments),
+        Some(Subject::Services(arguments)) => services::run(screen, arguments),
         Some(Subject::Simulator(arguments)) => simulator::run(screen, &arguments),
     }
 }

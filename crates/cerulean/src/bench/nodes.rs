@@ -21,8 +21,8 @@ use simulated_cluster::{
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::process::{Files, Running, controller_manager};
-use super::resident::{anonymous, megabytes, peak, resident};
+use super::process::{Files, Manager, Running};
+use super::resident::{Memory, megabytes};
 use crate::screen::Screen;
 use crate::simulate::limits;
 use crate::{TWO_THREADS, runtime};
@@ -68,11 +68,11 @@ const INSTANCES: &str = "Microsoft.Compute/virtualMachineScaleSets/virtualMachin
 /// # Errors
 /// The binary is missing or does not do its work.
 pub fn run(screen: Screen, arguments: Arguments) -> anyhow::Result<()> {
-    let manager = controller_manager(arguments.manager.clone())?;
+    let manager = Manager::ours(arguments.manager.clone())?;
     runtime(TWO_THREADS)?.block_on(measure(screen, &manager, &arguments))
 }
 
-async fn measure(screen: Screen, manager: &Path, arguments: &Arguments) -> anyhow::Result<()> {
+async fn measure(screen: Screen, manager: &Manager, arguments: &Arguments) -> anyhow::Result<()> {
     let directory = tempfile::Builder::new().prefix("cerulean-bench-").tempdir()?;
     let stop = CancellationToken::new();
     let bar = screen.waiting("laying out");
@@ -84,7 +84,7 @@ async fn measure(screen: Screen, manager: &Path, arguments: &Arguments) -> anyho
     bar.set_message("idle");
     let program = bench.start_manager(manager)?;
     sleep(REST).await;
-    report.memory.push(Memory::of("idle".to_owned(), "8 MB", &program)?);
+    report.memory.push(Held::by(&program, "idle".to_owned(), "8 MB")?);
 
     report.begin();
     let begun = Instant::now();
@@ -135,7 +135,7 @@ struct Report<'a> {
     azure: &'a Azure,
     /// How many pages a list of a scale set has.
     pages: usize,
-    memory: Vec<Memory>,
+    memory: Vec<Held>,
     calls: Vec<Calls>,
 }
 
@@ -154,14 +154,14 @@ impl<'a> Report<'a> {
 
     /// A phase has ended.
     fn note(&mut self, state: String, phase: String, program: &Running) -> anyhow::Result<()> {
-        self.memory.push(Memory::of(state, "40 MB", program)?);
+        self.memory.push(Held::by(program, state, "40 MB")?);
         self.calls.push(Calls::of(phase, &self.azure.journal(), self.pages));
         Ok(())
     }
 
     fn print(&self, screen: Screen) {
         screen.heading("Memory");
-        let rows: Vec<_> = self.memory.iter().map(Memory::row).collect();
+        let rows: Vec<_> = self.memory.iter().map(Held::row).collect();
         screen.table(["CONTROLLER MANAGER", "GOAL", "RESIDENT", "PRIVATE", "PEAK"], &rows);
         screen.heading("Calls to Azure");
         let rows: Vec<_> = self.calls.iter().map(Calls::row).collect();
@@ -177,6 +177,7 @@ struct Bench {
     azure: HostedAzure,
     kubernetes: HostedKubernetes,
     cloud_config: PathBuf,
+    directory: PathBuf,
 }
 
 impl Bench {
@@ -230,14 +231,15 @@ impl Bench {
         }
         let cloud_config = directory.join("azure.json");
         std::fs::write(&cloud_config, config.to_string())?;
-        Ok(Self { azure, kubernetes, cloud_config })
+        Ok(Self { azure, kubernetes, cloud_config, directory: directory.to_owned() })
     }
 
-    fn start_manager(&self, manager: &Path) -> anyhow::Result<Running> {
+    fn start_manager(&self, manager: &Manager) -> anyhow::Result<Running> {
         let files = Files {
             cloud_config: &self.cloud_config,
             kubeconfig: &self.kubernetes.kubeconfig,
             certificate_authority: &self.azure.certificate_authority,
+            logs: &self.directory,
         };
         Running::start(manager, &files)
     }
@@ -344,24 +346,22 @@ async fn progress(bar: &ProgressBar, what: &str, all: usize, done: impl Fn() -> 
     }
 }
 
-/// What the system says of a process at one moment.
-struct Memory {
+/// What the program holds in one state of the cluster.
+struct Held {
     state: String,
     goal: &'static str,
-    resident: u64,
-    private: u64,
-    peak: u64,
+    memory: Memory,
 }
 
-impl Memory {
-    fn of(state: String, goal: &'static str, process: &Running) -> anyhow::Result<Self> {
-        let id = process.id();
-        Ok(Self { state, goal, resident: resident(id)?, private: anonymous(id)?, peak: peak(id)? })
+impl Held {
+    fn by(process: &Running, state: String, goal: &'static str) -> anyhow::Result<Self> {
+        Ok(Self { state, goal, memory: Memory::of(process.id())? })
     }
 
     fn row(&self) -> [String; 5] {
         let (goal, state) = (self.goal.to_owned(), self.state.clone());
-        [state, goal, megabytes(self.resident), megabytes(self.private), megabytes(self.peak)]
+        let Memory { resident, private, peak, .. } = self.memory;
+        [state, goal, megabytes(resident), megabytes(private), megabytes(peak)]
     }
 }
 

@@ -3,6 +3,31 @@
 use std::time::Duration;
 
 use anyhow::Context as _;
+use serde::Serialize;
+
+/// What the system says of a process's memory at one moment, in bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Memory {
+    /// All that is resident.
+    pub resident: u64,
+    /// The part of it that is no page of a file, and so this process's alone.
+    pub private: u64,
+    /// The rest: pages of files, which the kernel can share between processes.
+    pub shared: u64,
+    /// The most that was resident at a time so far.
+    pub peak: u64,
+}
+
+impl Memory {
+    /// Of a process.
+    ///
+    /// # Errors
+    /// As [`resident`].
+    pub fn of(process: u32) -> anyhow::Result<Self> {
+        let (resident, private) = (resident(process)?, anonymous(process)?);
+        Ok(Self { resident, private, shared: resident.saturating_sub(private), peak: peak(process)? })
+    }
+}
 
 /// Resident memory of a process in bytes, as the kernel counts it.
 ///
