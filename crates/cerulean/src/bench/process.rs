@@ -37,6 +37,12 @@ impl Manager {
         Ok(Self { name: "ours", binary, is_peer: false })
     }
 
+    /// Whether it initialises nodes by itself. Upstream's has a controller for that, but gives it no worker
+    /// (`ConcurrentNodeSyncs` has neither flag nor default in v1.36): it leaves new nodes to the node manager.
+    pub fn initialises_nodes(&self) -> bool {
+        !self.is_peer
+    }
+
     /// A build of the program that Cerulean replaces.
     ///
     /// # Errors

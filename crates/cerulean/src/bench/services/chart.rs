@@ -30,7 +30,7 @@ pub fn draw(report: &Report) -> String {
     let services = Axis { most: f64::from(report.services.max(1)), from: BOTTOM, to: TOP };
 
     let title = format!(
-        "{} Services at once: how many have their address (Azure’s latencies: {})",
+        "{} Services at once: how many have an address (Azure’s latencies: {})",
         report.services, report.latency
     );
     let mut svg = format!(
@@ -39,7 +39,7 @@ pub fn draw(report: &Report) -> String {
          fill=\"{GREY}\">\n<title>{}</title>\n",
         escaped(&title)
     );
-    text(&mut svg, LEFT, 24.0, "start", "font-size=\"17\" font-weight=\"600\"", &title);
+    text(&mut svg, LEFT, 24.0, "start", "font-size=\"16\" font-weight=\"600\"", &title);
     for tick in services.ticks(true) {
         let y = services.place(tick);
         line(&mut svg, (LEFT, y), (RIGHT, y), "stroke-opacity=\"0.25\"");

@@ -1,16 +1,18 @@
 //! A simulated cluster on which a program is measured.
 
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
-use azure_simulator::{Journal, RequestKind};
+use azure_simulator::{Azure, Journal, RequestKind};
 use azure_types::ResourceId;
 use clock::Clock;
 use indicatif::ProgressBar;
-use kubernetes_simulator::Kubernetes;
+use k8s::names::TAINT_UNINITIALIZED;
 use kubernetes_simulator::kubelet::Pace;
-use serde_json::Value;
+use kubernetes_simulator::{Kubernetes, Object};
+use serde_json::{Value, json};
 use simulated_cluster::{Credentials, HostedCluster, HostedOptions, NodePool, Ports, Shape};
 use tempfile::TempDir;
 use tokio::time::{Instant, sleep};
@@ -46,10 +48,13 @@ pub struct Stage {
     pub services: u32,
     /// How many machines the scale set has in the beginning.
     pub nodes: u64,
+    /// Whether the program that runs initialises nodes; where it leaves that to node managers, a stand-in does it at once.
+    pub initialises_nodes: bool,
     bar: ProgressBar,
     running: Option<Running>,
     begun: Instant,
     directory: TempDir,
+    stop: CancellationToken,
     _stop: DropGuard,
 }
 
@@ -87,10 +92,12 @@ impl Stage {
             scale_set,
             services: arguments.services,
             nodes: arguments.nodes,
+            initialises_nodes: true,
             bar,
             running: None,
             begun: Instant::now(),
             directory,
+            stop: stop.clone(),
             _stop: stop.drop_guard(),
         };
         let count = usize::try_from(arguments.nodes)?;
@@ -128,6 +135,11 @@ impl Stage {
             logs: self.directory.path(),
         };
         self.running = Some(Running::start(manager, &files)?);
+        self.initialises_nodes = manager.initialises_nodes();
+        if !self.initialises_nodes {
+            let (kubernetes, azure) = (self.kubernetes.clone(), self.cluster.azure.clone());
+            tokio::spawn(self.stop.clone().run_until_cancelled_owned(initialise_nodes(kubernetes, azure)));
+        }
         Ok(())
     }
 
@@ -230,11 +242,34 @@ impl Stage {
 
     /// The scale set's machines: number of the instance, and host name, which is the node's.
     pub fn machines(&self) -> Vec<(String, String)> {
-        let text = |value: &Value| value.as_str().map(str::to_owned);
-        let machine = |document: &Value| {
-            let host = text(&document["properties"]["osProfile"]["computerName"])?;
-            Some((text(&document["instanceId"])?, host.to_ascii_lowercase()))
-        };
+        let machine =
+            |document: &Value| Some((document["instanceId"].as_str()?.to_owned(), host_name(document)?));
         self.cluster.azure.documents_of_type(INSTANCES).iter().filter_map(machine).collect()
     }
+}
+
+/// Does for every node what its node manager does: says which machine it is, and takes the taint off.
+async fn initialise_nodes(kubernetes: Kubernetes, azure: Azure) {
+    loop {
+        let next = |nodes: &[Arc<Object>]| nodes.iter().find(|node| !is_initialised(node)).cloned();
+        let Ok(node) = kubernetes.until("Node", next).await else { return };
+        let machines = azure.documents_of_type(INSTANCES);
+        let machine = machines.iter().find(|machine| host_name(machine).as_deref() == Some(node.name()));
+        let id = machine.and_then(|machine| machine["id"].as_str()).unwrap_or_default();
+        let mut taints = node.value()["spec"]["taints"].as_array().cloned().unwrap_or_default();
+        taints.retain(|taint| taint["key"] != TAINT_UNINITIALIZED);
+        let patch = json!({"spec": {"providerID": format!("azure://{id}"), "taints": taints}});
+        // A node that has gone meanwhile needs nothing.
+        let _gone = kubernetes.merge("Node", "", node.name(), &patch);
+    }
+}
+
+/// Whether a cloud has described the node.
+pub fn is_initialised(node: &Object) -> bool {
+    let taints = node.value()["spec"]["taints"].as_array();
+    taints.is_none_or(|taints| taints.iter().all(|taint| taint["key"] != TAINT_UNINITIALIZED))
+}
+
+fn host_name(machine: &Value) -> Option<String> {
+    Some(machine["properties"]["osProfile"]["computerName"].as_str()?.to_ascii_lowercase())
 }
