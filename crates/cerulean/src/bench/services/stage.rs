@@ -31,6 +31,8 @@ const REST: Duration = Duration::from_secs(5);
 /// Longest time in which a program that has something to do asks Azure for nothing: both programs wait less after
 /// a failure for the first times.
 const STALL_TIMEOUT: Duration = Duration::from_secs(120);
+/// In this time all stand-ins have begun to watch.
+const STAND_INS_UP: Duration = Duration::from_secs(2);
 /// How often is looked whether the program goes on.
 const GLANCE: Duration = Duration::from_millis(200);
 
@@ -103,6 +105,8 @@ impl Stage {
         let count = usize::try_from(arguments.nodes)?;
         let registered = async { Ok(kubernetes.until("Node", |n| (n.len() == count).then_some(())).await?) };
         stage.until("nodes to register", registered).await?;
+        // The stand-ins watch nodes, too: theirs must not be taken for the program's first watch.
+        sleep(STAND_INS_UP).await;
         Ok(stage)
     }
 
