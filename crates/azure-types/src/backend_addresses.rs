@@ -118,7 +118,7 @@ fn entry(texts: [Option<String>; TEXTS]) -> LoadBalancerBackendAddress {
     let properties = properties_rest.map(|rest| {
         Box::new(LoadBalancerBackendAddressProperties {
             ip_address,
-            admin_state: admin_state.map(Word),
+            admin_state: admin_state.as_deref().map(Word::from),
             network_interface_ip_configuration: reference(interface, interface_rest),
             virtual_network: reference(network, network_rest),
             rest: Rest::from_text(Some(rest)),

@@ -1,9 +1,11 @@
 //! What all documents share: the macro that declares them, and the small parts that recur.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
@@ -156,10 +158,40 @@ document! {
     }
 }
 
-/// An enumeration member that keeps values it does not know; compared without regard to case.
-#[derive(Debug, Clone, Default, Eq, Serialize, Deserialize)]
+/// An enumeration member that keeps values it does not know; compared without regard to case. The usual ones take no
+/// memory of their own: documents of a large cluster have tens of thousands.
+#[derive(Debug, Clone, Default, Eq, Serialize)]
 #[serde(transparent)]
-pub struct Word(pub String);
+pub struct Word(Cow<'static, str>);
+
+/// The words that most documents hold, as Azure spells them.
+const USUAL: [&str; 25] = [
+    "Succeeded",
+    "Updating",
+    "Deleting",
+    "Failed",
+    "Creating",
+    "Static",
+    "Dynamic",
+    "IPv4",
+    "IPv6",
+    "Tcp",
+    "Udp",
+    "All",
+    "*",
+    "Default",
+    "SourceIP",
+    "SourceIPProtocol",
+    "Http",
+    "Https",
+    "None",
+    "Up",
+    "Down",
+    "Allow",
+    "Deny",
+    "Inbound",
+    "Outbound",
+];
 
 impl Word {
     /// Whether this is the given value, in any case.
@@ -173,6 +205,26 @@ impl Word {
     }
 }
 
+impl<'de> Deserialize<'de> for Word {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Text;
+
+        impl Visitor<'_> for Text {
+            type Value = Word;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string")
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Word, E> {
+                Ok(text.into())
+            }
+        }
+
+        deserializer.deserialize_str(Text)
+    }
+}
+
 impl PartialEq for Word {
     fn eq(&self, other: &Self) -> bool {
         self.is(&other.0)
@@ -181,7 +233,8 @@ impl PartialEq for Word {
 
 impl From<&str> for Word {
     fn from(value: &str) -> Self {
-        Self(value.to_owned())
+        let usual = USUAL.into_iter().find(|usual| *usual == value);
+        Self(usual.map_or_else(|| Cow::Owned(value.to_owned()), Cow::Borrowed))
     }
 }
 

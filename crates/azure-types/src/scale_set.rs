@@ -151,16 +151,16 @@ document! {
         name: String,
         /// The version of the document, for `If-Match`.
         etag: String,
-        /// The region.
-        location: String,
+        /// The region. Machines of a set have the same, and may share it, as what follows.
+        location: Arc<str>,
         /// The resource's tags.
         tags: Tags,
         /// The instance's number in its scale set.
         instance_id: String,
         /// The machine's size.
-        sku: Sku,
+        sku: Arc<Sku>,
         /// The zone that holds it.
-        zones: Vec<String>,
+        zones: Arc<[String]>,
         /// The machine and its state.
         properties: ScaleSetInstanceProperties,
     }
@@ -176,7 +176,7 @@ document! {
         /// How the machine is named.
         os_profile: OsProfile,
         /// The machine's size.
-        hardware_profile: HardwareProfile,
+        hardware_profile: Arc<HardwareProfile>,
         /// The machine's interfaces by id.
         network_profile: NetworkProfile,
         /// The machine's interfaces as they were configured. Machines of a set have the same, and may share it.

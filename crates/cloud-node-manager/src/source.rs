@@ -161,8 +161,7 @@ fn instance_of(facts: Facts) -> Instance {
         })
         .map(|(key, value)| (key.to_owned(), value))
         .collect();
-    let address =
-        |one: imds::Address| NodeAddress { kind: one.kind.as_str().to_owned(), address: one.address };
+    let address = |one: imds::Address| NodeAddress { kind: one.kind.as_str().into(), address: one.address };
     Instance {
         provider_id: format!("{PROVIDER}{}", facts.resource_id),
         instance_type: facts.size,

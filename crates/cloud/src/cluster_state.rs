@@ -266,7 +266,7 @@ mod tests {
         node.metadata.name = Some(name.to_owned());
         node.spec.provider_id = provider_id.to_owned();
         node.status.addresses =
-            vec![k8s::NodeAddress { kind: "InternalIP".to_owned(), address: "10.0.0.4".to_owned() }];
+            vec![k8s::NodeAddress { kind: "InternalIP".into(), address: "10.0.0.4".to_owned() }];
         Arc::new(node)
     }
 
@@ -318,7 +318,7 @@ mod tests {
         };
         assert!(apply(node("1", "")), "it came");
         let mut ready = node("1", "");
-        ready.status.conditions.push(k8s::NodeCondition { kind: "Ready".to_owned(), ..Default::default() });
+        ready.status.conditions.push(k8s::NodeCondition { kind: "Ready".into(), ..Default::default() });
         assert!(!apply(ready.clone()), "a report");
         assert!(apply(node("1", "azure:///a")), "it was initialised");
         assert!(!apply(node("1", "azure:///a")));

@@ -371,7 +371,7 @@ impl Watch {
         let taint = || Taint {
             key: names::TAINT_DRAINING.to_owned(),
             value: value.to_owned(),
-            effect: EFFECT.to_owned(),
+            effect: EFFECT.into(),
             time_added: None,
         };
         let added = edit_taints_as(&self.params(), &self.api, node, |taints| add(taints, taint())).await?;

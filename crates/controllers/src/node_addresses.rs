@@ -106,7 +106,7 @@ mod tests {
 
     fn list(addresses: Pairs<'_>) -> Vec<NodeAddress> {
         (addresses.iter())
-            .map(|(kind, address)| NodeAddress { kind: (*kind).to_owned(), address: (*address).to_owned() })
+            .map(|(kind, address)| NodeAddress { kind: (*kind).into(), address: (*address).to_owned() })
             .collect()
     }
 

@@ -121,7 +121,7 @@ fn shutdown_taint() -> Taint {
     Taint {
         key: names::TAINT_SHUTDOWN.to_owned(),
         value: String::new(),
-        effect: "NoSchedule".to_owned(),
+        effect: "NoSchedule".into(),
         time_added: None,
     }
 }

@@ -57,7 +57,7 @@ fn edit(ready: bool, taints: &mut Vec<Taint>) -> bool {
         let taint = Taint {
             key: names::TAINT_OUT_OF_SERVICE.to_owned(),
             value: VALUE.to_owned(),
-            effect: EFFECT.to_owned(),
+            effect: EFFECT.into(),
             time_added: None,
         };
         add(taints, taint)
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     fn taint(key: &str, value: &str, effect: &str) -> Taint {
-        Taint { key: key.to_owned(), value: value.to_owned(), effect: effect.to_owned(), time_added: None }
+        Taint { key: key.to_owned(), value: value.to_owned(), effect: effect.into(), time_added: None }
     }
 
     /// NODE-244: whichever of the two taints goes first, upstream's out-of-service taint goes when the node is ready, and an

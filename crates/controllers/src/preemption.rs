@@ -75,7 +75,7 @@ impl Preemption {
         let taint = || Taint {
             key: names::TAINT_DRAINING.to_owned(),
             value: names::DRAINING_SPOT_EVICTION.to_owned(),
-            effect: EFFECT.to_owned(),
+            effect: EFFECT.into(),
             time_added: None,
         };
         match edit_taints(&self.api, &node, |taints| add(taints, taint())).await {

@@ -579,7 +579,7 @@ mod tests {
 
         async fn describe(&self, node: &Node, _: LogicalTime) -> Existence<Instance> {
             let addresses = ["10.0.0.4", "fd00::4"]
-                .map(|address| NodeAddress { kind: "InternalIP".to_owned(), address: address.to_owned() });
+                .map(|address| NodeAddress { kind: "InternalIP".into(), address: address.to_owned() });
             match node.name() {
                 "n4" => Existence::Present(Instance { addresses: addresses.into(), ..Instance::default() }),
                 _ => Existence::Unknown("503 from Azure".into()),

@@ -10,6 +10,7 @@ mod meta;
 mod namespace;
 mod node;
 mod service;
+mod term;
 mod text;
 
 pub use endpoint_slice::{Endpoint, EndpointSlice};
@@ -18,6 +19,7 @@ pub use meta::{Notice, ObjectKey, ObjectMeta, Time, is_deleting};
 pub use namespace::Namespace;
 pub use node::*;
 pub use service::*;
+pub use term::Term;
 pub use text::{MAX_EVENT_MESSAGE, parse_bool, shorten};
 
 /// Kubernetes' own types at the version that the whole workspace uses, for what is not cached.

@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::meta::{self, ObjectMeta, Time};
+use crate::term::Term;
 use crate::{names, parse_bool};
 
 /// A Node, as far as the cloud cares.
@@ -52,7 +53,7 @@ pub struct Taint {
     #[serde(skip_serializing_if = "String::is_empty")]
     pub value: String,
     /// `NoSchedule`, `PreferNoSchedule` or `NoExecute`.
-    pub effect: String,
+    pub effect: Term,
     /// When a `NoExecute` taint was added; kept so that patches do not lose it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_added: Option<Time>,
@@ -76,7 +77,7 @@ pub struct NodeStatus {
 pub struct NodeAddress {
     /// `InternalIP`, `ExternalIP`, `Hostname`, `InternalDNS` or `ExternalDNS`.
     #[serde(rename = "type")]
-    pub kind: String,
+    pub kind: Term,
     /// The address or name.
     pub address: String,
 }
@@ -87,9 +88,9 @@ pub struct NodeAddress {
 pub struct NodeCondition {
     /// The condition's name.
     #[serde(rename = "type")]
-    pub kind: String,
+    pub kind: Term,
     /// `True`, `False` or `Unknown`.
-    pub status: String,
+    pub status: Term,
     /// Why, in one word; of [`names::CONDITION_NETWORK_UNAVAILABLE`] alone.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub reason: String,

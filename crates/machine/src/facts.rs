@@ -130,8 +130,7 @@ pub fn describe(
     let id = machine.id().ok_or_else(|| DescribeError::NoId { node: node_name.to_owned() })?;
     let region = machine.location().unwrap_or(location).to_lowercase();
     let zone = zone_of(machine, fault_domain, id, &region)?;
-    let address =
-        |kind: &str, address: &str| NodeAddress { kind: kind.to_owned(), address: address.to_owned() };
+    let address = |kind: &str, address: &str| NodeAddress { kind: kind.into(), address: address.to_owned() };
     let configurations = addresses_of(interfaces);
     let private = configurations.iter().filter_map(|one| one.private_ip_address.as_deref());
     let external =

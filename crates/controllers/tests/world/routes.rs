@@ -341,7 +341,7 @@ async fn node_243_a_node_with_its_routes_needs_no_address() {
     assert_eq!((world.network_of("a1"), world.network_of("a2")), (REACHABLE.into(), UNREACHABLE.into()));
     assert_eq!(world.events("a1").len(), 0);
     let addresses = ["10.240.0.1", "fd00::2"]
-        .map(|address| k8s::NodeAddress { kind: "InternalIP".to_owned(), address: address.to_owned() });
+        .map(|address| k8s::NodeAddress { kind: "InternalIP".into(), address: address.to_owned() });
     let machine = cloud::Instance { addresses: addresses.into(), ..Default::default() };
     world.cloud.set_instance("a2", cloud::Existence::Present(machine));
     seconds(61).await;

@@ -101,14 +101,14 @@ fn facts(
 fn node_052_node_053_node_054_zones_and_fault_domains() {
     let (mut instance, [mut flexible, mut alone]) = each(Some(&view(&[], Some(3))), None);
     let zone = |result: Result<InstanceFacts, DescribeError>| result.map(|facts| facts.zone);
-    instance.zones = Some(vec!["2".into()]);
+    instance.zones = Some(["2".to_owned()].into());
     assert_eq!(zone(facts(&instance, &[])).as_deref(), Ok("westus-2"));
     instance.location = None;
     assert_eq!(zone(facts(&instance, &[])).as_deref(), Ok("westus-2"), "as azure.json spells it");
     instance.location = Some("WestUS".into());
     assert_eq!(zone(facts(&instance, &[])).as_deref(), Ok("westus-2"));
     let odd = Some(vec!["a".to_owned()]);
-    (instance.zones, flexible.zones, alone.zones) = (odd.clone(), odd.clone(), odd);
+    (instance.zones, flexible.zones, alone.zones) = (odd.clone().map(Into::into), odd.clone(), odd);
     for error in [facts(&instance, &[]), facts(&flexible, &[]), facts(&alone, &[])] {
         assert!(error.unwrap_err().to_string().contains("failed to parse zone `a`"));
     }

@@ -21,7 +21,7 @@ fn tainted(number: u32, taints: &[(&str, &str)]) -> Node {
     let taint = |(key, value): &(&str, &str)| Taint {
         key: (*key).to_owned(),
         value: (*value).to_owned(),
-        effect: "NoSchedule".to_owned(),
+        effect: "NoSchedule".into(),
         time_added: None,
     };
     node.spec.taints = taints.iter().map(taint).collect();

@@ -21,6 +21,10 @@ use serde::Serialize;
 pub(crate) struct Recurring {
     interfaces: Pool<InterfaceConfigurations>,
     views: Pool<InstanceView>,
+    sizes: Pool<Sku>,
+    hardware: Pool<HardwareProfile>,
+    zones: Pool<[String]>,
+    locations: Pool<str>,
     ids: Mutex<SharedIds>,
 }
 
@@ -40,15 +44,15 @@ const MAX_DIFFERENT: usize = 64;
 
 /// By their text: what is spelled otherwise is another value.
 #[derive(Debug)]
-struct Pool<T>(Mutex<HashMap<String, Weak<T>>>);
+struct Pool<T: ?Sized>(Mutex<HashMap<String, Weak<T>>>);
 
-impl<T> Default for Pool<T> {
+impl<T: ?Sized> Default for Pool<T> {
     fn default() -> Self {
         Self(Mutex::default())
     }
 }
 
-impl<T: Serialize> Pool<T> {
+impl<T: Serialize + ?Sized> Pool<T> {
     /// The value, or the equal one that is known.
     fn share(&self, value: Arc<T>) -> Arc<T> {
         // What cannot be written is kept as it is.
@@ -73,16 +77,16 @@ pub(super) fn instance(machine: ScaleSetInstance, recurring: &Recurring) -> Scal
     ScaleSetInstance {
         id,
         etag,
-        location,
+        location: location.map(|location| recurring.locations.share(location)),
         instance_id,
-        sku: sku.map(|sku| Sku { name: sku.name, ..Sku::default() }),
-        zones: zones.map(tight),
+        sku: sku.map(|sku| recurring.sizes.share(Arc::new(Sku { name: sku.name.clone(), ..Sku::default() }))),
+        zones: zones.map(|zones| recurring.zones.share(zones)),
         properties: properties.map(|all| ScaleSetInstanceProperties {
             provisioning_state: all.provisioning_state,
             latest_model_applied: None,
             os_profile: all.os_profile.map(os_profile),
             // A write sends it as it came.
-            hardware_profile: all.hardware_profile,
+            hardware_profile: all.hardware_profile.map(|hardware| recurring.hardware.share(hardware)),
             network_profile: all.network_profile.map(network_profile),
             network_profile_configuration: all
                 .network_profile_configuration

@@ -244,7 +244,7 @@ fn taint(world: &World, program: &Program, number: usize, key: Option<&str>) {
     let mut nodes = world.nodes.lock();
     let mut node = k8s::Node::clone(&nodes[number]);
     let taint =
-        |key: &str| k8s::Taint { key: key.to_owned(), effect: "NoExecute".to_owned(), ..Default::default() };
+        |key: &str| k8s::Taint { key: key.to_owned(), effect: "NoExecute".into(), ..Default::default() };
     node.spec.taints = key.map(taint).into_iter().collect();
     nodes[number] = std::sync::Arc::new(node);
     program.provider.state().apply_node(nodes[number].clone());
