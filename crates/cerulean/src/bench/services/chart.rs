@@ -23,7 +23,7 @@ const TICKS: f64 = 8.0;
 
 /// Draws the chart of a report.
 pub fn draw(report: &Report) -> String {
-    let rows: Vec<&Row> = report.rows.iter().filter(|row| !row.served.is_empty()).collect();
+    let rows: Vec<&Row> = report.rows.iter().filter(|row| row.scenario == "services").collect();
     let last = rows.iter().filter_map(|row| row.served.last()).copied().fold(0.0, f64::max);
     let path = rows.first().and_then(|row| row.critical_path.as_ref()).map_or(0.0, |path| path.seconds);
     let seconds = Axis { most: last.max(path).max(0.001) * 1.04, from: LEFT, to: RIGHT };

@@ -132,6 +132,7 @@ impl Report {
         match scenario {
             "start" => format!("Start, with {} nodes that wait", self.nodes),
             "services" => format!("{} Services at once, latencies: {}", self.services, self.latency),
+            "oneMore" => "One more Service".to_owned(),
             "nodeJoins" => "A node joins".to_owned(),
             "nodeDies" => "A node's machine is deleted".to_owned(),
             "restart" => "Restart, nothing changed".to_owned(),

@@ -40,9 +40,15 @@ struct Outcome {
 }
 
 /// What every program goes through, in order. What one leaves behind is where the next begins.
-pub const SCENARIOS: [Scenario; 5] = [
+pub const SCENARIOS: [Scenario; 6] = [
     Scenario { name: "start", starts: true, goal_writes: None, act: |stage| start(stage).boxed() },
     Scenario { name: "services", starts: false, goal_writes: None, act: |stage| services(stage).boxed() },
+    Scenario {
+        name: "oneMore",
+        starts: false,
+        goal_writes: None,
+        act: |stage| serve(stage, vec!["one-more".to_owned()]).boxed(),
+    },
     Scenario { name: "nodeJoins", starts: false, goal_writes: None, act: |stage| node_joins(stage).boxed() },
     Scenario { name: "nodeDies", starts: false, goal_writes: None, act: |stage| node_dies(stage).boxed() },
     Scenario { name: "restart", starts: true, goal_writes: Some(0), act: |stage| takes_stock(stage).boxed() },
@@ -117,12 +123,16 @@ async fn start(stage: &mut Stage) -> anyhow::Result<Outcome> {
     Ok(Outcome { times, ..Outcome::default() })
 }
 
-/// Services are created at once, and each gets its address. They are watched, so that no poll rounds the times.
 async fn services(stage: &mut Stage) -> anyhow::Result<Outcome> {
+    let names = (0..stage.services).map(|number| format!("service-{number}")).collect();
+    serve(stage, names).await
+}
+
+/// Services are created at once, and each gets its address. They are watched, so that no poll rounds the times.
+async fn serve(stage: &mut Stage, names: Vec<String>) -> anyhow::Result<Outcome> {
     let kubernetes = stage.kubernetes.clone();
     let mut created = BTreeMap::new();
-    for number in 0..stage.services {
-        let name = format!("service-{number}");
+    for name in names {
         kubernetes.create(json!({
             "apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "namespace": "default"},
             "spec": {"type": "LoadBalancer", "selector": {"app": "any"}, "ports": [{"port": 80}]},
