@@ -109,8 +109,9 @@ impl<'a, const N: usize> Unpacker<'a, N> {
                 let length = self.take_number()?;
                 let middle = self.take(length)?;
                 let before = self.before.get_mut(place)?;
-                let ends = before.len().checked_sub(end)?;
-                drop(before.splice(begin..ends, middle.iter().copied()));
+                let replaced = begin..before.len().checked_sub(end)?;
+                before.get(replaced.clone())?;
+                drop(before.splice(replaced, middle.iter().copied()));
             }
         }
         let text = str::from_utf8(self.before.get(place)?).ok()?;
