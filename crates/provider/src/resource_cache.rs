@@ -189,7 +189,7 @@ impl<T: Send + Sync + 'static> ResourceCache<T> {
     }
 
     /// Forgets a list that nobody asks any more, again and again, as long as the cache is there. For lists of thousands
-    /// that are asked when something happens, and then for a newer one: what was read before would never be an answer.
+    /// that are asked when something happens, and then mostly for a newer one: what was read before is seldom an answer.
     pub(crate) fn forget_when_unused(self: &Arc<Self>) {
         let this = Arc::downgrade(self);
         tokio::spawn(async move {

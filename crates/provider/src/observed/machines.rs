@@ -151,7 +151,7 @@ impl Observed {
     }
 
     /// The network interfaces of a scale set's instances. Nodes are described by them when they are new or may have new
-    /// addresses, and by nothing that is older than that.
+    /// addresses: what was read before seldom shows a machine that came later, and new addresses never.
     pub(crate) fn interfaces(&self, scale_set: &ResourceId) -> Arc<ResourceCache<InstanceInterface>> {
         let mut is_new = false;
         let known = cache_of(&self.interfaces, scale_set, || {
