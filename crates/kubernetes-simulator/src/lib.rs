@@ -23,6 +23,8 @@ pub mod patch;
 pub mod registry;
 mod rest;
 mod review;
+#[allow(dead_code)] // Decoding, patches and custom resources follow.
+mod schema;
 mod selector;
 mod server;
 mod status;

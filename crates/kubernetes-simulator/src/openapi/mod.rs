@@ -10,6 +10,7 @@ use crate::object::to_bytes;
 use crate::registry::{Kind, Registry};
 
 pub(crate) use protobuf::{MEDIA_TYPE as PROTOBUF, v2_protobuf};
+pub(crate) use schemas::builtin as builtin_schemas;
 
 const TITLE: &str = "Kubernetes";
 const VERSION: &str = "v1.33.0";

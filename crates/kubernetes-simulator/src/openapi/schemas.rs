@@ -15,6 +15,7 @@ use serde_json::{Map, Value, json};
 use super::{GVK, SCHEMAS_V2, SCHEMAS_V3, identity};
 use crate::patch::{ListRule, join, list_rule};
 use crate::registry::Kind;
+use crate::schema::builtin::definition_name;
 
 /// All schemas of the built-in kinds, by name.
 static BUILTIN: LazyLock<Map<String, Value>> = LazyLock::new(|| {
@@ -58,6 +59,11 @@ static BUILTIN: LazyLock<Map<String, Value>> = LazyLock::new(|| {
     schemas
 });
 
+/// All schemas of the built-in kinds and of what they refer to, by name.
+pub(crate) fn builtin() -> &'static Map<String, Value> {
+    &BUILTIN
+}
+
 /// The name of a kind's schema: that of its Go type for built-in ones, as in real documents.
 fn name_of(kind: &Kind) -> String {
     let (group, version, name) = (kind.group.as_str(), &kind.version, &kind.kind);
@@ -65,11 +71,7 @@ fn name_of(kind: &Kind) -> String {
         let reversed: Vec<&str> = group.rsplit('.').collect();
         return format!("{}.{version}.{name}", reversed.join("."));
     }
-    if group == "apiextensions.k8s.io" {
-        return format!("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.{version}.{name}");
-    }
-    let package = group.split('.').next().filter(|first| !first.is_empty()).unwrap_or("core");
-    format!("io.k8s.api.{package}.{version}.{name}")
+    definition_name(group, version, name)
 }
 
 /// The schema of a kind and all that it refers to, for a version 3 document.

@@ -1,0 +1,193 @@
+//! What an object may hold: one tree of schemas for built-in and custom kinds.
+//!
+//! The tree is what an OpenAPI v3 schema says that somebody here acts on: types, defaults, constraints, rules, and how
+//! lists and maps merge. The tree of a custom kind comes from its definition ([`Schema::custom`]), that of a built-in
+//! one from its types and a table of what those leave out ([`builtin`]). Decoding, pruning, defaulting, validation,
+//! patches and ownership of fields all walk it.
+
+pub(crate) mod builtin;
+pub(crate) mod decode;
+mod merge_rules;
+mod parse;
+
+use std::collections::BTreeMap;
+use std::ops::Deref;
+use std::sync::LazyLock;
+
+use serde_json::Value;
+
+/// A JSON type that a schema asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    Object,
+    Array,
+    String,
+    Integer,
+    Number,
+    Boolean,
+}
+
+impl Form {
+    /// As `type` spells it.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Object => "object",
+            Self::Array => "array",
+            Self::String => "string",
+            Self::Integer => "integer",
+            Self::Number => "number",
+            Self::Boolean => "boolean",
+        }
+    }
+}
+
+/// How the items of a list are told apart (`x-kubernetes-list-type`).
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) enum ListType {
+    /// They are not: the list is one value.
+    #[default]
+    Atomic,
+    /// By their value, which occurs once.
+    Set,
+    /// By the values of these members.
+    Map(Vec<String>),
+}
+
+/// What strategic merge patches do with a member (`x-kubernetes-patch-strategy`).
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct PatchStrategy {
+    /// Lists merge: by this member of their items where there is one, else as a set.
+    pub(crate) merge: Option<Option<String>>,
+    /// Clients say by `$retainKeys` which members stay.
+    pub(crate) retain_keys: bool,
+}
+
+/// What `additionalProperties` says.
+#[derive(Debug, Clone, Default)]
+pub(crate) enum Additional {
+    /// Members without a schema of their own are unknown ones.
+    #[default]
+    None,
+    /// They may be anything.
+    Any,
+    /// They follow this schema.
+    Of(Link),
+}
+
+/// The schema of a member or item: its own, or a definition's, which may contain itself.
+#[derive(Debug, Clone)]
+pub(crate) enum Link {
+    Inline(Box<Schema>),
+    /// Name of a built-in definition.
+    Definition(Box<str>),
+}
+
+impl Deref for Link {
+    type Target = Schema;
+
+    fn deref(&self) -> &Schema {
+        match self {
+            Self::Inline(schema) => schema,
+            Self::Definition(name) => builtin::definition(name).unwrap_or(&ANYTHING),
+        }
+    }
+}
+
+/// One rule in CEL (`x-kubernetes-validations`).
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Rule {
+    pub(crate) rule: String,
+    pub(crate) message: Option<String>,
+    pub(crate) message_expression: Option<String>,
+    pub(crate) reason: Option<String>,
+    pub(crate) field_path: Option<String>,
+    pub(crate) optional_old_self: bool,
+}
+
+/// What values must fulfil beyond their type.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Constraints {
+    pub(crate) required: Vec<String>,
+    pub(crate) values: Vec<Value>,
+    pub(crate) pattern: Option<String>,
+    pub(crate) minimum: Option<f64>,
+    pub(crate) exclusive_minimum: bool,
+    pub(crate) maximum: Option<f64>,
+    pub(crate) exclusive_maximum: bool,
+    pub(crate) multiple_of: Option<f64>,
+    pub(crate) min_length: Option<u64>,
+    pub(crate) max_length: Option<u64>,
+    pub(crate) min_items: Option<u64>,
+    pub(crate) max_items: Option<u64>,
+    pub(crate) unique_items: bool,
+    pub(crate) min_properties: Option<u64>,
+    pub(crate) max_properties: Option<u64>,
+    pub(crate) all_of: Vec<Schema>,
+    pub(crate) any_of: Vec<Schema>,
+    pub(crate) one_of: Vec<Schema>,
+    pub(crate) not: Option<Box<Schema>>,
+}
+
+/// The schema of one value.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Schema {
+    /// Name of the definition that this is, such as `io.k8s.api.core.v1.ServiceSpec`: messages name it.
+    pub(crate) definition: Option<Box<str>>,
+    /// `None`: any type.
+    pub(crate) form: Option<Form>,
+    /// `int32`, `date-time` and the like; empty when there is none.
+    pub(crate) format: Box<str>,
+    pub(crate) nullable: bool,
+    pub(crate) int_or_string: bool,
+    pub(crate) preserve_unknown: bool,
+    /// The object has `apiVersion`, `kind` and `metadata` of its own.
+    pub(crate) embedded_resource: bool,
+    pub(crate) properties: BTreeMap<String, Link>,
+    pub(crate) additional: Additional,
+    pub(crate) items: Option<Link>,
+    pub(crate) default: Option<Value>,
+    pub(crate) list: ListType,
+    /// The object is one value for owners of fields (`x-kubernetes-map-type: atomic`).
+    pub(crate) atomic: bool,
+    pub(crate) patch: PatchStrategy,
+    pub(crate) constraints: Option<Box<Constraints>>,
+    pub(crate) rules: Vec<Rule>,
+}
+
+/// What is known of a value that no schema describes: maps are granular, lists are atomic.
+pub(crate) static ANYTHING: LazyLock<Schema> =
+    LazyLock::new(|| Schema { preserve_unknown: true, ..Schema::default() });
+
+impl Schema {
+    /// The schema of the member `name`; `None` when there is none.
+    pub(crate) fn member(&self, name: &str) -> Option<&Self> {
+        match (self.properties.get(name), &self.additional) {
+            (Some(link), _) => Some(link),
+            (None, Additional::Of(link)) => Some(link),
+            (None, _) => None,
+        }
+    }
+
+    /// As [`Schema::member`]; what is not described may be anything.
+    pub(crate) fn member_or_any(&self, name: &str) -> &Self {
+        self.member(name).unwrap_or(&ANYTHING)
+    }
+
+    /// The schema of the items of a list; what is not described may be anything.
+    pub(crate) fn item_or_any(&self) -> &Self {
+        self.items.as_deref().unwrap_or(&ANYTHING)
+    }
+
+    /// Whether members without a schema are kept.
+    pub(crate) fn keeps_unknown(&self) -> bool {
+        self.preserve_unknown || !matches!(self.additional, Additional::None)
+    }
+
+    /// The last part of the definition's name: `ServiceSpec`.
+    pub(crate) fn type_name(&self) -> Option<&str> {
+        self.definition.as_deref()?.rsplit('.').next()
+    }
+}
+
+#[cfg(test)]
+mod tests;
