@@ -9,8 +9,8 @@ use serde_json::Value;
 /// Crates that have no runtime, no clock and no I/O.
 const PURE: [&str; 6] = ["azure-types", "cloud", "cloud-config", "k8s", "machine", "planner"];
 /// The simulators and what tests are made of.
-const WITNESSES: [&str; 5] =
-    ["azure-simulator", "kubernetes-simulator", "simulated-cluster", "testkit", "explorer"];
+const WITNESSES: [&str; 6] =
+    ["azure-simulator", "kubernetes-simulator", "simulated-cluster", "stand-ins", "testkit", "explorer"];
 /// What a pure crate must not link.
 const IMPURE: [&str; 5] = ["tokio", "hyper", "http", "kube", "rand"];
 
@@ -109,7 +109,15 @@ fn what_runs_in_production_and_its_witnesses_are_apart() {
     ] {
         graph.assert_apart(name, &WITNESSES);
     }
-    for name in ["azure-simulator", "kubernetes-simulator"] {
+    for name in ["azure-simulator", "kubernetes-simulator", "stand-ins"] {
         graph.assert_apart(name, &["arm", "provider", "controllers", "planner", "cloud", "cloud-config"]);
     }
+}
+
+/// They work at a real server, too.
+#[test]
+fn stand_ins_and_the_simulated_kubernetes_do_not_know_each_other() {
+    let graph = Graph::read().unwrap();
+    graph.assert_apart("stand-ins", &["kubernetes-simulator", "azure-simulator"]);
+    graph.assert_apart("kubernetes-simulator", &["stand-ins", "azure-simulator"]);
 }

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use azure_simulator::LatencyProfile;
 use clock::Clock;
-use kubernetes_simulator::kubelet::Pace;
 use serde_json::{Value, json};
 use simulated_cluster::{Credentials, HostedCluster, HostedOptions, Ports, Shape};
+use stand_ins::Pace;
 use tokio::process::Command;
 use tokio_util::sync::CancellationToken;
 

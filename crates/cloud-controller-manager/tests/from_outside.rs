@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use azure_simulator::packet::{AlwaysHealthy, Hop, Packet, Protocol, Source, trace};
 use azure_simulator::{Fault, FaultAction, LatencyProfile};
-use kubernetes_simulator::kubelet::Pace;
 use serde_json::{Map, Value, json};
 use simulated_cluster::{Credentials, HostedCluster, HostedOptions, Ports, Shape};
+use stand_ins::Pace;
 use tokio::process::{Child, Command};
 use tokio_util::sync::CancellationToken;
 

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use clock::Clock;
 use kubernetes_simulator::Kubernetes;
-use kubernetes_simulator::kubelet::Pace;
 use serde_json::{Value, json};
 use simulated_cluster::{
     Credentials, HostedCluster, HostedOptions, NodePool, Orchestration, Ports, Shape, StandaloneMachine,
 };
+use stand_ins::Pace;
 use tokio::io::AsyncBufReadExt as _;
 use tokio::process::Command;
 use tokio_util::sync::CancellationToken;

@@ -1,4 +1,4 @@
-//! The Kubernetes API in one process, and stand-in kubelets.
+//! The Kubernetes API in one process.
 //!
 //! [`Kubernetes`] is the handle to one API server: an ordered log of changes over shelves of objects,
 //! the verbs, and the rules that kube-apiserver and kube-controller-manager hold objects to. Reach it
@@ -14,7 +14,6 @@ pub mod admission;
 mod discovery;
 mod fault;
 mod kubeconfig;
-pub mod kubelet;
 mod kubernetes;
 mod object;
 mod openapi;

@@ -12,9 +12,9 @@ use azure_simulator::view::Topology;
 use azure_simulator::{Azure, LatencyProfile, Options, serve};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
-use kubernetes_simulator::kubelet::Pace;
 use kubernetes_simulator::{Kubernetes, Token};
 use serde_json::json;
+use stand_ins::Pace;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -23,7 +23,7 @@ use crate::hosted_kubernetes::{HostedKubernetes, HostedKubernetesOptions};
 use crate::node_answers::NodeAnswers;
 use crate::shape::Shape;
 use crate::sign_in::{Applicant, SignIn};
-use crate::stand_ins;
+use crate::stand_ins::spawn_stand_ins;
 
 /// The ports of a served cluster; 0 for any.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -187,7 +187,7 @@ impl HostedCluster {
             }
         };
         let client = client_of(&config_text).await?;
-        let answers = stand_ins::spawn(&azure, &client, pace, stop);
+        let answers = spawn_stand_ins(&azure, &client, pace, stop);
         let page = Arc::new(Page::new(azure.clone(), answers.clone(), stop.clone()));
         let control = SocketAddr::new(LOOPBACK, ports.control);
         let metadata = MetadataService::new(azure.clone()).with_tokens(login.entra.clone());

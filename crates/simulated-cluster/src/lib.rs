@@ -1,7 +1,7 @@
 //! Both simulators joined into one cluster: machines become nodes, nodes answer probes.
 //!
 //! * [`Shape`] is what exists in Azure before the first Service, and the azure.json that tells of it.
-//! * [`stand_ins`] are the kubelets and controllers that a cluster has beside its API server.
+//! * [`spawn_stand_ins`] starts the kubelets and controllers that a cluster has beside its API server.
 //! * [`HostedCluster`] is all of it on sockets, over TLS, with files to point programs at.
 //! * [`HostedAzure`] is Azure alone, the same way, and [`HostedKubernetes`] is Kubernetes alone.
 //! * [`HostedRegistries`] are container registries with the sign-in that a node needs for them.
@@ -19,9 +19,10 @@ pub mod manifests;
 mod node_answers;
 mod shape;
 mod sign_in;
-pub mod stand_ins;
+mod stand_ins;
 mod upstream;
 
+pub use self::stand_ins::spawn_stand_ins;
 pub use files::HostError;
 pub use hosted::{Credentials, Files, HostedCluster, HostedOptions, Ports};
 pub use hosted_azure::{HostedAzure, HostedAzureOptions};

@@ -3,8 +3,8 @@
 use std::net::IpAddr;
 
 use azure_simulator::Azure;
-use kubernetes_simulator::kubelet::{Machine, Machines};
 use serde_json::Value;
+use stand_ins::{Machine, Machines};
 use tokio::sync::watch;
 
 use crate::layout::{CONTROL_PLANE, KUBELET_TAG, ROLE_TAG, SAYS_PROVIDER_ID};

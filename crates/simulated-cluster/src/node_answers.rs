@@ -16,11 +16,11 @@ use kube::Client;
 use kube::runtime::watcher::Event;
 use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Api, Resource, ResourceExt as _};
-use kubernetes_simulator::kubelet::answers::node_answers;
 use parking_lot::RwLock;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use stand_ins::answers::node_answers;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use azure_simulator::Azure;
 use kube::Client;
-use kubernetes_simulator::kubelet::{Deployments, EndpointSlices, Kubelets, NodeMonitor, Pace};
+use stand_ins::{Deployments, EndpointSlices, Kubelets, NodeMonitor, Pace};
 use tokio_util::sync::CancellationToken;
 
 use crate::machines::AzureMachines;
@@ -14,7 +14,7 @@ use crate::node_answers::NodeAnswers;
 /// Runs a kubelet for each machine of `azure`, the pods of Deployments, one ready pod on each node for every
 /// Service that selects none of these, and the node monitor, all against the API behind `client`, until `stop`.
 /// Returns what the nodes answer to probes.
-pub fn spawn(azure: &Azure, client: &Client, pace: Pace, stop: &CancellationToken) -> NodeAnswers {
+pub fn spawn_stand_ins(azure: &Azure, client: &Client, pace: Pace, stop: &CancellationToken) -> NodeAnswers {
     let clock = azure.clock();
     let machines = Arc::new(AzureMachines(azure.clone()));
     // Dropping the handles does not end them; the token does.

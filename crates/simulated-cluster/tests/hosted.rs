@@ -8,9 +8,9 @@ use azure_simulator::LatencyProfile;
 use k8s::Node;
 use kube::Api;
 use kube::api::ListParams;
-use kubernetes_simulator::kubelet::Pace;
 use serde_json::Value;
 use simulated_cluster::{Credentials, HostedCluster, HostedOptions, Ports, Shape};
+use stand_ins::Pace;
 use tokio_util::sync::CancellationToken;
 
 fn options(directory: &std::path::Path) -> HostedOptions {

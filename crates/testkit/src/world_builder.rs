@@ -5,9 +5,9 @@ use azure_simulator::{Azure, Budgets, LatencyProfile};
 use cloud::MaskSizes;
 use kube::Client;
 use kubernetes_simulator::Kubernetes;
-use kubernetes_simulator::kubelet::Pace;
 use serde_json::{Value, json};
-use simulated_cluster::{ExtraSubnet, NodePool, Shape, StandaloneMachine, stand_ins};
+use simulated_cluster::{ExtraSubnet, NodePool, Shape, StandaloneMachine, spawn_stand_ins};
+use stand_ins::Pace;
 use tokio_util::sync::CancellationToken;
 
 use crate::check::foreign::ForeignParts;
@@ -174,7 +174,7 @@ impl WorldBuilder {
         shape.lay_out(&azure).expect("the cluster's parts are sound");
         let client = Client::new(kubernetes.router(), "default");
         let stop = CancellationToken::new();
-        let answers = stand_ins::spawn(&azure, &client, Pace::default(), &stop);
+        let answers = spawn_stand_ins(&azure, &client, Pace::default(), &stop);
         let parse = |range: &&str| range.parse().expect("it is a range");
         let ranges = shape.route_table.as_ref().map(|_| controllers::RangeOptions {
             cluster: shape.pod_ranges().iter().map(parse).collect(),

@@ -10,11 +10,11 @@ use clock::Clock;
 use cloud_controller_manager::go_values;
 use ipnet::IpNet;
 use kubernetes_simulator::Token;
-use kubernetes_simulator::kubelet::Pace;
 use simulated_cluster::{
     Credentials, ExtraSubnet, HostedCluster, HostedOptions, NodePool, Orchestration, Ports, Shape,
     StandaloneMachine,
 };
+use stand_ins::Pace;
 
 use super::folder::Folder;
 use super::{azure, input, latency};

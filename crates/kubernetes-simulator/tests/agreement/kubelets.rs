@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kubernetes_simulator::kubelet::answers::node_answers;
-use kubernetes_simulator::kubelet::{EndpointSlices, Kubelets, Machine, Machines, NodeMonitor, WallClock};
 use serde_json::{Value, json};
+use stand_ins::answers::node_answers;
+use stand_ins::{EndpointSlices, Kubelets, Machine, Machines, NodeMonitor, WallClock};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;

@@ -16,9 +16,9 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::WallClock;
-use super::heartbeat::{is, seconds};
-use super::pods::{Action, Kind, Objects, next_actions};
+use crate::WallClock;
+use crate::heartbeat::{is, seconds};
+use crate::pods::{Action, Kind, Objects, next_actions};
 
 /// Changes within this time are looked at together.
 const BATCH_INTERVAL: Duration = Duration::from_millis(100);

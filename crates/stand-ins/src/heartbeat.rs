@@ -11,7 +11,7 @@ use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 
-use super::{Machine, Pace, WallClock};
+use crate::{Machine, Pace, WallClock};
 
 /// `leaseDurationSeconds`: the kubelet's `nodeLeaseDurationSeconds`.
 const LEASE_SECONDS: i32 = 40;
@@ -20,11 +20,11 @@ const STATUS_INTERVAL: Duration = Duration::from_secs(300);
 /// How long it waits after a failed registration.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 /// Namespace of the kubelets' Leases.
-pub(super) const LEASES: &str = "kube-node-lease";
+pub(crate) const LEASES: &str = "kube-node-lease";
 /// The version that the stand-in claims to be.
 const KUBELET_VERSION: &str = "v1.33.0";
 
-pub(super) struct Kubelet {
+pub(crate) struct Kubelet {
     pace: Pace,
     nodes: Api<Node>,
     leases: Api<Lease>,
@@ -36,13 +36,13 @@ pub(super) struct Kubelet {
 }
 
 impl Kubelet {
-    pub(super) fn new(pace: Pace, client: kube::Client, machine: Machine, clock: WallClock) -> Kubelet {
+    pub(crate) fn new(pace: Pace, client: kube::Client, machine: Machine, clock: WallClock) -> Kubelet {
         let nodes = Api::all(client.clone());
         let leases = Api::namespaced(client, LEASES);
         Kubelet { pace, nodes, leases, machine, clock, lease: None, reported: None }
     }
 
-    pub(super) async fn run(mut self) {
+    pub(crate) async fn run(mut self) {
         let name = self.machine.name.clone();
         while let Err(error) = self.register().await {
             tracing::debug!(node = name, %error, "registering the node failed");
@@ -228,11 +228,11 @@ impl Kubelet {
 }
 
 /// Whether the API answered with this status code.
-pub(super) fn is(error: &kube::Error, code: u16) -> bool {
+pub(crate) fn is(error: &kube::Error, code: u16) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == code)
 }
 
 /// A time as objects carry it: whole seconds.
-pub(super) fn seconds(time: Timestamp) -> String {
+pub(crate) fn seconds(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }

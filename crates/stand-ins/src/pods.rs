@@ -10,7 +10,7 @@ const TEMPLATE_HASH: &str = "pod-template-hash";
 
 /// The kinds that are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Deployment,
     ReplicaSet,
     Pod,
@@ -18,26 +18,26 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    pub(super) const ALL: [Kind; 4] = [Kind::Deployment, Kind::ReplicaSet, Kind::Pod, Kind::Node];
+    pub(crate) const ALL: [Kind; 4] = [Kind::Deployment, Kind::ReplicaSet, Kind::Pod, Kind::Node];
 }
 
 /// Namespace and name.
-pub(super) type Key = (String, String);
+pub(crate) type Key = (String, String);
 
 /// All objects of these kinds.
 #[derive(Debug, Default)]
-pub(super) struct Objects(BTreeMap<(Kind, Key), Value>);
+pub(crate) struct Objects(BTreeMap<(Kind, Key), Value>);
 
 impl Objects {
-    pub(super) fn clear(&mut self, kind: Kind) {
+    pub(crate) fn clear(&mut self, kind: Kind) {
         self.0.retain(|(known, _), _| *known != kind);
     }
 
-    pub(super) fn insert(&mut self, kind: Kind, object: Value) {
+    pub(crate) fn insert(&mut self, kind: Kind, object: Value) {
         self.0.insert((kind, key(&object)), object);
     }
 
-    pub(super) fn remove(&mut self, kind: Kind, key: &Key) {
+    pub(crate) fn remove(&mut self, kind: Kind, key: &Key) {
         self.0.remove(&(kind, key.clone()));
     }
 
@@ -56,7 +56,7 @@ impl Objects {
 
 /// Something to do at the API.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Action {
+pub(crate) enum Action {
     Create(Kind, Value),
     Patch(Kind, Key, Value),
     PatchStatus(Kind, Key, Value),
@@ -64,7 +64,7 @@ pub(super) enum Action {
 }
 
 /// What brings the objects nearer to what is asked for; nothing where all is as it should be.
-pub(super) fn next_actions(objects: &Objects, now: &str) -> Vec<Action> {
+pub(crate) fn next_actions(objects: &Objects, now: &str) -> Vec<Action> {
     let mut actions = Vec::new();
     for deployment in objects.of(Kind::Deployment).filter(|one| !is_deleting(one)) {
         keep_replica_sets(objects, deployment, now, &mut actions);
@@ -341,7 +341,7 @@ fn internal_ip(node: &Value) -> Value {
 }
 
 /// An address in 10.128.0.0/9 that stays a pod's own: `pod` is what no other pod has.
-pub(super) fn pod_address(pod: &str) -> Ipv4Addr {
+pub(crate) fn pod_address(pod: &str) -> Ipv4Addr {
     Ipv4Addr::from(0x0a80_0000 | (fnv(pod) & 0x007f_ffff))
 }
 

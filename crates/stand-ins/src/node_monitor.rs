@@ -15,8 +15,8 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
-use super::heartbeat::{LEASES, is, seconds};
-use super::{Pace, WallClock};
+use crate::heartbeat::{LEASES, is, seconds};
+use crate::{Pace, WallClock};
 
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 const UNREACHABLE: &str = "node.kubernetes.io/unreachable";

@@ -1,6 +1,6 @@
-//! Stand-in kubelets: what a machine of the cluster does at the Kubernetes API, without a machine.
+//! What runs in a cluster beside its API server, without machines and containers: kubelets, and controllers.
 //!
-//! They speak through [`kube::Client`] alone, to the simulator or to a real kube-apiserver (1.20 and
+//! All of it speaks through [`kube::Client`] alone, to the simulator or to a real kube-apiserver (1.20 and
 //! later). With them come stand-ins for the parts of kube-controller-manager that a cluster without
 //! one misses: [`NodeMonitor`] marks nodes whose kubelet is silent, [`Deployments`] keeps pods,
 //! [`EndpointSlices`] makes slices of them, and of pretend pods; and [`answers`] tells what a node's kube-proxy
