@@ -20,6 +20,7 @@ use crate::registry::Kind;
 use crate::selector::Selection;
 use crate::status::ApiError;
 use crate::verbs::{DeleteOptions, ListOptions, Part, State, Write, namespace as namespaces};
+use crate::webhook::Hosts;
 
 /// A bearer token. Its text is shown by [`Token::reveal`] alone.
 #[derive(Clone, PartialEq, Eq)]
@@ -97,6 +98,8 @@ pub(crate) struct Shared {
     authority: Mutex<Option<Arc<CertificateAuthority>>>,
     /// Watches end when this changes.
     pub(crate) watch_generation: watch::Sender<u64>,
+    /// Hosts of webhooks that were taken over.
+    pub(crate) webhook_hosts: Hosts,
     created: Instant,
 }
 
@@ -129,6 +132,7 @@ impl Kubernetes {
                 counts: Mutex::default(),
                 authority: Mutex::new(None),
                 watch_generation: watch::Sender::new(0),
+                webhook_hosts: Hosts::default(),
                 created: Instant::now(),
             }),
         };

@@ -31,6 +31,9 @@ mod store;
 pub mod table;
 mod verbs;
 mod watch;
+// Conversion and admission come to ask through it.
+#[allow(dead_code)]
+mod webhook;
 
 pub use certificate_authority::{CertificateAuthority, TlsError};
 pub use fault::{Effect, Fault};
@@ -38,3 +41,4 @@ pub use kubernetes::{Kubernetes, Options, Token};
 pub use object::Object;
 pub use server::ServeError;
 pub use status::ApiError;
+pub use webhook::WebhookHost;

@@ -1,0 +1,205 @@
+//! Calls to webhooks: whom a `clientConfig` names, over which way they are reached, and what they answer. Admission and
+//! the conversion of custom resources both ask this way.
+//!
+//! A webhook is asked over TLS, as by a real server, unless its host was taken over in this process
+//! ([`Kubernetes::webhook_host`]): worlds on paused time need no sockets.
+
+mod config;
+mod connect;
+mod resolve;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use http::header::{ACCEPT, CONTENT_TYPE, HOST};
+use http::{Method, Request, StatusCode};
+use parking_lot::Mutex;
+use serde_json::Value;
+use tower::ServiceExt as _;
+
+pub(crate) use config::ClientConfig;
+
+use crate::kubernetes::Kubernetes;
+use crate::object::to_bytes as json_bytes;
+
+/// Who answers for a host that webhooks are reached at.
+#[derive(Clone)]
+pub enum WebhookHost {
+    /// A service in this process: requests reach it without a socket and without TLS.
+    InProcess(Router),
+    /// Whoever listens there. The certificate must still be good for the host's name.
+    At(SocketAddr),
+}
+
+impl fmt::Debug for WebhookHost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::InProcess(_) => f.write_str("InProcess(…)"),
+            Self::At(address) => f.debug_tuple("At").field(address).finish(),
+        }
+    }
+}
+
+/// The hosts that were taken over, by name.
+pub(crate) type Hosts = Mutex<BTreeMap<String, WebhookHost>>;
+
+/// Why a webhook gave no answer. The words are the API server's.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CallError {
+    /// The configuration names nobody.
+    #[error("webhook configuration must have either service or URL")]
+    NobodyNamed,
+    /// The configuration names an URL that is none.
+    #[error("Unparsable URL: {0}")]
+    Url(String),
+    /// The certificates in `caBundle` cannot be read.
+    #[error("unable to load root certificates: unable to parse bytes as PEM block")]
+    Bundle,
+    /// No answer came.
+    #[error("Post {url:?}: {why}")]
+    Unanswered {
+        /// The URL that was asked.
+        url: String,
+        /// What went wrong on the way.
+        why: WayError,
+    },
+    /// The answer was an error.
+    #[error("{0}")]
+    Refused(String),
+    /// The answer was no JSON.
+    #[error("couldn't get version/kind; json parse error: {0}")]
+    Unreadable(String),
+}
+
+/// What goes wrong on the way to a webhook.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum WayError {
+    /// The Service is not there.
+    #[error("service {0:?} not found")]
+    NoService(String),
+    /// The Service has no such port.
+    #[error("no service port {1} found for service {0:?}")]
+    NoPort(String, u16),
+    /// Nobody stands behind the Service.
+    #[error("no endpoints available for service {0:?}")]
+    NoEndpoints(String),
+    /// Nobody listens there, or it cannot be reached.
+    #[error("dial tcp {address}: {why}")]
+    Dial {
+        /// Where to.
+        address: String,
+        /// What the system says.
+        why: String,
+    },
+    /// The certificate is not to be trusted, or TLS fails otherwise.
+    #[error("{0}")]
+    Tls(String),
+    /// The time that the configuration gives is over.
+    #[error("context deadline exceeded")]
+    Deadline,
+    /// The connection ended.
+    #[error("{0}")]
+    Broken(String),
+}
+
+/// Largest answer that is read: as large as a request may be.
+const MAX_ANSWER_BYTES: usize = 3 * 1024 * 1024;
+
+impl Kubernetes {
+    /// Takes over a host that webhooks are reached at: `name.namespace.svc` for a `clientConfig.service`, the host of
+    /// the URL (without its port) for a `clientConfig.url`. A later call for the same host takes its place.
+    ///
+    /// Hosts that nobody took over are resolved as in a cluster: a Service by its EndpointSlices or Endpoints, all
+    /// others by the system.
+    pub fn webhook_host(&self, host: impl Into<String>, answers: WebhookHost) {
+        self.shared.webhook_hosts.lock().insert(host.into(), answers);
+    }
+
+    /// Asks a webhook and waits for its answer, no longer than `timeout`. The state must not be locked meanwhile: the
+    /// webhook may itself ask this server.
+    pub(crate) async fn call_webhook(
+        &self,
+        config: &ClientConfig,
+        question: &Value,
+        timeout: Duration,
+    ) -> Result<Value, CallError> {
+        let url = config.url(timeout);
+        let unanswered = |why| CallError::Unanswered { url: url.clone(), why };
+        let request = Request::builder()
+            .method(Method::POST)
+            .uri(config.path_and_query(timeout))
+            .header(HOST, config.authority())
+            .header(CONTENT_TYPE, "application/json")
+            .header(ACCEPT, "application/json, */*")
+            .body(Body::from(json_bytes(question)))
+            .map_err(|error| CallError::Url(error.to_string()))?;
+        let host = self.shared.webhook_hosts.lock().get(config.host()).cloned();
+        let exchange = async {
+            let answer = match host {
+                Some(WebhookHost::InProcess(service)) => match service.oneshot(request).await {
+                    Ok(answer) => answer,
+                    Err(never) => match never {},
+                },
+                Some(WebhookHost::At(address)) => {
+                    let tls = config.tls()?;
+                    connect::exchange(&[address], config.host(), tls, request).await.map_err(unanswered)?
+                }
+                None => {
+                    let addresses = resolve::addresses(self, config).await.map_err(unanswered)?;
+                    let tls = config.tls()?;
+                    connect::exchange(&addresses, config.host(), tls, request).await.map_err(unanswered)?
+                }
+            };
+            let status = answer.status();
+            let body = to_bytes(answer.into_body(), MAX_ANSWER_BYTES)
+                .await
+                .map_err(|error| unanswered(WayError::Broken(error.to_string())))?;
+            if !status.is_success() {
+                return Err(CallError::Refused(refusal(status, &body)));
+            }
+            serde_json::from_slice(&body).map_err(|error| CallError::Unreadable(error.to_string()))
+        };
+        match tokio::time::timeout(timeout, exchange).await {
+            Ok(answer) => answer,
+            Err(_elapsed) => Err(unanswered(WayError::Deadline)),
+        }
+    }
+}
+
+/// What client-go makes of an answer that is an error: the message of a Status, or words of its own.
+fn refusal(status: StatusCode, body: &[u8]) -> String {
+    let json: Option<Value> = serde_json::from_slice(body).ok();
+    let said =
+        json.as_ref().filter(|json| json["kind"] == "Status").and_then(|json| json["message"].as_str());
+    if let Some(said) = said {
+        return said.to_owned();
+    }
+    let text = String::from_utf8_lossy(body).trim().to_owned();
+    match status {
+        StatusCode::NOT_FOUND => "the server could not find the requested resource".to_owned(),
+        StatusCode::UNAUTHORIZED => "the server has asked for the client to provide credentials".to_owned(),
+        StatusCode::METHOD_NOT_ALLOWED => {
+            "the server does not allow this method on the requested resource".to_owned()
+        }
+        StatusCode::TOO_MANY_REQUESTS => {
+            "the server has received too many requests and has asked us to try again later".to_owned()
+        }
+        StatusCode::SERVICE_UNAVAILABLE => "the server is currently unable to handle the request".to_owned(),
+        status if status.is_server_error() => {
+            let text = if text.is_empty() { "unknown" } else { &text };
+            format!("an error on the server ({text:?}) has prevented the request from succeeding")
+        }
+        status => format!(
+            "the server responded with the status code {} but did not return more information",
+            status.as_u16()
+        ),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

@@ -1,0 +1,107 @@
+use std::time::Duration;
+
+use axum::routing::post;
+use axum::{Json, Router};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use certificate_authority::CertificateAuthority;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::service::TowerToHyperService;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+
+use super::*;
+use crate::Options;
+
+fn echo() -> Router {
+    Router::new()
+        .route("/echo", post(async |Json(body): Json<Value>| Json(json!({ "heard": body }))))
+        .route("/broken", post(async || (StatusCode::INTERNAL_SERVER_ERROR, "out of order")))
+        .route("/never", post(async || std::future::pending::<()>().await))
+}
+
+/// Serves `echo` over TLS for one name; answers where.
+async fn serve(authority: &CertificateAuthority, name: &str) -> SocketAddr {
+    let acceptor = TlsAcceptor::from(authority.server_config(&[name]).unwrap());
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let Ok(stream) = acceptor.accept(stream).await else { continue };
+            let service = TowerToHyperService::new(echo());
+            tokio::spawn(async move {
+                hyper_util::server::conn::auto::Builder::new(TokioExecutor::new())
+                    .serve_connection(TokioIo::new(stream), service)
+                    .await
+                    .map_err(|error| error.to_string())
+            });
+        }
+    });
+    address
+}
+
+fn config(path: &str, authority: &CertificateAuthority) -> ClientConfig {
+    let bundle = BASE64_STANDARD.encode(authority.certificate_pem());
+    let service = json!({ "name": "hook", "namespace": "default", "path": path });
+    ClientConfig::parse(&json!({ "service": service, "caBundle": bundle })).unwrap()
+}
+
+const TEN: Duration = Duration::from_secs(10);
+
+#[tokio::test]
+async fn a_webhook_is_asked_over_tls_and_trusted_by_its_bundle_alone() {
+    let authority = CertificateAuthority::generate().unwrap();
+    let kubernetes = Kubernetes::new(Options::default());
+    let address = serve(&authority, "hook.default.svc").await;
+    kubernetes.webhook_host("hook.default.svc", WebhookHost::At(address));
+    let ask = async |config: ClientConfig| kubernetes.call_webhook(&config, &json!({ "a": 1 }), TEN).await;
+    assert_eq!(ask(config("echo", &authority)).await.unwrap(), json!({ "heard": { "a": 1 } }));
+
+    let broken = ask(config("/broken", &authority)).await.unwrap_err().to_string();
+    assert_eq!(broken, "an error on the server (\"out of order\") has prevented the request from succeeding");
+    let other = CertificateAuthority::generate().unwrap();
+    let stranger = ask(config("/echo", &other)).await.unwrap_err().to_string();
+    assert_eq!(
+        stranger,
+        "Post \"https://hook.default.svc:443/echo?timeout=10s\": tls: failed to verify certificate: x509: \
+         certificate signed by unknown authority"
+    );
+    let other_name = serve(&authority, "other.default.svc").await;
+    kubernetes.webhook_host("hook.default.svc", WebhookHost::At(other_name));
+    let misnamed = ask(config("/echo", &authority)).await.unwrap_err().to_string();
+    assert!(misnamed.contains("wanted to match hook.default.svc"), "{misnamed}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_host_in_this_process_needs_no_socket() {
+    let authority = CertificateAuthority::generate().unwrap();
+    let kubernetes = Kubernetes::new(Options::default());
+    kubernetes.webhook_host("hook.default.svc", WebhookHost::InProcess(echo()));
+    let answer = kubernetes.call_webhook(&config("/echo", &authority), &json!([]), TEN).await.unwrap();
+    assert_eq!(answer, json!({ "heard": [] }));
+    let late = kubernetes.call_webhook(&config("/never", &authority), &json!([]), TEN).await.unwrap_err();
+    assert!(late.to_string().ends_with("context deadline exceeded"), "{late}");
+}
+
+#[tokio::test]
+async fn a_service_is_resolved_by_its_endpoints() {
+    let authority = CertificateAuthority::generate().unwrap();
+    let kubernetes = Kubernetes::new(Options::default());
+    let failed = async || {
+        kubernetes.call_webhook(&config("/echo", &authority), &json!({}), TEN).await.unwrap_err().to_string()
+    };
+    assert!(failed().await.ends_with("service \"hook\" not found"));
+    let service = json!({ "apiVersion": "v1", "kind": "Service", "metadata": { "name": "hook" },
+        "spec": { "ports": [{ "port": 443, "targetPort": 9443 }] } });
+    kubernetes.create(service).unwrap();
+    assert!(failed().await.ends_with("no endpoints available for service \"hook\""));
+    let address = serve(&authority, "hook.default.svc").await;
+    let slice = json!({ "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "IPv4",
+        "metadata": { "name": "hook-1", "labels": { "kubernetes.io/service-name": "hook" } },
+        "endpoints": [{ "addresses": ["127.0.0.1"] }], "ports": [{ "name": "", "port": address.port() }] });
+    if kubernetes.create(slice).is_ok() {
+        let answer = kubernetes.call_webhook(&config("/echo", &authority), &json!(1), TEN).await.unwrap();
+        assert_eq!(answer, json!({ "heard": 1 }));
+    }
+}
