@@ -13,13 +13,14 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::fault::{Fault, Faults};
+use crate::hook::AllHooks;
 use crate::object::{Object, metadata, string_at};
 use crate::own_service;
 use crate::patch::PatchType;
 use crate::registry::Kind;
 use crate::selector::Selection;
 use crate::status::ApiError;
-use crate::verbs::{DeleteOptions, ListOptions, Part, State, Write, namespace as namespaces};
+use crate::verbs::{DeleteOptions, ListOptions, Part, Stage, State, Write, namespace as namespaces};
 use crate::webhook::Hosts;
 
 /// A bearer token. Its text is shown by [`Token::reveal`] alone.
@@ -98,6 +99,8 @@ pub(crate) struct Shared {
     authority: Mutex<Option<Arc<CertificateAuthority>>>,
     /// Watches end when this changes.
     pub(crate) watch_generation: watch::Sender<u64>,
+    /// Who is asked before requests take effect.
+    pub(crate) hooks: AllHooks,
     /// Hosts of webhooks that were taken over.
     pub(crate) webhook_hosts: Hosts,
     created: Instant,
@@ -132,6 +135,7 @@ impl Kubernetes {
                 counts: Mutex::default(),
                 authority: Mutex::new(None),
                 watch_generation: watch::Sender::new(0),
+                hooks: AllHooks::default(),
                 webhook_hosts: Hosts::default(),
                 created: Instant::now(),
             }),
@@ -373,7 +377,7 @@ impl Kubernetes {
     }
 
     fn direct(&self) -> Write<'static> {
-        Write { now: self.now(), dry_run: false, manager: DIRECT }
+        Write { now: self.now(), dry_run: false, manager: DIRECT, stage: Stage::Whole }
     }
 }
 

@@ -13,6 +13,7 @@
 pub mod admission;
 mod discovery;
 mod fault;
+mod hook;
 mod kubeconfig;
 mod kubernetes;
 mod object;
@@ -31,12 +32,11 @@ mod store;
 pub mod table;
 mod verbs;
 mod watch;
-// Conversion and admission come to ask through it.
-#[allow(dead_code)]
 mod webhook;
 
 pub use certificate_authority::{CertificateAuthority, TlsError};
 pub use fault::{Effect, Fault};
+pub use hook::{AdmissionHook, AdmissionRequest, Decision};
 pub use kubernetes::{Kubernetes, Options, Token};
 pub use object::Object;
 pub use server::ServeError;

@@ -193,6 +193,7 @@ impl Kind {
 }
 
 const CORE: &str = "";
+const ADMISSION: &str = "admissionregistration.k8s.io";
 const SHELF_OF_EVENTS: &str = "events";
 const EVENT_FIELDS: &[&str] = &[
     "involvedObject.kind",
@@ -287,6 +288,12 @@ fn builtin() -> Vec<Kind> {
         cluster("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition")
             .short(&["crd", "crds"])
             .status(Subresource)
+            .generation()
+            .version_required(),
+        cluster(ADMISSION, "v1", "mutatingwebhookconfigurations", "MutatingWebhookConfiguration")
+            .generation()
+            .version_required(),
+        cluster(ADMISSION, "v1", "validatingwebhookconfigurations", "ValidatingWebhookConfiguration")
             .generation()
             .version_required(),
         cluster("authentication.k8s.io", "v1", "tokenreviews", "TokenReview").review(),

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::object::{string_at, value_at};
+use crate::object::{list_at, string_at, value_at};
 use crate::registry::Kind;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +34,28 @@ impl LabelSelector {
             requirements.push(requirement(part)?);
         }
         Ok(Self(requirements))
+    }
+
+    /// Reads a selector as objects hold it, with `matchLabels` and `matchExpressions`.
+    pub(crate) fn of_object(selector: &Value) -> Self {
+        let labels = value_at(selector, &["matchLabels"]).and_then(Value::as_object);
+        let labels = labels
+            .into_iter()
+            .flatten()
+            .filter_map(|(key, value)| Some(Requirement::In(key.clone(), vec![value.as_str()?.to_owned()])));
+        let expressions = list_at(selector, &["matchExpressions"]).iter().filter_map(|expression| {
+            let key = string_at(expression, &["key"])?.to_owned();
+            let values = list_at(expression, &["values"]).iter();
+            let values = values.filter_map(|value| value.as_str().map(str::to_owned)).collect();
+            match string_at(expression, &["operator"])? {
+                "In" => Some(Requirement::In(key, values)),
+                "NotIn" => Some(Requirement::NotIn(key, values)),
+                "Exists" => Some(Requirement::Exists(key)),
+                "DoesNotExist" => Some(Requirement::Absent(key)),
+                _ => None,
+            }
+        });
+        Self(labels.chain(expressions).collect())
     }
 
     /// Whether the object's labels fulfil every requirement.

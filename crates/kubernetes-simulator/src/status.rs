@@ -163,6 +163,27 @@ impl ApiError {
         Self::new(409, "Conflict", message).causes(Value::Array(causes))
     }
 
+    /// Something went wrong that is not the client's fault.
+    pub(crate) fn internal(why: &str) -> Self {
+        let mut error = Self::new(500, "InternalError", format!("Internal error occurred: {why}"));
+        error.details = json!({ "causes": [{ "message": why }] });
+        error
+    }
+
+    /// A hook refused the request; `result` is the Status that it gave, if any.
+    pub(crate) fn denied(hook: &str, result: &Value) -> Self {
+        let text = |member: &str| result.get(member).and_then(Value::as_str).unwrap_or_default();
+        let code = result.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok());
+        let message = match (text("message"), text("reason")) {
+            ("", "") => format!("admission webhook {hook:?} denied the request without explanation"),
+            ("", said) | (said, _) => format!("admission webhook {hook:?} denied the request: {said}"),
+        };
+        let code = code.unwrap_or_default().max(400);
+        let mut error = Self::new(code, text("reason"), message);
+        error.details = result.get("details").cloned().unwrap_or(Value::Null);
+        error
+    }
+
     pub(crate) fn unauthorized() -> Self {
         Self::new(401, "Unauthorized", "Unauthorized")
     }

@@ -23,6 +23,8 @@ mod sequences;
 mod services;
 #[path = "agreement/watches.rs"]
 mod watches;
+#[path = "agreement/webhooks.rs"]
+mod webhooks;
 
 use caller::Caller;
 use kubernetes_simulator::{Kubernetes, Options};
@@ -97,6 +99,8 @@ behaviours! {
     apply:
         apply_creates_and_repeats, apply_removes_what_it_drops, apply_conflicts, apply_after_an_update,
         apply_without_a_manager;
+    webhooks:
+        a_mutating_webhook_changes_objects, a_validating_webhook_refuses, a_webhook_that_is_down;
     kubelets:
         a_machine_becomes_a_node, a_silent_node_is_unknown, pretend_pods_answer;
 }

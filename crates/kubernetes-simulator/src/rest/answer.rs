@@ -3,7 +3,7 @@
 use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, RETRY_AFTER};
+use http::header::{CONTENT_TYPE, RETRY_AFTER, WARNING};
 use http::{HeaderValue, StatusCode};
 
 use crate::object::to_bytes;
@@ -24,6 +24,15 @@ pub(super) fn stream(status: StatusCode, media_type: &'static str, body: Body) -
 
 pub(super) fn text(status: StatusCode, body: &'static str) -> Response<Body> {
     bytes(status, "text/plain; charset=utf-8", Bytes::from_static(body.as_bytes()))
+}
+
+/// Adds a `Warning` header, which kubectl and client-go print.
+pub(super) fn warn(response: &mut Response<Body>, text: &str) {
+    let quoted = text.replace('\\', "\\\\").replace('"', "\\\"");
+    // What cannot stand in a header is not worth losing the answer for.
+    if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
+        response.headers_mut().append(WARNING, value);
+    }
 }
 
 pub(super) fn error(error: &ApiError) -> Response<Body> {

@@ -7,12 +7,14 @@ use axum::extract::Request;
 use axum::response::Response;
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::path::ResourcePath;
 use super::query::Query;
 use super::representation::{self, Representation};
 use super::{answer, body};
+use crate::hook::Admission;
 use crate::kubernetes::Kubernetes;
 use crate::object::{Object, string_at, to_bytes};
 use crate::registry::Kind;
@@ -20,7 +22,7 @@ use crate::review;
 use crate::selector::{FieldSelector, LabelSelector, Selection};
 use crate::status::{self, ApiError};
 use crate::verbs::namespace;
-use crate::verbs::{Deletion, ListOptions, Page, Part, Write};
+use crate::verbs::{Deletion, ListOptions, Page, Part, Stage, State, Write};
 use crate::watch::{Start, Watch};
 
 /// A request whose kind is known.
@@ -32,6 +34,9 @@ struct Call {
     representation: Representation,
     headers: HeaderMap,
     manager: String,
+    user: Value,
+    /// What the client is to hear beside the answer.
+    warnings: Arc<Mutex<Vec<String>>>,
 }
 
 pub(super) async fn serve(
@@ -66,22 +71,25 @@ pub(super) async fn serve(
     let representation =
         Representation::negotiate(representation::accept(&parts.headers), query.include_object.as_deref())?;
     let manager = query.field_manager.clone().unwrap_or_else(|| user_agent(&parts.headers));
-    let call = Call { kubernetes, kind, path, query, representation, headers: parts.headers, manager };
-    match (call.path.subresource.as_str(), verb) {
-        ("" | "status", "get") => call.check_subresource()?.get(),
-        ("", "list") => call.list(),
-        ("", "watch") => call.watch(),
-        ("", "create") => call.create(&body::read(request_body).await?),
-        ("" | "status", "update") => call.check_subresource()?.update(&body::read(request_body).await?),
-        ("" | "status", "patch") => call.check_subresource()?.patch(&body::read(request_body).await?),
-        ("", "delete") => call.delete(&body::read(request_body).await?),
-        ("", "deletecollection") => call.delete_collection(&body::read(request_body).await?),
-        ("scale", "get" | "update" | "patch") if call.kind.scale => {
-            call.scale(verb, &body::read(request_body).await?)
-        }
-        ("" | "status" | "scale", _) => Err(ApiError::method_not_allowed()),
-        _ => Err(ApiError::no_such_resource()),
-    }
+    let (headers, user) = (parts.headers, review::user());
+    let warnings = Arc::new(Mutex::default());
+    let call = Call {
+        kubernetes,
+        kind,
+        path,
+        query,
+        representation,
+        headers,
+        manager,
+        user,
+        warnings: Arc::clone(&warnings),
+    };
+    let answer = call.serve(verb, request_body).await;
+    // A refused client is warned, too.
+    let mut answer = answer.unwrap_or_else(|error| answer::error(&error));
+    let warnings = std::mem::take(&mut *warnings.lock());
+    warnings.iter().for_each(|warning| answer::warn(&mut answer, warning));
+    Ok(answer)
 }
 
 /// The part of `User-Agent` that names the program: the default field manager.
@@ -92,6 +100,41 @@ fn user_agent(headers: &HeaderMap) -> String {
 }
 
 impl Call {
+    async fn serve(self, verb: &str, request_body: Body) -> Result<Response<Body>, ApiError> {
+        match (self.path.subresource.as_str(), verb) {
+            ("" | "status", "get") => self.check_subresource()?.get(),
+            ("", "list") => self.list(),
+            ("", "watch") => self.watch(),
+            ("", "create") => self.create(&body::read(request_body).await?).await,
+            ("" | "status", "update") => {
+                self.check_subresource()?.update(&body::read(request_body).await?).await
+            }
+            ("" | "status", "patch") => {
+                self.check_subresource()?.patch(&body::read(request_body).await?).await
+            }
+            ("", "delete") => self.delete(&body::read(request_body).await?).await,
+            ("", "deletecollection") => self.delete_collection(&body::read(request_body).await?).await,
+            ("scale", "get" | "update" | "patch") if self.kind.scale => {
+                self.scale(verb, &body::read(request_body).await?).await
+            }
+            ("" | "status" | "scale", _) => Err(ApiError::method_not_allowed()),
+            _ => Err(ApiError::no_such_resource()),
+        }
+    }
+
+    /// Whom else the request concerns.
+    fn admission(&self) -> Admission<'_> {
+        Admission {
+            kubernetes: &self.kubernetes,
+            kind: &self.kind,
+            subresource: &self.path.subresource,
+            namespace: &self.path.namespace,
+            name: &self.path.name,
+            user: &self.user,
+            warnings: &self.warnings,
+        }
+    }
+
     fn check_subresource(self) -> Result<Self, ApiError> {
         if self.path.subresource == "status" && !self.kind.has_status() {
             return Err(ApiError::no_such_resource());
@@ -104,7 +147,12 @@ impl Call {
     }
 
     fn write(&self) -> Write<'_> {
-        Write { now: self.kubernetes.now(), dry_run: self.query.dry_run, manager: &self.manager }
+        Write {
+            now: self.kubernetes.now(),
+            dry_run: self.query.dry_run,
+            manager: &self.manager,
+            stage: Stage::Whole,
+        }
     }
 
     fn selection(&self) -> Result<Selection, ApiError> {
@@ -168,38 +216,48 @@ impl Call {
         Ok(answer::stream(StatusCode::OK, answer::JSON, body))
     }
 
-    fn create(&self, bytes: &Bytes) -> Result<Response<Body>, ApiError> {
+    async fn create(&self, bytes: &Bytes) -> Result<Response<Body>, ApiError> {
         let object = body::object(&self.headers, bytes)?;
-        let created = {
-            let mut state = self.kubernetes.shared.state.lock();
-            state.create(&self.kind, &self.path.namespace, object, &self.write())?
-        };
+        let (created, _) = self
+            .admission()
+            .write(&self.write(), |state, write| {
+                let created = state.create(&self.kind, &self.path.namespace, object.clone(), write)?;
+                Ok((created, true))
+            })
+            .await?;
         Ok(self.answer(StatusCode::CREATED, &created))
     }
 
-    fn update(&self, bytes: &Bytes) -> Result<Response<Body>, ApiError> {
+    async fn update(&self, bytes: &Bytes) -> Result<Response<Body>, ApiError> {
         let object = body::object(&self.headers, bytes)?;
-        let (updated, created) = {
-            let mut state = self.kubernetes.shared.state.lock();
-            let (namespace, name) = (&self.path.namespace, &self.path.name);
-            state.update(&self.kind, namespace, name, self.part(), object, &self.write())?
-        };
+        let (namespace, name) = (&self.path.namespace, &self.path.name);
+        let (updated, created) = self
+            .admission()
+            .write(&self.write(), |state, write| {
+                state.update(&self.kind, namespace, name, self.part(), object.clone(), write)
+            })
+            .await?;
         Ok(self.answer(if created { StatusCode::CREATED } else { StatusCode::OK }, &updated))
     }
 
-    fn patch(&self, bytes: &Bytes) -> Result<Response<Body>, ApiError> {
+    async fn patch(&self, bytes: &Bytes) -> Result<Response<Body>, ApiError> {
         let (patch, how) = body::patch(&self.headers, &self.query, self.kind.custom, bytes)?;
-        let (patched, created) = {
-            let mut state = self.kubernetes.shared.state.lock();
-            let (namespace, name) = (&self.path.namespace, &self.path.name);
-            state.patch(&self.kind, namespace, name, self.part(), (&patch, &how), &self.write())?
-        };
+        let (namespace, name) = (&self.path.namespace, &self.path.name);
+        let (patched, created) = self
+            .admission()
+            .write(&self.write(), |state, write| {
+                state.patch(&self.kind, namespace, name, self.part(), (&patch, &how), write)
+            })
+            .await?;
         Ok(self.answer(if created { StatusCode::CREATED } else { StatusCode::OK }, &patched))
     }
 
-    fn delete(&self, bytes: &Bytes) -> Result<Response<Body>, ApiError> {
+    async fn delete(&self, bytes: &Bytes) -> Result<Response<Body>, ApiError> {
         let (options, dry_run) = body::delete_options(&self.query, bytes)?;
         let write = Write { dry_run, ..self.write() };
+        let current =
+            self.kubernetes.shared.state.lock().get(&self.kind, &self.path.namespace, &self.path.name)?;
+        self.admission().delete(&current, &write).await?;
         let deletion = {
             let mut state = self.kubernetes.shared.state.lock();
             state.delete(&self.kind, &self.path.namespace, &self.path.name, &options, &write)?
@@ -221,15 +279,19 @@ impl Call {
         let (kubernetes, manager, name) = (self.kubernetes.clone(), self.manager.clone(), name.to_owned());
         tokio::spawn(async move {
             tokio::time::sleep(namespace::LINGER).await;
-            let write = Write { now: kubernetes.now(), dry_run: false, manager: &manager };
+            let write =
+                Write { now: kubernetes.now(), dry_run: false, manager: &manager, stage: Stage::Whole };
             kubernetes.shared.state.lock().empty_namespace(&name, &write);
         });
     }
 
-    fn delete_collection(&self, bytes: &Bytes) -> Result<Response<Body>, ApiError> {
+    async fn delete_collection(&self, bytes: &Bytes) -> Result<Response<Body>, ApiError> {
         let (options, dry_run) = body::delete_options(&self.query, bytes)?;
         let write = Write { dry_run, ..self.write() };
         let page = self.page()?;
+        for object in &page.items {
+            self.admission().delete(object, &write).await?;
+        }
         {
             let mut state = self.kubernetes.shared.state.lock();
             for object in &page.items {
@@ -249,21 +311,28 @@ impl Call {
     }
 
     /// The `scale` subresource: `spec.replicas` behind a kind of its own.
-    fn scale(&self, verb: &str, bytes: &Bytes) -> Result<Response<Body>, ApiError> {
-        let mut state = self.kubernetes.shared.state.lock();
-        let mut object = state.get(&self.kind, &self.path.namespace, &self.path.name)?;
-        if verb != "get" {
-            let wanted = if verb == "update" {
-                body::object(&self.headers, bytes)?
-            } else {
+    async fn scale(&self, verb: &str, bytes: &Bytes) -> Result<Response<Body>, ApiError> {
+        let (namespace, name) = (&self.path.namespace, &self.path.name);
+        let object = if verb == "get" {
+            self.kubernetes.shared.state.lock().get(&self.kind, namespace, name)?
+        } else {
+            let wanted = |current: &Object| -> Result<Value, ApiError> {
+                if verb == "update" {
+                    return body::object(&self.headers, bytes);
+                }
                 let (patch, how) = body::patch(&self.headers, &self.query, self.kind.custom, bytes)?;
-                crate::patch::patch("Scale", Some(&scale_of(&object)), &patch, &how)
-                    .map_err(|error| ApiError::bad_request(error.to_string()))?
+                crate::patch::patch("Scale", Some(&scale_of(current)), &patch, &how)
+                    .map_err(|error| ApiError::bad_request(error.to_string()))
             };
-            let replicas = wanted.pointer("/spec/replicas").and_then(Value::as_u64).unwrap_or(0);
-            let version = string_at(&wanted, &["metadata", "resourceVersion"]).unwrap_or_default();
-            object = state.scale(&self.kind, &object, replicas, version, &self.write())?;
-        }
+            let attempt = |state: &mut State, write: &Write<'_>| {
+                let current = state.get(&self.kind, namespace, name)?;
+                let wanted = wanted(&current)?;
+                let replicas = wanted.pointer("/spec/replicas").and_then(Value::as_u64).unwrap_or(0);
+                let version = string_at(&wanted, &["metadata", "resourceVersion"]).unwrap_or_default();
+                Ok((state.scale(&self.kind, &current, replicas, version, write)?, false))
+            };
+            self.admission().write(&self.write(), attempt).await?.0
+        };
         Ok(answer::bytes(StatusCode::OK, answer::JSON, to_bytes(&scale_of(&object))))
     }
 }

@@ -4,12 +4,25 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{State, Tracking, Write, date_managed_fields, definition, metadata as rules, rfc3339_seconds};
+use super::{
+    Stage, State, Tracking, Write, date_managed_fields, definition, metadata as rules, rfc3339_seconds,
+};
 use crate::admission;
 use crate::object::{Object, is_terminating, metadata, serve, set_metadata, to_stored};
 use crate::patch;
 use crate::registry::{Kind, StatusRule};
 use crate::status::ApiError;
+
+/// Metadata that a new object has from the server alone.
+const SYSTEM_METADATA: [&str; 7] = [
+    "uid",
+    "creationTimestamp",
+    "generation",
+    "resourceVersion",
+    "selfLink",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+];
 
 impl State {
     /// Stores a new object. `object` is in the form of `kind`.
@@ -39,6 +52,38 @@ impl State {
         if kind.namespaced {
             self.check_namespace(kind, &object, namespace)?;
         }
+        rules::validate(kind, &object)?;
+        if kind.status == StatusRule::Subresource
+            && let Some(members) = object.as_object_mut()
+        {
+            members.remove("status");
+        }
+        for member in SYSTEM_METADATA {
+            set_metadata(&mut object, member, Value::Null);
+        }
+        admission::convert(&kind.kind, &mut object);
+        // What the server fills in below is nobody's.
+        if tracking == Tracking::Changes {
+            patch::track_update(&kind.kind, None, None, &mut object, write.manager);
+        }
+        date_managed_fields(&mut object, write.now);
+        if write.stage == Stage::Proposal {
+            return Ok(Arc::new(Object::new(object, 0)));
+        }
+        self.settle_new(kind, namespace, object, write)
+    }
+
+    /// Completes, validates and stores a new object that is as its client wants it, or as hooks have changed it.
+    pub(crate) fn settle_new(
+        &mut self,
+        kind: &Kind,
+        namespace: &str,
+        mut object: Value,
+        write: &Write<'_>,
+    ) -> Result<Arc<Object>, ApiError> {
+        if kind.namespaced {
+            self.check_namespace(kind, &object, namespace)?;
+        }
         self.settle_name(kind, &mut object);
         rules::validate(kind, &object)?;
         let name = metadata(&object, "name").to_owned();
@@ -46,23 +91,11 @@ impl State {
         if self.store.get(&kind.shelf, &key).is_some() {
             return Err(ApiError::already_exists(kind, &name));
         }
-        if kind.status == StatusRule::Subresource
-            && let Some(members) = object.as_object_mut()
-        {
-            members.remove("status");
-        }
-        set_metadata(&mut object, "uid", Value::from(self.new_uid()));
-        set_metadata(&mut object, "creationTimestamp", Value::from(rfc3339_seconds(write.now)));
-        for member in ["resourceVersion", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds"] {
-            set_metadata(&mut object, member, Value::Null);
+        if write.stage != Stage::Drafted {
+            set_metadata(&mut object, "uid", Value::from(self.new_uid()));
+            set_metadata(&mut object, "creationTimestamp", Value::from(rfc3339_seconds(write.now)));
         }
         set_metadata(&mut object, "generation", if kind.generation { json!(1) } else { Value::Null });
-        admission::convert(&kind.kind, &mut object);
-        // What the server fills in below is nobody's.
-        if tracking == Tracking::Changes {
-            patch::track_update(&kind.kind, None, None, &mut object, write.manager);
-        }
-        date_managed_fields(&mut object, write.now);
         self.settle_namespace_object(kind, &mut object);
         admission::on_create(&kind.kind, &mut object, &mut self.allocators)
             .map_err(|invalid| ApiError::invalid(kind, &name, &invalid.field, &invalid.message))?;

@@ -45,6 +45,20 @@ pub(crate) struct Write<'a> {
     pub(crate) dry_run: bool,
     /// Who writes, for `metadata.managedFields`.
     pub(crate) manager: &'a str,
+    /// How far the write goes.
+    pub(crate) stage: Stage,
+}
+
+/// How far a write goes. Hooks are asked between the stages, while the state is not locked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Stage {
+    /// All the way: nobody has to be asked.
+    #[default]
+    Whole,
+    /// Up to the object that the client wants; it is answered and not stored.
+    Proposal,
+    /// From an object on that was completed in a dry run and seen by hooks: it keeps its uid and time.
+    Drafted,
 }
 
 /// Whose doing a write is, for `metadata.managedFields`.
@@ -74,7 +88,7 @@ impl State {
             .ok_or_else(|| ApiError::not_found(kind, name))
     }
 
-    fn new_uid(&mut self) -> String {
+    pub(crate) fn new_uid(&mut self) -> String {
         uuid::Builder::from_random_bytes(self.random.random()).into_uuid().to_string()
     }
 

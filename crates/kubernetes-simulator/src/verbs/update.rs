@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::{State, Tracking, Write, date_managed_fields, metadata as rules, namespace};
+use super::{Stage, State, Tracking, Write, date_managed_fields, metadata as rules, namespace};
 use crate::admission;
 use crate::object::{
     Object, finalizers, is_terminating, metadata, metadata_value, serve, set_metadata, string_at, to_stored,
@@ -170,15 +170,36 @@ impl State {
         }
         keep_system_metadata(current, &mut proposed);
         keep_other_part(kind, current, &mut proposed, part);
-        if is_terminating(current) {
-            refuse_new_finalizers(kind, current, &proposed)?;
-        }
         admission::convert(&kind.kind, &mut proposed);
         rules::validate(kind, &proposed)?;
         if tracking == Tracking::Changes {
             self.track(kind, current, &mut proposed, part, write);
         }
         date_managed_fields(&mut proposed, write.now);
+        if write.stage == Stage::Proposal {
+            return Ok(Arc::new(Object::new(proposed, current.version())));
+        }
+        self.settle_replacement(kind, current, proposed, part, write)
+    }
+
+    /// Completes, validates and stores what is to take the place of `current`: as its client wants it, or as hooks have
+    /// changed it.
+    pub(crate) fn settle_replacement(
+        &mut self,
+        kind: &Kind,
+        current: &Arc<Object>,
+        mut proposed: Value,
+        part: Part,
+        write: &Write<'_>,
+    ) -> Result<Arc<Object>, ApiError> {
+        let name = current.name().to_owned();
+        // Hooks are not heard on what the server alone decides.
+        keep_identity(current, &mut proposed);
+        keep_other_part(kind, current, &mut proposed, part);
+        if is_terminating(current) {
+            refuse_new_finalizers(kind, current, &proposed)?;
+        }
+        rules::validate(kind, &proposed)?;
         admission::on_update(&kind.kind, current, &mut proposed, &mut self.allocators)
             .map_err(|invalid| ApiError::invalid(kind, &name, &invalid.field, &invalid.message))?;
         rules::drop_empty(&mut proposed);
@@ -238,7 +259,7 @@ fn other_name(name: &str, given: &str) -> ApiError {
 }
 
 /// Metadata that the server alone decides.
-fn keep_system_metadata(current: &Value, proposed: &mut Value) {
+fn keep_identity(current: &Value, proposed: &mut Value) {
     const KEPT: &[&str] = &[
         "uid",
         "creationTimestamp",
@@ -251,6 +272,11 @@ fn keep_system_metadata(current: &Value, proposed: &mut Value) {
     for member in KEPT {
         set_metadata(proposed, member, metadata_value(current, member));
     }
+}
+
+/// Metadata that the server alone decides, and the record of who wrote what.
+fn keep_system_metadata(current: &Value, proposed: &mut Value) {
+    keep_identity(current, proposed);
     // Absent means untouched; an empty list is how clients reset the record.
     match proposed.pointer("/metadata/managedFields") {
         None | Some(Value::Null) => {

@@ -7,6 +7,7 @@ mod custom;
 mod deletion;
 mod discovery;
 mod faults;
+mod hooks;
 mod https;
 mod lists;
 mod raw;

@@ -1,0 +1,258 @@
+//! Asking all hooks about one request. The state is not locked while they are asked, because they may ask this server
+//! in turn; whatever changed meanwhile is noticed, and the request is tried again as a real server does.
+
+use std::sync::Arc;
+
+use futures::future::join_all;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+
+use super::review::{Asked, Said, Trouble};
+use super::{Hook, Operation, Phase, Subject};
+use crate::kubernetes::Kubernetes;
+use crate::object::Object;
+use crate::registry::Kind;
+use crate::status::ApiError;
+use crate::verbs::{Part, Stage, State, Write};
+
+/// A write that hooks may have something to say about.
+pub(crate) struct Admission<'a> {
+    pub(crate) kubernetes: &'a Kubernetes,
+    pub(crate) kind: &'a Arc<Kind>,
+    pub(crate) subresource: &'a str,
+    pub(crate) namespace: &'a str,
+    pub(crate) name: &'a str,
+    pub(crate) user: &'a Value,
+    /// What hooks said that the client is to hear.
+    pub(crate) warnings: &'a Mutex<Vec<String>>,
+}
+
+/// An object as it is stored, and whether the write created it.
+pub(crate) type Outcome = (Arc<Object>, bool);
+
+/// How often a write is tried again because its object changed while hooks were asked.
+const ATTEMPTS: usize = 5;
+
+impl Admission<'_> {
+    /// Does a write. `attempt` makes the object of what is stored now; it may be called several times.
+    ///
+    /// # Errors
+    /// What the verb itself refuses, and what hooks refuse.
+    pub(crate) async fn write(
+        &self,
+        write: &Write<'_>,
+        attempt: impl Fn(&mut State, &Write<'_>) -> Result<Outcome, ApiError>,
+    ) -> Result<Outcome, ApiError> {
+        let operations = [Operation::Create, Operation::Update];
+        let hooks = self.kubernetes.hooks_for(self.kind, self.subresource, self.namespace, &operations);
+        if hooks.is_empty() {
+            return attempt(&mut self.kubernetes.shared.state.lock(), write);
+        }
+        for _ in 0..ATTEMPTS {
+            if let Some(outcome) = self.admitted(&hooks, write, &attempt).await? {
+                return Ok(outcome);
+            }
+        }
+        Err(ApiError::modified(self.kind, self.name))
+    }
+
+    /// One try. `None` when the object changed meanwhile.
+    async fn admitted(
+        &self,
+        hooks: &[Arc<Hook>],
+        write: &Write<'_>,
+        attempt: &impl Fn(&mut State, &Write<'_>) -> Result<Outcome, ApiError>,
+    ) -> Result<Option<Outcome>, ApiError> {
+        let state = || self.kubernetes.shared.state.lock();
+        let (proposal, old) = {
+            let mut state = state();
+            let (proposal, created) =
+                attempt(&mut state, &Write { stage: Stage::Proposal, ..write.clone() })?;
+            let old = if created { None } else { Some(state.get(self.kind, self.namespace, self.name)?) };
+            (proposal, old)
+        };
+        let operation = if old.is_some() { Operation::Update } else { Operation::Create };
+        let mut subject = Subject {
+            kind: self.kind,
+            subresource: self.subresource,
+            namespace: self.namespace,
+            name: if old.is_some() { self.name } else { proposal.name() },
+            operation,
+            object: Some(proposal.value().clone()),
+            old: old.clone(),
+        };
+        self.mutate(hooks, &mut subject, write).await?;
+        let mutated = subject.object.take().unwrap_or_default();
+        let settle = |object: Value, write: &Write<'_>| -> Result<Option<Outcome>, ApiError> {
+            let mut state = state();
+            let Some(old) = &old else {
+                return state
+                    .settle_new(self.kind, self.namespace, object, write)
+                    .map(|new| Some((new, true)));
+            };
+            if state.get(self.kind, self.namespace, self.name)?.version() != old.version() {
+                return Ok(None);
+            }
+            let part = if self.subresource == "status" { Part::Status } else { Part::Main };
+            state.settle_replacement(self.kind, old, object, part, write).map(|now| Some((now, false)))
+        };
+        let Some((draft, created)) = settle(mutated, &Write { dry_run: true, ..write.clone() })? else {
+            return Ok(None);
+        };
+        subject.object = Some(draft.value().clone());
+        let name = draft.name().to_owned();
+        subject.name = &name;
+        self.validate(hooks, &subject, write).await?;
+        if write.dry_run {
+            return Ok(Some((draft, created)));
+        }
+        settle(draft.value().clone(), &Write { stage: Stage::Drafted, ..write.clone() })
+    }
+
+    /// Asks about the deletion of an object.
+    ///
+    /// # Errors
+    /// What hooks refuse.
+    pub(crate) async fn delete(&self, old: &Arc<Object>, write: &Write<'_>) -> Result<(), ApiError> {
+        let operations = [Operation::Delete];
+        let hooks = self.kubernetes.hooks_for(self.kind, self.subresource, self.namespace, &operations);
+        if hooks.is_empty() {
+            return Ok(());
+        }
+        let mut subject = Subject {
+            kind: self.kind,
+            subresource: self.subresource,
+            namespace: self.namespace,
+            name: old.name(),
+            operation: Operation::Delete,
+            object: None,
+            old: Some(Arc::clone(old)),
+        };
+        self.mutate(&hooks, &mut subject, write).await?;
+        self.validate(&hooks, &subject, write).await
+    }
+
+    /// Asks the hooks that mutate, one after the other. Those that want to be asked again are, once, when a later one
+    /// changed the object.
+    async fn mutate(
+        &self,
+        hooks: &[Arc<Hook>],
+        subject: &mut Subject<'_>,
+        write: &Write<'_>,
+    ) -> Result<(), ApiError> {
+        let mutating: Vec<&Arc<Hook>> = hooks.iter().filter(|hook| hook.phase == Phase::Mutating).collect();
+        let mut asked: Vec<usize> = Vec::new();
+        let mut again: Vec<usize> = Vec::new();
+        for (place, hook) in mutating.iter().enumerate() {
+            if self.changes(hook, subject, write).await? {
+                again.append(&mut asked);
+            }
+            if hook.reinvocable {
+                asked.push(place);
+            }
+        }
+        again.sort_unstable();
+        for place in again {
+            if let Some(hook) = mutating.get(place) {
+                self.changes(hook, subject, write).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks one hook that mutates; whether it changed the object.
+    async fn changes(
+        &self,
+        hook: &Hook,
+        subject: &mut Subject<'_>,
+        write: &Write<'_>,
+    ) -> Result<bool, ApiError> {
+        let Some(said) = self.ask(hook, subject, write).await? else { return Ok(false) };
+        let changed = said.object.is_some() && said.object != subject.object;
+        if changed {
+            subject.object = said.object;
+        }
+        Ok(changed)
+    }
+
+    /// Asks the hooks that validate, all at once.
+    async fn validate(
+        &self,
+        hooks: &[Arc<Hook>],
+        subject: &Subject<'_>,
+        write: &Write<'_>,
+    ) -> Result<(), ApiError> {
+        let validating = hooks.iter().filter(|hook| hook.phase == Phase::Validating);
+        let answers = join_all(validating.map(|hook| self.ask(hook, subject, write))).await;
+        answers.into_iter().find_map(Result::err).map_or(Ok(()), Err)
+    }
+
+    /// Asks one hook, if it is for this request; the request goes on where an optional one fails.
+    async fn ask(
+        &self,
+        hook: &Hook,
+        subject: &Subject<'_>,
+        write: &Write<'_>,
+    ) -> Result<Option<Said>, ApiError> {
+        let equivalents = self.kubernetes.equivalents(self.kind);
+        let form = hook.matching_kind(
+            subject.kind,
+            &equivalents,
+            subject.subresource,
+            subject.namespace,
+            subject.operation,
+        );
+        let (Some(form), true) = (form, hook.selects(subject, self.namespace_object(subject).as_ref()))
+        else {
+            return Ok(None);
+        };
+        let uid = self.kubernetes.shared.state.lock().new_uid();
+        let asked = Asked {
+            kubernetes: self.kubernetes,
+            subject,
+            form: &form,
+            user: self.user,
+            options: &options(subject.operation, write),
+            dry_run: write.dry_run,
+            uid,
+        };
+        match asked.ask(hook).await {
+            Ok(said) => {
+                self.warnings.lock().extend(said.warnings.iter().cloned());
+                Ok(Some(said))
+            }
+            Err(Trouble::Refused(error)) => Err(error),
+            Err(Trouble::Failed(why)) if hook.optional => {
+                tracing::warn!(webhook = hook.name, why, "a webhook cannot be asked; the request goes on");
+                Ok(None)
+            }
+            Err(Trouble::Failed(why)) => {
+                Err(ApiError::internal(&format!("failed calling webhook {:?}: {why}", hook.name)))
+            }
+        }
+    }
+
+    /// The object by whose labels a `namespaceSelector` decides: the namespace of the subject, or the subject itself
+    /// where that is one. `None` for all other objects without a namespace, which every selector fits.
+    fn namespace_object(&self, subject: &Subject<'_>) -> Option<Value> {
+        if *self.kind.shelf == *crate::verbs::namespace::SHELF {
+            return subject.object.clone().or_else(|| subject.old.as_ref().map(|old| old.value().clone()));
+        }
+        if subject.namespace.is_empty() {
+            return None;
+        }
+        self.kubernetes.get("namespaces", "", subject.namespace).map(|namespace| namespace.value().clone())
+    }
+}
+
+/// The options of the request, as far as there are any.
+fn options(operation: Operation, write: &Write<'_>) -> Value {
+    let mut options = json!({ "kind": operation.options_kind(), "apiVersion": "meta.k8s.io/v1" });
+    if operation != Operation::Delete {
+        options["fieldManager"] = Value::from(write.manager);
+    }
+    if write.dry_run {
+        options["dryRun"] = json!(["All"]);
+    }
+    options
+}

@@ -1,0 +1,148 @@
+//! Hooks that are functions in this process, for controllers that are tested together with the server.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::rule::Rule;
+use super::{Call, Hook, Phase};
+use crate::selector::LabelSelector;
+
+/// What a hook is asked: the `request` of an AdmissionReview.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AdmissionRequest {
+    /// `CREATE`, `UPDATE` or `DELETE`.
+    pub operation: String,
+    /// Name of the kind.
+    pub kind: String,
+    /// `status`, `scale`, or empty for the object itself.
+    pub subresource: String,
+    /// Namespace of the object; empty for objects without one.
+    pub namespace: String,
+    /// Name of the object; empty where it is still to be generated.
+    pub name: String,
+    /// The object as it would be stored; absent for a deletion.
+    pub object: Option<Value>,
+    /// The object as it is stored; absent for a creation.
+    pub old_object: Option<Value>,
+    /// Whether nothing will be stored.
+    pub dry_run: bool,
+    /// Who asks: name, groups and uid, as a SelfSubjectReview shows them.
+    pub user: Value,
+}
+
+/// What a hook decides.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Decision {
+    pub(super) object: Option<Value>,
+    pub(super) refusal: Option<(u16, String)>,
+    pub(super) warnings: Vec<String>,
+}
+
+impl Decision {
+    /// The request goes on as it is.
+    #[must_use]
+    pub fn allow() -> Self {
+        Self { object: None, refusal: None, warnings: Vec::new() }
+    }
+
+    /// The request goes on with this object. Only hooks that mutate are heard.
+    #[must_use]
+    pub fn replace(object: Value) -> Self {
+        Self { object: Some(object), ..Self::allow() }
+    }
+
+    /// The request is refused, with status 403 unless [`Decision::code`] says otherwise.
+    #[must_use]
+    pub fn deny(message: impl Into<String>) -> Self {
+        Self { refusal: Some((403, message.into())), ..Self::allow() }
+    }
+
+    /// The HTTP status of the refusal.
+    #[must_use]
+    pub fn code(mut self, code: u16) -> Self {
+        if let Some(refusal) = &mut self.refusal {
+            refusal.0 = code;
+        }
+        self
+    }
+
+    /// Warns the client, whatever was decided.
+    #[must_use]
+    pub fn warn(mut self, warning: impl Into<String>) -> Self {
+        self.warnings.push(warning.into());
+        self
+    }
+}
+
+pub(super) type Function =
+    Arc<dyn Fn(AdmissionRequest) -> Pin<Box<dyn Future<Output = Decision> + Send>> + Send + Sync>;
+
+/// A hook that is a function in this process: which requests it is for, and what it does.
+pub struct AdmissionHook {
+    name: String,
+    phase: Phase,
+    rules: Vec<Rule>,
+    function: Function,
+}
+
+impl AdmissionHook {
+    /// A hook that may change objects before they are completed and validated.
+    pub fn mutating<F>(
+        name: impl Into<String>,
+        function: impl Fn(AdmissionRequest) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Decision> + Send + 'static,
+    {
+        Self::new(name.into(), Phase::Mutating, Arc::new(move |request| Box::pin(function(request))))
+    }
+
+    /// A hook that sees objects as they would be stored, and may refuse them.
+    pub fn validating<F>(
+        name: impl Into<String>,
+        function: impl Fn(AdmissionRequest) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Decision> + Send + 'static,
+    {
+        Self::new(name.into(), Phase::Validating, Arc::new(move |request| Box::pin(function(request))))
+    }
+
+    fn new(name: String, phase: Phase, function: Function) -> Self {
+        Self { name, phase, rules: Vec::new(), function }
+    }
+
+    /// Is for these operations (`CREATE`, `UPDATE`, `DELETE`, `*`) on these resources (`pods`, `pods/status`, `*`) of a
+    /// group, in all its versions. May be called several times; without it the hook is for nothing.
+    #[must_use]
+    pub fn on(mut self, operations: &[&str], group: &str, resources: &[&str]) -> Self {
+        let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+        self.rules.push(Rule {
+            operations: owned(operations),
+            groups: owned(&[group]),
+            versions: owned(&["*"]),
+            resources: owned(resources),
+            ..Rule::default()
+        });
+        self
+    }
+
+    pub(super) fn into_hook(self) -> Hook {
+        Hook {
+            name: self.name,
+            phase: self.phase,
+            rules: self.rules,
+            namespaces: LabelSelector::default(),
+            objects: LabelSelector::default(),
+            equivalent: false,
+            optional: false,
+            timeout: Duration::MAX,
+            dry_run: true,
+            reinvocable: false,
+            call: Call::Function(self.function),
+        }
+    }
+}

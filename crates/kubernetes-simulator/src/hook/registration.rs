@@ -1,0 +1,60 @@
+//! Webhooks as MutatingWebhookConfigurations and ValidatingWebhookConfigurations register them. What is left out has the
+//! default of `admissionregistration.k8s.io/v1`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::rule::Rule;
+use super::{Call, Hook, Phase};
+use crate::object::{list_at, string_at};
+use crate::registry::Kind;
+use crate::selector::LabelSelector;
+use crate::verbs::State;
+use crate::webhook::ClientConfig;
+
+/// Where the registrations lie, and when their webhooks are asked.
+pub(super) const SHELVES: [(&str, Phase); 2] = [
+    ("mutatingwebhookconfigurations.admissionregistration.k8s.io", Phase::Mutating),
+    ("validatingwebhookconfigurations.admissionregistration.k8s.io", Phase::Validating),
+];
+
+/// How long a webhook may take that says nothing about it.
+const DEFAULT_TIMEOUT: u64 = 10;
+
+/// Whether nobody is asked about objects of this kind: a broken webhook must be able to be taken away.
+pub(super) fn is_exempt(kind: &Kind) -> bool {
+    SHELVES.iter().any(|(shelf, _)| *kind.shelf == **shelf)
+}
+
+/// All registered webhooks, by the names of their configurations.
+pub(super) fn hooks(state: &mut State) -> Vec<Arc<Hook>> {
+    let mut all = Vec::new();
+    for (shelf, phase) in SHELVES {
+        for (_, configuration) in state.store.shelf(&shelf.into()).range("", "") {
+            let webhooks = list_at(configuration, &["webhooks"]).iter();
+            all.extend(webhooks.map(|webhook| Arc::new(hook(webhook, phase))));
+        }
+    }
+    all
+}
+
+fn hook(webhook: &Value, phase: Phase) -> Hook {
+    let text = |member: &str| string_at(webhook, &[member]).unwrap_or_default();
+    let selector = |member: &str| webhook.get(member).map(LabelSelector::of_object).unwrap_or_default();
+    let seconds = webhook.get("timeoutSeconds").and_then(Value::as_u64).unwrap_or(DEFAULT_TIMEOUT);
+    Hook {
+        name: text("name").to_owned(),
+        phase,
+        rules: list_at(webhook, &["rules"]).iter().map(Rule::parse).collect(),
+        namespaces: selector("namespaceSelector"),
+        objects: selector("objectSelector"),
+        equivalent: text("matchPolicy") != "Exact",
+        optional: text("failurePolicy") == "Ignore",
+        timeout: Duration::from_secs(seconds),
+        dry_run: matches!(text("sideEffects"), "None" | "NoneOnDryRun"),
+        reinvocable: text("reinvocationPolicy") == "IfNeeded",
+        call: Call::Webhook(ClientConfig::parse(webhook.get("clientConfig").unwrap_or(&Value::Null))),
+    }
+}

@@ -1,0 +1,206 @@
+//! One question to one hook, and what its answer means.
+
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use serde_json::{Value, json};
+
+use super::function::{AdmissionRequest, Decision, Function};
+use super::{Call, Hook, Phase, Subject};
+use crate::kubernetes::Kubernetes;
+use crate::object::{Object, serve, string_at, to_stored};
+use crate::registry::Kind;
+use crate::status::ApiError;
+use crate::webhook::ClientConfig;
+
+const API_VERSION: &str = "admission.k8s.io/v1";
+
+/// What all questions about one request have in common.
+pub(super) struct Asked<'a> {
+    pub(super) kubernetes: &'a Kubernetes,
+    pub(super) subject: &'a Subject<'a>,
+    /// The kind in whose form the hook wants to see it.
+    pub(super) form: &'a Arc<Kind>,
+    pub(super) user: &'a Value,
+    pub(super) options: &'a Value,
+    pub(super) dry_run: bool,
+    /// A number that no other question has.
+    pub(super) uid: String,
+}
+
+/// What a hook said.
+#[derive(Debug, Default)]
+pub(super) struct Said {
+    /// The object that it wants instead.
+    pub(super) object: Option<Value>,
+    pub(super) warnings: Vec<String>,
+}
+
+/// Why a request does not go on.
+pub(super) enum Trouble {
+    /// The hook refused it, or cannot be asked about it at all.
+    Refused(ApiError),
+    /// The hook could not be asked: the request goes on where the hook is optional.
+    Failed(String),
+}
+
+impl Asked<'_> {
+    pub(super) async fn ask(&self, hook: &Hook) -> Result<Said, Trouble> {
+        if self.dry_run && !hook.dry_run {
+            let message = format!("admission webhook {:?} does not support dry run", hook.name);
+            return Err(Trouble::Refused(ApiError::bad_request(message)));
+        }
+        match &hook.call {
+            Call::Function(function) => self.ask_function(hook, function).await,
+            Call::Webhook(Ok(config)) => self.ask_webhook(hook, config).await,
+            Call::Webhook(Err(error)) => Err(Trouble::Failed(format!("could not get REST client: {error}"))),
+        }
+    }
+
+    fn object(&self) -> Option<Value> {
+        self.subject.object.as_ref().map(|object| converted(self.subject.kind, self.form, object))
+    }
+
+    fn old_object(&self) -> Option<Value> {
+        self.subject.old.as_ref().map(|old| converted(self.subject.kind, self.form, old.value()))
+    }
+
+    async fn ask_function(&self, hook: &Hook, function: &Function) -> Result<Said, Trouble> {
+        let subject = self.subject;
+        let Decision { object, refusal, warnings } = function(AdmissionRequest {
+            operation: subject.operation.as_str().to_owned(),
+            kind: self.form.kind.clone(),
+            subresource: subject.subresource.to_owned(),
+            namespace: subject.namespace.to_owned(),
+            name: subject.name.to_owned(),
+            object: self.object(),
+            old_object: self.old_object(),
+            dry_run: self.dry_run,
+            user: self.user.clone(),
+        })
+        .await;
+        match refusal {
+            Some((code, message)) => {
+                let result = json!({ "code": code, "message": message });
+                Err(Trouble::Refused(ApiError::denied(&hook.name, &result)))
+            }
+            None => Ok(Said { object: object.filter(|_| hook.phase == Phase::Mutating), warnings }),
+        }
+    }
+
+    async fn ask_webhook(&self, hook: &Hook, config: &ClientConfig) -> Result<Said, Trouble> {
+        let answer = self.kubernetes.call_webhook(config, &self.question(), hook.timeout).await;
+        let answer = answer.map_err(|error| Trouble::Failed(format!("failed to call webhook: {error}")))?;
+        let response = response(&answer, &self.uid, hook.phase)
+            .map_err(|why| Trouble::Failed(format!("received invalid webhook response: {why}")))?;
+        let warnings = response["warnings"].as_array().into_iter().flatten();
+        let warnings = warnings.filter_map(|text| text.as_str().map(str::to_owned)).collect();
+        if response["allowed"] != true {
+            return Err(Trouble::Refused(ApiError::denied(&hook.name, &response["status"])));
+        }
+        Ok(Said { object: self.patched(hook, response)?, warnings })
+    }
+
+    /// The AdmissionReview.
+    fn question(&self) -> Value {
+        let subject = self.subject;
+        let kind = |kind: &Kind| json!({ "group": kind.group, "version": kind.version, "kind": kind.kind });
+        let resource =
+            |kind: &Kind| json!({ "group": kind.group, "version": kind.version, "resource": kind.plural });
+        let mut request = json!({
+            "uid": self.uid,
+            "kind": kind(self.form),
+            "resource": resource(self.form),
+            "requestKind": kind(subject.kind),
+            "requestResource": resource(subject.kind),
+            "operation": subject.operation.as_str(),
+            "userInfo": self.user,
+            "object": self.object(),
+            "oldObject": self.old_object(),
+            "dryRun": self.dry_run,
+            "options": self.options,
+        });
+        // What is empty is left out, as Go leaves it out.
+        for (member, text) in [
+            ("subResource", subject.subresource),
+            ("requestSubResource", subject.subresource),
+            ("name", subject.name),
+            ("namespace", subject.namespace),
+        ] {
+            if !text.is_empty() {
+                request[member] = Value::from(text);
+            }
+        }
+        json!({ "kind": "AdmissionReview", "apiVersion": API_VERSION, "request": request })
+    }
+
+    /// What the response's patch makes of the object.
+    fn patched(&self, hook: &Hook, response: &Value) -> Result<Option<Value>, Trouble> {
+        let Some(patch) = response["patch"].as_str().filter(|patch| !patch.is_empty()) else {
+            return Ok(None);
+        };
+        let undecodable = |error: String| {
+            Trouble::Failed(format!("received undecodable patch in webhook response: {error}"))
+        };
+        let patch = BASE64_STANDARD.decode(patch).map_err(|error| undecodable(error.to_string()))?;
+        let patch: json_patch::Patch =
+            serde_json::from_slice(&patch).map_err(|error| undecodable(error.to_string()))?;
+        if patch.is_empty() {
+            return Ok(None);
+        }
+        let internal = |message: String| Trouble::Refused(ApiError::internal(&message));
+        let Some(mut object) = self.object() else {
+            return Err(internal(format!(
+                "admission webhook {:?} attempted to modify the object, which is not supported for this operation",
+                hook.name
+            )));
+        };
+        if response["patchType"] != "JSONPatch" {
+            let kind = &response["patchType"];
+            return Err(Trouble::Failed(format!("unsupported patch type {kind}")));
+        }
+        json_patch::patch(&mut object, &patch).map_err(|error| internal(error.to_string()))?;
+        Ok(Some(converted(self.form, self.subject.kind, &object)))
+    }
+}
+
+/// The part of an AdmissionReview that answers.
+fn response<'a>(answer: &'a Value, uid: &str, phase: Phase) -> Result<&'a Value, String> {
+    let response = &answer["response"];
+    if !response.is_object() {
+        return Err("webhook response was absent".to_owned());
+    }
+    let said = response["uid"].as_str().unwrap_or_default();
+    if said != uid {
+        return Err(format!("expected response.uid={uid:?}, got {said:?}"));
+    }
+    let text = |member: &str| string_at(answer, &[member]).unwrap_or_default();
+    if (text("apiVersion"), text("kind")) != (API_VERSION, "AdmissionReview") {
+        return Err(format!(
+            "expected webhook response of {API_VERSION}, Kind=AdmissionReview, got {}, Kind={}",
+            text("apiVersion"),
+            text("kind")
+        ));
+    }
+    let patched = response["patch"].as_str().is_some_and(|patch| !patch.is_empty());
+    let typed = response.get("patchType").is_some_and(|kind| !kind.is_null());
+    let problem = match phase {
+        Phase::Mutating if patched && !typed => "webhook returned response.patch but not response.patchType",
+        Phase::Mutating if typed && !patched => "webhook returned response.patchType but not response.patch",
+        Phase::Validating if patched => "validating webhook may not return response.patch",
+        Phase::Validating if typed => "validating webhook may not return response.patchType",
+        _ => return Ok(response),
+    };
+    Err(problem.to_owned())
+}
+
+/// An object of one kind in the form of another that shows the same objects.
+fn converted(from: &Arc<Kind>, to: &Arc<Kind>, object: &Value) -> Value {
+    if Arc::ptr_eq(from, to) {
+        return object.clone();
+    }
+    let mut value = object.clone();
+    to_stored(from, &mut value);
+    serve(to, &Arc::new(Object::new(value, 0))).value().clone()
+}

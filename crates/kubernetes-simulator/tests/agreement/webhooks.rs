@@ -1,0 +1,234 @@
+//! Admission webhooks over TLS, as registered. They listen in this process; both servers ask them over a socket.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::routing::post;
+use axum::{Json, Router};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use certificate_authority::CertificateAuthority;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::service::TowerToHyperService;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+
+use crate::caller::{Caller, MERGE, config_map};
+
+/// A webhook that listens, and what it was asked.
+struct Listening {
+    address: SocketAddr,
+    authority: CertificateAuthority,
+    asked: Arc<Mutex<Vec<Value>>>,
+    /// Sockets do not follow tokio's clock. While this blocks a thread, a paused clock stands still.
+    _clock: std::sync::mpsc::Sender<()>,
+}
+
+impl Listening {
+    /// Answers every question with what `decide` makes of its `request`.
+    async fn start(decide: fn(&Value) -> Value) -> Listening {
+        let (clock, until) = std::sync::mpsc::channel::<()>();
+        tokio::task::spawn_blocking(move || until.recv());
+        let authority = CertificateAuthority::generate().unwrap();
+        let acceptor = TlsAcceptor::from(authority.server_config(&["127.0.0.1"]).unwrap());
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let answer = async move |State(asked): State<Arc<Mutex<Vec<Value>>>>, Json(review): Json<Value>| {
+            let request = &review["request"];
+            let mut response = decide(request);
+            response["uid"] = request["uid"].clone();
+            asked.lock().push(request.clone());
+            Json(
+                json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}),
+            )
+        };
+        let router = Router::new().route("/admit", post(answer)).with_state(Arc::clone(&asked));
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let (acceptor, service) = (acceptor.clone(), TowerToHyperService::new(router.clone()));
+                tokio::spawn(async move {
+                    let Ok(stream) = acceptor.accept(stream).await else { return };
+                    let _ = hyper_util::server::conn::auto::Builder::new(TokioExecutor::new())
+                        .serve_connection(TokioIo::new(stream), service)
+                        .await;
+                });
+            }
+        });
+        Listening { address, authority, asked, _clock: clock }
+    }
+
+    /// One webhook of a configuration, for ConfigMaps with the caller's own label.
+    fn webhook(&self, caller: &Caller, operations: &[&str]) -> Value {
+        json!({
+            "name": "hook.example.com",
+            "clientConfig": {
+                "url": format!("https://{}/admit", self.address),
+                "caBundle": BASE64_STANDARD.encode(self.authority.certificate_pem()),
+            },
+            "rules": [{"operations": operations, "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}],
+            "objectSelector": {"matchLabels": {"hooked": caller.namespace}},
+            "sideEffects": "None",
+            "admissionReviewVersions": ["v1"],
+            "timeoutSeconds": 5,
+        })
+    }
+}
+
+/// Waits a moment of the system's time: tokio's clock may be paused.
+async fn pause() {
+    let (_held, nothing) = std::sync::mpsc::channel::<()>();
+    let wait = move || nothing.recv_timeout(Duration::from_millis(100));
+    tokio::task::spawn_blocking(wait).await.unwrap().unwrap_err();
+}
+
+fn hooked(caller: &Caller, name: &str) -> Value {
+    let mut object = config_map(name, json!({"a": "1"}));
+    object["metadata"]["labels"] = json!({"hooked": caller.namespace});
+    object
+}
+
+/// Registers the webhook, waits until the server asks it, and forgets what it was asked so far.
+async fn register(caller: &Caller, kind: &str, listening: &Listening, webhook: Value) {
+    let plural = format!("{}s", kind.to_lowercase());
+    let configuration = json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind,
+        "metadata": {"name": caller.namespace}, "webhooks": [webhook]});
+    let path = format!("/apis/admissionregistration.k8s.io/v1/{plural}");
+    caller.post(&path, &configuration).await.ok(201);
+    for _ in 0..100 {
+        let probe = format!("{}?dryRun=All", caller.at("configmaps"));
+        caller.post(&probe, &hooked(caller, "probe")).await;
+        if !listening.asked.lock().is_empty() {
+            listening.asked.lock().clear();
+            return;
+        }
+        pause().await;
+    }
+    panic!("the server does not ask the webhook");
+}
+
+pub async fn a_mutating_webhook_changes_objects(caller: Caller) {
+    let listening = Listening::start(|_| {
+        let patch = json!([{"op": "add", "path": "/data/hook", "value": "was here"}]);
+        json!({"allowed": true, "patchType": "JSONPatch", "patch": BASE64_STANDARD.encode(patch.to_string())})
+    })
+    .await;
+    let webhook = listening.webhook(&caller, &["CREATE", "UPDATE"]);
+    register(&caller, "MutatingWebhookConfiguration", &listening, webhook).await;
+    let maps = caller.at("configmaps");
+    let created = caller.post(&maps, &hooked(&caller, "m")).await.ok(201);
+    assert_eq!(created["data"], json!({"a": "1", "hook": "was here"}));
+    assert_eq!(created["metadata"]["managedFields"].as_array().unwrap().len(), 1);
+    let owned = &created["metadata"]["managedFields"][0]["fieldsV1"]["f:data"];
+    assert!(owned.get("f:a").is_some() && owned.get("f:hook").is_none(), "{owned}");
+    let change = json!({"data": {"a": "2", "hook": "away"}});
+    let patched = caller.patch(&format!("{maps}/m"), MERGE, &change).await.ok(200);
+    assert_eq!(patched["data"], json!({"a": "2", "hook": "was here"}));
+    caller.post(&maps, &config_map("other", json!({"a": "1"}))).await.ok(201);
+
+    let asked = listening.asked.lock().clone();
+    let operations: Vec<&str> = asked.iter().map(|request| request["operation"].as_str().unwrap()).collect();
+    assert_eq!(operations, ["CREATE", "UPDATE"]);
+    let (first, second) = (&asked[0], &asked[1]);
+    let map = json!({"group": "", "version": "v1", "kind": "ConfigMap"});
+    assert_eq!((&first["kind"], &first["requestKind"]), (&map, &map));
+    assert_eq!(first["resource"], json!({"group": "", "version": "v1", "resource": "configmaps"}));
+    assert_eq!((&first["name"], &first["namespace"]), (&json!("m"), &json!(caller.namespace)));
+    assert_eq!((&first["oldObject"], &first["dryRun"]), (&Value::Null, &json!(false)));
+    assert_eq!(first["options"]["kind"], "CreateOptions");
+    assert!(first["userInfo"]["username"].is_string());
+    assert!(first["object"]["metadata"].get("resourceVersion").is_none());
+    assert_eq!(second["oldObject"]["data"]["a"], "1");
+    assert_eq!(second["object"]["data"], json!({"a": "2", "hook": "away"}));
+    assert_eq!(second["object"]["metadata"]["uid"], created["metadata"]["uid"]);
+}
+
+pub async fn a_validating_webhook_refuses(caller: Caller) {
+    let listening = Listening::start(|request| {
+        let object = if request["object"].is_null() { &request["oldObject"] } else { &request["object"] };
+        match object["metadata"]["name"].as_str().unwrap_or_default() {
+            "said" => {
+                json!({"allowed": false, "status": {"code": 418, "reason": "Because", "message": "no tea"}})
+            }
+            "silent" => json!({"allowed": false}),
+            "reasoned" => json!({"allowed": false, "status": {"reason": "Conflict"}}),
+            "kept" => json!({"allowed": request["operation"] != "DELETE", "status": {"message": "it stays"}}),
+            _ => json!({"allowed": true, "warnings": ["take care"]}),
+        }
+    })
+    .await;
+    let webhook = listening.webhook(&caller, &["*"]);
+    register(&caller, "ValidatingWebhookConfiguration", &listening, webhook).await;
+    let maps = caller.at("configmaps");
+    let said = caller.post(&maps, &hooked(&caller, "said")).await;
+    let denied = "admission webhook \"hook.example.com\" denied the request";
+    assert_eq!(said.refused(418, "Because"), format!("{denied}: no tea"));
+    let silent = caller.post(&maps, &hooked(&caller, "silent")).await;
+    assert_eq!(silent.refused(400, ""), format!("{denied} without explanation"));
+    let reasoned = caller.post(&maps, &hooked(&caller, "reasoned")).await;
+    assert_eq!(reasoned.refused(400, "Conflict"), format!("{denied}: Conflict"));
+    caller.get(&format!("{maps}/said")).await.refused(404, "NotFound");
+
+    caller.post(&maps, &hooked(&caller, "kept")).await.ok(201);
+    let kept = caller.delete(&format!("{maps}/kept")).await;
+    assert_eq!(kept.refused(400, ""), format!("{denied}: it stays"));
+    caller.get(&format!("{maps}/kept")).await.ok(200);
+
+    let mut generated = hooked(&caller, "x");
+    generated["metadata"] = json!({"generateName": "free-", "labels": generated["metadata"]["labels"]});
+    listening.asked.lock().clear();
+    let free = caller.post(&maps, &generated).await.ok(201);
+    let asked = listening.asked.lock().clone();
+    let seen = &asked[0]["object"];
+    assert_eq!(seen["metadata"]["name"], free["metadata"]["name"], "validators see the name");
+    assert_eq!(seen["metadata"]["uid"], free["metadata"]["uid"], "and the uid that is stored");
+}
+
+pub async fn a_webhook_that_is_down(caller: Caller) {
+    let listening = Listening::start(|_| json!({"allowed": true})).await;
+    // It answers at first, so that one knows when it is in force.
+    let mut webhook = listening.webhook(&caller, &["CREATE"]);
+    register(&caller, "ValidatingWebhookConfiguration", &listening, webhook.clone()).await;
+    let path =
+        format!("/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/{}", caller.namespace);
+    // Nobody listens at port 1.
+    webhook["clientConfig"] = json!({"url": "https://127.0.0.1:1/admit"});
+    webhook["failurePolicy"] = json!("Fail");
+    caller.patch(&path, MERGE, &json!({"webhooks": [webhook]})).await.ok(200);
+    let maps = caller.at("configmaps");
+    let refused = async |name: &str| {
+        for _ in 0..100 {
+            let answer = caller.post(&maps, &hooked(&caller, name)).await;
+            if answer.code != 201 {
+                return answer;
+            }
+            caller.delete(&format!("{maps}/{name}")).await;
+            pause().await;
+        }
+        panic!("the webhook is not asked");
+    };
+    let answer = refused("m").await;
+    let message = answer.refused(500, "InternalError");
+    let start = "Internal error occurred: failed calling webhook \"hook.example.com\": ";
+    assert!(message.starts_with(start), "{message}");
+    assert!(
+        message.contains("Post \"https://127.0.0.1:1/admit?timeout=5s\": dial tcp 127.0.0.1:1"),
+        "{message}"
+    );
+    assert_eq!(answer.body["details"]["causes"][0]["message"], message["Internal error occurred: ".len()..]);
+
+    webhook["failurePolicy"] = json!("Ignore");
+    caller.patch(&path, MERGE, &json!({"webhooks": [webhook]})).await.ok(200);
+    for _ in 0..100 {
+        let answer = caller.post(&maps, &hooked(&caller, "n")).await;
+        if answer.code == 201 {
+            return;
+        }
+        pause().await;
+    }
+    panic!("an optional webhook holds up requests");
+}
