@@ -31,6 +31,11 @@ pub(crate) fn answer(kubernetes: &Kubernetes, path: &str, accept: &str) -> Optio
     match segments.as_slice() {
         ["healthz" | "readyz" | "livez", ..] => Some((TEXT, Bytes::from_static(b"ok"))),
         ["version"] => json(version()),
+        [".well-known", "openid-configuration"] => json(crate::identity::openid_configuration()),
+        ["openid", "v1", "jwks"] => {
+            drop(state);
+            json(json!({ "keys": [kubernetes.signing_key().ok()?.jwk()] }))
+        }
         [] => json(paths(registry)),
         ["api"] => json(core_versions()),
         ["apis"] => json(groups(registry)),
@@ -122,6 +127,16 @@ fn resources(registry: &Registry, group: &str, version: &str) -> Value {
         rows.push(resource(kind));
         if kind.has_status() {
             rows.push(subresource(kind, "status", json!({ "kind": kind.kind })));
+        }
+        if *kind.shelf == *"serviceaccounts" {
+            let group = "authentication.k8s.io";
+            let about =
+                json!({ "kind": "TokenRequest", "group": group, "version": "v1", "verbs": ["create"] });
+            rows.push(subresource(kind, "token", about));
+        }
+        if *kind.shelf == *crate::verbs::namespace::SHELF {
+            let verbs = json!(["update"]);
+            rows.push(subresource(kind, "finalize", json!({ "kind": kind.kind, "verbs": verbs })));
         }
         if kind.scale {
             let scale = json!({ "kind": "Scale", "group": "autoscaling", "version": "v1" });

@@ -4,23 +4,27 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use certificate_authority::{CertificateAuthority, TlsError};
 use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use crate::fault::{Fault, Faults};
 use crate::hook::AllHooks;
+use crate::identity::SigningKey;
 use crate::object::{Object, metadata, string_at};
 use crate::own_service;
 use crate::patch::PatchType;
 use crate::registry::Kind;
 use crate::selector::Selection;
 use crate::status::ApiError;
-use crate::verbs::{DeleteOptions, ListOptions, Part, Stage, State, Write, namespace as namespaces};
+use crate::verbs::{
+    Collection, DeleteOptions, ListOptions, Part, Stage, State, Write, namespace as namespaces,
+};
 use crate::webhook::Hosts;
 
 /// A bearer token. Its text is shown by [`Token::reveal`] alone.
@@ -64,18 +68,23 @@ pub struct Options {
     pub event_window: usize,
     /// Whether Services can have IPv6 addresses beside IPv4 ones.
     pub dual_stack: bool,
+    /// When what owners and namespaces leave behind is collected.
+    pub collection: Collection,
+    /// How long an Event stays after its last write. An hour in clusters; for ever without.
+    pub event_ttl: Option<Duration>,
     /// Who may speak to the server. Without tokens everybody may.
     pub tokens: Vec<Token>,
     /// Names and addresses, beside those that [`Kubernetes::serve_https`] knows, that its certificate is
     /// good for.
     pub server_names: Vec<String>,
-    /// Folder that keeps the certificate authority over restarts. Without it each server has a new one.
+    /// Folder that keeps the certificate authority, and the key that signs tokens of service accounts, over restarts.
+    /// Without it each server has new ones.
     pub authority_dir: Option<PathBuf>,
 }
 
 impl Default for Options {
-    /// Seed 1, start 2026-01-01T00:00:00Z, 10,000 changes a kind, both families, no tokens, no further names, a new
-    /// authority.
+    /// Seed 1, start 2026-01-01T00:00:00Z, 10,000 changes a kind, both families, dependents collected at once, events
+    /// that stay, no tokens, no further names, a new authority.
     fn default() -> Self {
         // Seconds from 1970 to 2026-01-01T00:00:00Z.
         const START: i64 = 1_767_225_600;
@@ -84,6 +93,8 @@ impl Default for Options {
             start: Timestamp::from_second(START).unwrap_or_default(),
             event_window: 10_000,
             dual_stack: true,
+            collection: Collection::Prompt,
+            event_ttl: None,
             tokens: Vec::new(),
             server_names: Vec::new(),
             authority_dir: None,
@@ -97,10 +108,13 @@ pub(crate) struct Shared {
     pub(crate) faults: Mutex<Faults>,
     counts: Mutex<BTreeMap<(String, String), u64>>,
     authority: Mutex<Option<Arc<CertificateAuthority>>>,
+    signing_key: Mutex<Option<Arc<SigningKey>>>,
     /// Watches end when this changes.
     pub(crate) watch_generation: watch::Sender<u64>,
     /// Who is asked before requests take effect.
     pub(crate) hooks: AllHooks,
+    /// Tells who waits for the next chore that there is another one.
+    pub(crate) chores_changed: Notify,
     /// Hosts of webhooks that were taken over.
     pub(crate) webhook_hosts: Hosts,
     created: Instant,
@@ -134,8 +148,10 @@ impl Kubernetes {
                 faults: Mutex::default(),
                 counts: Mutex::default(),
                 authority: Mutex::new(None),
+                signing_key: Mutex::new(None),
                 watch_generation: watch::Sender::new(0),
                 hooks: AllHooks::default(),
+                chores_changed: Notify::new(),
                 webhook_hosts: Hosts::default(),
                 created: Instant::now(),
             }),
@@ -173,7 +189,10 @@ impl Kubernetes {
     pub fn create(&self, object: Value) -> Result<Arc<Object>, ApiError> {
         let mut state = self.shared.state.lock();
         let (kind, namespace, _) = addressed(&state, &object)?;
-        state.create(&kind, &namespace, object, &self.direct())
+        let created = state.create(&kind, &namespace, object, &self.direct());
+        drop(state);
+        self.keep_house();
+        created
     }
 
     /// The object, or `None`. `kind` is a kind, plural or short name: `Service`, `services`, `svc`.
@@ -249,7 +268,10 @@ impl Kubernetes {
     fn write(&self, object: Value, part: Part) -> Result<Arc<Object>, ApiError> {
         let mut state = self.shared.state.lock();
         let (kind, namespace, name) = addressed(&state, &object)?;
-        state.update(&kind, &namespace, &name, part, object, &self.direct()).map(|(object, _)| object)
+        let updated = state.update(&kind, &namespace, &name, part, object, &self.direct());
+        drop(state);
+        self.keep_house();
+        updated.map(|(object, _)| object)
     }
 
     /// Merges members into an object (JSON merge patch), all but the status.
@@ -290,13 +312,15 @@ impl Kubernetes {
     ) -> Result<Arc<Object>, ApiError> {
         let mut state = self.shared.state.lock();
         let kind = state.registry.by_name(kind).ok_or_else(ApiError::no_such_resource)?;
-        state
-            .patch(&kind, namespace, name, part, (patch, &PatchType::Merge), &self.direct())
-            .map(|(object, _)| object)
+        let merge = (patch, &PatchType::Merge);
+        let patched = state.patch(&kind, namespace, name, part, merge, &self.direct());
+        drop(state);
+        self.keep_house();
+        patched.map(|(object, _)| object)
     }
 
     /// Deletes an object. Finalizers may hold it back: then it is only marked. A namespace takes its
-    /// contents along at once.
+    /// contents along at once, unless [`Options::collection`] says otherwise.
     ///
     /// # Errors
     /// 404 when there is no such object.
@@ -305,8 +329,10 @@ impl Kubernetes {
         let kind = state.registry.by_name(kind).ok_or_else(ApiError::no_such_resource)?;
         state.delete(&kind, namespace, name, &DeleteOptions::default(), &self.direct())?;
         if *kind.shelf == *namespaces::SHELF {
-            state.empty_namespace(name, &self.direct());
+            state.plan_emptying(name, true, &self.direct());
         }
+        drop(state);
+        self.keep_house();
         Ok(())
     }
 
@@ -366,6 +392,18 @@ impl Kubernetes {
         Ok(made)
     }
 
+    /// The key that signs tokens of service accounts, made at first use.
+    pub(crate) fn signing_key(&self) -> Result<Arc<SigningKey>, ApiError> {
+        let mut slot = self.shared.signing_key.lock();
+        if let Some(key) = &*slot {
+            return Ok(Arc::clone(key));
+        }
+        let folder = self.shared.options.authority_dir.as_deref();
+        let made = Arc::new(SigningKey::load_or_generate(folder)?);
+        *slot = Some(Arc::clone(&made));
+        Ok(made)
+    }
+
     /// A kubeconfig (YAML) for the server at `url`, with the authority's certificate and the first token
     /// inside, as kubectl and other clients read it. The result is a secret when there are tokens.
     ///
@@ -374,6 +412,11 @@ impl Kubernetes {
     pub fn kubeconfig(&self, url: &str) -> Result<String, TlsError> {
         let authority = self.authority()?;
         Ok(crate::kubeconfig::render(url, authority.certificate_pem(), self.shared.options.tokens.first()))
+    }
+
+    /// How what happens by itself is written.
+    pub(crate) fn housekeeper(&self) -> Write<'static> {
+        self.direct()
     }
 
     fn direct(&self) -> Write<'static> {

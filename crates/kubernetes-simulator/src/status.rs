@@ -146,6 +146,14 @@ impl ApiError {
         error.causes(json!([{ "reason": cause_reason(message), "message": message, "field": field }]))
     }
 
+    /// A request that is no object of the store, such as a TokenRequest, and not valid.
+    pub(crate) fn invalid_request(group: &str, kind: &str, field: &str, message: &str) -> Self {
+        let text = format!("{kind}.{group} \"\" is invalid: {field}: {message}");
+        let mut error = Self::new(422, "Invalid", text);
+        error.details = details(group, kind, "");
+        error.causes(json!([{ "reason": cause_reason(message), "message": message, "field": field }]))
+    }
+
     /// A JSON patch that is sound but does not fit the object; `why` says what failed.
     pub(crate) fn patch_failed(why: &str) -> Self {
         Self::new(422, "Invalid", "the server rejected our request due to an error in our request")

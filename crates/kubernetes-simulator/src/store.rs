@@ -1,14 +1,14 @@
 //! The store: one order of changes for all kinds, and per kind a shelf of objects with a bounded
 //! memory of its changes (what kube-apiserver calls the watch cache).
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::ops::Bound;
 use std::sync::Arc;
 
 use serde_json::Value;
 use tokio::sync::watch;
 
-use crate::object::{Object, metadata, owner_uids, set_metadata};
+use crate::object::{Object, metadata, owner_uids, set_metadata, value_at};
 
 /// What happened to an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,6 +128,10 @@ pub(crate) struct Store {
     shelves: HashMap<Arc<str>, Shelf>,
     dependents: HashMap<String, BTreeSet<Place>>,
     uids: HashMap<String, Place>,
+    /// Uids of objects that writes concern beside the one that was written.
+    touched: VecDeque<String>,
+    /// The same as a set.
+    waiting: HashSet<String>,
 }
 
 impl Store {
@@ -140,7 +144,24 @@ impl Store {
             shelves: HashMap::new(),
             dependents: HashMap::new(),
             uids: HashMap::new(),
+            touched: VecDeque::new(),
+            waiting: HashSet::new(),
         }
+    }
+
+    /// Notes that somebody should look at the owners and dependents of an object.
+    pub(crate) fn touch(&mut self, uid: &str) {
+        if self.waiting.insert(uid.to_owned()) {
+            self.touched.push_back(uid.to_owned());
+        }
+    }
+
+    /// The object that waits longest to be looked at: one whose owners have changed or gone, one that is being deleted,
+    /// or an owner that has lost a dependent.
+    pub(crate) fn next_touched(&mut self) -> Option<String> {
+        let uid = self.touched.pop_front()?;
+        self.waiting.remove(&uid);
+        Some(uid)
     }
 
     /// Version of the newest change of any kind.
@@ -174,7 +195,16 @@ impl Store {
         let previous = on.objects.insert(key, Arc::clone(&object));
         let change = if previous.is_some() { Change::Modified } else { Change::Added };
         on.append(Entry { version, change, object: Arc::clone(&object), previous: previous.clone() }, window);
+        let owners = |object| value_at(object, &["metadata", "ownerReferences"]);
+        let now = owners(object.value());
+        let before = previous.as_deref().and_then(|previous| owners(previous.value()));
+        if now != before || crate::object::is_terminating(&object) {
+            self.touch(object.uid());
+        }
         if let Some(previous) = &previous {
+            if now != before {
+                owner_uids(previous).for_each(|uid| self.touch(uid));
+            }
             self.unlink(previous, &place);
         }
         self.link(&object, &place);
@@ -209,6 +239,11 @@ impl Store {
             previous: Some(Arc::clone(&previous)),
         };
         on.append(entry, window);
+        let dependents = self.dependents(previous.uid()).into_iter();
+        let dependents: Vec<String> =
+            dependents.filter_map(|(shelf, key)| Some(self.get(&shelf, &key)?.uid().to_owned())).collect();
+        dependents.iter().for_each(|uid| self.touch(uid));
+        owner_uids(&previous).for_each(|uid| self.touch(uid));
         self.unlink(&previous, &(Arc::clone(shelf), key.to_owned()));
         self.uids.remove(previous.uid());
         Some(object)

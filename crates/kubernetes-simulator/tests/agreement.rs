@@ -13,6 +13,8 @@ mod caller;
 mod collections;
 #[path = "agreement/kubelets.rs"]
 mod kubelets;
+#[path = "agreement/lifecycle.rs"]
+mod lifecycle;
 #[path = "agreement/objects.rs"]
 mod objects;
 #[path = "agreement/patches.rs"]
@@ -27,7 +29,7 @@ mod watches;
 mod webhooks;
 
 use caller::Caller;
-use kubernetes_simulator::{Kubernetes, Options};
+use kubernetes_simulator::{Collection, Kubernetes, Options};
 
 /// Each behaviour is a test against the simulator and a step of the run against a real server.
 macro_rules! behaviours {
@@ -36,7 +38,7 @@ macro_rules! behaviours {
             $($(
                 #[tokio::test(start_paused = true)]
                 async fn $name() {
-                    let kubernetes = super::Kubernetes::new(super::Options::default());
+                    let kubernetes = super::alone();
                     let client = kube::Client::new(kubernetes.router(), "default");
                     super::$file::$name(super::Caller::new(client, stringify!($name)).await).await;
                 }
@@ -58,6 +60,11 @@ macro_rules! behaviours {
             running
         }
     };
+}
+
+/// The simulator as an API server alone: the real one has no controllers beside it either.
+fn alone() -> Kubernetes {
+    Kubernetes::new(Options { collection: Collection::Off, ..Options::default() })
 }
 
 /// A behaviour at the real server.
@@ -99,6 +106,9 @@ behaviours! {
     apply:
         apply_creates_and_repeats, apply_removes_what_it_drops, apply_conflicts, apply_after_an_update,
         apply_without_a_manager;
+    lifecycle:
+        deletions_wait_for_a_collector, a_finalizer_of_its_own_and_the_collectors,
+        a_namespace_waits_for_its_finalizers, a_service_account_has_tokens;
     webhooks:
         a_mutating_webhook_changes_objects, a_validating_webhook_refuses, a_webhook_that_is_down;
     kubelets:
@@ -122,7 +132,7 @@ fn kube_apiserver() {
         let client = server.client().await.unwrap();
         let mut running = start_all(&client).await;
         for seed in 1..=4 {
-            let kubernetes = Kubernetes::new(Options::default());
+            let kubernetes = alone();
             let simulator = kube::Client::new(kubernetes.router(), "default");
             let agreement = sequences::agree(simulator, client.clone(), seed);
             running.push(Running::new(format!("sequence {seed}"), agreement));

@@ -2,11 +2,15 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use kubernetes_simulator::{Kubernetes, Token};
 use tokio_util::sync::CancellationToken;
 
 use crate::files::{HostError, Reader, certificates, kept_secret, write};
+
+/// How long Events stay, as in clusters (`--event-ttl`).
+const EVENT_TTL: Duration = Duration::from_secs(60 * 60);
 
 /// How Kubernetes is served.
 #[derive(Debug, Clone)]
@@ -59,6 +63,7 @@ impl HostedKubernetes {
             seed,
             dual_stack,
             start: now,
+            event_ttl: Some(EVENT_TTL),
             tokens: vec![token],
             authority_dir: Some(authority),
             ..kubernetes_simulator::Options::default()

@@ -93,7 +93,11 @@ impl Admission<'_> {
             if state.get(self.kind, self.namespace, self.name)?.version() != old.version() {
                 return Ok(None);
             }
-            let part = if self.subresource == "status" { Part::Status } else { Part::Main };
+            let part = match self.subresource {
+                "status" => Part::Status,
+                "finalize" => Part::Finalize,
+                _ => Part::Main,
+            };
             state.settle_replacement(self.kind, old, object, part, write).map(|now| Some((now, false)))
         };
         let Some((draft, created)) = settle(mutated, &Write { dry_run: true, ..write.clone() })? else {

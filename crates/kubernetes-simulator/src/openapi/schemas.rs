@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use k8s_openapi::api::{
-    apps::v1 as apps, authentication::v1 as authentication, authorization::v1 as authorization,
+    admissionregistration::v1 as admissionregistration, apps::v1 as apps,
+    authentication::v1 as authentication, authorization::v1 as authorization,
     coordination::v1 as coordination, core::v1 as core, discovery::v1 as discovery, events::v1 as events,
 };
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1 as apiextensions;
@@ -41,6 +42,8 @@ static BUILTIN: LazyLock<Map<String, Value>> = LazyLock::new(|| {
         apps::Deployment,
         apps::ReplicaSet,
         apps::DaemonSet,
+        admissionregistration::MutatingWebhookConfiguration,
+        admissionregistration::ValidatingWebhookConfiguration,
         apiextensions::CustomResourceDefinition,
         authentication::TokenReview,
         authentication::SelfSubjectReview,

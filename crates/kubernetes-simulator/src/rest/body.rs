@@ -86,7 +86,8 @@ pub(super) fn delete_options(query: &Query, bytes: &[u8]) -> Result<(DeleteOptio
     let propagation = match (policy.as_deref(), orphan) {
         (Some("Orphan"), _) | (None, Some(true)) => Propagation::Orphan,
         (Some("Foreground"), _) => Propagation::Foreground,
-        (Some("Background"), _) | (None, _) => Propagation::Background,
+        (Some("Background"), _) | (None, Some(false)) => Propagation::Background,
+        (None, None) => Propagation::Default,
         (Some(other), _) => {
             let message = format!(
                 "Unsupported value: {other:?}: supported values: \"Foreground\", \"Background\", \"Orphan\", \"nil\""

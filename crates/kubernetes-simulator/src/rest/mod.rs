@@ -11,13 +11,13 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
-use http::header::AUTHORIZATION;
 use http::{Method, StatusCode};
 
 pub(crate) use representation::{Representation, bookmark, watch_line};
 
 use crate::discovery;
 use crate::fault::{self, Effect};
+use crate::identity::User;
 use crate::kubernetes::Kubernetes;
 use crate::status::ApiError;
 use path::{Target, target};
@@ -29,29 +29,20 @@ impl Kubernetes {
     pub fn router(&self) -> Router {
         Router::new().fallback(handle).with_state(self.clone())
     }
-
-    fn is_authorized(&self, request: &Request) -> bool {
-        let tokens = &self.shared.options.tokens;
-        if tokens.is_empty() {
-            return true;
-        }
-        let header = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
-        let Some((scheme, given)) = header.and_then(|value| value.split_once(' ')) else { return false };
-        scheme.eq_ignore_ascii_case("bearer") && tokens.iter().any(|token| token.reveal() == given.trim())
-    }
 }
 
 async fn handle(State(kubernetes): State<Kubernetes>, request: Request) -> Response<Body> {
     let path = request.uri().path().to_owned();
-    if !discovery::is_public(&path) && !kubernetes.is_authorized(&request) {
+    let user = kubernetes.caller(request.headers());
+    if user.is_none() && !discovery::is_public(&path) {
         return answer::error(&ApiError::unauthorized());
     }
-    match target(&path) {
-        Target::Resource(target) => {
-            serve(kubernetes, target, request).await.unwrap_or_else(|e| answer::error(&e))
+    match (target(&path), user) {
+        (Target::Resource(target), Some(user)) => {
+            serve(kubernetes, target, user, request).await.unwrap_or_else(|e| answer::error(&e))
         }
-        Target::Other if request.method() != Method::GET => answer::error(&ApiError::method_not_allowed()),
-        Target::Other => {
+        _ if request.method() != Method::GET => answer::error(&ApiError::method_not_allowed()),
+        _ => {
             let accept = representation::accept(request.headers());
             match discovery::answer(&kubernetes, &path, accept) {
                 Some((media_type, body)) => answer::bytes(StatusCode::OK, media_type, body),
@@ -64,6 +55,7 @@ async fn handle(State(kubernetes): State<Kubernetes>, request: Request) -> Respo
 async fn serve(
     kubernetes: Kubernetes,
     target: path::ResourcePath,
+    user: User,
     request: Request,
 ) -> Result<Response<Body>, ApiError> {
     let query = Query::parse(request.method(), request.uri().query().unwrap_or_default())?;
@@ -72,16 +64,16 @@ async fn serve(
     kubernetes.count(verb, &resource);
     let effect = kubernetes.shared.faults.lock().take(verb, &resource, &target.name);
     match effect {
-        None => resource::serve(kubernetes, verb, target, query, request).await,
+        None => resource::serve(kubernetes, verb, target, query, user, request).await,
         Some(Effect::Refuse { code, reason, message, retry_after }) => {
             Err(fault::refusal(code, &reason, &message, retry_after))
         }
         Some(Effect::Delay(delay)) => {
             tokio::time::sleep(delay).await;
-            resource::serve(kubernetes, verb, target, query, request).await
+            resource::serve(kubernetes, verb, target, query, user, request).await
         }
         Some(Effect::LoseAnswer) => {
-            let answer = resource::serve(kubernetes, verb, target, query, request).await;
+            let answer = resource::serve(kubernetes, verb, target, query, user, request).await;
             tracing::debug!(verb, resource, served = answer.is_ok(), "an answer is lost");
             Err(fault::refusal(504, "Timeout", "injected fault: the answer was lost", None))
         }
@@ -95,7 +87,7 @@ fn verb(method: &Method, target: &path::ResourcePath, query: &Query) -> Result<&
         Method::GET if query.watch => "watch",
         Method::GET if named => "get",
         Method::GET => "list",
-        Method::POST if !named => "create",
+        Method::POST if !named || !target.subresource.is_empty() => "create",
         Method::PUT if named => "update",
         Method::PATCH if named => "patch",
         Method::DELETE if named => "delete",

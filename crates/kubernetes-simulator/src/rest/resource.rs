@@ -15,15 +15,19 @@ use super::query::Query;
 use super::representation::{self, Representation};
 use super::{answer, body};
 use crate::hook::Admission;
+use crate::identity::{self, User};
 use crate::kubernetes::Kubernetes;
 use crate::object::{Object, string_at, to_bytes};
 use crate::registry::Kind;
-use crate::review;
 use crate::selector::{FieldSelector, LabelSelector, Selection};
 use crate::status::{self, ApiError};
-use crate::verbs::namespace;
-use crate::verbs::{Deletion, ListOptions, Page, Part, Stage, State, Write};
+use crate::verbs::{
+    Deletion, ListOptions, Page, Part, Propagation, Stage, State, Write, namespace, orphans_by_default,
+};
 use crate::watch::{Start, Watch};
+
+/// Shelf of the objects that tokens are asked for.
+const SERVICE_ACCOUNTS: &str = "serviceaccounts";
 
 /// A request whose kind is known.
 struct Call {
@@ -44,6 +48,7 @@ pub(super) async fn serve(
     verb: &str,
     path: ResourcePath,
     query: Query,
+    user: User,
     request: Request,
 ) -> Result<Response<Body>, ApiError> {
     let kind = kubernetes.shared.state.lock().registry.by_path(&path.group, &path.version, &path.plural);
@@ -65,13 +70,13 @@ pub(super) async fn serve(
             return Err(ApiError::method_not_allowed());
         }
         let question = body::question(&parts.headers, &body::read(request_body).await?)?;
-        let answer = review::answer(&kind, question, &kubernetes.shared.options.tokens);
+        let answer = identity::answer(&kubernetes, &kind, question, &user);
         return Ok(answer::bytes(StatusCode::CREATED, answer::JSON, to_bytes(&answer)));
     }
     let representation =
         Representation::negotiate(representation::accept(&parts.headers), query.include_object.as_deref())?;
     let manager = query.field_manager.clone().unwrap_or_else(|| user_agent(&parts.headers));
-    let (headers, user) = (parts.headers, review::user());
+    let (headers, user) = (parts.headers, user.to_value());
     let warnings = Arc::new(Mutex::default());
     let call = Call {
         kubernetes,
@@ -84,7 +89,9 @@ pub(super) async fn serve(
         user,
         warnings: Arc::clone(&warnings),
     };
+    let house = call.kubernetes.clone();
     let answer = call.serve(verb, request_body).await;
+    house.keep_house();
     // A refused client is warned, too.
     let mut answer = answer.unwrap_or_else(|error| answer::error(&error));
     let warnings = std::mem::take(&mut *warnings.lock());
@@ -117,6 +124,15 @@ impl Call {
             ("scale", "get" | "update" | "patch") if self.kind.scale => {
                 self.scale(verb, &body::read(request_body).await?).await
             }
+            ("token", "create") if *self.kind.shelf == *SERVICE_ACCOUNTS => {
+                let request = body::object(&self.headers, &body::read(request_body).await?)?;
+                let (namespace, name) = (&self.path.namespace, &self.path.name);
+                let answer = self.kubernetes.request_token(&self.kind, namespace, name, request)?;
+                Ok(answer::bytes(StatusCode::CREATED, answer::JSON, to_bytes(&answer)))
+            }
+            ("finalize", "update") if *self.kind.shelf == *namespace::SHELF => {
+                self.update(&body::read(request_body).await?).await
+            }
             ("" | "status" | "scale", _) => Err(ApiError::method_not_allowed()),
             _ => Err(ApiError::no_such_resource()),
         }
@@ -143,7 +159,11 @@ impl Call {
     }
 
     fn part(&self) -> Part {
-        if self.path.subresource == "status" { Part::Status } else { Part::Main }
+        match self.path.subresource.as_str() {
+            "status" => Part::Status,
+            "finalize" => Part::Finalize,
+            _ => Part::Main,
+        }
     }
 
     fn write(&self) -> Write<'_> {
@@ -260,10 +280,19 @@ impl Call {
         self.admission().delete(&current, &write).await?;
         let deletion = {
             let mut state = self.kubernetes.shared.state.lock();
-            state.delete(&self.kind, &self.path.namespace, &self.path.name, &options, &write)?
+            let deletion =
+                state.delete(&self.kind, &self.path.namespace, &self.path.name, &options, &write)?;
+            if !dry_run && *self.kind.shelf == *namespace::SHELF {
+                state.plan_emptying(&self.path.name, false, &write);
+            }
+            deletion
         };
-        if !dry_run && *self.kind.shelf == *namespace::SHELF {
-            self.empty_later(&self.path.name);
+        if options.propagation == Propagation::Default && orphans_by_default(&self.kind) {
+            self.warnings.lock().push(format!(
+                "child pods are preserved by default when {} are deleted; set propagationPolicy=Background to remove \
+                 them or set propagationPolicy=Orphan to suppress this warning",
+                self.kind.plural
+            ));
         }
         Ok(match deletion {
             Deletion::Removed(last) => {
@@ -272,17 +301,6 @@ impl Call {
             }
             Deletion::Waiting(object) => self.answer(StatusCode::OK, &object),
         })
-    }
-
-    /// Empties a namespace that was deleted.
-    fn empty_later(&self, name: &str) {
-        let (kubernetes, manager, name) = (self.kubernetes.clone(), self.manager.clone(), name.to_owned());
-        tokio::spawn(async move {
-            tokio::time::sleep(namespace::LINGER).await;
-            let write =
-                Write { now: kubernetes.now(), dry_run: false, manager: &manager, stage: Stage::Whole };
-            kubernetes.shared.state.lock().empty_namespace(&name, &write);
-        });
     }
 
     async fn delete_collection(&self, bytes: &Bytes) -> Result<Response<Body>, ApiError> {
@@ -296,15 +314,15 @@ impl Call {
             let mut state = self.kubernetes.shared.state.lock();
             for object in &page.items {
                 match state.delete(&self.kind, object.namespace(), object.name(), &options, &write) {
+                    Ok(_) if !dry_run && *self.kind.shelf == *namespace::SHELF => {
+                        state.plan_emptying(object.name(), false, &write);
+                    }
                     Ok(_) => {}
                     // It went with its owner, earlier in this collection.
                     Err(error) if error.code == 404 => {}
                     Err(error) => return Err(error),
                 }
             }
-        }
-        if !dry_run && *self.kind.shelf == *namespace::SHELF {
-            page.items.iter().for_each(|object| self.empty_later(object.name()));
         }
         let bytes = self.representation.list(&self.kind, &page, self.kubernetes.now());
         Ok(answer::bytes(StatusCode::OK, answer::JSON, bytes))

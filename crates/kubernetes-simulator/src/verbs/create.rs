@@ -108,8 +108,10 @@ impl State {
             return Ok(Arc::new(Object::new(object, self.store.version())));
         }
         to_stored(kind, &mut object);
-        let object = self.store.put(&kind.shelf, key, object);
+        let object = self.store.put(&kind.shelf, key.clone(), object);
         self.definition_written(kind, &object);
+        self.plan_expiry(kind, &key, &object);
+        self.tend(write);
         Ok(serve(kind, &object))
     }
 

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{State, Write, garbage, namespace, rfc3339_seconds};
+use super::garbage::{FOREGROUND, ORPHAN};
+use super::{State, Write, namespace, rfc3339_seconds};
 use crate::admission;
 use crate::object::{Object, finalizers, metadata, serve, set_finalizers, set_metadata};
 use crate::registry::Kind;
@@ -13,8 +14,10 @@ use crate::status::ApiError;
 /// What becomes of the objects that name the deleted one as their owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Propagation {
-    /// They are deleted after it.
+    /// As a finalizer of the object says, or as is the custom of its kind.
     #[default]
+    Default,
+    /// They are deleted after it.
     Background,
     /// They are deleted first; until then the object stays, marked as terminating.
     Foreground,
@@ -37,6 +40,32 @@ pub(crate) enum Deletion {
     Removed(Arc<Object>),
     /// Finalizers hold it; its state now.
     Waiting(Arc<Object>),
+}
+
+/// Kinds whose dependents stay unless somebody says otherwise.
+const ORPHANS_BY_DEFAULT: [&str; 2] = ["jobs.batch", "replicationcontrollers"];
+
+/// Whether dependents of objects of this kind stay where a client says nothing about them.
+pub(crate) fn orphans_by_default(kind: &Kind) -> bool {
+    ORPHANS_BY_DEFAULT.contains(&&*kind.shelf)
+}
+
+/// The finalizers of an object that is being deleted: with those, and only those, of the garbage collector that the
+/// deletion asks for.
+fn holds(kind: &Kind, object: &Object, propagation: Propagation) -> Vec<String> {
+    let mut held = finalizers(object);
+    let has = |finalizer: &str| held.iter().any(|other| other == finalizer);
+    let wanted = match propagation {
+        Propagation::Background => None,
+        Propagation::Foreground => Some(FOREGROUND),
+        Propagation::Orphan => Some(ORPHAN),
+        Propagation::Default if has(FOREGROUND) => Some(FOREGROUND),
+        Propagation::Default if has(ORPHAN) || orphans_by_default(kind) => Some(ORPHAN),
+        Propagation::Default => None,
+    };
+    held.retain(|finalizer| finalizer != FOREGROUND && finalizer != ORPHAN);
+    held.extend(wanted.map(str::to_owned));
+    held
 }
 
 impl State {
@@ -78,43 +107,32 @@ impl State {
             return Ok(Deletion::Removed(current));
         }
         let key = kind.key(namespace, name);
-        let mut holds = finalizers(&current);
-        match options.propagation {
-            Propagation::Background => {}
-            Propagation::Orphan => self.orphan_dependents(current.uid()),
-            Propagation::Foreground => {
-                let waits = !self.store.dependents(current.uid()).is_empty();
-                if waits && !holds.iter().any(|finalizer| finalizer == garbage::FOREGROUND) {
-                    holds.push(garbage::FOREGROUND.to_owned());
-                }
-            }
-        }
+        let holds = holds(kind, &current, options.propagation);
         if holds.is_empty() {
-            return Ok(match self.remove(kind, &key, write) {
-                Some(last) => Deletion::Removed(serve(kind, &last)),
-                None => Deletion::Removed(current),
-            });
+            let last = self.remove(kind, &key, write);
+            self.tend(write);
+            return Ok(Deletion::Removed(last.map_or(current, |last| serve(kind, &last))));
         }
-        if !current.is_terminating() {
+        let first = !current.is_terminating();
+        if first || finalizers(&current) != holds {
             let mut marked =
                 self.store.get(&kind.shelf, &key).map_or(Value::Null, |object| object.value().clone());
             set_finalizers(&mut marked, &holds);
-            set_metadata(&mut marked, "deletionTimestamp", Value::from(rfc3339_seconds(write.now)));
-            set_metadata(&mut marked, "deletionGracePeriodSeconds", Value::from(0));
-            if kind.generation {
+            if first {
+                set_metadata(&mut marked, "deletionTimestamp", Value::from(rfc3339_seconds(write.now)));
+                set_metadata(&mut marked, "deletionGracePeriodSeconds", Value::from(0));
+            }
+            if kind.generation && first {
                 let generation =
                     crate::object::metadata_value(&marked, "generation").as_u64().unwrap_or(0) + 1;
                 set_metadata(&mut marked, "generation", Value::from(generation));
             }
             self.store.put(&kind.shelf, key.clone(), marked);
         }
-        if options.propagation == Propagation::Foreground {
-            self.collect_dependents(current.uid(), write);
-        }
-        Ok(match self.store.get(&kind.shelf, &key) {
-            Some(object) => Deletion::Waiting(serve(kind, object)),
-            None => Deletion::Removed(current),
-        })
+        // Whoever waits for it may find it gone already: the answer is how it was marked.
+        let marked = self.get(kind, namespace, name)?;
+        self.tend(write);
+        Ok(Deletion::Waiting(marked))
     }
 
     /// Takes an object out of the store, with everything that follows from it.
@@ -122,8 +140,6 @@ impl State {
         let last = self.store.remove(&kind.shelf, key)?;
         admission::on_delete(&kind.kind, &last, &mut self.allocators);
         self.definition_removed(kind, &last, write);
-        self.collect_dependents(last.uid(), write);
-        self.release_owners(&last, write);
         self.finish_namespace(last.namespace(), write);
         Some(last)
     }

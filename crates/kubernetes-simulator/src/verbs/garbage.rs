@@ -1,86 +1,201 @@
-//! Owner references: dependents of a deleted object are collected at once, in the same step, where
-//! kube-controller-manager's garbage collector takes a moment.
+//! Owner references: what kube-controller-manager's garbage collector does with dependents whose owners are gone, or go.
+//!
+//! The store notes each object that a write concerns ([`crate::store::Store::next_touched`]); here one is looked at after
+//! the other, in the same step or a while later ([`crate::Collection`]).
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::{DeleteOptions, State, Write, namespace};
-use crate::object::{Object, finalizers, metadata, owner_uids, set_finalizers, set_metadata};
+use super::housekeeping::Chore;
+use super::{DeleteOptions, Propagation, State, Write};
+use crate::object::{Object, finalizers, list_at, metadata, set_finalizers, set_metadata, string_at};
+use crate::registry::Kind;
 use crate::store::Place;
+use crate::{Collection, verbs::namespace};
 
 /// The finalizer with which a foreground deletion waits for dependents.
 pub(super) const FOREGROUND: &str = "foregroundDeletion";
 
+/// The finalizer with which a deletion waits until its dependents have been let go.
+pub(super) const ORPHAN: &str = "orphan";
+
+/// What stands behind an owner reference.
+enum Owner {
+    /// Nothing can be said: its kind is unknown here, or it cannot own this object.
+    Unknown,
+    /// Nobody has this name and uid.
+    Gone,
+    /// It waits for its dependents to be deleted.
+    Waiting,
+    /// It is there, or goes without waiting.
+    There,
+}
+
 impl State {
-    /// Deletes the dependents of an owner that is gone or goes; those with another living owner only
-    /// lose the reference.
-    pub(super) fn collect_dependents(&mut self, uid: &str, write: &Write<'_>) {
-        if uid.is_empty() {
-            return;
-        }
-        for place in self.store.dependents(uid) {
-            let Some(object) = self.store.get(&place.0, &place.1).cloned() else { continue };
-            let others =
-                owner_uids(&object).any(|owner| owner != uid && self.store.place_of(owner).is_some());
-            if others {
-                self.drop_reference(&place, &object, uid);
-            } else if let Some(kind) = self.registry.by_shelf(&place.0) {
-                // It was there a moment ago, under the same lock: the delete cannot fail.
-                let _ =
-                    self.delete(&kind, object.namespace(), object.name(), &DeleteOptions::default(), write);
-                if *kind.shelf == *namespace::SHELF {
-                    self.empty_namespace(object.name(), write);
+    /// Looks at what the latest writes concern, or notes when to.
+    pub(crate) fn tend(&mut self, write: &Write<'_>) {
+        match self.collection {
+            Collection::Off => while self.store.next_touched().is_some() {},
+            Collection::Prompt if self.collecting => {}
+            Collection::Prompt => {
+                self.collecting = true;
+                while let Some(uid) = self.store.next_touched() {
+                    self.collect(&uid, write);
+                }
+                self.collecting = false;
+            }
+            Collection::Within(_) => {
+                while let Some(uid) = self.store.next_touched() {
+                    let delay = self.collection_delay();
+                    self.plan(delay, Chore::Collect(uid));
                 }
             }
         }
     }
 
-    /// Removes the reference to an owner from all its dependents.
-    pub(super) fn orphan_dependents(&mut self, uid: &str) {
-        for place in self.store.dependents(uid) {
-            if let Some(object) = self.store.get(&place.0, &place.1).cloned() {
-                self.drop_reference(&place, &object, uid);
+    /// Does with one object what its owners and its own deletion ask for.
+    pub(super) fn collect(&mut self, uid: &str, write: &Write<'_>) {
+        let Some(place) = self.store.place_of(uid).cloned() else { return };
+        let Some(object) = self.store.get(&place.0, &place.1).cloned() else { return };
+        let Some(kind) = self.registry.by_shelf(&place.0) else { return };
+        if object.is_terminating() {
+            self.go_on_deleting(&kind, &place, &object, write);
+            return;
+        }
+        let (mut there, mut waiting, mut gone) = (Vec::new(), Vec::new(), Vec::new());
+        for reference in list_at(&object, &["metadata", "ownerReferences"]) {
+            let uid = string_at(reference, &["uid"]).unwrap_or_default().to_owned();
+            match self.owner(&object, reference) {
+                Owner::Unknown => return,
+                Owner::Gone => gone.push(uid),
+                Owner::Waiting => waiting.push(uid),
+                Owner::There => there.push(uid),
+            }
+        }
+        if there.is_empty() && waiting.is_empty() && gone.is_empty() {
+            return;
+        }
+        if !there.is_empty() {
+            // Owners that wait would wait for ever for one that stays.
+            gone.append(&mut waiting);
+            if !gone.is_empty() {
+                self.keep_references(&place, &object, |owner| gone.iter().all(|gone| gone != owner));
+            }
+            return;
+        }
+        let dependents = self.dependents(uid);
+        let propagation = if !waiting.is_empty() && !dependents.is_empty() {
+            if dependents.iter().any(|dependent| is_waiting(dependent)) {
+                self.unblock_owners(&place, &object);
+            }
+            Propagation::Foreground
+        } else {
+            // A finalizer that is there already says what its client wants.
+            Propagation::Default
+        };
+        let options = DeleteOptions { propagation, ..DeleteOptions::default() };
+        // It was there a moment ago, under the same lock: the delete cannot fail.
+        let _ = self.delete(&kind, object.namespace(), object.name(), &options, write);
+        if *kind.shelf == *namespace::SHELF {
+            self.empty_namespace(object.name(), write);
+        }
+    }
+
+    /// Orphans the dependents of an object that is being deleted, or deletes them before it, as its finalizers say.
+    fn go_on_deleting(&mut self, kind: &Kind, place: &Place, object: &Object, write: &Write<'_>) {
+        let holds = finalizers(object);
+        let has = |finalizer: &str| holds.iter().any(|held| held == finalizer);
+        if has(ORPHAN) {
+            let uid = object.uid();
+            for dependent in self.store.dependents(uid) {
+                if let Some(object) = self.store.get(&dependent.0, &dependent.1).cloned() {
+                    self.keep_references(&dependent, &object, |owner| owner != uid);
+                }
+            }
+            self.drop_finalizer(kind, place, ORPHAN, write);
+        } else if has(FOREGROUND) {
+            let dependents = self.dependents(object.uid());
+            if dependents.iter().any(|dependent| blocks(dependent, object.uid())) {
+                for dependent in dependents.iter().filter(|dependent| !dependent.is_terminating()) {
+                    self.store.touch(dependent.uid());
+                }
+            } else {
+                self.drop_finalizer(kind, place, FOREGROUND, write);
             }
         }
     }
 
-    fn drop_reference(&mut self, place: &Place, object: &Object, uid: &str) {
+    fn dependents(&self, uid: &str) -> Vec<std::sync::Arc<Object>> {
+        let places = self.store.dependents(uid);
+        places.iter().filter_map(|place| self.store.get(&place.0, &place.1).cloned()).collect()
+    }
+
+    /// An owner is looked up by kind and name, in the namespace of the object: one elsewhere does not count.
+    fn owner(&self, object: &Object, reference: &Value) -> Owner {
+        let text = |member: &str| string_at(reference, &[member]).unwrap_or_default();
+        let Some(kind) = self.registry.by_type(text("apiVersion"), text("kind")) else {
+            return Owner::Unknown;
+        };
+        if kind.namespaced && object.namespace().is_empty() {
+            return Owner::Unknown;
+        }
+        match self.store.get(&kind.shelf, &kind.key(object.namespace(), text("name"))) {
+            Some(owner) if owner.uid() == text("uid") => {
+                if is_waiting(owner) {
+                    Owner::Waiting
+                } else {
+                    Owner::There
+                }
+            }
+            _ => Owner::Gone,
+        }
+    }
+
+    /// Removes the references to owners that `keep` does not want.
+    fn keep_references(&mut self, place: &Place, object: &Object, keep: impl Fn(&str) -> bool) {
         let mut value = object.value().clone();
-        let kept: Vec<Value> = crate::object::list_at(&value, &["metadata", "ownerReferences"])
+        let kept: Vec<Value> = list_at(&value, &["metadata", "ownerReferences"])
             .iter()
-            .filter(|owner| owner.get("uid").and_then(Value::as_str) != Some(uid))
+            .filter(|owner| keep(string_at(owner, &["uid"]).unwrap_or_default()))
             .cloned()
             .collect();
-        set_metadata(
-            &mut value,
-            "ownerReferences",
-            if kept.is_empty() { Value::Null } else { Value::Array(kept) },
-        );
+        let kept = if kept.is_empty() { Value::Null } else { Value::Array(kept) };
+        set_metadata(&mut value, "ownerReferences", kept);
         self.store.put(&place.0, place.1.clone(), value);
     }
 
-    /// Lets owners go that waited, in a foreground deletion, for this dependent as their last.
-    pub(super) fn release_owners(&mut self, dependent: &Object, write: &Write<'_>) {
-        let owners: Vec<String> = owner_uids(dependent).map(str::to_owned).collect();
-        for uid in owners {
-            if !self.store.dependents(&uid).is_empty() {
-                continue;
-            }
-            let Some((shelf, key)) = self.store.place_of(&uid).cloned() else { continue };
-            let Some(owner) = self.store.get(&shelf, &key).cloned() else { continue };
-            let mut holds = finalizers(&owner);
-            let waited = owner.is_terminating() && holds.iter().any(|finalizer| finalizer == FOREGROUND);
-            if !waited {
-                continue;
-            }
-            holds.retain(|finalizer| finalizer != FOREGROUND);
-            let Some(kind) = self.registry.by_shelf(&shelf) else { continue };
-            if holds.is_empty() {
-                self.remove(&kind, &kind.key(metadata(&owner, "namespace"), owner.name()), write);
-            } else {
-                let mut value = owner.value().clone();
-                set_finalizers(&mut value, &holds);
-                self.store.put(&shelf, key, value);
-            }
+    /// Lets no owner wait for an object, so that a circle of owners comes to an end.
+    fn unblock_owners(&mut self, place: &Place, object: &Object) {
+        let mut value = object.value().clone();
+        let owners = value.pointer_mut("/metadata/ownerReferences").and_then(Value::as_array_mut);
+        for owner in owners.into_iter().flatten().filter_map(Value::as_object_mut) {
+            owner.insert("blockOwnerDeletion".to_owned(), json!(false));
         }
+        self.store.put(&place.0, place.1.clone(), value);
     }
+
+    fn drop_finalizer(&mut self, kind: &Kind, place: &Place, finalizer: &str, write: &Write<'_>) {
+        let Some(object) = self.store.get(&place.0, &place.1).cloned() else { return };
+        let mut holds = finalizers(&object);
+        holds.retain(|held| held != finalizer);
+        if holds.is_empty() && *kind.shelf != *namespace::SHELF {
+            self.remove(kind, &kind.key(metadata(&object, "namespace"), object.name()), write);
+            return;
+        }
+        let mut value = object.value().clone();
+        set_finalizers(&mut value, &holds);
+        self.store.put(&place.0, place.1.clone(), value);
+        self.finish_namespace(object.name(), write);
+    }
+}
+
+/// Whether an object waits for its dependents to be deleted.
+fn is_waiting(object: &Object) -> bool {
+    object.is_terminating() && finalizers(object).iter().any(|finalizer| finalizer == FOREGROUND)
+}
+
+/// Whether an owner's foreground deletion waits for this dependent.
+fn blocks(dependent: &Object, owner: &str) -> bool {
+    list_at(dependent, &["metadata", "ownerReferences"]).iter().any(|reference| {
+        string_at(reference, &["uid"]) == Some(owner) && reference["blockOwnerDeletion"] == true
+    })
 }

@@ -4,12 +4,14 @@ mod create;
 mod definition;
 mod delete;
 mod garbage;
+mod housekeeping;
 mod list;
 mod metadata;
 pub(crate) mod namespace;
 mod update;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use rand::rngs::StdRng;
@@ -23,7 +25,9 @@ use crate::registry::{Kind, Registry};
 use crate::status::ApiError;
 use crate::store::Store;
 
-pub(crate) use delete::{DeleteOptions, Deletion, Propagation};
+pub use housekeeping::Collection;
+
+pub(crate) use delete::{DeleteOptions, Deletion, Propagation, orphans_by_default};
 pub(crate) use list::{ListOptions, Page, VersionMatch};
 pub(crate) use update::Part;
 
@@ -34,6 +38,11 @@ pub(crate) struct State {
     pub(crate) store: Store,
     pub(crate) allocators: Allocators,
     random: StdRng,
+    collection: Collection,
+    event_ttl: Option<Duration>,
+    chores: housekeeping::Chores,
+    /// Whether dependents are being collected: what that touches waits its turn.
+    collecting: bool,
 }
 
 /// What holds for one write.
@@ -77,6 +86,10 @@ impl State {
             store: Store::new(options.event_window),
             allocators: Allocators::new(options.seed).dual_stack(options.dual_stack),
             random: StdRng::seed_from_u64(options.seed),
+            collection: options.collection,
+            event_ttl: options.event_ttl,
+            chores: housekeeping::Chores::default(),
+            collecting: false,
         }
     }
 

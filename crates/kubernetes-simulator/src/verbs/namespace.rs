@@ -1,12 +1,13 @@
 //! The life of a namespace: what kube-controller-manager's namespace controller does.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::{DeleteOptions, Deletion, State, Write, rfc3339_seconds};
-use crate::object::{Object, finalizers, metadata, set_metadata};
+use crate::Collection;
+use crate::object::{Object, finalizers, list_at, metadata, set_metadata};
 use crate::registry::Kind;
 use crate::status::ApiError;
 
@@ -18,9 +19,8 @@ const IMMORTAL: &[&str] = &["default", "kube-public", "kube-system"];
 
 pub(crate) const SHELF: &str = "namespaces";
 
-/// How long the contents of a deleted namespace stay when the deletion came over HTTP, so that clients
-/// that delete a namespace and then its contents find these, as they do in a cluster.
-pub(crate) const LINGER: Duration = Duration::from_secs(1);
+/// The finalizer in the specification of every namespace: its contents have to go first.
+const CONTENTS: &str = "kubernetes";
 
 impl State {
     /// The members that a new namespace gets.
@@ -38,7 +38,7 @@ impl State {
         }
         set_metadata(object, "labels", labels);
         if let Some(members) = object.as_object_mut() {
-            members.insert("spec".to_owned(), json!({ "finalizers": ["kubernetes"] }));
+            members.insert("spec".to_owned(), json!({ "finalizers": [CONTENTS] }));
             members.insert("status".to_owned(), json!({ "phase": "Active" }));
         }
     }
@@ -80,18 +80,97 @@ impl State {
             let _ = self.delete(&kind, object.namespace(), object.name(), &DeleteOptions::default(), write);
         }
         self.finish_namespace(name, write);
+        self.tell_what_remains(name, write);
     }
 
-    /// Removes a terminating namespace once nothing is left in it.
+    /// Goes on with a terminating namespace: once nothing is left in it, its contents hold it no longer, and without any
+    /// finalizer it goes.
     pub(super) fn finish_namespace(&mut self, name: &str, write: &Write<'_>) {
-        let Some(namespace) = (if name.is_empty() { None } else { self.store.get(SHELF, name) }) else {
-            return;
-        };
-        let done = namespace.is_terminating()
-            && finalizers(namespace).is_empty()
-            && self.store.in_namespace(name).is_empty();
-        if done && let Some(kind) = self.registry.by_shelf(SHELF) {
+        let found = if name.is_empty() { None } else { self.store.get(SHELF, name) };
+        let Some(namespace) = found.filter(|namespace| namespace.is_terminating()).cloned() else { return };
+        let Some(kind) = self.registry.by_shelf(SHELF) else { return };
+        let mut holds = list_at(&namespace, &["spec", "finalizers"]).to_vec();
+        if self.collection != Collection::Off {
+            if !self.store.in_namespace(name).is_empty() {
+                return;
+            }
+            holds.retain(|finalizer| finalizer != CONTENTS);
+        }
+        if holds.is_empty() && finalizers(&namespace).is_empty() {
             self.remove(&kind, name, write);
+        } else if list_at(&namespace, &["spec", "finalizers"]) != holds.as_slice() {
+            let mut value = namespace.value().clone();
+            value["spec"]["finalizers"] = Value::Array(holds);
+            self.store.put(&kind.shelf, name.to_owned(), value);
+        }
+    }
+
+    /// Says in the conditions of a terminating namespace what holds it up.
+    fn tell_what_remains(&mut self, name: &str, write: &Write<'_>) {
+        let Some(namespace) = self.store.get(SHELF, name).cloned() else { return };
+        let (mut objects, mut holders) = (BTreeMap::<String, u64>::new(), BTreeMap::<String, u64>::new());
+        for (shelf, key) in self.store.in_namespace(name) {
+            let Some(object) = self.store.get(&shelf, &key) else { continue };
+            // The API server's messages keep the dot even where the group is empty.
+            let (plural, group) = shelf.split_once('.').unwrap_or((&shelf, ""));
+            *objects.entry(format!("{plural}.{group}")).or_default() += 1;
+            for finalizer in finalizers(object) {
+                *holders.entry(finalizer).or_default() += 1;
+            }
+        }
+        let time = rfc3339_seconds(write.now);
+        let condition = |kind: &str, status: bool, reason: &str, message: &str| {
+            let status = if status { "True" } else { "False" };
+            json!({ "type": kind, "status": status, "reason": reason, "message": message,
+                "lastTransitionTime": time })
+        };
+        let objects: Vec<String> = objects
+            .iter()
+            .map(|(resource, count)| format!("{resource} has {count} resource instances"))
+            .collect();
+        let holders: Vec<String> = holders
+            .iter()
+            .map(|(finalizer, count)| format!("{finalizer} in {count} resource instances"))
+            .collect();
+        let remaining = format!("Some resources are remaining: {}", objects.join(", "));
+        let finalizing =
+            format!("Some content in the namespace has finalizers remaining: {}", holders.join(", "));
+        let conditions = [
+            condition(
+                "NamespaceDeletionDiscoveryFailure",
+                false,
+                "ResourcesDiscovered",
+                "All resources successfully discovered",
+            ),
+            condition(
+                "NamespaceDeletionGroupVersionParsingFailure",
+                false,
+                "ParsedGroupVersions",
+                "All legacy kube types successfully parsed",
+            ),
+            condition(
+                "NamespaceDeletionContentFailure",
+                false,
+                "ContentDeleted",
+                "All content successfully deleted, may be waiting on finalization",
+            ),
+            if objects.is_empty() {
+                let message = "All content successfully removed";
+                condition("NamespaceContentRemaining", false, "ContentRemoved", message)
+            } else {
+                condition("NamespaceContentRemaining", true, "SomeResourcesRemain", &remaining)
+            },
+            if holders.is_empty() {
+                let message = "All content-preserving finalizers finished";
+                condition("NamespaceFinalizersRemaining", false, "ContentHasNoFinalizers", message)
+            } else {
+                condition("NamespaceFinalizersRemaining", true, "SomeFinalizersRemain", &finalizing)
+            },
+        ];
+        let mut value = namespace.value().clone();
+        value["status"]["conditions"] = json!(conditions);
+        if value != *namespace.value() {
+            self.store.put(&SHELF.into(), name.to_owned(), value);
         }
     }
 }

@@ -19,6 +19,8 @@ use crate::status::ApiError;
 pub(crate) enum Part {
     /// Everything but the status, where that is a subresource.
     Main,
+    /// The finalizers in the specification of a namespace.
+    Finalize,
     /// The status subresource: everything but the specification; of custom resources the status alone.
     Status,
 }
@@ -224,12 +226,15 @@ impl State {
             // The last finalizer's removal is itself no change that watchers see: they see the deletion.
             self.store.replace_unseen(&kind.shelf, &key, proposed.clone());
             self.remove(kind, &key, write);
+            self.tend(write);
             return Ok(serve(kind, &Arc::new(Object::new(proposed, self.store.version()))));
         }
-        let object = self.store.put(&kind.shelf, key, proposed);
+        let object = self.store.put(&kind.shelf, key.clone(), proposed);
         self.definition_written(kind, &object);
+        self.plan_expiry(kind, &key, &object);
         let served = serve(kind, &object);
         self.finish_namespace(&name_of_namespace(kind, &object), write);
+        self.tend(write);
         Ok(served)
     }
 
@@ -303,7 +308,7 @@ fn keep_other_part(kind: &Kind, current: &Value, proposed: &mut Value, part: Par
             put_back(members, current, "status");
             put_back(members, current, "spec");
         }
-        Part::Main => put_back(members, current, "status"),
+        Part::Main | Part::Finalize => put_back(members, current, "status"),
         Part::Status => {
             // Builtin kinds let metadata through, which service controllers rely on to set their finalizer.
             let free: &[&str] = if kind.custom { &["status"] } else { &["status", "metadata"] };

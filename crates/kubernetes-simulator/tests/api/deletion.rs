@@ -10,7 +10,7 @@ fn owned(name: &str, owners: &[(&str, &str)]) -> Value {
     let mut object = config_map(name, json!({}));
     let references: Vec<Value> = owners
         .iter()
-        .map(|(name, uid)| json!({ "apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": uid }))
+        .map(|(name, uid)| json!({ "apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": uid, "blockOwnerDeletion": true }))
         .collect();
     object["metadata"]["ownerReferences"] = json!(references);
     object

@@ -9,6 +9,7 @@ mod discovery;
 mod faults;
 mod hooks;
 mod https;
+mod lifecycle;
 mod lists;
 mod raw;
 mod watches;

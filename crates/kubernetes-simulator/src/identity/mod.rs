@@ -1,0 +1,83 @@
+//! Who somebody is: the administrator, who has one of the server's tokens, or a service account, which has one that the
+//! server signed. Nobody is refused anything for who they are: roles are stored and not evaluated.
+
+mod request;
+mod review;
+mod token;
+
+use std::collections::BTreeMap;
+
+use http::HeaderMap;
+use http::header::AUTHORIZATION;
+use serde_json::{Value, json};
+
+pub(crate) use review::answer;
+pub(crate) use token::{SigningKey, openid_configuration};
+
+use crate::kubernetes::Kubernetes;
+
+/// Who a request comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct User {
+    pub(crate) name: String,
+    uid: String,
+    groups: Vec<String>,
+    extra: BTreeMap<String, Vec<String>>,
+}
+
+impl User {
+    /// Whoever has one of the server's tokens, and everybody where there are none.
+    pub(crate) fn administrator() -> Self {
+        Self {
+            name: "kubernetes-admin".to_owned(),
+            uid: String::new(),
+            groups: ["system:masters", "system:authenticated"].map(str::to_owned).into(),
+            extra: BTreeMap::new(),
+        }
+    }
+
+    fn service_account(namespace: &str, name: &str, uid: &str, extra: BTreeMap<String, Vec<String>>) -> Self {
+        Self {
+            name: format!("system:serviceaccount:{namespace}:{name}"),
+            uid: uid.to_owned(),
+            groups: vec![
+                "system:serviceaccounts".to_owned(),
+                format!("system:serviceaccounts:{namespace}"),
+                "system:authenticated".to_owned(),
+            ],
+            extra,
+        }
+    }
+
+    /// The user as reviews and webhooks are told of.
+    pub(crate) fn to_value(&self) -> Value {
+        let mut value = json!({ "username": self.name, "groups": self.groups });
+        if !self.uid.is_empty() {
+            value["uid"] = Value::from(self.uid.as_str());
+        }
+        if !self.extra.is_empty() {
+            value["extra"] = json!(self.extra);
+        }
+        value
+    }
+}
+
+impl Kubernetes {
+    /// Who a request comes from; `None` where it may not speak to this server.
+    pub(crate) fn caller(&self, headers: &HeaderMap) -> Option<User> {
+        let open = self.shared.options.tokens.is_empty();
+        let header = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let bearer = header.and_then(|value| value.split_once(' '));
+        let bearer = bearer.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
+        let known = bearer.and_then(|(_, token)| self.bearer(token.trim(), &[]).ok());
+        known.map(|(user, _)| user).or_else(|| open.then(User::administrator))
+    }
+
+    /// Whose token it is, and for which of the audiences; without any asked for, it must be for this server.
+    fn bearer(&self, token: &str, audiences: &[String]) -> Result<(User, Vec<String>), String> {
+        if self.shared.options.tokens.iter().any(|known| known.reveal() == token) {
+            return Ok((User::administrator(), audiences.to_vec()));
+        }
+        token::verify(self, token, audiences)
+    }
+}

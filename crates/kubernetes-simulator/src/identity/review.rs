@@ -1,0 +1,59 @@
+//! Questions about who somebody is and what they may do. Whoever may speak to this server may do everything:
+//! there are no roles.
+
+use serde_json::{Value, json};
+
+use super::User;
+use crate::kubernetes::Kubernetes;
+use crate::object::list_at;
+use crate::registry::Kind;
+
+/// Why everything is allowed.
+const REASON: &str = "the simulated Kubernetes has no roles: whoever may speak to it may do everything";
+
+/// The question with its answer in `status`.
+pub(crate) fn answer(kubernetes: &Kubernetes, kind: &Kind, mut question: Value, asker: &User) -> Value {
+    let status = match kind.kind.as_str() {
+        "TokenReview" => token_review(kubernetes, &question),
+        "SelfSubjectReview" => json!({ "userInfo": asker.to_value() }),
+        "SelfSubjectRulesReview" => json!({
+            "incomplete": false,
+            "resourceRules": [{ "verbs": ["*"], "apiGroups": ["*"], "resources": ["*"] }],
+            "nonResourceRules": [{ "verbs": ["*"], "nonResourceURLs": ["*"] }],
+        }),
+        _ => json!({ "allowed": true, "reason": REASON }),
+    };
+    if !question.is_object() {
+        question = json!({});
+    }
+    question["apiVersion"] = kind.api_version().into();
+    question["kind"] = kind.kind.clone().into();
+    if !question["metadata"].is_object() {
+        question["metadata"] = json!({ "creationTimestamp": null });
+    }
+    question["status"] = status;
+    question
+}
+
+/// Whose token it is. A server without tokens takes every one for the administrator's that no service account has.
+fn token_review(kubernetes: &Kubernetes, question: &Value) -> Value {
+    let token = question.pointer("/spec/token").and_then(Value::as_str).unwrap_or_default();
+    let audiences: Vec<String> = list_at(question, &["spec", "audiences"])
+        .iter()
+        .filter_map(|audience| audience.as_str().map(str::to_owned))
+        .collect();
+    match kubernetes.bearer(token, &audiences) {
+        Ok((user, audiences)) => {
+            let mut status = json!({ "authenticated": true, "user": user.to_value() });
+            if !audiences.is_empty() {
+                status["audiences"] = json!(audiences);
+            }
+            status
+        }
+        // Parts with dots between them: a service account's token that is not good.
+        Err(_) if kubernetes.shared.options.tokens.is_empty() && token.split('.').count() < 3 => {
+            json!({ "authenticated": true, "user": User::administrator().to_value() })
+        }
+        Err(why) => json!({ "user": {}, "error": why }),
+    }
+}
