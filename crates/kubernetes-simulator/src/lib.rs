@@ -11,6 +11,7 @@
 //! [`registry`]. Everything random is seeded and time is tokio's, so that a run can be repeated.
 
 pub mod admission;
+mod conversion;
 mod discovery;
 mod fault;
 mod hook;
@@ -21,6 +22,7 @@ mod object;
 mod openapi;
 mod own_service;
 pub mod patch;
+mod quantity;
 pub mod registry;
 mod rest;
 #[allow(dead_code)] // Decoding, patches and custom resources follow.

@@ -6,7 +6,8 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
-use crate::registry::{Conversion, Kind};
+use crate::conversion;
+use crate::registry::Kind;
 
 /// One version of one object, immutable and shared: lists, watches and the log hold the same one.
 ///
@@ -146,49 +147,26 @@ pub(crate) fn owner_uids(object: &Value) -> impl Iterator<Item = &str> {
     list_at(object, &["metadata", "ownerReferences"]).iter().filter_map(|owner| string_at(owner, &["uid"]))
 }
 
-/// Core Event members and what `events.k8s.io` calls them.
-const EVENT_MEMBERS: &[(&str, &str)] = &[
-    ("involvedObject", "regarding"),
-    ("message", "note"),
-    ("reportingComponent", "reportingController"),
-    ("source", "deprecatedSource"),
-    ("firstTimestamp", "deprecatedFirstTimestamp"),
-    ("lastTimestamp", "deprecatedLastTimestamp"),
-    ("count", "deprecatedCount"),
-];
-
 /// The object as `kind` serves it. The same object where its stored form is that already.
 pub(crate) fn serve(kind: &Kind, object: &Arc<Object>) -> Arc<Object> {
     if string_at(object, &["apiVersion"]).is_some_and(|text| kind.has_api_version(text)) {
         return Arc::clone(object);
     }
     let mut value = object.value.clone();
-    if kind.conversion == Conversion::Events {
-        rename(&mut value, EVENT_MEMBERS.iter().map(|(core, served)| (*core, *served)));
-    }
+    conversion::from_stored(kind, &mut value);
     set_api_version(&mut value, &kind.api_version());
     Arc::new(Object::new(value, object.version))
 }
 
 /// Turns an object as a client wrote it into the form that is stored.
 pub(crate) fn to_stored(kind: &Kind, value: &mut Value) {
-    if kind.conversion == Conversion::Events {
-        rename(value, EVENT_MEMBERS.iter().map(|(core, served)| (*served, *core)));
-        set_api_version(value, "v1");
+    if let Some(api_version) = conversion::to_stored(kind, value) {
+        set_api_version(value, api_version);
     }
 }
 
 fn set_api_version(value: &mut Value, api_version: &str) {
     if let Some(members) = value.as_object_mut() {
         members.insert("apiVersion".to_owned(), Value::from(api_version));
-    }
-}
-
-fn rename<'a>(value: &mut Value, pairs: impl Iterator<Item = (&'a str, &'a str)>) {
-    let Some(members) = value.as_object_mut() else { return };
-    for (from, to) in pairs {
-        if let Some(member) = members.remove(from) {
-            members.insert(to.to_owned(), member);
-        }
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! Custom resources join at run time, from the CustomResourceDefinitions that are stored.
 
+mod builtin;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -27,6 +29,8 @@ pub(crate) enum Conversion {
     None,
     /// `events.k8s.io` shows core Events under other member names.
     Events,
+    /// `autoscaling/v1` knows one metric, the processor, and shows it apart from the others.
+    Autoscaling,
 }
 
 /// One served kind in one version.
@@ -102,8 +106,8 @@ impl Kind {
         self
     }
 
-    fn all(mut self) -> Self {
-        self.categories = vec!["all".to_owned()];
+    fn categories(mut self, names: &[&str]) -> Self {
+        self.categories = names.iter().map(|name| (*name).to_owned()).collect();
         self
     }
 
@@ -180,6 +184,18 @@ impl Kind {
         if self.group.is_empty() { self.kind.clone() } else { format!("{}.{}", self.kind, self.group) }
     }
 
+    /// Whether this is the built-in kind of that name, in whichever version. A custom kind never is, whatever it is
+    /// called.
+    #[must_use]
+    pub fn is(&self, group: &str, kind: &str) -> bool {
+        !self.custom && self.group == group && self.kind == kind
+    }
+
+    /// Group and name of a built-in kind; of a custom one nothing is known here.
+    pub(crate) fn builtin(&self) -> Option<(&str, &str)> {
+        (!self.custom).then_some((self.group.as_str(), self.kind.as_str()))
+    }
+
     /// Whether there is a `status` subresource.
     #[must_use]
     pub fn has_status(&self) -> bool {
@@ -192,120 +208,6 @@ impl Kind {
     }
 }
 
-const CORE: &str = "";
-const ADMISSION: &str = "admissionregistration.k8s.io";
-const SHELF_OF_EVENTS: &str = "events";
-const EVENT_FIELDS: &[&str] = &[
-    "involvedObject.kind",
-    "involvedObject.namespace",
-    "involvedObject.name",
-    "involvedObject.uid",
-    "involvedObject.apiVersion",
-    "involvedObject.resourceVersion",
-    "involvedObject.fieldPath",
-    "reason",
-    "reportingComponent",
-    "source",
-    "type",
-];
-const POD_FIELDS: &[&str] = &[
-    "spec.nodeName",
-    "spec.restartPolicy",
-    "spec.schedulerName",
-    "spec.serviceAccountName",
-    "spec.hostNetwork",
-    "status.phase",
-    "status.podIP",
-    "status.nominatedNodeName",
-];
-const REGARDING_FIELDS: &[&str] = &[
-    "regarding.kind",
-    "regarding.namespace",
-    "regarding.name",
-    "regarding.uid",
-    "regarding.apiVersion",
-    "regarding.resourceVersion",
-    "regarding.fieldPath",
-    "reason",
-    "reportingController",
-    "type",
-];
-
-/// The kinds that every cluster has. Rules per kind follow kube-apiserver's registry strategies.
-fn builtin() -> Vec<Kind> {
-    use StatusRule::{Subresource, SubresourceKeptOnCreate};
-    let namespaced = |group, version, plural, kind| Kind::new(group, version, plural, kind, true);
-    let cluster = |group, version, plural, kind| Kind::new(group, version, plural, kind, false);
-    vec![
-        cluster(CORE, "v1", "namespaces", "Namespace")
-            .short(&["ns"])
-            .status(Subresource)
-            .fields(&["status.phase"]),
-        cluster(CORE, "v1", "nodes", "Node")
-            .short(&["no"])
-            .status(SubresourceKeptOnCreate)
-            .fields(&["spec.unschedulable"]),
-        cluster(CORE, "v1", "persistentvolumes", "PersistentVolume").short(&["pv"]).status(Subresource),
-        namespaced(CORE, "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
-            .short(&["pvc"])
-            .status(Subresource),
-        namespaced(CORE, "v1", "services", "Service")
-            .short(&["svc"])
-            .all()
-            .status(Subresource)
-            .fields(&["spec.clusterIP", "spec.type"]),
-        namespaced(CORE, "v1", "pods", "Pod").short(&["po"]).all().status(Subresource).fields(POD_FIELDS),
-        namespaced(CORE, "v1", "secrets", "Secret").fields(&["type"]),
-        namespaced(CORE, "v1", "configmaps", "ConfigMap").short(&["cm"]),
-        namespaced(CORE, "v1", "serviceaccounts", "ServiceAccount").short(&["sa"]),
-        namespaced(CORE, "v1", "endpoints", "Endpoints").short(&["ep"]).create_on_update(),
-        namespaced(CORE, "v1", "events", "Event").short(&["ev"]).create_on_update().fields(EVENT_FIELDS),
-        namespaced("events.k8s.io", "v1", "events", "Event")
-            .short(&["ev"])
-            .create_on_update()
-            .fields(REGARDING_FIELDS)
-            .stored_as(SHELF_OF_EVENTS, Conversion::Events),
-        namespaced("coordination.k8s.io", "v1", "leases", "Lease").version_required().create_on_update(),
-        namespaced("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice").generation(),
-        namespaced("apps", "v1", "deployments", "Deployment")
-            .short(&["deploy"])
-            .all()
-            .status(Subresource)
-            .scale()
-            .generation(),
-        namespaced("apps", "v1", "replicasets", "ReplicaSet")
-            .short(&["rs"])
-            .all()
-            .status(Subresource)
-            .scale()
-            .generation()
-            .fields(&["status.replicas"]),
-        namespaced("apps", "v1", "daemonsets", "DaemonSet")
-            .short(&["ds"])
-            .all()
-            .status(Subresource)
-            .generation(),
-        cluster("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition")
-            .short(&["crd", "crds"])
-            .status(Subresource)
-            .generation()
-            .version_required(),
-        cluster(ADMISSION, "v1", "mutatingwebhookconfigurations", "MutatingWebhookConfiguration")
-            .generation()
-            .version_required(),
-        cluster(ADMISSION, "v1", "validatingwebhookconfigurations", "ValidatingWebhookConfiguration")
-            .generation()
-            .version_required(),
-        cluster("authentication.k8s.io", "v1", "tokenreviews", "TokenReview").review(),
-        cluster("authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview").review(),
-        cluster("authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview").review(),
-        cluster("authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview").review(),
-        cluster("authorization.k8s.io", "v1", "selfsubjectrulesreviews", "SelfSubjectRulesReview").review(),
-        namespaced("authorization.k8s.io", "v1", "localsubjectaccessreviews", "LocalSubjectAccessReview")
-            .review(),
-    ]
-}
-
 /// All served kinds, found by path, by name and by shelf.
 #[derive(Debug)]
 pub(crate) struct Registry {
@@ -316,7 +218,7 @@ pub(crate) struct Registry {
 impl Default for Registry {
     fn default() -> Self {
         let mut registry = Self { kinds: Vec::new(), by_path: BTreeMap::new() };
-        registry.extend(builtin());
+        registry.extend(builtin::kinds());
         registry
     }
 }
@@ -343,7 +245,7 @@ impl Registry {
 
     /// The kind with this `apiVersion` and `kind`.
     pub(crate) fn by_type(&self, api_version: &str, kind: &str) -> Option<Arc<Kind>> {
-        let (group, version) = api_version.split_once('/').unwrap_or((CORE, api_version));
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         self.kinds
             .iter()
             .find(|row| row.kind == kind && row.group == group && row.version == version)

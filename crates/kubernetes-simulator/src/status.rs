@@ -5,6 +5,7 @@
 
 use serde_json::{Value, json};
 
+use crate::admission::Invalid;
 use crate::registry::Kind;
 
 /// A request that failed: what becomes a `Status` object on the wire.
@@ -121,11 +122,29 @@ impl ApiError {
     }
 
     pub(crate) fn invalid(kind: &Kind, name: &str, field: &str, message: &str) -> Self {
-        let qualified = kind.qualified_kind();
-        let mut error =
-            Self::new(422, "Invalid", format!("{qualified} {name:?} is invalid: {field}: {message}"));
+        let cause = Invalid { field: field.to_owned(), message: message.to_owned() };
+        Self::invalid_causes(kind, name, &[cause])
+    }
+
+    /// An object with all that is wrong with it. What is said twice is said once in the message.
+    pub(crate) fn invalid_causes(kind: &Kind, name: &str, causes: &[Invalid]) -> Self {
+        let mut said: Vec<String> = Vec::new();
+        for cause in causes.iter().map(ToString::to_string) {
+            if !said.contains(&cause) {
+                said.push(cause);
+            }
+        }
+        let said = match said.as_slice() {
+            [one] => one.clone(),
+            many => format!("[{}]", many.join(", ")),
+        };
+        let message = format!("{} {name:?} is invalid: {said}", kind.qualified_kind());
+        let mut error = Self::new(422, "Invalid", message);
         error.details = details(&kind.group, &kind.kind, name);
-        error.causes(json!([{ "reason": cause_reason(message), "message": message, "field": field }]))
+        let causes = causes.iter().map(|cause| {
+            json!({ "reason": cause_reason(&cause.message), "message": cause.message, "field": cause.field })
+        });
+        error.causes(causes.collect())
     }
 
     /// A write without the `resourceVersion` that its kind demands; named by the resource, unlike other

@@ -2,133 +2,47 @@
 //! `application/json;as=Table;v=v1;g=meta.k8s.io` with columns and cells of its own making.
 
 mod cells;
+mod columns;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-/// Shown always, or only with `-o wide`.
-const NARROW: u8 = 0;
-const WIDE: u8 = 1;
+use crate::registry::Kind;
 
-type Column = (&'static str, &'static str, u8);
+/// What a column shows of an object, given the time now.
+type Cell = fn(&Value, Timestamp) -> Value;
 
-const NAME: Column = ("Name", "string", NARROW);
-const AGE: Column = ("Age", "string", NARROW);
+/// One column.
+struct Column {
+    name: &'static str,
+    form: &'static str,
+    /// 0: shown always; 1: shown with `-o wide`.
+    priority: u8,
+    cell: Cell,
+}
 
-const SERVICE: &[Column] = &[
-    NAME,
-    ("Type", "string", NARROW),
-    ("Cluster-IP", "string", NARROW),
-    ("External-IP", "string", NARROW),
-    ("Port(s)", "string", NARROW),
-    AGE,
-    ("Selector", "string", WIDE),
-];
-const NODE: &[Column] = &[
-    NAME,
-    ("Status", "string", NARROW),
-    ("Roles", "string", NARROW),
-    AGE,
-    ("Version", "string", NARROW),
-    ("Internal-IP", "string", WIDE),
-    ("External-IP", "string", WIDE),
-    ("OS-Image", "string", WIDE),
-    ("Kernel-Version", "string", WIDE),
-    ("Container-Runtime", "string", WIDE),
-];
-const POD: &[Column] = &[
-    NAME,
-    ("Ready", "string", NARROW),
-    ("Status", "string", NARROW),
-    ("Restarts", "string", NARROW),
-    AGE,
-    ("IP", "string", WIDE),
-    ("Node", "string", WIDE),
-    ("Nominated Node", "string", WIDE),
-    ("Readiness Gates", "string", WIDE),
-];
-const EVENT: &[Column] = &[
-    ("Last Seen", "string", NARROW),
-    ("Type", "string", NARROW),
-    ("Reason", "string", NARROW),
-    ("Object", "string", NARROW),
-    ("Subobject", "string", WIDE),
-    ("Source", "string", WIDE),
-    ("Message", "string", NARROW),
-    ("First Seen", "string", WIDE),
-    ("Count", "string", WIDE),
-    ("Name", "string", WIDE),
-];
-const LEASE: &[Column] = &[NAME, ("Holder", "string", NARROW), AGE];
-const NAMESPACE: &[Column] = &[NAME, ("Status", "string", NARROW), AGE];
-const SECRET: &[Column] = &[NAME, ("Type", "string", NARROW), ("Data", "string", NARROW), AGE];
-const CONFIG_MAP: &[Column] = &[NAME, ("Data", "string", NARROW), AGE];
-const ENDPOINTS: &[Column] = &[NAME, ("Endpoints", "string", NARROW), AGE];
-const ENDPOINT_SLICE: &[Column] = &[
-    NAME,
-    ("AddressType", "string", NARROW),
-    ("Ports", "string", NARROW),
-    ("Endpoints", "string", NARROW),
-    AGE,
-];
-const DEPLOYMENT: &[Column] = &[
-    NAME,
-    ("Ready", "string", NARROW),
-    ("Up-to-date", "string", NARROW),
-    ("Available", "string", NARROW),
-    AGE,
-    ("Containers", "string", WIDE),
-    ("Images", "string", WIDE),
-    ("Selector", "string", WIDE),
-];
-const OTHER: &[Column] = &[NAME, AGE];
+const fn narrow(name: &'static str, form: &'static str, cell: Cell) -> Column {
+    Column { name, form, priority: 0, cell }
+}
 
-fn columns_of(kind: &str) -> &'static [Column] {
-    match kind {
-        "Service" => SERVICE,
-        "Node" => NODE,
-        "Pod" => POD,
-        "Event" => EVENT,
-        "Lease" => LEASE,
-        "Namespace" => NAMESPACE,
-        "Secret" => SECRET,
-        "ConfigMap" => CONFIG_MAP,
-        "Endpoints" => ENDPOINTS,
-        "EndpointSlice" => ENDPOINT_SLICE,
-        "Deployment" => DEPLOYMENT,
-        _ => OTHER,
-    }
+const fn wide(name: &'static str, form: &'static str, cell: Cell) -> Column {
+    Column { name, form, priority: 1, cell }
 }
 
 /// The `columnDefinitions` of the kind's Table; priority 1 is what `-o wide` adds.
-pub fn columns(kind: &str) -> Value {
-    let columns = columns_of(kind).iter().map(|(name, form, priority)| {
-        let format = if *name == "Name" { "name" } else { "" };
-        json!({"name": name, "type": form, "format": format, "description": "", "priority": priority})
+pub fn columns(kind: &Kind) -> Value {
+    let columns = columns::of(kind).iter().map(|column| {
+        let format = if column.name == "Name" { "name" } else { "" };
+        json!({
+            "name": column.name, "type": column.form, "format": format, "description": "", "priority": column.priority
+        })
     });
     Value::Array(columns.collect())
 }
 
 /// The cells of one object, one for each of [`columns`]; ages are counted up to `now`.
-pub fn row(kind: &str, object: &Value, now: Timestamp) -> Vec<Value> {
-    let name = cells::text(object, "/metadata/name").into();
-    let age = cells::age(object.pointer("/metadata/creationTimestamp"), now).into();
-    match kind {
-        "Service" => cells::service(object, name, age),
-        "Node" => cells::node(object, name, age),
-        "Pod" => cells::pod(object, name, age),
-        "Event" => cells::event(object, name, now),
-        "Lease" => vec![name, cells::text(object, "/spec/holderIdentity").into(), age],
-        "Namespace" => vec![name, cells::text(object, "/status/phase").into(), age],
-        "Secret" => {
-            vec![name, cells::text(object, "/type").into(), cells::count(object, &["/data"]).into(), age]
-        }
-        "ConfigMap" => vec![name, cells::count(object, &["/data", "/binaryData"]).into(), age],
-        "Endpoints" => vec![name, cells::endpoints(object).into(), age],
-        "EndpointSlice" => cells::endpoint_slice(object, name, age),
-        "Deployment" => cells::deployment(object, name, age),
-        _ => vec![name, age],
-    }
+pub fn row(kind: &Kind, object: &Value, now: Timestamp) -> Vec<Value> {
+    columns::of(kind).iter().map(|column| (column.cell)(object, now)).collect()
 }
 
 #[cfg(test)]
@@ -137,8 +51,8 @@ mod tests {
 
     fn shown(kind: &str, object: Value) -> Vec<String> {
         let now = "2026-01-01T00:10:00Z".parse().unwrap();
-        let cells = row(kind, &object, now);
-        assert_eq!(cells.len(), columns(kind).as_array().unwrap().len(), "a cell for each column of {kind}");
+        let kind = crate::registry::Registry::default().by_name(kind).unwrap();
+        let cells = row(&kind, &object, now);
         cells.into_iter().map(|cell| cell.as_str().map_or(cell.to_string(), str::to_owned)).collect()
     }
 
@@ -277,6 +191,115 @@ mod tests {
             "status": {"readyReplicas": 1},
         });
         assert_eq!(shown("Deployment", deployment), ["d", "1/2", "0", "0", "<unknown>", "c", "i", "a=b"]);
-        assert_eq!(shown("Widget", json!({"metadata": {"name": "w"}})), ["w", "<unknown>"]);
+    }
+
+    #[test]
+    fn kinds_of_every_group() {
+        let template = json!({"spec": {"containers": [{"name": "c", "image": "i"}]}});
+        let created = json!({"name": "x", "creationTimestamp": "2026-01-01T00:00:00Z"});
+        for (kind, members, expected) in [
+            (
+                "StatefulSet",
+                json!({"spec": {"replicas": 3, "template": template}, "status": {"readyReplicas": 2}}),
+                "x 2/3 10m c i",
+            ),
+            (
+                "DaemonSet",
+                json!({"spec": {"template": template, "selector": {"matchExpressions": [
+                    {"key": "a", "operator": "In", "values": ["b", "c"]}, {"key": "d", "operator": "Exists"}]}},
+                    "status": {"numberReady": 2}}),
+                "x 0 0 2 0 0 <none> 10m c i a in (b,c),d",
+            ),
+            (
+                "Job",
+                json!({"spec": {"completions": 2, "template": template}, "status": {"succeeded": 1,
+                    "startTime": "2026-01-01T00:09:00Z"}}),
+                "x Running 1/2 60s 10m c i <none>",
+            ),
+            (
+                "Job",
+                json!({"spec": {"parallelism": 3, "template": template}, "status": {
+                    "startTime": "2026-01-01T00:09:00Z", "completionTime": "2026-01-01T00:09:05Z",
+                    "conditions": [{"type": "Complete", "status": "True"}]}}),
+                "x Complete 0/1 of 3 5s 10m c i <none>",
+            ),
+            (
+                "CronJob",
+                json!({"spec": {"schedule": "* * * * *", "suspend": false, "jobTemplate": {"spec": {"template": template}}}}),
+                "x * * * * * <none> False 0 <none> 10m c i <none>",
+            ),
+            (
+                "HorizontalPodAutoscaler",
+                json!({"spec": {"scaleTargetRef": {"kind": "Deployment", "name": "d"}, "minReplicas": 1, "maxReplicas": 5,
+                    "metrics": [{"type": "Resource", "resource": {"name": "cpu",
+                        "target": {"type": "Utilization", "averageUtilization": 80}}}]}}),
+                "x Deployment/d cpu: <unknown>/80% 1 5 0 10m",
+            ),
+            (
+                "Ingress",
+                json!({"spec": {"rules": [{"host": "a"}, {"host": "b"}], "tls": [{}]},
+                    "status": {"loadBalancer": {"ingress": [{"ip": "1.2.3.4"}]}}}),
+                "x <none> a,b 1.2.3.4 80, 443 10m",
+            ),
+            (
+                "RoleBinding",
+                json!({"roleRef": {"kind": "Role", "name": "r"}, "subjects": [{"kind": "User", "name": "u"},
+                    {"kind": "ServiceAccount", "namespace": "n", "name": "s"}]}),
+                "x Role/r 10m u  n/s",
+            ),
+            ("ClusterRole", json!({}), "x 2026-01-01T00:00:00Z"),
+            (
+                "PersistentVolumeClaim",
+                json!({"spec": {"volumeName": "v", "storageClassName": "s", "volumeMode": "Filesystem"}, "status":
+                    {"phase": "Bound", "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce", "ReadOnlyMany"]}}),
+                "x Bound v 1Gi RWO,ROX s <unset> 10m Filesystem",
+            ),
+            (
+                "PersistentVolume",
+                json!({"spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteMany"],
+                    "persistentVolumeReclaimPolicy": "Retain", "claimRef": {"namespace": "n", "name": "c"}},
+                    "status": {"phase": "Released"}}),
+                "x 1Gi RWX Retain Released n/c  <unset>  10m <unset>",
+            ),
+            (
+                "StorageClass",
+                json!({"provisioner": "p", "reclaimPolicy": "Retain", "allowVolumeExpansion": true}),
+                "x p Retain Immediate true 10m",
+            ),
+            (
+                "CSIDriver",
+                json!({"spec": {"attachRequired": true, "volumeLifecycleModes": ["Persistent", "Ephemeral"]}}),
+                "x true false false <unset> false Persistent,Ephemeral 10m",
+            ),
+            (
+                "ResourceQuota",
+                json!({"status": {"hard": {"pods": "4", "limits.cpu": "2"}, "used": {"pods": "1"}}}),
+                "x pods: 1/4 limits.cpu: 0/2 10m",
+            ),
+            (
+                "PodDisruptionBudget",
+                json!({"spec": {"minAvailable": "50%"}, "status": {"disruptionsAllowed": 1}}),
+                "x 50% N/A 1 10m",
+            ),
+            (
+                "APIService",
+                json!({"spec": {"service": {"namespace": "n", "name": "s"}},
+                    "status": {"conditions": [{"type": "Available", "status": "False", "reason": "Gone"}]}}),
+                "x n/s False (Gone) 10m",
+            ),
+        ] {
+            let mut object = members;
+            object["metadata"] = created.clone();
+            assert_eq!(shown(kind, object).join(" "), expected, "{kind}");
+        }
+    }
+
+    #[test]
+    fn a_custom_kind_is_none_of_the_built_in_ones() {
+        let mut registry = crate::registry::Registry::default();
+        registry.register_definition(&json!({"spec": {"group": "example.com", "scope": "Namespaced",
+            "names": {"plural": "services", "kind": "Service"}, "versions": [{"name": "v1", "served": true}]}}));
+        let kind = registry.by_type("example.com/v1", "Service").unwrap();
+        assert_eq!(columns(&kind).as_array().unwrap().len(), 2);
     }
 }

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::{Invalid, list_at, text_at};
+use super::{Causes, Invalid, list_at, text_at};
+use crate::registry::Kind;
 
 const LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', \
     and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', \
@@ -23,21 +24,21 @@ const LABEL_VALUE: &str = "a valid label must be an empty string or consist of a
 const MAX_ANNOTATION_BYTES: usize = 256 * 1024;
 
 /// Removes optional members that are empty or null: servers do not store them.
-pub(super) fn tidy(kind: &str, object: &mut Value) {
+pub(super) fn tidy(kind: &Kind, object: &mut Value) {
     const METADATA: &[&str] = &["labels", "annotations", "finalizers", "ownerReferences"];
     tidy_at(object, "/metadata", METADATA);
-    match kind {
-        "Service" => {
+    match kind.builtin() {
+        Some(("", "Service")) => {
             tidy_at(object, "/spec", &["selector", "ports", "externalIPs", "loadBalancerSourceRanges"]);
             tidy_at(object, "/spec", &["clusterIPs", "ipFamilies", "sessionAffinityConfig"]);
             tidy_at(object, "/status", &["conditions"]);
             tidy_at(object, "/status/loadBalancer", &["ingress"]);
         }
-        "Node" => {
+        Some(("", "Node")) => {
             tidy_at(object, "/spec", &["taints", "podCIDRs"]);
             tidy_at(object, "/status", &["addresses", "conditions", "capacity", "allocatable"]);
         }
-        "ConfigMap" | "Secret" => tidy_at(object, "", &["data", "binaryData"]),
+        Some(("", "ConfigMap" | "Secret")) => tidy_at(object, "", &["data", "binaryData"]),
         _ => {}
     }
 }
@@ -57,47 +58,58 @@ fn tidy_at(object: &mut Value, pointer: &str, members: &[&str]) {
     }
 }
 
-pub(super) fn validate(kind: &str, object: &Value) -> Result<(), Invalid> {
+pub(super) fn validate(kind: &Kind, object: &Value, causes: &mut Causes) {
     let name = text_at(object, "/metadata/name");
     if name.is_empty() {
-        return Err(Invalid::required("metadata.name", "name or generateName is required"));
+        causes.push(Invalid::required("metadata.name", "name or generateName is required"));
+    } else {
+        let rule = match kind.builtin() {
+            Some(("", "Service")) => dns_1035_label(name),
+            Some(("", "Namespace")) => dns_label(name),
+            // Their names may hold anything that fits into a path.
+            Some(
+                ("" | "events.k8s.io", "Event") | ("rbac.authorization.k8s.io" | "certificates.k8s.io", _),
+            ) => path_segment(name),
+            _ => dns_subdomain(name),
+        };
+        causes.note(rule.map_err(|why| Invalid::text("metadata.name", name, &why)));
     }
-    let rule = match kind {
-        "Service" => dns_1035_label(name),
-        "Namespace" => dns_label(name),
-        // Their names may hold anything that fits into a path.
-        "Event" | "Role" | "ClusterRole" | "RoleBinding" | "ClusterRoleBinding" => path_segment(name),
-        _ => dns_subdomain(name),
-    };
-    rule.map_err(|why| Invalid::text("metadata.name", name, &why))?;
-
-    for (key, value) in members(object, "/metadata/labels") {
-        qualified_name(key).map_err(|why| Invalid::text("metadata.labels", key, &why))?;
-        let value = value.as_str().unwrap_or_default();
-        label_value(value).map_err(|why| Invalid::text("metadata.labels", value, &why))?;
-    }
-    let mut size = 0;
-    for (key, value) in members(object, "/metadata/annotations") {
-        qualified_name(&key.to_lowercase())
-            .map_err(|why| Invalid::text("metadata.annotations", key, &why))?;
-        size += key.len() + value.as_str().unwrap_or_default().len();
-    }
-    if size > MAX_ANNOTATION_BYTES {
-        return Err(Invalid::new(
-            "metadata.annotations",
-            format!("Too long: must have at most {MAX_ANNOTATION_BYTES} bytes"),
-        ));
-    }
+    labels(object, "metadata.labels", causes);
+    annotations(object, causes);
     for (index, finalizer) in list_at(object, "/metadata/finalizers").iter().enumerate() {
         let finalizer = finalizer.as_str().unwrap_or_default();
         let field = format!("metadata.finalizers[{index}]");
-        qualified_name(finalizer).map_err(|why| Invalid::text(field.as_str(), finalizer, &why))?;
-        if !finalizer.contains('/') && !matches!(finalizer, "kubernetes" | "orphan" | "foregroundDeletion") {
+        if let Err(why) = qualified_name(finalizer) {
+            causes.push(Invalid::text(field, finalizer, &why));
+        } else if !finalizer.contains('/')
+            && !matches!(finalizer, "kubernetes" | "orphan" | "foregroundDeletion")
+        {
             let why = "name is neither a standard finalizer name nor is it fully qualified";
-            return Err(Invalid::text(field, finalizer, why));
+            causes.push(Invalid::text(field, finalizer, why));
         }
     }
-    Ok(())
+}
+
+/// Keys and values of labels, or of a selector, at a path of members.
+pub(super) fn labels(object: &Value, field: &str, causes: &mut Causes) {
+    for (key, value) in members(object, &format!("/{}", field.replace('.', "/"))) {
+        causes.note(qualified_name(key).map_err(|why| Invalid::text(field, key, &why)));
+        let value = value.as_str().unwrap_or_default();
+        causes.note(label_value(value).map_err(|why| Invalid::text(field, value, &why)));
+    }
+}
+
+fn annotations(object: &Value, causes: &mut Causes) {
+    let mut size = 0;
+    for (key, value) in members(object, "/metadata/annotations") {
+        let rule = qualified_name(&key.to_lowercase());
+        causes.note(rule.map_err(|why| Invalid::text("metadata.annotations", key, &why)));
+        size += key.len() + value.as_str().unwrap_or_default().len();
+    }
+    if size > MAX_ANNOTATION_BYTES {
+        let why = format!("Too long: must have at most {MAX_ANNOTATION_BYTES} bytes");
+        causes.push(Invalid::new("metadata.annotations", why));
+    }
 }
 
 pub(super) fn members<'a>(object: &'a Value, pointer: &str) -> impl Iterator<Item = (&'a String, &'a Value)> {

@@ -5,14 +5,20 @@
 //! are from the Kubernetes API reference (1.33) and from a kube-apiserver 1.20 asked side by side.
 
 mod allocators;
+mod defaults;
+mod immutable;
 mod metadata;
-mod minor;
 mod node;
+mod pod;
+mod prepare;
 mod service;
+mod validation;
 
 pub use allocators::Allocators;
 
 use serde_json::Value;
+
+use crate::registry::Kind;
 
 /// A refused object: answered as 422 with reason `Invalid`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -60,10 +66,33 @@ impl Invalid {
     }
 }
 
+/// All that is wrong with an object.
+#[derive(Debug, Default)]
+struct Causes(Vec<Invalid>);
+
+impl Causes {
+    fn push(&mut self, invalid: Invalid) {
+        self.0.push(invalid);
+    }
+
+    /// Remembers what a rule found.
+    fn note(&mut self, result: Result<(), Invalid>) {
+        self.0.extend(result.err());
+    }
+
+    fn are_none(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn refuse(self) -> Result<(), Vec<Invalid>> {
+        if self.0.is_empty() { Ok(()) } else { Err(self.0) }
+    }
+}
+
 /// Makes members agree that say the same in two ways, as a server does where it reads an object: before it looks whose
 /// members have changed.
-pub fn convert(kind: &str, object: &mut Value) {
-    if kind == "Node" {
+pub fn convert(kind: &Kind, object: &mut Value) {
+    if kind.is("", "Node") {
         node::join_ranges(object);
     }
 }
@@ -74,52 +103,56 @@ pub fn convert(kind: &str, object: &mut Value) {
 /// [`on_delete`].
 ///
 /// # Errors
-/// The first field that is not valid; nothing is allocated then.
-pub fn on_create(kind: &str, object: &mut Value, allocators: &mut Allocators) -> Result<(), Invalid> {
+/// All fields that are not valid; nothing is allocated then.
+pub fn on_create(kind: &Kind, object: &mut Value, allocators: &mut Allocators) -> Result<(), Vec<Invalid>> {
+    let mut causes = Causes::default();
     metadata::tidy(kind, object);
-    metadata::validate(kind, object)?;
-    match kind {
-        "Service" => service::on_create(object, allocators),
-        "Node" => {
+    defaults::apply(kind, object);
+    prepare::on_create(kind, object);
+    metadata::validate(kind, object, &mut causes);
+    match kind.builtin() {
+        Some(("", "Service")) => service::on_create(object, allocators, &mut causes),
+        Some(("", "Node")) => {
             node::default_on_create(object);
-            node::validate(object)
+            causes.note(node::validate(object));
         }
-        _ => {
-            minor::default(kind, object);
-            minor::validate(kind, object)
-        }
+        _ => validation::validate(kind, object, &mut causes),
     }
+    causes.refuse()
 }
 
 /// Defaults, validates and completes `object`, which is to replace `old`.
 ///
 /// # Errors
-/// The first field that is not valid; what is allocated stays as it was then.
+/// All fields that are not valid; what is allocated stays as it was then.
 pub fn on_update(
-    kind: &str,
+    kind: &Kind,
     old: &Value,
     object: &mut Value,
     allocators: &mut Allocators,
-) -> Result<(), Invalid> {
+) -> Result<(), Vec<Invalid>> {
+    let mut causes = Causes::default();
     metadata::tidy(kind, object);
-    metadata::validate(kind, object)?;
-    match kind {
-        "Service" => service::on_update(old, object, allocators),
-        "Node" => {
-            node::validate(object)?;
-            node::validate_update(old, object)
+    defaults::apply(kind, object);
+    prepare::on_update(kind, object);
+    metadata::validate(kind, object, &mut causes);
+    match kind.builtin() {
+        Some(("", "Service")) => service::on_update(old, object, allocators, &mut causes),
+        Some(("", "Node")) => {
+            causes.note(node::validate(object));
+            causes.note(node::validate_update(old, object));
         }
         _ => {
-            minor::default(kind, object);
-            minor::validate(kind, object)?;
-            minor::validate_update(kind, old, object)
+            validation::validate(kind, object, &mut causes);
+            immutable::validate(kind, old, object, &mut causes);
         }
     }
+    causes.refuse()
 }
 
 /// Gives back what an object that is gone from the store held.
-pub fn on_delete(kind: &str, object: &Value, allocators: &mut Allocators) {
-    if kind == "Service" {
+pub fn on_delete(kind: &Kind, object: &Value, allocators: &mut Allocators) {
+    if kind.is("", "Service") {
         service::on_delete(object, allocators);
     }
 }

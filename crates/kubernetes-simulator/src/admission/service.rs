@@ -7,26 +7,42 @@ use std::net::IpAddr;
 
 use serde_json::{Map, Value, json};
 
-use super::allocators::{Allocators, NODE_PORTS, in_range, range_text};
-use super::{Invalid, list_at, text_at};
+pub(super) use validation::port_name;
 
-pub(super) fn on_create(object: &mut Value, allocators: &mut Allocators) -> Result<(), Invalid> {
+use super::allocators::{Allocators, NODE_PORTS, in_range, range_text};
+use super::{Causes, Invalid, list_at, text_at};
+
+pub(super) fn on_create(object: &mut Value, allocators: &mut Allocators, causes: &mut Causes) {
     let named = named_families(object);
     default(object, allocators.is_dual_stack());
-    validation::validate(object)?;
-    check_families(object, named, allocators.is_dual_stack())?;
-    allocate(None, object, allocators)
+    validation::validate(object, causes);
+    complete(None, object, named, allocators, causes);
 }
 
-pub(super) fn on_update(old: &Value, object: &mut Value, allocators: &mut Allocators) -> Result<(), Invalid> {
+pub(super) fn on_update(old: &Value, object: &mut Value, allocators: &mut Allocators, causes: &mut Causes) {
     keep_allocated(old, object);
     drop_what_the_type_does_not_use(old, object);
     let named = named_families(object);
     default(object, allocators.is_dual_stack());
-    validation::validate(object)?;
-    check_families(object, named, allocators.is_dual_stack())?;
-    validation::validate_update(old, object)?;
-    allocate(Some(old), object, allocators)
+    validation::validate(object, causes);
+    causes.note(validation::validate_update(old, object));
+    complete(Some(old), object, named, allocators, causes);
+}
+
+/// Allocates for what is valid so far.
+fn complete(
+    old: Option<&Value>,
+    object: &mut Value,
+    named: usize,
+    allocators: &mut Allocators,
+    causes: &mut Causes,
+) {
+    if causes.are_none() {
+        causes.note(check_families(object, named, allocators.is_dual_stack()));
+    }
+    if causes.are_none() {
+        causes.note(allocate(old, object, allocators));
+    }
 }
 
 pub(super) fn on_delete(object: &Value, allocators: &mut Allocators) {

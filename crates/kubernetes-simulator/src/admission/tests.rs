@@ -1,6 +1,30 @@
 use serde_json::json;
 
 use super::*;
+use crate::registry::{Kind, Registry};
+
+fn kind(name: &str) -> std::sync::Arc<Kind> {
+    Registry::default().by_name(name).unwrap()
+}
+
+/// The first thing that is wrong.
+fn on_create(name: &str, object: &mut Value, allocators: &mut Allocators) -> Result<(), Invalid> {
+    super::on_create(&kind(name), object, allocators).map_err(|causes| causes.into_iter().next().unwrap())
+}
+
+fn on_update(
+    name: &str,
+    old: &Value,
+    object: &mut Value,
+    allocators: &mut Allocators,
+) -> Result<(), Invalid> {
+    super::on_update(&kind(name), old, object, allocators)
+        .map_err(|causes| causes.into_iter().next().unwrap())
+}
+
+fn on_delete(name: &str, object: &Value, allocators: &mut Allocators) {
+    super::on_delete(&kind(name), object, allocators);
+}
 
 fn service(spec: Value) -> Value {
     json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web", "namespace": "default"}, "spec": spec})

@@ -168,14 +168,14 @@ fn table<'a>(
                 Include::Metadata => metadata_only(object, version),
                 Include::Object => object.value().clone(),
             };
-            json!({ "cells": table::row(&kind.kind, object, now), "object": about })
+            json!({ "cells": table::row(kind, object, now), "object": about })
         })
         .collect();
     json!({
         "kind": "Table",
         "apiVersion": format!("meta.k8s.io/{version}"),
         "metadata": metadata,
-        "columnDefinitions": if headers { table::columns(&kind.kind) } else { Value::Null },
+        "columnDefinitions": if headers { table::columns(kind) } else { Value::Null },
         "rows": rows,
     })
 }

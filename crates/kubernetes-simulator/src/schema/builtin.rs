@@ -95,6 +95,9 @@ pub(crate) fn definition_name(group: &str, version: &str, kind: &str) -> String 
     if group == "apiextensions.k8s.io" {
         return format!("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.{version}.{kind}");
     }
+    if group == "apiregistration.k8s.io" {
+        return format!("io.k8s.kube-aggregator.pkg.apis.apiregistration.{version}.{kind}");
+    }
     let package = group.split('.').next().filter(|first| !first.is_empty()).unwrap_or("core");
     format!("io.k8s.api.{package}.{version}.{kind}")
 }

@@ -61,7 +61,7 @@ impl State {
         for member in SYSTEM_METADATA {
             set_metadata(&mut object, member, Value::Null);
         }
-        admission::convert(&kind.kind, &mut object);
+        admission::convert(kind, &mut object);
         // What the server fills in below is nobody's.
         if tracking == Tracking::Changes {
             patch::track_update(&kind.kind, None, None, &mut object, write.manager);
@@ -97,14 +97,14 @@ impl State {
         }
         set_metadata(&mut object, "generation", if kind.generation { json!(1) } else { Value::Null });
         self.settle_namespace_object(kind, &mut object);
-        admission::on_create(&kind.kind, &mut object, &mut self.allocators)
-            .map_err(|invalid| ApiError::invalid(kind, &name, &invalid.field, &invalid.message))?;
+        admission::on_create(kind, &mut object, &mut self.allocators)
+            .map_err(|causes| ApiError::invalid_causes(kind, &name, &causes))?;
         rules::drop_empty(&mut object);
         if *kind.shelf == *definition::SHELF {
             definition::establish(&mut object, write.now);
         }
         if write.dry_run {
-            admission::on_delete(&kind.kind, &object, &mut self.allocators);
+            admission::on_delete(kind, &object, &mut self.allocators);
             return Ok(Arc::new(Object::new(object, self.store.version())));
         }
         to_stored(kind, &mut object);

@@ -138,7 +138,7 @@ impl State {
     /// Takes an object out of the store, with everything that follows from it.
     pub(super) fn remove(&mut self, kind: &Kind, key: &str, write: &Write<'_>) -> Option<Arc<Object>> {
         let last = self.store.remove(&kind.shelf, key)?;
-        admission::on_delete(&kind.kind, &last, &mut self.allocators);
+        admission::on_delete(kind, &last, &mut self.allocators);
         self.definition_removed(kind, &last, write);
         self.finish_namespace(last.namespace(), write);
         Some(last)

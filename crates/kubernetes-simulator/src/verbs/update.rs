@@ -172,7 +172,7 @@ impl State {
         }
         keep_system_metadata(current, &mut proposed);
         keep_other_part(kind, current, &mut proposed, part);
-        admission::convert(&kind.kind, &mut proposed);
+        admission::convert(kind, &mut proposed);
         rules::validate(kind, &proposed)?;
         if tracking == Tracking::Changes {
             self.track(kind, current, &mut proposed, part, write);
@@ -202,8 +202,8 @@ impl State {
             refuse_new_finalizers(kind, current, &proposed)?;
         }
         rules::validate(kind, &proposed)?;
-        admission::on_update(&kind.kind, current, &mut proposed, &mut self.allocators)
-            .map_err(|invalid| ApiError::invalid(kind, &name, &invalid.field, &invalid.message))?;
+        admission::on_update(kind, current, &mut proposed, &mut self.allocators)
+            .map_err(|causes| ApiError::invalid_causes(kind, &name, &causes))?;
         rules::drop_empty(&mut proposed);
         if kind.generation && part == Part::Main && changes_specification(current, &proposed) {
             let generation = metadata_value(current, "generation").as_u64().unwrap_or(0) + 1;
@@ -212,8 +212,8 @@ impl State {
         if write.dry_run {
             // What the proposed object took goes back, and the current one holds again what it held:
             // every address and port in it is named and was free a moment ago.
-            admission::on_delete(&kind.kind, &proposed, &mut self.allocators);
-            let _ = admission::on_create(&kind.kind, &mut current.value().clone(), &mut self.allocators);
+            admission::on_delete(kind, &proposed, &mut self.allocators);
+            let _ = admission::on_create(kind, &mut current.value().clone(), &mut self.allocators);
             return Ok(Arc::new(Object::new(proposed, current.version())));
         }
         let finishes = is_terminating(&proposed) && finalizers(&proposed).is_empty();

@@ -8,45 +8,48 @@ use serde_json::Value;
 use super::{has_health_check, has_node_ports, is_headless, number, service_type};
 use crate::admission::metadata::{dns_label, dns_subdomain, label_value, members, qualified_name};
 use crate::admission::node::is_cidr;
-use crate::admission::{Invalid, list_at, text_at};
+use crate::admission::{Causes, Invalid, list_at, text_at};
 
 const IP: &str = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
 const PORT: &str = "must be between 1 and 65535, inclusive";
 /// A day: the longest session affinity, in seconds.
 const MAX_AFFINITY_SECONDS: i64 = 86400;
 
-pub(super) fn validate(object: &Value) -> Result<(), Invalid> {
+pub(super) fn validate(object: &Value, causes: &mut Causes) {
     let kind = service_type(object);
     if !matches!(kind, "ClusterIP" | "NodePort" | "LoadBalancer" | "ExternalName") {
         let supported = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
-        return Err(Invalid::unsupported("spec.type", kind, &supported));
+        causes.push(Invalid::unsupported("spec.type", kind, &supported));
     }
     let ports = list_at(object, "/spec/ports");
     if ports.is_empty() && !is_headless(object) && kind != "ExternalName" {
-        return Err(Invalid::required("spec.ports", ""));
+        causes.push(Invalid::required("spec.ports", ""));
     }
     if kind == "ExternalName" {
-        let name = text_at(object, "/spec/externalName").trim_end_matches('.');
-        if name.is_empty() {
-            return Err(Invalid::required("spec.externalName", ""));
-        }
-        dns_subdomain(name).map_err(|why| Invalid::text("spec.externalName", name, &why))?;
+        causes.note(validate_external_name(text_at(object, "/spec/externalName").trim_end_matches('.')));
     }
     let mut names = BTreeSet::new();
     for (index, port) in ports.iter().enumerate() {
-        validate_port(index, port, ports.len() > 1, has_node_ports(object), kind, &mut names)?;
+        causes.note(validate_port(index, port, ports.len() > 1, has_node_ports(object), kind, &mut names));
     }
-    validate_uniqueness(ports)?;
+    causes.note(validate_uniqueness(ports));
     for (key, value) in members(object, "/spec/selector") {
         let value = value.as_str().unwrap_or_default();
-        qualified_name(key).map_err(|why| Invalid::text("spec.selector", key, &why))?;
-        label_value(value).map_err(|why| Invalid::text("spec.selector", value, &why))?;
+        causes.note(qualified_name(key).map_err(|why| Invalid::text("spec.selector", key, &why)));
+        causes.note(label_value(value).map_err(|why| Invalid::text("spec.selector", value, &why)));
     }
-    validate_affinity(object)?;
-    validate_addresses(object, kind)?;
-    validate_load_balancer(object, kind)?;
-    validate_policies(object, kind)?;
-    validate_status(object)
+    causes.note(validate_affinity(object));
+    causes.note(validate_addresses(object, kind));
+    causes.note(validate_load_balancer(object, kind));
+    causes.note(validate_policies(object, kind));
+    causes.note(validate_status(object));
+}
+
+fn validate_external_name(name: &str) -> Result<(), Invalid> {
+    if name.is_empty() {
+        return Err(Invalid::required("spec.externalName", ""));
+    }
+    dns_subdomain(name).map_err(|why| Invalid::text("spec.externalName", name, &why))
 }
 
 fn validate_port(
@@ -102,7 +105,7 @@ fn validate_port(
 }
 
 /// The names of container ports: IANA service names.
-fn port_name(name: &str) -> Result<(), &'static str> {
+pub(in crate::admission) fn port_name(name: &str) -> Result<(), &'static str> {
     if name.len() > 15 {
         return Err("must be no more than 15 characters");
     }

@@ -1,0 +1,303 @@
+//! What objects of the other kinds must be: the rules that people meet every day, in the words of kube-apiserver.
+
+mod data;
+mod rules;
+
+use serde_json::Value;
+
+use super::pod::{self, Restarts};
+use super::{Causes, Invalid, list_at, metadata, text_at};
+use crate::registry::Kind;
+
+/// Checks an object by the rules of its kind.
+pub(super) fn validate(kind: &Kind, object: &Value, causes: &mut Causes) {
+    let Some(name) = kind.builtin() else { return };
+    match name {
+        ("", "Pod") => pod_of(object, "/spec", "spec", Restarts::Any, causes),
+        ("", "PodTemplate") => pod_of(object, "/template/spec", "template.spec", Restarts::Any, causes),
+        ("", "ReplicationController") => replication_controller(object, causes),
+        ("apps", "ControllerRevision") if object.get("data").is_none_or(Value::is_null) => {
+            causes.push(Invalid::required("data", "data is mandatory"));
+        }
+        ("apps", "ControllerRevision") => {}
+        ("apps", _) => workload(&kind.kind, object, causes),
+        ("batch", "Job") => job(object, "/spec", "spec", causes),
+        ("batch", "CronJob") => cron_job(object, causes),
+        ("" | "events.k8s.io", "Event") => causes.note(data::event(object)),
+        ("", "Secret" | "ConfigMap") => causes.note(data::keys_and_size(object)),
+        ("coordination.k8s.io", "Lease") => data::lease(object, causes),
+        ("discovery.k8s.io", "EndpointSlice") => causes.note(data::endpoint_slice(object)),
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => definition(object, causes),
+        _ => rules::validate(name, object, causes),
+    }
+}
+
+fn pod_of(object: &Value, at: &str, field: &str, restarts: Restarts, causes: &mut Causes) {
+    pod::validate(object.pointer(at).unwrap_or(&Value::Null), field, restarts, causes);
+}
+
+/// A template's labels and pods.
+fn template(spec: &Value, field: &str, restarts: Restarts, causes: &mut Causes) {
+    let template = spec.get("template").unwrap_or(&Value::Null);
+    for (key, value) in metadata::members(template, "/metadata/labels") {
+        let field = format!("{field}.template.labels");
+        let value = value.as_str().unwrap_or_default();
+        causes.note(metadata::qualified_name(key).map_err(|why| Invalid::text(field.as_str(), key, &why)));
+        causes.note(metadata::label_value(value).map_err(|why| Invalid::text(field.as_str(), value, &why)));
+    }
+    let spec = template.get("spec").unwrap_or(&Value::Null);
+    pod::validate(spec, &format!("{field}.template.spec"), restarts, causes);
+}
+
+fn not_negative(object: &Value, pointer: &str, causes: &mut Causes) {
+    if let Some(number) = object.pointer(pointer).and_then(Value::as_i64)
+        && number < 0
+    {
+        let field = pointer.trim_start_matches('/').replace('/', ".");
+        causes.push(Invalid::value(field, &number.to_string(), "must be greater than or equal to 0"));
+    }
+}
+
+fn workload(kind: &str, object: &Value, causes: &mut Causes) {
+    let spec = object.get("spec").unwrap_or(&Value::Null);
+    for member in ["replicas", "minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"] {
+        not_negative(object, &format!("/spec/{member}"), causes);
+    }
+    match kind {
+        "Deployment" => one_of(object, "/spec/strategy/type", &["Recreate", "RollingUpdate"], causes),
+        "StatefulSet" => {
+            one_of(object, "/spec/podManagementPolicy", &["OrderedReady", "Parallel"], causes);
+            one_of(object, "/spec/updateStrategy/type", &["OnDelete", "RollingUpdate"], causes);
+        }
+        "DaemonSet" => one_of(object, "/spec/updateStrategy/type", &["RollingUpdate", "OnDelete"], causes),
+        _ => {}
+    }
+    selected_template(kind, spec, causes);
+    template(spec, "spec", Restarts::Always, causes);
+}
+
+/// The selector must be there, say something, and fit the template.
+fn selected_template(kind: &str, spec: &Value, causes: &mut Causes) {
+    const FIELD: &str = "spec.selector";
+    let Some(selector) = spec.get("selector").filter(|selector| !selector.is_null()) else {
+        causes.push(Invalid::required(FIELD, ""));
+        return;
+    };
+    selector_is_sound(selector, FIELD, causes);
+    if is_empty(selector) {
+        let why = format!("empty selector is invalid for {}", kind.to_lowercase());
+        causes.push(Invalid::value(FIELD, &go_selector(selector), &why));
+        return;
+    }
+    let labels = spec.pointer("/template/metadata/labels").unwrap_or(&Value::Null);
+    if !selects(selector, labels) {
+        let why = "`selector` does not match template `labels`";
+        causes.push(Invalid::value("spec.template.metadata.labels", &go_map(labels), why));
+    }
+}
+
+fn is_empty(selector: &Value) -> bool {
+    metadata::members(selector, "/matchLabels").next().is_none()
+        && list_at(selector, "/matchExpressions").is_empty()
+}
+
+/// Checks keys, values and operators of a label selector.
+fn selector_is_sound(selector: &Value, field: &str, causes: &mut Causes) {
+    for (key, value) in metadata::members(selector, "/matchLabels") {
+        let field = format!("{field}.matchLabels");
+        let value = value.as_str().unwrap_or_default();
+        causes.note(metadata::qualified_name(key).map_err(|why| Invalid::text(field.as_str(), key, &why)));
+        causes.note(metadata::label_value(value).map_err(|why| Invalid::text(field.as_str(), value, &why)));
+    }
+    for (index, expression) in list_at(selector, "/matchExpressions").iter().enumerate() {
+        let at = |member: &str| format!("{field}.matchExpressions[{index}].{member}");
+        let (operator, values) = (text_at(expression, "/operator"), list_at(expression, "/values"));
+        match operator {
+            "In" | "NotIn" if values.is_empty() => {
+                let why = "must be specified when `operator` is 'In' or 'NotIn'";
+                causes.push(Invalid::required(at("values"), why));
+            }
+            "Exists" | "DoesNotExist" if !values.is_empty() => {
+                let why = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
+                causes.push(Invalid::forbidden(at("values"), why));
+            }
+            "In" | "NotIn" | "Exists" | "DoesNotExist" => {}
+            other => causes.push(Invalid::text(at("operator"), other, "not a valid selector operator")),
+        }
+        let key = text_at(expression, "/key");
+        causes.note(metadata::qualified_name(key).map_err(|why| Invalid::text(at("key"), key, &why)));
+    }
+}
+
+/// Whether a selector fits labels.
+fn selects(selector: &Value, labels: &Value) -> bool {
+    metadata::members(selector, "/matchLabels").all(|(key, value)| labels.get(key) == Some(value))
+        && list_at(selector, "/matchExpressions").iter().all(|expression| {
+            let label = labels.get(text_at(expression, "/key"));
+            let named = label.is_some_and(|label| list_at(expression, "/values").contains(label));
+            match text_at(expression, "/operator") {
+                "In" => named,
+                "NotIn" => !named,
+                "Exists" => label.is_some(),
+                _ => label.is_none(),
+            }
+        })
+}
+
+/// A map of texts as Go prints it.
+pub(super) fn go_map(map: &Value) -> String {
+    match map {
+        Value::Object(members) => {
+            let members: Vec<String> = members
+                .iter()
+                .map(|(key, value)| format!("{key:?}:{:?}", value.as_str().unwrap_or_default()))
+                .collect();
+            format!("map[string]string{{{}}}", members.join(", "))
+        }
+        _ => "map[string]string(nil)".to_owned(),
+    }
+}
+
+/// A label selector as Go prints it.
+pub(super) fn go_selector(selector: &Value) -> String {
+    let labels = go_map(selector.get("matchLabels").unwrap_or(&Value::Null));
+    let texts = |values: &[Value]| {
+        let values: Vec<String> = values.iter().map(ToString::to_string).collect();
+        format!("[]string{{{}}}", values.join(", "))
+    };
+    let expressions = match selector.get("matchExpressions") {
+        Some(Value::Array(all)) if !all.is_empty() => {
+            let all: Vec<String> = all
+                .iter()
+                .map(|one| {
+                    let values = match list_at(one, "/values") {
+                        [] => "[]string(nil)".to_owned(),
+                        values => texts(values),
+                    };
+                    let (key, operator) = (text_at(one, "/key"), text_at(one, "/operator"));
+                    format!(
+                        "v1.LabelSelectorRequirement{{Key:{key:?}, Operator:{operator:?}, Values:{values}}}"
+                    )
+                })
+                .collect();
+            format!("[]v1.LabelSelectorRequirement{{{}}}", all.join(", "))
+        }
+        _ => "[]v1.LabelSelectorRequirement(nil)".to_owned(),
+    };
+    format!("v1.LabelSelector{{MatchLabels:{labels}, MatchExpressions:{expressions}}}")
+}
+
+/// A member with a fixed set of values.
+fn one_of(object: &Value, pointer: &str, supported: &[&str], causes: &mut Causes) {
+    let value = text_at(object, pointer);
+    let field = pointer.trim_start_matches('/').replace('/', ".");
+    if value.is_empty() {
+        causes.push(Invalid::required(field, ""));
+    } else if !supported.contains(&value) {
+        causes.push(Invalid::unsupported(field, value, supported));
+    }
+}
+
+fn replication_controller(object: &Value, causes: &mut Causes) {
+    let spec = object.get("spec").unwrap_or(&Value::Null);
+    not_negative(object, "/spec/replicas", causes);
+    let selector = spec.get("selector").unwrap_or(&Value::Null);
+    if selector.as_object().is_none_or(serde_json::Map::is_empty) {
+        causes.push(Invalid::required("spec.selector", ""));
+    }
+    let labels = spec.pointer("/template/metadata/labels").unwrap_or(&Value::Null);
+    if !selects(&serde_json::json!({ "matchLabels": selector }), labels) {
+        let why = "`selector` does not match template `labels`";
+        causes.push(Invalid::value("spec.template.metadata.labels", &go_map(labels), why));
+    }
+    template(spec, "spec", Restarts::Always, causes);
+}
+
+fn job(object: &Value, at: &str, field: &str, causes: &mut Causes) {
+    let spec = object.pointer(at).unwrap_or(&Value::Null);
+    for member in
+        ["parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished"]
+    {
+        not_negative(object, &format!("{at}/{member}"), causes);
+    }
+    if let Some(mode) = spec.get("completionMode").and_then(Value::as_str)
+        && !matches!(mode, "NonIndexed" | "Indexed")
+    {
+        let field = format!("{field}.completionMode");
+        causes.push(Invalid::unsupported(field, mode, &["Indexed", "NonIndexed"]));
+    }
+    if let Some(selector) = spec.get("selector").filter(|selector| !selector.is_null()) {
+        let labels = spec.pointer("/template/metadata/labels").unwrap_or(&Value::Null);
+        if !selects(selector, labels) {
+            let why = "`selector` does not match template `labels`";
+            causes.push(Invalid::value(format!("{field}.template.metadata.labels"), &go_map(labels), why));
+        }
+    } else if at == "/spec" {
+        causes.push(Invalid::required(format!("{field}.selector"), ""));
+    }
+    template(spec, field, Restarts::AtMostOnFailure, causes);
+}
+
+fn cron_job(object: &Value, causes: &mut Causes) {
+    let schedule = text_at(object, "/spec/schedule");
+    let fields: Vec<&str> = schedule.split_whitespace().collect();
+    if schedule.is_empty() {
+        causes.push(Invalid::required("spec.schedule", ""));
+    } else if schedule.contains("TZ") {
+        let why = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead";
+        causes.push(Invalid::text("spec.schedule", schedule, why));
+    } else if !schedule.starts_with('@') && fields.len() != 5 {
+        let why = format!("expected exactly 5 fields, found {}: [{}]", fields.len(), fields.join(" "));
+        causes.push(Invalid::text("spec.schedule", schedule, &why));
+    }
+    one_of(object, "/spec/concurrencyPolicy", &["Allow", "Forbid", "Replace"], causes);
+    for member in ["startingDeadlineSeconds", "successfulJobsHistoryLimit", "failedJobsHistoryLimit"] {
+        not_negative(object, &format!("/spec/{member}"), causes);
+    }
+    job(object, "/spec/jobTemplate/spec", "spec.jobTemplate.spec", causes);
+}
+
+fn definition(object: &Value, causes: &mut Causes) {
+    for (index, version) in list_at(object, "/spec/versions").iter().enumerate() {
+        if version.pointer("/schema/openAPIV3Schema").is_none() {
+            let field = format!("spec.versions[{index}].schema.openAPIV3Schema");
+            causes.push(Invalid::required(field, "schemas are required"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn selectors_are_printed_as_go_does() {
+        assert_eq!(
+            go_selector(&json!({ "matchLabels": { "a": "b" } })),
+            "v1.LabelSelector{MatchLabels:map[string]string{\"a\":\"b\"}, \
+             MatchExpressions:[]v1.LabelSelectorRequirement(nil)}"
+        );
+        assert_eq!(
+            go_selector(&json!({ "matchExpressions": [{ "key": "a", "operator": "In", "values": ["b"] }] })),
+            "v1.LabelSelector{MatchLabels:map[string]string(nil), MatchExpressions:[]v1.LabelSelectorRequirement{\
+             v1.LabelSelectorRequirement{Key:\"a\", Operator:\"In\", Values:[]string{\"b\"}}}}"
+        );
+    }
+
+    #[test]
+    fn selectors_select() {
+        let labels = json!({ "a": "1", "b": "2" });
+        let expression = |operator, values: Value| {
+            json!({ "matchExpressions": [{ "key": "a", "operator": operator,
+            "values": values }] })
+        };
+        assert!(selects(&json!({ "matchLabels": { "a": "1" } }), &labels));
+        assert!(!selects(&json!({ "matchLabels": { "a": "2" } }), &labels));
+        assert!(selects(&expression("In", json!(["1", "3"])), &labels));
+        assert!(!selects(&expression("NotIn", json!(["1"])), &labels));
+        assert!(selects(&expression("Exists", json!([])), &labels));
+        assert!(!selects(&expression("DoesNotExist", json!([])), &labels));
+    }
+}
