@@ -21,11 +21,11 @@ mod kubernetes;
 mod object;
 mod openapi;
 mod own_service;
-pub mod patch;
+mod patch;
 mod quantity;
 pub mod registry;
 mod rest;
-#[allow(dead_code)] // Decoding, patches and custom resources follow.
+#[allow(dead_code)] // Decoding and custom resources follow.
 mod schema;
 mod selector;
 mod server;

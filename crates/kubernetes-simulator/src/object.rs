@@ -165,6 +165,15 @@ pub(crate) fn to_stored(kind: &Kind, value: &mut Value) {
     }
 }
 
+/// An object of one version in the form of another one of its kind.
+pub(crate) fn reshape(from: &Kind, to: &Kind, value: &Value) -> Value {
+    let mut value = value.clone();
+    to_stored(from, &mut value);
+    conversion::from_stored(to, &mut value);
+    set_api_version(&mut value, &to.api_version());
+    value
+}
+
 fn set_api_version(value: &mut Value, api_version: &str) {
     if let Some(members) = value.as_object_mut() {
         members.insert("apiVersion".to_owned(), Value::from(api_version));

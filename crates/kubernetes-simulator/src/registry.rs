@@ -4,12 +4,16 @@
 
 mod builtin;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::object::{list_at, string_at};
+use crate::object::{list_at, reshape, string_at};
+use crate::patch::{Scope, Subject, Versioned, Versions};
+use crate::schema::{self, ANYTHING, Schema};
+use crate::status::ApiError;
 
 /// What the `status` member of a kind is subject to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,6 +72,8 @@ pub struct Kind {
     pub custom: bool,
     /// The schema that it brought (`openAPIV3Schema`).
     pub(crate) schema: Option<Value>,
+    /// The same as a tree.
+    pub(crate) tree: Option<Arc<Schema>>,
     /// Whether objects of this kind are questions: they are answered and never stored.
     pub(crate) review: bool,
     pub(crate) conversion: Conversion,
@@ -95,6 +101,7 @@ impl Kind {
             fields: Vec::new(),
             custom: false,
             schema: None,
+            tree: None,
             review: false,
             conversion: Conversion::None,
             shelf: shelf.into(),
@@ -202,9 +209,53 @@ impl Kind {
         self.status != StatusRule::Ordinary
     }
 
+    /// What objects of the kind may hold.
+    pub(crate) fn tree(&self) -> &Schema {
+        match &self.tree {
+            Some(tree) => tree,
+            None if self.custom => &ANYTHING,
+            None => schema::builtin::of_kind(&self.group, &self.version, &self.kind).unwrap_or(&ANYTHING),
+        }
+    }
+
+    /// Which members a write of a part may change.
+    fn scope(&self, subresource: &str) -> Scope {
+        match subresource {
+            "" if self.has_status() => Scope::AllBut(&["status"]),
+            "status" if self.custom => Scope::Only(&["status"]),
+            "status" => Scope::Only(&["metadata", "status"]),
+            _ => Scope::AllBut(&[]),
+        }
+    }
+
     /// Key of an object in its shelf, ordered as etcd orders it: `namespace/name`, or the name alone.
     pub(crate) fn key(&self, namespace: &str, name: &str) -> String {
         if self.namespaced { format!("{namespace}/{name}") } else { name.to_owned() }
+    }
+}
+
+/// The versions of one kind.
+struct Siblings<'a> {
+    registry: &'a Registry,
+    kind: &'a Kind,
+}
+
+impl Siblings<'_> {
+    fn row(&self, api_version: &str) -> Option<&Arc<Kind>> {
+        let siblings = self.registry.kinds.iter();
+        siblings
+            .filter(|row| row.shelf == self.kind.shelf && row.kind == self.kind.kind)
+            .find(|row| row.has_api_version(api_version))
+    }
+}
+
+impl Versions for Siblings<'_> {
+    fn schema(&self, api_version: &str) -> Option<&Schema> {
+        self.row(api_version).map(|row| row.tree())
+    }
+
+    fn at<'v>(&self, object: &'v Value, api_version: &str) -> Result<Versioned<'v, '_>, ApiError> {
+        Ok(self.row(api_version).map(|row| (Cow::Owned(reshape(self.kind, row, object)), row.tree())))
     }
 }
 
@@ -268,6 +319,26 @@ impl Registry {
         self.kinds.iter().find(|row| *row.shelf == *shelf && row.conversion == Conversion::None).cloned()
     }
 
+    /// A part of a kind's objects, for patches and for owners of fields.
+    pub(crate) fn subject<T>(
+        &self,
+        kind: &Kind,
+        subresource: &str,
+        then: impl FnOnce(&Subject<'_>) -> T,
+    ) -> T {
+        // Go's types have these as structures, and structures are always there.
+        const SECTIONS: &[&str] = &["metadata", "spec", "status"];
+        then(&Subject {
+            schema: kind.tree(),
+            api_version: &kind.api_version(),
+            kind: &kind.kind,
+            subresource,
+            scope: kind.scope(subresource),
+            sections: if kind.custom { &[] } else { SECTIONS },
+            versions: &Siblings { registry: self, kind },
+        })
+    }
+
     /// Whether any kind of this group and version is served.
     pub(crate) fn serves(&self, group: &str, version: &str) -> bool {
         self.kinds.iter().any(|row| row.group == group && row.version == version)
@@ -304,6 +375,7 @@ impl Registry {
             kind.unconditional_update = false;
             kind.custom = true;
             kind.schema = version.pointer("/schema/openAPIV3Schema").cloned();
+            kind.tree = kind.schema.as_ref().map(|schema| Arc::new(Schema::custom(schema)));
             kind.fields = list_at(version, &["selectableFields"])
                 .iter()
                 .filter_map(|field| string_at(field, &["jsonPath"]))

@@ -6,6 +6,7 @@
 use serde_json::{Value, json};
 
 use crate::admission::Invalid;
+use crate::patch::PatchError;
 use crate::registry::Kind;
 
 /// A request that failed: what becomes a `Status` object on the wire.
@@ -179,7 +180,7 @@ impl ApiError {
             .causes(json!([{ "message": why }]))
     }
 
-    pub(crate) fn apply_conflict(message: String, conflicts: &[String]) -> Self {
+    fn apply_conflict(message: String, conflicts: &[String]) -> Self {
         let causes = conflicts
             .iter()
             .map(|conflict| {
@@ -289,6 +290,18 @@ impl ApiError {
             }
         }
         status
+    }
+}
+
+impl From<PatchError> for ApiError {
+    fn from(error: PatchError) -> Self {
+        match error {
+            PatchError::Invalid(message) => Self::bad_request(message),
+            PatchError::TestFailed(message) => Self::patch_failed(&message),
+            PatchError::Conflict(ref conflicts) => Self::apply_conflict(error.to_string(), conflicts),
+            PatchError::Untyped(message) => Self::new(500, "", message),
+            PatchError::Conversion(error) => *error,
+        }
     }
 }
 

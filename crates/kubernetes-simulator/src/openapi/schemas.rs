@@ -1,7 +1,6 @@
 //! What the members of objects mean: for the kinds of every cluster from the types of the house's Kubernetes
 //! version, for custom ones from their definitions.
 
-use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use k8s_openapi::api::{
@@ -19,9 +18,9 @@ use schemars::generate::{SchemaGenerator, SchemaSettings};
 use serde_json::{Map, Value, json};
 
 use super::{GVK, SCHEMAS_V2, SCHEMAS_V3, identity};
-use crate::patch::{ListRule, join, list_rule};
 use crate::registry::Kind;
-use crate::schema::builtin::definition_name;
+use crate::schema::builtin::{definition, definition_name};
+use crate::schema::{ListType, Schema};
 
 /// All schemas of the built-in kinds, by name.
 static BUILTIN: LazyLock<Map<String, Value>> = LazyLock::new(|| {
@@ -137,11 +136,9 @@ pub(super) fn of(kind: &Kind) -> Map<String, Value> {
     if let Some(schema) = schemas.get_mut(&root) {
         schema[GVK] = json!([identity(kind)]);
     }
-    let mut rules = Vec::new();
-    find_lists(&kind.kind, &schemas, &root, "", &mut BTreeSet::new(), &mut rules);
-    for (definition, member, rule) in rules {
-        if let Some(list) = schemas.get_mut(&definition).and_then(|schema| schema.pointer_mut(&member)) {
-            annotate(list, rule);
+    for (name, document) in &mut schemas {
+        if let Some(schema) = definition(name) {
+            annotate_members(schema, document);
         }
     }
     schemas
@@ -176,49 +173,31 @@ fn reference(schema: &Value) -> Option<&str> {
     plain?.as_str()?.strip_prefix(SCHEMAS_V3)
 }
 
-/// Finds the lists of a kind that merge: the name of the definition, the pointer to the list's schema in it, and
-/// the rule. `seen` holds what was looked at, so that a schema that contains itself comes to an end.
-fn find_lists(
-    kind: &str,
-    schemas: &Map<String, Value>,
-    definition: &str,
-    path: &str,
-    seen: &mut BTreeSet<String>,
-    rules: &mut Vec<(String, String, ListRule)>,
-) {
-    let Some(schema) = schemas.get(definition) else { return };
-    if !seen.insert(definition.to_owned()) {
-        return;
-    }
-    for (name, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
-        let path = join(path, name);
-        let element = property.get("items");
-        if element.is_some() {
-            let rule = list_rule(kind, &path);
-            if rule != ListRule::Atomic {
-                rules.push((definition.to_owned(), format!("/properties/{name}"), rule));
+/// Says how the members of a definition merge, for strategic merge patches and for server-side apply.
+fn annotate_members(schema: &Schema, document: &mut Value) {
+    for (name, member) in &schema.properties {
+        let Some(document) = document.pointer_mut(&format!("/properties/{}", name.replace('/', "~1"))) else {
+            continue;
+        };
+        match &member.list {
+            ListType::Atomic => {}
+            ListType::Set => document["x-kubernetes-list-type"] = "set".into(),
+            ListType::Map(keys) => {
+                document["x-kubernetes-list-type"] = "map".into();
+                document["x-kubernetes-list-map-keys"] = json!(keys);
             }
         }
-        if let Some(next) = reference(element.unwrap_or(property)) {
-            find_lists(kind, schemas, next, &path, seen, rules);
+        if member.atomic {
+            document["x-kubernetes-map-type"] = "atomic".into();
         }
-    }
-    seen.remove(definition);
-}
-
-/// Says how a list merges, for strategic merge patches and for server-side apply.
-fn annotate(list: &mut Value, rule: ListRule) {
-    match rule {
-        ListRule::Atomic => {}
-        ListRule::Set => {
-            list["x-kubernetes-list-type"] = "set".into();
-            list["x-kubernetes-patch-strategy"] = "merge".into();
-        }
-        ListRule::Keyed(keys) => {
-            list["x-kubernetes-list-type"] = "map".into();
-            list["x-kubernetes-list-map-keys"] = json!(keys);
-            list["x-kubernetes-patch-strategy"] = "merge".into();
-            list["x-kubernetes-patch-merge-key"] = json!(keys.first());
+        if let Some(key) = &member.patch.merge {
+            let retain = if member.patch.retain_keys { ",retainKeys" } else { "" };
+            document["x-kubernetes-patch-strategy"] = format!("merge{retain}").into();
+            if let Some(key) = key {
+                document["x-kubernetes-patch-merge-key"] = key.as_str().into();
+            }
+        } else if member.patch.retain_keys {
+            document["x-kubernetes-patch-strategy"] = "retainKeys".into();
         }
     }
 }

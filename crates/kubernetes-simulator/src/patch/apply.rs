@@ -4,243 +4,203 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::PatchError;
-use super::field_set::{FieldSet, PathElement, compare, element_of, items};
-use super::managed_fields::{self, Entry};
-use super::schema::{self, List};
+use super::field_set::FieldSet;
+use super::managed_fields::{self, Entry, difference_at, keep_ownable};
+use super::typed::{check, compare, fields, merge, remove, with_named_members};
+use super::{PatchError, Subject};
+use crate::object::{metadata, metadata_value, set_metadata};
+
+/// Who owned what there was before the first apply.
+const BEFORE: &str = "before-first-apply";
 
 pub(super) fn apply(
-    kind: &str,
-    subresource: Option<&str>,
+    subject: &Subject<'_>,
     current: Option<&Value>,
     applied: &Value,
     manager: &str,
     force: bool,
 ) -> Result<Value, PatchError> {
-    let subresource = subresource.unwrap_or_default();
+    check_configuration(subject, applied)?;
+    let applied = &in_scope(subject, applied);
+    let live = current.cloned().unwrap_or_else(|| json!({ "metadata": {} }));
+    let mut entries = managed_fields::read(subject, &live);
+    let mut bare = live.clone();
+    set_metadata(&mut bare, "managedFields", Value::Null);
+    if current.is_some() && entries.is_empty() {
+        let mut before = bare.clone();
+        managed_fields::track_update(subject, None, &mut before, BEFORE)?;
+        entries = managed_fields::read(subject, &before);
+    }
+    let position = entries.iter().position(|entry| entry.is(subject, manager, "Apply"));
+    let previous = position.map(|at| entries.remove(at));
+    let mut named = fields(subject.schema, applied);
+    let mut merged = merge(subject.schema, Some(&bare), applied);
+    if let Some(previous) = previous.as_ref().filter(|previous| !previous.fields.is_empty()) {
+        merged = prune(subject, &merged, previous, &entries, &named)?;
+    }
+    keep_ownable(subject, &mut named);
+    keep_system_metadata(&bare, &mut merged);
+    settle_owners(subject, (&bare, &merged), &mut entries, force)?;
+
+    let unchanged = previous.as_ref().is_some_and(|previous| previous.fields == named);
+    entries.push(Entry {
+        manager: manager.to_owned(),
+        operation: "Apply".into(),
+        api_version: subject.api_version.to_owned(),
+        subresource: subject.subresource.to_owned(),
+        time: previous.filter(|_| unchanged).and_then(|previous| previous.time),
+        fields: named,
+    });
+    managed_fields::write(&mut merged, entries);
+    Ok(merged)
+}
+
+/// What of the configuration concerns the addressed part of the object.
+fn in_scope(subject: &Subject<'_>, applied: &Value) -> Value {
+    let mut applied = applied.clone();
+    if let Value::Object(members) = &mut applied {
+        let identity = |name: &str| matches!(name, "apiVersion" | "kind" | "metadata");
+        members.retain(|name, _| identity(name) || subject.scope.contains(name));
+    }
+    applied
+}
+
+/// What every configuration must be.
+fn check_configuration(subject: &Subject<'_>, applied: &Value) -> Result<(), PatchError> {
     let Value::Object(configuration) = applied else {
         return Err(PatchError::Invalid("an applied configuration must be an object".into()));
     };
-    for member in ["apiVersion", "kind"] {
-        if !configuration.get(member).is_some_and(Value::is_string) {
-            return Err(PatchError::Invalid(format!("an applied configuration must have {member}")));
-        }
+    let text = |member: &str| configuration.get(member).and_then(Value::as_str).unwrap_or_default();
+    let (api_version, kind) = (text("apiVersion"), text("kind"));
+    if api_version.is_empty() || kind.is_empty() {
+        return Err(PatchError::Invalid(format!(
+            "invalid object type: {}",
+            group_version_kind(api_version, kind)
+        )));
+    }
+    if api_version != subject.api_version || kind != subject.kind {
+        let given = group_version_kind(api_version, kind);
+        return Err(PatchError::Invalid(format!("invalid object type: {given}")));
     }
     if applied.pointer("/metadata/managedFields").is_some_and(|fields| !fields.is_null()) {
         return Err(PatchError::Invalid("metadata.managedFields must be nil".into()));
     }
-    let wanted = own_part(kind, subresource, configuration, current.is_none());
-    let named = managed_fields::ownable(&wanted);
-    let named = FieldSet::of_applied(kind, &named)
-        .map_err(|error| PatchError::Invalid(format!("failed to create typed patch object: {}", error.0)))?;
+    let errors = check(subject.schema, applied);
+    let errors = match errors.as_slice() {
+        [] => return Ok(()),
+        [one] => one.clone(),
+        many => format!("errors:\n  {}", many.join("\n  ")),
+    };
+    let namespace = metadata(applied, "namespace");
+    let named = if namespace.is_empty() { String::new() } else { format!("{namespace}/") };
+    Err(PatchError::Untyped(format!(
+        "failed to create typed patch object ({named}{}; {}): {errors}",
+        metadata(applied, "name"),
+        group_version_kind(api_version, kind)
+    )))
+}
 
-    let live = current.cloned().unwrap_or_else(|| json!({}));
-    let mut entries = managed_fields::read(kind, &live);
-    if current.is_some() && entries.is_empty() {
-        entries.push(before_first_apply(kind, &live));
-    }
-    let position = entries.iter().position(|entry| entry.is(manager, "Apply", subresource));
-    let previous = position.map(|at| entries.remove(at));
-    let mut merged = merge(kind, "", Some(&live), &wanted);
-    if let Some(previous) = &previous {
-        let mut kept = named.clone();
-        for entry in &entries {
-            kept.union(&entry.fields);
-        }
-        let mut dropped = previous.fields.clone();
-        dropped.subtract(&named);
-        prune(kind, "", &mut merged, &dropped, &kept);
-    }
+/// As Go prints it: `apps/v1, Kind=Deployment`; the core group is empty.
+fn group_version_kind(api_version: &str, kind: &str) -> String {
+    let slash = if api_version.contains('/') { "" } else { "/" };
+    format!("{slash}{api_version}, Kind={kind}")
+}
 
-    let difference = compare(kind, &managed_fields::ownable(&live), &managed_fields::ownable(&merged));
+/// Metadata that a configuration cannot change: it may carry the version and the uid as preconditions, and no more.
+fn keep_system_metadata(live: &Value, merged: &mut Value) {
+    for member in ["creationTimestamp", "deletionTimestamp", "generation", "selfLink"] {
+        set_metadata(merged, member, metadata_value(live, member));
+    }
+}
+
+/// Takes out of `merged` what its manager applied before and no longer does, unless somebody owns it: another manager, or
+/// the same one by way of something else in its configuration.
+fn prune(
+    subject: &Subject<'_>,
+    merged: &Value,
+    previous: &Entry,
+    others: &[Entry],
+    named: &FieldSet,
+) -> Result<Value, PatchError> {
+    let Some((converted, schema)) = subject.at_version(merged, &previous.api_version)? else {
+        return Ok(merged.clone());
+    };
+    let converted = converted.into_owned();
+    let empty = || json!({});
+    let last = with_named_members(schema, &previous.fields);
+    let pruned = remove(schema, &converted, &last).unwrap_or_else(empty);
+    let mut owned: BTreeMap<&str, FieldSet> = BTreeMap::new();
+    owned.entry(subject.api_version).or_default().union(named);
+    for entry in others {
+        owned.entry(&entry.api_version).or_default().union(&entry.fields);
+    }
+    let mut pruned = pruned;
+    for (api_version, managed) in owned {
+        let all = subject.at_version(&converted, api_version)?;
+        let kept = subject.at_version(&pruned, api_version)?;
+        let (Some((all, schema)), Some((kept, _))) = (all, kept) else { continue };
+        let mut gone = with_named_members(schema, &fields(schema, &all));
+        let mut stays = with_named_members(schema, &fields(schema, &kept));
+        stays.union(&with_named_members(schema, &managed));
+        gone.subtract(&stays);
+        let kept = remove(schema, &all, &gone).unwrap_or_else(empty);
+        pruned = match subject.at_version(&kept, &previous.api_version)? {
+            Some((kept, _)) => kept.into_owned(),
+            None => kept,
+        };
+    }
+    // What the manager never applied stays, too: it is nobody's, or an ordinary write's.
+    let mut gone = with_named_members(schema, &fields(schema, &converted));
+    gone.subtract(&with_named_members(schema, &fields(schema, &pruned)));
+    let pruned = remove(schema, &converted, &gone.intersection(&last)).unwrap_or_else(empty);
+    Ok(match subject.at_version(&pruned, subject.api_version)? {
+        Some((pruned, _)) => pruned.into_owned(),
+        None => pruned,
+    })
+}
+
+/// Takes from other managers what this write changes and removes.
+///
+/// # Errors
+/// The conflicts, when fields of others change without `force`.
+fn settle_owners(
+    subject: &Subject<'_>,
+    (live, merged): (&Value, &Value),
+    entries: &mut Vec<Entry>,
+    force: bool,
+) -> Result<(), PatchError> {
     let mut conflicts = vec![];
-    for entry in &mut entries {
-        entry.fields.subtract(&difference.removed);
-        let contested = entry.fields.intersection(&difference.changed);
-        if contested.is_empty() {
-            continue;
-        }
-        if force {
-            entry.fields.subtract(&contested);
+    let mut own = compare(subject.schema, live, merged);
+    keep_ownable(subject, &mut own.changed);
+    let mut kept = Vec::with_capacity(entries.len());
+    for mut entry in entries.drain(..) {
+        let other;
+        let difference = if entry.api_version == subject.api_version {
+            &own
         } else {
+            match difference_at(subject, &entry.api_version, live, merged)? {
+                Some(difference) => other = difference,
+                None => continue,
+            }
+            &other
+        };
+        let contested = entry.fields.intersection(&difference.changed);
+        if !contested.is_empty() && !force {
             let who = entry.describe();
             for path in contested.paths() {
                 conflicts.push((who.clone(), format!("conflict with {who}: {path}")));
             }
         }
+        entry.fields.subtract(&contested);
+        entry.fields.subtract(&difference.removed);
+        kept.push(entry);
     }
-    if !conflicts.is_empty() {
-        conflicts.sort_by(|one, other| one.0.cmp(&other.0));
-        return Err(PatchError::Conflict(conflicts.into_iter().map(|(_, conflict)| conflict).collect()));
+    *entries = kept;
+    if conflicts.is_empty() {
+        return Ok(());
     }
-
-    let unchanged = previous.as_ref().is_some_and(|previous| previous.fields == named);
-    let entry = Entry {
-        manager: manager.to_owned(),
-        operation: "Apply".into(),
-        api_version: configuration.get("apiVersion").and_then(Value::as_str).unwrap_or_default().to_owned(),
-        subresource: subresource.to_owned(),
-        time: previous.filter(|_| unchanged).and_then(|previous| previous.time),
-        fields: named,
-    };
-    entries.insert(position.unwrap_or(entries.len()).min(entries.len()), entry);
-    managed_fields::write(&mut merged, &entries);
-    Ok(merged)
-}
-
-/// What of the configuration concerns the addressed part of the object: the status belongs to the
-/// `status` sub-resource alone, where the kind has one.
-fn own_part(kind: &str, subresource: &str, configuration: &Map<String, Value>, creates: bool) -> Value {
-    let mut part = configuration.clone();
-    match subresource {
-        "" if has_status(kind) => {
-            part.remove("status");
-        }
-        "status" => part.retain(|member, _| matches!(member.as_str(), "apiVersion" | "kind" | "status")),
-        _ => {}
-    }
-    if let Some(Value::Object(metadata)) = part.get_mut("metadata") {
-        metadata.remove("managedFields");
-        if !creates {
-            // Set by the server; a configuration may carry them as preconditions at most.
-            for member in ["resourceVersion", "uid", "creationTimestamp", "generation", "selfLink"] {
-                metadata.remove(member);
-            }
-        }
-    }
-    Value::Object(part)
-}
-
-fn has_status(kind: &str) -> bool {
-    !matches!(
-        kind,
-        "Secret" | "ConfigMap" | "Event" | "EndpointSlice" | "Endpoints" | "Lease" | "ServiceAccount"
-    )
-}
-
-/// Whoever made an object without managed fields owns all of it, under this name.
-fn before_first_apply(kind: &str, live: &Value) -> Entry {
-    let nothing = json!({"metadata": {}, "spec": {}, "status": {}});
-    Entry {
-        manager: "before-first-apply".into(),
-        operation: "Update".into(),
-        api_version: live.get("apiVersion").and_then(Value::as_str).unwrap_or_default().to_owned(),
-        subresource: String::new(),
-        time: None,
-        fields: compare(kind, &nothing, &managed_fields::ownable(live)).changed,
-    }
-}
-
-fn merge(kind: &str, path: &str, live: Option<&Value>, applied: &Value) -> Value {
-    match applied {
-        Value::Object(wanted) if !schema::atomic_map(kind, path) => {
-            let mut merged = live.and_then(Value::as_object).cloned().unwrap_or_default();
-            for (name, value) in wanted {
-                if value.is_null() {
-                    merged.remove(name);
-                } else {
-                    let value = merge(kind, &schema::join(path, name), merged.get(name), value);
-                    merged.insert(name.clone(), value);
-                }
-            }
-            Value::Object(merged)
-        }
-        Value::Array(wanted) => {
-            let live = live.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-            Value::Array(merge_list(kind, path, live, wanted))
-        }
-        other => other.clone(),
-    }
-}
-
-/// Applied items in their order; each item that is the server's alone stays before the shared item
-/// that it stood before.
-fn merge_list(kind: &str, path: &str, live: &[Value], wanted: &[Value]) -> Vec<Value> {
-    let rule = schema::list(kind, path);
-    let (Ok(live_items), Ok(wanted_items), false) =
-        (items(rule, live), items(rule, wanted), rule == List::Atomic)
-    else {
-        return wanted.to_vec();
-    };
-    let id = |item: &Value| element_of(rule, item).ok().flatten();
-    let mut own = live.iter().enumerate().peekable();
-    let places: BTreeMap<PathElement, usize> =
-        live.iter().enumerate().filter_map(|(place, item)| Some((id(item)?, place))).collect();
-    let mut merged = Vec::with_capacity(live.len() + wanted.len());
-    for item in wanted {
-        let Some(element) = id(item) else { continue };
-        if let Some(place) = places.get(&element) {
-            while let Some((_, left)) = own.next_if(|(at, _)| at < place) {
-                if id(left).is_none_or(|element| !wanted_items.contains_key(&element)) {
-                    merged.push(left.clone());
-                }
-            }
-        }
-        merged.push(match item {
-            Value::Object(_) => merge(kind, path, live_items.get(&element).copied(), item),
-            value => value.clone(),
-        });
-    }
-    for (_, left) in own {
-        if id(left).is_none_or(|element| !wanted_items.contains_key(&element)) {
-            merged.push(left.clone());
-        }
-    }
-    merged
-}
-
-/// Removes from `value` what is in `dropped` and not, itself or in part, in `kept`.
-fn prune(kind: &str, path: &str, value: &mut Value, dropped: &FieldSet, kept: &FieldSet) {
-    let empty = FieldSet::default();
-    for (element, gone) in dropped.elements() {
-        let keep = kept.at(element).unwrap_or(&empty);
-        match (element, &mut *value) {
-            (PathElement::Field(name), Value::Object(map)) => {
-                let at = schema::join(path, name);
-                if gone.is_member() && keep.is_empty() {
-                    map.remove(name);
-                } else if let Some(child) = map.get_mut(name) {
-                    prune(kind, &at, child, gone, keep);
-                    let emptied = match child {
-                        Value::Object(map) => map.is_empty(),
-                        Value::Array(list) => list.is_empty(),
-                        _ => false,
-                    };
-                    if emptied && keep.is_empty() {
-                        map.remove(name);
-                    }
-                }
-            }
-            (element, Value::Array(list)) => {
-                let rule = schema::list(kind, path);
-                let Some(place) = list
-                    .iter()
-                    .position(|item| element_of(rule, item).ok().flatten().as_ref() == Some(element))
-                else {
-                    continue;
-                };
-                // An item belongs to those who own it as such: whoever set one of its members alone
-                // does not keep it.
-                if gone.is_member() && !keep.is_member() {
-                    list.remove(place);
-                } else if let Some(item) = list.get_mut(place) {
-                    let keys: Map<String, Value> = match (rule, &*item) {
-                        (List::Keyed(keys), Value::Object(map)) => keys
-                            .iter()
-                            .filter_map(|key| Some(((*key).to_owned(), map.get(*key)?.clone())))
-                            .collect(),
-                        _ => Map::new(),
-                    };
-                    prune(kind, path, item, gone, keep);
-                    // An item without its keys would be another item.
-                    if let Value::Object(map) = item {
-                        map.extend(keys);
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
+    conflicts.sort_by(|one, other| one.0.cmp(&other.0));
+    Err(PatchError::Conflict(conflicts.into_iter().map(|(_, conflict)| conflict).collect()))
 }

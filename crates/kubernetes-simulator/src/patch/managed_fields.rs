@@ -2,7 +2,28 @@
 
 use serde_json::{Map, Value, json};
 
-use super::field_set::{FieldSet, compare};
+use super::field_set::{FieldSet, PathElement};
+use super::typed::{Difference, compare, reconcile};
+use super::{PatchError, Subject};
+use crate::object::set_metadata;
+
+/// After so many entries of ordinary writes the oldest are joined, under this name.
+const MAX_UPDATE_ENTRIES: usize = 10;
+const JOINED: &str = "ancient-changes";
+
+/// What the server itself sets is nobody's.
+const SERVERS: &[&str] = &[
+    "name",
+    "namespace",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "generation",
+    "managedFields",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+];
 
 /// One entry: the fields of one manager, by one kind of write, in one sub-resource.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,8 +39,12 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    pub(super) fn is(&self, manager: &str, operation: &str, subresource: &str) -> bool {
-        self.manager == manager && self.operation == operation && self.subresource == subresource
+    /// Whether this is the entry of a writer. Who applies has one for all versions.
+    pub(super) fn is(&self, subject: &Subject<'_>, manager: &str, operation: &str) -> bool {
+        self.manager == manager
+            && self.operation == operation
+            && self.subresource == subject.subresource
+            && (operation == "Apply" || self.api_version == subject.api_version)
     }
 
     /// The manager as conflict messages name it.
@@ -35,150 +60,214 @@ impl Entry {
     }
 }
 
-/// The entries of `object`.
-pub(super) fn read(kind: &str, object: &Value) -> Vec<Entry> {
+/// The entries of `object`, as its schemas see them now. Those of versions that are served no more are left out.
+pub(super) fn read(subject: &Subject<'_>, object: &Value) -> Vec<Entry> {
     let text = |entry: &Value, member: &str| {
         entry.get(member).and_then(Value::as_str).unwrap_or_default().to_owned()
     };
-    object
-        .pointer("/metadata/managedFields")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .map(|entry| Entry {
-            manager: text(entry, "manager"),
-            operation: text(entry, "operation"),
-            api_version: text(entry, "apiVersion"),
-            subresource: text(entry, "subresource"),
-            time: entry.get("time").cloned(),
-            fields: {
-                let mut fields = entry.get("fieldsV1").map(FieldSet::from_fields_v1).unwrap_or_default();
-                fields.expand(kind, object);
-                fields
-            },
-        })
-        .collect()
-}
-
-/// Writes the entries that own something into `object`; none at all removes the member.
-pub(super) fn write(object: &mut Value, entries: &[Entry]) {
-    let list: Vec<Value> = entries
-        .iter()
-        .filter(|entry| !entry.fields.is_empty())
-        .map(|entry| {
-            let mut document = json!({
-                "manager": entry.manager,
-                "operation": entry.operation,
-                "apiVersion": entry.api_version,
-                "fieldsType": "FieldsV1",
-                "fieldsV1": entry.fields.to_fields_v1(),
-            });
-            if let Value::Object(document) = &mut document {
-                if !entry.subresource.is_empty() {
-                    document.insert("subresource".into(), Value::from(entry.subresource.as_str()));
-                }
-                if let Some(time) = &entry.time {
-                    document.insert("time".into(), time.clone());
-                }
-            }
-            document
-        })
-        .collect();
-    let Value::Object(object) = object else { return };
-    let metadata = object.entry("metadata").or_insert_with(|| Value::Object(Map::new()));
-    let Value::Object(metadata) = metadata else { return };
-    if list.is_empty() {
-        metadata.remove("managedFields");
-    } else {
-        metadata.insert("managedFields".into(), Value::Array(list));
+    let documents = object.pointer("/metadata/managedFields").and_then(Value::as_array);
+    let mut entries = Vec::new();
+    for document in documents.into_iter().flatten() {
+        let mut entry = Entry {
+            manager: text(document, "manager"),
+            operation: text(document, "operation"),
+            api_version: text(document, "apiVersion"),
+            subresource: text(document, "subresource"),
+            time: document.get("time").cloned(),
+            fields: document.get("fieldsV1").map(FieldSet::from_fields_v1).unwrap_or_default(),
+        };
+        let Some(schema) = subject.schema_at(&entry.api_version) else { continue };
+        reconcile(schema, &mut entry.fields);
+        entries.push(entry);
     }
+    entries
 }
 
-/// The parts of an object that managers can own.
-pub(super) fn ownable(object: &Value) -> Value {
+/// Writes the entries that own something into `object`, in the server's order; none at all removes the member.
+pub(super) fn write(object: &mut Value, mut entries: Vec<Entry>) {
+    entries.retain(|entry| !entry.fields.is_empty());
+    // What has no time yet is being written now.
+    let time = |entry: &Entry| {
+        entry.time.as_ref().and_then(Value::as_str).map_or_else(|| "~".to_owned(), str::to_owned)
+    };
+    entries.sort_by_cached_key(|entry| {
+        (
+            entry.operation.clone(),
+            time(entry),
+            entry.manager.clone(),
+            entry.api_version.clone(),
+            entry.subresource.clone(),
+        )
+    });
+    let list: Vec<Value> = entries.iter().map(document).collect();
+    set_metadata(object, "managedFields", if list.is_empty() { Value::Null } else { Value::Array(list) });
+}
+
+fn document(entry: &Entry) -> Value {
+    let mut document = json!({
+        "manager": entry.manager,
+        "operation": entry.operation,
+        "apiVersion": entry.api_version,
+        "fieldsType": "FieldsV1",
+        "fieldsV1": entry.fields.to_fields_v1(),
+    });
+    if let Value::Object(document) = &mut document {
+        if !entry.subresource.is_empty() {
+            document.insert("subresource".into(), Value::from(entry.subresource.as_str()));
+        }
+        if let Some(time) = &entry.time {
+            document.insert("time".into(), time.clone());
+        }
+    }
+    document
+}
+
+/// Takes out of a set what nobody can own, and what the addressed part does not write.
+pub(super) fn keep_ownable(subject: &Subject<'_>, fields: &mut FieldSet) {
+    fields.retain_members(|name| !matches!(name, "apiVersion" | "kind") && subject.scope.contains(name));
+    for (element, child) in fields.elements_mut() {
+        if *element == PathElement::Field("metadata".to_owned()) {
+            child.retain_members(|name| !SERVERS.contains(&name));
+            child.disown();
+        }
+    }
+    fields.compact();
+}
+
+/// The object with the sections that its type always has, so that they are nobody's.
+fn with_sections(subject: &Subject<'_>, object: &Value) -> Value {
     let mut object = object.clone();
-    if let Value::Object(map) = &mut object {
-        map.remove("apiVersion");
-        map.remove("kind");
-        if let Some(Value::Object(metadata)) = map.get_mut("metadata") {
-            for name in [
-                "name",
-                "namespace",
-                "creationTimestamp",
-                "deletionTimestamp",
-                "deletionGracePeriodSeconds",
-                "generation",
-                "managedFields",
-                "resourceVersion",
-                "selfLink",
-                "uid",
-            ] {
-                metadata.remove(name);
-            }
-            // Not stored when empty, so nobody's.
-            metadata.retain(|_, value| match value {
-                Value::Object(map) => !map.is_empty(),
-                Value::Array(list) => !list.is_empty(),
-                other => !other.is_null(),
-            });
-            if metadata.is_empty() {
-                map.remove("metadata");
-            }
+    set_metadata(&mut object, "managedFields", Value::Null);
+    if let Value::Object(members) = &mut object {
+        for section in subject.sections {
+            members.entry(*section).or_insert_with(|| json!({}));
         }
     }
     object
+}
+
+/// Where the entries of an ordinary write begin.
+fn entries_before(subject: &Subject<'_>, old: Option<&Value>, new: &Value) -> Option<Vec<Entry>> {
+    let live = || old.map(|old| read(subject, old)).unwrap_or_default();
+    let given = new.pointer("/metadata/managedFields").and_then(Value::as_array);
+    let entries = match given {
+        Some(given) if subject.subresource.is_empty() => {
+            let reset = given.iter().all(|entry| entry.as_object().is_none_or(Map::is_empty));
+            if reset && given.len() < 2 { Vec::new() } else { read(subject, new) }
+        }
+        _ => live(),
+    };
+    // A record that is empty stays empty, until somebody applies.
+    (old.is_none() || !entries.is_empty()).then_some(entries)
 }
 
 /// Gives the fields that an ordinary write (create, update, any patch but apply) changed to its
 /// `manager`, and takes them from everybody else.
 ///
-/// `old` is the object before (`None` for a creation) and `new` the one to be stored, whose
-/// `managedFields` are set from those of `old`. Times are left out unless the caller sets them.
-pub fn track_update(
-    kind: &str,
-    subresource: Option<&str>,
+/// `old` is the object before (`None` for a creation) and `new` the one to be stored, with the `managedFields` that
+/// the client sent: none leaves the record as it is, an empty list clears it. Times are left out unless they stay.
+///
+/// # Errors
+/// When an object cannot be converted to the version of an entry.
+pub(crate) fn track_update(
+    subject: &Subject<'_>,
     old: Option<&Value>,
     new: &mut Value,
     manager: &str,
-) {
-    let subresource = subresource.unwrap_or_default();
-    // The sections of an object are always there; only what is in them is somebody's.
-    let sections = |mut object: Value| {
-        if let Value::Object(members) = &mut object {
-            for section in ["metadata", "spec", "status"] {
-                members.entry(section).or_insert_with(|| json!({}));
-            }
-        }
-        object
+) -> Result<(), PatchError> {
+    let Some(mut entries) = entries_before(subject, old, new) else {
+        set_metadata(new, "managedFields", Value::Null);
+        return Ok(());
     };
-    let before = sections(old.map_or_else(|| json!({}), ownable));
-    let mut entries = old.map(|old| read(kind, old)).unwrap_or_default();
-    let difference = compare(kind, &before, &sections(ownable(new)));
-    if !difference.changed.is_empty() || !difference.removed.is_empty() {
-        for entry in &mut entries {
-            entry.fields.subtract(&difference.removed);
-            if !entry.is(manager, "Update", subresource) {
-                entry.fields.subtract(&difference.changed);
-            }
-        }
+    let before = with_sections(subject, old.unwrap_or(&json!({ "metadata": {} })));
+    let after = with_sections(subject, new);
+    let mut difference = compare(subject.schema, &before, &after);
+    keep_ownable(subject, &mut difference.changed);
+    for entry in &mut entries {
+        take(subject, entry, (&before, &after), &difference)?;
     }
     if !difference.changed.is_empty() {
-        let api_version = new.get("apiVersion").and_then(Value::as_str).unwrap_or_default().to_owned();
-        match entries.iter_mut().find(|entry| entry.is(manager, "Update", subresource)) {
+        match entries.iter_mut().find(|entry| entry.is(subject, manager, "Update")) {
             Some(entry) => {
                 entry.fields.union(&difference.changed);
-                entry.api_version = api_version;
                 entry.time = None;
             }
             None => entries.push(Entry {
                 manager: manager.to_owned(),
                 operation: "Update".into(),
-                api_version,
-                subresource: subresource.to_owned(),
+                api_version: subject.api_version.to_owned(),
+                subresource: subject.subresource.to_owned(),
                 time: None,
                 fields: difference.changed,
             }),
         }
     }
-    write(new, &entries);
+    join_oldest(&mut entries);
+    write(new, entries);
+    Ok(())
+}
+
+/// Takes what a write changed and removed from an entry. The difference is that in the writer's version.
+fn take(
+    subject: &Subject<'_>,
+    entry: &mut Entry,
+    (before, after): (&Value, &Value),
+    difference: &Difference,
+) -> Result<(), PatchError> {
+    let own;
+    let difference = if entry.api_version == subject.api_version {
+        difference
+    } else {
+        own = match difference_at(subject, &entry.api_version, before, after)? {
+            Some(difference) => difference,
+            None => return Ok(()),
+        };
+        &own
+    };
+    entry.fields.subtract(&difference.removed);
+    entry.fields.subtract(&difference.changed);
+    Ok(())
+}
+
+/// What tells two objects apart in another version; `None` when that is served no more.
+pub(super) fn difference_at(
+    subject: &Subject<'_>,
+    api_version: &str,
+    before: &Value,
+    after: &Value,
+) -> Result<Option<Difference>, PatchError> {
+    let (before, after) = (subject.at_version(before, api_version)?, subject.at_version(after, api_version)?);
+    let (Some((before, schema)), Some((after, _))) = (before, after) else { return Ok(None) };
+    let mut difference = compare(schema, &before, &after);
+    keep_ownable(subject, &mut difference.changed);
+    Ok(Some(difference))
+}
+
+/// Joins the oldest entries of ordinary writes of a version where there are too many.
+fn join_oldest(entries: &mut Vec<Entry>) {
+    let is_update = |entry: &Entry| entry.operation == "Update";
+    while entries.iter().filter(|entry| is_update(entry)).count() > MAX_UPDATE_ENTRIES {
+        let mut updates: Vec<usize> =
+            entries.iter().enumerate().filter(|(_, entry)| is_update(entry)).map(|(at, _)| at).collect();
+        let age = |at: &usize| {
+            let entry = entries.get(*at);
+            let time = entry.and_then(|entry| entry.time.as_ref()?.as_str()).unwrap_or("~");
+            (time.to_owned(), entry.map(|entry| entry.manager.clone()))
+        };
+        updates.sort_by_cached_key(age);
+        let version = |at: usize| entries.get(at).map(|entry| entry.api_version.clone());
+        let pair = updates.iter().enumerate().find_map(|(index, second)| {
+            let first = updates.iter().take(index).find(|first| version(**first) == version(*second))?;
+            Some((*first, *second))
+        });
+        let Some((first, second)) = pair else { return };
+        let newer = entries.remove(second);
+        let first = if second < first { first - 1 } else { first };
+        if let Some(entry) = entries.get_mut(first) {
+            entry.fields.union(&newer.fields);
+            entry.manager = JOINED.to_owned();
+            entry.subresource.clear();
+            entry.time = newer.time;
+        }
+    }
 }

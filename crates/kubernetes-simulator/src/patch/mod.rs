@@ -6,17 +6,21 @@
 mod apply;
 mod field_set;
 mod managed_fields;
-mod schema;
 mod strategic;
+mod typed;
 
-pub use managed_fields::track_update;
-pub(crate) use schema::{List as ListRule, join, list as list_rule};
+use std::borrow::Cow;
 
 use serde_json::Value;
 
+pub(crate) use managed_fields::track_update;
+
+use crate::schema::Schema;
+use crate::status::ApiError;
+
 /// How a patch is to be read: one of the content types that `PATCH` takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PatchType {
+pub(crate) enum PatchType {
     /// `application/merge-patch+json`, RFC 7386.
     Merge,
     /// `application/json-patch+json`, RFC 6902.
@@ -33,8 +37,8 @@ pub enum PatchType {
 }
 
 /// Why a patch gives no object.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PatchError {
+#[derive(Debug, Clone, thiserror::Error)]
+pub(crate) enum PatchError {
     /// The patch is not well-formed for its type. Servers answer 400.
     #[error("{0}")]
     Invalid(String),
@@ -46,6 +50,12 @@ pub enum PatchError {
     /// Servers answer 422.
     #[error("{0}")]
     TestFailed(String),
+    /// An applied configuration does not fit its schema. Servers answer 500, without a reason.
+    #[error("{0}")]
+    Untyped(String),
+    /// An object could not be converted between versions.
+    #[error("{0}")]
+    Conversion(Box<ApiError>),
 }
 
 fn conflict_message(conflicts: &[String]) -> String {
@@ -67,34 +77,92 @@ fn conflict_message(conflicts: &[String]) -> String {
     }
 }
 
+/// The members of an object that a write may change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// All but these.
+    AllBut(&'static [&'static str]),
+    /// These alone.
+    Only(&'static [&'static str]),
+}
+
+impl Scope {
+    fn contains(self, member: &str) -> bool {
+        match self {
+            Self::AllBut(others) => !others.contains(&member),
+            Self::Only(own) => own.contains(&member),
+        }
+    }
+}
+
+/// An object in the form of another version of its kind, and the schema of that.
+pub(crate) type Versioned<'v, 's> = Option<(Cow<'v, Value>, &'s Schema)>;
+
+/// The other versions of a kind.
+pub(crate) trait Versions {
+    /// The schema of a version; `None` when that is not served.
+    fn schema(&self, api_version: &str) -> Option<&Schema>;
+
+    /// An object of the kind in the form of `api_version`; `None` when that is not served.
+    ///
+    /// # Errors
+    /// When the object cannot be converted.
+    fn at<'v>(&self, object: &'v Value, api_version: &str) -> Result<Versioned<'v, '_>, ApiError>;
+}
+
+/// What is patched: a kind in one version, and a part of its objects.
+pub(crate) struct Subject<'a> {
+    pub(crate) schema: &'a Schema,
+    pub(crate) api_version: &'a str,
+    pub(crate) kind: &'a str,
+    /// Empty for the main resource.
+    pub(crate) subresource: &'a str,
+    pub(crate) scope: Scope,
+    /// Members that every object has, so that nobody owns them as such.
+    pub(crate) sections: &'a [&'a str],
+    pub(crate) versions: &'a dyn Versions,
+}
+
+impl Subject<'_> {
+    fn schema_at(&self, api_version: &str) -> Option<&Schema> {
+        if api_version == self.api_version { Some(self.schema) } else { self.versions.schema(api_version) }
+    }
+
+    fn at_version<'v>(&self, object: &'v Value, api_version: &str) -> Result<Versioned<'v, '_>, PatchError> {
+        if api_version == self.api_version {
+            return Ok(Some((Cow::Borrowed(object), self.schema)));
+        }
+        self.versions.at(object, api_version).map_err(|error| PatchError::Conversion(Box::new(error)))
+    }
+}
+
 /// The object that `patch` makes of `current`.
 ///
-/// `kind` chooses the merge rules (see the schema table); kinds without an entry, such as custom
-/// resources, have atomic lists. For server-side apply the result carries the new
-/// `metadata.managedFields`, and `current` may be `None`: the object is created. For the other
-/// types `None` counts as an empty object.
+/// For server-side apply the result carries the new `metadata.managedFields`, and `current` may be `None`: the object
+/// is created. For the other types `None` counts as an empty object.
 ///
 /// # Errors
 /// See [`PatchError`].
-pub fn patch(
-    kind: &str,
+pub(crate) fn patch(
+    subject: &Subject<'_>,
     current: Option<&Value>,
     patch: &Value,
     how: &PatchType,
 ) -> Result<Value, PatchError> {
-    patch_subresource(kind, None, current, patch, how)
+    match how {
+        PatchType::Apply { field_manager, force } => {
+            apply::apply(subject, current, patch, field_manager, *force)
+        }
+        _ => plain(subject.schema, current, patch, how),
+    }
 }
 
-/// As [`patch`], for a sub-resource such as `status`.
-///
-/// It matters to server-side apply alone: a manager's fields of the status are kept apart from its
-/// fields of the main resource, and what the addressed part does not cover is ignored.
+/// As [`patch`], for types of patches that know no owners.
 ///
 /// # Errors
-/// See [`PatchError`].
-pub fn patch_subresource(
-    kind: &str,
-    subresource: Option<&str>,
+/// See [`PatchError`]. Server-side apply is refused.
+pub(crate) fn plain(
+    schema: &Schema,
     current: Option<&Value>,
     patch: &Value,
     how: &PatchType,
@@ -120,10 +188,8 @@ pub fn patch_subresource(
                 .map_err(|error| PatchError::TestFailed(error.to_string()))?;
             Ok(object)
         }
-        PatchType::Strategic => strategic::merge(kind, object(), patch),
-        PatchType::Apply { field_manager, force } => {
-            apply::apply(kind, subresource, current, patch, field_manager, *force)
-        }
+        PatchType::Strategic => strategic::merge(schema, object(), patch),
+        PatchType::Apply { .. } => Err(PatchError::Invalid("nothing can be applied here".into())),
     }
 }
 

@@ -4,23 +4,22 @@
 use serde_json::{Map, Value, json};
 
 use super::PatchError;
-use super::schema::{self, List};
+use crate::schema::Schema;
 
 const PATCH: &str = "$patch";
 const RETAIN_KEYS: &str = "$retainKeys";
 const ORDER: &str = "$setElementOrder/";
 const DELETE_VALUES: &str = "$deleteFromPrimitiveList/";
 
-pub(super) fn merge(kind: &str, current: Value, patch: &Value) -> Result<Value, PatchError> {
+pub(super) fn merge(schema: &Schema, current: Value, patch: &Value) -> Result<Value, PatchError> {
     let (Value::Object(current), Value::Object(patch)) = (current, patch) else {
         return Err(PatchError::Invalid("a strategic merge patch must be an object".into()));
     };
-    merge_map(kind, "", current, patch).map(Value::Object)
+    merge_map(schema, current, patch).map(Value::Object)
 }
 
 fn merge_map(
-    kind: &str,
-    path: &str,
+    schema: &Schema,
     mut current: Map<String, Value>,
     patch: &Map<String, Value>,
 ) -> Result<Map<String, Value>, PatchError> {
@@ -67,11 +66,13 @@ fn merge_map(
             current.remove(member);
             continue;
         }
-        let at = schema::join(path, member);
+        let inner = schema.member_or_any(member);
         let merged = match (current.remove(member), value) {
-            (Some(Value::Object(old)), Value::Object(new)) => Value::Object(merge_map(kind, &at, old, new)?),
-            (Some(Value::Array(old)), Value::Array(new)) => Value::Array(merge_list(kind, &at, old, new)?),
-            (None, Value::Array(new)) => Value::Array(merge_list(kind, &at, vec![], new)?),
+            (Some(Value::Object(old)), Value::Object(new)) => Value::Object(merge_map(inner, old, new)?),
+            (Some(Value::Array(old)), Value::Array(new)) => {
+                Value::Array(merge_list(inner, member, old, new)?)
+            }
+            (None, Value::Array(new)) => Value::Array(merge_list(inner, member, vec![], new)?),
             (_, new) => without_directives(new),
         };
         current.insert(member.clone(), merged);
@@ -79,28 +80,24 @@ fn merge_map(
     for (directive, order) in patch {
         let Some(member) = directive.strip_prefix(ORDER) else { continue };
         let order = list_of(directive, order)?;
-        let key = match schema::list(kind, &schema::join(path, member)) {
-            List::Keyed(keys) => keys.first().copied(),
-            List::Set => None,
-            List::Atomic => continue,
-        };
+        let Some(key) = &schema.member_or_any(member).patch.merge else { continue };
         let original = ordered.get(member).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         if let Some(Value::Array(list)) = current.get_mut(member) {
-            sort(list, order, original, key);
+            sort(list, order, original, key.as_deref());
         }
     }
     Ok(current)
 }
 
 fn merge_list(
-    kind: &str,
-    path: &str,
+    schema: &Schema,
+    name: &str,
     mut current: Vec<Value>,
     patch: &[Value],
 ) -> Result<Vec<Value>, PatchError> {
-    let key = match schema::list(kind, path) {
-        List::Atomic => return Ok(patch.iter().filter_map(element).collect()),
-        List::Set => {
+    let key = match &schema.patch.merge {
+        None => return Ok(patch.iter().filter_map(element).collect()),
+        Some(None) => {
             let original = current.clone();
             for value in patch {
                 if !current.contains(value) {
@@ -110,7 +107,7 @@ fn merge_list(
             sort(&mut current, patch, &original, None);
             return Ok(current);
         }
-        List::Keyed(keys) => keys.first().copied().unwrap_or_default(),
+        Some(Some(key)) => key.as_str(),
     };
     if patch.iter().any(|item| item.get(PATCH).and_then(Value::as_str) == Some("replace")) {
         return Ok(patch.iter().filter_map(element).collect());
@@ -118,7 +115,7 @@ fn merge_list(
     let original: Vec<Value> = current.iter().filter_map(|item| Some(json!({key: item.get(key)?}))).collect();
     for item in patch {
         let Value::Object(item) = item else {
-            return Err(PatchError::Invalid(format!("{path} merges by {key}: its items must be objects")));
+            return Err(PatchError::Invalid(format!("{name} merges by {key}: its items must be objects")));
         };
         let Some(id) = item.get(key) else {
             return Err(PatchError::Invalid(format!(
@@ -132,8 +129,8 @@ fn merge_list(
             continue;
         }
         match at.and_then(|at| current.get_mut(at)) {
-            Some(Value::Object(old)) => *old = merge_map(kind, path, std::mem::take(old), item)?,
-            _ => current.push(Value::Object(merge_map(kind, path, Map::new(), item)?)),
+            Some(Value::Object(old)) => *old = merge_map(schema.item_or_any(), std::mem::take(old), item)?,
+            _ => current.push(Value::Object(merge_map(schema.item_or_any(), Map::new(), item)?)),
         }
     }
     sort(&mut current, patch, &original, Some(key));

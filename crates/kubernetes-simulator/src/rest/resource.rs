@@ -339,8 +339,7 @@ impl Call {
                     return body::object(&self.headers, bytes);
                 }
                 let (patch, how) = body::patch(&self.headers, &self.query, self.kind.custom, bytes)?;
-                crate::patch::patch("Scale", Some(&scale_of(current)), &patch, &how)
-                    .map_err(|error| ApiError::bad_request(error.to_string()))
+                Ok(crate::patch::plain(&crate::schema::ANYTHING, Some(&scale_of(current)), &patch, &how)?)
             };
             let attempt = |state: &mut State, write: &Write<'_>| {
                 let current = state.get(&self.kind, namespace, name)?;

@@ -64,7 +64,9 @@ impl State {
         admission::convert(kind, &mut object);
         // What the server fills in below is nobody's.
         if tracking == Tracking::Changes {
-            patch::track_update(&kind.kind, None, None, &mut object, write.manager);
+            let track =
+                |subject: &patch::Subject<'_>| patch::track_update(subject, None, &mut object, write.manager);
+            self.registry.subject(kind, "", track)?;
         }
         date_managed_fields(&mut object, write.now);
         if write.stage == Stage::Proposal {

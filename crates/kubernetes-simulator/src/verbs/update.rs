@@ -8,9 +8,8 @@ use super::{Stage, State, Tracking, Write, date_managed_fields, metadata as rule
 use crate::admission;
 use crate::object::{
     Object, finalizers, is_terminating, metadata, metadata_value, serve, set_metadata, string_at, to_stored,
-    value_at,
 };
-use crate::patch::{self, PatchError, PatchType};
+use crate::patch::{self, PatchType};
 use crate::registry::Kind;
 use crate::status::ApiError;
 
@@ -23,6 +22,17 @@ pub(crate) enum Part {
     Finalize,
     /// The status subresource: everything but the specification; of custom resources the status alone.
     Status,
+}
+
+impl Part {
+    /// Name of the subresource; empty for the main one.
+    fn subresource(self) -> &'static str {
+        match self {
+            Self::Main => "",
+            Self::Status => "status",
+            Self::Finalize => "finalize",
+        }
+    }
 }
 
 impl State {
@@ -85,24 +95,14 @@ impl State {
     ) -> Result<(Arc<Object>, bool), ApiError> {
         let applies = matches!(how, PatchType::Apply { .. });
         let tracking = if applies { Tracking::Applied } else { Tracking::Changes };
-        let subresource = (part == Part::Status).then_some("status");
         let current = self.get(kind, namespace, name);
         let current = match current {
             Ok(current) => Some(current),
             Err(_) if applies && part == Part::Main => None,
             Err(error) => return Err(error),
         };
-        let proposed = patch::patch_subresource(
-            &kind.kind,
-            subresource,
-            current.as_deref().map(Object::value),
-            body,
-            how,
-        )
-        .map_err(|error| match error {
-            PatchError::Invalid(message) => ApiError::bad_request(message),
-            PatchError::TestFailed(message) => ApiError::patch_failed(&message),
-            PatchError::Conflict(ref conflicts) => ApiError::apply_conflict(error.to_string(), conflicts),
+        let proposed = self.registry.subject(kind, part.subresource(), |subject| {
+            patch::patch(subject, current.as_deref().map(Object::value), body, how)
         })?;
         let Some(current) = current else {
             let mut proposed = proposed;
@@ -170,12 +170,14 @@ impl State {
         if !matches!(version, "" | "0") && version != metadata(current, "resourceVersion") {
             return Err(ApiError::modified(kind, &name));
         }
-        keep_system_metadata(current, &mut proposed);
+        keep_identity(current, &mut proposed);
         keep_other_part(kind, current, &mut proposed, part);
         admission::convert(kind, &mut proposed);
         rules::validate(kind, &proposed)?;
         if tracking == Tracking::Changes {
-            self.track(kind, current, &mut proposed, part, write);
+            self.registry.subject(kind, part.subresource(), |subject| {
+                patch::track_update(subject, Some(current.value()), &mut proposed, write.manager)
+            })?;
         }
         date_managed_fields(&mut proposed, write.now);
         if write.stage == Stage::Proposal {
@@ -237,19 +239,6 @@ impl State {
         self.tend(write);
         Ok(served)
     }
-
-    /// Makes the changed fields the writer's. An emptied record stays empty but for this write.
-    fn track(&self, kind: &Kind, current: &Object, proposed: &mut Value, part: Part, write: &Write<'_>) {
-        let subresource = (part == Part::Status).then_some("status");
-        let reset = value_at(proposed, &["metadata", "managedFields"]).is_none();
-        if reset && value_at(current, &["metadata", "managedFields"]).is_some() {
-            let mut before = current.value().clone();
-            set_metadata(&mut before, "managedFields", Value::Null);
-            patch::track_update(&kind.kind, subresource, Some(&before), proposed, write.manager);
-        } else {
-            patch::track_update(&kind.kind, subresource, Some(current.value()), proposed, write.manager);
-        }
-    }
 }
 
 /// The name of a namespace that is being written; empty for all other kinds.
@@ -276,23 +265,6 @@ fn keep_identity(current: &Value, proposed: &mut Value) {
     ];
     for member in KEPT {
         set_metadata(proposed, member, metadata_value(current, member));
-    }
-}
-
-/// Metadata that the server alone decides, and the record of who wrote what.
-fn keep_system_metadata(current: &Value, proposed: &mut Value) {
-    keep_identity(current, proposed);
-    // Absent means untouched; an empty list is how clients reset the record.
-    match proposed.pointer("/metadata/managedFields") {
-        None | Some(Value::Null) => {
-            set_metadata(proposed, "managedFields", metadata_value(current, "managedFields"))
-        }
-        Some(Value::Array(entries))
-            if entries.iter().all(|entry| entry.as_object().is_none_or(Map::is_empty)) =>
-        {
-            set_metadata(proposed, "managedFields", Value::Null);
-        }
-        Some(_) => {}
     }
 }
 

@@ -16,8 +16,9 @@ fn port(random: &mut SmallRng, number: u16) -> Value {
         "targetPort": random.random_range(8000..8003)})
 }
 
-fn labels(random: &mut SmallRng, nulls: bool) -> Value {
-    let mut map = Map::new();
+/// One label is the manager's alone: who owns a map and nothing in it differs between versions.
+fn labels(random: &mut SmallRng, manager: &str, nulls: bool) -> Value {
+    let mut map = Map::from_iter([(manager.to_owned(), json!("own"))]);
     for key in ["a", "b", "c"] {
         match random.random_range(0..4) {
             0 => drop(map.insert(key.into(), json!("1"))),
@@ -45,9 +46,10 @@ fn step(random: &mut SmallRng) -> (&'static str, String, Value) {
         0..4 => {
             let ports: Vec<Value> =
                 some(random, &[80, 81, 82]).into_iter().map(|number| port(random, number)).collect();
+            let manager = *["one", "two", "three"].choose(random).unwrap();
             let mut object = json!({
                 "apiVersion": "v1", "kind": "Service",
-                "metadata": {"name": "web", "labels": labels(random, false)},
+                "metadata": {"name": "web", "labels": labels(random, manager, false)},
                 "spec": {"ports": ports},
             });
             if random.random_bool(0.5) {
@@ -56,7 +58,6 @@ fn step(random: &mut SmallRng) -> (&'static str, String, Value) {
             if random.random_bool(0.3) {
                 object["spec"]["sessionAffinity"] = json!(["None", "ClientIP"].choose(random));
             }
-            let manager = ["one", "two", "three"].choose(random).unwrap();
             (APPLY, format!("fieldManager={manager}&force={}", random.random_bool(0.5)), object)
         }
         4..6 => {
@@ -69,7 +70,8 @@ fn step(random: &mut SmallRng) -> (&'static str, String, Value) {
                 ports.push(item);
             }
             // No nulls: where the object has no labels at all, 1.20 makes empty ones of them.
-            let mut change = json!({"metadata": {"labels": labels(random, false)}, "spec": {"ports": ports}});
+            let mut change =
+                json!({"metadata": {"labels": labels(random, "patcher", false)}, "spec": {"ports": ports}});
             if random.random_bool(0.3) {
                 let order: Vec<Value> = some(random, &[80, 81, 82, 83])
                     .into_iter()
@@ -88,7 +90,7 @@ fn step(random: &mut SmallRng) -> (&'static str, String, Value) {
             (STRATEGIC, "fieldManager=patcher".into(), change)
         }
         6 => {
-            let change = json!({"metadata": {"labels": labels(random, true)}});
+            let change = json!({"metadata": {"labels": labels(random, "merger", true)}});
             (MERGE, "fieldManager=merger".into(), change)
         }
         _ => {
