@@ -7,6 +7,7 @@ use crate::kubernetes::Kubernetes;
 use crate::object::to_bytes;
 use crate::openapi;
 use crate::registry::{Kind, Registry};
+use crate::verbs::pod;
 
 const JSON: &str = "application/json";
 const TEXT: &str = "text/plain; charset=utf-8";
@@ -137,6 +138,13 @@ fn resources(registry: &Registry, group: &str, version: &str) -> Value {
         if *kind.shelf == *crate::verbs::namespace::SHELF {
             let verbs = json!(["update"]);
             rows.push(subresource(kind, "finalize", json!({ "kind": kind.kind, "verbs": verbs })));
+        }
+        if *kind.shelf == *pod::SHELF {
+            let verbs = json!(["create"]);
+            let binding = json!({ "kind": "Binding", "verbs": verbs });
+            let eviction = json!({ "kind": "Eviction", "group": "policy", "version": "v1", "verbs": verbs });
+            rows.push(subresource(kind, "binding", binding));
+            rows.push(subresource(kind, "eviction", eviction));
         }
         if kind.scale {
             let scale = json!({ "kind": "Scale", "group": "autoscaling", "version": "v1" });

@@ -305,6 +305,11 @@ impl From<PatchError> for ApiError {
     }
 }
 
+/// The answer to something that was done and has no object.
+pub(crate) fn done() -> Value {
+    json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201 })
+}
+
 /// The answer to a delete that took effect at once.
 pub(crate) fn deleted(kind: &Kind, name: &str, uid: &str) -> Value {
     let mut details = details(&kind.group, &kind.plural, name);

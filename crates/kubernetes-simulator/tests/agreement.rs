@@ -19,6 +19,8 @@ mod lifecycle;
 mod objects;
 #[path = "agreement/patches.rs"]
 mod patches;
+#[path = "agreement/pods.rs"]
+mod pods;
 #[path = "agreement/sequences.rs"]
 mod sequences;
 #[path = "agreement/services.rs"]
@@ -111,6 +113,8 @@ behaviours! {
         a_namespace_waits_for_its_finalizers, a_service_account_has_tokens;
     webhooks:
         a_mutating_webhook_changes_objects, a_validating_webhook_refuses, a_webhook_that_is_down;
+    pods:
+        a_pod_is_bound_once, a_pod_has_time_to_end, a_pod_is_evicted, a_budget_is_respected;
     kubelets:
         a_machine_becomes_a_node, a_silent_node_is_unknown, pretend_pods_answer;
 }

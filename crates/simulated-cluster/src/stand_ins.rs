@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use azure_simulator::Azure;
 use kube::Client;
-use stand_ins::{Deployments, EndpointSlices, Kubelets, NodeMonitor, Pace};
+use stand_ins::{Controllers, EndpointSlices, Kubelets, NodeMonitor, Pace};
 use tokio_util::sync::CancellationToken;
 
 use crate::machines::AzureMachines;
 use crate::node_answers::NodeAnswers;
 
-/// Runs a kubelet for each machine of `azure`, the pods of Deployments, one ready pod on each node for every
+/// Runs a kubelet for each machine of `azure`, the controllers of workloads and their pods, one ready pod on each node for every
 /// Service that selects none of these, and the node monitor, all against the API behind `client`, until `stop`.
 /// Returns what the nodes answer to probes.
 pub fn spawn_stand_ins(azure: &Azure, client: &Client, pace: Pace, stop: &CancellationToken) -> NodeAnswers {
@@ -20,7 +20,7 @@ pub fn spawn_stand_ins(azure: &Azure, client: &Client, pace: Pace, stop: &Cancel
     // Dropping the handles does not end them; the token does.
     let _kubelets = Kubelets::spawn_at(pace, client.clone(), machines, clock.clone(), stop.clone());
     let _monitor = NodeMonitor::spawn_at(pace, client.clone(), clock.clone(), stop.clone());
-    let _deployments = Deployments::spawn(client.clone(), clock, stop.clone());
+    let _controllers = Controllers::spawn(client.clone(), clock, stop.clone());
     let _slices = EndpointSlices::spawn_evenly(client.clone(), 1, stop.clone());
     NodeAnswers::follow(azure.clone(), client, stop)
 }

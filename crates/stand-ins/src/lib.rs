@@ -1,21 +1,35 @@
 //! What runs in a cluster beside its API server, without machines and containers: kubelets, and controllers.
 //!
 //! All of it speaks through [`kube::Client`] alone, to the simulator or to a real kube-apiserver (1.20 and
-//! later). With them come stand-ins for the parts of kube-controller-manager that a cluster without
-//! one misses: [`NodeMonitor`] marks nodes whose kubelet is silent, [`Deployments`] keeps pods,
-//! [`EndpointSlices`] makes slices of them, and of pretend pods; and [`answers`] tells what a node's kube-proxy
-//! answers.
+//! later). [`Kubelets`] make machines into nodes. [`NodeMonitor`] marks nodes whose kubelet is silent,
+//! [`Controllers`] keep workloads and run their pods, [`EndpointSlices`] makes slices of these, and of pretend
+//! pods; and [`answers`] tells what a node's kube-proxy answers.
+//!
+//! Each controller is a file with a pure function from the objects of a cluster to what is to be done next;
+//! one runner watches, asks all of them, and does it. What a controller leaves out stands at the head of its file.
 
 pub mod answers;
-mod deployments;
-mod endpoints;
-mod heartbeat;
+mod controllers;
+mod daemon_set;
+mod deployment;
+mod disruption;
+mod endpoint_slices;
+mod job;
+mod kubelet;
 mod node_monitor;
+mod objects;
 mod pace;
-mod pods;
+mod pod;
+mod replica_set;
+mod revision;
+mod scheduler;
+mod service_endpoints;
+mod stateful_set;
+#[cfg(test)]
+mod tests;
 
-pub use deployments::Deployments;
-pub use endpoints::{EndpointSlices, PodPlacement};
+pub use controllers::Controllers;
+pub use endpoint_slices::{EndpointSlices, PodPlacement};
 pub use node_monitor::NodeMonitor;
 pub use pace::Pace;
 
@@ -173,7 +187,7 @@ async fn follow(
             running.entry(name).or_insert_with(|| {
                 let stop = shutdown.child_token();
                 let kubelet =
-                    heartbeat::Kubelet::new(pace, client.clone(), machine.clone(), Arc::clone(&clock));
+                    kubelet::Kubelet::new(pace, client.clone(), machine.clone(), Arc::clone(&clock));
                 tasks.spawn(stop.clone().run_until_cancelled_owned(kubelet.run()));
                 (machine, stop)
             });
@@ -189,4 +203,9 @@ async fn follow(
         }
     }
     while tasks.join_next().await.is_some() {}
+}
+
+/// Whether the API answered with this status code.
+pub(crate) fn is(error: &kube::Error, code: u16) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == code)
 }

@@ -15,8 +15,9 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
-use crate::heartbeat::{LEASES, is, seconds};
-use crate::{Pace, WallClock};
+use crate::kubelet::LEASES;
+use crate::objects::seconds;
+use crate::{Pace, WallClock, is};
 
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 const UNREACHABLE: &str = "node.kubernetes.io/unreachable";

@@ -100,6 +100,7 @@ pub(super) fn delete_options(query: &Query, bytes: &[u8]) -> Result<(DeleteOptio
         uid: text("/preconditions/uid"),
         resource_version: text("/preconditions/resourceVersion"),
         propagation,
+        grace: body.get("gracePeriodSeconds").and_then(Value::as_u64).or(query.grace_period),
     };
     Ok((options, dry_run || query.dry_run))
 }

@@ -25,6 +25,7 @@ pub(super) struct Query {
     pub(super) include_object: Option<String>,
     pub(super) propagation_policy: Option<String>,
     pub(super) orphan_dependents: Option<bool>,
+    pub(super) grace_period: Option<u64>,
 }
 
 impl Query {
@@ -87,6 +88,7 @@ impl Query {
             "watch" => self.watch = truth(&value),
             "labelSelector" => self.label_selector = value,
             "fieldSelector" => self.field_selector = value,
+            "gracePeriodSeconds" => self.grace_period = Some(number(&value)?),
             "limit" if value.starts_with('-') => {}
             "limit" => {
                 self.limit = Some(number(&value)?).filter(|n| *n > 0).and_then(|n| usize::try_from(n).ok())

@@ -22,7 +22,7 @@ use crate::registry::Kind;
 use crate::selector::{FieldSelector, LabelSelector, Selection};
 use crate::status::{self, ApiError};
 use crate::verbs::{
-    Deletion, ListOptions, Page, Part, Propagation, Stage, State, Write, namespace, orphans_by_default,
+    Deletion, ListOptions, Page, Part, Propagation, Stage, State, Write, namespace, orphans_by_default, pod,
 };
 use crate::watch::{Start, Watch};
 
@@ -133,6 +133,8 @@ impl Call {
             ("finalize", "update") if *self.kind.shelf == *namespace::SHELF => {
                 self.update(&body::read(request_body).await?).await
             }
+            ("binding", "create") if self.is_pod() => self.bind(&body::read(request_body).await?),
+            ("eviction", "create") if self.is_pod() => self.evict(&body::read(request_body).await?),
             ("" | "status" | "scale", _) => Err(ApiError::method_not_allowed()),
             _ => Err(ApiError::no_such_resource()),
         }
@@ -301,6 +303,27 @@ impl Call {
             }
             Deletion::Waiting(object) => self.answer(StatusCode::OK, &object),
         })
+    }
+
+    fn is_pod(&self) -> bool {
+        *self.kind.shelf == *pod::SHELF
+    }
+
+    fn bind(&self, bytes: &Bytes) -> Result<Response<Body>, ApiError> {
+        let binding = body::object(&self.headers, bytes)?;
+        let (namespace, name) = (&self.path.namespace, &self.path.name);
+        self.kubernetes.shared.state.lock().bind(&self.kind, namespace, name, &binding, &self.write())?;
+        Ok(answer::bytes(StatusCode::CREATED, answer::JSON, to_bytes(&status::done())))
+    }
+
+    fn evict(&self, bytes: &Bytes) -> Result<Response<Body>, ApiError> {
+        let eviction = body::object(&self.headers, bytes)?;
+        let options = eviction.get("deleteOptions").map(to_bytes).unwrap_or_default();
+        let (options, dry_run) = body::delete_options(&self.query, &options)?;
+        let write = Write { dry_run, ..self.write() };
+        let (namespace, name) = (&self.path.namespace, &self.path.name);
+        self.kubernetes.shared.state.lock().evict(&self.kind, namespace, name, &options, &write)?;
+        Ok(answer::bytes(StatusCode::CREATED, answer::JSON, to_bytes(&status::done())))
     }
 
     async fn delete_collection(&self, bytes: &Bytes) -> Result<Response<Body>, ApiError> {

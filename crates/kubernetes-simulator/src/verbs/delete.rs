@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::garbage::{FOREGROUND, ORPHAN};
-use super::{State, Write, namespace, rfc3339_seconds};
+use super::{State, Write, namespace, pod};
 use crate::admission;
 use crate::object::{Object, finalizers, metadata, serve, set_finalizers, set_metadata};
 use crate::registry::Kind;
@@ -31,6 +31,8 @@ pub(crate) struct DeleteOptions {
     pub(crate) uid: Option<String>,
     pub(crate) resource_version: Option<String>,
     pub(crate) propagation: Propagation,
+    /// Seconds that a pod has to end; its own choice where nothing is said.
+    pub(crate) grace: Option<u64>,
 }
 
 /// What a delete did.
@@ -108,19 +110,20 @@ impl State {
         }
         let key = kind.key(namespace, name);
         let holds = holds(kind, &current, options.propagation);
-        if holds.is_empty() {
+        let grace = pod::grace(kind, &current, options);
+        if holds.is_empty() && grace == 0 {
             let last = self.remove(kind, &key, write);
             self.tend(write);
             return Ok(Deletion::Removed(last.map_or(current, |last| serve(kind, &last))));
         }
         let first = !current.is_terminating();
-        if first || finalizers(&current) != holds {
+        let shorter = pod::remaining(&current).is_some_and(|before| grace < before);
+        if first || shorter || finalizers(&current) != holds {
             let mut marked =
                 self.store.get(&kind.shelf, &key).map_or(Value::Null, |object| object.value().clone());
             set_finalizers(&mut marked, &holds);
-            if first {
-                set_metadata(&mut marked, "deletionTimestamp", Value::from(rfc3339_seconds(write.now)));
-                set_metadata(&mut marked, "deletionGracePeriodSeconds", Value::from(0));
+            if first || shorter {
+                pod::mark(&mut marked, grace, write);
             }
             if kind.generation && first {
                 let generation =

@@ -8,6 +8,7 @@ mod housekeeping;
 mod list;
 mod metadata;
 pub(crate) mod namespace;
+pub(crate) mod pod;
 mod update;
 
 use std::sync::Arc;

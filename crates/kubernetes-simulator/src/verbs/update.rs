@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::{Stage, State, Tracking, Write, date_managed_fields, metadata as rules, namespace};
+use super::{Stage, State, Tracking, Write, date_managed_fields, metadata as rules, namespace, pod};
 use crate::admission;
 use crate::object::{
     Object, finalizers, is_terminating, metadata, metadata_value, serve, set_metadata, string_at, to_stored,
@@ -218,7 +218,9 @@ impl State {
             let _ = admission::on_create(kind, &mut current.value().clone(), &mut self.allocators);
             return Ok(Arc::new(Object::new(proposed, current.version())));
         }
-        let finishes = is_terminating(&proposed) && finalizers(&proposed).is_empty();
+        let finishes = is_terminating(&proposed)
+            && finalizers(&proposed).is_empty()
+            && pod::remaining(&proposed).unwrap_or_default() == 0;
         if !finishes && same(current, &proposed) {
             return Ok(Arc::clone(current));
         }

@@ -21,8 +21,8 @@ use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::heartbeat::is;
-use crate::pods::pod_address;
+use crate::is;
+use crate::pod::pod_address;
 
 /// How many ready-made pods of a Service (namespace, name) a node runs.
 pub type PodPlacement = Arc<dyn Fn(&str, &str, &str) -> usize + Send + Sync>;

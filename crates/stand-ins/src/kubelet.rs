@@ -11,7 +11,8 @@ use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 
-use crate::{Machine, Pace, WallClock};
+use crate::objects::seconds;
+use crate::{Machine, Pace, WallClock, is};
 
 /// `leaseDurationSeconds`: the kubelet's `nodeLeaseDurationSeconds`.
 const LEASE_SECONDS: i32 = 40;
@@ -225,14 +226,4 @@ impl Kubelet {
         self.reported = Some(Instant::now());
         Ok(())
     }
-}
-
-/// Whether the API answered with this status code.
-pub(crate) fn is(error: &kube::Error, code: u16) -> bool {
-    matches!(error, kube::Error::Api(status) if status.code == code)
-}
-
-/// A time as objects carry it: whole seconds.
-pub(crate) fn seconds(time: Timestamp) -> String {
-    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
