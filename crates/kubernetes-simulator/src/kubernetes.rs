@@ -23,7 +23,8 @@ use crate::registry::Kind;
 use crate::selector::Selection;
 use crate::status::ApiError;
 use crate::verbs::{
-    Collection, DeleteOptions, ListOptions, Part, Stage, State, Write, namespace as namespaces,
+    Collection, DeleteOptions, FieldValidation, ListOptions, Part, Stage, State, Write,
+    namespace as namespaces,
 };
 use crate::webhook::Hosts;
 
@@ -420,7 +421,13 @@ impl Kubernetes {
     }
 
     fn direct(&self) -> Write<'static> {
-        Write { now: self.now(), dry_run: false, manager: DIRECT, stage: Stage::Whole }
+        Write {
+            now: self.now(),
+            dry_run: false,
+            manager: DIRECT,
+            stage: Stage::Whole,
+            fields: FieldValidation::Ignore,
+        }
     }
 }
 

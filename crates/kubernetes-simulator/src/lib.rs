@@ -35,6 +35,7 @@ pub mod table;
 mod verbs;
 mod watch;
 mod webhook;
+mod wire;
 
 pub use certificate_authority::{CertificateAuthority, TlsError};
 pub use fault::{Effect, Fault};

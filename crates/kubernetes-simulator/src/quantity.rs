@@ -3,6 +3,10 @@
 /// What one is in billionths, the finest that is kept.
 const NANO: i128 = 1_000_000_000;
 
+/// What the API server says of a text that is no amount.
+pub(crate) const MALFORMED: &str =
+    r"quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
+
 /// How an amount is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {

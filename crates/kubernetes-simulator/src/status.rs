@@ -148,6 +148,13 @@ impl ApiError {
         error.causes(causes.collect())
     }
 
+    /// A patch whose outcome is no object of its kind.
+    pub(crate) fn invalid_patch(cause: &Invalid) -> Self {
+        let reason = cause_reason(&cause.message);
+        Self::new(422, "Invalid", format!(" \"\" is invalid: {cause}"))
+            .causes(json!([{ "reason": reason, "message": cause.message, "field": cause.field }]))
+    }
+
     /// A write without the `resourceVersion` that its kind demands; named by the resource, unlike other
     /// invalid objects.
     pub(crate) fn version_required(kind: &Kind, name: &str) -> Self {

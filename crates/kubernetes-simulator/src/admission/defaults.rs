@@ -158,12 +158,7 @@ const SCALING: &[Row] = &[
 fn rows(kind: (&str, &str)) -> &'static [Row] {
     match kind {
         ("", "Pod") => POD,
-        ("", "Namespace") => &[
-            ("spec", "{}"),
-            ("spec.finalizers", r#"["kubernetes"]"#),
-            ("status", "{}"),
-            ("status.phase", r#""Active""#),
-        ],
+        ("", "Namespace") => &[("status", "{}"), ("status.phase", r#""Active""#)],
         ("", "Secret") => &[("type", r#""Opaque""#)],
         ("", "ReplicationController") => &[("spec.replicas", "1")],
         ("", "Endpoints") => &[("subsets[].ports[].protocol", r#""TCP""#)],

@@ -12,6 +12,12 @@ pub(super) fn on_create(kind: &Kind, object: &mut Value) {
     both(kind, object);
     match kind.builtin() {
         Some(("batch", "Job")) => select_own_pods(object),
+        Some(("", "Namespace")) => {
+            // Whoever empties it takes this away by a subresource.
+            if let Some(spec) = member(object, "spec") {
+                spec.entry("finalizers").or_insert_with(|| json!(["kubernetes"]));
+            }
+        }
         Some(("", "Pod")) => {
             tolerate_for_a_while(object);
             let class = quality(object);

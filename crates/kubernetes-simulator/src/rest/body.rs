@@ -6,10 +6,15 @@ use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 use serde_json::Value;
 
+use crate::admission::Invalid;
 use crate::patch::PatchType;
+use crate::registry::Kind;
 use crate::status::ApiError;
-use crate::verbs::{DeleteOptions, Propagation};
+use crate::verbs::decode::cannot_be_handled;
+use crate::verbs::{DeleteOptions, FieldValidation, Propagation};
+use crate::wire::protobuf;
 
+use super::json;
 use super::query::Query;
 
 /// Largest body, as kube-apiserver: 3 MiB.
@@ -24,22 +29,35 @@ fn media_type(headers: &HeaderMap) -> String {
     value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
-/// An object as JSON or YAML.
-pub(super) fn object(headers: &HeaderMap, bytes: &[u8]) -> Result<Value, ApiError> {
+/// Media types of objects of built-in kinds. Custom ones have no form in protobuf.
+const BUILTIN: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
+const CUSTOM: &str = "application/json, application/yaml";
+
+/// An object of a kind, or what its subresources take, as JSON, YAML or protobuf.
+pub(super) fn object(
+    headers: &HeaderMap,
+    kind: &Kind,
+    bytes: &[u8],
+    fields: FieldValidation<'_>,
+) -> Result<Value, ApiError> {
     match media_type(headers).as_str() {
-        "" | "*/*" | "application/json" => json(bytes),
+        "" | "*/*" | "application/json" => {
+            let (value, duplicates) = json::read(bytes).map_err(no_json)?;
+            fields.settle(&duplicate_fields(&duplicates)).map_err(|why| cannot_be_handled(kind, &why))?;
+            Ok(value)
+        }
         "application/yaml" => yaml(bytes),
-        _ => Err(ApiError::unsupported_media_type("application/json, application/yaml")),
+        protobuf::MEDIA_TYPE if !kind.custom => from_protobuf(bytes),
+        _ => Err(ApiError::unsupported_media_type(if kind.custom { CUSTOM } else { BUILTIN })),
     }
 }
 
-/// A review. Its answer is the same whatever is asked, but for tokens, which nobody asks about in protobuf:
-/// what cannot be read is an empty question.
-pub(super) fn question(headers: &HeaderMap, bytes: &[u8]) -> Result<Value, ApiError> {
-    if media_type(headers) == "application/vnd.kubernetes.protobuf" {
-        return Ok(Value::Null);
-    }
-    object(headers, bytes)
+fn from_protobuf(bytes: &[u8]) -> Result<Value, ApiError> {
+    protobuf::decode(bytes).map_err(|error| ApiError::bad_request(error.to_string()))
+}
+
+fn duplicate_fields(paths: &[String]) -> Vec<String> {
+    paths.iter().map(|path| format!("duplicate field {path:?}")).collect()
 }
 
 /// A patch and how to read it.
@@ -48,7 +66,16 @@ pub(super) fn patch(
     query: &Query,
     custom: bool,
     bytes: &[u8],
+    fields: FieldValidation<'_>,
 ) -> Result<(Value, PatchType), ApiError> {
+    let json = |bytes: &[u8]| {
+        let (value, duplicates) = json::read(bytes).map_err(no_json)?;
+        fields.settle(&duplicate_fields(&duplicates)).map_err(|why| {
+            let message = format!("Invalid value: {:?}: {why}", String::from_utf8_lossy(bytes));
+            ApiError::invalid_patch(&Invalid { field: "patch".to_owned(), message })
+        })?;
+        Ok::<_, ApiError>(value)
+    };
     let media_type = media_type(headers);
     if query.force.is_some() && media_type != "application/apply-patch+yaml" {
         let message = "Forbidden: may not be specified for non-apply patch";
@@ -78,8 +105,21 @@ pub(super) fn patch(
 }
 
 /// Delete options from the body, where there is one, and from the query.
-pub(super) fn delete_options(query: &Query, bytes: &[u8]) -> Result<(DeleteOptions, bool), ApiError> {
-    let body = if bytes.is_empty() { Value::Null } else { yaml_or_json(bytes)? };
+pub(super) fn delete_options(
+    headers: &HeaderMap,
+    query: &Query,
+    bytes: &[u8],
+) -> Result<(DeleteOptions, bool), ApiError> {
+    let body = match media_type(headers).as_str() {
+        _ if bytes.is_empty() => Value::Null,
+        protobuf::MEDIA_TYPE => from_protobuf(bytes)?,
+        _ => yaml(bytes)?,
+    };
+    options_of_deletion(query, &body)
+}
+
+/// As [`delete_options`], of a body that was read already.
+pub(super) fn options_of_deletion(query: &Query, body: &Value) -> Result<(DeleteOptions, bool), ApiError> {
     let text = |pointer: &str| body.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
     let policy = text("/propagationPolicy").or_else(|| query.propagation_policy.clone());
     let orphan = body.get("orphanDependents").and_then(Value::as_bool).or(query.orphan_dependents);
@@ -105,9 +145,8 @@ pub(super) fn delete_options(query: &Query, bytes: &[u8]) -> Result<(DeleteOptio
     Ok((options, dry_run || query.dry_run))
 }
 
-fn json(bytes: &[u8]) -> Result<Value, ApiError> {
-    serde_json::from_slice(bytes)
-        .map_err(|error| ApiError::bad_request(format!("the body of the request is not valid JSON: {error}")))
+fn no_json(error: serde_json::Error) -> ApiError {
+    ApiError::bad_request(format!("the body of the request is not valid JSON: {error}"))
 }
 
 fn yaml(bytes: &[u8]) -> Result<Value, ApiError> {
@@ -119,8 +158,4 @@ fn yaml(bytes: &[u8]) -> Result<Value, ApiError> {
         .map_err(|_| ApiError::bad_request("the body of the request is not valid YAML: it is not UTF-8"))?;
     serde_saphyr::from_str(text)
         .map_err(|error| ApiError::bad_request(format!("the body of the request is not valid YAML: {error}")))
-}
-
-fn yaml_or_json(bytes: &[u8]) -> Result<Value, ApiError> {
-    yaml(bytes)
 }

@@ -2,6 +2,7 @@
 
 mod answer;
 mod body;
+mod json;
 mod path;
 mod query;
 mod representation;

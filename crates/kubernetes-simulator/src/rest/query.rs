@@ -6,7 +6,16 @@ use http::{Method, Uri};
 use crate::status::ApiError;
 use crate::verbs::VersionMatch;
 
-/// The parameters that have an effect. Others, such as `pretty` and `fieldValidation`, are accepted.
+/// What is done about members that a kind does not have; what servers since 1.27 do when nobody says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Unknown {
+    Ignore,
+    #[default]
+    Warn,
+    Strict,
+}
+
+/// The parameters that have an effect. Others, such as `pretty`, are accepted.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Query {
     pub(super) watch: bool,
@@ -21,6 +30,7 @@ pub(super) struct Query {
     pub(super) send_initial_events: bool,
     pub(super) dry_run: bool,
     pub(super) field_manager: Option<String>,
+    pub(super) unknown: Unknown,
     pub(super) force: Option<bool>,
     pub(super) include_object: Option<String>,
     pub(super) propagation_policy: Option<String>,
@@ -127,6 +137,19 @@ impl Query {
                 }
             },
             "fieldManager" if !value.is_empty() => self.field_manager = Some(value),
+            "fieldValidation" => {
+                self.unknown = match value.as_str() {
+                    "" | "Warn" => Unknown::Warn,
+                    "Ignore" => Unknown::Ignore,
+                    "Strict" => Unknown::Strict,
+                    _ => {
+                        let message = format!(
+                            "Unsupported value: {value:?}: supported values: \"\", \"Ignore\", \"Strict\", \"Warn\""
+                        );
+                        return Err(invalid("fieldValidation", &message));
+                    }
+                };
+            }
             "force" => self.force = Some(truth(&value)),
             "includeObject" => self.include_object = Some(value),
             "propagationPolicy" => self.propagation_policy = Some(value),

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::path::ResourcePath;
-use super::query::Query;
+use super::query::{Query, Unknown};
 use super::representation::{self, Representation};
 use super::{answer, body};
 use crate::hook::Admission;
@@ -22,7 +22,8 @@ use crate::registry::Kind;
 use crate::selector::{FieldSelector, LabelSelector, Selection};
 use crate::status::{self, ApiError};
 use crate::verbs::{
-    Deletion, ListOptions, Page, Part, Propagation, Stage, State, Write, namespace, orphans_by_default, pod,
+    Deletion, FieldValidation, ListOptions, Page, Part, Propagation, Stage, State, Write, namespace,
+    orphans_by_default, pod,
 };
 use crate::watch::{Start, Watch};
 
@@ -69,7 +70,8 @@ pub(super) async fn serve(
         if verb != "create" {
             return Err(ApiError::method_not_allowed());
         }
-        let question = body::question(&parts.headers, &body::read(request_body).await?)?;
+        let bytes = body::read(request_body).await?;
+        let question = body::object(&parts.headers, &kind, &bytes, FieldValidation::Ignore)?;
         let answer = identity::answer(&kubernetes, &kind, question, &user);
         return Ok(answer::bytes(StatusCode::CREATED, answer::JSON, to_bytes(&answer)));
     }
@@ -125,7 +127,8 @@ impl Call {
                 self.scale(verb, &body::read(request_body).await?).await
             }
             ("token", "create") if *self.kind.shelf == *SERVICE_ACCOUNTS => {
-                let request = body::object(&self.headers, &body::read(request_body).await?)?;
+                let request =
+                    body::object(&self.headers, &self.kind, &body::read(request_body).await?, self.fields())?;
                 let (namespace, name) = (&self.path.namespace, &self.path.name);
                 let answer = self.kubernetes.request_token(&self.kind, namespace, name, request)?;
                 Ok(answer::bytes(StatusCode::CREATED, answer::JSON, to_bytes(&answer)))
@@ -174,6 +177,16 @@ impl Call {
             dry_run: self.query.dry_run,
             manager: &self.manager,
             stage: Stage::Whole,
+            fields: self.fields(),
+        }
+    }
+
+    /// What is done about members that the kind does not have, or has twice.
+    fn fields(&self) -> FieldValidation<'_> {
+        match self.query.unknown {
+            Unknown::Ignore => FieldValidation::Ignore,
+            Unknown::Warn => FieldValidation::Warn(&self.warnings),
+            Unknown::Strict => FieldValidation::Strict,
         }
     }
 
@@ -239,7 +252,7 @@ impl Call {
     }
 
     async fn create(&self, bytes: &Bytes) -> Result<Response<Body>, ApiError> {
-        let object = body::object(&self.headers, bytes)?;
+        let object = body::object(&self.headers, &self.kind, bytes, self.fields())?;
         let (created, _) = self
             .admission()
             .write(&self.write(), |state, write| {
@@ -251,7 +264,7 @@ impl Call {
     }
 
     async fn update(&self, bytes: &Bytes) -> Result<Response<Body>, ApiError> {
-        let object = body::object(&self.headers, bytes)?;
+        let object = body::object(&self.headers, &self.kind, bytes, self.fields())?;
         let (namespace, name) = (&self.path.namespace, &self.path.name);
         let (updated, created) = self
             .admission()
@@ -263,7 +276,7 @@ impl Call {
     }
 
     async fn patch(&self, bytes: &Bytes) -> Result<Response<Body>, ApiError> {
-        let (patch, how) = body::patch(&self.headers, &self.query, self.kind.custom, bytes)?;
+        let (patch, how) = body::patch(&self.headers, &self.query, self.kind.custom, bytes, self.fields())?;
         let (namespace, name) = (&self.path.namespace, &self.path.name);
         let (patched, created) = self
             .admission()
@@ -275,7 +288,7 @@ impl Call {
     }
 
     async fn delete(&self, bytes: &Bytes) -> Result<Response<Body>, ApiError> {
-        let (options, dry_run) = body::delete_options(&self.query, bytes)?;
+        let (options, dry_run) = body::delete_options(&self.headers, &self.query, bytes)?;
         let write = Write { dry_run, ..self.write() };
         let current =
             self.kubernetes.shared.state.lock().get(&self.kind, &self.path.namespace, &self.path.name)?;
@@ -310,16 +323,16 @@ impl Call {
     }
 
     fn bind(&self, bytes: &Bytes) -> Result<Response<Body>, ApiError> {
-        let binding = body::object(&self.headers, bytes)?;
+        let binding = body::object(&self.headers, &self.kind, bytes, self.fields())?;
         let (namespace, name) = (&self.path.namespace, &self.path.name);
         self.kubernetes.shared.state.lock().bind(&self.kind, namespace, name, &binding, &self.write())?;
         Ok(answer::bytes(StatusCode::CREATED, answer::JSON, to_bytes(&status::done())))
     }
 
     fn evict(&self, bytes: &Bytes) -> Result<Response<Body>, ApiError> {
-        let eviction = body::object(&self.headers, bytes)?;
-        let options = eviction.get("deleteOptions").map(to_bytes).unwrap_or_default();
-        let (options, dry_run) = body::delete_options(&self.query, &options)?;
+        let eviction = body::object(&self.headers, &self.kind, bytes, self.fields())?;
+        let options = eviction.get("deleteOptions").unwrap_or(&Value::Null);
+        let (options, dry_run) = body::options_of_deletion(&self.query, options)?;
         let write = Write { dry_run, ..self.write() };
         let (namespace, name) = (&self.path.namespace, &self.path.name);
         self.kubernetes.shared.state.lock().evict(&self.kind, namespace, name, &options, &write)?;
@@ -327,7 +340,7 @@ impl Call {
     }
 
     async fn delete_collection(&self, bytes: &Bytes) -> Result<Response<Body>, ApiError> {
-        let (options, dry_run) = body::delete_options(&self.query, bytes)?;
+        let (options, dry_run) = body::delete_options(&self.headers, &self.query, bytes)?;
         let write = Write { dry_run, ..self.write() };
         let page = self.page()?;
         for object in &page.items {
@@ -359,9 +372,10 @@ impl Call {
         } else {
             let wanted = |current: &Object| -> Result<Value, ApiError> {
                 if verb == "update" {
-                    return body::object(&self.headers, bytes);
+                    return body::object(&self.headers, &self.kind, bytes, self.fields());
                 }
-                let (patch, how) = body::patch(&self.headers, &self.query, self.kind.custom, bytes)?;
+                let (patch, how) =
+                    body::patch(&self.headers, &self.query, self.kind.custom, bytes, self.fields())?;
                 Ok(crate::patch::plain(&crate::schema::ANYTHING, Some(&scale_of(current)), &patch, &how)?)
             };
             let attempt = |state: &mut State, write: &Write<'_>| {

@@ -5,13 +5,15 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::{
-    Stage, State, Tracking, Write, date_managed_fields, definition, metadata as rules, rfc3339_seconds,
+    Stage, State, Tracking, Write, date_managed_fields, decode, definition, metadata as rules,
+    rfc3339_seconds,
 };
 use crate::admission;
 use crate::object::{Object, is_terminating, metadata, serve, set_metadata, to_stored};
 use crate::patch;
 use crate::registry::{Kind, StatusRule};
 use crate::status::ApiError;
+use crate::wire;
 
 /// Metadata that a new object has from the server alone.
 const SYSTEM_METADATA: [&str; 7] = [
@@ -45,6 +47,7 @@ impl State {
         write: &Write<'_>,
     ) -> Result<Arc<Object>, ApiError> {
         rules::settle_type(kind, &mut object)?;
+        decode::body(kind, &mut object, write.fields)?;
         rules::settle_namespace(kind, &mut object, namespace)?;
         if !matches!(metadata(&object, "resourceVersion"), "" | "0") {
             return Err(ApiError::new(500, "", "resourceVersion should not be set on objects to be created"));
@@ -102,6 +105,7 @@ impl State {
         admission::on_create(kind, &mut object, &mut self.allocators)
             .map_err(|causes| ApiError::invalid_causes(kind, &name, &causes))?;
         rules::drop_empty(&mut object);
+        wire::complete(kind, &mut object);
         if *kind.shelf == *definition::SHELF {
             definition::establish(&mut object, write.now);
         }

@@ -1,6 +1,7 @@
 //! What the API's verbs do to the state: pure of HTTP and of waiting.
 
 mod create;
+pub(crate) mod decode;
 mod definition;
 mod delete;
 mod garbage;
@@ -28,6 +29,7 @@ use crate::store::Store;
 
 pub use housekeeping::Collection;
 
+pub(crate) use decode::FieldValidation;
 pub(crate) use delete::{DeleteOptions, Deletion, Propagation, orphans_by_default};
 pub(crate) use list::{ListOptions, Page, VersionMatch};
 pub(crate) use update::Part;
@@ -57,6 +59,8 @@ pub(crate) struct Write<'a> {
     pub(crate) manager: &'a str,
     /// How far the write goes.
     pub(crate) stage: Stage,
+    /// What is done about unknown members.
+    pub(crate) fields: FieldValidation<'a>,
 }
 
 /// How far a write goes. Hooks are asked between the stages, while the state is not locked.

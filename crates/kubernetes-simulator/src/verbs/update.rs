@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::{Stage, State, Tracking, Write, date_managed_fields, metadata as rules, namespace, pod};
+use super::{Stage, State, Tracking, Write, date_managed_fields, decode, metadata as rules, namespace, pod};
 use crate::admission;
 use crate::object::{
     Object, finalizers, is_terminating, metadata, metadata_value, serve, set_metadata, string_at, to_stored,
@@ -12,6 +12,7 @@ use crate::object::{
 use crate::patch::{self, PatchType};
 use crate::registry::Kind;
 use crate::status::ApiError;
+use crate::wire;
 
 /// Which part of an object a write may change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +48,7 @@ impl State {
         write: &Write<'_>,
     ) -> Result<(Arc<Object>, bool), ApiError> {
         rules::settle_type(kind, &mut proposed)?;
+        decode::body(kind, &mut proposed, write.fields)?;
         let given = metadata(&proposed, "name");
         if given.is_empty() && kind.custom {
             return Err(ApiError::bad_request("name must be provided"));
@@ -116,6 +118,11 @@ impl State {
         };
         let mut proposed = proposed;
         rules::settle_type(kind, &mut proposed)?;
+        let shown = |object: &Value| match how {
+            PatchType::Strategic => decode::go_text(body),
+            _ => object.to_string(),
+        };
+        decode::patched(kind, &mut proposed, shown, write.fields)?;
         let given = metadata(&proposed, "name");
         if given != name {
             return Err(other_name(name, given));
@@ -207,6 +214,7 @@ impl State {
         admission::on_update(kind, current, &mut proposed, &mut self.allocators)
             .map_err(|causes| ApiError::invalid_causes(kind, &name, &causes))?;
         rules::drop_empty(&mut proposed);
+        wire::complete(kind, &mut proposed);
         if kind.generation && part == Part::Main && changes_specification(current, &proposed) {
             let generation = metadata_value(current, "generation").as_u64().unwrap_or(0) + 1;
             set_metadata(&mut proposed, "generation", Value::from(generation));

@@ -1,0 +1,129 @@
+//! Built-in kinds as Go's types have them, beyond what OpenAPI says: numbers of members in protobuf, and which members
+//! are left out when they say nothing.
+//!
+//! The schemas ([`crate::schema`]) say which type a member has; the table beside this file adds the rest. It was
+//! written by `scripts/kubernetes_types.py` from the types of the release that the schemas follow: no crate publishes
+//! descriptors of Kubernetes' messages, and one with a Rust type for each of them takes half a minute to compile.
+
+mod form;
+pub(crate) mod protobuf;
+
+pub(crate) use form::{complete, tidy};
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+const TABLE: &str = include_str!("members.txt");
+
+const TIME: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.Time";
+const MICRO_TIME: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime";
+const QUANTITY: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
+
+/// One member of a message.
+#[derive(Debug, Clone)]
+struct Member {
+    name: &'static str,
+    number: u32,
+    /// Left out of JSON when it is empty (`omitempty`).
+    optional: bool,
+    /// That it is empty can be said, too: a pointer in Go.
+    pointer: bool,
+    /// Each of its values is a list of texts within a message of its own.
+    wrapped: bool,
+    /// The definition whose members stand here as if they were the message's own.
+    inline: Option<Box<str>>,
+}
+
+/// The members of a definition.
+#[derive(Debug, Clone, Default)]
+struct Message {
+    members: Vec<Member>,
+}
+
+impl Message {
+    fn by_number(&self, number: u32) -> Option<&Member> {
+        self.members.iter().find(|member| member.number == number)
+    }
+}
+
+static MESSAGES: LazyLock<HashMap<Box<str>, Message>> = LazyLock::new(|| {
+    let mut messages = HashMap::new();
+    let mut package = "";
+    for line in TABLE.lines().filter(|line| !line.starts_with('#')) {
+        if let Some(name) = line.strip_prefix("package ") {
+            package = name;
+            continue;
+        }
+        let mut words = line.split(' ');
+        let name = format!("{package}.{}", words.next().unwrap_or_default());
+        let members = words.filter_map(|word| member(package, word)).collect();
+        messages.insert(name.into_boxed_str(), Message { members });
+    }
+    messages
+});
+
+/// Reads `name?*~=7`, or `.=2:Inline`.
+fn member(package: &str, word: &'static str) -> Option<Member> {
+    let (name, rest) = word.split_once('=')?;
+    let (number, inline) = match rest.split_once(':') {
+        Some((number, inline)) if inline.contains('.') => (number, Some(inline.into())),
+        Some((number, inline)) => (number, Some(format!("{package}.{inline}").into())),
+        None => (rest, None),
+    };
+    Some(Member {
+        name: name.trim_end_matches(['?', '*', '~']),
+        number: number.parse().ok()?,
+        optional: name.contains('?'),
+        pointer: name.contains('*'),
+        wrapped: name.contains('~'),
+        inline,
+    })
+}
+
+fn message(definition: &str) -> Option<&'static Message> {
+    MESSAGES.get(definition)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::Registry;
+    use crate::schema::builtin::{definition, definition_name};
+    use crate::schema::{Additional, Schema};
+
+    /// Everything that a schema leads to is in the table, and every member of it.
+    #[test]
+    fn the_table_knows_every_member_of_every_kind() {
+        fn names(message: &Message) -> Vec<&'static str> {
+            let inner = |member: &Member| match &member.inline {
+                Some(inline) => names(super::message(inline).unwrap()),
+                None => vec![member.name],
+            };
+            message.members.iter().flat_map(inner).collect()
+        }
+        fn check(schema: &Schema, seen: &mut Vec<Box<str>>) {
+            if let Some(name) = schema.definition.as_ref().filter(|_| !schema.properties.is_empty()) {
+                if seen.contains(name) {
+                    return;
+                }
+                seen.push(name.clone());
+                let members = names(super::message(name).unwrap_or_else(|| panic!("{name} is missing")));
+                for member in schema.properties.keys() {
+                    let of_type = matches!(member.as_str(), "apiVersion" | "kind");
+                    assert!(of_type || members.contains(&member.as_str()), "{name} lacks {member}");
+                }
+            }
+            schema.properties.values().for_each(|link| check(link, seen));
+            schema.items.iter().for_each(|link| check(link, seen));
+            if let Additional::Of(link) = &schema.additional {
+                check(link, seen);
+            }
+        }
+        let mut seen = Vec::new();
+        for kind in Registry::default().kinds() {
+            let name = definition_name(&kind.group, &kind.version, &kind.kind);
+            check(definition(&name).unwrap(), &mut seen);
+        }
+        assert!(seen.len() > 300, "{}", seen.len());
+    }
+}
