@@ -1,69 +1,205 @@
-//! Declared faults: what the server shall do wrong, how often and to whom.
+//! Faults, declared as data: what the server shall do wrong, how often and to whom. The words and their shape in JSON are
+//! those of the simulated Azure.
 
 use std::time::Duration;
 
+use ring::digest::{Context, SHA256};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
 use crate::status::ApiError;
 
-/// What happens to a request that a fault meets.
-#[derive(Debug, Clone)]
-pub enum Effect {
-    /// The request is refused, before anything is done, with this HTTP status code and reason.
-    Refuse {
-        /// HTTP status code, such as 500.
-        code: u16,
-        /// `reason` of the Status object, such as `InternalError`.
-        reason: String,
-        /// `message` of the Status object.
-        message: String,
-        /// Seconds for the `Retry-After` header and `retryAfterSeconds`.
-        retry_after: Option<u32>,
-    },
-    /// The request is served, this much later.
-    Delay(Duration),
-    /// The request is served, but the client hears 504 instead of the answer: it cannot know.
-    LoseAnswer,
+/// A fault: which requests it strikes and what it does to them. Conditions that are left out fit everything; texts may
+/// hold `*` and `?` and are compared ignoring case.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Fault {
+    /// Name under which the journal mentions it.
+    #[serde(default)]
+    pub name: String,
+    /// HTTP method.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub method: Option<String>,
+    /// The API's verb: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete` or `deletecollection`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verb: Option<String>,
+    /// The resource by its plural, with or without its group, and with a slash before a subresource: `services`,
+    /// `deployments.apps`, `services/status`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resource_type: Option<String>,
+    /// Name of the object. Lists and creations have an empty one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resource: Option<String>,
+    /// Namespace of the object.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    /// Path of the request, without the query.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// Who asks: `kubernetes-admin`, `system:serviceaccount:default:robot`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// The program that asks: `kubectl/*`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_agent: Option<String>,
+    /// How many fitting requests pass before the first is struck.
+    #[serde(default)]
+    pub skip: u64,
+    /// How many fitting requests are struck; no number means all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
+    /// The share of the requests between `skip` and `count` that is struck, drawn from the seed: 0.1 strikes about one
+    /// in ten. Without it all are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<f64>,
+    /// What happens to a struck request.
+    pub action: FaultAction,
 }
 
-/// A fault: which requests it meets, how often, and its effect.
-#[derive(Debug, Clone)]
-pub struct Fault {
-    verb: Option<String>,
-    resource: Option<String>,
-    name: Option<String>,
-    times: u32,
-    effect: Effect,
+/// What a fault does to a request.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "do", rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
+pub enum FaultAction {
+    /// Refuse it; nothing is done.
+    Fail {
+        /// HTTP status.
+        status: u16,
+        /// `reason` of the Status, such as `InternalError`; the usual one of the HTTP status without.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        code: String,
+        /// `message` of the Status.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        message: String,
+    },
+    /// Refuse it with 429.
+    Throttle {
+        /// Seconds for `Retry-After`; no header without.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        retry_after: Option<u32>,
+    },
+    /// Do the work, then answer with an error all the same, such as 504 `Timeout`.
+    FailAfter {
+        /// HTTP status.
+        status: u16,
+        /// `reason` of the Status; the usual one of the HTTP status without.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        code: String,
+        /// `message` of the Status.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        message: String,
+    },
+    /// Do the work that much later.
+    Delay {
+        /// Milliseconds.
+        ms: u64,
+    },
+    /// Before doing the work, let somebody else change the object: its version, and whatever was read before, are stale
+    /// then.
+    Interfere {
+        /// Merged into the object, as in JSON merge patch.
+        patch: Value,
+    },
+    /// Do the work, then lose the answer: the connection breaks before it is complete.
+    DropAnswer,
+    /// Lose the request: the connection breaks and nothing was done.
+    DropRequest,
+    /// Begin a watch, and let its connection break.
+    DropWatch {
+        /// After that many milliseconds.
+        #[serde(default)]
+        after_ms: u64,
+    },
+    /// Answer a list or begin a watch as it was some changes ago, as from a cache that lags. Only what the client allows
+    /// is stale: a request with a `resourceVersion`, `0` included, that is not newer.
+    Stale {
+        /// How many changes of this kind the cache has not seen.
+        changes: usize,
+    },
+}
+
+impl FaultAction {
+    /// Do the work that much later.
+    #[must_use]
+    pub fn delay(time: Duration) -> Self {
+        Self::Delay { ms: u64::try_from(time.as_millis()).unwrap_or(u64::MAX) }
+    }
+
+    /// The refusal that a struck request gets before anything is done, if this is such a fault.
+    pub(crate) fn refusal(&self) -> Option<ApiError> {
+        match self {
+            Self::Fail { status, code, message } => Some(refusal(*status, code, message)),
+            Self::Throttle { retry_after } => {
+                let refusal = refusal(429, "", "Too many requests, please try again later.");
+                Some(match retry_after {
+                    Some(seconds) => refusal.retry_after(*seconds),
+                    None => refusal,
+                })
+            }
+            _ => None,
+        }
+    }
+
+    /// The error that a struck request gets although its work was done.
+    pub(crate) fn refusal_after(&self) -> Option<ApiError> {
+        match self {
+            Self::FailAfter { status, code, message } => Some(refusal(*status, code, message)),
+            _ => None,
+        }
+    }
+}
+
+fn refusal(status: u16, code: &str, message: &str) -> ApiError {
+    let usual = match status {
+        400 => "BadRequest",
+        401 => "Unauthorized",
+        403 => "Forbidden",
+        404 => "NotFound",
+        409 => "Conflict",
+        410 => "Expired",
+        422 => "Invalid",
+        429 => "TooManyRequests",
+        500 => "InternalError",
+        503 => "ServiceUnavailable",
+        504 => "Timeout",
+        _ => "",
+    };
+    let injected = format!("injected fault: status {status}");
+    ApiError::new(
+        status,
+        if code.is_empty() { usual } else { code },
+        if message.is_empty() { &injected } else { message },
+    )
 }
 
 impl Fault {
-    /// A fault that meets the next request of any kind, once.
+    /// A fault that strikes the next request of any kind, once; narrow it with the other methods. In JSON, a fault
+    /// without a count strikes all.
     #[must_use]
-    pub fn new(effect: Effect) -> Self {
-        Self { verb: None, resource: None, name: None, times: 1, effect }
+    pub fn new(action: FaultAction) -> Self {
+        Self {
+            name: String::new(),
+            method: None,
+            verb: None,
+            resource_type: None,
+            resource: None,
+            namespace: None,
+            path: None,
+            user: None,
+            user_agent: None,
+            skip: 0,
+            count: Some(1),
+            share: None,
+            action,
+        }
     }
 
-    /// A fault that refuses with this HTTP status code, once, for any request.
+    /// A fault that refuses with this HTTP status, once, for any request.
     #[must_use]
-    pub fn status(code: u16) -> Self {
-        let reason = match code {
-            400 => "BadRequest",
-            401 => "Unauthorized",
-            403 => "Forbidden",
-            404 => "NotFound",
-            409 => "Conflict",
-            410 => "Expired",
-            422 => "Invalid",
-            429 => "TooManyRequests",
-            500 => "InternalError",
-            503 => "ServiceUnavailable",
-            504 => "Timeout",
-            _ => "",
-        };
-        let message = format!("injected fault: status {code}");
-        Self::new(Effect::Refuse { code, reason: reason.to_owned(), message, retry_after: None })
+    pub fn status(status: u16) -> Self {
+        Self::new(FaultAction::Fail { status, code: String::new(), message: String::new() })
     }
 
-    /// Only for this verb: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete` or
-    /// `deletecollection`.
+    /// Only for this verb.
     #[must_use]
     pub fn verb(mut self, verb: &str) -> Self {
         self.verb = Some(verb.to_owned());
@@ -72,60 +208,218 @@ impl Fault {
 
     /// Only for this resource, by its plural, with a slash before a subresource: `services`, `services/status`.
     #[must_use]
-    pub fn resource(mut self, resource: &str) -> Self {
-        self.resource = Some(resource.to_owned());
+    pub fn resource(mut self, resource_type: &str) -> Self {
+        self.resource_type = Some(resource_type.to_owned());
         self
     }
 
     /// Only for objects of this name.
     #[must_use]
     pub fn name(mut self, name: &str) -> Self {
-        self.name = Some(name.to_owned());
+        self.resource = Some(name.to_owned());
         self
     }
 
-    /// Meets this many requests.
+    /// Lets that many fitting requests pass first.
     #[must_use]
-    pub fn times(mut self, times: u32) -> Self {
-        self.times = times;
+    pub fn after(mut self, skip: u64) -> Self {
+        self.skip = skip;
         self
     }
 
-    fn meets(&self, verb: &str, resource: &str, name: &str) -> bool {
-        let fits =
-            |wanted: &Option<String>, found: &str| wanted.as_deref().is_none_or(|wanted| wanted == found);
-        self.times > 0 && fits(&self.verb, verb) && fits(&self.resource, resource) && fits(&self.name, name)
+    /// Strikes this many requests.
+    #[must_use]
+    pub fn times(mut self, count: u64) -> Self {
+        self.count = Some(count);
+        self
+    }
+
+    /// Strikes that share of all requests, for ever.
+    #[must_use]
+    pub fn some(mut self, share: f64) -> Self {
+        self.share = Some(share);
+        self.count = None;
+        self
+    }
+
+    /// Gives it a name for the journal.
+    #[must_use]
+    pub fn named(mut self, name: &str) -> Self {
+        self.name = name.to_owned();
+        self
+    }
+
+    fn fits(&self, request: &Subject<'_>) -> bool {
+        let fits = |pattern: &Option<String>, text: &str| pattern.as_deref().is_none_or(|p| matches(p, text));
+        fits(&self.method, request.method)
+            && fits(&self.verb, request.verb)
+            && (fits(&self.resource_type, request.resource) || fits(&self.resource_type, request.qualified))
+            && fits(&self.resource, request.name)
+            && fits(&self.namespace, request.namespace)
+            && fits(&self.path, request.path)
+            && fits(&self.user, request.user)
+            && fits(&self.user_agent, request.user_agent)
     }
 }
 
-/// The faults that are still to happen, in the order of their declaration.
+/// What faults look at.
+pub(crate) struct Subject<'a> {
+    pub(crate) method: &'a str,
+    pub(crate) verb: &'a str,
+    /// `services/status`.
+    pub(crate) resource: &'a str,
+    /// The same with the group.
+    pub(crate) qualified: &'a str,
+    pub(crate) name: &'a str,
+    pub(crate) namespace: &'a str,
+    pub(crate) path: &'a str,
+    pub(crate) user: &'a str,
+    pub(crate) user_agent: &'a str,
+}
+
+/// A fault that struck.
+#[derive(Debug, Clone)]
+pub(crate) struct Struck {
+    pub(crate) name: String,
+    pub(crate) action: FaultAction,
+}
+
+/// A fault in force, and how many requests it has fitted.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Declared {
+    fault: Fault,
+    seen: u64,
+}
+
+/// The faults in force, in the order of their declaration.
 #[derive(Debug, Default)]
-pub(crate) struct Faults(Vec<Fault>);
+pub(crate) struct Faults(Vec<Declared>);
 
 impl Faults {
     pub(crate) fn add(&mut self, fault: Fault) {
-        self.0.push(fault);
+        self.0.push(Declared { fault, seen: 0 });
     }
 
     pub(crate) fn clear(&mut self) {
         self.0.clear();
     }
 
-    /// The effect for this request, if a fault meets it; counts it.
-    pub(crate) fn take(&mut self, verb: &str, resource: &str, name: &str) -> Option<Effect> {
-        let fault = self.0.iter_mut().find(|fault| fault.meets(verb, resource, name))?;
-        fault.times -= 1;
-        let effect = fault.effect.clone();
-        self.0.retain(|fault| fault.times > 0);
-        Some(effect)
+    pub(crate) fn list(&self) -> Vec<Fault> {
+        self.0.iter().map(|declared| declared.fault.clone()).collect()
+    }
+
+    pub(crate) fn declared(&self) -> &[Declared] {
+        &self.0
+    }
+
+    pub(crate) fn restore(&mut self, declared: Vec<Declared>) {
+        self.0 = declared;
+    }
+
+    /// The first fault that strikes this request. Every fitting fault counts the request.
+    pub(crate) fn strike(&mut self, request: &Subject<'_>, seed: u64) -> Option<Struck> {
+        let mut struck = None;
+        let fitting = self.0.iter_mut().enumerate().filter(|(_, declared)| declared.fault.fits(request));
+        for (place, declared) in fitting {
+            let number = declared.seen;
+            declared.seen += 1;
+            let fault = &declared.fault;
+            let within = number >= fault.skip
+                && fault.count.is_none_or(|count| number < fault.skip.saturating_add(count));
+            let drawn = fault.share.is_none_or(|share| draw(seed, place, &fault.name, number) < share);
+            if within && drawn && struck.is_none() {
+                struck = Some(Struck { name: fault.name.clone(), action: fault.action.clone() });
+            }
+        }
+        struck
     }
 }
 
-/// The error of a refusal.
-pub(crate) fn refusal(code: u16, reason: &str, message: &str, retry_after: Option<u32>) -> ApiError {
-    let error = ApiError::new(code, reason, message);
-    match retry_after {
-        Some(seconds) => error.retry_after(seconds),
-        None => error,
+/// A number from 0 to 1 that depends on what it is for alone, not on what was drawn before.
+fn draw(seed: u64, place: usize, name: &str, number: u64) -> f64 {
+    let mut context = Context::new(&SHA256);
+    context.update(&seed.to_be_bytes());
+    context.update(format!("{place} {name} {number}").as_bytes());
+    let digest = context.finish();
+    let drawn = digest.as_ref().iter().take(4).fold(0_u32, |drawn, byte| drawn << 8 | u32::from(*byte));
+    f64::from(drawn) / f64::from(u32::MAX)
+}
+
+/// Whether `pattern` (`*` any run of characters, `?` any one) fits the whole text, ignoring ASCII case.
+fn matches(pattern: &str, text: &str) -> bool {
+    fn from(pattern: &[u8], text: &[u8]) -> bool {
+        match (pattern.split_first(), text.split_first()) {
+            (None, None) => true,
+            (Some((b'*', rest)), left) => {
+                from(rest, text) || left.is_some_and(|(_, left)| from(pattern, left))
+            }
+            (Some((want, rest)), Some((have, left))) => {
+                (*want == b'?' || want.eq_ignore_ascii_case(have)) && from(rest, left)
+            }
+            _ => false,
+        }
+    }
+    from(pattern.as_bytes(), text.as_bytes())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn get(name: &str) -> Subject<'_> {
+        Subject {
+            method: "GET",
+            verb: "get",
+            resource: "deployments",
+            qualified: "deployments.apps",
+            name,
+            namespace: "default",
+            path: "/x",
+            user: "kubernetes-admin",
+            user_agent: "kubectl/v1.33",
+        }
+    }
+
+    #[test]
+    fn a_fault_strikes_the_requests_between_skip_and_count() {
+        let mut faults = Faults::default();
+        faults.add(Fault::new(FaultAction::DropAnswer).verb("get").resource("deploy*").after(1).times(2));
+        let struck: Vec<bool> = (0..5).map(|_| faults.strike(&get("a"), 1).is_some()).collect();
+        assert_eq!(struck, [false, true, true, false, false]);
+    }
+
+    #[test]
+    fn a_share_is_drawn_from_the_seed() {
+        let run = |seed| -> Vec<bool> {
+            let mut faults = Faults::default();
+            faults.add(Fault::new(FaultAction::DropAnswer).some(0.25));
+            (0..400).map(|_| faults.strike(&get("a"), seed).is_some()).collect()
+        };
+        let struck = run(1).into_iter().filter(|struck| *struck).count();
+        assert!((70..130).contains(&struck), "{struck}");
+        assert_eq!(run(1), run(1));
+        assert_ne!(run(1), run(2));
+    }
+
+    #[test]
+    fn conditions_are_all_met() {
+        for (condition, fits) in [
+            (r#""verb": "GET""#, true),
+            (r#""resourceType": "deployments.apps""#, true),
+            (r#""resourceType": "deployments/status""#, false),
+            (r#""namespace": "kube-*""#, false),
+            (r#""userAgent": "kubectl/*", "user": "*admin""#, true),
+            (r#""resource": "?", "path": "/?""#, true),
+            (r#""resource": "a*b""#, false),
+        ] {
+            let text = format!(r#"{{{condition}, "action": {{"do": "throttle", "retryAfter": 7}}}}"#);
+            let fault: Fault = serde_json::from_str(&text).unwrap();
+            assert_eq!(fault.fits(&get("a")), fits, "{condition}");
+            assert_eq!(
+                serde_json::from_value::<Fault>(serde_json::to_value(&fault).unwrap()).unwrap(),
+                fault
+            );
+        }
     }
 }

@@ -16,6 +16,7 @@ use tokio::time::Instant;
 use crate::fault::{Fault, Faults};
 use crate::hook::AllHooks;
 use crate::identity::SigningKey;
+use crate::journal::JournalBook;
 use crate::object::{Object, metadata, string_at};
 use crate::own_service;
 use crate::patch::PatchType;
@@ -71,6 +72,8 @@ pub struct Options {
     pub dual_stack: bool,
     /// When what owners and namespaces leave behind is collected.
     pub collection: Collection,
+    /// How many requests the journal holds.
+    pub journal: usize,
     /// How long an Event stays after its last write. An hour in clusters; for ever without.
     pub event_ttl: Option<Duration>,
     /// Who may speak to the server. Without tokens everybody may.
@@ -85,7 +88,7 @@ pub struct Options {
 
 impl Default for Options {
     /// Seed 1, start 2026-01-01T00:00:00Z, 10,000 changes a kind, both families, dependents collected at once, events
-    /// that stay, no tokens, no further names, a new authority.
+    /// that stay, 10,000 requests in the journal, no tokens, no further names, a new authority.
     fn default() -> Self {
         // Seconds from 1970 to 2026-01-01T00:00:00Z.
         const START: i64 = 1_767_225_600;
@@ -95,6 +98,7 @@ impl Default for Options {
             event_window: 10_000,
             dual_stack: true,
             collection: Collection::Prompt,
+            journal: 10_000,
             event_ttl: None,
             tokens: Vec::new(),
             server_names: Vec::new(),
@@ -107,6 +111,7 @@ pub(crate) struct Shared {
     pub(crate) options: Options,
     pub(crate) state: Mutex<State>,
     pub(crate) faults: Mutex<Faults>,
+    pub(crate) journal: Mutex<JournalBook>,
     counts: Mutex<BTreeMap<(String, String), u64>>,
     authority: Mutex<Option<Arc<CertificateAuthority>>>,
     signing_key: Mutex<Option<Arc<SigningKey>>>,
@@ -147,6 +152,7 @@ impl Kubernetes {
                 options,
                 state: Mutex::new(state),
                 faults: Mutex::default(),
+                journal: Mutex::default(),
                 counts: Mutex::default(),
                 authority: Mutex::new(None),
                 signing_key: Mutex::new(None),
@@ -303,6 +309,21 @@ impl Kubernetes {
         self.patch(kind, namespace, name, patch, Part::Status)
     }
 
+    /// Merges members into the object that a request is about, as somebody else would.
+    pub(crate) fn merge_at(
+        &self,
+        resource: &str,
+        namespace: &str,
+        name: &str,
+        patch: &Value,
+    ) -> Result<Arc<Object>, ApiError> {
+        let shelf = resource.split('/').next().unwrap_or_default();
+        let mut state = self.shared.state.lock();
+        let kind = state.registry.by_shelf(shelf).ok_or_else(ApiError::no_such_resource)?;
+        let merge = (patch, &PatchType::Merge);
+        state.patch(&kind, namespace, name, Part::Main, merge, &self.direct()).map(|(object, _)| object)
+    }
+
     fn patch(
         &self,
         kind: &str,
@@ -354,12 +375,18 @@ impl Kubernetes {
         self.shared.watch_generation.send_modify(|generation| *generation += 1);
     }
 
-    /// Declares a fault. Faults that meet the same request happen in the order of declaration.
+    /// Declares a fault. Of several that strike the same request the first one counts.
     pub fn inject(&self, fault: Fault) {
         self.shared.faults.lock().add(fault);
     }
 
-    /// Forgets the faults that did not happen yet.
+    /// The faults that were declared, in order.
+    #[must_use]
+    pub fn faults(&self) -> Vec<Fault> {
+        self.shared.faults.lock().list()
+    }
+
+    /// Forgets all faults.
     pub fn clear_faults(&self) {
         self.shared.faults.lock().clear();
     }

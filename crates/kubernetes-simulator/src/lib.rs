@@ -12,10 +12,12 @@
 
 pub mod admission;
 mod conversion;
+mod control;
 mod discovery;
 mod fault;
 mod hook;
 mod identity;
+mod journal;
 mod kubeconfig;
 mod kubernetes;
 mod object;
@@ -29,6 +31,7 @@ mod rest;
 mod schema;
 mod selector;
 mod server;
+mod snapshot;
 mod status;
 mod store;
 pub mod table;
@@ -38,11 +41,13 @@ mod webhook;
 mod wire;
 
 pub use certificate_authority::{CertificateAuthority, TlsError};
-pub use fault::{Effect, Fault};
+pub use fault::{Fault, FaultAction};
 pub use hook::{AdmissionHook, AdmissionRequest, Decision};
+pub use journal::{Counts, Journal, JournalEntry};
 pub use kubernetes::{Kubernetes, Options, Token};
 pub use object::Object;
 pub use server::ServeError;
+pub use snapshot::BadSnapshot;
 pub use status::ApiError;
 pub use verbs::Collection;
 pub use webhook::WebhookHost;

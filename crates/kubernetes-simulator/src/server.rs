@@ -3,10 +3,12 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use axum::Router;
 use certificate_authority::TlsError;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
@@ -64,22 +66,33 @@ impl Kubernetes {
         }
         names.extend(self.shared.options.server_names.iter().map(String::as_str));
         let acceptor = TlsAcceptor::from(self.authority()?.server_config(&names)?);
-        let failed = |source| ServeError::Listen { address, source };
-        let listener = TcpListener::bind(address).await.map_err(failed)?;
-        let bound = listener.local_addr().map_err(failed)?;
+        let bound = listen(address, Some(acceptor), self.router(), shutdown).await?;
         // A further listener is one more way to the same server: the first one stays its address.
         if let Err(error) = self.create(own_service::slice(bound)) {
             tracing::debug!(%error, "the server's own Service has endpoints already");
         }
-        tokio::spawn(accept(listener, acceptor, self.clone(), shutdown));
         Ok(bound)
     }
 }
 
+/// Serves a router until `shutdown`, with TLS or without; answers the address that is listened on.
+pub(crate) async fn listen(
+    address: SocketAddr,
+    acceptor: Option<TlsAcceptor>,
+    router: Router,
+    shutdown: CancellationToken,
+) -> Result<SocketAddr, ServeError> {
+    let failed = |source| ServeError::Listen { address, source };
+    let listener = TcpListener::bind(address).await.map_err(failed)?;
+    let bound = listener.local_addr().map_err(failed)?;
+    tokio::spawn(accept(listener, acceptor, router, shutdown));
+    Ok(bound)
+}
+
 async fn accept(
     listener: TcpListener,
-    acceptor: TlsAcceptor,
-    kubernetes: Kubernetes,
+    acceptor: Option<TlsAcceptor>,
+    router: Router,
     shutdown: CancellationToken,
 ) {
     loop {
@@ -89,10 +102,9 @@ async fn accept(
         };
         match accepted {
             Ok((stream, peer)) => {
-                let (acceptor, kubernetes, shutdown) =
-                    (acceptor.clone(), kubernetes.clone(), shutdown.clone());
+                let (acceptor, router, shutdown) = (acceptor.clone(), router.clone(), shutdown.clone());
                 tokio::spawn(async move {
-                    if let Err(error) = serve(stream, acceptor, kubernetes, shutdown).await {
+                    if let Err(error) = handshake(stream, acceptor, router, shutdown).await {
                         tracing::debug!(%peer, %error, "connection ended");
                     }
                 });
@@ -106,19 +118,31 @@ async fn accept(
     }
 }
 
-async fn serve(
+async fn handshake(
     stream: TcpStream,
-    acceptor: TlsAcceptor,
-    kubernetes: Kubernetes,
+    acceptor: Option<TlsAcceptor>,
+    router: Router,
     shutdown: CancellationToken,
 ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     stream.set_nodelay(true)?;
-    let stream = tokio::time::timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream)).await??;
+    match acceptor {
+        None => serve(stream, router, shutdown).await,
+        Some(acceptor) => {
+            let stream = tokio::time::timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream)).await??;
+            serve(stream, router, shutdown).await
+        }
+    }
+}
+
+async fn serve(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    router: Router,
+    shutdown: CancellationToken,
+) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new());
     builder.http2().timer(TokioTimer::new()).max_concurrent_streams(MAX_STREAMS);
-    let service = TowerToHyperService::new(kubernetes.router());
-    let connection = builder.serve_connection(TokioIo::new(stream), service);
+    let connection = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
     tokio::pin!(connection);
     tokio::select! {
         ended = connection.as_mut() => return ended,

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::ops::Bound;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::watch;
 
@@ -98,6 +99,17 @@ impl Shelf {
         Ok(self.log.range(start..).take(limit).cloned().collect())
     }
 
+    /// The version that was newest before the last `changes`, as far as the log reaches back.
+    pub(crate) fn version_before(&self, changes: usize) -> Option<u64> {
+        let left = self.log.len().checked_sub(changes)?;
+        Some(
+            left.checked_sub(1)
+                .and_then(|last| self.log.get(last))
+                .map_or(self.forgotten, |entry| entry.version),
+        )
+        .filter(|version| *version > 0)
+    }
+
     /// Tells of every change, by the version of the newest one.
     pub(crate) fn subscribe(&self) -> watch::Receiver<u64> {
         self.changed.subscribe()
@@ -117,6 +129,17 @@ impl Shelf {
 
 /// Where an object lies: shelf and key.
 pub(crate) type Place = (Arc<str>, String);
+
+/// The objects of one kind in a saved state.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SavedShelf {
+    /// Name of the shelf.
+    pub(crate) resource: String,
+    /// Version of the newest change among them.
+    newest: u64,
+    pub(crate) objects: BTreeMap<String, Value>,
+}
 
 /// All shelves under one order of versions.
 #[derive(Debug)]
@@ -290,6 +313,66 @@ impl Store {
         }
         places.sort();
         places
+    }
+
+    /// How many objects there are, by shelf.
+    pub(crate) fn counts(&self) -> BTreeMap<String, usize> {
+        let filled = self.shelves.iter().filter(|(_, shelf)| !shelf.objects.is_empty());
+        filled.map(|(name, shelf)| (name.to_string(), shelf.objects.len())).collect()
+    }
+
+    /// All objects, for a saved state.
+    pub(crate) fn save(&self) -> Vec<SavedShelf> {
+        let mut saved: Vec<SavedShelf> = self
+            .shelves
+            .iter()
+            .map(|(name, shelf)| SavedShelf {
+                resource: name.to_string(),
+                newest: shelf.newest(),
+                objects: shelf
+                    .objects
+                    .iter()
+                    .map(|(key, object)| (key.clone(), object.value().clone()))
+                    .collect(),
+            })
+            .collect();
+        saved.sort_by(|one, other| one.resource.cmp(&other.resource));
+        saved
+    }
+
+    /// Takes up saved objects in place of all there are, as they were at `version`. Where newer versions were given out,
+    /// all of them are forgotten.
+    pub(crate) fn restore(&mut self, version: u64, compacted: u64, saved: Vec<SavedShelf>) {
+        let given_out = self.version;
+        let mut fresh = Self::new(self.window);
+        (fresh.version, fresh.compacted) = (version, compacted);
+        for SavedShelf { resource, newest, objects } in saved {
+            let name: Arc<str> = resource.into();
+            for (key, value) in &objects {
+                let version = metadata(value, "resourceVersion").parse().unwrap_or(version);
+                let object = Arc::new(Object::new(value.clone(), version));
+                let place = (Arc::clone(&name), key.clone());
+                fresh.link(&object, &place);
+                fresh.uids.insert(object.uid().to_owned(), place);
+                let shelf = fresh.shelves.entry(Arc::clone(&name)).or_insert_with(|| Shelf::new(version));
+                shelf.objects.insert(key.clone(), object);
+            }
+            fresh.shelves.entry(name).or_insert_with(|| Shelf::new(version)).forgotten = newest;
+        }
+        // Who waits for changes of a kind goes on waiting for them.
+        for (name, old) in self.shelves.drain() {
+            let shelf = fresh.shelves.entry(name).or_insert_with(|| Shelf::new(version));
+            shelf.changed = old.changed;
+        }
+        *self = fresh;
+        if given_out > version {
+            self.version = given_out;
+            self.compact();
+        }
+        let version = self.version;
+        self.shelves.values().for_each(|shelf| {
+            shelf.changed.send_replace(version);
+        });
     }
 
     /// Every object on a shelf.

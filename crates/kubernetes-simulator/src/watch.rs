@@ -18,7 +18,7 @@ use crate::rest::{Representation, bookmark, watch_line};
 use crate::selector::Selection;
 use crate::status::ApiError;
 use crate::store::{Change, Entry, with_version};
-use crate::verbs::ListOptions;
+use crate::verbs::{ListOptions, VersionMatch};
 
 /// Where a watch begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,6 +71,7 @@ impl Watch {
         selection: Selection,
         representation: Representation,
         start: Start,
+        stale: Option<u64>,
         bookmarks: bool,
         timeout_seconds: Option<u64>,
     ) -> Result<Self, ApiError> {
@@ -87,9 +88,12 @@ impl Watch {
                 return Err(ApiError::version_too_large(not_older_than, current));
             }
             Start::Newest | Start::InitialEvents { .. } => {
-                let options = ListOptions { selection: selection.clone(), ..ListOptions::default() };
+                let version_match = stale.map(|_| VersionMatch::Exact);
+                let selection = selection.clone();
+                let options =
+                    ListOptions { selection, version: stale, version_match, ..ListOptions::default() };
                 initial.extend(state.list(&kind, &options)?.items);
-                current
+                stale.unwrap_or(current)
             }
         };
         let seconds = timeout_seconds.unwrap_or_else(|| state.watch_seconds());

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use controllers::{NoObserver, Reference, recorder};
-use kubernetes_simulator::{Effect, Fault};
+use kubernetes_simulator::{Fault, FaultAction};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -77,7 +77,7 @@ async fn an_event_that_has_expired_is_begun_anew_and_failing_writes_are_tried_ag
 #[tokio::test(start_paused = true)]
 async fn events_never_hold_up_the_work() {
     let mut world = World::new();
-    let stuck = Effect::Delay(std::time::Duration::from_secs(20));
+    let stuck = FaultAction::delay(std::time::Duration::from_secs(20));
     world.kubernetes.inject(Fault::new(stuck).verb("create").resource("events").times(10_000));
     world.start(World::services()).await;
     for number in 0..100 {

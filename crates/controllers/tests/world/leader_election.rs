@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use controllers::leader_election::{Config, Elector, Error};
 use controllers::{Clock, NoObserver};
-use kubernetes_simulator::{Effect, Fault, Kubernetes};
+use kubernetes_simulator::{Fault, FaultAction, Kubernetes};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
@@ -131,7 +131,7 @@ async fn a_hanging_api_server_costs_the_lead_in_time() {
     let (kubernetes, log) = (kubernetes(), Log::default());
     let a = candidate(&kubernetes, "a", clock(&kubernetes), &log);
     seconds(60).await;
-    let stuck = Effect::Delay(Duration::from_secs(10_000));
+    let stuck = FaultAction::delay(Duration::from_secs(10_000));
     kubernetes.inject(Fault::new(stuck).resource("leases").times(1000));
     let start = Instant::now();
     assert!(matches!(a.running.await.unwrap(), Err(Error::Lost(_))));
@@ -176,8 +176,9 @@ async fn the_renew_deadline_counts_from_the_last_success() {
         }
         let renewed = Instant::now();
         tokio::time::sleep(Duration::from_millis(late)).await;
-        kubernetes
-            .inject(Fault::new(Effect::Delay(Duration::from_secs(10_000))).resource("leases").times(1000));
+        kubernetes.inject(
+            Fault::new(FaultAction::delay(Duration::from_secs(10_000))).resource("leases").times(1000),
+        );
         assert!(matches!(a.running.await.unwrap(), Err(Error::Lost(_))));
         let led = renewed.elapsed();
         assert!(led <= Duration::from_millis(10_010), "{late} ms after a renewal: led for {led:?} more");
@@ -222,7 +223,7 @@ async fn a_hanging_api_server_does_not_hold_up_the_release() {
     let (kubernetes, log) = (kubernetes(), Log::default());
     let a = candidate(&kubernetes, "a", clock(&kubernetes), &log);
     seconds(60).await;
-    kubernetes.inject(Fault::new(Effect::Delay(Duration::from_secs(10_000))).times(1000));
+    kubernetes.inject(Fault::new(FaultAction::delay(Duration::from_secs(10_000))).times(1000));
     let start = Instant::now();
     a.stop.cancel();
     assert_eq!(a.running.await.unwrap(), Ok(Some(())));

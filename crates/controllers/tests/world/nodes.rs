@@ -3,7 +3,7 @@ use std::time::Duration;
 use cloud::Existence::{Absent, Present, Unknown};
 use cloud::{LogicalTime, Presence, Proof};
 use controllers::{Controllers, Options};
-use kubernetes_simulator::{Effect, Fault};
+use kubernetes_simulator::{Fault, FaultAction};
 use serde_json::{Value, json};
 
 use crate::cloud::{Call, machine};
@@ -343,7 +343,7 @@ async fn another_machine_with_the_name_of_a_deleted_one_is_spared() {
     let mut world = World::new();
     world.cloud.set_presence("n1", Absent(proof("n1")));
     world.start(World::nodes()).await;
-    let slow = Effect::Delay(Duration::from_secs(3));
+    let slow = FaultAction::delay(Duration::from_secs(3));
     world.kubernetes.inject(Fault::new(slow).verb("delete").resource("nodes"));
     world.ready("n1", "Unknown");
     seconds(1).await;
@@ -378,7 +378,7 @@ async fn node_242_a_node_that_is_ready_again_is_not_deleted() {
     let mut world = World::new();
     world.cloud.set_presence("n1", Absent(proof("n1")));
     world.start(World::nodes()).await;
-    let slow = Effect::Delay(Duration::from_secs(3));
+    let slow = FaultAction::delay(Duration::from_secs(3));
     world.kubernetes.inject(Fault::new(slow).verb("delete").resource("nodes").times(1));
     world.ready("n1", "Unknown");
     seconds(1).await;
@@ -388,9 +388,9 @@ async fn node_242_a_node_that_is_ready_again_is_not_deleted() {
     assert_eq!(world.kubernetes.requests("delete", "nodes"), 1);
     assert_eq!(world.count_of("n1", "DeletingNodeFailed"), 0);
     // A change that says nothing about its machine is no reason to keep it.
-    world
-        .kubernetes
-        .inject(Fault::new(Effect::Delay(Duration::from_secs(3))).verb("delete").resource("nodes").times(1));
+    world.kubernetes.inject(
+        Fault::new(FaultAction::delay(Duration::from_secs(3))).verb("delete").resource("nodes").times(1),
+    );
     world.ready("n1", "Unknown");
     seconds(1).await;
     let label = json!({"metadata": {"labels": {"x": "y"}}});

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use cloud::{Notice, ServiceError};
-use kubernetes_simulator::{Effect, Fault};
+use kubernetes_simulator::{Fault, FaultAction};
 use serde_json::json;
 
 use crate::cloud::{Call, retry};
@@ -387,7 +387,7 @@ async fn a_list_or_a_watch_without_an_answer_is_asked_for_again() {
     for verb in ["list", "watch"] {
         for resource in ["services", "nodes"] {
             let mut world = World::new();
-            let never = Effect::Delay(Duration::from_secs(1_000_000));
+            let never = FaultAction::delay(Duration::from_secs(1_000_000));
             world.kubernetes.inject(Fault::new(never).verb(verb).resource(resource));
             world.start(World::services()).await;
             world.service("web", json!({}));

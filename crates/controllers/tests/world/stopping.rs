@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use controllers::{Error, HealthChecks, Options};
-use kubernetes_simulator::{Effect, Fault};
+use kubernetes_simulator::{Fault, FaultAction};
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -55,7 +55,7 @@ async fn a_hanging_api_server_does_not_hold_up_the_stop() {
     let mut world = World::new();
     world.start(Options { resource_lease: true, ..World::services() }).await;
     world.service("web", json!({}));
-    let stuck = || Fault::new(Effect::Delay(Duration::from_secs(100_000))).times(1000);
+    let stuck = || Fault::new(FaultAction::delay(Duration::from_secs(100_000))).times(1000);
     world.kubernetes.inject(stuck().resource("events"));
     seconds(2).await;
     world.kubernetes.inject(stuck().resource("leases"));

@@ -8,21 +8,33 @@ mod query;
 mod representation;
 mod resource;
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
+use bytes::Bytes;
+use futures::{StreamExt as _, TryStreamExt as _};
+use http::header::USER_AGENT;
 use http::{Method, StatusCode};
+use parking_lot::Mutex;
+use tokio::time::Instant;
 
 pub(crate) use representation::{Representation, bookmark, watch_line};
 
 use crate::discovery;
-use crate::fault::{self, Effect};
+use crate::fault::{FaultAction, Subject};
 use crate::identity::User;
+use crate::journal::JournalEntry;
 use crate::kubernetes::Kubernetes;
 use crate::status::ApiError;
 use path::{Target, target};
 use query::Query;
+
+/// What a client is to hear beside the answer.
+type Warnings = Arc<Mutex<Vec<String>>>;
 
 impl Kubernetes {
     /// The API as an axum router: serve it, or give it to `kube::Client::new` as it is, which needs no
@@ -33,52 +45,169 @@ impl Kubernetes {
 }
 
 async fn handle(State(kubernetes): State<Kubernetes>, request: Request) -> Response<Body> {
-    let path = request.uri().path().to_owned();
+    let begun = Instant::now();
+    let user_agent = request.headers().get(USER_AGENT).and_then(|value| value.to_str().ok());
     let user = kubernetes.caller(request.headers());
-    if user.is_none() && !discovery::is_public(&path) {
-        return answer::error(&ApiError::unauthorized());
+    let mut entry = JournalEntry {
+        sequence: kubernetes.shared.journal.lock().begin(),
+        time: kubernetes.now(),
+        method: request.method().as_str().to_owned(),
+        path: request.uri().path().to_owned(),
+        user: user.as_ref().map(|user| user.name.clone()).unwrap_or_default(),
+        user_agent: user_agent.unwrap_or_default().to_owned(),
+        ..JournalEntry::default()
+    };
+    let warnings = Warnings::default();
+    let answer = conduct(&kubernetes, user, request, &warnings, &mut entry).await;
+    kubernetes.keep_house();
+    let Answer { mut response, lost } = answer.unwrap_or_else(|error| {
+        (entry.code, entry.message) = (error.reason.clone(), error.message.clone());
+        Answer::whole(answer::error(&error))
+    });
+    // A refused client is warned, too.
+    warnings.lock().iter().for_each(|warning| answer::warn(&mut response, warning));
+    entry.status = if lost { 0 } else { response.status().as_u16() };
+    entry.answer_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+    kubernetes.shared.journal.lock().record(entry, kubernetes.shared.options.journal);
+    response
+}
+
+/// What a client gets.
+struct Answer {
+    response: Response<Body>,
+    /// Whether the request was lost, and with it the answer.
+    lost: bool,
+}
+
+impl Answer {
+    fn whole(response: Response<Body>) -> Self {
+        Self { response, lost: false }
     }
-    match (target(&path), user) {
-        (Target::Resource(target), Some(user)) => {
-            serve(kubernetes, target, user, request).await.unwrap_or_else(|e| answer::error(&e))
+}
+
+/// Finds out what a request is about, lets faults strike it, and serves it.
+async fn conduct(
+    kubernetes: &Kubernetes,
+    user: Option<User>,
+    request: Request,
+    warnings: &Warnings,
+    entry: &mut JournalEntry,
+) -> Result<Answer, ApiError> {
+    let path = request.uri().path().to_owned();
+    let user = match user {
+        Some(user) => user,
+        None if discovery::is_public(&path) => {
+            return Ok(Answer::whole(outside(kubernetes, &path, &request)));
         }
-        _ if request.method() != Method::GET => answer::error(&ApiError::method_not_allowed()),
-        _ => {
-            let accept = representation::accept(request.headers());
-            match discovery::answer(&kubernetes, &path, accept) {
-                Some((media_type, body)) => answer::bytes(StatusCode::OK, media_type, body),
-                None => answer::text(StatusCode::NOT_FOUND, "404 page not found\n"),
-            }
+        None => return Err(ApiError::unauthorized()),
+    };
+    let asked = match target(&path) {
+        Target::Other => None,
+        Target::Resource(target) => {
+            let query = Query::parse(request.method(), request.uri().query().unwrap_or_default())?;
+            let verb = verb(request.method(), &target, &query)?;
+            kubernetes.count(verb, &target.resource());
+            entry.verb = verb.to_owned();
+            entry.resource_type = target.qualified_resource();
+            entry.namespace.clone_from(&target.namespace);
+            entry.resource.clone_from(&target.name);
+            entry.field_manager = query.field_manager.clone().unwrap_or_default();
+            Some((target, query, verb))
         }
+    };
+    let resource = asked.as_ref().map(|(target, ..)| target.resource()).unwrap_or_default();
+    let struck = kubernetes.shared.faults.lock().strike(
+        &Subject {
+            method: &entry.method,
+            verb: &entry.verb,
+            resource: &resource,
+            qualified: &entry.resource_type,
+            name: &entry.resource,
+            namespace: &entry.namespace,
+            path: &entry.path,
+            user: &entry.user,
+            user_agent: &entry.user_agent,
+        },
+        kubernetes.shared.options.seed,
+    );
+    let Some(struck) = struck else { return serve(kubernetes, user, asked, request, warnings, None).await };
+    entry.fault = Some(if struck.name.is_empty() { "unnamed".to_owned() } else { struck.name });
+    match &struck.action {
+        FaultAction::Delay { ms } => tokio::time::sleep(Duration::from_millis(*ms)).await,
+        FaultAction::DropRequest => return Ok(Answer { response: broken(), lost: true }),
+        FaultAction::Interfere { patch } => {
+            // What is not there, or may not be changed like this, stays as it is.
+            let _ = kubernetes.merge_at(&entry.resource_type, &entry.namespace, &entry.resource, patch);
+        }
+        _ => {}
+    }
+    if let Some(refusal) = struck.action.refusal() {
+        return Err(refusal);
+    }
+    let stale = match &struck.action {
+        FaultAction::Stale { changes } => Some(*changes),
+        _ => None,
+    };
+    let answer = serve(kubernetes, user, asked, request, warnings, stale).await;
+    if let Some(refusal) = struck.action.refusal_after() {
+        return Err(refusal);
+    }
+    match struck.action {
+        FaultAction::DropAnswer => answer.map(|_| Answer::whole(broken())),
+        FaultAction::DropWatch { after_ms } if entry.verb == "watch" => {
+            answer.map(|Answer { response, lost }| Answer { response: cut(response, after_ms), lost })
+        }
+        _ => answer,
     }
 }
 
 async fn serve(
-    kubernetes: Kubernetes,
-    target: path::ResourcePath,
+    kubernetes: &Kubernetes,
     user: User,
+    asked: Option<(path::ResourcePath, Query, &str)>,
     request: Request,
-) -> Result<Response<Body>, ApiError> {
-    let query = Query::parse(request.method(), request.uri().query().unwrap_or_default())?;
-    let verb = verb(request.method(), &target, &query)?;
-    let resource = target.resource();
-    kubernetes.count(verb, &resource);
-    let effect = kubernetes.shared.faults.lock().take(verb, &resource, &target.name);
-    match effect {
-        None => resource::serve(kubernetes, verb, target, query, user, request).await,
-        Some(Effect::Refuse { code, reason, message, retry_after }) => {
-            Err(fault::refusal(code, &reason, &message, retry_after))
-        }
-        Some(Effect::Delay(delay)) => {
-            tokio::time::sleep(delay).await;
-            resource::serve(kubernetes, verb, target, query, user, request).await
-        }
-        Some(Effect::LoseAnswer) => {
-            let answer = resource::serve(kubernetes, verb, target, query, user, request).await;
-            tracing::debug!(verb, resource, served = answer.is_ok(), "an answer is lost");
-            Err(fault::refusal(504, "Timeout", "injected fault: the answer was lost", None))
-        }
+    warnings: &Warnings,
+    stale: Option<usize>,
+) -> Result<Answer, ApiError> {
+    let Some((target, query, verb)) = asked else {
+        let path = request.uri().path();
+        return Ok(Answer::whole(outside(kubernetes, path, &request)));
+    };
+    let query = Query { stale, ..query };
+    resource::serve(kubernetes.clone(), verb, target, query, user, request, Arc::clone(warnings))
+        .await
+        .map(Answer::whole)
+}
+
+/// What is outside of the resources.
+fn outside(kubernetes: &Kubernetes, path: &str, request: &Request) -> Response<Body> {
+    if request.method() != Method::GET {
+        return answer::error(&ApiError::method_not_allowed());
     }
+    match discovery::answer(kubernetes, path, representation::accept(request.headers())) {
+        Some((media_type, body)) => answer::bytes(StatusCode::OK, media_type, body),
+        None => answer::text(StatusCode::NOT_FOUND, "404 page not found\n"),
+    }
+}
+
+fn reset() -> std::io::Error {
+    std::io::ErrorKind::ConnectionReset.into()
+}
+
+/// An answer whose connection breaks before it is complete.
+fn broken() -> Response<Body> {
+    let never = futures::stream::once(async { Err::<Bytes, _>(reset()) });
+    Response::new(Body::from_stream(never))
+}
+
+/// An answer whose connection breaks after a time.
+fn cut(response: Response<Body>, after_ms: u64) -> Response<Body> {
+    let until = tokio::time::sleep(Duration::from_millis(after_ms));
+    response.map(|body| {
+        let parts = body.into_data_stream().map_err(std::io::Error::other);
+        let end = futures::stream::once(async { Err(reset()) });
+        Body::from_stream(parts.take_until(until).chain(end))
+    })
 }
 
 /// The API's verb for an HTTP method on a path.

@@ -17,11 +17,17 @@ pub(super) struct ResourcePath {
 impl ResourcePath {
     /// `services` or `services/status`.
     pub(super) fn resource(&self) -> String {
-        if self.subresource.is_empty() {
-            self.plural.clone()
-        } else {
-            format!("{}/{}", self.plural, self.subresource)
-        }
+        self.with_subresource(self.plural.clone())
+    }
+
+    /// `deployments.apps` or `deployments.apps/status`.
+    pub(super) fn qualified_resource(&self) -> String {
+        let group = if self.group.is_empty() { String::new() } else { format!(".{}", self.group) };
+        self.with_subresource(format!("{}{group}", self.plural))
+    }
+
+    fn with_subresource(&self, resource: String) -> String {
+        if self.subresource.is_empty() { resource } else { format!("{resource}/{}", self.subresource) }
     }
 }
 

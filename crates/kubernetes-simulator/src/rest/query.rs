@@ -36,6 +36,8 @@ pub(super) struct Query {
     pub(super) propagation_policy: Option<String>,
     pub(super) orphan_dependents: Option<bool>,
     pub(super) grace_period: Option<u64>,
+    /// How many changes a cache has not seen that a fault lets lag.
+    pub(super) stale: Option<usize>,
 }
 
 impl Query {

@@ -7,13 +7,12 @@ use axum::extract::Request;
 use axum::response::Response;
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
-use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::path::ResourcePath;
 use super::query::{Query, Unknown};
 use super::representation::{self, Representation};
-use super::{answer, body};
+use super::{Warnings, answer, body};
 use crate::hook::Admission;
 use crate::identity::{self, User};
 use crate::kubernetes::Kubernetes;
@@ -22,7 +21,7 @@ use crate::registry::Kind;
 use crate::selector::{FieldSelector, LabelSelector, Selection};
 use crate::status::{self, ApiError};
 use crate::verbs::{
-    Deletion, FieldValidation, ListOptions, Page, Part, Propagation, Stage, State, Write, namespace,
+    Deletion, FieldValidation, ListOptions, Page, Part, Propagation, Stage, State, VersionMatch, Write, namespace,
     orphans_by_default, pod,
 };
 use crate::watch::{Start, Watch};
@@ -41,7 +40,7 @@ struct Call {
     manager: String,
     user: Value,
     /// What the client is to hear beside the answer.
-    warnings: Arc<Mutex<Vec<String>>>,
+    warnings: Warnings,
 }
 
 pub(super) async fn serve(
@@ -51,6 +50,7 @@ pub(super) async fn serve(
     query: Query,
     user: User,
     request: Request,
+    warnings: Warnings,
 ) -> Result<Response<Body>, ApiError> {
     let kind = kubernetes.shared.state.lock().registry.by_path(&path.group, &path.version, &path.plural);
     let kind = kind.ok_or_else(ApiError::no_such_resource)?;
@@ -79,26 +79,8 @@ pub(super) async fn serve(
         Representation::negotiate(representation::accept(&parts.headers), query.include_object.as_deref())?;
     let manager = query.field_manager.clone().unwrap_or_else(|| user_agent(&parts.headers));
     let (headers, user) = (parts.headers, user.to_value());
-    let warnings = Arc::new(Mutex::default());
-    let call = Call {
-        kubernetes,
-        kind,
-        path,
-        query,
-        representation,
-        headers,
-        manager,
-        user,
-        warnings: Arc::clone(&warnings),
-    };
-    let house = call.kubernetes.clone();
-    let answer = call.serve(verb, request_body).await;
-    house.keep_house();
-    // A refused client is warned, too.
-    let mut answer = answer.unwrap_or_else(|error| answer::error(&error));
-    let warnings = std::mem::take(&mut *warnings.lock());
-    warnings.iter().for_each(|warning| answer::warn(&mut answer, warning));
-    Ok(answer)
+    let call = Call { kubernetes, kind, path, query, representation, headers, manager, user, warnings };
+    call.serve(verb, request_body).await
 }
 
 /// The part of `User-Agent` that names the program: the default field manager.
@@ -215,14 +197,28 @@ impl Call {
     }
 
     fn page(&self) -> Result<Page, ApiError> {
-        let options = ListOptions {
+        let mut options = ListOptions {
             selection: self.selection()?,
             limit: self.query.limit,
             token: self.query.token.clone(),
             version: self.query.resource_version,
             version_match: self.query.version_match,
         };
-        self.kubernetes.shared.state.lock().list(&self.kind, &options)
+        let mut state = self.kubernetes.shared.state.lock();
+        if let Some(version) = self.stale_version(&mut state) {
+            options.version = Some(version);
+            options.version_match = Some(VersionMatch::Exact);
+        }
+        state.list(&self.kind, &options)
+    }
+
+    /// The version that a cache has reached that a fault lets lag, where the client is content with it.
+    fn stale_version(&self, state: &mut State) -> Option<u64> {
+        let not_older_than = self.query.resource_version?;
+        let exact = self.query.version_match == Some(VersionMatch::Exact) || self.query.token.is_some();
+        let version = state.store.shelf(&self.kind.shelf).version_before(self.query.stale?)?;
+        let known = version >= not_older_than && version >= state.store.compacted();
+        (known && !exact).then_some(version)
     }
 
     fn list(&self) -> Result<Response<Body>, ApiError> {
@@ -238,12 +234,19 @@ impl Call {
             (false, None | Some(0)) => Start::Newest,
             (false, Some(version)) => Start::After(version),
         };
+        let stale = match start {
+            Start::After(_) => None,
+            Start::Newest | Start::InitialEvents { .. } => {
+                self.stale_version(&mut self.kubernetes.shared.state.lock())
+            }
+        };
         let watch = Watch::new(
             self.kubernetes,
             self.kind,
             selection,
             self.representation,
             start,
+            stale,
             self.query.bookmarks,
             self.query.timeout_seconds,
         )?;

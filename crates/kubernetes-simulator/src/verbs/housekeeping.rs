@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rand::Rng as _;
+use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
 use super::{State, Write};
@@ -32,7 +33,8 @@ const EVENTS: &str = "events";
 const LINGER: Duration = Duration::from_secs(1);
 
 /// Something to be done later.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(super) enum Chore {
     /// Look whether the object with this uid still has owners.
     Collect(String),
@@ -45,6 +47,14 @@ pub(super) enum Chore {
         /// The version of the last write.
         version: u64,
     },
+}
+
+/// Something to be done later, in a saved state: nobody knows when that is taken up.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SavedChore {
+    due_in_ms: u64,
+    chore: Chore,
 }
 
 /// What is to be done, by time and in the order of planning.
@@ -91,6 +101,22 @@ impl State {
     pub(super) fn plan_expiry(&mut self, kind: &Kind, key: &str, object: &Object) {
         if let (EVENTS, Some(ttl)) = (&*kind.shelf, self.event_ttl) {
             self.plan(ttl, Chore::Expire { key: key.to_owned(), version: object.version() });
+        }
+    }
+
+    pub(crate) fn save_chores(&self) -> Vec<SavedChore> {
+        let now = Instant::now();
+        let saved = |((due, _), chore): (&(Instant, u64), &Chore)| {
+            let left = due.saturating_duration_since(now).as_millis();
+            SavedChore { due_in_ms: u64::try_from(left).unwrap_or(u64::MAX), chore: chore.clone() }
+        };
+        self.chores.due.iter().map(saved).collect()
+    }
+
+    pub(crate) fn restore_chores(&mut self, saved: Vec<SavedChore>) {
+        self.chores.due.clear();
+        for SavedChore { due_in_ms, chore } in saved {
+            self.plan(Duration::from_millis(due_in_ms), chore);
         }
     }
 

@@ -20,16 +20,18 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use serde_json::Value;
 
-use crate::admission::Allocators;
+use crate::admission::{self, Allocators};
 use crate::kubernetes::Options;
 use crate::object::Object;
 use crate::registry::{Kind, Registry};
 use crate::status::ApiError;
-use crate::store::Store;
+use crate::store::{SavedShelf, Store};
 
 pub use housekeeping::Collection;
 
 pub(crate) use decode::FieldValidation;
+pub(crate) use housekeeping::SavedChore;
+
 pub(crate) use delete::{DeleteOptions, Deletion, Propagation, orphans_by_default};
 pub(crate) use list::{ListOptions, Page, VersionMatch};
 pub(crate) use update::Part;
@@ -96,6 +98,36 @@ impl State {
             chores: housekeeping::Chores::default(),
             collecting: false,
         }
+    }
+
+    /// Takes up saved objects in place of all there are. `Err` with those of unknown kinds.
+    pub(crate) fn restore(
+        &mut self,
+        options: &Options,
+        version: u64,
+        compacted: u64,
+        saved: Vec<SavedShelf>,
+    ) -> Result<(), String> {
+        let mut fresh = Self::new(options);
+        for shelf in saved.iter().filter(|shelf| shelf.resource == definition::SHELF) {
+            shelf.objects.values().for_each(|definition| fresh.registry.register_definition(definition));
+        }
+        for shelf in saved.iter().filter(|shelf| !shelf.objects.is_empty()) {
+            let Some(kind) = fresh.registry.by_shelf(&shelf.resource) else {
+                return Err(shelf.resource.clone());
+            };
+            for object in shelf.objects.values() {
+                // What an object names is taken, because nobody else is there.
+                let _ = admission::on_create(&kind.kind, &mut object.clone(), &mut fresh.allocators);
+            }
+        }
+        // No uid is given out twice: what is drawn from here on depends on how far the saved state had come.
+        fresh.random = StdRng::seed_from_u64(options.seed ^ version.rotate_left(32));
+        fresh.chores.attended = self.chores.attended;
+        std::mem::swap(&mut fresh.store, &mut self.store);
+        *self = fresh;
+        self.store.restore(version, compacted, saved);
+        Ok(())
     }
 
     /// The object under this key, in the form of its kind.

@@ -14,6 +14,7 @@ mod kubectl;
 mod lifecycle;
 mod lists;
 mod raw;
+mod state;
 mod watches;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Service};

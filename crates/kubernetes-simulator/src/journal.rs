@@ -1,0 +1,167 @@
+//! The journal: every request and how it was answered. It holds no bodies, so that no secret can enter it.
+
+use std::collections::VecDeque;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::kubernetes::Kubernetes;
+
+/// One request in the journal.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct JournalEntry {
+    /// Number of the request, from 1.
+    pub sequence: u64,
+    /// The server's wall clock when it came.
+    pub time: Timestamp,
+    /// HTTP method.
+    pub method: String,
+    /// Path as sent, without the query.
+    pub path: String,
+    /// HTTP status of the answer; 0 for a request that a fault lost before anything was done.
+    pub status: u16,
+    /// `reason` of the Status, for refusals.
+    #[serde(skip_serializing_if = "String::is_empty", default)]
+    pub code: String,
+    /// `message` of the Status, for refusals.
+    #[serde(skip_serializing_if = "String::is_empty", default)]
+    pub message: String,
+    /// The API's verb; empty for what is no resource.
+    #[serde(skip_serializing_if = "String::is_empty", default)]
+    pub verb: String,
+    /// The resource with its group and subresource: `deployments.apps/status`.
+    #[serde(skip_serializing_if = "String::is_empty", default)]
+    pub resource_type: String,
+    /// Namespace of the object.
+    #[serde(skip_serializing_if = "String::is_empty", default)]
+    pub namespace: String,
+    /// Name of the object; empty for lists and creations.
+    #[serde(skip_serializing_if = "String::is_empty", default)]
+    pub resource: String,
+    /// Who asked.
+    #[serde(skip_serializing_if = "String::is_empty", default)]
+    pub user: String,
+    /// The caller's `User-Agent`.
+    #[serde(skip_serializing_if = "String::is_empty", default)]
+    pub user_agent: String,
+    /// The field manager that the caller named.
+    #[serde(skip_serializing_if = "String::is_empty", default)]
+    pub field_manager: String,
+    /// Milliseconds until the answer, or until a watch had begun.
+    pub answer_ms: u64,
+    /// Name of the declared fault that shaped the answer; `unnamed` for one without.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub fault: Option<String>,
+}
+
+/// Requests answered so far, counted.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Counts {
+    /// All requests.
+    pub requests: u64,
+    /// Gets, lists and what is no resource.
+    pub reads: u64,
+    /// Watches.
+    pub watches: u64,
+    /// Creations, updates and patches.
+    pub writes: u64,
+    /// Deletions.
+    pub deletes: u64,
+    /// Answers with a status of 400 or more.
+    pub refused: u64,
+    /// Answers with status 429.
+    pub throttled: u64,
+}
+
+impl Counts {
+    fn count(&mut self, entry: &JournalEntry) {
+        self.requests += 1;
+        *match entry.verb.as_str() {
+            "watch" => &mut self.watches,
+            "create" | "update" | "patch" => &mut self.writes,
+            "delete" | "deletecollection" => &mut self.deletes,
+            _ => &mut self.reads,
+        } += 1;
+        self.refused += u64::from(entry.status >= 400);
+        self.throttled += u64::from(entry.status == 429);
+    }
+}
+
+/// What was asked so far: a copy, taken at one moment.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Journal {
+    /// Requests in order; the oldest are dropped beyond the configured capacity.
+    pub entries: Vec<JournalEntry>,
+    /// Counts over all requests, dropped ones included.
+    pub counts: Counts,
+}
+
+impl Journal {
+    /// The entries as JSON Lines.
+    #[must_use]
+    pub fn to_lines(&self) -> String {
+        // An entry's members are texts and numbers: it can always be written.
+        let lines = self.entries.iter().map(|entry| serde_json::to_string(entry).unwrap_or_default() + "\n");
+        lines.collect()
+    }
+}
+
+/// The journal being written.
+#[derive(Debug, Default)]
+pub(crate) struct JournalBook {
+    entries: VecDeque<JournalEntry>,
+    counts: Counts,
+    begun: u64,
+}
+
+impl JournalBook {
+    /// The number of a request that has come.
+    pub(crate) fn begin(&mut self) -> u64 {
+        self.begun += 1;
+        self.begun
+    }
+
+    pub(crate) fn record(&mut self, entry: JournalEntry, capacity: usize) {
+        self.counts.count(&entry);
+        // A request that takes long is answered after later ones.
+        let at = self.entries.partition_point(|other| other.sequence < entry.sequence);
+        self.entries.insert(at, entry);
+        while self.entries.len() > capacity {
+            self.entries.pop_front();
+        }
+    }
+
+    fn after(&self, sequence: u64) -> Journal {
+        let from = self.entries.partition_point(|entry| entry.sequence <= sequence);
+        Journal { entries: self.entries.range(from..).cloned().collect(), counts: self.counts.clone() }
+    }
+
+    pub(crate) fn restore(&mut self, journal: Journal) {
+        self.begun = journal.counts.requests.max(journal.entries.last().map_or(0, |entry| entry.sequence));
+        self.entries = journal.entries.into();
+        self.counts = journal.counts;
+    }
+}
+
+impl Kubernetes {
+    /// The requests that came over HTTP or through the router, and their counts.
+    #[must_use]
+    pub fn journal(&self) -> Journal {
+        self.journal_after(0)
+    }
+
+    /// The same without the requests up to a number.
+    #[must_use]
+    pub fn journal_after(&self, sequence: u64) -> Journal {
+        self.shared.journal.lock().after(sequence)
+    }
+
+    /// Forgets the journal and its counts. The numbering of requests goes on.
+    pub fn clear_journal(&self) {
+        let mut journal = self.shared.journal.lock();
+        let begun = journal.begun;
+        *journal = JournalBook { begun, ..JournalBook::default() };
+    }
+}
