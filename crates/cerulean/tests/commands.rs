@@ -40,9 +40,14 @@ struct Simulation {
 impl Simulation {
     /// Starts it and waits until it says that it is ready.
     fn start(what: &str, folder: &Path) -> Self {
+        Self::start_with(what, folder, &[])
+    }
+
+    fn start_with(what: &str, folder: &Path, more: &[&str]) -> Self {
         let mut process = cerulean()
             .args(["simulate", what, "--directory"])
             .arg(folder)
+            .args(more)
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
@@ -52,6 +57,12 @@ impl Simulation {
             .any(|line| line == "Stop with Ctrl-C.");
         assert!(ready, "simulate {what} ended: {:?}", process.wait());
         Self { process, folder: folder.to_owned() }
+    }
+
+    /// Ends it as Ctrl-C does, and waits for the end.
+    fn interrupt(mut self) {
+        Command::new("kill").args(["-INT", &self.process.id().to_string()]).status().unwrap();
+        assert!(self.process.wait().unwrap().success());
     }
 
     /// Runs `cerulean plan` with manifests on standard input.
@@ -189,6 +200,34 @@ fn a_second_simulation_leaves_the_files_of_the_running_one_alone() {
     // Killed, not asked to end.
     drop(first);
     Simulation::start("cluster", folder.path());
+}
+
+#[test]
+fn kubernetes_keeps_its_state_over_a_restart() {
+    let folder = folder();
+    let file = folder.path().join("state.json");
+    let options = ["--state", file.to_str().unwrap()];
+    let read = || -> Value { serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap() };
+    let uid = |state: &Value| {
+        let shelves = state["resources"].as_array().unwrap();
+        let namespaces = shelves.iter().find(|shelf| shelf["resource"] == "namespaces").unwrap();
+        namespaces["objects"]["default"]["metadata"]["uid"].as_str().unwrap().to_owned()
+    };
+    Simulation::start_with("kubernetes", folder.path(), &options).interrupt();
+    let first = read();
+    // Another seed would give other uids, if the state were not taken up.
+    let again = [&options[..], &["--seed", "2"]].concat();
+    Simulation::start_with("kubernetes", folder.path(), &again).interrupt();
+    let second = read();
+    assert_eq!(uid(&first), uid(&second));
+    assert!(second["revision"].as_u64() > first["revision"].as_u64());
+
+    std::fs::write(&file, "{}").unwrap();
+    let mut command = cerulean();
+    command.args(["simulate", "kubernetes", "--directory"]).arg(folder.path()).args(options);
+    let output = command.output().unwrap();
+    assert!(!output.status.success());
+    assert!(text(&output).contains("holds no state that can be restored here"), "{}", text(&output));
 }
 
 #[test]

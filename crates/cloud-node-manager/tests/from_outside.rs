@@ -51,6 +51,7 @@ impl World {
             dual_stack: true,
             token: None,
             now: Clock::system().now(),
+            ..HostedKubernetesOptions::default()
         };
         let kubernetes = HostedKubernetes::start(options, &stop).await.unwrap();
         Self { azure, metadata, kubernetes, folder, stop }

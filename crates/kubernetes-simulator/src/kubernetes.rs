@@ -72,6 +72,9 @@ pub struct Options {
     pub dual_stack: bool,
     /// When what owners and namespaces leave behind is collected.
     pub collection: Collection,
+    /// The certificate (PEM) by which pods know the server. With it each namespace has a ServiceAccount `default` and a
+    /// ConfigMap `kube-root-ca.crt`, as kube-controller-manager makes them.
+    pub root_certificate: Option<String>,
     /// How many requests the journal holds.
     pub journal: usize,
     /// How long an Event stays after its last write. An hour in clusters; for ever without.
@@ -88,7 +91,7 @@ pub struct Options {
 
 impl Default for Options {
     /// Seed 1, start 2026-01-01T00:00:00Z, 10,000 changes a kind, both families, dependents collected at once, events
-    /// that stay, 10,000 requests in the journal, no tokens, no further names, a new authority.
+    /// that stay, empty namespaces, 10,000 requests in the journal, no tokens, no further names, a new authority.
     fn default() -> Self {
         // Seconds from 1970 to 2026-01-01T00:00:00Z.
         const START: i64 = 1_767_225_600;
@@ -98,6 +101,7 @@ impl Default for Options {
             event_window: 10_000,
             dual_stack: true,
             collection: Collection::Prompt,
+            root_certificate: None,
             journal: 10_000,
             event_ttl: None,
             tokens: Vec::new(),

@@ -11,8 +11,8 @@
 //! [`registry`]. Everything random is seeded and time is tokio's, so that a run can be repeated.
 
 pub mod admission;
-mod conversion;
 mod control;
+mod conversion;
 mod discovery;
 mod fault;
 mod hook;

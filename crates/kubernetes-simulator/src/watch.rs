@@ -31,6 +31,17 @@ pub(crate) enum Start {
     InitialEvents { not_older_than: u64 },
 }
 
+/// What a watch asks for.
+#[derive(Debug)]
+pub(crate) struct WatchOptions {
+    pub(crate) selection: Selection,
+    pub(crate) start: Start,
+    /// The version that its first objects are of; the newest without.
+    pub(crate) stale: Option<u64>,
+    pub(crate) bookmarks: bool,
+    pub(crate) timeout_seconds: Option<u64>,
+}
+
 /// How often an idle watch hears what version it has reached, as kube-apiserver: about once a minute.
 const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
 
@@ -68,13 +79,10 @@ impl Watch {
     pub(crate) fn new(
         kubernetes: Kubernetes,
         kind: Arc<Kind>,
-        selection: Selection,
         representation: Representation,
-        start: Start,
-        stale: Option<u64>,
-        bookmarks: bool,
-        timeout_seconds: Option<u64>,
+        options: WatchOptions,
     ) -> Result<Self, ApiError> {
+        let WatchOptions { selection, start, stale, bookmarks, timeout_seconds } = options;
         let dropped = kubernetes.shared.watch_generation.subscribe();
         let mut state = kubernetes.shared.state.lock();
         let current = state.store.version();

@@ -25,6 +25,9 @@ pub enum HostError {
     /// Azure refuses the cluster's own parts.
     #[error("the cluster's parts cannot be laid out: {0}")]
     LayOut(String),
+    /// The state to begin with cannot be taken up.
+    #[error(transparent)]
+    State(#[from] kubernetes_simulator::BadSnapshot),
     /// Kubernetes cannot be reached.
     #[error("Kubernetes: {0}")]
     Kubernetes(String),

@@ -36,6 +36,8 @@ pub struct Ports {
     pub authority: u16,
     /// The simulated Kubernetes.
     pub kubernetes: u16,
+    /// The control API of the simulated Kubernetes.
+    pub kubernetes_control: u16,
     /// Where machines' metadata has a listener of its own, such as 169.254.169.254:80 in a network namespace. It is on
     /// the control listener in any case.
     pub metadata: Option<SocketAddr>,
@@ -80,6 +82,8 @@ pub struct HostedCluster {
     pub azure: Azure,
     /// The simulated Kubernetes, unless another one is used.
     pub kubernetes: Option<Kubernetes>,
+    /// The control API of the simulated Kubernetes.
+    pub kubernetes_control: Option<String>,
     /// A client of whichever Kubernetes it is.
     pub client: Client,
     /// What the nodes answer to probes.
@@ -167,7 +171,7 @@ impl HostedCluster {
         shape.lay_out(&azure).map_err(|refusal| HostError::LayOut(refusal.to_string()))?;
         let manager = login.serve(SocketAddr::new(LOOPBACK, ports.resource_manager), azure.router()).await?;
 
-        let (kubernetes, config_text) = match kubeconfig {
+        let (hosted, config_text) = match kubeconfig {
             Some(path) => {
                 let text =
                     std::fs::read_to_string(&path).map_err(|source| HostError::File { path, source })?;
@@ -181,9 +185,12 @@ impl HostedCluster {
                     dual_stack: shape.dual_stack,
                     token: credentials.token,
                     now,
+                    control_port: ports.kubernetes_control,
+                    ..HostedKubernetesOptions::default()
                 };
                 let hosted = HostedKubernetes::start(options, stop).await?;
-                (Some(hosted.kubernetes), hosted.kubeconfig_text)
+                let text = hosted.kubeconfig_text.clone();
+                (Some(hosted), text)
             }
         };
         let client = client_of(&config_text).await?;
@@ -203,7 +210,8 @@ impl HostedCluster {
 
         let cluster = Self {
             azure,
-            kubernetes,
+            kubernetes_control: hosted.as_ref().map(|hosted| hosted.control.clone()),
+            kubernetes: hosted.map(|hosted| hosted.kubernetes),
             client,
             answers,
             resource_manager: manager.url(),
@@ -220,6 +228,7 @@ impl HostedCluster {
             "resourceManager": cluster.resource_manager,
             "entra": login.url,
             "control": cluster.control,
+            "kubernetesControl": cluster.kubernetes_control,
             "metadata": cluster.metadata.as_ref().unwrap_or(&cluster.control),
             "page": format!("{}{}", cluster.control, page::PATH),
         });

@@ -4,7 +4,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use kubernetes_simulator::{Kubernetes, Token};
+use kubernetes_simulator::{CertificateAuthority, Fault, Kubernetes, ServeError, Token};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::files::{HostError, Reader, certificates, kept_secret, write};
@@ -13,7 +14,7 @@ use crate::files::{HostError, Reader, certificates, kept_secret, write};
 const EVENT_TTL: Duration = Duration::from_secs(60 * 60);
 
 /// How Kubernetes is served.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct HostedKubernetesOptions {
     /// Source of every UID, address and port.
     pub seed: u64,
@@ -27,6 +28,12 @@ pub struct HostedKubernetesOptions {
     pub token: Option<Token>,
     /// What the time is at the start.
     pub now: jiff::Timestamp,
+    /// The port of the control API, over plain HTTP; 0 for any.
+    pub control_port: u16,
+    /// Faults that are in force from the start.
+    pub faults: Vec<Fault>,
+    /// The state to begin with, as [`Kubernetes::save`] gave it.
+    pub state: Option<Value>,
 }
 
 /// A served Kubernetes. It stops with the token that it was started with.
@@ -36,6 +43,8 @@ pub struct HostedKubernetes {
     pub kubernetes: Kubernetes,
     /// Its URL.
     pub url: String,
+    /// The URL of the control API.
+    pub control: String,
     /// The kubeconfig, which only its owner may read.
     pub kubeconfig: PathBuf,
     /// The text of the kubeconfig.
@@ -51,7 +60,17 @@ impl HostedKubernetes {
         options: HostedKubernetesOptions,
         stop: &CancellationToken,
     ) -> Result<Self, HostError> {
-        let HostedKubernetesOptions { seed, directory, port, dual_stack, token, now } = options;
+        let HostedKubernetesOptions {
+            seed,
+            directory,
+            port,
+            dual_stack,
+            token,
+            now,
+            control_port,
+            faults,
+            state,
+        } = options;
         let authority = directory.join("authority-kubernetes");
         std::fs::create_dir_all(&authority)
             .map_err(|source| HostError::File { path: authority.clone(), source })?;
@@ -59,24 +78,32 @@ impl HostedKubernetes {
             Some(token) => token,
             None => kept_secret(&authority.join("token"))?,
         };
+        let certificate = CertificateAuthority::load_or_generate(&authority).map_err(certificates)?;
         let kubernetes = Kubernetes::new(kubernetes_simulator::Options {
             seed,
             dual_stack,
             start: now,
             event_ttl: Some(EVENT_TTL),
+            root_certificate: Some(certificate.certificate_pem().to_owned()),
             tokens: vec![token],
             authority_dir: Some(authority),
             ..kubernetes_simulator::Options::default()
         });
-        let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
-        let address = kubernetes
-            .serve_https(address, stop.clone())
-            .await
-            .map_err(|error| HostError::Listen(error.to_string()))?;
+        if let Some(state) = state {
+            kubernetes.restore(state)?;
+            // It said where the server listened before; the new listener says where it does now.
+            let _ = kubernetes.delete("endpointslices", "default", "kubernetes");
+        }
+        faults.into_iter().for_each(|fault| kubernetes.inject(fault));
+        let at = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
+        let listen = |error: ServeError| HostError::Listen(error.to_string());
+        let address = kubernetes.serve_https(at(port), stop.clone()).await.map_err(listen)?;
+        let control = kubernetes.serve_control(at(control_port), stop.clone()).await.map_err(listen)?;
+        let control = format!("http://{control}");
         let url = format!("https://{address}");
         let kubeconfig_text = kubernetes.kubeconfig(&url).map_err(certificates)?;
         let kubeconfig = directory.join("kubeconfig");
         write(&kubeconfig, &kubeconfig_text, Reader::Owner)?;
-        Ok(Self { kubernetes, url, kubeconfig, kubeconfig_text })
+        Ok(Self { kubernetes, url, control, kubeconfig, kubeconfig_text })
     }
 }

@@ -74,6 +74,7 @@ async fn measure(screen: Screen, manager: &Path, arguments: &Arguments) -> anyho
         dual_stack: false,
         token: None,
         now: Clock::system().now(),
+        ..HostedKubernetesOptions::default()
     };
     let kubernetes = HostedKubernetes::start(options, &stop).await?;
     let command = || {

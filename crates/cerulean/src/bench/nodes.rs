@@ -223,6 +223,7 @@ impl Bench {
             dual_stack: false,
             token: None,
             now,
+            ..HostedKubernetesOptions::default()
         };
         let kubernetes = HostedKubernetes::start(kubernetes, stop).await?;
         let mut config = shape.azure_json(&azure.https, CLIENT_SECRET);

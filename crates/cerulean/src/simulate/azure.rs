@@ -1,9 +1,9 @@
 //! `cerulean simulate azure`: Azure alone.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::{Context as _, bail};
-use azure_simulator::{Actor, Azure, Consistency, Fault, LatencyProfile, Options};
+use anyhow::Context as _;
+use azure_simulator::{Actor, Consistency, Fault, LatencyProfile, Options};
 use clap::Args;
 use clock::Clock;
 use kubernetes_simulator::Token;
@@ -11,6 +11,7 @@ use simulated_cluster::{HostedAzure, HostedAzureOptions, Shape};
 
 use super::folder::Folder;
 use super::limits::Limits;
+use super::state_file::StateFile;
 use super::{input, latency, limits};
 use crate::screen::Screen;
 use crate::signals;
@@ -165,9 +166,7 @@ fn subscription(text: &str) -> Result<String, String> {
 pub async fn run(screen: Screen, arguments: AzureArguments) -> anyhow::Result<()> {
     let stop = signals::stop_token()?;
     let folder = Folder::take(&arguments.directory)?;
-    if let Some(path) = &arguments.state {
-        check_can_save(path)?;
-    }
+    let state = arguments.state.as_deref().map(StateFile::at).transpose()?;
     let shape = Shape::default();
     let hosted = HostedAzure::start(
         HostedAzureOptions {
@@ -185,8 +184,10 @@ pub async fn run(screen: Screen, arguments: AzureArguments) -> anyhow::Result<()
         &stop,
     )
     .await?;
-    if let Some(path) = &arguments.state {
-        restore(&hosted.azure, path)?;
+    if let Some(state) = &state
+        && let Some(saved) = state.read()?
+    {
+        hosted.azure.restore(saved).with_context(|| state.remedy())?;
     }
     if let Some(path) = &arguments.address_file {
         std::fs::write(path, format!("{}\n", hosted.http)).with_context(|| path.display().to_string())?;
@@ -202,53 +203,10 @@ pub async fn run(screen: Screen, arguments: AzureArguments) -> anyhow::Result<()
     screen.line(format_args!("credentials             {}", hosted.credentials.display()));
     screen.line("Stop with Ctrl-C.");
     stop.cancelled().await;
-    match &arguments.state {
-        Some(path) => save(&hosted.azure, path),
+    match &state {
+        Some(state) => state.write(&hosted.azure.save()?),
         None => Ok(()),
     }
-}
-
-fn restore(azure: &Azure, path: &Path) -> anyhow::Result<()> {
-    let text = match std::fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(error).with_context(|| format!("--state {}", path.display())),
-    };
-    let remedy = || {
-        format!(
-            "--state {} holds no state that can be restored here; name another file, or move this one away",
-            path.display()
-        )
-    };
-    let saved = serde_json::from_str(&text).with_context(remedy)?;
-    azure.restore(saved).with_context(remedy)
-}
-
-/// Where the state is written before it takes the place of the old one.
-fn beside(path: &Path) -> PathBuf {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".new");
-    beside.into()
-}
-
-/// Finds out at the start whether the state can be saved at the end, when it would be too late.
-fn check_can_save(path: &Path) -> anyhow::Result<()> {
-    if path.is_dir() {
-        bail!("--state {}: this is a folder; name a file in it", path.display());
-    }
-    let beside = beside(path);
-    std::fs::write(&beside, "")
-        .and_then(|()| std::fs::remove_file(&beside))
-        .with_context(|| format!("--state {}: the state could not be saved there at the end", path.display()))
-}
-
-/// Writes beside the file first, so that a crash leaves the old state whole.
-fn save(azure: &Azure, path: &Path) -> anyhow::Result<()> {
-    let text = serde_json::to_string(&azure.save()?)?;
-    let beside = beside(path);
-    std::fs::write(&beside, text)
-        .and_then(|()| std::fs::rename(&beside, path))
-        .with_context(|| format!("--state {}", path.display()))
 }
 
 #[cfg(test)]
@@ -266,15 +224,5 @@ mod tests {
             assert!(problem.ends_with(&format!("did you mean {meant}?")), "{written}: {problem}");
         }
         assert!(region("atlantis").unwrap_err().contains("no region"));
-    }
-
-    #[test]
-    fn state_that_could_not_be_saved_is_refused_at_the_start() {
-        let folder = tempfile::tempdir().unwrap();
-        check_can_save(&folder.path().join("state.json")).unwrap();
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left behind");
-        let problem = format!("{:#}", check_can_save(&folder.path().join("absent/state.json")).unwrap_err());
-        assert!(problem.contains("absent/state.json: the state could not be saved"), "{problem}");
-        assert!(check_can_save(folder.path()).unwrap_err().to_string().contains("is a folder"));
     }
 }

@@ -58,7 +58,7 @@ pub struct ClusterArguments {
     #[arg(long, default_value = "quick", value_parser = latency::parse)]
     latency: LatencyProfile,
     /// Use the Kubernetes behind this kubeconfig instead of a simulated one.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["kubernetes_port", "token"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["kubernetes_port", "kubernetes_control_port", "token"])]
     kubeconfig: Option<PathBuf>,
     /// After how long a silent node is missed.
     #[arg(long, default_value = "40s", value_parser = go_values::duration)]
@@ -75,6 +75,9 @@ pub struct ClusterArguments {
     /// The port of the Kubernetes API; 0 for any.
     #[arg(long, default_value_t = 0)]
     kubernetes_port: u16,
+    /// The port of the control API of the simulated Kubernetes; 0 for any.
+    #[arg(long, default_value_t = 0)]
+    kubernetes_control_port: u16,
     /// Serve machines' metadata there, too, such as on 127.0.0.1:8445, or on 169.254.169.254:80 inside a network
     /// namespace. It is at the page's port in any case, below /instances/NAME.
     #[arg(long, value_name = "ADDRESS:PORT")]
@@ -123,6 +126,7 @@ impl ClusterArguments {
                 authority: self.authority_port,
                 metadata: self.metadata,
                 kubernetes: self.kubernetes_port,
+                kubernetes_control: self.kubernetes_control_port,
             },
             credentials: Credentials { client_secret: self.client_secret, token: self.token },
             now: Clock::system().now(),
@@ -297,6 +301,7 @@ pub async fn run(screen: Screen, arguments: ClusterArguments) -> anyhow::Result<
         ("--https-port", arguments.https_port),
         ("--authority-port", arguments.authority_port),
         ("--kubernetes-port", arguments.kubernetes_port),
+        ("--kubernetes-control-port", arguments.kubernetes_control_port),
     ];
     let routes = arguments.routes.then(|| route_flags(arguments.dual_stack));
     let cluster = HostedCluster::start(arguments.options(&folder), &stop).await;
@@ -306,6 +311,9 @@ pub async fn run(screen: Screen, arguments: ClusterArguments) -> anyhow::Result<
     screen.line(format_args!("page and control API    {}", cluster.page()));
     if let Some(metadata) = &cluster.metadata {
         screen.line(format_args!("metadata of machines    {metadata}"));
+    }
+    if let Some(control) = &cluster.kubernetes_control {
+        screen.line(format_args!("control of Kubernetes   {control}/_cerulean/"));
     }
     screen.line("");
     screen.line("Run the controller manager:");

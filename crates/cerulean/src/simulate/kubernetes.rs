@@ -4,11 +4,12 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clock::Clock;
-use kubernetes_simulator::Token;
-use simulated_cluster::{HostedKubernetes, HostedKubernetesOptions};
+use kubernetes_simulator::{Fault, Token};
+use simulated_cluster::{HostError, HostedKubernetes, HostedKubernetesOptions};
 
 use super::folder::Folder;
 use super::input;
+use super::state_file::StateFile;
 use crate::screen::Screen;
 use crate::signals;
 
@@ -21,6 +22,15 @@ pub struct KubernetesArguments {
     /// The port of the API; 0 for any.
     #[arg(long, default_value_t = 0)]
     port: u16,
+    /// The port of the control API, over plain HTTP; 0 for any.
+    #[arg(long, default_value_t = 0)]
+    control_port: u16,
+    /// A JSON file with faults that are in force from the start.
+    #[arg(long, value_name = "FILE", value_parser = input::one_or_many::<Fault>)]
+    faults: Option<std::vec::Vec<Fault>>,
+    /// Restore the state from this file if it is there, and save it there at the end. It holds Secrets.
+    #[arg(long, value_name = "FILE")]
+    state: Option<PathBuf>,
     /// Let Services have IPv6 addresses beside IPv4 ones.
     #[arg(long)]
     dual_stack: bool,
@@ -38,14 +48,26 @@ pub struct KubernetesArguments {
 /// # Errors
 /// A listener, file or certificate that cannot be had.
 pub async fn run(screen: Screen, arguments: KubernetesArguments) -> anyhow::Result<()> {
-    let KubernetesArguments { directory, port, dual_stack, token, seed } = arguments;
     let stop = signals::stop_token()?;
-    let folder = Folder::take(&directory)?;
-    let directory = folder.path().to_owned();
-    let now = Clock::system().now();
-    let options = HostedKubernetesOptions { seed, directory, port, dual_stack, token, now };
-    let hosted = HostedKubernetes::start(options, &stop).await?;
+    let folder = Folder::take(&arguments.directory)?;
+    let state = arguments.state.as_deref().map(StateFile::at).transpose()?;
+    let options = HostedKubernetesOptions {
+        seed: arguments.seed,
+        directory: folder.path().to_owned(),
+        port: arguments.port,
+        dual_stack: arguments.dual_stack,
+        token: arguments.token,
+        now: Clock::system().now(),
+        control_port: arguments.control_port,
+        faults: arguments.faults.unwrap_or_default(),
+        state: state.as_ref().map(StateFile::read).transpose()?.flatten(),
+    };
+    let hosted = HostedKubernetes::start(options, &stop).await.map_err(|error| match (&error, &state) {
+        (HostError::State(_), Some(state)) => anyhow::Error::from(error).context(state.remedy()),
+        _ => error.into(),
+    })?;
     screen.line(format_args!("Kubernetes API  {}", hosted.url));
+    screen.line(format_args!("control API     {}/_cerulean/", hosted.control));
     screen.line("");
     screen.line("Use it:");
     screen.line(format_args!("  export KUBECONFIG={}", hosted.kubeconfig.display()));
@@ -53,5 +75,8 @@ pub async fn run(screen: Screen, arguments: KubernetesArguments) -> anyhow::Resu
     screen.line("");
     screen.line("Stop with Ctrl-C.");
     stop.cancelled().await;
-    Ok(())
+    match &state {
+        Some(state) => state.write(&hosted.kubernetes.save()),
+        None => Ok(()),
+    }
 }

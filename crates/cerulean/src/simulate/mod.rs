@@ -7,6 +7,7 @@ mod input;
 mod kubernetes;
 pub mod latency;
 pub mod limits;
+mod state_file;
 
 use clap::Subcommand;
 
@@ -19,7 +20,7 @@ pub enum Simulate {
     /// Azure Resource Manager and Entra over HTTPS, and over plain HTTP with page and control API.
     Azure(Box<azure::AzureArguments>),
     /// The Kubernetes API over TLS, and a kubeconfig for it.
-    Kubernetes(kubernetes::KubernetesArguments),
+    Kubernetes(Box<kubernetes::KubernetesArguments>),
     /// Azure, Entra and Kubernetes over TLS, machines that become nodes, and files to point programs at.
     Cluster(Box<cluster::ClusterArguments>),
 }
@@ -31,7 +32,9 @@ pub enum Simulate {
 pub fn run(screen: Screen, simulate: Simulate) -> anyhow::Result<()> {
     match simulate {
         Simulate::Azure(arguments) => runtime(arguments.threads())?.block_on(azure::run(screen, *arguments)),
-        Simulate::Kubernetes(arguments) => runtime(TWO_THREADS)?.block_on(kubernetes::run(screen, arguments)),
+        Simulate::Kubernetes(arguments) => {
+            runtime(TWO_THREADS)?.block_on(kubernetes::run(screen, *arguments))
+        }
         Simulate::Cluster(arguments) => runtime(TWO_THREADS)?.block_on(cluster::run(screen, *arguments)),
     }
 }

@@ -21,10 +21,10 @@ use crate::registry::Kind;
 use crate::selector::{FieldSelector, LabelSelector, Selection};
 use crate::status::{self, ApiError};
 use crate::verbs::{
-    Deletion, FieldValidation, ListOptions, Page, Part, Propagation, Stage, State, VersionMatch, Write, namespace,
-    orphans_by_default, pod,
+    Deletion, FieldValidation, ListOptions, Page, Part, Propagation, Stage, State, VersionMatch, Write,
+    namespace, orphans_by_default, pod,
 };
-use crate::watch::{Start, Watch};
+use crate::watch::{Start, Watch, WatchOptions};
 
 /// Shelf of the objects that tokens are asked for.
 const SERVICE_ACCOUNTS: &str = "serviceaccounts";
@@ -240,16 +240,9 @@ impl Call {
                 self.stale_version(&mut self.kubernetes.shared.state.lock())
             }
         };
-        let watch = Watch::new(
-            self.kubernetes,
-            self.kind,
-            selection,
-            self.representation,
-            start,
-            stale,
-            self.query.bookmarks,
-            self.query.timeout_seconds,
-        )?;
+        let (bookmarks, timeout_seconds) = (self.query.bookmarks, self.query.timeout_seconds);
+        let options = WatchOptions { selection, start, stale, bookmarks, timeout_seconds };
+        let watch = Watch::new(self.kubernetes, self.kind, self.representation, options)?;
         let body = Body::from_stream(watch.into_stream());
         Ok(answer::stream(StatusCode::OK, answer::JSON, body))
     }

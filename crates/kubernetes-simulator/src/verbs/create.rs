@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{
     Stage, State, Tracking, Write, date_managed_fields, decode, definition, metadata as rules,
-    rfc3339_seconds,
+    namespace as namespaces, rfc3339_seconds,
 };
 use crate::admission;
 use crate::object::{Object, is_terminating, metadata, serve, set_metadata, to_stored};
@@ -117,6 +117,9 @@ impl State {
         let object = self.store.put(&kind.shelf, key.clone(), object);
         self.definition_written(kind, &object);
         self.plan_expiry(kind, &key, &object);
+        if *kind.shelf == *namespaces::SHELF {
+            self.furnish_namespace(&key, write);
+        }
         self.tend(write);
         Ok(serve(kind, &object))
     }

@@ -144,6 +144,7 @@ impl State {
         admission::on_delete(kind, &last, &mut self.allocators);
         self.definition_removed(kind, &last, write);
         self.finish_namespace(last.namespace(), write);
+        self.refurnish_namespace(kind, &last, write);
         Some(last)
     }
 }

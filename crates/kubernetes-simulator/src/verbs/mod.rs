@@ -45,6 +45,7 @@ pub(crate) struct State {
     random: StdRng,
     collection: Collection,
     event_ttl: Option<Duration>,
+    root_certificate: Option<String>,
     chores: housekeeping::Chores,
     /// Whether dependents are being collected: what that touches waits its turn.
     collecting: bool,
@@ -95,6 +96,7 @@ impl State {
             random: StdRng::seed_from_u64(options.seed),
             collection: options.collection,
             event_ttl: options.event_ttl,
+            root_certificate: options.root_certificate.clone(),
             chores: housekeeping::Chores::default(),
             collecting: false,
         }
@@ -118,7 +120,7 @@ impl State {
             };
             for object in shelf.objects.values() {
                 // What an object names is taken, because nobody else is there.
-                let _ = admission::on_create(&kind.kind, &mut object.clone(), &mut fresh.allocators);
+                let _ = admission::on_create(&kind, &mut object.clone(), &mut fresh.allocators);
             }
         }
         // No uid is given out twice: what is drawn from here on depends on how far the saved state had come.

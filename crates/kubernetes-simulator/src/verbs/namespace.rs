@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{DeleteOptions, Deletion, State, Write, rfc3339_seconds};
+use super::{DeleteOptions, Deletion, Stage, State, Write, rfc3339_seconds};
 use crate::Collection;
 use crate::object::{Object, finalizers, list_at, metadata, set_metadata};
 use crate::registry::Kind;
@@ -18,6 +18,12 @@ pub(crate) const INITIAL: &[&str] = &["default", "kube-node-lease", "kube-public
 const IMMORTAL: &[&str] = &["default", "kube-public", "kube-system"];
 
 pub(crate) const SHELF: &str = "namespaces";
+
+/// The account that pods have which name none.
+const DEFAULT_ACCOUNT: &str = "default";
+
+/// The ConfigMap with the certificate of the authority that signs the server's.
+const ROOT_CERTIFICATE: &str = "kube-root-ca.crt";
 
 /// The finalizer in the specification of every namespace: its contents have to go first.
 const CONTENTS: &str = "kubernetes";
@@ -40,6 +46,45 @@ impl State {
         if let Some(members) = object.as_object_mut() {
             members.insert("spec".to_owned(), json!({ "finalizers": [CONTENTS] }));
             members.insert("status".to_owned(), json!({ "phase": "Active" }));
+        }
+    }
+
+    /// Gives a namespace what kube-controller-manager gives each one: the account that pods have by default, and the
+    /// certificate by which they know the server. Without a certificate that is left out.
+    pub(super) fn furnish_namespace(&mut self, name: &str, write: &Write<'_>) {
+        let Some(certificate) = self.root_certificate.clone() else { return };
+        if self.store.get(SHELF, name).is_none_or(|namespace| namespace.is_terminating()) {
+            return;
+        }
+        let write = &Write { manager: "kube-controller-manager", stage: Stage::Whole, ..write.clone() };
+        let objects = [
+            json!({ "apiVersion": "v1", "kind": "ServiceAccount",
+                "metadata": { "name": DEFAULT_ACCOUNT, "namespace": name } }),
+            json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": ROOT_CERTIFICATE, "namespace": name,
+                "annotations": { "kubernetes.io/description": "Contains a CA bundle that can be used to verify the \
+                    kube-apiserver when using internal endpoints such as the internal service IP or \
+                    kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes \
+                    clusters." } },
+                "data": { "ca.crt": certificate } }),
+        ];
+        for object in objects {
+            let kind = crate::object::string_at(&object, &["kind"]).unwrap_or_default();
+            let Some(kind) = self.registry.by_type("v1", kind) else { continue };
+            if self.get(&kind, name, metadata(&object, "name")).is_err()
+                && let Err(error) = self.create(&kind, name, object, write)
+            {
+                tracing::warn!(%error, namespace = name, "a namespace lacks what each one has");
+            }
+        }
+    }
+
+    /// What goes from a namespace that each one has, comes again.
+    pub(super) fn refurnish_namespace(&mut self, kind: &Kind, gone: &Object, write: &Write<'_>) {
+        if matches!(
+            (&*kind.shelf, gone.name()),
+            ("serviceaccounts", DEFAULT_ACCOUNT) | ("configmaps", ROOT_CERTIFICATE)
+        ) {
+            self.furnish_namespace(gone.namespace(), write);
         }
     }
 

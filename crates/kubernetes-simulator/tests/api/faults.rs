@@ -196,3 +196,20 @@ async fn the_journal_forgets_the_oldest() {
     assert_eq!(journal.entries.iter().map(|entry| entry.sequence).collect::<Vec<_>>(), [3, 4, 5]);
     assert_eq!(journal.counts.requests, 5);
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_faults_that_the_guide_shows_are_taken() {
+    const GUIDE: &str = include_str!("../../../../docs/simulator-conditions.md");
+    let section = GUIDE.split("\n## ").find(|section| section.starts_with("Kubernetes")).unwrap();
+    let block = section.split("```json").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let shown: Value = serde_json::from_str(block).unwrap();
+    let kubernetes = kubernetes();
+    let (code, answer) = control(&kubernetes, Method::POST, "faults", "localhost", &shown).await;
+    assert_eq!(code, 201, "{answer}");
+    let taken = control(&kubernetes, Method::GET, "faults", "localhost", &json!(null)).await.1;
+    for (taken, shown) in taken.as_array().unwrap().iter().zip(shown.as_array().unwrap()) {
+        let mut whole = taken.clone();
+        json_patch::merge(&mut whole, shown);
+        assert_eq!(&whole, taken);
+    }
+}

@@ -207,3 +207,21 @@ async fn a_service_account_speaks_with_its_token_until_it_expires() {
         401
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn namespaces_are_furnished_where_there_is_a_certificate() {
+    assert!(kubernetes().list("serviceaccounts").is_empty());
+    let kubernetes =
+        Kubernetes::new(Options { root_certificate: Some("PEM".to_owned()), ..Options::default() });
+    let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "n" } });
+    kubernetes.create(namespace).unwrap();
+    for namespace in ["n", "default", "kube-system"] {
+        assert!(kubernetes.get("sa", namespace, "default").is_some(), "{namespace}");
+        let map = kubernetes.get("cm", namespace, "kube-root-ca.crt").unwrap();
+        assert_eq!(map["data"]["ca.crt"], "PEM");
+    }
+    kubernetes.delete("sa", "n", "default").unwrap();
+    assert!(kubernetes.get("sa", "n", "default").is_some(), "it comes again");
+    kubernetes.delete("ns", "", "n").unwrap();
+    assert!(kubernetes.get("ns", "", "n").is_none());
+}
