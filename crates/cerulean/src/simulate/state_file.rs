@@ -1,6 +1,7 @@
 //! The file that `--state` names: the state to begin with, and where it goes at the end.
 
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
@@ -56,7 +57,11 @@ impl StateFile {
     pub fn write(&self, state: &impl Serialize) -> anyhow::Result<()> {
         let text = serde_json::to_string(state)?;
         let beside = self.beside();
-        std::fs::write(&beside, text)
+        let mut options = std::fs::OpenOptions::new();
+        // It may hold secrets: nobody else is to read it.
+        options.write(true).create(true).truncate(true).mode(0o600);
+        let written = options.open(&beside).and_then(|mut file| file.write_all(text.as_bytes()));
+        written
             .and_then(|()| std::fs::rename(&beside, &self.0))
             .with_context(|| format!("--state {}", self.0.display()))
     }
@@ -81,6 +86,8 @@ mod tests {
         assert!(file.read().unwrap().is_none());
         file.write(&1).unwrap();
         assert_eq!(file.read().unwrap(), Some(Value::from(1)));
+        let mode = std::os::unix::fs::MetadataExt::mode(&std::fs::metadata(&file.0).unwrap());
+        assert_eq!(mode & 0o077, 0, "it is for its owner alone");
         let problem = format!("{:#}", StateFile::at(&folder.path().join("absent/state.json")).unwrap_err());
         assert!(problem.contains("absent/state.json: the state could not be saved"), "{problem}");
         assert!(StateFile::at(folder.path()).unwrap_err().to_string().contains("is a folder"));

@@ -13,7 +13,7 @@ use crate::kubernetes::Kubernetes;
 use crate::object::Object;
 use crate::registry::Kind;
 use crate::status::ApiError;
-use crate::verbs::{Part, Stage, State, Write};
+use crate::verbs::{Part, Stage, State, Write, decode_changed};
 
 /// A write that hooks may have something to say about.
 pub(crate) struct Admission<'a> {
@@ -172,11 +172,12 @@ impl Admission<'_> {
         write: &Write<'_>,
     ) -> Result<bool, ApiError> {
         let Some(said) = self.ask(hook, subject, write).await? else { return Ok(false) };
-        let changed = said.object.is_some() && said.object != subject.object;
-        if changed {
-            subject.object = said.object;
-        }
-        Ok(changed)
+        let Some(mut object) = said.object.filter(|object| subject.object.as_ref() != Some(object)) else {
+            return Ok(false);
+        };
+        decode_changed(self.kind, &mut object)?;
+        subject.object = Some(object);
+        Ok(true)
     }
 
     /// Asks the hooks that validate, all at once.

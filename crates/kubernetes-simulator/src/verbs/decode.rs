@@ -73,6 +73,14 @@ pub(super) fn patched(
     })
 }
 
+/// Decodes an object that a hook has changed. What its kind does not have is dropped.
+///
+/// # Errors
+/// 500: it is not the client who has made a mistake.
+pub(crate) fn changed(kind: &Kind, object: &mut Value) -> Result<(), ApiError> {
+    into_type(kind, object, FieldValidation::Ignore).map_err(|why| ApiError::internal(&why))
+}
+
 fn into_type(kind: &Kind, object: &mut Value, validation: FieldValidation<'_>) -> Result<(), String> {
     if kind.custom {
         return Ok(());

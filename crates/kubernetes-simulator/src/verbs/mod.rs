@@ -29,7 +29,7 @@ use crate::store::{SavedShelf, Store};
 
 pub use housekeeping::Collection;
 
-pub(crate) use decode::FieldValidation;
+pub(crate) use decode::{FieldValidation, changed as decode_changed};
 pub(crate) use housekeeping::SavedChore;
 
 pub(crate) use delete::{DeleteOptions, Deletion, Propagation, orphans_by_default};

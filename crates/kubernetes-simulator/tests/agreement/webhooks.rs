@@ -147,6 +147,33 @@ pub async fn a_mutating_webhook_changes_objects(caller: Caller) {
     assert_eq!(second["object"]["metadata"]["uid"], created["metadata"]["uid"]);
 }
 
+pub async fn a_mutating_webhook_makes_a_mistake(caller: Caller) {
+    let listening = Listening::start(|request| {
+        let (path, value) = match request["object"]["metadata"]["name"].as_str().unwrap_or_default() {
+            "type" => ("/data/hook", json!(5)),
+            "member" => ("/unknown", json!("dropped")),
+            "path" => ("/none/there", json!("x")),
+            "uid" => ("/metadata/uid", json!("forged")),
+            _ => return json!({"allowed": true}),
+        };
+        let patch = json!([{"op": "add", "path": path, "value": value}]);
+        json!({"allowed": true, "patchType": "JSONPatch", "patch": BASE64_STANDARD.encode(patch.to_string())})
+    })
+    .await;
+    let webhook = listening.webhook(&caller, &["CREATE"]);
+    register(&caller, "MutatingWebhookConfiguration", &listening, webhook).await;
+    let maps = caller.at("configmaps");
+    for name in ["type", "path"] {
+        let answer = caller.post(&maps, &hooked(&caller, name)).await;
+        answer.refused(500, "InternalError");
+        caller.get(&format!("{maps}/{name}")).await.refused(404, "NotFound");
+    }
+    let dropped = caller.post(&maps, &hooked(&caller, "member")).await.ok(201);
+    assert!(dropped.get("unknown").is_none());
+    let own = caller.post(&maps, &hooked(&caller, "uid")).await.ok(201);
+    assert_ne!(own["metadata"]["uid"], "forged");
+}
+
 pub async fn a_validating_webhook_refuses(caller: Caller) {
     let listening = Listening::start(|request| {
         let object = if request["object"].is_null() { &request["oldObject"] } else { &request["object"] };
