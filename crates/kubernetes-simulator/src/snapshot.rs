@@ -86,6 +86,7 @@ impl Kubernetes {
         }
         self.shared.faults.lock().restore(snapshot.faults);
         self.shared.journal.lock().restore(snapshot.journal);
+        self.forget_registrations();
         self.drop_watches();
         self.keep_house();
         Ok(())

@@ -157,6 +157,11 @@ impl Kubernetes {
         all.into_iter().filter(fits).collect()
     }
 
+    /// Reads the registrations anew at the next request: the state is another one.
+    pub(crate) fn forget_registrations(&self) {
+        *self.shared.hooks.read().registered.lock() = Registered::default();
+    }
+
     /// The same resource in other versions, or in another group that shows the same objects.
     fn equivalents(&self, kind: &Arc<Kind>) -> Vec<Arc<Kind>> {
         let state = self.shared.state.lock();

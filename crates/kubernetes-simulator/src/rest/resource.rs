@@ -339,21 +339,18 @@ impl Call {
         let (options, dry_run) = body::delete_options(&self.headers, &self.query, bytes)?;
         let write = Write { dry_run, ..self.write() };
         let page = self.page()?;
+        // One after the other, as kube-apiserver does: what is refused keeps those that follow.
         for object in &page.items {
             self.admission().delete(object, &write).await?;
-        }
-        {
             let mut state = self.kubernetes.shared.state.lock();
-            for object in &page.items {
-                match state.delete(&self.kind, object.namespace(), object.name(), &options, &write) {
-                    Ok(_) if !dry_run && *self.kind.shelf == *namespace::SHELF => {
-                        state.plan_emptying(object.name(), false, &write);
-                    }
-                    Ok(_) => {}
-                    // It went with its owner, earlier in this collection.
-                    Err(error) if error.code == 404 => {}
-                    Err(error) => return Err(error),
+            match state.delete(&self.kind, object.namespace(), object.name(), &options, &write) {
+                Ok(_) if !dry_run && *self.kind.shelf == *namespace::SHELF => {
+                    state.plan_emptying(object.name(), false, &write);
                 }
+                Ok(_) => {}
+                // It went with its owner, earlier in this collection.
+                Err(error) if error.code == 404 => {}
+                Err(error) => return Err(error),
             }
         }
         let bytes = self.representation.list(&self.kind, &page, self.kubernetes.now());

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-use crate::caller::{Caller, MERGE, config_map};
+use crate::caller::{Caller, MERGE, config_map, names};
 
 /// A webhook that listens, and what it was asked.
 struct Listening {
@@ -213,6 +213,75 @@ pub async fn a_validating_webhook_refuses(caller: Caller) {
     let seen = &asked[0]["object"];
     assert_eq!(seen["metadata"]["name"], free["metadata"]["name"], "validators see the name");
     assert_eq!(seen["metadata"]["uid"], free["metadata"]["uid"], "and the uid that is stored");
+}
+
+pub async fn a_collection_is_deleted_up_to_what_is_refused(caller: Caller) {
+    let listening = Listening::start(|request| {
+        json!({"allowed": request["operation"] != "DELETE" || request["oldObject"]["metadata"]["name"] != "b"})
+    })
+    .await;
+    let webhook = listening.webhook(&caller, &["CREATE", "DELETE"]);
+    register(&caller, "ValidatingWebhookConfiguration", &listening, webhook).await;
+    let maps = caller.at("configmaps");
+    for name in ["a", "b", "c"] {
+        caller.post(&maps, &hooked(&caller, name)).await.ok(201);
+    }
+    let mine = format!("{maps}?labelSelector=hooked%3D{}", caller.namespace);
+    let refused = caller.delete(&mine).await;
+    let denied = "admission webhook \"hook.example.com\" denied the request without explanation";
+    assert_eq!(refused.refused(400, ""), denied);
+    assert_eq!(names(&caller.get(&mine).await.ok(200)), ["b", "c"]);
+}
+
+/// A rule for one version fits requests for another one, and the webhook sees the version that it knows.
+pub async fn webhooks_see_custom_resources_in_their_version(caller: Caller) {
+    let (plural, group) = ("gizmos", format!("{}.example.com", caller.namespace));
+    let schema = json!({"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});
+    let definition = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("{plural}.{group}")},
+        "spec": {"group": group, "scope": "Namespaced",
+            "names": {"plural": plural, "singular": "gizmo", "kind": "Gizmo", "listKind": "GizmoList"},
+            "versions": [
+                {"name": "v1", "served": true, "storage": true, "schema": schema},
+                {"name": "v1beta1", "served": true, "storage": false, "schema": schema},
+            ]},
+    });
+    caller.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &definition).await.ok(201);
+    let listening = Listening::start(|_| {
+        let patch = json!([{"op": "add", "path": "/spec/hook", "value": "was here"}]);
+        json!({"allowed": true, "patchType": "JSONPatch", "patch": BASE64_STANDARD.encode(patch.to_string())})
+    })
+    .await;
+    let mut webhook = listening.webhook(&caller, &["CREATE"]);
+    webhook["rules"] = json!([
+        {"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]},
+        {"operations": ["CREATE"], "apiGroups": [group], "apiVersions": ["v1"], "resources": [plural]},
+    ]);
+    register(&caller, "MutatingWebhookConfiguration", &listening, webhook).await;
+    let path = format!("/apis/{group}/v1beta1/namespaces/{}/{plural}", caller.namespace);
+    let gizmo = json!({"apiVersion": format!("{group}/v1beta1"), "kind": "Gizmo", "spec": {"a": 1},
+        "metadata": {"name": "g", "labels": {"hooked": caller.namespace}}});
+    // The definition is served after a moment.
+    let mut created = caller.post(&path, &gizmo).await;
+    for _ in 0..100 {
+        if created.code != 404 {
+            break;
+        }
+        pause().await;
+        created = caller.post(&path, &gizmo).await;
+    }
+    let created = created.ok(201);
+    assert_eq!(created["apiVersion"], format!("{group}/v1beta1"));
+    assert_eq!(created["spec"], json!({"a": 1, "hook": "was here"}));
+    let asked = listening.asked.lock().clone();
+    let asked: Vec<&Value> = asked.iter().filter(|request| request["kind"]["kind"] == "Gizmo").collect();
+    assert_eq!(asked.len(), 1);
+    assert_eq!(
+        (&asked[0]["kind"]["version"], &asked[0]["requestKind"]["version"]),
+        (&json!("v1"), &json!("v1beta1"))
+    );
+    assert_eq!(asked[0]["object"]["apiVersion"], format!("{group}/v1"));
 }
 
 pub async fn a_webhook_that_is_down(caller: Caller) {
