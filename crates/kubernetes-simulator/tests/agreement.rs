@@ -11,6 +11,8 @@ mod apply;
 mod caller;
 #[path = "agreement/collections.rs"]
 mod collections;
+#[path = "agreement/documents.rs"]
+mod documents;
 #[path = "agreement/kubelets.rs"]
 mod kubelets;
 #[path = "agreement/lifecycle.rs"]
@@ -136,6 +138,8 @@ fn kube_apiserver() {
         let server = real_kubernetes::RealKubernetes::start(assets.as_ref(), directory.path()).await.unwrap();
         let client = server.client().await.unwrap();
         let mut running = start_all(&client).await;
+        let simulator = kube::Client::new(alone().router(), "default");
+        running.push(Running::new("documents", documents::agree(simulator, client.clone())));
         for seed in 1..=4 {
             let kubernetes = alone();
             let simulator = kube::Client::new(kubernetes.router(), "default");

@@ -19,6 +19,7 @@ pub use allocators::Allocators;
 use serde_json::Value;
 
 use crate::registry::Kind;
+use crate::wire;
 
 /// A refused object: answered as 422 with reason `Invalid`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -80,6 +81,10 @@ impl Causes {
         self.0.extend(result.err());
     }
 
+    fn count(&self) -> usize {
+        self.0.len()
+    }
+
     fn are_none(&self) -> bool {
         self.0.is_empty()
     }
@@ -132,9 +137,13 @@ pub fn on_update(
     allocators: &mut Allocators,
 ) -> Result<(), Vec<Invalid>> {
     let mut causes = Causes::default();
+    // What hooks have seen is complete already.
+    if let Err(why) = wire::tidy(kind, object) {
+        causes.push(Invalid::new("", why));
+    }
     metadata::tidy(kind, object);
     defaults::apply(kind, object);
-    prepare::on_update(kind, object);
+    prepare::on_update(kind, old, object);
     metadata::validate(kind, object, &mut causes);
     match kind.builtin() {
         Some(("", "Service")) => service::on_update(old, object, allocators, &mut causes),
@@ -144,7 +153,11 @@ pub fn on_update(
         }
         _ => {
             validation::validate(kind, object, &mut causes);
-            immutable::validate(kind, old, object, &mut causes);
+            // What is stored has more members that say nothing.
+            let mut old = old.clone();
+            if wire::tidy(kind, &mut old).is_ok() {
+                immutable::validate(kind, &old, object, &mut causes);
+            }
         }
     }
     causes.refuse()

@@ -54,16 +54,6 @@ pub(super) fn validate(spec: &Value, field: &str, restarts: Restarts, causes: &m
     if !DNS_POLICIES.contains(&policy) {
         causes.push(Invalid::unsupported(format!("{field}.dnsPolicy"), policy, DNS_POLICIES));
     }
-    if let Some(seconds) = spec.get("terminationGracePeriodSeconds").and_then(Value::as_i64)
-        && seconds < 0
-    {
-        let why = "must be greater than or equal to 0";
-        causes.push(Invalid::value(
-            format!("{field}.terminationGracePeriodSeconds"),
-            &seconds.to_string(),
-            why,
-        ));
-    }
     let account = text_at(spec, "/serviceAccountName");
     if !account.is_empty() {
         let at = format!("{field}.serviceAccountName");

@@ -6,12 +6,14 @@ use serde_json::{Map, Value, json};
 use super::{list_at, text_at};
 use crate::conversion;
 use crate::registry::{Conversion, Kind};
+use crate::wire;
 
 /// What an object becomes when it is created.
 pub(super) fn on_create(kind: &Kind, object: &mut Value) {
     both(kind, object);
     match kind.builtin() {
         Some(("batch", "Job")) => select_own_pods(object),
+        Some(("apps", "DaemonSet")) => count_templates(object, 1),
         Some(("", "Namespace")) => {
             // Whoever empties it takes this away by a subresource.
             if let Some(spec) = member(object, "spec") {
@@ -30,8 +32,25 @@ pub(super) fn on_create(kind: &Kind, object: &mut Value) {
 }
 
 /// What an object becomes when it is replaced.
-pub(super) fn on_update(kind: &Kind, object: &mut Value) {
+pub(super) fn on_update(kind: &Kind, old: &Value, object: &mut Value) {
     both(kind, object);
+    if kind.is("apps", "DaemonSet") {
+        let text = old.pointer(&format!("/metadata/annotations/{TEMPLATE_GENERATION}"));
+        let count = text.and_then(Value::as_str).and_then(|text| text.parse().ok()).unwrap_or(1_u64);
+        let mut before = old.clone();
+        let unread = wire::tidy(kind, &mut before).is_err();
+        let changed = unread || before.pointer("/spec/template") != object.pointer("/spec/template");
+        count_templates(object, count + u64::from(changed));
+    }
+}
+
+/// How many templates a DaemonSet has had; a member of its own in versions of old.
+const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
+
+fn count_templates(object: &mut Value, count: u64) {
+    if let Some(all) = object.get_mut("metadata").and_then(|metadata| member(metadata, "annotations")) {
+        all.insert(TEMPLATE_GENERATION.to_owned(), count.to_string().into());
+    }
 }
 
 fn both(kind: &Kind, object: &mut Value) {

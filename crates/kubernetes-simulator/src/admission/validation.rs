@@ -63,37 +63,77 @@ fn workload(kind: &str, object: &Value, causes: &mut Causes) {
     for member in ["replicas", "minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"] {
         not_negative(object, &format!("/spec/{member}"), causes);
     }
-    match kind {
-        "Deployment" => one_of(object, "/spec/strategy/type", &["Recreate", "RollingUpdate"], causes),
-        "StatefulSet" => {
-            one_of(object, "/spec/podManagementPolicy", &["OrderedReady", "Parallel"], causes);
-            one_of(object, "/spec/updateStrategy/type", &["OnDelete", "RollingUpdate"], causes);
-        }
-        "DaemonSet" => one_of(object, "/spec/updateStrategy/type", &["RollingUpdate", "OnDelete"], causes),
-        _ => {}
+    strategy(kind, spec, causes);
+    if !selected_template(kind, spec, causes) {
+        return;
     }
-    selected_template(kind, spec, causes);
     template(spec, "spec", Restarts::Always, causes);
 }
 
-/// The selector must be there, say something, and fit the template.
-fn selected_template(kind: &str, spec: &Value, causes: &mut Causes) {
-    const FIELD: &str = "spec.selector";
-    let Some(selector) = spec.get("selector").filter(|selector| !selector.is_null()) else {
-        causes.push(Invalid::required(FIELD, ""));
-        return;
+/// How a workload replaces its pods.
+fn strategy(kind: &str, spec: &Value, causes: &mut Causes) {
+    let is = |pointer: &str, all: &[&str]| all.contains(&text_at(spec, pointer));
+    let structure = |name: &str, update: &str, pointer: &str| {
+        format!("apps.{name}{{Type:{:?}, RollingUpdate:(*apps.{update})(nil)}}", text_at(spec, pointer))
     };
+    match kind {
+        "Deployment" if !is("/strategy/type", &["Recreate", "RollingUpdate"]) => {
+            let value = structure("DeploymentStrategy", "RollingUpdateDeployment", "/strategy/type");
+            let message =
+                format!("Unsupported value: {value}: supported values: \"Recreate\", \"RollingUpdate\"");
+            causes.push(Invalid::new("spec.strategy", message));
+        }
+        "DaemonSet" if !is("/updateStrategy/type", &["RollingUpdate", "OnDelete"]) => {
+            let value =
+                structure("DaemonSetUpdateStrategy", "RollingUpdateDaemonSet", "/updateStrategy/type");
+            let message =
+                format!("Unsupported value: {value}: supported values: \"OnDelete\", \"RollingUpdate\"");
+            causes.push(Invalid::new("spec.updateStrategy", message));
+        }
+        "StatefulSet" => {
+            if !is("/podManagementPolicy", &["OrderedReady", "Parallel"]) {
+                let why = "must be 'OrderedReady' or 'Parallel'";
+                let policy = text_at(spec, "/podManagementPolicy");
+                causes.push(Invalid::text("spec.podManagementPolicy", policy, why));
+            }
+            if !is("/updateStrategy/type", &["RollingUpdate", "OnDelete"]) {
+                let update = "RollingUpdateStatefulSetStrategy";
+                let value = structure("StatefulSetUpdateStrategy", update, "/updateStrategy/type");
+                let why = "must be 'RollingUpdate' or 'OnDelete'";
+                causes.push(Invalid::value("spec.updateStrategy", &value, why));
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The selector must be there, say something, and fit the template. Whether it is sound enough to look at the template.
+fn selected_template(kind: &str, spec: &Value, causes: &mut Causes) -> bool {
+    const FIELD: &str = "spec.selector";
+    const WHY: &str = "`selector` does not match template `labels`";
+    let labels = spec.pointer("/template/metadata/labels").unwrap_or(&Value::Null);
+    let differ = || Invalid::value("spec.template.metadata.labels", &go_map(labels), WHY);
+    let Some(selector) = spec.get("selector").filter(|selector| !selector.is_null()) else {
+        if kind != "DaemonSet" {
+            causes.push(Invalid::required(FIELD, ""));
+        }
+        // No selector selects nothing.
+        causes.push(differ());
+        return true;
+    };
+    let before = causes.count();
     selector_is_sound(selector, FIELD, causes);
+    if causes.count() > before {
+        causes.push(Invalid::value(FIELD, &go_selector(selector), "invalid label selector"));
+        return false;
+    }
     if is_empty(selector) {
         let why = format!("empty selector is invalid for {}", kind.to_lowercase());
         causes.push(Invalid::value(FIELD, &go_selector(selector), &why));
-        return;
+    } else if !selects(selector, labels) {
+        causes.push(differ());
     }
-    let labels = spec.pointer("/template/metadata/labels").unwrap_or(&Value::Null);
-    if !selects(selector, labels) {
-        let why = "`selector` does not match template `labels`";
-        causes.push(Invalid::value("spec.template.metadata.labels", &go_map(labels), why));
-    }
+    true
 }
 
 fn is_empty(selector: &Value) -> bool {

@@ -215,7 +215,10 @@ impl State {
             .map_err(|causes| ApiError::invalid_causes(kind, &name, &causes))?;
         rules::drop_empty(&mut proposed);
         wire::complete(kind, &mut proposed);
-        if kind.generation && part == Part::Main && changes_specification(current, &proposed) {
+        // What is noted at a Deployment is for its controller, too.
+        let noted = kind.is("apps", "Deployment")
+            && metadata_value(current, "annotations") != metadata_value(&proposed, "annotations");
+        if kind.generation && part == Part::Main && (noted || changes_specification(current, &proposed)) {
             let generation = metadata_value(current, "generation").as_u64().unwrap_or(0) + 1;
             set_metadata(&mut proposed, "generation", Value::from(generation));
         }

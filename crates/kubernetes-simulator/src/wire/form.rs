@@ -70,21 +70,26 @@ fn tidy_value(schema: &Schema, value: &mut Value) -> Result<(), String> {
 
 /// Whether a member is as good as not there.
 fn says_nothing(message: Option<&'static Message>, name: &str, schema: &Schema, value: &Value) -> bool {
-    let empty = match (value, schema.form) {
-        (Value::Null, _) => return true,
-        (Value::String(text), Some(Form::String)) => text.is_empty(),
-        (Value::Bool(truth), Some(Form::Boolean)) => !truth,
-        (Value::Number(number), Some(Form::Integer | Form::Number)) => number.as_f64() == Some(0.0),
+    if value.is_null() {
+        return true;
+    }
+    let Some(member) = message.and_then(|message| find(message, name)).filter(|member| !member.pointer)
+    else {
+        return false;
+    };
+    match (value, schema.form) {
+        (Value::String(text), Some(Form::String)) => member.optional && text.is_empty(),
+        (Value::Bool(truth), Some(Form::Boolean)) => member.optional && !truth,
+        (Value::Number(number), Some(Form::Integer | Form::Number)) => {
+            member.optional && number.as_f64() == Some(0.0)
+        }
+        // Stored in protobuf, an empty list is none.
         (Value::Array(items), Some(Form::Array)) => items.is_empty(),
         (Value::Object(members), Some(Form::Object)) => {
             members.is_empty() && matches!(schema.additional, Additional::Of(_))
         }
         _ => false,
-    };
-    empty
-        && message
-            .and_then(|message| find(message, name))
-            .is_some_and(|member| member.optional && !member.pointer)
+    }
 }
 
 /// The member with this name, also where another definition's members stand in for it.

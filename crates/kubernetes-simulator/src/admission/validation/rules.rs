@@ -75,10 +75,10 @@ fn amounts(object: &Value, pointer: &str, causes: &mut Causes) {
     }
 }
 
-fn access_modes(object: &Value, causes: &mut Causes) {
+fn access_modes(object: &Value, why: &str, causes: &mut Causes) {
     let modes = list_at(object, "/spec/accessModes");
     if modes.is_empty() {
-        causes.push(Invalid::required("spec.accessModes", "at least 1 access mode is required"));
+        causes.push(Invalid::required("spec.accessModes", why));
     }
     for mode in modes.iter().filter_map(Value::as_str).filter(|mode| !ACCESS_MODES.contains(mode)) {
         causes.push(Invalid::unsupported("spec.accessModes", mode, ACCESS_MODES));
@@ -97,9 +97,11 @@ fn persistent_volume(object: &Value, causes: &mut Causes) {
         "nodeAffinity",
         "volumeAttributesClassName",
     ];
-    access_modes(object, causes);
+    access_modes(object, "", causes);
     if metadata::members(object, "/spec/capacity").next().is_none() {
         causes.push(Invalid::required("spec.capacity", ""));
+        let why = "Unsupported value: core.ResourceList(nil): supported values: \"storage\"";
+        causes.push(Invalid::new("spec.capacity", why));
     } else if object.pointer("/spec/capacity/storage").is_none() {
         let given: Vec<&str> =
             metadata::members(object, "/spec/capacity").map(|(name, _)| name.as_str()).collect();
@@ -118,7 +120,7 @@ fn persistent_volume(object: &Value, causes: &mut Causes) {
 }
 
 fn claim(object: &Value, causes: &mut Causes) {
-    access_modes(object, causes);
+    access_modes(object, "at least 1 access mode is required", causes);
     let size = text_at(object, "/spec/resources/requests/storage");
     if size.is_empty() {
         causes.push(Invalid::required("spec.resources[storage]", ""));
@@ -157,7 +159,8 @@ fn autoscaler(object: &Value, causes: &mut Causes) {
     let most = number("/spec/maxReplicas").unwrap_or(0);
     if most < 1 {
         causes.push(Invalid::value("spec.maxReplicas", &most.to_string(), "must be greater than 0"));
-    } else if number("/spec/minReplicas").is_some_and(|least| most < least) {
+    }
+    if number("/spec/minReplicas").is_some_and(|least| most < least) {
         let why = "must be greater than or equal to `minReplicas`";
         causes.push(Invalid::value("spec.maxReplicas", &most.to_string(), why));
     }
@@ -420,10 +423,6 @@ fn webhooks(object: &Value, causes: &mut Causes) {
         } else if !names.insert(name) {
             causes.push(Invalid::duplicate(at("name"), &format!("{name:?}")));
         }
-        if list_at(webhook, "/admissionReviewVersions").is_empty() {
-            let why = "must specify one of v1, v1beta1";
-            causes.push(Invalid::required(at("admissionReviewVersions"), why));
-        }
         for (place, rule) in list_at(webhook, "/rules").iter().enumerate() {
             webhook_rule(rule, &at(&format!("rules[{place}]")), causes);
         }
@@ -449,6 +448,10 @@ fn webhooks(object: &Value, causes: &mut Causes) {
             let why = "exactly one of url or service is required";
             causes.push(Invalid::required(at("clientConfig"), why));
         }
+        if list_at(webhook, "/admissionReviewVersions").is_empty() {
+            let why = "must specify one of v1, v1beta1";
+            causes.push(Invalid::required(at("admissionReviewVersions"), why));
+        }
     }
 }
 
@@ -466,15 +469,17 @@ fn one_of_webhook(
 }
 
 fn webhook_rule(rule: &Value, field: &str, causes: &mut Causes) {
-    for member in ["operations", "apiGroups", "apiVersions", "resources"] {
-        if list_at(rule, &format!("/{member}")).is_empty() {
-            causes.push(Invalid::required(format!("{field}.{member}"), ""));
-        }
+    let none = |member: &str| list_at(rule, &format!("/{member}")).is_empty();
+    if none("operations") {
+        causes.push(Invalid::required(format!("{field}.operations"), ""));
     }
     for (index, operation) in list_at(rule, "/operations").iter().filter_map(Value::as_str).enumerate() {
         if !OPERATIONS.contains(&operation) {
             causes.push(Invalid::unsupported(format!("{field}.operations[{index}]"), operation, OPERATIONS));
         }
+    }
+    for member in ["apiGroups", "apiVersions", "resources"].into_iter().filter(|member| none(member)) {
+        causes.push(Invalid::required(format!("{field}.{member}"), ""));
     }
 }
 
