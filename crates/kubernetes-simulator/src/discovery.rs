@@ -3,10 +3,11 @@
 use bytes::Bytes;
 use serde_json::{Value, json};
 
+use crate::aggregated_discovery;
 use crate::kubernetes::Kubernetes;
 use crate::object::to_bytes;
 use crate::openapi;
-use crate::registry::{Kind, Registry};
+use crate::registry::{Kind, Registry, priority};
 use crate::verbs::pod;
 
 const JSON: &str = "application/json";
@@ -29,6 +30,12 @@ pub(crate) fn answer(kubernetes: &Kubernetes, path: &str, accept: &str) -> Optio
     let state = kubernetes.shared.state.lock();
     let registry = &state.registry;
     let json = |value: Value| Some((JSON, to_bytes(&value)));
+    if let (["api" | "apis"], Some((version, media_type))) =
+        (segments.as_slice(), aggregated_discovery::negotiate(accept))
+    {
+        let groups = aggregated(registry, segments == ["api"]);
+        return Some((media_type, to_bytes(&aggregated_discovery::list(version, groups))));
+    }
     match segments.as_slice() {
         ["healthz" | "readyz" | "livez", ..] => Some((TEXT, Bytes::from_static(b"ok"))),
         ["version"] => json(version()),
@@ -86,7 +93,7 @@ fn core_versions() -> Value {
     json!({ "kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": [] })
 }
 
-/// Named groups in the order of the table, with their versions.
+/// Named groups in the order of the table, with their versions, the preferred one first.
 fn group_versions(registry: &Registry) -> Vec<(&str, Vec<&str>)> {
     let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
     for kind in registry.kinds().iter().filter(|kind| !kind.group.is_empty()) {
@@ -96,7 +103,26 @@ fn group_versions(registry: &Registry) -> Vec<(&str, Vec<&str>)> {
             None => groups.push((&kind.group, vec![&kind.version])),
         }
     }
+    for (group, versions) in &mut groups {
+        let custom = |kind: &Kind| kind.custom && kind.group == *group;
+        if registry.kinds().iter().any(|kind| custom(kind)) {
+            versions.sort_by_key(|version| priority(version));
+        }
+    }
     groups
+}
+
+/// The core group, or all named ones.
+fn aggregated(registry: &Registry, core: bool) -> Vec<Value> {
+    let groups = if core { vec![("", vec!["v1"])] } else { group_versions(registry) };
+    groups
+        .iter()
+        .map(|(group, versions)| {
+            let lists: Vec<(&str, Value)> =
+                versions.iter().map(|version| (*version, resources(registry, group, version))).collect();
+            aggregated_discovery::group(group, &lists)
+        })
+        .collect()
 }
 
 fn group_value(group: &str, versions: &[&str]) -> Value {
@@ -158,6 +184,8 @@ fn resources(registry: &Registry, group: &str, version: &str) -> Value {
 fn resource(kind: &Kind) -> Value {
     let verbs: &[&str] = if kind.is_review() {
         &["create"]
+    } else if kind.custom {
+        &["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"]
     } else {
         &["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
     };

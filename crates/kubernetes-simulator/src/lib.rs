@@ -11,6 +11,7 @@
 //! [`registry`]. Everything random is seeded and time is tokio's, so that a run can be repeated.
 
 pub mod admission;
+mod aggregated_discovery;
 mod control;
 mod conversion;
 mod discovery;
@@ -27,7 +28,6 @@ mod patch;
 mod quantity;
 pub mod registry;
 mod rest;
-#[allow(dead_code)] // Decoding and custom resources follow.
 mod schema;
 mod selector;
 mod server;

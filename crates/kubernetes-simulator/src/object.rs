@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
+use crate::admission::custom;
 use crate::conversion;
 use crate::registry::Kind;
 
@@ -149,12 +150,19 @@ pub(crate) fn owner_uids(object: &Value) -> impl Iterator<Item = &str> {
 
 /// The object as `kind` serves it. The same object where its stored form is that already.
 pub(crate) fn serve(kind: &Kind, object: &Arc<Object>) -> Arc<Object> {
-    if string_at(object, &["apiVersion"]).is_some_and(|text| kind.has_api_version(text)) {
+    let same = string_at(object, &["apiVersion"]).is_some_and(|text| kind.has_api_version(text));
+    if same && !kind.revised {
         return Arc::clone(object);
     }
     let mut value = object.value.clone();
     conversion::from_stored(kind, &mut value);
     set_api_version(&mut value, &kind.api_version());
+    if kind.custom {
+        custom::settle(kind.tree(), &mut value);
+    }
+    if same && value == object.value {
+        return Arc::clone(object);
+    }
     Arc::new(Object::new(value, object.version))
 }
 
@@ -162,6 +170,14 @@ pub(crate) fn serve(kind: &Kind, object: &Arc<Object>) -> Arc<Object> {
 pub(crate) fn to_stored(kind: &Kind, value: &mut Value) {
     if let Some(api_version) = conversion::to_stored(kind, value) {
         set_api_version(value, api_version);
+    }
+    if let Some((api_version, tree)) = &kind.stored_as
+        && !kind.has_api_version(api_version)
+    {
+        set_api_version(value, api_version);
+        if let Some(tree) = tree {
+            custom::settle(tree, value);
+        }
     }
 }
 
@@ -171,6 +187,9 @@ pub(crate) fn reshape(from: &Kind, to: &Kind, value: &Value) -> Value {
     to_stored(from, &mut value);
     conversion::from_stored(to, &mut value);
     set_api_version(&mut value, &to.api_version());
+    if to.custom {
+        custom::settle(to.tree(), &mut value);
+    }
     value
 }
 

@@ -3,6 +3,8 @@
 //! Custom resources join at run time, from the CustomResourceDefinitions that are stored.
 
 mod builtin;
+mod custom;
+mod version;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -10,7 +12,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::object::{list_at, reshape, string_at};
+use crate::object::reshape;
 use crate::patch::{Scope, Subject, Versioned, Versions};
 use crate::schema::{self, ANYTHING, Schema};
 use crate::status::ApiError;
@@ -35,6 +37,29 @@ pub(crate) enum Conversion {
     Events,
     /// `autoscaling/v1` knows one metric, the processor, and shows it apart from the others.
     Autoscaling,
+}
+
+pub(crate) use version::priority;
+
+/// A column of a table of a custom kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Column {
+    pub(crate) name: String,
+    pub(crate) form: String,
+    pub(crate) format: String,
+    pub(crate) description: String,
+    pub(crate) priority: i64,
+    /// A simple JSONPath.
+    pub(crate) path: String,
+}
+
+/// Where an object has the numbers of its `scale` subresource: members that lead there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ScalePaths {
+    pub(crate) replicas: Vec<String>,
+    pub(crate) actual: Vec<String>,
+    /// A text, such as `app=web`; workloads have a structure in its place.
+    pub(crate) selector: Option<Vec<String>>,
 }
 
 /// One served kind in one version.
@@ -74,6 +99,14 @@ pub struct Kind {
     pub(crate) schema: Option<Value>,
     /// The same as a tree.
     pub(crate) tree: Option<Arc<Schema>>,
+    /// The `apiVersion` in which objects of a custom kind are stored, and the tree of that version.
+    pub(crate) stored_as: Option<(String, Option<Arc<Schema>>)>,
+    /// Whether the definition has changed since it was made: then what is stored may lack defaults.
+    pub(crate) revised: bool,
+    /// What tables of a custom kind show (`additionalPrinterColumns`).
+    pub(crate) columns: Vec<Column>,
+    /// Where the numbers of a custom kind's `scale` subresource are.
+    pub(crate) scale_paths: Option<ScalePaths>,
     /// Whether objects of this kind are questions: they are answered and never stored.
     pub(crate) review: bool,
     pub(crate) conversion: Conversion,
@@ -102,6 +135,10 @@ impl Kind {
             custom: false,
             schema: None,
             tree: None,
+            stored_as: None,
+            revised: false,
+            columns: Vec::new(),
+            scale_paths: None,
             review: false,
             conversion: Conversion::None,
             shelf: shelf.into(),
@@ -216,6 +253,16 @@ impl Kind {
             None if self.custom => &ANYTHING,
             None => schema::builtin::of_kind(&self.group, &self.version, &self.kind).unwrap_or(&ANYTHING),
         }
+    }
+
+    /// Where the `scale` subresource finds its numbers.
+    pub(crate) fn scale_paths(&self) -> ScalePaths {
+        let path = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        self.scale_paths.clone().unwrap_or_else(|| ScalePaths {
+            replicas: path(&["spec", "replicas"]),
+            actual: path(&["status", "replicas"]),
+            selector: None,
+        })
     }
 
     /// Which members a write of a part may change.
@@ -342,56 +389,5 @@ impl Registry {
     /// Whether any kind of this group and version is served.
     pub(crate) fn serves(&self, group: &str, version: &str) -> bool {
         self.kinds.iter().any(|row| row.group == group && row.version == version)
-    }
-
-    /// Serves the custom kinds of a CustomResourceDefinition, in all its served versions.
-    pub(crate) fn register_definition(&mut self, definition: &Value) {
-        self.forget_definition(definition);
-        let text = |path: &[&str]| string_at(definition, path).unwrap_or_default();
-        let names = |path: &[&str]| -> Vec<String> {
-            list_at(definition, path).iter().filter_map(|name| name.as_str().map(str::to_owned)).collect()
-        };
-        let mut rows = Vec::new();
-        for version in list_at(definition, &["spec", "versions"]) {
-            if version.get("served").and_then(Value::as_bool) != Some(true) {
-                continue;
-            }
-            let mut kind = Kind::new(
-                text(&["spec", "group"]),
-                string_at(version, &["name"]).unwrap_or_default(),
-                text(&["spec", "names", "plural"]),
-                text(&["spec", "names", "kind"]),
-                text(&["spec", "scope"]) != "Cluster",
-            );
-            if let Some(singular) = string_at(definition, &["spec", "names", "singular"]) {
-                kind.singular = singular.to_owned();
-            }
-            kind.short_names = names(&["spec", "names", "shortNames"]);
-            kind.categories = names(&["spec", "names", "categories"]);
-            if version.pointer("/subresources/status").is_some() {
-                kind.status = StatusRule::Subresource;
-            }
-            kind.generation = true;
-            kind.unconditional_update = false;
-            kind.custom = true;
-            kind.schema = version.pointer("/schema/openAPIV3Schema").cloned();
-            kind.tree = kind.schema.as_ref().map(|schema| Arc::new(Schema::custom(schema)));
-            kind.fields = list_at(version, &["selectableFields"])
-                .iter()
-                .filter_map(|field| string_at(field, &["jsonPath"]))
-                .map(|path| path.trim_start_matches('.').to_owned())
-                .collect();
-            rows.push(kind);
-        }
-        self.extend(rows);
-    }
-
-    /// Stops serving the kinds of a CustomResourceDefinition.
-    pub(crate) fn forget_definition(&mut self, definition: &Value) {
-        let group = string_at(definition, &["spec", "group"]).unwrap_or_default();
-        let plural = string_at(definition, &["spec", "names", "plural"]).unwrap_or_default();
-        let stays = |row: &Kind| !(row.custom && row.group == group && row.plural == plural);
-        self.kinds.retain(|row| stays(row));
-        self.by_path.retain(|_, row| stays(row));
     }
 }

@@ -36,7 +36,7 @@ impl ApiError {
         }
     }
 
-    fn about(mut self, kind: &Kind, name: &str) -> Self {
+    pub(crate) fn about(mut self, kind: &Kind, name: &str) -> Self {
         self.details = details(&kind.group, &kind.plural, name);
         self
     }
@@ -143,7 +143,9 @@ impl ApiError {
         let mut error = Self::new(422, "Invalid", message);
         error.details = details(&kind.group, &kind.kind, name);
         let causes = causes.iter().map(|cause| {
-            json!({ "reason": cause_reason(&cause.message), "message": cause.message, "field": cause.field })
+            let wrong_type = cause.is_wrong_type();
+            let reason = if wrong_type { "FieldValueTypeInvalid" } else { cause_reason(&cause.message) };
+            json!({ "reason": reason, "message": cause.message, "field": cause.field })
         });
         error.causes(causes.collect())
     }

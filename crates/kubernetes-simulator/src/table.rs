@@ -3,6 +3,8 @@
 
 mod cells;
 mod columns;
+mod custom;
+mod json_path;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -31,6 +33,9 @@ const fn wide(name: &'static str, form: &'static str, cell: Cell) -> Column {
 
 /// The `columnDefinitions` of the kind's Table; priority 1 is what `-o wide` adds.
 pub fn columns(kind: &Kind) -> Value {
+    if kind.custom {
+        return custom::columns(kind);
+    }
     let columns = columns::of(kind).iter().map(|column| {
         let format = if column.name == "Name" { "name" } else { "" };
         json!({
@@ -42,6 +47,9 @@ pub fn columns(kind: &Kind) -> Value {
 
 /// The cells of one object, one for each of [`columns`]; ages are counted up to `now`.
 pub fn row(kind: &Kind, object: &Value, now: Timestamp) -> Vec<Value> {
+    if kind.custom {
+        return custom::row(kind, object, now);
+    }
     columns::of(kind).iter().map(|column| (column.cell)(object, now)).collect()
 }
 

@@ -11,6 +11,8 @@ mod apply;
 mod caller;
 #[path = "agreement/collections.rs"]
 mod collections;
+#[path = "agreement/custom.rs"]
+mod custom;
 #[path = "agreement/documents.rs"]
 mod documents;
 #[path = "agreement/kubelets.rs"]
@@ -118,6 +120,12 @@ behaviours! {
         a_collection_is_deleted_up_to_what_is_refused, webhooks_see_custom_resources_in_their_version, a_validating_webhook_refuses, a_webhook_that_is_down;
     pods:
         a_pod_is_bound_once, a_pod_has_time_to_end, a_pod_is_evicted, a_budget_is_respected;
+    custom:
+        unknown_members_go_and_defaults_come, values_are_held_against_the_schema,
+        generation_counts_changes_of_all_but_status_and_metadata, scale_follows_the_paths_of_the_definition,
+        columns_are_those_of_the_definition, strategic_patches_are_for_built_in_kinds,
+        apply_knows_lists_and_maps_of_custom_kinds, several_versions_show_one_object, definitions_must_be_sound,
+        a_name_in_use_is_not_granted, a_definition_takes_its_objects_along;
     kubelets:
         a_machine_becomes_a_node, a_silent_node_is_unknown, pretend_pods_answer;
 }

@@ -134,7 +134,7 @@ pub(super) fn dns_label(text: &str) -> Result<(), String> {
     if shaped(text, lower_alphanumeric, |c| c == '-') { Ok(()) } else { Err(LABEL.into()) }
 }
 
-fn dns_1035_label(text: &str) -> Result<(), String> {
+pub(super) fn dns_1035_label(text: &str) -> Result<(), String> {
     at_most(text, 63)?;
     let first = text.starts_with(|c: char| c.is_ascii_lowercase());
     if first && shaped(text, lower_alphanumeric, |c| c == '-') { Ok(()) } else { Err(LABEL_1035.into()) }

@@ -5,7 +5,9 @@
 //! are from the Kubernetes API reference (1.33) and from a kube-apiserver 1.20 asked side by side.
 
 mod allocators;
+pub(crate) mod custom;
 mod defaults;
+mod definition;
 mod immutable;
 mod metadata;
 mod node;
@@ -20,6 +22,9 @@ use serde_json::Value;
 
 use crate::registry::Kind;
 use crate::wire;
+
+/// Group and kind of the kind that defines kinds.
+const DEFINITION: (&str, &str) = ("apiextensions.k8s.io", "CustomResourceDefinition");
 
 /// A refused object: answered as 422 with reason `Invalid`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -48,6 +53,11 @@ impl Invalid {
 
     fn text(field: impl Into<String>, value: &str, why: &str) -> Invalid {
         Invalid::value(field, &format!("{value:?}"), why)
+    }
+
+    /// Whether a value has another type than its schema asks for.
+    pub(crate) fn is_wrong_type(&self) -> bool {
+        self.message.starts_with("Invalid value") && self.message.contains(" in body must be of type ")
     }
 
     fn duplicate(field: impl Into<String>, value: &str) -> Invalid {
@@ -100,6 +110,9 @@ pub fn convert(kind: &Kind, object: &mut Value) {
     if kind.is("", "Node") {
         node::join_ranges(object);
     }
+    if kind.custom {
+        custom::settle(kind.tree(), object);
+    }
 }
 
 /// Defaults, validates and completes an object that is to be created.
@@ -112,6 +125,10 @@ pub fn convert(kind: &Kind, object: &mut Value) {
 pub fn on_create(kind: &Kind, object: &mut Value, allocators: &mut Allocators) -> Result<(), Vec<Invalid>> {
     let mut causes = Causes::default();
     metadata::tidy(kind, object);
+    if kind.custom {
+        // Hooks may have changed it.
+        custom::settle(kind.tree(), object);
+    }
     defaults::apply(kind, object);
     prepare::on_create(kind, object);
     metadata::validate(kind, object, &mut causes);
@@ -121,6 +138,11 @@ pub fn on_create(kind: &Kind, object: &mut Value, allocators: &mut Allocators) -
             node::default_on_create(object);
             causes.note(node::validate(object));
         }
+        Some(DEFINITION) => {
+            definition::default(object);
+            definition::validate(None, object, &mut causes);
+        }
+        None => custom::validate(kind, None, object, &mut causes),
         _ => validation::validate(kind, object, &mut causes),
     }
     causes.refuse()
@@ -142,6 +164,10 @@ pub fn on_update(
         causes.push(Invalid::new("", why));
     }
     metadata::tidy(kind, object);
+    if kind.custom {
+        // Hooks may have changed it.
+        custom::settle(kind.tree(), object);
+    }
     defaults::apply(kind, object);
     prepare::on_update(kind, old, object);
     metadata::validate(kind, object, &mut causes);
@@ -151,6 +177,11 @@ pub fn on_update(
             causes.note(node::validate(object));
             causes.note(node::validate_update(old, object));
         }
+        Some(DEFINITION) => {
+            definition::default(object);
+            definition::validate(Some(old), object, &mut causes);
+        }
+        None => custom::validate(kind, Some(old), object, &mut causes),
         _ => {
             validation::validate(kind, object, &mut causes);
             // What is stored has more members that say nothing.

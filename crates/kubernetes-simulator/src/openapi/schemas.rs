@@ -123,13 +123,11 @@ pub(super) fn of(kind: &Kind) -> Map<String, Value> {
     let mut schemas = Map::new();
     if kind.custom {
         let mut schema = kind.schema.clone().unwrap_or_else(|| json!({ "type": "object" }));
-        schema["properties"]["apiVersion"] = json!({ "type": "string" });
-        schema["properties"]["kind"] = json!({ "type": "string" });
-        let metadata = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
-        schema["properties"]["metadata"] =
-            json!({ "allOf": [{ "$ref": format!("{SCHEMAS_V3}{metadata}") }] });
+        schema["type"] = "object".into();
+        add_identity(&mut schema);
+        complete_embedded(&mut schema);
         schemas.insert(root.clone(), schema);
-        collect(metadata, &mut schemas);
+        collect(OBJECT_META, &mut schemas);
     } else {
         collect(&root, &mut schemas);
     }
@@ -142,6 +140,37 @@ pub(super) fn of(kind: &Kind) -> Map<String, Value> {
         }
     }
     schemas
+}
+
+const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
+
+/// Adds what every object has, described as built-in kinds describe it.
+fn add_identity(schema: &mut Value) {
+    let described =
+        |name: &str| BUILTIN.get("io.k8s.api.core.v1.Namespace")?.get("properties")?.get(name).cloned();
+    for name in ["apiVersion", "kind"] {
+        schema["properties"][name] = described(name).unwrap_or_else(|| json!({ "type": "string" }));
+    }
+    schema["properties"]["metadata"] = json!({
+        "description": "Standard object's metadata. More info: \
+            https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata",
+        "allOf": [{ "$ref": format!("{SCHEMAS_V3}{OBJECT_META}") }],
+    });
+}
+
+/// Does the same for objects inside of objects.
+fn complete_embedded(schema: &mut Value) {
+    if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+        properties.values_mut().for_each(complete_embedded);
+    }
+    for member in ["items", "additionalProperties"] {
+        if let Some(inner) = schema.get_mut(member).filter(|inner| inner.is_object()) {
+            complete_embedded(inner);
+        }
+    }
+    if schema.get("x-kubernetes-embedded-resource") == Some(&Value::Bool(true)) {
+        add_identity(schema);
+    }
 }
 
 /// Takes a built-in schema and everything that it refers to.

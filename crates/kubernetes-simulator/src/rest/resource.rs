@@ -369,7 +369,12 @@ impl Call {
                 }
                 let (patch, how) =
                     body::patch(&self.headers, &self.query, self.kind.custom, bytes, self.fields())?;
-                Ok(crate::patch::plain(&crate::schema::ANYTHING, Some(&scale_of(current)), &patch, &how)?)
+                Ok(crate::patch::plain(
+                    &crate::schema::ANYTHING,
+                    Some(&scale_of(&self.kind, current)),
+                    &patch,
+                    &how,
+                )?)
             };
             let attempt = |state: &mut State, write: &Write<'_>| {
                 let current = state.get(&self.kind, namespace, name)?;
@@ -380,29 +385,37 @@ impl Call {
             };
             self.admission().write(&self.write(), attempt).await?.0
         };
-        Ok(answer::bytes(StatusCode::OK, answer::JSON, to_bytes(&scale_of(&object))))
+        Ok(answer::bytes(StatusCode::OK, answer::JSON, to_bytes(&scale_of(&self.kind, &object))))
     }
 }
 
-fn scale_of(object: &Object) -> Value {
-    let number = |pointer: &str| object.pointer(pointer).and_then(Value::as_u64).unwrap_or(0);
+fn scale_of(kind: &Kind, object: &Object) -> Value {
+    let paths = kind.scale_paths();
+    let at = |path: &[String]| path.iter().try_fold(object.value(), |value, name| value.get(name));
+    let number = |path: &[String]| at(path).and_then(Value::as_u64).unwrap_or(0);
     let mut metadata = serde_json::Map::new();
     for member in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
         if let Some(value) = object.pointer(&format!("/metadata/{member}")) {
             metadata.insert(member.to_owned(), value.clone());
         }
     }
-    let labels = object.pointer("/spec/selector/matchLabels").and_then(Value::as_object);
-    let selector =
-        labels.into_iter().flatten().map(|(k, v)| format!("{k}={}", v.as_str().unwrap_or_default()));
+    let selector = match &paths.selector {
+        Some(path) => at(path).and_then(Value::as_str).unwrap_or_default().to_owned(),
+        None => {
+            let labels = object.pointer("/spec/selector/matchLabels").and_then(Value::as_object);
+            let pair = |(k, v): (&String, &Value)| format!("{k}={}", v.as_str().unwrap_or_default());
+            labels.into_iter().flatten().map(pair).collect::<Vec<_>>().join(",")
+        }
+    };
+    let mut status = json!({ "replicas": number(&paths.actual) });
+    if !selector.is_empty() {
+        status["selector"] = selector.into();
+    }
     json!({
         "kind": "Scale",
         "apiVersion": "autoscaling/v1",
         "metadata": metadata,
-        "spec": { "replicas": number("/spec/replicas") },
-        "status": {
-            "replicas": number("/status/replicas"),
-            "selector": selector.collect::<Vec<_>>().join(","),
-        },
+        "spec": { "replicas": number(&paths.replicas) },
+        "status": status,
     })
 }

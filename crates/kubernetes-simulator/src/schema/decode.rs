@@ -58,8 +58,11 @@ pub(crate) fn remove_unknown(schema: &Schema, value: &mut Value) {
                 members.retain(|name, _| schema.member(name).is_some());
             }
             for (name, member) in members {
-                if let Some(schema) = schema.member(name) {
-                    remove_unknown(schema, member);
+                match schema.member(name) {
+                    Some(schema) => remove_unknown(schema, member),
+                    // `additionalProperties: true` says that there are members, and nothing of what is in them.
+                    None if !schema.preserve_unknown => remove_members(member),
+                    None => {}
                 }
             }
         }
@@ -68,6 +71,14 @@ pub(crate) fn remove_unknown(schema: &Schema, value: &mut Value) {
                 items.iter_mut().for_each(|item| remove_unknown(schema, item));
             }
         }
+        _ => {}
+    }
+}
+
+fn remove_members(value: &mut Value) {
+    match value {
+        Value::Object(members) => members.clear(),
+        Value::Array(items) => items.iter_mut().for_each(remove_members),
         _ => {}
     }
 }

@@ -12,9 +12,12 @@ mod parse;
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock, OnceLock};
 
+use kube_cel::cel::Program;
 use serde_json::Value;
+
+use crate::admission::custom::compile;
 
 /// A JSON type that a schema asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,8 +96,15 @@ impl Deref for Link {
     }
 }
 
+/// The expressions of a rule, ready to be evaluated.
+#[derive(Debug)]
+pub(crate) struct CompiledRule {
+    pub(crate) rule: Program,
+    pub(crate) message: Option<Program>,
+}
+
 /// One rule in CEL (`x-kubernetes-validations`).
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Rule {
     pub(crate) rule: String,
     pub(crate) message: Option<String>,
@@ -102,6 +112,21 @@ pub(crate) struct Rule {
     pub(crate) reason: Option<String>,
     pub(crate) field_path: Option<String>,
     pub(crate) optional_old_self: bool,
+    compiled: OnceLock<Arc<Result<CompiledRule, String>>>,
+}
+
+impl Rule {
+    /// The rule's programs, compiled when they are first asked for.
+    ///
+    /// # Errors
+    /// What the parser of rules says.
+    pub(crate) fn compiled(&self) -> Result<&CompiledRule, &str> {
+        let compile = || {
+            let message = self.message_expression.as_deref().map(compile).transpose()?;
+            Ok(CompiledRule { rule: compile(&self.rule)?, message })
+        };
+        self.compiled.get_or_init(|| Arc::new(compile())).as_ref().as_ref().map_err(String::as_str)
+    }
 }
 
 /// What values must fulfil beyond their type.
@@ -119,7 +144,6 @@ pub(crate) struct Constraints {
     pub(crate) max_length: Option<u64>,
     pub(crate) min_items: Option<u64>,
     pub(crate) max_items: Option<u64>,
-    pub(crate) unique_items: bool,
     pub(crate) min_properties: Option<u64>,
     pub(crate) max_properties: Option<u64>,
     pub(crate) all_of: Vec<Schema>,

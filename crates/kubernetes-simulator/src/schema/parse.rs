@@ -101,7 +101,6 @@ fn constraints(members: &Map<String, Value>) -> Option<Constraints> {
         "maxLength",
         "minItems",
         "maxItems",
-        "uniqueItems",
         "minProperties",
         "maxProperties",
         "allOf",
@@ -129,7 +128,6 @@ fn constraints(members: &Map<String, Value>) -> Option<Constraints> {
         max_length: count("maxLength"),
         min_items: count("minItems"),
         max_items: count("maxItems"),
-        unique_items: flag("uniqueItems"),
         min_properties: count("minProperties"),
         max_properties: count("maxProperties"),
         all_of: schemas("allOf"),
@@ -150,6 +148,7 @@ fn rule(document: &Value) -> Rule {
         reason: text("reason"),
         field_path: text("fieldPath"),
         optional_old_self: document.get("optionalOldSelf").and_then(Value::as_bool) == Some(true),
+        ..Rule::default()
     }
 }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::{
-    Stage, State, Tracking, Write, date_managed_fields, decode, definition, metadata as rules,
-    namespace as namespaces, rfc3339_seconds,
+    Stage, State, Tracking, Write, date_managed_fields, decode, metadata as rules, namespace as namespaces,
+    rfc3339_seconds,
 };
 use crate::admission;
 use crate::object::{Object, is_terminating, metadata, serve, set_metadata, to_stored};
@@ -86,6 +86,7 @@ impl State {
         mut object: Value,
         write: &Write<'_>,
     ) -> Result<Arc<Object>, ApiError> {
+        self.check_definition(kind)?;
         if kind.namespaced {
             self.check_namespace(kind, &object, namespace)?;
         }
@@ -106,9 +107,7 @@ impl State {
             .map_err(|causes| ApiError::invalid_causes(kind, &name, &causes))?;
         rules::drop_empty(&mut object);
         wire::complete(kind, &mut object);
-        if *kind.shelf == *definition::SHELF {
-            definition::establish(&mut object, write.now);
-        }
+        self.settle_definition(kind, &mut object, write.now);
         if write.dry_run {
             admission::on_delete(kind, &object, &mut self.allocators);
             return Ok(Arc::new(Object::new(object, self.store.version())));

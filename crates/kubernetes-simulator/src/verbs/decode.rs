@@ -83,7 +83,8 @@ pub(crate) fn changed(kind: &Kind, object: &mut Value) -> Result<(), ApiError> {
 
 fn into_type(kind: &Kind, object: &mut Value, validation: FieldValidation<'_>) -> Result<(), String> {
     if kind.custom {
-        return Ok(());
+        // Their types are checked with all else that their schema asks for, and what it does not know goes then, too.
+        return validation.settle(&unknown(&decode(kind.tree(), object).unknown));
     }
     let Some(schema) = builtin::of_kind(&kind.group, &kind.version, &kind.kind) else { return Ok(()) };
     wire::tidy(kind, object)?;
@@ -92,12 +93,14 @@ fn into_type(kind: &Kind, object: &mut Value, validation: FieldValidation<'_>) -
         return Err(wrong.to_string());
     }
     if !findings.unknown.is_empty() {
-        let found: Vec<String> =
-            findings.unknown.iter().map(|path| format!("unknown field {path:?}")).collect();
-        validation.settle(&found)?;
+        validation.settle(&unknown(&findings.unknown))?;
         remove_unknown(schema, object);
     }
     Ok(())
+}
+
+fn unknown(paths: &[String]) -> Vec<String> {
+    paths.iter().map(|path| format!("unknown field {path:?}")).collect()
 }
 
 /// A value as Go prints it, which is how messages show strategic merge patches.

@@ -1,61 +1,207 @@
-//! CustomResourceDefinitions: accepted as they come, established at once. Custom resources are stored
-//! as they are, without pruning, defaulting or validation by the schema.
+//! The life of a CustomResourceDefinition: which names it is granted, what it serves, and how it takes its objects along
+//! (what kube-apiserver's controllers for definitions do, at once).
+
+use std::collections::BTreeSet;
 
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{DeleteOptions, State, Write, rfc3339_seconds};
-use crate::object::{Object, list_at, string_at};
+use crate::object::{
+    Object, finalizers, is_terminating, list_at, metadata, set_finalizers, string_at, value_at,
+};
 use crate::registry::Kind;
+use crate::status::ApiError;
 
 pub(super) const SHELF: &str = "customresourcedefinitions.apiextensions.k8s.io";
 
-/// Sets the status of a new definition: names accepted, established.
-pub(super) fn establish(definition: &mut Value, now: Timestamp) {
-    let time = rfc3339_seconds(now);
-    let mut names =
-        crate::object::value_at(definition, &["spec", "names"]).cloned().unwrap_or_else(|| json!({}));
-    if let Some(members) = names.as_object_mut() {
-        let kind = members.get("kind").and_then(Value::as_str).unwrap_or_default().to_owned();
-        members.entry("singular").or_insert_with(|| Value::from(kind.to_lowercase()));
-        members.entry("listKind").or_insert_with(|| Value::from(format!("{kind}List")));
+/// The finalizer with which a definition waits until its objects are gone.
+pub(super) const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
+
+/// A condition of a definition.
+struct Condition<'a> {
+    kind: &'a str,
+    status: bool,
+    reason: &'a str,
+    message: &'a str,
+}
+
+/// Sets a condition. When it came is when its status changed last.
+fn set_condition(definition: &mut Value, condition: &Condition<'_>, now: Timestamp) {
+    let status = if condition.status { "True" } else { "False" };
+    let same = |other: &Value| string_at(other, &["type"]) == Some(condition.kind);
+    let mut conditions = list_at(definition, &["status", "conditions"]).to_vec();
+    let before = conditions.iter().find(|other| same(other) && other["status"] == status);
+    let since =
+        before.map_or_else(|| Value::from(rfc3339_seconds(now)), |other| other["lastTransitionTime"].clone());
+    let new = json!({ "type": condition.kind, "status": status, "reason": condition.reason,
+        "message": condition.message, "lastTransitionTime": since });
+    match conditions.iter_mut().find(|other| same(other)) {
+        Some(other) => *other = new,
+        None => conditions.push(new),
     }
-    let stored: Vec<&str> = list_at(definition, &["spec", "versions"])
+    set_status(definition, "conditions", Value::Array(conditions));
+}
+
+fn set_status(definition: &mut Value, member: &str, value: Value) {
+    let Some(members) = definition.as_object_mut() else { return };
+    if let Some(status) = members.entry("status").or_insert_with(|| json!({})).as_object_mut() {
+        status.insert(member.to_owned(), value);
+    }
+}
+
+fn is_true(definition: &Value, condition: &str) -> bool {
+    list_at(definition, &["status", "conditions"]).iter().any(|other| {
+        string_at(other, &["type"]) == Some(condition) && string_at(other, &["status"]) == Some("True")
+    })
+}
+
+/// Adds the version that is stored now to those that ever were.
+fn note_stored_version(definition: &mut Value) {
+    let storage = list_at(definition, &["spec", "versions"])
         .iter()
-        .filter(|version| version.get("storage").and_then(Value::as_bool) == Some(true))
-        .filter_map(|version| string_at(version, &["name"]))
-        .collect();
-    let condition = |kind: &str, reason: &str, message: &str| json!({ "type": kind, "status": "True", "reason": reason, "message": message, "lastTransitionTime": time });
-    let status = json!({
-        "acceptedNames": names,
-        "storedVersions": stored,
-        "conditions": [
-            condition("NamesAccepted", "NoConflicts", "no conflicts found"),
-            condition("Established", "InitialNamesAccepted", "the initial names have been accepted"),
-        ],
-    });
-    if let Some(members) = definition.as_object_mut() {
-        if let Some(spec) = members.get_mut("spec").and_then(Value::as_object_mut) {
-            spec.insert("names".to_owned(), names);
+        .find(|version| version.get("storage").and_then(Value::as_bool) == Some(true))
+        .and_then(|version| string_at(version, &["name"]))
+        .map(Value::from);
+    let mut stored = list_at(definition, &["status", "storedVersions"]).to_vec();
+    stored.extend(storage.filter(|storage| !stored.contains(storage)));
+    set_status(definition, "storedVersions", Value::Array(stored));
+}
+
+/// The names that other definitions of a group have: of resources, and of kinds.
+#[derive(Debug, Default)]
+struct Taken {
+    resources: BTreeSet<String>,
+    kinds: BTreeSet<String>,
+}
+
+/// Grants the names that nobody else has, and says whether those are all.
+fn grant_names(definition: &mut Value, taken: &Taken, now: Timestamp) {
+    let wanted = value_at(definition, &["spec", "names"]).cloned().unwrap_or_default();
+    let had = value_at(definition, &["status", "acceptedNames"]).cloned().unwrap_or_else(|| json!({}));
+    let mut granted: Map<String, Value> = had.as_object().cloned().unwrap_or_default();
+    let mut conflict: Option<(&str, String)> = None;
+    let names = [
+        ("plural", "PluralConflict", &taken.resources),
+        ("singular", "SingularConflict", &taken.resources),
+        ("shortNames", "ShortNamesConflict", &taken.resources),
+        ("kind", "KindConflict", &taken.kinds),
+        ("listKind", "ListKindConflict", &taken.kinds),
+    ];
+    for (member, reason, taken) in names {
+        let Some(name) = wanted.get(member) else {
+            granted.remove(member);
+            continue;
+        };
+        let had: Vec<&str> = texts(had.get(member));
+        let in_use: Vec<String> = texts(Some(name))
+            .into_iter()
+            .filter(|name| !had.contains(name) && taken.contains(*name))
+            .map(|name| format!("{name:?} is already in use"))
+            .collect();
+        match in_use.as_slice() {
+            [] => drop(granted.insert(member.to_owned(), name.clone())),
+            [one] => conflict = Some((reason, one.clone())),
+            many => conflict = Some((reason, format!("[{}]", many.join(", ")))),
         }
-        members.insert("status".to_owned(), status);
+    }
+    match wanted.get("categories") {
+        Some(categories) => drop(granted.insert("categories".to_owned(), categories.clone())),
+        None => drop(granted.remove("categories")),
+    }
+    for member in ["kind", "plural"] {
+        granted.entry(member).or_insert_with(|| "".into());
+    }
+    set_status(definition, "acceptedNames", Value::Object(granted));
+    let (reason, message) = match &conflict {
+        Some((reason, message)) => (*reason, message.as_str()),
+        None => ("NoConflicts", "no conflicts found"),
+    };
+    let accepted = conflict.is_none();
+    set_condition(definition, &Condition { kind: "NamesAccepted", status: accepted, reason, message }, now);
+    if !is_true(definition, "Established") {
+        let (reason, message) = if accepted {
+            ("InitialNamesAccepted", "the initial names have been accepted")
+        } else {
+            ("NotAccepted", "not all names are accepted")
+        };
+        set_condition(definition, &Condition { kind: "Established", status: accepted, reason, message }, now);
+    }
+}
+
+/// One text, or all texts of a list.
+fn texts(value: Option<&Value>) -> Vec<&str> {
+    match value {
+        Some(Value::String(text)) => vec![text],
+        Some(Value::Array(texts)) => texts.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
     }
 }
 
 impl State {
-    /// Serves what a stored definition defines.
+    /// Completes the status of a definition that is about to be stored.
+    pub(super) fn settle_definition(&self, kind: &Kind, definition: &mut Value, now: Timestamp) {
+        if *kind.shelf != *SHELF {
+            return;
+        }
+        note_stored_version(definition);
+        let taken = self.taken_names(metadata(definition, "name"), definition);
+        grant_names(definition, &taken, now);
+    }
+
+    fn taken_names(&self, name: &str, definition: &Value) -> Taken {
+        let group = string_at(definition, &["spec", "group"]);
+        let mut taken = Taken::default();
+        for key in self.store.keys(SHELF) {
+            let Some(other) = self.store.get(SHELF, &key) else { continue };
+            if other.name() == name || string_at(other, &["spec", "group"]) != group {
+                continue;
+            }
+            let accepted = value_at(other, &["status", "acceptedNames"]);
+            let of = |member: &str| texts(accepted.and_then(|names| names.get(member)));
+            let owned = |names: Vec<&str>| names.into_iter().map(str::to_owned).collect::<Vec<_>>();
+            for member in ["plural", "singular", "shortNames"] {
+                taken.resources.extend(owned(of(member)));
+            }
+            for member in ["kind", "listKind"] {
+                taken.kinds.extend(owned(of(member)));
+            }
+        }
+        taken
+    }
+
+    /// Serves what a stored definition defines, once it has its names.
     pub(super) fn definition_written(&mut self, kind: &Kind, definition: &Object) {
-        if *kind.shelf == *SHELF {
+        if *kind.shelf == *SHELF && is_true(definition, "Established") {
             self.registry.register_definition(definition);
         }
     }
 
-    /// Removes all objects of a definition that is gone, and stops serving them.
-    pub(super) fn definition_removed(&mut self, kind: &Kind, definition: &Object, write: &Write<'_>) {
-        if *kind.shelf != *SHELF {
-            return;
+    /// Refuses new objects of a definition that goes.
+    pub(super) fn check_definition(&self, kind: &Kind) -> Result<(), ApiError> {
+        let definition = if kind.custom { self.store.get(SHELF, &kind.shelf) } else { None };
+        if definition.is_some_and(|definition| definition.is_terminating()) {
+            let message = "create not allowed while custom resource definition is terminating";
+            return Err(ApiError::new(405, "MethodNotAllowed", message).about(kind, ""));
         }
-        if let Some(custom) = self.registry.by_shelf(definition.name()) {
+        Ok(())
+    }
+
+    /// Begins to remove a definition that was marked: its objects are deleted, and it goes with the last of them.
+    pub(super) fn clean_definition(&mut self, kind: &Kind, name: &str, write: &Write<'_>) {
+        let Some(definition) = self.store.get(SHELF, name).filter(|found| found.is_terminating()) else {
+            return;
+        };
+        let mut marked = definition.value().clone();
+        let going = Condition {
+            kind: "Terminating",
+            status: true,
+            reason: "InstanceDeletionInProgress",
+            message: "CustomResource deletion is in progress",
+        };
+        set_condition(&mut marked, &going, write.now);
+        self.store.put(&kind.shelf, name.to_owned(), marked);
+        if let Some(custom) = self.registry.by_shelf(name) {
             for key in self.store.keys(&custom.shelf) {
                 let Some(object) = self.store.get(&custom.shelf, &key).cloned() else { continue };
                 // An object may have gone with its owner meanwhile; gone is what is wanted.
@@ -63,6 +209,55 @@ impl State {
                     self.delete(&custom, object.namespace(), object.name(), &DeleteOptions::default(), write);
             }
         }
+        self.finish_definition(name, write);
+    }
+
+    /// Removes a definition that goes once none of its objects is left.
+    pub(super) fn finish_definition(&mut self, name: &str, write: &Write<'_>) {
+        let Some(definition) = self.store.get(SHELF, name) else { return };
+        let mut held = finalizers(definition);
+        let waits = is_terminating(definition) && held.iter().any(|finalizer| finalizer == CLEANUP);
+        if !waits || !self.store.keys(name).is_empty() {
+            return;
+        }
+        let Some(kind) = self.registry.by_shelf(SHELF) else { return };
+        let mut done = definition.value().clone();
+        held.retain(|finalizer| finalizer != CLEANUP);
+        set_finalizers(&mut done, &held);
+        if held.is_empty() {
+            self.store.replace_unseen(&kind.shelf, name, done);
+            self.remove(&kind, name, write);
+        } else {
+            let gone = Condition {
+                kind: "Terminating",
+                status: false,
+                reason: "InstanceDeletionCompleted",
+                message: "removed all instances",
+            };
+            set_condition(&mut done, &gone, write.now);
+            self.store.put(&kind.shelf, name.to_owned(), done);
+        }
+    }
+
+    /// Stops serving the kinds of a definition that is gone, and lets others have its names.
+    pub(super) fn definition_removed(&mut self, kind: &Kind, definition: &Object, write: &Write<'_>) {
+        if kind.custom {
+            self.finish_definition(&kind.shelf, write);
+        }
+        if *kind.shelf != *SHELF {
+            return;
+        }
         self.registry.forget_definition(definition);
+        let group = string_at(definition, &["spec", "group"]);
+        for key in self.store.keys(SHELF) {
+            let Some(other) = self.store.get(SHELF, &key).cloned() else { continue };
+            if string_at(&other, &["spec", "group"]) != group || is_true(&other, "NamesAccepted") {
+                continue;
+            }
+            let mut value = other.value().clone();
+            self.settle_definition(kind, &mut value, write.now);
+            let other = self.store.put(&kind.shelf, key, value);
+            self.definition_written(kind, &other);
+        }
     }
 }

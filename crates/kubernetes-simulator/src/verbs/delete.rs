@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::garbage::{FOREGROUND, ORPHAN};
-use super::{State, Write, namespace, pod};
+use super::{State, Write, definition, namespace, pod};
 use crate::admission;
 use crate::object::{Object, finalizers, metadata, serve, set_finalizers, set_metadata};
 use crate::registry::Kind;
@@ -109,14 +109,18 @@ impl State {
             return Ok(Deletion::Removed(current));
         }
         let key = kind.key(namespace, name);
-        let holds = holds(kind, &current, options.propagation);
+        let mut holds = holds(kind, &current, options.propagation);
+        let defines = *kind.shelf == *definition::SHELF;
+        let first = !current.is_terminating();
+        if defines && first && !holds.iter().any(|finalizer| finalizer == definition::CLEANUP) {
+            holds.push(definition::CLEANUP.to_owned());
+        }
         let grace = pod::grace(kind, &current, options);
         if holds.is_empty() && grace == 0 {
             let last = self.remove(kind, &key, write);
             self.tend(write);
             return Ok(Deletion::Removed(last.map_or(current, |last| serve(kind, &last))));
         }
-        let first = !current.is_terminating();
         let shorter = pod::remaining(&current).is_some_and(|before| grace < before);
         if first || shorter || finalizers(&current) != holds {
             let mut marked =
@@ -134,6 +138,9 @@ impl State {
         }
         // Whoever waits for it may find it gone already: the answer is how it was marked.
         let marked = self.get(kind, namespace, name)?;
+        if defines && first {
+            self.clean_definition(kind, name, write);
+        }
         self.tend(write);
         Ok(Deletion::Waiting(marked))
     }

@@ -155,9 +155,7 @@ impl State {
         if !matches!(version, "" | "0") {
             set_metadata(&mut proposed, "resourceVersion", Value::from(version));
         }
-        if let Some(spec) = proposed.get_mut("spec").and_then(Value::as_object_mut) {
-            spec.insert("replicas".to_owned(), Value::from(replicas));
-        }
+        set_at(&mut proposed, &kind.scale_paths().replicas, Value::from(replicas));
         self.replace(kind, current, proposed, Part::Main, Tracking::Changes, write)
     }
 
@@ -215,6 +213,9 @@ impl State {
             .map_err(|causes| ApiError::invalid_causes(kind, &name, &causes))?;
         rules::drop_empty(&mut proposed);
         wire::complete(kind, &mut proposed);
+        if part == Part::Main {
+            self.settle_definition(kind, &mut proposed, write.now);
+        }
         // What is noted at a Deployment is for its controller, too.
         let noted = kind.is("apps", "Deployment")
             && metadata_value(current, "annotations") != metadata_value(&proposed, "annotations");
@@ -252,6 +253,16 @@ impl State {
         self.tend(write);
         Ok(served)
     }
+}
+
+/// Sets the value at a path of members, which are made where they are not there.
+fn set_at(object: &mut Value, path: &[String], value: Value) {
+    let mut place = object;
+    for name in path {
+        let Some(members) = place.as_object_mut() else { return };
+        place = members.entry(name.as_str()).or_insert_with(|| Value::Object(Map::new()));
+    }
+    *place = value;
 }
 
 /// The name of a namespace that is being written; empty for all other kinds.

@@ -1,0 +1,170 @@
+//! Rules in CEL: compiling them, and the values that they see.
+//!
+//! What rules see is what their schema describes (Kubernetes: "Validation rules"): members by their escaped names, times and
+//! durations by their formats; what only `x-kubernetes-preserve-unknown-fields` keeps is out of sight.
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
+
+use kube_cel::KubeCelExt as _;
+use kube_cel::cel::objects::{Key, Map as CelMap, OptionalValue};
+use kube_cel::cel::{Context, ExecutionError, Program, Value as Cel};
+use serde_json::{Number, Value};
+
+use crate::schema::{Additional, Form, Schema};
+
+/// Compiles an expression.
+///
+/// # Errors
+/// What the parser says.
+pub(crate) fn compile(expression: &str) -> Result<Program, String> {
+    Program::compile(expression).map_err(|error| error.to_string())
+}
+
+thread_local! {
+    /// All functions that Kubernetes knows. They take a while to register.
+    static FUNCTIONS: Context<'static> = functions();
+}
+
+/// The functions, and what their library leaves out: `type(value)`, with the names that it is compared with.
+fn functions() -> Context<'static> {
+    const TYPES: &[&str] = &["bool", "int", "uint", "double", "string", "bytes", "list", "map", "null_type"];
+    let mut context = Context::default().with_all();
+    context.add_function("type", |value: Cel| -> Arc<String> { Arc::new(type_of(&value).to_owned()) });
+    for name in TYPES {
+        context.add_variable_from_value(*name, Cel::String(Arc::new((*name).to_owned())));
+    }
+    context
+}
+
+fn type_of(value: &Cel) -> &'static str {
+    match value {
+        Cel::Null => "null_type",
+        Cel::Bool(_) => "bool",
+        Cel::Int(_) => "int",
+        Cel::UInt(_) => "uint",
+        Cel::Float(_) => "double",
+        Cel::String(_) => "string",
+        Cel::Bytes(_) => "bytes",
+        Cel::List(_) => "list",
+        Cel::Map(_) => "map",
+        _ => "google.protobuf.Any",
+    }
+}
+
+/// The variables of a rule.
+pub(super) struct Variables {
+    pub(super) this: Cel,
+    /// Only transition rules have it.
+    pub(super) old: Option<Cel>,
+}
+
+/// Evaluates a compiled expression.
+pub(super) fn evaluate(program: &Program, variables: &Variables) -> Result<Cel, ExecutionError> {
+    FUNCTIONS.with(|functions| {
+        let mut context = functions.new_inner_scope();
+        context.add_variable_from_value("self", variables.this.clone());
+        if let Some(old) = &variables.old {
+            context.add_variable_from_value("oldSelf", old.clone());
+        }
+        program.execute(&context)
+    })
+}
+
+/// `oldSelf` where it is optional.
+pub(super) fn optional(value: Option<Cel>) -> Cel {
+    Cel::Opaque(Arc::new(value.map_or_else(OptionalValue::none, OptionalValue::of)))
+}
+
+/// A value as rules see it.
+pub(super) fn value(schema: &Schema, value: &Value) -> Cel {
+    match value {
+        Value::Null => Cel::Null,
+        Value::Bool(truth) => Cel::Bool(*truth),
+        Value::Number(number) => self::number(schema, number),
+        Value::String(text) => self::text(&schema.format, text),
+        Value::Array(items) => {
+            let inner = schema.item_or_any();
+            Cel::List(Arc::new(items.iter().map(|item| self::value(inner, item)).collect()))
+        }
+        Value::Object(members) => {
+            let mut map: HashMap<Key, Cel> = HashMap::new();
+            for (name, member) in members {
+                if let Some(property) = schema.properties.get(name) {
+                    map.insert(escape(name).into(), self::value(property, member));
+                } else if let Additional::Of(link) = &schema.additional {
+                    map.insert(name.clone().into(), self::value(link, member));
+                }
+            }
+            Cel::Map(CelMap { map: Arc::new(map) })
+        }
+    }
+}
+
+fn number(schema: &Schema, number: &Number) -> Cel {
+    match (schema.form, number.as_i64()) {
+        (Some(Form::Number), _) | (_, None) => Cel::Float(number.as_f64().unwrap_or_default()),
+        (_, Some(whole)) => Cel::Int(whole),
+    }
+}
+
+fn text(format: &str, text: &str) -> Cel {
+    static TIMESTAMP: LazyLock<Option<Program>> = LazyLock::new(|| compile("timestamp(self)").ok());
+    static DURATION: LazyLock<Option<Program>> = LazyLock::new(|| compile("duration(self)").ok());
+    let plain = Cel::String(Arc::new(text.to_owned()));
+    let program = match format {
+        "date-time" | "datetime" => &*TIMESTAMP,
+        "duration" => &*DURATION,
+        _ => return plain,
+    };
+    let variables = Variables { this: plain.clone(), old: None };
+    program.as_ref().and_then(|program| evaluate(program, &variables).ok()).unwrap_or(plain)
+}
+
+/// A member's name in CEL.
+fn escape(name: &str) -> String {
+    const WORDS: &[&str] = &[
+        "true",
+        "false",
+        "null",
+        "in",
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "for",
+        "function",
+        "if",
+        "import",
+        "let",
+        "loop",
+        "package",
+        "namespace",
+        "return",
+        "var",
+        "void",
+        "while",
+    ];
+    if WORDS.contains(&name) {
+        return format!("__{name}__");
+    }
+    name.replace("__", "__underscores__")
+        .replace('.', "__dot__")
+        .replace('-', "__dash__")
+        .replace('/', "__slash__")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_cel_cannot_spell_are_escaped() {
+        let escaped = ["namespace", "a.b", "a-b", "a/b", "a__b", "a_b", "size"].map(escape);
+        assert_eq!(
+            escaped,
+            ["__namespace__", "a__dot__b", "a__dash__b", "a__slash__b", "a__underscores__b", "a_b", "size"]
+        );
+    }
+}

@@ -1,0 +1,77 @@
+//! Defaults of custom resources, and nulls that nothing allows.
+
+use serde_json::Value;
+
+use crate::schema::{Additional, Schema};
+
+fn is_stray_null(schema: &Schema, value: &Value) -> bool {
+    value.is_null() && !schema.nullable
+}
+
+/// The schema that belongs to the member of a map, where it has none of its own.
+fn additional(schema: &Schema) -> Option<&Schema> {
+    match &schema.additional {
+        Additional::Of(link) => Some(link),
+        Additional::None | Additional::Any => None,
+    }
+}
+
+/// Takes out members that are null and may not be, unless a default takes their place.
+pub(super) fn drop_nulls(schema: &Schema, value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            members.retain(|name, member| {
+                schema
+                    .member(name)
+                    .is_none_or(|schema| schema.default.is_some() || !is_stray_null(schema, member))
+            });
+            for (name, member) in members {
+                if let Some(schema) = schema.member(name) {
+                    drop_nulls(schema, member);
+                }
+            }
+        }
+        Value::Array(items) => {
+            if let Some(schema) = schema.items.as_deref() {
+                items.iter_mut().for_each(|item| drop_nulls(schema, item));
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Puts in what is not there and has a default, at every depth that is there then.
+pub(super) fn apply(schema: &Schema, value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            for (name, property) in &schema.properties {
+                let Some(default) = &property.default else { continue };
+                if members.get(name).is_none_or(|member| is_stray_null(property, member)) {
+                    members.insert(name.clone(), default.clone());
+                }
+            }
+            for (name, member) in members {
+                match (schema.properties.get(name), additional(schema)) {
+                    (Some(property), _) => apply(property, member),
+                    (None, Some(schema)) => apply_to(schema, member),
+                    (None, None) => {}
+                }
+            }
+        }
+        Value::Array(items) => {
+            if let Some(schema) = schema.items.as_deref() {
+                items.iter_mut().for_each(|item| apply_to(schema, item));
+            }
+        }
+        _ => {}
+    }
+}
+
+fn apply_to(schema: &Schema, value: &mut Value) {
+    if is_stray_null(schema, value)
+        && let Some(default) = &schema.default
+    {
+        *value = default.clone();
+    }
+    apply(schema, value);
+}

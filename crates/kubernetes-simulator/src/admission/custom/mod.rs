@@ -1,0 +1,72 @@
+//! Custom resources: what their schema adds to them, takes from them and asks of them.
+//!
+//! The order is the API server's: unknown members go, nulls that nothing allows go, defaults come; then values are held
+//! against the schema, lists are searched for duplicates, and rules are evaluated. What an update leaves as it was may
+//! stay wrong (KEP-4008, ratcheting).
+
+mod cel;
+mod correlate;
+mod defaults;
+mod formats;
+mod rules;
+mod uniqueness;
+mod values;
+
+use serde_json::Value;
+
+use super::{Causes, Invalid};
+use crate::registry::Kind;
+use crate::schema::Schema;
+use crate::schema::decode::remove_unknown;
+
+pub(crate) use cel::compile;
+
+/// Brings an object into the form in which it is stored: what the schema does not know is taken out, what it has a default
+/// for and is not there is put in.
+pub(crate) fn settle(tree: &Schema, object: &mut Value) {
+    remove_unknown(tree, object);
+    defaults::drop_nulls(tree, object);
+    defaults::apply(tree, object);
+}
+
+/// Checks an object that is to be created, or to replace `old`.
+pub(super) fn validate(kind: &Kind, old: Option<&Value>, object: &Value, causes: &mut Causes) {
+    let tree = kind.tree();
+    let before = causes.0.len();
+    values::validate(tree, old, object, causes);
+    let was_unique = old.is_none_or(|old| {
+        let mut causes = Causes::default();
+        uniqueness::validate(tree, old, &mut causes);
+        causes.are_none()
+    });
+    if was_unique {
+        uniqueness::validate(tree, object, causes);
+    }
+    // Rules see sound values alone.
+    const BLOCKING: &[&str] = &["Required value", "Too long", "Too many"];
+    let blocks = |cause: &Invalid| {
+        BLOCKING.iter().any(|class| cause.message.starts_with(class)) || cause.is_wrong_type()
+    };
+    if causes.0.iter().skip(before).any(blocks) {
+        if rules::any(tree) {
+            causes.push(Invalid::text(
+                "<nil>",
+                "null",
+                "some validation rules were not checked because the object was invalid; correct the existing errors to \
+                 complete validation",
+            ));
+        }
+    } else {
+        rules::validate(tree, old, object, causes);
+    }
+}
+
+/// What is wrong with the default of a schema.
+pub(super) fn validate_default(tree: &Schema, default: &Value) -> Vec<Invalid> {
+    let mut causes = Causes::default();
+    values::validate(tree, None, default, &mut causes);
+    causes.0
+}
+
+#[cfg(test)]
+mod tests;

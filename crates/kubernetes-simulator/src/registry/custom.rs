@@ -1,0 +1,123 @@
+//! The rows of custom kinds, from their definitions.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::{Column, Kind, Registry, ScalePaths, StatusRule, priority};
+use crate::object::{list_at, string_at, value_at};
+use crate::schema::Schema;
+
+impl Registry {
+    /// Serves the custom kinds of a CustomResourceDefinition, in all its served versions, under the names that it was
+    /// granted.
+    pub(crate) fn register_definition(&mut self, definition: &Value) {
+        self.forget_definition(definition);
+        let mut rows = rows(definition);
+        rows.sort_by_key(|kind| priority(&kind.version));
+        self.extend(rows);
+    }
+
+    /// Stops serving the kinds of a CustomResourceDefinition.
+    pub(crate) fn forget_definition(&mut self, definition: &Value) {
+        let group = string_at(definition, &["spec", "group"]).unwrap_or_default();
+        let plural = string_at(definition, &["spec", "names", "plural"]).unwrap_or_default();
+        let stays = |row: &Kind| !(row.custom && row.group == group && row.plural == plural);
+        self.kinds.retain(|row| stays(row));
+        self.by_path.retain(|_, row| stays(row));
+    }
+}
+
+fn flag(value: &Value, name: &str) -> bool {
+    value.get(name).and_then(Value::as_bool) == Some(true)
+}
+
+fn tree(version: &Value) -> Option<Arc<Schema>> {
+    version.pointer("/schema/openAPIV3Schema").map(|schema| Arc::new(Schema::custom(schema)))
+}
+
+fn rows(definition: &Value) -> Vec<Kind> {
+    let text = |path: &[&str]| string_at(definition, path).unwrap_or_default();
+    let versions = list_at(definition, &["spec", "versions"]);
+    let name = |version: &Value| string_at(version, &["name"]).unwrap_or_default().to_owned();
+    let group = text(&["spec", "group"]);
+    let stored_as = versions
+        .iter()
+        .find(|version| flag(version, "storage"))
+        .map(|version| (format!("{group}/{}", name(version)), tree(version)));
+    let revised = value_at(definition, &["metadata", "generation"]).and_then(Value::as_u64) > Some(1);
+    let mut rows = Vec::new();
+    for version in versions.iter().filter(|version| flag(version, "served")) {
+        let mut kind = Kind::new(
+            group,
+            &name(version),
+            text(&["spec", "names", "plural"]),
+            text(&["spec", "names", "kind"]),
+            text(&["spec", "scope"]) != "Cluster",
+        );
+        set_names(&mut kind, definition);
+        if version.pointer("/subresources/status").is_some() {
+            kind.status = StatusRule::Subresource;
+        }
+        kind.scale_paths = version.pointer("/subresources/scale").map(scale_paths);
+        kind.scale = kind.scale_paths.is_some();
+        kind.generation = true;
+        kind.unconditional_update = false;
+        kind.custom = true;
+        kind.schema = version.pointer("/schema/openAPIV3Schema").cloned();
+        kind.tree = tree(version);
+        kind.stored_as.clone_from(&stored_as);
+        kind.revised = revised;
+        kind.columns = list_at(version, &["additionalPrinterColumns"]).iter().map(column).collect();
+        kind.fields = list_at(version, &["selectableFields"])
+            .iter()
+            .filter_map(|field| string_at(field, &["jsonPath"]))
+            .map(|path| path.trim_start_matches('.').to_owned())
+            .collect();
+        rows.push(kind);
+    }
+    rows
+}
+
+/// Short names are those that no other definition has; other names are served only when all of them are granted.
+fn set_names(kind: &mut Kind, definition: &Value) {
+    let names = |path: &[&str]| -> Vec<String> {
+        list_at(definition, path).iter().filter_map(|name| name.as_str().map(str::to_owned)).collect()
+    };
+    if let Some(singular) = string_at(definition, &["spec", "names", "singular"]) {
+        kind.singular = singular.to_owned();
+    }
+    let granted = value_at(definition, &["status", "acceptedNames"]).is_some();
+    kind.short_names = names(if granted {
+        &["status", "acceptedNames", "shortNames"]
+    } else {
+        &["spec", "names", "shortNames"]
+    });
+    kind.categories = names(&["spec", "names", "categories"]);
+}
+
+/// The members that a path such as `.spec.replicas` leads through.
+fn members(path: &str) -> Vec<String> {
+    path.split('.').filter(|name| !name.is_empty()).map(str::to_owned).collect()
+}
+
+fn scale_paths(scale: &Value) -> ScalePaths {
+    let path = |name: &str| string_at(scale, &[name]).map(members);
+    ScalePaths {
+        replicas: path("specReplicasPath").unwrap_or_default(),
+        actual: path("statusReplicasPath").unwrap_or_default(),
+        selector: path("labelSelectorPath").or(Some(Vec::new())),
+    }
+}
+
+fn column(column: &Value) -> Column {
+    let text = |name: &str| string_at(column, &[name]).unwrap_or_default().to_owned();
+    Column {
+        name: text("name"),
+        form: text("type"),
+        format: text("format"),
+        description: text("description"),
+        priority: column.get("priority").and_then(Value::as_i64).unwrap_or(0),
+        path: text("jsonPath"),
+    }
+}
