@@ -31,6 +31,17 @@ async fn nodes(cluster: &HostedCluster) -> Vec<Node> {
     Api::<Node>::all(cluster.client.clone()).list(&ListParams::default()).await.unwrap().items
 }
 
+/// The answer to a GET without TLS, as it comes.
+async fn ask(host: &str, path: &str) -> String {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    let mut stream = tokio::net::TcpStream::connect(host).await.unwrap();
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    answer
+}
+
 /// Waits until `condition` holds, ten seconds at most.
 async fn until(what: &str, condition: impl AsyncFn() -> bool) {
     for _ in 0..200 {
@@ -95,6 +106,10 @@ async fn files_say_where_everything_is_and_only_the_owner_reads_secrets() {
     assert_eq!(azure["resourceManagerEndpoint"], cluster.resource_manager.as_str());
     let endpoints: Value = serde_json::from_str(&read(&cluster.files.endpoints)).unwrap();
     assert_eq!(endpoints["control"], cluster.control.as_str());
+    let control = cluster.kubernetes_control.as_deref().unwrap();
+    assert_eq!(endpoints["kubernetesControl"], control);
+    let asked = ask(control.trim_start_matches("http://"), "/_cerulean/state").await;
+    assert!(asked.starts_with("HTTP/1.1 200") && asked.contains("\"namespaces\""), "{asked}");
     assert!(read(&cluster.files.certificate_authority).starts_with("-----BEGIN CERTIFICATE-----"));
     for path in [&cluster.files.azure_json, &cluster.files.kubeconfig] {
         assert_eq!(
