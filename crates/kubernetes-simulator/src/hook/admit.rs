@@ -221,6 +221,12 @@ impl Admission<'_> {
             dry_run: write.dry_run,
             uid,
         };
+        match asked.is_wanted(hook) {
+            Ok(true) => {}
+            Ok(false) => return Ok(None),
+            Err(_) if hook.optional => return Ok(None),
+            Err(why) => return Err(ApiError::forbidden(self.kind, subject.name, &why)),
+        }
         match asked.ask(hook).await {
             Ok(said) => {
                 self.warnings.lock().extend(said.warnings.iter().cloned());

@@ -142,6 +142,7 @@ impl AdmissionHook {
             timeout: Duration::MAX,
             dry_run: true,
             reinvocable: false,
+            conditions: Vec::new(),
             call: Call::Function(self.function),
         }
     }

@@ -4,6 +4,7 @@
 //! Control").
 
 mod admit;
+mod condition;
 mod function;
 mod registration;
 mod review;
@@ -25,6 +26,7 @@ use crate::registry::Kind;
 use crate::selector::LabelSelector;
 use crate::verbs::State;
 use crate::webhook::{CallError, ClientConfig};
+use condition::Condition;
 use function::Function;
 use rule::Rule;
 
@@ -87,6 +89,7 @@ pub(crate) struct Hook {
     dry_run: bool,
     /// Whether it is asked again when a later hook changed the object (`reinvocationPolicy: IfNeeded`).
     reinvocable: bool,
+    conditions: Vec<Condition>,
     call: Call,
 }
 

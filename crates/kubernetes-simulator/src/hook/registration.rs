@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::rule::Rule;
-use super::{Call, Hook, Phase};
+use super::{Call, Hook, Phase, condition};
 use crate::object::{list_at, string_at};
 use crate::registry::Kind;
 use crate::selector::LabelSelector;
@@ -55,6 +55,7 @@ fn hook(webhook: &Value, phase: Phase) -> Hook {
         timeout: Duration::from_secs(seconds),
         dry_run: matches!(text("sideEffects"), "None" | "NoneOnDryRun"),
         reinvocable: text("reinvocationPolicy") == "IfNeeded",
+        conditions: condition::parse(webhook),
         call: Call::Webhook(ClientConfig::parse(webhook.get("clientConfig").unwrap_or(&Value::Null))),
     }
 }

@@ -7,7 +7,7 @@ use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 
 use super::function::{AdmissionRequest, Decision, Function};
-use super::{Call, Hook, Phase, Subject};
+use super::{Call, Hook, Phase, Subject, condition};
 use crate::kubernetes::Kubernetes;
 use crate::object::{Object, serve, string_at, to_stored};
 use crate::registry::Kind;
@@ -46,6 +46,20 @@ pub(super) enum Trouble {
 }
 
 impl Asked<'_> {
+    /// Whether the hook's conditions hold.
+    ///
+    /// # Errors
+    /// One cannot be evaluated.
+    pub(super) fn is_wanted(&self, hook: &Hook) -> Result<bool, String> {
+        if hook.conditions.is_empty() {
+            return Ok(true);
+        }
+        let request = &self.question()["request"];
+        let variables =
+            [("object", &request["object"]), ("oldObject", &request["oldObject"]), ("request", request)];
+        condition::all_hold(&hook.conditions, &variables)
+    }
+
     pub(super) async fn ask(&self, hook: &Hook) -> Result<Said, Trouble> {
         if self.dry_run && !hook.dry_run {
             let message = format!("admission webhook {:?} does not support dry run", hook.name);

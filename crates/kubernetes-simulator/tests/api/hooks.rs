@@ -248,3 +248,38 @@ async fn slow_broken_and_dangerous_webhooks_are_refused_in_the_servers_words() {
     kubernetes.create(validating(json!({ "failurePolicy": "Ignore" }))).unwrap();
     assert_eq!(raw::post(&kubernetes, path, &config_map("m", json!({}))).await.0, 201);
 }
+
+#[tokio::test(start_paused = true)]
+async fn conditions_say_when_a_webhook_is_asked() {
+    let kubernetes = kubernetes();
+    let (router, asked) = webhook(|_| json!({ "allowed": true }));
+    kubernetes.webhook_host("hooks.system.svc", WebhookHost::InProcess(router));
+    let path = "/api/v1/namespaces/default/configmaps?dryRun=All";
+    let try_it = async |policy: &str, expressions: &[&str]| {
+        let conditions: Vec<Value> =
+            expressions.iter().map(|text| json!({ "name": "c", "expression": text })).collect();
+        let members = json!({ "matchConditions": conditions, "failurePolicy": policy });
+        let webhooks = json!([registered("conditional", members)]);
+        kubernetes.create(configuration("ValidatingWebhookConfiguration", "v", webhooks)).unwrap();
+        asked.lock().clear();
+        let (code, answer) = raw::post(&kubernetes, path, &config_map("m", json!({ "a": "b" }))).await;
+        kubernetes.delete("validatingwebhookconfigurations", "", "v").unwrap();
+        (code, asked.lock().len(), answer["message"].as_str().unwrap_or_default().to_owned())
+    };
+    for (expressions, is_asked) in [
+        (&["object.metadata.name == 'm'"][..], 1),
+        (&["object.metadata.name.startsWith('x')"], 0),
+        (&["request.operation == 'CREATE' && oldObject == null", "size(object.metadata.labels) == 1"], 1),
+        (&["request.userInfo.username.startsWith('system:')"], 0),
+        (&["object.data.none == 'x'", "false"], 0),
+    ] {
+        assert_eq!(try_it("Fail", expressions).await, (201, is_asked, String::new()), "{expressions:?}");
+    }
+    let (code, count, message) = try_it("Fail", &["object.data.none == 'x'"]).await;
+    assert_eq!((code, count), (403, 0));
+    assert!(
+        message.starts_with("configmaps \"m\" is forbidden: expression 'object.data.none == 'x''"),
+        "{message}"
+    );
+    assert_eq!(try_it("Ignore", &["object.data.none == 'x'"]).await.0, 201);
+}

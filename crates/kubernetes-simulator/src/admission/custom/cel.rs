@@ -71,6 +71,34 @@ pub(super) fn evaluate(program: &Program, variables: &Variables) -> Result<Cel, 
     })
 }
 
+/// Evaluates a compiled expression about documents that have no schema here: their members are seen as they are written.
+pub(crate) fn evaluate_plain(program: &Program, variables: &[(&str, &Value)]) -> Result<Cel, ExecutionError> {
+    FUNCTIONS.with(|functions| {
+        let mut context = functions.new_inner_scope();
+        for (name, value) in variables {
+            context.add_variable_from_value(*name, plain(value));
+        }
+        program.execute(&context)
+    })
+}
+
+fn plain(value: &Value) -> Cel {
+    match value {
+        Value::Null => Cel::Null,
+        Value::Bool(truth) => Cel::Bool(*truth),
+        Value::Number(number) => {
+            number.as_i64().map_or_else(|| Cel::Float(number.as_f64().unwrap_or_default()), Cel::Int)
+        }
+        Value::String(text) => Cel::String(Arc::new(text.clone())),
+        Value::Array(items) => Cel::List(Arc::new(items.iter().map(plain).collect())),
+        Value::Object(members) => {
+            let members = members.iter();
+            let members = members.map(|(name, value)| (Key::String(Arc::new(name.clone())), plain(value)));
+            Cel::Map(CelMap { map: Arc::new(members.collect()) })
+        }
+    }
+}
+
 /// `oldSelf` where it is optional.
 pub(super) fn optional(value: Option<Cel>) -> Cel {
     Cel::Opaque(Arc::new(value.map_or_else(OptionalValue::none, OptionalValue::of)))

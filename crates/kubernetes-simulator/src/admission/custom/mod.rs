@@ -4,7 +4,7 @@
 //! against the schema, lists are searched for duplicates, and rules are evaluated. What an update leaves as it was may
 //! stay wrong (KEP-4008, ratcheting).
 
-mod cel;
+pub(crate) mod cel;
 mod correlate;
 mod defaults;
 mod formats;

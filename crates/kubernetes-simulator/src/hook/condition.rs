@@ -1,0 +1,42 @@
+//! `matchConditions`: expressions in CEL that are all true where a webhook wants to be asked.
+
+use kube_cel::cel::{Program, Value as Cel};
+use serde_json::Value;
+
+use crate::admission::custom::cel;
+use crate::object::{list_at, string_at};
+
+/// One condition. What cannot be compiled fails each time.
+pub(super) struct Condition {
+    expression: String,
+    program: Result<Program, String>,
+}
+
+/// The conditions of a registered webhook.
+pub(super) fn parse(webhook: &Value) -> Vec<Condition> {
+    let expressions = list_at(webhook, &["matchConditions"]).iter();
+    let expressions = expressions.filter_map(|condition| string_at(condition, &["expression"]));
+    expressions.map(|text| Condition { expression: text.to_owned(), program: cel::compile(text) }).collect()
+}
+
+/// Whether all conditions hold. One that does not settles it, whatever the others are.
+///
+/// # Errors
+/// None is false, and one cannot be evaluated: what is wrong with it.
+pub(super) fn all_hold(conditions: &[Condition], variables: &[(&str, &Value)]) -> Result<bool, String> {
+    let mut failed = None;
+    for Condition { expression, program } in conditions {
+        let outcome = match program {
+            Ok(program) => cel::evaluate_plain(program, variables).map_err(|error| error.to_string()),
+            Err(why) => Err(why.clone()),
+        };
+        let why = match outcome {
+            Ok(Cel::Bool(true)) => continue,
+            Ok(Cel::Bool(false)) => return Ok(false),
+            Ok(_) => "it is neither true nor false".to_owned(),
+            Err(why) => why,
+        };
+        failed.get_or_insert_with(|| format!("expression '{expression}' resulted in error: {why}"));
+    }
+    failed.map_or(Ok(true), Err)
+}
