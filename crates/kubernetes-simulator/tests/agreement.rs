@@ -7,8 +7,12 @@
 
 #[path = "agreement/apply.rs"]
 mod apply;
+#[path = "agreement/bodies.rs"]
+mod bodies;
 #[path = "agreement/caller.rs"]
 mod caller;
+#[path = "agreement/changes.rs"]
+mod changes;
 #[path = "agreement/collections.rs"]
 mod collections;
 #[path = "agreement/custom.rs"]
@@ -99,6 +103,9 @@ behaviours! {
         a_finalizer_holds_an_object, deletion_under_preconditions, a_lease_is_taken_by_one,
         a_dry_run_stores_nothing, what_is_not_there, a_definition_has_a_schema_for_each_version,
         the_server_is_a_service, everything_is_allowed_to_administrators;
+    bodies:
+        unknown_members_are_dropped, wrong_types_are_refused, null_and_empty_are_nothing, objects_come_in_protobuf,
+        objects_come_in_yaml;
     patches:
         merge_patch, json_patch, strategic_patch_of_a_service, strategic_order, strategic_patch_of_addresses,
         patch_under_a_version, patches_that_are_none;
@@ -148,6 +155,8 @@ fn kube_apiserver() {
         let mut running = start_all(&client).await;
         let simulator = kube::Client::new(alone().router(), "default");
         running.push(Running::new("documents", documents::agree(simulator, client.clone())));
+        let simulator = kube::Client::new(alone().router(), "default");
+        running.push(Running::new("changes", changes::agree(simulator, client.clone())));
         for seed in 1..=4 {
             let kubernetes = alone();
             let simulator = kube::Client::new(kubernetes.router(), "default");

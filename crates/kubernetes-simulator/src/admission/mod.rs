@@ -184,14 +184,17 @@ pub fn on_update(
         None => custom::validate(kind, Some(old), object, &mut causes),
         _ => {
             validation::validate(kind, object, &mut causes);
-            // What is stored has more members that say nothing.
-            let mut old = old.clone();
-            if wire::tidy(kind, &mut old).is_ok() {
-                immutable::validate(kind, &old, object, &mut causes);
-            }
+            immutable::validate(kind, &complete(kind, old), &complete(kind, object), &mut causes);
         }
     }
     causes.refuse()
+}
+
+/// An object with all members that say nothing: what is stored has them, and what is to be stored has not yet.
+fn complete(kind: &Kind, object: &Value) -> Value {
+    let mut object = object.clone();
+    wire::complete(kind, &mut object);
+    object
 }
 
 /// Gives back what an object that is gone from the store held.

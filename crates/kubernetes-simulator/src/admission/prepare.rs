@@ -6,7 +6,6 @@ use serde_json::{Map, Value, json};
 use super::{list_at, text_at};
 use crate::conversion;
 use crate::registry::{Conversion, Kind};
-use crate::wire;
 
 /// What an object becomes when it is created.
 pub(super) fn on_create(kind: &Kind, object: &mut Value) {
@@ -37,9 +36,8 @@ pub(super) fn on_update(kind: &Kind, old: &Value, object: &mut Value) {
     if kind.is("apps", "DaemonSet") {
         let text = old.pointer(&format!("/metadata/annotations/{TEMPLATE_GENERATION}"));
         let count = text.and_then(Value::as_str).and_then(|text| text.parse().ok()).unwrap_or(1_u64);
-        let mut before = old.clone();
-        let unread = wire::tidy(kind, &mut before).is_err();
-        let changed = unread || before.pointer("/spec/template") != object.pointer("/spec/template");
+        let template = |object: &Value| super::complete(kind, object).pointer("/spec/template").cloned();
+        let changed = template(old) != template(object);
         count_templates(object, count + u64::from(changed));
     }
 }

@@ -83,6 +83,12 @@ fn strategy(kind: &str, spec: &Value, causes: &mut Causes) {
                 format!("Unsupported value: {value}: supported values: \"Recreate\", \"RollingUpdate\"");
             causes.push(Invalid::new("spec.strategy", message));
         }
+        "Deployment"
+            if is("/strategy/type", &["Recreate"]) && spec.pointer("/strategy/rollingUpdate").is_some() =>
+        {
+            let why = "may not be specified when strategy `type` is 'Recreate'";
+            causes.push(Invalid::forbidden("spec.strategy.rollingUpdate", why));
+        }
         "DaemonSet" if !is("/updateStrategy/type", &["RollingUpdate", "OnDelete"]) => {
             let value =
                 structure("DaemonSetUpdateStrategy", "RollingUpdateDaemonSet", "/updateStrategy/type");

@@ -219,7 +219,9 @@ impl State {
         // What is noted at a Deployment is for its controller, too.
         let noted = kind.is("apps", "Deployment")
             && metadata_value(current, "annotations") != metadata_value(&proposed, "annotations");
-        if kind.generation && part == Part::Main && (noted || changes_specification(current, &proposed)) {
+        // A PriorityClass keeps the number that it began with.
+        let counts = kind.generation && !kind.is("scheduling.k8s.io", "PriorityClass");
+        if counts && part == Part::Main && (noted || changes_specification(current, &proposed)) {
             let generation = metadata_value(current, "generation").as_u64().unwrap_or(0) + 1;
             set_metadata(&mut proposed, "generation", Value::from(generation));
         }

@@ -405,7 +405,7 @@ fn remove(value: &mut Value, path: &str) {
 }
 
 /// What an answer says, but for words that changed between versions.
-fn said(answer: &Answer) -> Value {
+pub fn said(answer: &Answer) -> Value {
     if answer.code < 300 {
         return comparable(answer.body.clone());
     }
@@ -454,20 +454,31 @@ const NEW_COLUMNS: &[&str] = &[
     "HorizontalPodAutoscaler",
 ];
 
+/// Where objects of a resource are.
+pub fn place(resource: &str, namespaced: bool, namespace: &str) -> String {
+    let (api_version, plural) = resource.rsplit_once('/').unwrap();
+    let root = if api_version == "v1" { "/api/v1".to_owned() } else { format!("/apis/{api_version}") };
+    if namespaced { format!("{root}/namespaces/{namespace}/{plural}") } else { format!("{root}/{plural}") }
+}
+
+/// A document with its type and name.
+pub fn whole(resource: &str, kind: &str, name: &str, document: &Value) -> Value {
+    let (api_version, _) = resource.rsplit_once('/').unwrap();
+    let mut object = json!({ "apiVersion": api_version, "kind": kind, "metadata": { "name": name } });
+    merge(&mut object, document.clone());
+    object
+}
+
 /// Sends all documents to both servers.
 pub async fn agree(simulator: Client, server: Client) {
     let (left, right) = (Caller::new(simulator, "documents").await, Caller::new(server, "documents").await);
     let mut differences = Vec::new();
     let mut count = 0;
     for (resource, namespaced, kind, documents) in cases() {
-        let (api_version, plural) = resource.rsplit_once('/').unwrap();
-        let root = if api_version == "v1" { "/api/v1".to_owned() } else { format!("/apis/{api_version}") };
-        let place = if namespaced { "/namespaces/documents" } else { "" };
-        let path = format!("{root}{place}/{plural}");
+        let path = place(resource, namespaced, "documents");
         for (index, document) in documents.into_iter().enumerate() {
             let name = format!("d{index}");
-            let mut object = json!({ "apiVersion": api_version, "kind": kind, "metadata": { "name": name } });
-            merge(&mut object, document.clone());
+            let object = whole(resource, kind, &name, &document);
             let (one, other) = (left.post(&path, &object).await, right.post(&path, &object).await);
             let mut pairs = vec![("created", said(&one), said(&other))];
             if one.code == 201 && other.code == 201 {

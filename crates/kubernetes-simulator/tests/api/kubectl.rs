@@ -160,6 +160,8 @@ const CREATED: &[(&str, &str, &str, Members)] = &[
     ),
 ];
 
+const OLD: &[&str] = &["create cronjob", "create poddisruptionbudget"];
+
 /// Commands, and something that they print.
 const SHOWN: &[(&str, &str)] = &[
     ("get deployments -o wide", "web    0/3     0            0"),
@@ -216,7 +218,14 @@ async fn kubectl_creates_shows_and_deletes() {
         assert!(output.status.success(), "kubectl {arguments}: {error}");
         String::from_utf8(output.stdout).unwrap()
     };
+    let version: Value = serde_json::from_str(&run("version --client --output=json").await).unwrap();
+    let minor = version["clientVersion"]["minor"].as_str().unwrap().trim_end_matches('+').to_owned();
+    let old = minor.parse::<u32>().unwrap() < 25;
     for (arguments, kind, place, members) in CREATED {
+        // Older ones ask for versions of these that servers of today do not have either.
+        if old && OLD.iter().any(|command| arguments.starts_with(command)) {
+            continue;
+        }
         run(arguments).await;
         let (namespace, name) = place.split_once('/').unwrap_or(("", place));
         let object =
@@ -232,7 +241,7 @@ async fn kubectl_creates_shows_and_deletes() {
     quota["status"] = json!({ "hard": quota["spec"]["hard"], "used": {} });
     kubernetes.update_status(quota).unwrap();
     let mut other = String::new();
-    for (arguments, expected) in SHOWN {
+    for (arguments, expected) in SHOWN.iter().filter(|_| !old) {
         let shown = run(arguments).await;
         if !shown.contains(expected) {
             other.push_str(&format!("kubectl {arguments} printed:\n{shown}"));
