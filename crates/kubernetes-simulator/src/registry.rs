@@ -240,6 +240,23 @@ impl Kind {
         (!self.custom).then_some((self.group.as_str(), self.kind.as_str()))
     }
 
+    /// Whether a deletion is answered with the object as it was last, and not with a `Status`.
+    pub(crate) fn answers_deletion_with_object(&self) -> bool {
+        const CORE: [&str; 7] = [
+            "persistentvolumeclaims",
+            "persistentvolumes",
+            "pods",
+            "podtemplates",
+            "resourcequotas",
+            "serviceaccounts",
+            "services",
+        ];
+        match self.group.as_str() {
+            "" => CORE.contains(&self.plural.as_str()),
+            group => group == "storage.k8s.io" && self.plural != "csistoragecapacities",
+        }
+    }
+
     /// Whether there is a `status` subresource.
     #[must_use]
     pub fn has_status(&self) -> bool {

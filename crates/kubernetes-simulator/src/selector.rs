@@ -106,6 +106,9 @@ fn requirement(part: &str) -> Result<Requirement, String> {
         return Ok(Requirement::NotIn(label_key(key)?, vec![label_value(value)?]));
     }
     if let Some((key, value)) = part.split_once("==").or_else(|| part.split_once('=')) {
+        if value.trim_start().starts_with('=') {
+            return Err("unable to parse requirement: found '=', expected: identifier".to_owned());
+        }
         return Ok(Requirement::In(label_key(key)?, vec![label_value(value)?]));
     }
     if let Some((head, rest)) = part.split_once('(') {

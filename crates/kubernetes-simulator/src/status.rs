@@ -183,10 +183,10 @@ impl ApiError {
         error.causes(json!([{ "reason": cause_reason(message), "message": message, "field": field }]))
     }
 
-    /// A JSON patch that is sound but does not fit the object; `why` says what failed.
-    pub(crate) fn patch_failed(why: &str) -> Self {
+    /// A JSON patch that is sound but does not fit the object. What failed is not told.
+    pub(crate) fn patch_failed() -> Self {
         Self::new(422, "Invalid", "the server rejected our request due to an error in our request")
-            .causes(json!([{ "message": why }]))
+            .with_empty_details()
     }
 
     fn apply_conflict(message: String, conflicts: &[String]) -> Self {
@@ -306,7 +306,7 @@ impl From<PatchError> for ApiError {
     fn from(error: PatchError) -> Self {
         match error {
             PatchError::Invalid(message) => Self::bad_request(message),
-            PatchError::TestFailed(message) => Self::patch_failed(&message),
+            PatchError::TestFailed(_) => Self::patch_failed(),
             PatchError::Conflict(ref conflicts) => Self::apply_conflict(error.to_string(), conflicts),
             PatchError::Untyped(message) => Self::new(500, "", message),
             PatchError::Conversion(error) => *error,

@@ -19,6 +19,10 @@ mod collections;
 mod custom;
 #[path = "agreement/documents.rs"]
 mod documents;
+#[path = "agreement/exchanges.rs"]
+mod exchanges;
+#[path = "agreement/kinds.rs"]
+mod kinds;
 #[path = "agreement/kubelets.rs"]
 mod kubelets;
 #[path = "agreement/lifecycle.rs"]
@@ -76,6 +80,9 @@ macro_rules! behaviours {
 fn alone() -> Kubernetes {
     Kubernetes::new(Options { collection: Collection::Off, ..Options::default() })
 }
+
+/// How many random lives of objects of random kinds are led at both.
+const RANDOM_LIVES: u64 = 8;
 
 /// A behaviour at the real server.
 struct Running {
@@ -149,7 +156,7 @@ fn kube_apiserver() {
     };
     let directory = tempfile::tempdir().unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    let (count, failures) = runtime.block_on(async {
+    let (count, agreeing, failures) = runtime.block_on(async {
         let server = real_kubernetes::RealKubernetes::start(assets.as_ref(), directory.path()).await.unwrap();
         let client = server.client().await.unwrap();
         let mut running = start_all(&client).await;
@@ -163,15 +170,21 @@ fn kube_apiserver() {
             let agreement = sequences::agree(simulator, client.clone(), seed);
             running.push(Running::new(format!("sequence {seed}"), agreement));
         }
+        for seed in 1..=RANDOM_LIVES {
+            let simulator = kube::Client::new(alone().router(), "default");
+            let lives = exchanges::random_lives(simulator, client.clone(), seed);
+            running.push(Running::new(format!("random lives {seed}"), lives));
+        }
+        let simulator = kube::Client::new(alone().router(), "default");
+        let (agreeing, differing) = exchanges::lives(simulator, client.clone()).await;
         for behaviour in &mut running {
             behaviour.finish().await;
         }
-        let failures: Vec<String> = running
-            .iter()
-            .filter(|behaviour| behaviour.failed)
-            .map(|behaviour| behaviour.name.clone())
-            .collect();
-        (running.len(), failures)
+        let failed = running.iter().filter(|behaviour| behaviour.failed);
+        let failures: Vec<String> = failed.map(|behaviour| behaviour.name.clone()).chain(differing).collect();
+        let behaviours = running.iter().filter(|behaviour| !behaviour.failed).count();
+        (running.len() + agreeing, behaviours + agreeing, failures)
     });
-    assert!(failures.is_empty(), "{} of {count} behaviours differ: {failures:#?}", failures.len());
+    println!("{agreeing} checks agree");
+    assert!(failures.is_empty(), "{} of {count} checks differ:\n{}", failures.len(), failures.join("\n"));
 }

@@ -4,7 +4,7 @@
 //! before it are; `list[]` goes into each item, and `member{name=value}` goes on only where the member has that value.
 //! Rows are read in order, so that a row can fill in what an earlier one made.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::registry::Kind;
 
@@ -249,8 +249,14 @@ pub(super) fn pod_spec(kind: &Kind) -> Option<&'static str> {
 /// Fills in what the tables say of a kind.
 pub(super) fn apply(kind: &Kind, object: &mut Value) {
     let Some(name) = kind.builtin() else { return };
-    if let Some(spec) = pod_spec(kind).and_then(|at| object.pointer_mut(at)).filter(|spec| spec.is_object()) {
-        apply_to_pods(spec);
+    if let Some((template, _)) = pod_spec(kind).and_then(|at| at.rsplit_once('/')) {
+        // A template without a specification has one of defaults alone.
+        if let Some(Value::Object(template)) = object.pointer_mut(template)
+            && let spec = template.entry("spec").or_insert_with(|| Value::Object(Map::new()))
+            && spec.is_object()
+        {
+            apply_to_pods(spec);
+        }
     }
     fill(object, rows(name));
     for (at, rows) in shared(name) {

@@ -229,7 +229,15 @@ fn stateful_set(old: &Value, new: &Value, causes: &mut Causes) {
 fn job(old: &Value, new: &Value, causes: &mut Causes) {
     let at = |object: &Value, pointer: &str| object.pointer(pointer).cloned().unwrap_or_default();
     let suspended = at(old, "/spec/suspend") == Value::Bool(true);
-    if !suspended && at(old, "/spec/template") != at(new, "/spec/template") {
+    // A template is never created, and stored ones say so by a null.
+    let template = |object: &Value| {
+        let mut template = at(object, "/spec/template");
+        if let Some(Value::Object(metadata)) = template.get_mut("metadata") {
+            metadata.remove("creationTimestamp");
+        }
+        template
+    };
+    if !suspended && template(old) != template(new) {
         let labels = go_map(&at(new, "/spec/template/metadata/labels"));
         let value = format!("core.PodTemplateSpec{{ObjectMeta:v1.ObjectMeta{{Labels:{labels}}}}}");
         causes.push(Invalid::value("spec.template", &value, "field is immutable"));

@@ -95,7 +95,7 @@ fn core() -> Vec<Kind> {
             .categories(ALL)
             .status(Subresource)
             .fields(POD_FIELDS),
-        namespaced(CORE, "v1", "podtemplates", "PodTemplate").generation().create_on_update(),
+        namespaced(CORE, "v1", "podtemplates", "PodTemplate").generation(),
         namespaced(CORE, "v1", "replicationcontrollers", "ReplicationController")
             .short(&["rc"])
             .categories(ALL)

@@ -306,6 +306,9 @@ impl Call {
             ));
         }
         Ok(match deletion {
+            Deletion::Removed(last) if self.kind.answers_deletion_with_object() => {
+                self.answer(StatusCode::OK, &last)
+            }
             Deletion::Removed(last) => {
                 let status = status::deleted(&self.kind, last.name(), last.uid());
                 answer::bytes(StatusCode::OK, answer::JSON, to_bytes(&status))

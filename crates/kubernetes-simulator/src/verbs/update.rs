@@ -67,10 +67,6 @@ impl State {
             }
             Err(error) => return Err(error),
         };
-        let version = metadata(&proposed, "resourceVersion");
-        if matches!(version, "" | "0") && !kind.unconditional_update {
-            return Err(ApiError::version_required(kind, name));
-        }
         let uid = metadata(&proposed, "uid");
         if !uid.is_empty() && uid != current.uid() {
             let why = format!(
@@ -81,6 +77,10 @@ impl State {
                 current.uid()
             );
             return Err(ApiError::conflict(kind, name, &why));
+        }
+        let version = metadata(&proposed, "resourceVersion");
+        if matches!(version, "" | "0") && !kind.unconditional_update {
+            return Err(ApiError::version_required(kind, name));
         }
         Ok((self.replace(kind, &current, proposed, part, Tracking::Changes, write)?, false))
     }
