@@ -21,9 +21,9 @@ use tokio::time::Instant;
 pub enum Class {
     /// Restores traffic: a write that fixes what is broken, a drained or lost machine.
     Repair,
-    /// Removes what is no longer wanted.
+    /// Removes what is no longer wanted, and writes what many share: a removal may wait for that.
     Delete,
-    /// Creates or changes what is newly wanted.
+    /// Creates or changes what one object newly wants.
     Create,
     /// Learns the present state, with nothing broken.
     Refresh,

@@ -11,6 +11,11 @@ use logs::Format;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
+/// In images (docs/running.md). Its options are in `.cargo/config.toml`.
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 fn main() -> ExitCode {
     match start() {
         Ok(text) => {

@@ -275,12 +275,15 @@ fn required(step: &Step) -> Result<&Document, Failure> {
 }
 
 /// The class in which a step, and what it waits for, queues. While something is broken nothing else gets on,
-/// so repairs and what takes a refused change back go first.
+/// so repairs and what takes a refused change back go first. Hundreds of Services wait for one write of what they share,
+/// deletions among them: it does not queue behind the public IPs of those who come after them.
 pub(crate) fn class(step: &Step) -> Class {
+    let is_of_one_service =
+        matches!(step.document, Some(Document::PublicIp(_) | Document::PrivateLink(_)));
     match (step.purpose, step.action) {
         (Purpose::Repair | Purpose::Restore, _) => Class::Repair,
-        (Purpose::Change, Action::Delete) => Class::Delete,
-        (Purpose::Change, Action::Create | Action::Update) => Class::Create,
+        (Purpose::Change, Action::Create | Action::Update) if is_of_one_service => Class::Create,
+        (Purpose::Change, _) => Class::Delete,
     }
 }
 
@@ -336,16 +339,21 @@ mod tests {
     }
 
     #[test]
-    fn repairs_queue_before_deletions_and_those_before_all_else() {
-        for (action, purpose, expected) in [
-            (Action::Create, Purpose::Change, Class::Create),
-            (Action::Update, Purpose::Change, Class::Create),
-            (Action::Delete, Purpose::Change, Class::Delete),
-            (Action::Update, Purpose::Repair, Class::Repair),
-            (Action::Update, Purpose::Restore, Class::Repair),
-            (Action::Delete, Purpose::Restore, Class::Repair),
+    fn repairs_queue_before_what_many_wait_for_and_that_before_what_is_one_services() {
+        let public_ip = || Some(Document::PublicIp(Box::default()));
+        let load_balancer = || Some(Document::LoadBalancer(Box::default()));
+        for (action, document, purpose, expected) in [
+            (Action::Create, public_ip(), Purpose::Change, Class::Create),
+            (Action::Update, public_ip(), Purpose::Change, Class::Create),
+            (Action::Create, load_balancer(), Purpose::Change, Class::Delete),
+            (Action::Update, load_balancer(), Purpose::Change, Class::Delete),
+            (Action::Delete, None, Purpose::Change, Class::Delete),
+            (Action::Update, public_ip(), Purpose::Repair, Class::Repair),
+            (Action::Update, load_balancer(), Purpose::Restore, Class::Repair),
+            (Action::Delete, None, Purpose::Restore, Class::Repair),
         ] {
-            assert_eq!(class(&step(action, purpose)), expected, "{action:?} {purpose:?}");
+            let step = Step { document, ..step(action, purpose) };
+            assert_eq!(class(&step), expected, "{step:?}");
         }
     }
 

@@ -1,8 +1,7 @@
 //! Public IPs: written in parallel, polled together.
 //!
-//! Nobody polls the operation of a single public IP. Everybody who waits reads the same list at the same
-//! moments ([`CommonLooks`]): one request tells all states and addresses. It is first read when such operations were done
-//! before.
+//! Nobody polls the operation of a single public IP. Those who wait at the same time read the same list
+//! ([`CommonLooks`]): one request tells all states and addresses. It is read when such operations were done before.
 
 mod looks;
 
@@ -139,7 +138,7 @@ impl PublicIps {
         };
         let begin = Instant::now();
         let mut watch = self.azure.watch(&operation);
-        let mut newer_than = self.looks.first(watch.first_pause()).await;
+        let mut newer_than = self.looks.after(watch.first_pause()).await;
         while begin.elapsed() < READY_TIMEOUT {
             match known.get(step.target.name(), newer_than).await {
                 Ok(None) => {
@@ -154,8 +153,7 @@ impl PublicIps {
                 Err(failure) if failure.kind == Kind::Unavailable => {}
                 Err(failure) => return Err(failure),
             }
-            watch.still_runs();
-            newer_than = self.looks.next().await;
+            newer_than = self.looks.after(watch.still_runs()).await;
         }
         let message = format!("{} is still being deleted after a quarter of an hour", step.target);
         Err(Failure::new(Kind::Unavailable, message))
@@ -172,11 +170,12 @@ impl PublicIps {
         let mut running: Vec<_> = ids.iter().map(|id| (id, watch(id))).collect();
         let pauses = running.iter().map(|(_, watch)| watch.as_ref().map(OperationWatch::first_pause));
         let mut newer_than = match pauses.collect::<Option<Vec<_>>>() {
-            Some(pauses) => self.looks.first(pauses.into_iter().max().unwrap_or_default()).await,
+            Some(pauses) => self.looks.after(pauses.into_iter().max().unwrap_or_default()).await,
             // An operation of somebody else's was seen running a moment ago.
             None => self.looks.next().await,
         };
         loop {
+            let mut pause = Duration::ZERO;
             for (id, mut watch) in std::mem::take(&mut running) {
                 let Some(known) = self.cache(id) else { continue };
                 let document = known.get(id.name(), newer_than).await?;
@@ -187,7 +186,8 @@ impl PublicIps {
                         return Err(Failure::new(Kind::PermissionDenied, message));
                     }
                     Some(State::Running) => {
-                        watch.as_mut().map(OperationWatch::still_runs);
+                        let own = watch.as_mut().map(OperationWatch::still_runs);
+                        pause = pause.max(own.unwrap_or(self.looks.interval()));
                         running.push((id, watch));
                     }
                     Some(State::Succeeded) => watch.into_iter().for_each(OperationWatch::succeeded),
@@ -197,7 +197,7 @@ impl PublicIps {
             if running.is_empty() {
                 return Ok(());
             }
-            newer_than = self.looks.next().await;
+            newer_than = self.looks.after(pause).await;
         }
     }
 

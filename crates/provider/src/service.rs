@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use azure_types::{LoadBalancer, PrivateLinkService, PublicIpAddress, Subnet};
+use azure_types::{PrivateLinkService, PublicIpAddress, Subnet};
 use cloud::{Labels, LogicalTime};
 use futures::future::{BoxFuture, join_all};
 use k8s::{Node, Service};
@@ -20,6 +20,7 @@ use planner::{
 use crate::failure::{Failure, Kind};
 use crate::load_balancer::{self, Owner, SharedLoadBalancer, Wish};
 use crate::membership::NODES_UNKNOWN;
+use crate::observed::Observed;
 use crate::provider::Inner;
 use crate::security_group::{AccessWish, SharedSecurityGroup};
 use crate::writer::Announcement;
@@ -50,7 +51,9 @@ impl Announced {
 #[derive(Default)]
 struct Reading {
     public_ips: Vec<Arc<PublicIpAddress>>,
-    load_balancers: Vec<(Balancer, ListedLoadBalancer)>,
+    /// Those that may hold something of the Service's. Their documents are taken from the cache whenever they are needed:
+    /// of a load balancer with hundreds of Services each version that somebody keeps is a megabyte.
+    balancers: Vec<Balancer>,
     subnet: Option<Arc<Subnet>>,
     nodes: Vec<Arc<Node>>,
     private_links: Option<Vec<PrivateLinkService>>,
@@ -62,10 +65,10 @@ struct Reading {
 }
 
 impl Reading {
-    fn seen(&self) -> Seen<'_> {
+    fn seen<'a>(&'a self, load_balancers: &'a [(Balancer, ListedLoadBalancer)]) -> Seen<'a> {
         Seen {
             public_ips: &self.public_ips,
-            load_balancers: &self.load_balancers,
+            load_balancers,
             subnet: self.subnet.as_ref(),
             nodes: &self.nodes,
             private_links: self.private_links.as_deref(),
@@ -75,9 +78,17 @@ impl Reading {
         }
     }
 
-    fn put(&mut self, balancer: &Balancer, document: Option<Arc<LoadBalancer>>) {
-        self.load_balancers.retain(|(one, _)| one != balancer);
-        self.load_balancers.extend(document.map(|document| (balancer.clone(), document.into())));
+    fn add(&mut self, balancer: &Balancer) {
+        if !self.balancers.contains(balancer) {
+            self.balancers.push(balancer.clone());
+        }
+    }
+
+    /// The load balancers as they are known now, which is at least as new as what was read or written for the Service.
+    fn load_balancers(&self, observed: &Observed) -> Vec<(Balancer, ListedLoadBalancer)> {
+        let cache = observed.load_balancers();
+        let now = |balancer: &Balancer| Some((balancer.clone(), cache.cached(&balancer.name)?.into()));
+        self.balancers.iter().filter_map(now).collect()
     }
 }
 
@@ -184,7 +195,8 @@ impl Inner {
         if !public_ip::plan_removal(&self.cluster, &removal, &reading.public_ips).release.is_empty() {
             return Ok(true);
         }
-        let next = sequence.next(&self.cluster, &reading.seen(), &mut Places::default());
+        let load_balancers = reading.load_balancers(&self.observed);
+        let next = sequence.next(&self.cluster, &reading.seen(&load_balancers), &mut Places::default());
         let Task::Submit(intents) = next.map_err(Failure::from)? else { return Ok(false) };
         for intent in intents {
             match intent {
@@ -237,7 +249,10 @@ impl Inner {
             };
             known.nodes = self.state.nodes();
             known.namespace = self.state.namespace_labels(&sequence.key().namespace);
-            let next = sequence.next(&self.cluster, &known.seen(), &mut self.places.lock());
+            let next = {
+                let load_balancers = known.load_balancers(&self.observed);
+                sequence.next(&self.cluster, &known.seen(&load_balancers), &mut self.places.lock())
+            };
             // Hundreds of Services wait for Azure at a time: none of them keeps a list of all nodes.
             known.nodes = Vec::new();
             announced.decide(sequence.destination(&self.cluster).as_ref());
@@ -323,23 +338,22 @@ impl Inner {
     ) -> Result<Reading, Failure> {
         let mut reading = Reading::default();
         for balancer in self.cluster.balancers() {
-            match self.observed.load_balancers().get(&balancer.name, newer_than).await {
-                Ok(document) => reading.put(&balancer, document),
-                Err(failure) => {
-                    notices.push(load_balancer::not_listed(sequence.key(), &failure));
-                    return Err(failure);
-                }
+            if let Err(failure) = self.observed.load_balancers().get(&balancer.name, newer_than).await {
+                notices.push(load_balancer::not_listed(sequence.key(), &failure));
+                return Err(failure);
             }
+            reading.add(&balancer);
         }
-        let all = self.observed.load_balancers().all_cached();
-        let services = self.state.services();
-        for (balancer, document) in self.cluster.former_load_balancers(all.iter().map(Arc::clone), &services)
         {
-            reading.put(&balancer, Some(Arc::clone(document.document())));
+            let all = self.observed.load_balancers().all_cached();
+            let services = self.state.services();
+            for (balancer, _) in self.cluster.former_load_balancers(all.iter().map(Arc::clone), &services) {
+                reading.add(&balancer);
+            }
+            let all = LoadBalancersByName::new(&self.cluster, all.iter().map(|one| &**one), &services);
+            sequence.see_load_balancers(&all, || services);
+            sequence.see_frontends(&self.cluster, &reading.load_balancers(&self.observed));
         }
-        let all = LoadBalancersByName::new(&self.cluster, all.iter().map(|one| &**one), &services);
-        sequence.see_load_balancers(&all, || services);
-        sequence.see_frontends(&self.cluster, &reading.load_balancers);
         reading.public_ips = self.public_ips.concerning(sequence.owner(), newer_than).await?;
         if self.look_elsewhere(sequence, &reading.public_ips, newer_than).await? {
             reading.public_ips = self.public_ips.concerning(sequence.owner(), newer_than).await?;
@@ -366,7 +380,10 @@ impl Inner {
         newer_than: LogicalTime,
         notices: &mut Vec<Notice>,
     ) -> Result<(), Failure> {
-        let is_served = || sequence.has_frontend(&self.cluster, &reading.load_balancers, &reading.public_ips);
+        let is_served = || {
+            let load_balancers = reading.load_balancers(&self.observed);
+            sequence.has_frontend(&self.cluster, &load_balancers, &reading.public_ips)
+        };
         let links = self.private_links.concerning(sequence, is_served, newer_than, notices).await?;
         reading.private_links = links;
         Ok(())
@@ -434,8 +451,8 @@ impl Inner {
         };
         let ((balanced, shared), opened) = futures::join!(balancing, join_all(access));
         for result in balanced {
-            let (balancer, document, more) = result?;
-            reading.put(&balancer, document);
+            let (balancer, more) = result?;
+            reading.add(&balancer);
             notices.extend(more);
         }
         for result in opened {
@@ -455,7 +472,7 @@ impl Inner {
         intent: LoadBalancerIntent,
         newer_than: LogicalTime,
         announcement: Option<Announcement<SharedLoadBalancer>>,
-    ) -> Result<(Balancer, Option<Arc<LoadBalancer>>, Vec<Notice>), Failure> {
+    ) -> Result<(Balancer, Vec<Notice>), Failure> {
         let key = intent.key().clone();
         let families = match &intent {
             LoadBalancerIntent::Present { service, .. } => service.families.clone(),
@@ -471,12 +488,15 @@ impl Inner {
         let (owner, wish) = (Owner::Service(key.clone()), Wish::Service(intent));
         let done = writer.submit(owner, wish, newer_than, announcement).await?;
         let mut notices = done.notices;
-        let document = done.observed.load_balancer.clone();
-        if let Some(document) = document.as_deref().filter(|_| !families.is_empty()) {
-            let before = done.observed.before.as_deref();
+        let exists = done.observed.load_balancer.is_some();
+        if exists && !families.is_empty() {
             let sets = self.nodes_of_sets(self.observed.started).await?;
-            let sets = sets.as_ref();
-            let mut pools = backend_pool::pools_to_fill(&self.cluster, &balancer, sets, before, document);
+            let (before, now) = (done.observed.before.as_deref(), done.observed.load_balancer.as_deref());
+            let pools = now
+                .map(|now| backend_pool::pools_to_fill(&self.cluster, &balancer, sets.as_ref(), before, now));
+            // What was seen is not kept while machines join.
+            drop(done.observed);
+            let mut pools = pools.unwrap_or_default();
             if self.membership.join_if_changed(&pools).await? {
                 self.mark_joined().await?;
             }
@@ -484,7 +504,7 @@ impl Inner {
             pools.retain(|pool| families.contains(&pool.family));
             notices.extend(self.membership.notices(&key, &pools));
         }
-        Ok((balancer, document, notices))
+        Ok((balancer, notices))
     }
 
     async fn ensure_security_rules(

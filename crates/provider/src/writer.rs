@@ -2,8 +2,8 @@
 //!
 //! A [`Writer`] owns a task that takes every waiting intent, plans all of them together, writes once and
 //! answers everybody. While a write is in flight new intents gather; they are the next batch. Whoever is on
-//! the way to a writer announces itself, and a batch waits for what was announced: a little, or half as long as the
-//! latest write took. Whoever comes too late waits for a whole write, so that half of one is well spent on it.
+//! the way to a writer announces itself, and a batch waits for what was announced. Whoever comes too late waits for a whole
+//! write, so that half of one is well spent on the next who comes, and a whole one on all of them.
 //!
 //! # Guarantees
 //!
@@ -123,7 +123,7 @@ pub(crate) enum Written<O> {
 /// Times and bounds of writers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pace {
-    /// How long a batch waits for what was announced, where writes take no longer than twice this.
+    /// How long a batch waits for what was announced, where writes take no longer.
     pub(crate) linger: Duration,
     /// The first wait where Azure is busy and does not say how long; doubled each time.
     pub(crate) busy: Duration,
@@ -143,8 +143,8 @@ const MAX_BUSY: u32 = 8;
 /// How many writes a group makes for the same wishes, each other than those before. Two suffice for all that is known;
 /// more would hide that we and Azure do not agree. Whatever is wanted anew meanwhile is counted from the beginning.
 const MAX_WRITES: usize = 6;
-/// The longest that a batch waits for what was announced: half of a write that takes a minute. Who is announced for longer
-/// has troubles of its own.
+/// The longest that a batch waits for the next who was announced: half of a write that takes a minute. Who is announced for
+/// longer has troubles of its own.
 const MAX_LINGER: Duration = Duration::from_secs(30);
 /// The longest wait between two tries where Azure does not say how long: a trouble of Azure's that has passed is
 /// noticed within a minute.
@@ -361,12 +361,19 @@ impl<R: Resource> Inner<R> {
         while self.queue.lock().waiting.is_empty() {
             self.wake.notified().await;
         }
-        let deadline = Instant::now() + self.pace.linger.max((*self.took.lock() / 2).min(MAX_LINGER));
+        let took = *self.took.lock();
+        let patience = self.pace.linger.max((took / 2).min(MAX_LINGER));
+        let end = Instant::now() + self.pace.linger.max(took.min(2 * MAX_LINGER));
         let lingers = || {
             let queue = self.queue.lock();
-            queue.announced > 0 && !queue.waiting.keys().any(|key| self.resource.is_urgent(key))
+            let urgent = queue.waiting.keys().any(|key| self.resource.is_urgent(key));
+            (queue.announced > 0 && !urgent).then_some(queue.waiting.len())
         };
-        while lingers() {
+        let (mut came, mut deadline) = (0, end);
+        while let Some(waiting) = lingers() {
+            if waiting > came {
+                (came, deadline) = (waiting, end.min(Instant::now() + patience));
+            }
             if timeout_at(deadline, self.wake.notified()).await.is_err() {
                 break;
             }

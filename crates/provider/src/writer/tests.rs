@@ -236,7 +236,7 @@ async fn a_batch_waits_for_what_was_announced_but_not_for_ever() {
     assert_eq!(begin.elapsed(), Duration::from_secs(1));
 }
 
-/// Whoever comes too late waits for a whole write: half of a long one is waited for it.
+/// Whoever comes too late waits for a whole write: half of a long one is waited for the next who comes.
 #[tokio::test(start_paused = true)]
 async fn a_batch_waits_longer_for_what_was_announced_where_writes_take_long() {
     let shelf = Shelf::new();
@@ -253,7 +253,7 @@ async fn a_batch_waits_longer_for_what_was_announced_where_writes_take_long() {
     sleep(Duration::from_secs(9)).await;
     writer.submit("late".into(), Some(1), LogicalTime::now(), Some(on_the_way)).await.unwrap();
     other.await.unwrap().unwrap();
-    assert_eq!((shelf.attempts(), begin.elapsed()), (2, Duration::from_secs(10 + 20)));
+    assert_eq!((shelf.attempts(), begin.elapsed()), (2, Duration::from_secs(9 + 10 + 20)));
     // A write that takes for ever is no reason to wait for ever.
     shelf.0.lock().latency = Duration::from_secs(600);
     submit(&writer, "slow", 1).await.unwrap();
@@ -262,6 +262,28 @@ async fn a_batch_waits_longer_for_what_was_announced_where_writes_take_long() {
     submit(&writer, "next", 1).await.unwrap();
     assert_eq!(begin.elapsed(), MAX_LINGER + Duration::from_secs(1));
     drop(hopeless);
+}
+
+/// Those who come one after the other are waited for as long as a write takes, and no longer.
+#[tokio::test(start_paused = true)]
+async fn those_who_keep_coming_are_waited_for_a_whole_write() {
+    let shelf = Shelf::new();
+    shelf.0.lock().latency = Duration::from_secs(20);
+    let writer = start(&shelf);
+    submit(&writer, "first", 1).await.unwrap();
+    let begin = Instant::now();
+    let come = (0..8).map(|number| {
+        let (writer, announced) = (writer.clone(), writer.announce());
+        tokio::spawn(async move {
+            sleep(Duration::from_secs(3 * number)).await;
+            writer.submit(format!("{number}"), Some(1), LogicalTime::now(), Some(announced)).await.unwrap();
+            begin.elapsed().as_secs()
+        })
+    });
+    let ends = futures::future::join_all(come.collect::<Vec<_>>()).await;
+    let ends: Vec<u64> = ends.into_iter().map(Result::unwrap).collect();
+    // The eighth comes after 21 s.
+    assert_eq!((ends, shelf.attempts()), ([vec![40; 7], vec![60]].concat(), 3));
 }
 
 #[tokio::test(start_paused = true)]

@@ -74,12 +74,12 @@ fn two_hundred_services_take_few_writes_and_a_second_run_none_when_azure_is_slow
 }
 
 #[test]
-fn five_hundred_services_have_addresses_within_a_minute_and_a_half_though_a_write_takes_twenty_seconds() {
+fn five_hundred_services_have_addresses_within_seventy_seconds_though_a_write_takes_twenty_seconds() {
     run(async || {
         let world = World::builder().latency(slow(5, 20)).start().await;
         world.azure.clear_journal();
         let took = serve(&world, 500).await;
-        assert!(took <= Duration::from_secs(90), "{took:?}");
+        assert!(took <= Duration::from_secs(70), "{took:?}");
         let balancers = world.writes(LOAD_BALANCERS);
         assert!(balancers <= 3, "{balancers} load balancer writes");
         assert_eq!(world.writes(PUBLIC_IPS), 500);
@@ -187,7 +187,7 @@ fn the_list_of_public_ips_is_read_when_they_are_likely_done() {
             lists.push(lists_of_public_ips(&world));
             delete_exactly(&world, &names(20)).await;
         }
-        // One before anything is decided, one for each five seconds that Azure takes, and one or two when it should be done.
-        assert!(lists[1..].iter().all(|lists| *lists <= 5), "{lists:?}");
+        // One before anything is decided, one for each five seconds that Azure takes, and a few when they should be done.
+        assert!(lists[1..].iter().all(|lists| *lists <= 6), "{lists:?}");
     });
 }
