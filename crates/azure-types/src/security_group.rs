@@ -1,6 +1,6 @@
 //! Network security groups (Azure REST reference, "Network Security Groups").
 
-use crate::ResourceId;
+use crate::{MemberInterfaces, ResourceId};
 use crate::document::{SubResource, Tags, Word, document};
 
 document! {
@@ -28,6 +28,9 @@ document! {
         provisioning_state: Word,
         /// The rules that were written.
         security_rules: Vec<SecurityRule>,
+        /// The interfaces that it guards, one for each machine; read-only, owned by the interfaces: never written.
+        #[serde(skip_serializing)]
+        network_interfaces: MemberInterfaces,
     }
 }
 

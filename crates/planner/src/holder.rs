@@ -177,6 +177,8 @@ pub(crate) fn changed<H: Holder + Clone>(
             }
         };
         let balancer = membership.pool.parent();
+        // One or two each, for thousands of machines at a time.
+        changes.reserve_exact(1);
         changes.push(Change::Membership {
             member: member(),
             joins,
