@@ -1,7 +1,7 @@
 //! Network security groups (Azure REST reference, "Network Security Groups").
 
-use crate::{MemberInterfaces, ResourceId};
 use crate::document::{SubResource, Tags, Word, document};
+use crate::{MemberInterfaces, ResourceId};
 
 document! {
     /// A network security group.

@@ -278,8 +278,7 @@ fn required(step: &Step) -> Result<&Document, Failure> {
 /// so repairs and what takes a refused change back go first. Hundreds of Services wait for one write of what they share,
 /// deletions among them: it does not queue behind the public IPs of those who come after them.
 pub(crate) fn class(step: &Step) -> Class {
-    let is_of_one_service =
-        matches!(step.document, Some(Document::PublicIp(_) | Document::PrivateLink(_)));
+    let is_of_one_service = matches!(step.document, Some(Document::PublicIp(_) | Document::PrivateLink(_)));
     match (step.purpose, step.action) {
         (Purpose::Repair | Purpose::Restore, _) => Class::Repair,
         (Purpose::Change, Action::Create | Action::Update) if is_of_one_service => Class::Create,

@@ -337,12 +337,15 @@ impl Inner {
         notices: &mut Vec<Notice>,
     ) -> Result<Reading, Failure> {
         let mut reading = Reading::default();
-        for balancer in self.cluster.balancers() {
-            if let Err(failure) = self.observed.load_balancers().get(&balancer.name, newer_than).await {
-                notices.push(load_balancer::not_listed(sequence.key(), &failure));
-                return Err(failure);
-            }
-            reading.add(&balancer);
+        // Side by side: neither list needs the other.
+        let owner = Arc::clone(sequence.owner());
+        let (listed, public_ips) = futures::join!(
+            self.list_load_balancers(&mut reading, newer_than),
+            self.public_ips.concerning(&owner, newer_than)
+        );
+        if let Err(failure) = listed {
+            notices.push(load_balancer::not_listed(sequence.key(), &failure));
+            return Err(failure);
         }
         {
             let all = self.observed.load_balancers().all_cached();
@@ -354,7 +357,10 @@ impl Inner {
             sequence.see_load_balancers(&all, || services);
             sequence.see_frontends(&self.cluster, &reading.load_balancers(&self.observed));
         }
-        reading.public_ips = self.public_ips.concerning(sequence.owner(), newer_than).await?;
+        reading.public_ips = public_ips?;
+        if sequence.owner().public_ip_groups != owner.public_ip_groups {
+            reading.public_ips = self.public_ips.concerning(sequence.owner(), newer_than).await?;
+        }
         if self.look_elsewhere(sequence, &reading.public_ips, newer_than).await? {
             reading.public_ips = self.public_ips.concerning(sequence.owner(), newer_than).await?;
         }
@@ -371,6 +377,18 @@ impl Inner {
         self.look_at_private_links(&mut reading, sequence, newer_than, notices).await?;
         reading.private_link_subnet = self.private_links.subnet(sequence, newer_than).await?;
         Ok(reading)
+    }
+
+    async fn list_load_balancers(
+        &self,
+        reading: &mut Reading,
+        newer_than: LogicalTime,
+    ) -> Result<(), Failure> {
+        for balancer in self.cluster.balancers() {
+            self.observed.load_balancers().get(&balancer.name, newer_than).await?;
+            reading.add(&balancer);
+        }
+        Ok(())
     }
 
     async fn look_at_private_links(

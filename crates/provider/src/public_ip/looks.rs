@@ -3,8 +3,8 @@
 //! # Guarantees
 //!
 //! * Who waits alone looks when it wants to. Those who want to look at about the same time read one list.
-//! * The closer looks follow each other, the longer is the gap to the next one: from 20 ms up to an interval. However many
-//!   wait, and for whatever, in the long run the list is read once in an interval.
+//! * The closer looks follow each other, the longer is the gap to the next one: from 20 ms up to an interval, or up to
+//!   a tenth of a second for each who waits where those are few. However many wait, in the long run the list is read once in an interval.
 //! * Who is done at once waits for those who are about to write, an interval at most.
 
 use std::time::Duration;
@@ -17,11 +17,16 @@ use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 /// Services that come together come some milliseconds apart: so long after the last one the list is read for all of them.
 const LINGER: Duration = Duration::from_millis(20);
 
+/// How long the gap between two looks may become for each who waits: twenty who wait read one list in two seconds.
+const GAP_FOR_EACH: Duration = Duration::from_millis(100);
+
 /// The looks at a list that many wait for.
 pub(super) struct CommonLooks {
     interval: Duration,
     /// How many Services may come to a write or a deletion, and how many such calls have no answer yet.
     on_the_way: watch::Sender<usize>,
+    /// How many wait for a look.
+    waiting: watch::Sender<usize>,
     latest: Mutex<Option<Look>>,
 }
 
@@ -35,20 +40,30 @@ struct Look {
     close_by: u32,
 }
 
-/// A call until its first answer, or a Service that may come to one.
-pub(super) struct OnTheWay<'a>(&'a watch::Sender<usize>);
+/// One of those who are counted, until dropped.
+struct Counted<'a>(&'a watch::Sender<usize>);
 
-impl Drop for OnTheWay<'_> {
+impl<'a> Counted<'a> {
+    fn among(count: &'a watch::Sender<usize>) -> Self {
+        count.send_modify(|count| *count += 1);
+        Self(count)
+    }
+}
+
+impl Drop for Counted<'_> {
     fn drop(&mut self) {
         self.0.send_modify(|count| *count -= 1);
     }
 }
 
+/// A call until its first answer, or a Service that may come to one.
+pub(super) struct OnTheWay<'a>(#[allow(dead_code, reason = "counts as long as it lives")] Counted<'a>);
+
 impl CommonLooks {
     /// Looks that in the long run come an `interval` after one another.
     pub(super) fn new(interval: Duration) -> Self {
-        let (on_the_way, _) = watch::channel(0);
-        Self { interval: interval.max(LINGER), on_the_way, latest: Mutex::default() }
+        let ((on_the_way, _), (waiting, _)) = (watch::channel(0), watch::channel(0));
+        Self { interval: interval.max(LINGER), on_the_way, waiting, latest: Mutex::default() }
     }
 
     /// How long looks are apart in the long run.
@@ -58,8 +73,7 @@ impl CommonLooks {
 
     /// Says that somebody is about to write, until dropped.
     pub(super) fn on_the_way(&self) -> OnTheWay<'_> {
-        self.on_the_way.send_modify(|count| *count += 1);
-        OnTheWay(&self.on_the_way)
+        OnTheWay(Counted::among(&self.on_the_way))
     }
 
     /// Waits for the look of somebody who expects to be done after a pause; gives the time after which the list is read.
@@ -69,8 +83,9 @@ impl CommonLooks {
     pub(super) async fn after(&self, pause: Duration) -> LogicalTime {
         let came = LogicalTime::now();
         let asked = Instant::now();
+        let _waiting = Counted::among(&self.waiting);
         sleep(pause).await;
-        let moment = self.next_moment();
+        let moment = self.next_moment(pause);
         sleep_until(moment).await;
         if pause.is_zero() && timeout_at(asked + self.interval, self.calm()).await.is_ok() && moment <= asked
         {
@@ -87,11 +102,17 @@ impl CommonLooks {
     }
 
     /// Now, or the end of the gap that is kept to the latest look. One that was begun at this very moment is shared.
-    fn next_moment(&self) -> Instant {
+    fn next_moment(&self, pause: Duration) -> Instant {
         let now = Instant::now();
         let earlier = self.latest.lock().filter(|latest| latest.at < now);
         earlier.map_or(now, |latest| {
-            let gap = LINGER.saturating_mul(1 << latest.close_by.min(10)).min(self.interval);
+            let longest = if pause.is_zero() {
+                self.interval
+            } else {
+                let waiting = u32::try_from(*self.waiting.borrow()).unwrap_or(u32::MAX);
+                GAP_FOR_EACH.saturating_mul(waiting).clamp(pause.min(self.interval), self.interval)
+            };
+            let gap = LINGER.saturating_mul(1 << latest.close_by.min(10)).min(longest);
             now.max(latest.at + gap)
         })
     }
