@@ -2,6 +2,7 @@
 
 use axum::extract::Query as Pairs;
 use http::{Method, Uri};
+use serde_json::Value;
 
 use crate::status::ApiError;
 use crate::verbs::VersionMatch;
@@ -14,6 +15,9 @@ pub(super) enum Unknown {
     Warn,
     Strict,
 }
+
+/// How long the name of a field manager may be.
+const MAX_MANAGER_BYTES: usize = 128;
 
 /// The parameters that have an effect. Others, such as `pretty`, are accepted.
 #[derive(Debug, Clone, Default)]
@@ -138,6 +142,15 @@ impl Query {
                     return Err(invalid("dryRun", &message));
                 }
             },
+            "fieldManager" if value.len() > MAX_MANAGER_BYTES => {
+                let message = format!("Too long: may not be more than {MAX_MANAGER_BYTES} bytes");
+                return Err(invalid("fieldManager", &message));
+            }
+            "fieldManager" if value.contains(char::is_control) => {
+                let value = Value::from(value);
+                let message = format!("Invalid value: {value}: should only contain printable characters");
+                return Err(invalid("fieldManager", &message));
+            }
             "fieldManager" if !value.is_empty() => self.field_manager = Some(value),
             "fieldValidation" => {
                 self.unknown = match value.as_str() {

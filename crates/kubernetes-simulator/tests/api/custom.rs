@@ -58,3 +58,216 @@ async fn a_definition_serves_its_kind_in_all_versions_and_takes_it_along() {
     kubernetes.create(definition()).unwrap();
     assert!(kubernetes.list("wd").is_empty());
 }
+
+const WIDGETS: &str = "/apis/example.com/v1/namespaces/default/widgets";
+
+/// The definition with one version, whose objects have this spec.
+fn with_spec(spec: &Value) -> Value {
+    let mut definition = definition();
+    definition["spec"]["versions"] = json!([{ "name": "v1", "served": true, "storage": true,
+        "subresources": { "status": {} },
+        "schema": { "openAPIV3Schema": { "type": "object", "description": "What turns.", "properties": { "spec": spec,
+            "status": { "type": "object", "x-kubernetes-preserve-unknown-fields": true } } } } }]);
+    definition
+}
+
+fn widget(name: &str, spec: &Value) -> Value {
+    json!({ "apiVersion": "example.com/v1", "kind": "Widget", "metadata": { "name": name }, "spec": spec })
+}
+
+/// Kubernetes' documentation: "Validation rules".
+#[tokio::test(start_paused = true)]
+async fn rules_are_evaluated_and_all_causes_told() {
+    let kubernetes = kubernetes();
+    let spec = json!({ "type": "object", "properties": {
+        "min": { "type": "integer" }, "max": { "type": "integer" },
+        "name": { "type": "string", "x-kubernetes-validations": [
+            { "rule": "self == oldSelf", "message": "name is immutable", "reason": "FieldValueForbidden" }] },
+    }, "x-kubernetes-validations": [
+        { "rule": "self.min <= self.max", "messageExpression": "'min is above ' + string(self.max)" },
+        { "rule": "self.max < 100", "message": "too much", "fieldPath": ".max" },
+    ] });
+    kubernetes.create(with_spec(&spec)).unwrap();
+    let (code, refused) =
+        raw::post(&kubernetes, WIDGETS, &widget("w", &json!({ "min": 200, "max": 150 }))).await;
+    assert_eq!(
+        (code, refused["message"].as_str()),
+        (
+            422,
+            Some(
+                "Widget.example.com \"w\" is invalid: [spec: Invalid value: \"object\": min is above 150, spec.max: \
+                 Invalid value: \"object\": too much]"
+            )
+        )
+    );
+    assert_eq!(refused["details"]["causes"][1]["field"], "spec.max");
+    let spec = json!({ "min": 1, "max": 2, "name": "a" });
+    let (code, mut created) = raw::post(&kubernetes, WIDGETS, &widget("w", &spec)).await;
+    assert_eq!(code, 201);
+    created["spec"]["name"] = json!("b");
+    let (code, refused) = raw::put(&kubernetes, &format!("{WIDGETS}/w"), &created).await;
+    assert_eq!((code, &refused["details"]["causes"][0]["reason"]), (422, &json!("FieldValueForbidden")));
+    created["spec"]["name"] = json!("a");
+    created["spec"]["max"] = json!(3);
+    assert_eq!(raw::put(&kubernetes, &format!("{WIDGETS}/w"), &created).await.0, 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn old_objects_get_new_defaults_and_may_stay_wrong() {
+    let kubernetes = kubernetes();
+    let mut spec = json!({ "type": "object", "properties": { "size": { "type": "integer" },
+        "parts": { "type": "array", "items": { "type": "object", "properties": { "n": { "type": "string" } } } } } });
+    kubernetes.create(with_spec(&spec)).unwrap();
+    raw::post(&kubernetes, WIDGETS, &widget("w", &json!({ "size": 50, "parts": [{ "n": "a" }] }))).await;
+    spec["properties"]["size"]["maximum"] = json!(10);
+    spec["properties"]["color"] = json!({ "type": "string", "default": "red" });
+    spec["properties"]["parts"]["items"]["properties"]["kind"] = json!({ "type": "string", "default": "x" });
+    let change = json!({ "spec": with_spec(&spec)["spec"] });
+    kubernetes.merge("crd", "", "widgets.example.com", &change).unwrap();
+    let at = format!("{WIDGETS}/w");
+    let (_, mut read) = raw::get(&kubernetes, &at, "").await;
+    assert_eq!(read["spec"], json!({ "size": 50, "color": "red", "parts": [{ "n": "a", "kind": "x" }] }));
+    read["spec"]["color"] = json!("blue");
+    let (code, written) = raw::put(&kubernetes, &at, &read).await;
+    assert_eq!((code, &written["metadata"]["generation"]), (200, &json!(2)), "{written}");
+    let mut worse = written.clone();
+    worse["spec"]["size"] = json!(60);
+    assert_eq!(raw::put(&kubernetes, &at, &worse).await.0, 422);
+    assert_eq!(raw::post(&kubernetes, WIDGETS, &widget("new", &json!({ "size": 50 }))).await.0, 422);
+}
+
+#[tokio::test(start_paused = true)]
+async fn discovery_and_documents_follow_the_definition() {
+    const AGGREGATED: &str =
+        "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
+    let kubernetes = kubernetes();
+    let mut definition = definition();
+    let versions = ["v1beta2", "v2alpha1", "v10", "v2"].map(|name| {
+        json!({ "name": name, "served": true, "storage": name == "v2", "subresources": { "status": {} },
+            "schema": { "openAPIV3Schema": { "type": "object", "properties": {
+                "spec": { "type": "object", "description": "What is wanted." } } } } })
+    });
+    definition["spec"]["versions"] = json!(versions);
+    kubernetes.create(definition).unwrap();
+    let (_, group) = raw::get(&kubernetes, "/apis/example.com", "").await;
+    let named: Vec<&str> = group["versions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|version| version["version"].as_str().unwrap())
+        .collect();
+    assert_eq!(named, ["v10", "v2", "v1beta2", "v2alpha1"]);
+    assert_eq!(group["preferredVersion"]["version"], "v10");
+
+    let (_, all) = raw::get(&kubernetes, "/apis", AGGREGATED).await;
+    assert_eq!(
+        (&all["kind"], &all["apiVersion"]),
+        (&json!("APIGroupDiscoveryList"), &json!("apidiscovery.k8s.io/v2"))
+    );
+    let find = |all: &Value| {
+        all["items"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|group| group["metadata"]["name"] == "example.com")
+            .cloned()
+    };
+    let group = find(&all).unwrap();
+    assert_eq!(group["versions"][0]["version"], "v10");
+    let resource = &group["versions"][0]["resources"][0];
+    assert_eq!((&resource["resource"], &resource["scope"]), (&json!("widgets"), &json!("Namespaced")));
+    assert_eq!(
+        resource["responseKind"],
+        json!({ "group": "example.com", "version": "v10", "kind": "Widget" })
+    );
+    assert_eq!(resource["subresources"][0]["subresource"], "status");
+    let (_, core) = raw::get(&kubernetes, "/api", AGGREGATED).await;
+    assert_eq!(core["items"][0]["metadata"]["name"], "");
+
+    let (code, document) = raw::get(&kubernetes, "/openapi/v3/apis/example.com/v10", "").await;
+    let schema = &document["components"]["schemas"]["com.example.v10.Widget"];
+    assert_eq!((code, &schema["properties"]["spec"]["description"]), (200, &json!("What is wanted.")));
+    assert!(schema["properties"]["kind"]["description"].is_string());
+
+    kubernetes.delete("crd", "", "widgets.example.com").unwrap();
+    assert_eq!(find(&raw::get(&kubernetes, "/apis", AGGREGATED).await.1), None);
+    assert_eq!(raw::get(&kubernetes, "/apis/example.com", "").await.0, 404);
+    assert_eq!(raw::get(&kubernetes, "/openapi/v3/apis/example.com/v10", "").await.0, 404);
+}
+
+#[tokio::test(start_paused = true)]
+async fn owners_of_fields_are_told_apart_by_version() {
+    let kubernetes = kubernetes();
+    kubernetes.create(definition()).unwrap();
+    raw::post(&kubernetes, &format!("{WIDGETS}?fieldManager=one"), &widget("w", &json!({ "a": 1 }))).await;
+    let beta = "/apis/example.com/v1beta1/namespaces/default/widgets/w?fieldManager=one";
+    let (_, mut object) = raw::get(&kubernetes, beta, "").await;
+    object["spec"]["b"] = json!(2);
+    let (_, written) = raw::put(&kubernetes, beta, &object).await;
+    let versions: Vec<&str> = written["metadata"]["managedFields"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|entry| entry["apiVersion"].as_str().unwrap())
+        .collect();
+    assert_eq!(versions, ["example.com/v1", "example.com/v1beta1"]);
+    object["metadata"]["resourceVersion"] = written["metadata"]["resourceVersion"].clone();
+    object["metadata"]["managedFields"] = json!([]);
+    let (_, cleared) = raw::put(&kubernetes, beta, &object).await;
+    assert!(cleared["metadata"].get("managedFields").is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_of_that_name_is_no_service() {
+    let kubernetes = kubernetes();
+    let mut definition =
+        with_spec(&json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true }));
+    definition["metadata"]["name"] = json!("services.example.com");
+    definition["spec"]["names"] = json!({ "plural": "services", "kind": "Service" });
+    kubernetes.create(definition).unwrap();
+    let object =
+        json!({ "metadata": { "name": "1-is-no-label-of-services" }, "spec": { "type": "LoadBalancer" } });
+    let (code, created) =
+        raw::post(&kubernetes, "/apis/example.com/v1/namespaces/default/services", &object).await;
+    assert_eq!((code, &created["spec"]), (201, &json!({ "type": "LoadBalancer" })), "{created}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn unknown_members_are_refused_or_told_when_asked() {
+    let kubernetes = kubernetes();
+    kubernetes
+        .create(with_spec(&json!({ "type": "object", "properties": { "a": { "type": "integer" } } })))
+        .unwrap();
+    let object = widget("w", &json!({ "a": 1, "typo": 2 }));
+    let (code, refused) = raw::post(&kubernetes, &format!("{WIDGETS}?fieldValidation=Strict"), &object).await;
+    assert_eq!(
+        (code, refused["message"].as_str()),
+        (
+            400,
+            Some(
+                "Widget in version \"v1\" cannot be handled as a Widget: strict decoding error: unknown field \
+                 \"spec.typo\""
+            )
+        )
+    );
+    let (code, created) = raw::post(&kubernetes, WIDGETS, &object).await;
+    assert_eq!((code, &created["spec"]), (201, &json!({ "a": 1 })));
+}
+
+#[tokio::test(start_paused = true)]
+async fn managers_have_names_of_limited_length() {
+    let kubernetes = kubernetes();
+    let at = |manager: &str| format!("/api/v1/namespaces/default/configmaps?fieldManager={manager}");
+    let object = config_map("m", json!({}));
+    let (code, refused) = raw::post(&kubernetes, &at(&"x".repeat(129)), &object).await;
+    assert_eq!(
+        (code, refused["details"]["causes"][0]["message"].as_str()),
+        (422, Some("Too long: may not be more than 128 bytes"))
+    );
+    let (code, refused) = raw::post(&kubernetes, &at("a%07"), &object).await;
+    assert_eq!(
+        (code, refused["details"]["causes"][0]["message"].as_str()),
+        (422, Some("Invalid value: \"a\\u0007\": should only contain printable characters"))
+    );
+    assert_eq!(raw::post(&kubernetes, &at(&"x".repeat(128)), &object).await.0, 201);
+}
