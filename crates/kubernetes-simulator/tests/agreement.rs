@@ -82,7 +82,7 @@ fn alone() -> Kubernetes {
 }
 
 /// How many random lives of objects of random kinds are led at both.
-const RANDOM_LIVES: u64 = 8;
+const RANDOM_LIVES: u64 = 56;
 
 /// A behaviour at the real server.
 struct Running {

@@ -33,6 +33,9 @@ pub(super) fn on_create(kind: &Kind, object: &mut Value) {
 /// What an object becomes when it is replaced.
 pub(super) fn on_update(kind: &Kind, old: &Value, object: &mut Value) {
     both(kind, object);
+    if kind.is("", "Pod") {
+        tolerate_for_a_while(object);
+    }
     if kind.is("apps", "DaemonSet") {
         let text = old.pointer(&format!("/metadata/annotations/{TEMPLATE_GENERATION}"));
         let count = text.and_then(Value::as_str).and_then(|text| text.parse().ok()).unwrap_or(1_u64);

@@ -37,8 +37,7 @@ const WORDED_OTHERWISE: [(&str, &str); 14] = [
 ];
 
 /// Members that the simulator's objects lack or have otherwise, and why.
-const MEMBERS_APART: [(&str, &str, &str); 3] = [
-    ("DaemonSet", "deprecated.daemonset.template.generation", "a count that nobody has read since apps/v1"),
+const MEMBERS_APART: [(&str, &str, &str); 2] = [
     ("Pod", "deletionGracePeriodSeconds", "what goes at once is not marked before"),
     ("PriorityClass", "generation", "the real one never counts on"),
 ];
