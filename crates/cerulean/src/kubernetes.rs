@@ -1,6 +1,6 @@
 //! The way to a cluster, found as kubectl finds it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
@@ -37,6 +37,11 @@ pub struct Cluster {
 }
 
 impl ClusterArguments {
+    /// The current context of a kubeconfig.
+    pub fn of_file(kubeconfig: &Path) -> Self {
+        Self { kubeconfig: Some(kubeconfig.to_owned()), context: None }
+    }
+
     /// Reads the kubeconfig; nothing is sent yet.
     ///
     /// # Errors

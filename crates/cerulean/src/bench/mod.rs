@@ -3,6 +3,7 @@
 //! Nothing passes or fails: the tables are for people and for comparing runs.
 
 mod credentials;
+mod kubernetes;
 mod node_manager;
 mod nodes;
 mod planning;
@@ -30,6 +31,8 @@ pub struct Arguments {
 enum Subject {
     /// One call of the kubelet's credential provider for container registries: time and memory.
     Credentials(credentials::Arguments),
+    /// The simulated Kubernetes under 5,000 nodes and 20,000 pods: lists, writes a second on one core, watches, memory.
+    Kubernetes(kubernetes::Arguments),
     /// The node manager: from its start to a node that is initialised, and its memory.
     NodeManager(node_manager::Arguments),
     /// The controller manager with 5,000 nodes and 1,000 Services: memory, and what it reads of Azure.
@@ -51,6 +54,7 @@ pub fn run(screen: Screen, arguments: Arguments) -> anyhow::Result<()> {
     match arguments.subject {
         None => services::run(screen, arguments.services),
         Some(Subject::Credentials(arguments)) => credentials::run(screen, &arguments),
+        Some(Subject::Kubernetes(arguments)) => kubernetes::run(screen, &arguments),
         Some(Subject::NodeManager(arguments)) => node_manager::run(screen, &arguments),
         Some(Subject::Nodes(arguments)) => nodes::run(screen, arguments),
         Some(Subject::Planning(arguments)) => planning::run(screen, &arguments),

@@ -84,7 +84,7 @@ async fn measure(screen: Screen, manager: &Manager, arguments: &Arguments) -> an
     bar.set_message("idle");
     let program = bench.start_manager(manager)?;
     sleep(REST).await;
-    report.memory.push(Held::by(&program, "idle".to_owned(), "8 MB")?);
+    report.memory.push(Held::by(&program, "idle".to_owned(), "10 MB")?);
 
     report.begin();
     let begun = Instant::now();
@@ -249,7 +249,7 @@ impl Bench {
     async fn register(&self, machines: &[Machine], bar: &ProgressBar) -> anyhow::Result<()> {
         let kubernetes = &self.kubernetes.kubernetes;
         for machine in machines {
-            kubernetes.create(node(machine))?;
+            kubernetes.create(node(&machine.name, &machine.address))?;
         }
         let initialised = || {
             let nodes = kubernetes.list("Node");
@@ -460,8 +460,7 @@ fn fall_silent(kubernetes: &Kubernetes, name: &str) -> anyhow::Result<()> {
 const IMAGES: usize = 50;
 
 /// A node as its kubelet registers it, before a cloud has described it.
-fn node(machine: &Machine) -> Value {
-    let Machine { name, address } = machine;
+pub(super) fn node(name: &str, address: &str) -> Value {
     let image = |number: usize| {
         let repository = format!("registry.example/platform/component-{number:02}");
         json!({"names": [
@@ -538,7 +537,8 @@ fn node(machine: &Machine) -> Value {
     })
 }
 
-fn service(number: usize) -> Value {
+/// A Service of type LoadBalancer: every other one is internal, every fourth has source ranges.
+pub(super) fn service(number: usize) -> Value {
     let ranges = if number.is_multiple_of(4) {
         json!([format!("10.{}.{}.0/24", number / 256 % 256, number % 256)])
     } else {

@@ -76,13 +76,13 @@ pub struct AzureArguments {
     #[arg(long, value_delimiter = ',', value_parser = subscription)]
     subscriptions: Vec<String>,
     /// Most items of one page of a list of machines or scale set instances.
-    #[arg(long, default_value_t = 100, value_parser = at_least_one)]
+    #[arg(long, default_value_t = 100, value_parser = input::at_least_one)]
     page_size: usize,
     /// Source of every id and address.
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// How many threads serve it.
-    #[arg(long, default_value_t = 2, value_parser = at_least_one)]
+    #[arg(long, default_value_t = 2, value_parser = input::at_least_one)]
     threads: usize,
     /// Write the URL of plain HTTP into this file once it answers.
     #[arg(long)]
@@ -122,11 +122,6 @@ impl AzureArguments {
         }
         options
     }
-}
-
-fn at_least_one(text: &str) -> Result<usize, String> {
-    let number = text.parse().ok().filter(|number| *number > 0);
-    number.ok_or_else(|| "must be a whole number from 1 on".to_owned())
 }
 
 /// A region by its name, such as `westeurope`.

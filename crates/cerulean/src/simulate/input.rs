@@ -39,3 +39,8 @@ pub fn secret(text: &str) -> Result<Token, String> {
     let fits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
     fits.then(|| Token::new(text)).ok_or_else(|| "must be printable ASCII without spaces".to_owned())
 }
+
+pub fn at_least_one(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|number| *number > 0);
+    number.ok_or_else(|| "must be a whole number from 1 on".to_owned())
+}

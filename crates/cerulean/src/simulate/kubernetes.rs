@@ -41,6 +41,16 @@ pub struct KubernetesArguments {
     /// Source of every UID, address and port.
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// How many threads serve it.
+    #[arg(long, default_value_t = 2, value_parser = input::at_least_one)]
+    threads: usize,
+}
+
+impl KubernetesArguments {
+    /// How many threads serve it.
+    pub fn threads(&self) -> usize {
+        self.threads
+    }
 }
 
 /// Serves it until told to stop.

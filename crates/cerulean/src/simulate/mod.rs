@@ -33,7 +33,7 @@ pub fn run(screen: Screen, simulate: Simulate) -> anyhow::Result<()> {
     match simulate {
         Simulate::Azure(arguments) => runtime(arguments.threads())?.block_on(azure::run(screen, *arguments)),
         Simulate::Kubernetes(arguments) => {
-            runtime(TWO_THREADS)?.block_on(kubernetes::run(screen, *arguments))
+            runtime(arguments.threads())?.block_on(kubernetes::run(screen, *arguments))
         }
         Simulate::Cluster(arguments) => runtime(TWO_THREADS)?.block_on(cluster::run(screen, *arguments)),
     }

@@ -1,0 +1,372 @@
+//! Figures of the simulated Kubernetes under load: thousands of nodes and pods, a list of them, writes, and watches that
+//! miss nothing.
+//!
+//! The simulator runs as a program of its own, so that the kernel says what memory and processor time are its, and serves
+//! on one thread; the clients are here and speak TLS to it, as clients do.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context as _, bail, ensure};
+use futures::future::{join_all, try_join_all};
+use http::{Method, Request};
+use http_body_util::BodyExt as _;
+use kube::Client;
+use kube::client::Body;
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep, timeout};
+
+use super::nodes;
+use super::resident::{megabytes, processor_time, resident};
+use crate::kubernetes::ClusterArguments;
+use crate::screen::Screen;
+use crate::{TWO_THREADS, runtime};
+
+/// How much of everything.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Nodes, as a kubelet writes them.
+    #[arg(long, default_value_t = 5_000)]
+    nodes: usize,
+    /// Pods that run on them.
+    #[arg(long, default_value_t = 20_000)]
+    pods: usize,
+    /// Services of type LoadBalancer.
+    #[arg(long, default_value_t = 1_000)]
+    services: usize,
+    /// How many heartbeats of nodes (updates of Leases) are written while watches are open.
+    #[arg(long, default_value_t = 20_000)]
+    writes: usize,
+    /// How many watches see each of them.
+    #[arg(long, default_value_t = 20)]
+    watchers: usize,
+    /// How many clients write at once.
+    #[arg(long, default_value_t = 8)]
+    clients: usize,
+}
+
+const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
+/// Leases that are written in turn: each client has some of its own.
+const LEASES_OF_A_CLIENT: usize = 16;
+/// Objects on a page of a list, as kubectl and client-go ask.
+const PAGE: usize = 500;
+/// How often the list of all nodes is read; the best counts.
+const LISTS: u32 = 5;
+/// How long watches may lag behind the last write.
+const LAG: Duration = Duration::from_secs(60);
+
+/// Measures and prints a table.
+///
+/// # Errors
+/// The simulator does not start, refuses what it should not, or a watch misses something.
+pub fn run(screen: Screen, arguments: &Arguments) -> anyhow::Result<()> {
+    let directory = tempfile::Builder::new().prefix("cerulean-bench-").tempdir()?;
+    let simulator = Simulator::start(directory.path())?;
+    runtime(TWO_THREADS)?.block_on(measure(screen, arguments, &simulator))
+}
+
+async fn measure(screen: Screen, arguments: &Arguments, simulator: &Simulator) -> anyhow::Result<()> {
+    let bench = Arc::new(Bench { client: simulator.client().await? });
+    let process = simulator.0.id();
+    let Arguments { nodes, pods, services, writes, watchers, clients } = *arguments;
+    let clients = clients.max(1);
+    let bar = screen.waiting("laying out");
+    let empty = resident(process)?;
+    let begun = Instant::now();
+    bench.lay_out(arguments, clients).await?;
+    let (laid_out, held) = (begun.elapsed(), resident(process)?);
+    bar.set_message("listing");
+    let listed = bench.list_nodes(nodes).await?;
+    bar.set_message("writing");
+    let version = bench.version().await?;
+    let watches: Vec<_> = (0..watchers)
+        .map(|_| tokio::spawn(Arc::clone(&bench).count_changes(version.clone(), writes)))
+        .collect();
+    // Watches are open once their answers begin.
+    sleep(Duration::from_secs(1)).await;
+    let (begun, before) = (Instant::now(), processor_time(process)?);
+    bench.write(writes, clients).await?;
+    let wrote = begun.elapsed();
+    let seen = timeout(LAG, join_all(watches)).await.context("watches lag behind")?;
+    let (all_seen, worked) = (begun.elapsed(), processor_time(process)?.saturating_sub(before));
+    for count in seen {
+        let count = count??;
+        ensure!(count == writes, "a watch saw {count} of {writes} changes");
+    }
+    bar.finish_and_clear();
+    let rate = |time: Duration| format!("{:.0}", writes as f64 / time.as_secs_f64().max(0.001));
+    let rows = [
+        [
+            format!("laying out {nodes} nodes, {pods} pods, {services} Services"),
+            String::new(),
+            format!("{:.1} s", laid_out.as_secs_f64()),
+        ],
+        ["resident before".to_owned(), String::new(), megabytes(empty)],
+        ["resident with all of it".to_owned(), "300 MB".to_owned(), megabytes(held)],
+        [
+            format!("LIST of all nodes, {PAGE} a page"),
+            "400 ms".to_owned(),
+            format!("{:.0} ms", listed.as_secs_f64() * 1000.0),
+        ],
+        [format!("writes a second, {watchers} watches"), "2000".to_owned(), rate(wrote)],
+        ["writes a second of processor time".to_owned(), "2000".to_owned(), rate(worked)],
+        [
+            "last change seen by all watches, after the last write".to_owned(),
+            String::new(),
+            format!("{:.0} ms", all_seen.saturating_sub(wrote).as_secs_f64() * 1000.0),
+        ],
+        ["changes that a watch missed".to_owned(), "0".to_owned(), "0".to_owned()],
+        ["resident afterwards".to_owned(), "300 MB".to_owned(), megabytes(resident(process)?)],
+    ];
+    screen.table(["WHAT", "GOAL", "MEASURED"], &rows);
+    Ok(())
+}
+
+/// The simulator's process, and its kubeconfig. It is killed when this value goes.
+struct Simulator(Child, std::path::PathBuf);
+
+impl Simulator {
+    fn start(directory: &Path) -> anyhow::Result<Self> {
+        let folder = directory.join("kubernetes");
+        let child = Command::new(std::env::current_exe()?)
+            .args(["simulate", "kubernetes", "--threads=1", "--directory"])
+            .arg(&folder)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .spawn()?;
+        Ok(Self(child, folder.join("kubeconfig")))
+    }
+
+    async fn client(&self) -> anyhow::Result<Client> {
+        for _ in 0..500 {
+            // Written whole once the server listens.
+            if self.1.exists() {
+                let cluster = ClusterArguments::of_file(&self.1).connect().await?;
+                if cluster.client.apiserver_version().await.is_ok() {
+                    return Ok(cluster.client);
+                }
+            }
+            sleep(Duration::from_millis(10)).await;
+        }
+        bail!("the simulator did not start")
+    }
+}
+
+impl Drop for Simulator {
+    fn drop(&mut self) {
+        // Both fail only when it has already ended.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+struct Bench {
+    client: Client,
+}
+
+impl Bench {
+    async fn send(&self, method: Method, path: &str, body: Option<&Value>) -> anyhow::Result<Value> {
+        let body = body.map(Value::to_string).unwrap_or_default();
+        let request = Request::builder().method(method).uri(path).header("content-type", "application/json");
+        Ok(self.client.request(request.body(body.into_bytes())?).await?)
+    }
+
+    /// Creates what is laid out, some clients at a time.
+    async fn lay_out(&self, arguments: &Arguments, clients: usize) -> anyhow::Result<()> {
+        let namespace =
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kube-node-lease"}});
+        if self.send(Method::GET, "/api/v1/namespaces/kube-node-lease", None).await.is_err() {
+            self.send(Method::POST, "/api/v1/namespaces", Some(&namespace)).await?;
+        }
+        let nodes = arguments.nodes.max(1);
+        self.create(arguments.nodes, clients, "/api/v1/nodes", |number| {
+            nodes::node(&node_name(number), &address(number))
+        })
+        .await?;
+        let pod = |number| pod(number, &node_name(number % nodes));
+        self.create(arguments.pods, clients, "/api/v1/namespaces/default/pods", pod).await?;
+        let services = "/api/v1/namespaces/default/services";
+        self.create(arguments.services, clients, services, nodes::service).await?;
+        self.create(clients * LEASES_OF_A_CLIENT, clients, LEASES, |number| lease(number, 0)).await
+    }
+
+    async fn create(
+        &self,
+        count: usize,
+        clients: usize,
+        path: &str,
+        object: impl Fn(usize) -> Value,
+    ) -> anyhow::Result<()> {
+        let (next, object) = (&AtomicUsize::new(0), &object);
+        let work = (0..clients).map(|_| async move {
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                if number >= count {
+                    return anyhow::Ok(());
+                }
+                self.send(Method::POST, path, Some(&object(number))).await?;
+            }
+        });
+        try_join_all(work).await.map(drop)
+    }
+
+    /// The best time for all pages of nodes, one after the other. Reading what was listed is the client's work.
+    async fn list_nodes(&self, count: usize) -> anyhow::Result<Duration> {
+        let mut best = Duration::MAX;
+        for _ in 0..LISTS {
+            let begun = Instant::now();
+            let (mut pages, mut next) = (Vec::new(), String::new());
+            loop {
+                let path = format!("/api/v1/nodes?limit={PAGE}{next}");
+                let page = self.client.request_text(Request::get(path).body(Vec::new())?).await?;
+                let token = continue_token(&page).map(str::to_owned);
+                pages.push(page);
+                match token {
+                    Some(token) => next = format!("&continue={token}"),
+                    None => break,
+                }
+            }
+            best = best.min(begun.elapsed());
+            let mut listed = 0;
+            for page in pages {
+                let page: Value = serde_json::from_str(&page)?;
+                listed += page["items"].as_array().map_or(0, Vec::len);
+            }
+            ensure!(listed == count, "{listed} nodes were listed instead of {count}");
+        }
+        Ok(best)
+    }
+
+    /// The version of the list of Leases.
+    async fn version(&self) -> anyhow::Result<String> {
+        let list = self.send(Method::GET, &format!("{LEASES}?limit=1"), None).await?;
+        Ok(list["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned())
+    }
+
+    /// Watches Leases until so many changes came, each of a later version than the one before.
+    async fn count_changes(self: Arc<Self>, version: String, until: usize) -> anyhow::Result<usize> {
+        let path = format!("{LEASES}?watch=true&resourceVersion={version}&timeoutSeconds=600");
+        let mut answer = self.client.send(Request::get(path).body(Body::empty())?).await?;
+        ensure!(answer.status().is_success(), "a watch is answered with {}", answer.status());
+        let (mut count, mut latest, mut rest) = (0, 0_u64, Vec::new());
+        while count < until {
+            let Some(frame) = answer.body_mut().frame().await else { break };
+            let Ok(data) = frame?.into_data() else { continue };
+            for byte in data {
+                if byte != b'\n' {
+                    rest.push(byte);
+                    continue;
+                }
+                let line = String::from_utf8_lossy(&rest);
+                ensure!(line.contains("\"MODIFIED\""), "a watch of changes shows {line}");
+                let version = version_in(&line).with_context(|| format!("no version in {line}"))?;
+                ensure!(version > latest, "version {version} comes after {latest}");
+                (count, latest) = (count + 1, version);
+                rest.clear();
+            }
+        }
+        Ok(count)
+    }
+
+    async fn write(self: &Arc<Self>, writes: usize, clients: usize) -> anyhow::Result<()> {
+        let next = Arc::new(AtomicUsize::new(0));
+        let work = (0..clients).map(|client| {
+            let (bench, next) = (Arc::clone(self), Arc::clone(&next));
+            tokio::spawn(async move {
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    if number >= writes {
+                        return anyhow::Ok(());
+                    }
+                    let lease_of = client * LEASES_OF_A_CLIENT + number % LEASES_OF_A_CLIENT;
+                    let body = json!({"spec": {"renewTime": time(number + 1)}}).to_string();
+                    let request = Request::patch(format!("{LEASES}/{}", node_name(lease_of)))
+                        .header("content-type", "application/merge-patch+json")
+                        .body(body.into_bytes())?;
+                    bench.client.request_text(request).await?;
+                }
+            })
+        });
+        for done in join_all(work).await {
+            done??;
+        }
+        Ok(())
+    }
+}
+
+/// The token of the next page, without reading the whole one: a client has better things to do while it is timed.
+fn continue_token(page: &str) -> Option<&str> {
+    let (_, rest) = page.split_once("\"continue\":\"")?;
+    rest.split_once('"').map(|(token, _)| token).filter(|token| !token.is_empty())
+}
+
+fn version_in(line: &str) -> Option<u64> {
+    let (_, rest) = line.split_once("\"resourceVersion\":\"")?;
+    rest.split_once('"')?.0.parse().ok()
+}
+
+fn node_name(number: usize) -> String {
+    format!("worker{number:06}")
+}
+
+fn address(number: usize) -> String {
+    format!("10.{}.{}.{}", 240 + number / 65_536, number / 256 % 256, number % 256)
+}
+
+/// A moment that is another one for each number.
+fn time(number: usize) -> String {
+    let (seconds, micros) = (number / 1_000_000 % 60, number % 1_000_000);
+    format!("2026-01-01T00:00:{seconds:02}.{micros:06}Z")
+}
+
+fn lease(number: usize, renewed: usize) -> Value {
+    json!({
+        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        "metadata": {"name": node_name(number), "namespace": "kube-node-lease"},
+        "spec": {"holderIdentity": node_name(number), "leaseDurationSeconds": 40, "renewTime": time(renewed)},
+    })
+}
+
+/// A pod as a Deployment makes it, that has been given a node.
+fn pod(number: usize, node: &str) -> Value {
+    let app = format!("app-{}", number % 1_000);
+    json!({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": {
+            "name": format!("{app}-7d4b9c6f5-{number:05}"), "namespace": "default",
+            "labels": {"app": app, "pod-template-hash": "7d4b9c6f5"},
+        },
+        "spec": {
+            "nodeName": node,
+            "containers": [{
+                "name": "web", "image": format!("registry.example/shop/{app}:v1.4.2"),
+                "ports": [{"name": "http", "containerPort": 8080}],
+                "env": [{"name": "LEVEL", "value": "info"}],
+                "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": "256Mi"}},
+                "readinessProbe": {"httpGet": {"path": "/healthz", "port": 8080}, "periodSeconds": 10},
+            }],
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_and_versions_are_found_in_texts() {
+        assert_eq!(continue_token(r#"{"metadata":{"resourceVersion":"7","continue":"abc"}}"#), Some("abc"));
+        assert_eq!(continue_token(r#"{"metadata":{"continue":""}}"#), None);
+        assert_eq!(version_in(r#"{"metadata":{"resourceVersion":"12"}}"#), Some(12));
+    }
+
+    #[test]
+    fn each_write_changes_something() {
+        assert_ne!(time(1), time(2));
+        assert_eq!(time(20_000), "2026-01-01T00:00:00.020000Z");
+        assert_eq!(address(70_000), "10.241.17.112");
+    }
+}
