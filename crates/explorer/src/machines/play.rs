@@ -17,6 +17,9 @@ use super::{FLEXIBLE, OTHER_GROUP, UNIFORM, standalone};
 const SHUTDOWN: &str = "node.cloudprovider.kubernetes.io/shutdown";
 const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
 
+/// How old a list may be that says, beside a read of the machine itself, that a machine is gone: ten seconds, and a little.
+const LIST_AGE: Duration = Duration::from_secs(11);
+
 /// The Node of a machine that is nobody's business.
 const UNMANAGED: &str = "on-premises";
 
@@ -127,8 +130,9 @@ impl Play {
                 kind.faults(*times).into_iter().for_each(|fault| self.world.azure.inject(fault));
             }
             Act::Lie { about, times } => {
-                // Both lies at once could not be told from the truth.
+                // Both lies at once could not be told from the truth. A list that lied is a witness for some time yet.
                 self.world.azure.clear_faults();
+                self.wait(LIST_AGE).await;
                 about.faults(*times).into_iter().for_each(|fault| self.world.azure.inject(fault));
             }
             Act::Lag { seconds } => self.world.azure.set_consistency(Consistency {
