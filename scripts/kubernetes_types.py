@@ -2,7 +2,7 @@
 """Writes the table of what OpenAPI does not say of Kubernetes' types: which number each member has in protobuf, and
 whether it is left out when it says nothing.
 
-    scripts/kubernetes_types.py VERSION > crates/kubernetes-simulator/src/wire/members.txt
+    scripts/kubernetes_types.py VERSION > simulators/kubernetes/src/wire/members.txt
 
 VERSION is that of k8s.io/api and its sisters, such as v0.33.5; Go downloads them. Only the types are written that the
 kinds below lead to. The house's Kubernetes version (k8s-openapi's feature) and this one change together.

@@ -35,8 +35,9 @@ fn read(path: &str) -> String {
 }
 
 fn sources() -> Vec<(String, String)> {
-    let all = [files("crates", ".rs"), files("xtask", ".rs")].concat();
-    all.into_iter().map(|path| (read(&path), path)).map(|(text, path)| (path, text)).collect()
+    let folders = ["crates", "simulators", "cerulean", "explorer", "testkit", "xtask"];
+    let all = folders.into_iter().flat_map(|folder| files(folder, ".rs"));
+    all.map(|path| (read(&path), path)).map(|(text, path)| (path, text)).collect()
 }
 
 /// The ids in a text, in the form of comments (`LB-` and a number) or of function names (`lb_` and a number).

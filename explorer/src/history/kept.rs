@@ -43,7 +43,7 @@ impl Kept {
 /// # Errors
 /// A file cannot be read, or a line of it means nothing.
 pub fn kept() -> Result<Vec<Kept>, String> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(FOLDER);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(FOLDER);
     let failed = |path: &Path, problem: String| format!("{}: {problem}", path.display());
     let entries = std::fs::read_dir(&folder).map_err(|error| failed(&folder, error.to_string()))?;
     let mut all = Vec::new();

@@ -45,7 +45,7 @@ pub struct Change {
 
 /// The folder of the Services.
 pub fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus/services")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/corpus/services")
 }
 
 /// Reads all entries of a folder and its folders, in the order of their names.

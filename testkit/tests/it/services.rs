@@ -69,9 +69,9 @@ fn manifests_become_addresses_that_pass_traffic_and_leave_nothing_behind() {
         put_foreign_things(&world);
         let (before, foreign) = (world.azure_state(), foreign_parts(&world));
 
-        world.apply(include_str!("../../../../examples/shop.yaml")).await;
-        world.apply(include_str!("../../../../examples/resolver.yaml")).await;
-        world.apply(include_str!("../../../../examples/orders.yaml")).await;
+        world.apply(include_str!("../../../examples/shop.yaml")).await;
+        world.apply(include_str!("../../../examples/resolver.yaml")).await;
+        world.apply(include_str!("../../../examples/orders.yaml")).await;
         world.settle().await;
 
         let shop = world.address("shop/web");

@@ -171,7 +171,7 @@ pub fn explore(seed: u64) -> Result<(), Box<Failure>> {
 /// # Errors
 /// A file cannot be read.
 pub fn kept() -> Result<Vec<(String, Life)>, String> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(FOLDER);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(FOLDER);
     let failed = |problem: &dyn fmt::Display| format!("{}: {problem}", folder.display());
     let mut all = Vec::new();
     for entry in std::fs::read_dir(&folder).map_err(|error| failed(&error))? {

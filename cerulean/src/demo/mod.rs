@@ -20,9 +20,9 @@ use stage::Stage;
 
 /// The manifests that the demo applies unless it is given others.
 const EXAMPLES: [(&str, &str); 3] = [
-    ("examples/shop.yaml", include_str!("../../../../examples/shop.yaml")),
-    ("examples/resolver.yaml", include_str!("../../../../examples/resolver.yaml")),
-    ("examples/orders.yaml", include_str!("../../../../examples/orders.yaml")),
+    ("examples/shop.yaml", include_str!("../../../examples/shop.yaml")),
+    ("examples/resolver.yaml", include_str!("../../../examples/resolver.yaml")),
+    ("examples/orders.yaml", include_str!("../../../examples/orders.yaml")),
 ];
 
 /// How to run the demo.
