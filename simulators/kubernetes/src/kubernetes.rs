@@ -1,6 +1,6 @@
 //! The handle: one Kubernetes API in this process.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -248,8 +248,14 @@ impl Kubernetes {
             let kind = state.registry.by_name(kind).ok_or_else(ApiError::no_such_resource)?;
             state.store.shelf(&kind.shelf).subscribe()
         };
+        let mut objects: Vec<Arc<Object>> = Vec::new();
         loop {
-            if let Some(answer) = found(&self.list(kind)) {
+            // What has not changed since the last look need not be read again.
+            let mut known: HashMap<u64, Arc<Object>> =
+                objects.drain(..).map(|object| (object.version(), object)).collect();
+            let listed = self.list(kind).into_iter();
+            objects.extend(listed.map(|object| known.remove(&object.version()).unwrap_or(object)));
+            if let Some(answer) = found(&objects) {
                 return Ok(answer);
             }
             if changed.changed().await.is_err() {

@@ -10,33 +10,35 @@ use crate::admission::custom;
 use crate::conversion;
 use crate::registry::Kind;
 
-/// One version of one object, immutable and shared: lists, watches and the log hold the same one.
+/// One version of one object, immutable and shared between those who answer with it.
 ///
-/// Dereferences to its JSON value.
+/// Dereferences to its JSON value, which is read from the stored text when somebody first asks for it, and goes with
+/// this object: the store keeps the text alone ([`Kept`]).
 #[derive(Debug)]
 pub struct Object {
-    value: Value,
-    version: u64,
+    value: OnceLock<Value>,
     json: OnceLock<Bytes>,
+    version: u64,
+    kept: Option<Arc<Kept>>,
 }
 
 impl Deref for Object {
     type Target = Value;
 
     fn deref(&self) -> &Value {
-        &self.value
+        self.value()
     }
 }
 
 impl Object {
     pub(crate) fn new(value: Value, version: u64) -> Self {
-        Self { value, version, json: OnceLock::new() }
+        Self { value: value.into(), json: OnceLock::new(), version, kept: None }
     }
 
     /// The object as JSON value.
     #[must_use]
     pub fn value(&self) -> &Value {
-        &self.value
+        self.value.get_or_init(|| self.kept.as_deref().map(Kept::value).unwrap_or_default())
     }
 
     /// `metadata.resourceVersion` as the number that the log is ordered by.
@@ -48,30 +50,113 @@ impl Object {
     /// `metadata.name`.
     #[must_use]
     pub fn name(&self) -> &str {
-        metadata(&self.value, "name")
+        match &self.kept {
+            Some(kept) => kept.place().1,
+            None => metadata(self.value(), "name"),
+        }
     }
 
     /// `metadata.namespace`; empty for cluster-scoped objects.
     #[must_use]
     pub fn namespace(&self) -> &str {
-        metadata(&self.value, "namespace")
+        match &self.kept {
+            Some(kept) => kept.place().0,
+            None => metadata(self.value(), "namespace"),
+        }
     }
 
     /// `metadata.uid`.
     #[must_use]
     pub fn uid(&self) -> &str {
-        metadata(&self.value, "uid")
+        metadata(self.value(), "uid")
+    }
+
+    fn api_version(&self) -> &str {
+        match &self.kept {
+            Some(kept) => &kept.api_version,
+            None => string_at(self.value(), &["apiVersion"]).unwrap_or_default(),
+        }
     }
 
     /// Whether deletion was asked for and finalizers hold it back.
     #[must_use]
     pub fn is_terminating(&self) -> bool {
-        is_terminating(&self.value)
+        is_terminating(self.value())
     }
 
     /// The serialised form, made once and shared by every answer that carries this version.
     pub(crate) fn json(&self) -> Bytes {
-        self.json.get_or_init(|| to_bytes(&self.value)).clone()
+        let made = || self.kept.as_ref().map_or_else(|| to_bytes(self.value()), |kept| kept.json.clone());
+        self.json.get_or_init(made).clone()
+    }
+
+    /// The same version for one look: its value goes with the answer, while this object may be held for long.
+    pub(crate) fn for_one_look(self: &Arc<Self>) -> Arc<Self> {
+        match &self.kept {
+            Some(kept) if self.value.get().is_none() => kept.open(),
+            _ => Arc::clone(self),
+        }
+    }
+}
+
+/// One version of one object as the store keeps it: its JSON text, as it is sent, and what is asked of it most. As a tree
+/// of values it would take eight times as much.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    /// The key under which it lies: name, or namespace and name.
+    key: Arc<str>,
+    api_version: Arc<str>,
+    json: Bytes,
+    version: u64,
+}
+
+impl Kept {
+    /// `api_version` is the one that the value has.
+    pub(crate) fn new(key: Arc<str>, api_version: Arc<str>, value: &Value, version: u64) -> Self {
+        Self { key, api_version, json: to_bytes(value), version }
+    }
+
+    /// The same object with another value and version.
+    pub(crate) fn under(&self, value: &Value, version: u64) -> Self {
+        Self::new(Arc::clone(&self.key), Arc::clone(&self.api_version), value, version)
+    }
+
+    /// The object, to be looked at.
+    pub(crate) fn open(self: &Arc<Self>) -> Arc<Object> {
+        Arc::new(self.object(OnceLock::new()))
+    }
+
+    /// The object whose value is known already.
+    pub(crate) fn opened(self: &Arc<Self>, value: Value) -> Arc<Object> {
+        Arc::new(self.object(value.into()))
+    }
+
+    fn object(self: &Arc<Self>, value: OnceLock<Value>) -> Object {
+        Object { value, json: OnceLock::new(), version: self.version, kept: Some(Arc::clone(self)) }
+    }
+
+    /// The value that the text says; it was written from one.
+    pub(crate) fn value(&self) -> Value {
+        serde_json::from_slice(&self.json).unwrap_or_default()
+    }
+
+    pub(crate) fn key(&self) -> &Arc<str> {
+        &self.key
+    }
+
+    pub(crate) fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// Namespace and name; names have no slash.
+    fn place(&self) -> (&str, &str) {
+        self.key.split_once('/').unwrap_or(("", &self.key))
+    }
+
+    /// Whether the text has this member somewhere: without it nobody has to read the value.
+    pub(crate) fn mentions(&self, member: &str) -> bool {
+        let sought = format!("\"{member}\":");
+        memchr::memmem::find(&self.json, sought.as_bytes()).is_some()
     }
 }
 
@@ -150,17 +235,17 @@ pub(crate) fn owner_uids(object: &Value) -> impl Iterator<Item = &str> {
 
 /// The object as `kind` serves it. The same object where its stored form is that already.
 pub(crate) fn serve(kind: &Kind, object: &Arc<Object>) -> Arc<Object> {
-    let same = string_at(object, &["apiVersion"]).is_some_and(|text| kind.has_api_version(text));
+    let same = kind.has_api_version(object.api_version());
     if same && !kind.revised {
         return Arc::clone(object);
     }
-    let mut value = object.value.clone();
+    let mut value = object.value().clone();
     conversion::from_stored(kind, &mut value);
     set_api_version(&mut value, &kind.api_version());
     if kind.custom {
         custom::settle(kind.tree(), &mut value);
     }
-    if same && value == object.value {
+    if same && value == *object.value() {
         return Arc::clone(object);
     }
     Arc::new(Object::new(value, object.version))

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::object::{list_at, string_at, value_at};
+use crate::object::{Object, list_at, string_at, value_at};
 use crate::registry::Kind;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -189,7 +189,7 @@ impl FieldSelector {
     }
 
     /// Whether the object's members fulfil every term; absent members count as empty text.
-    pub(crate) fn matches(&self, object: &Value) -> bool {
+    pub(crate) fn matches(&self, object: &Object) -> bool {
         self.0.iter().all(|(field, equal, wanted)| (field_text(object, field) == *wanted) == *equal)
     }
 
@@ -198,7 +198,13 @@ impl FieldSelector {
     }
 }
 
-fn field_text(object: &Value, field: &str) -> String {
+fn field_text(object: &Object, field: &str) -> String {
+    // What is known without reading the object.
+    match field {
+        "metadata.name" => return object.name().to_owned(),
+        "metadata.namespace" => return object.namespace().to_owned(),
+        _ => {}
+    }
     // The one field whose label is not its path: a core Event's source is its component.
     let value = if field == "source" {
         value_at(object, &["source", "component"])
@@ -229,11 +235,10 @@ pub(crate) struct Selection {
 
 impl Selection {
     /// Whether the object is selected.
-    pub(crate) fn matches(&self, object: &Value) -> bool {
-        (self.namespace.is_empty()
-            || string_at(object, &["metadata", "namespace"]) == Some(self.namespace.as_str()))
+    pub(crate) fn matches(&self, object: &Object) -> bool {
+        (self.namespace.is_empty() || object.namespace() == self.namespace)
             && self.fields.matches(object)
-            && self.labels.matches(object)
+            && (self.labels.is_empty() || self.labels.matches(object))
     }
 
     /// Whether something beside the namespace narrows the selection.
@@ -290,7 +295,7 @@ mod tests {
     fn field_selectors_know_only_offered_fields() {
         let registry = crate::registry::Registry::default();
         let pods = registry.by_name("pods").unwrap();
-        let pod = json!({ "metadata": { "name": "a" }, "spec": { "nodeName": "n1" } });
+        let pod = Object::new(json!({ "metadata": { "name": "a" }, "spec": { "nodeName": "n1" } }), 1);
         assert!(FieldSelector::parse("spec.nodeName=n1,metadata.name!=b", &pods).unwrap().matches(&pod));
         assert!(!FieldSelector::parse("spec.nodeName!=n1", &pods).unwrap().matches(&pod));
         assert!(FieldSelector::parse("status.phase=", &pods).unwrap().matches(&pod));

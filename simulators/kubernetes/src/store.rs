@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::watch;
 
-use crate::object::{Object, metadata, owner_uids, set_metadata, value_at};
+use crate::object::{Kept, Object, metadata, owner_uids, set_metadata, string_at, value_at};
 
 /// What happened to an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,14 +25,16 @@ pub(crate) struct Entry {
     pub(crate) version: u64,
     pub(crate) change: Change,
     /// The new state; for a deletion the last state, under the version of the deletion.
-    pub(crate) object: Arc<Object>,
-    pub(crate) previous: Option<Arc<Object>>,
+    pub(crate) object: Arc<Kept>,
+    pub(crate) previous: Option<Arc<Kept>>,
 }
 
 /// All objects of one kind, by key, and what recently changed among them.
 #[derive(Debug)]
 pub(crate) struct Shelf {
-    objects: BTreeMap<String, Arc<Object>>,
+    objects: BTreeMap<Arc<str>, Arc<Kept>>,
+    /// The versions of the API that objects are stored in, so that they share the text.
+    api_versions: Vec<Arc<str>>,
     log: VecDeque<Entry>,
     /// Version of the newest change that the log no longer holds.
     forgotten: u64,
@@ -43,14 +45,30 @@ impl Shelf {
     fn new(version: u64) -> Self {
         Self {
             objects: BTreeMap::new(),
+            api_versions: Vec::new(),
             log: VecDeque::new(),
             forgotten: 0,
             changed: watch::Sender::new(version),
         }
     }
 
-    pub(crate) fn get(&self, key: &str) -> Option<&Arc<Object>> {
+    pub(crate) fn get(&self, key: &str) -> Option<&Arc<Kept>> {
         self.objects.get(key)
+    }
+
+    /// Puts a value under a key, without a word to the log. Answers what is there now, and what was there before.
+    fn set(&mut self, key: &str, value: &Value, version: u64) -> (Arc<Kept>, Option<Arc<Kept>>) {
+        let api_version = string_at(value, &["apiVersion"]).unwrap_or_default();
+        let shared = self.api_versions.iter().find(|known| ***known == *api_version).cloned();
+        let api_version = shared.unwrap_or_else(|| {
+            let new: Arc<str> = api_version.into();
+            self.api_versions.push(Arc::clone(&new));
+            new
+        });
+        let key = self.objects.get(key).map_or_else(|| key.into(), |before| Arc::clone(before.key()));
+        let kept = Arc::new(Kept::new(Arc::clone(&key), api_version, value, version));
+        let before = self.objects.insert(key, Arc::clone(&kept));
+        (kept, before)
     }
 
     /// Version of the newest change.
@@ -63,27 +81,24 @@ impl Shelf {
         &'a self,
         prefix: &'a str,
         after: &'a str,
-    ) -> impl Iterator<Item = (&'a String, &'a Arc<Object>)> + 'a {
+    ) -> impl Iterator<Item = &'a Arc<Kept>> + 'a {
         let start = if after.is_empty() { Bound::Included(prefix) } else { Bound::Excluded(after) };
         self.objects
             .range::<str, _>((start, Bound::Unbounded))
             .take_while(move |(key, _)| key.starts_with(prefix))
+            .map(|(_, kept)| kept)
     }
 
     /// The objects as they were at `version`. `None` when the log does not reach back that far.
-    pub(crate) fn at(
-        &self,
-        version: u64,
-        key_of: impl Fn(&Object) -> String,
-    ) -> Option<BTreeMap<String, Arc<Object>>> {
+    pub(crate) fn at(&self, version: u64) -> Option<BTreeMap<Arc<str>, Arc<Kept>>> {
         if version < self.forgotten {
             return None;
         }
         let mut objects = self.objects.clone();
         for entry in self.log.iter().rev().take_while(|entry| entry.version > version) {
             match &entry.previous {
-                Some(previous) => objects.insert(key_of(previous), Arc::clone(previous)),
-                None => objects.remove(&key_of(&entry.object)),
+                Some(previous) => objects.insert(Arc::clone(previous.key()), Arc::clone(previous)),
+                None => objects.remove(entry.object.key()),
             };
         }
         Some(objects)
@@ -127,8 +142,11 @@ impl Shelf {
     }
 }
 
+/// The member of `metadata` that names owners.
+const OWNERS: &str = "ownerReferences";
+
 /// Where an object lies: shelf and key.
-pub(crate) type Place = (Arc<str>, String);
+pub(crate) type Place = (Arc<str>, Arc<str>);
 
 /// The objects of one kind in a saved state.
 #[derive(Debug, Serialize, Deserialize)]
@@ -150,7 +168,7 @@ pub(crate) struct Store {
     compacted: u64,
     shelves: HashMap<Arc<str>, Shelf>,
     dependents: HashMap<String, BTreeSet<Place>>,
-    uids: HashMap<String, Place>,
+    uids: HashMap<Box<str>, Place>,
     /// Uids of objects that writes concern beside the one that was written.
     touched: VecDeque<String>,
     /// The same as a set.
@@ -202,73 +220,78 @@ impl Store {
         self.shelves.entry(Arc::clone(shelf)).or_insert_with(|| Shelf::new(version))
     }
 
-    pub(crate) fn get(&self, shelf: &str, key: &str) -> Option<&Arc<Object>> {
-        self.shelves.get(shelf)?.get(key)
+    /// The object under this key, to be looked at.
+    pub(crate) fn get(&self, shelf: &str, key: &str) -> Option<Arc<Object>> {
+        self.shelves.get(shelf)?.get(key).map(Kept::open)
+    }
+
+    /// Whether there is an object under this key.
+    pub(crate) fn has(&self, shelf: &str, key: &str) -> bool {
+        self.shelves.get(shelf).is_some_and(|shelf| shelf.objects.contains_key(key))
     }
 
     /// Stores the next version of an object and tells the watchers.
-    pub(crate) fn put(&mut self, shelf: &Arc<str>, key: String, mut value: Value) -> Arc<Object> {
+    pub(crate) fn put(&mut self, shelf: &Arc<str>, key: &str, mut value: Value) -> Arc<Object> {
         self.version += 1;
         let version = self.version;
         set_metadata(&mut value, "resourceVersion", Value::from(version.to_string()));
-        let object = Arc::new(Object::new(value, version));
         let window = self.window;
-        let place = (Arc::clone(shelf), key.clone());
         let on = self.shelves.entry(Arc::clone(shelf)).or_insert_with(|| Shelf::new(version));
-        let previous = on.objects.insert(key, Arc::clone(&object));
+        let (kept, previous) = on.set(key, &value, version);
         let change = if previous.is_some() { Change::Modified } else { Change::Added };
-        on.append(Entry { version, change, object: Arc::clone(&object), previous: previous.clone() }, window);
-        let owners = |object| value_at(object, &["metadata", "ownerReferences"]);
-        let now = owners(object.value());
-        let before = previous.as_deref().and_then(|previous| owners(previous.value()));
-        if now != before || crate::object::is_terminating(&object) {
+        on.append(Entry { version, change, object: Arc::clone(&kept), previous: previous.clone() }, window);
+        let place = (Arc::clone(shelf), Arc::clone(kept.key()));
+        let object = kept.opened(value);
+        let before = previous.filter(|previous| previous.mentions(OWNERS)).map(|previous| previous.open());
+        let owners = |object| value_at(object, &["metadata", OWNERS]);
+        let changed = owners(object.value()) != before.as_deref().and_then(|before| owners(before.value()));
+        if changed || object.is_terminating() {
             self.touch(object.uid());
         }
-        if let Some(previous) = &previous {
-            if now != before {
-                owner_uids(previous).for_each(|uid| self.touch(uid));
-            }
-            self.unlink(previous, &place);
+        if let (true, Some(before)) = (changed, &before) {
+            owner_uids(before).for_each(|uid| self.touch(uid));
         }
-        self.link(&object, &place);
-        self.uids.insert(object.uid().to_owned(), place);
+        if changed {
+            before.iter().for_each(|before| self.unlink(before, &place));
+            self.link(&object, &place);
+        }
+        if change == Change::Added {
+            self.uids.insert(object.uid().into(), place);
+        }
         object
     }
 
     /// Changes an object without a version of its own: only for what is removed in the same step.
     pub(crate) fn replace_unseen(&mut self, shelf: &Arc<str>, key: &str, value: Value) {
-        let Some(current) = self.shelves.get_mut(shelf).and_then(|on| on.objects.get_mut(key)) else {
-            return;
-        };
-        let changed = Arc::new(Object::new(value, current.version()));
-        let previous = std::mem::replace(current, Arc::clone(&changed));
-        let place = (Arc::clone(shelf), key.to_owned());
-        self.unlink(&previous, &place);
-        self.link(&changed, &place);
+        let Some(on) = self.shelves.get_mut(shelf) else { return };
+        let Some(version) = on.objects.get(key).map(|current| current.version()) else { return };
+        let (kept, previous) = on.set(key, &value, version);
+        let place = (Arc::clone(shelf), Arc::clone(kept.key()));
+        previous.iter().for_each(|previous| self.unlink(&previous.open(), &place));
+        self.link(&kept.opened(value), &place);
     }
 
     /// Removes an object and tells the watchers. Answers its last state under the deletion's version.
     pub(crate) fn remove(&mut self, shelf: &Arc<str>, key: &str) -> Option<Arc<Object>> {
         let window = self.window;
         let on = self.shelves.get_mut(shelf)?;
-        let previous = on.objects.remove(key)?;
+        let (key, previous) = on.objects.remove_entry(key)?;
         self.version += 1;
         let version = self.version;
-        let object = Arc::new(with_version(&previous, version));
-        let entry = Entry {
-            version,
-            change: Change::Deleted,
-            object: Arc::clone(&object),
-            previous: Some(Arc::clone(&previous)),
-        };
+        let mut value = previous.value();
+        set_metadata(&mut value, "resourceVersion", Value::from(version.to_string()));
+        let kept = Arc::new(previous.under(&value, version));
+        let entry =
+            Entry { version, change: Change::Deleted, object: Arc::clone(&kept), previous: Some(previous) };
         on.append(entry, window);
-        let dependents = self.dependents(previous.uid()).into_iter();
+        let object = kept.opened(value);
+        let dependents = self.dependents(object.uid()).into_iter();
         let dependents: Vec<String> =
             dependents.filter_map(|(shelf, key)| Some(self.get(&shelf, &key)?.uid().to_owned())).collect();
         dependents.iter().for_each(|uid| self.touch(uid));
-        owner_uids(&previous).for_each(|uid| self.touch(uid));
-        self.unlink(&previous, &(Arc::clone(shelf), key.to_owned()));
-        self.uids.remove(previous.uid());
+        owner_uids(&object).for_each(|uid| self.touch(uid));
+        self.unlink(&object, &(Arc::clone(shelf), key));
+        self.uids.remove(object.uid());
         Some(object)
     }
 
@@ -304,12 +327,7 @@ impl Store {
         let prefix = format!("{namespace}/");
         let mut places = Vec::new();
         for (name, shelf) in &self.shelves {
-            places.extend(
-                shelf
-                    .range(&prefix, "")
-                    .filter(|(_, object)| metadata(object, "namespace") == namespace)
-                    .map(|(key, _)| (Arc::clone(name), key.clone())),
-            );
+            places.extend(shelf.range(&prefix, "").map(|kept| (Arc::clone(name), Arc::clone(kept.key()))));
         }
         places.sort();
         places
@@ -329,11 +347,7 @@ impl Store {
             .map(|(name, shelf)| SavedShelf {
                 resource: name.to_string(),
                 newest: shelf.newest(),
-                objects: shelf
-                    .objects
-                    .iter()
-                    .map(|(key, object)| (key.clone(), object.value().clone()))
-                    .collect(),
+                objects: shelf.objects.iter().map(|(key, kept)| (key.to_string(), kept.value())).collect(),
             })
             .collect();
         saved.sort_by(|one, other| one.resource.cmp(&other.resource));
@@ -348,14 +362,14 @@ impl Store {
         (fresh.version, fresh.compacted) = (version, compacted);
         for SavedShelf { resource, newest, objects } in saved {
             let name: Arc<str> = resource.into();
-            for (key, value) in &objects {
-                let version = metadata(value, "resourceVersion").parse().unwrap_or(version);
-                let object = Arc::new(Object::new(value.clone(), version));
-                let place = (Arc::clone(&name), key.clone());
-                fresh.link(&object, &place);
-                fresh.uids.insert(object.uid().to_owned(), place);
+            for (key, value) in objects {
+                let version = metadata(&value, "resourceVersion").parse().unwrap_or(version);
                 let shelf = fresh.shelves.entry(Arc::clone(&name)).or_insert_with(|| Shelf::new(version));
-                shelf.objects.insert(key.clone(), object);
+                let (kept, _) = shelf.set(&key, &value, version);
+                let place = (Arc::clone(&name), Arc::clone(kept.key()));
+                let object = kept.opened(value);
+                fresh.link(&object, &place);
+                fresh.uids.insert(object.uid().into(), place);
             }
             fresh.shelves.entry(name).or_insert_with(|| Shelf::new(version)).forgotten = newest;
         }
@@ -376,7 +390,7 @@ impl Store {
     }
 
     /// Every object on a shelf.
-    pub(crate) fn keys(&self, shelf: &str) -> Vec<String> {
+    pub(crate) fn keys(&self, shelf: &str) -> Vec<Arc<str>> {
         self.shelves.get(shelf).map(|shelf| shelf.objects.keys().cloned().collect()).unwrap_or_default()
     }
 
@@ -411,12 +425,10 @@ mod tests {
         "configmaps".into()
     }
 
-    fn key_of(object: &Object) -> String {
-        object.name().to_owned()
-    }
+    type Objects = BTreeMap<Arc<str>, Arc<Kept>>;
 
     /// Writes (`Some`) and removals (`None`) of a few keys; answers the state after each version.
-    fn run(store: &mut Store, operations: &[(u8, Option<u8>)]) -> Vec<(u64, BTreeMap<String, Arc<Object>>)> {
+    fn run(store: &mut Store, operations: &[(u8, Option<u8>)]) -> Vec<(u64, Objects)> {
         let name = shelf_name();
         let mut states = vec![(store.version(), BTreeMap::new())];
         for (key, value) in operations {
@@ -424,7 +436,7 @@ mod tests {
             match value {
                 Some(value) => {
                     let object = json!({ "metadata": { "name": key, "uid": key }, "data": value });
-                    store.put(&name, key, object);
+                    store.put(&name, &key, object);
                 }
                 None => {
                     store.remove(&name, &key);
@@ -435,8 +447,8 @@ mod tests {
         states
     }
 
-    fn values(objects: &BTreeMap<String, Arc<Object>>) -> Vec<(&String, &Value)> {
-        objects.iter().map(|(key, object)| (key, object.value())).collect()
+    fn values(objects: &Objects) -> Vec<(&Arc<str>, Value)> {
+        objects.iter().map(|(key, kept)| (key, kept.value())).collect()
     }
 
     proptest! {
@@ -452,14 +464,14 @@ mod tests {
             let newest = states.last().map(|(_, objects)| objects.clone()).unwrap_or_default();
             let shelf = store.shelf(&shelf_name());
             for (version, objects) in &states {
-                let then = shelf.at(*version, key_of);
+                let then = shelf.at(*version);
                 let changes = shelf.changes_after(*version, usize::MAX);
                 prop_assert_eq!(then.is_some(), changes.is_ok());
                 let (Some(then), Ok(changes)) = (then, changes) else { continue };
                 prop_assert_eq!(values(&then), values(objects));
                 let mut followed = then;
                 for entry in changes {
-                    let key = key_of(&entry.object);
+                    let key = Arc::clone(entry.object.key());
                     let known = match entry.change {
                         Change::Deleted => followed.remove(&key),
                         Change::Added | Change::Modified => followed.insert(key, Arc::clone(&entry.object)),
@@ -476,9 +488,9 @@ mod tests {
         let mut store = Store::new(10);
         let name = shelf_name();
         let owned = |owner: &str| json!({ "metadata": { "name": "b", "uid": "2", "ownerReferences": [{ "uid": owner }] } });
-        store.put(&name, "b".to_owned(), owned("1"));
-        assert_eq!(store.dependents("1"), [(Arc::clone(&name), "b".to_owned())]);
-        store.put(&name, "b".to_owned(), owned("3"));
+        store.put(&name, "b", owned("1"));
+        assert_eq!(store.dependents("1"), [(Arc::clone(&name), "b".into())]);
+        store.put(&name, "b", owned("3"));
         assert!(store.dependents("1").is_empty());
         assert_eq!(store.dependents("3").len(), 1);
         assert!(store.place_of("2").is_some());

@@ -244,8 +244,8 @@ impl Watch {
 
     /// A change as this selection sees it: objects enter and leave it by changing.
     fn entry_line(&mut self, entry: &Entry, lines: &mut BytesMut) {
-        let object = serve(&self.kind, &entry.object);
-        let previous = entry.previous.as_ref().map(|previous| serve(&self.kind, previous));
+        let object = serve(&self.kind, &entry.object.open());
+        let previous = entry.previous.as_ref().map(|previous| serve(&self.kind, &previous.open()));
         let was = previous.as_ref().is_some_and(|previous| self.selection.matches(previous));
         let is = entry.change != Change::Deleted && self.selection.matches(&object);
         match (was, is) {

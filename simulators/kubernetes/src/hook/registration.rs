@@ -32,8 +32,9 @@ pub(super) fn is_exempt(kind: &Kind) -> bool {
 pub(super) fn hooks(state: &mut State) -> Vec<Arc<Hook>> {
     let mut all = Vec::new();
     for (shelf, phase) in SHELVES {
-        for (_, configuration) in state.store.shelf(&shelf.into()).range("", "") {
-            let webhooks = list_at(configuration, &["webhooks"]).iter();
+        for configuration in state.store.shelf(&shelf.into()).range("", "") {
+            let configuration = configuration.value();
+            let webhooks = list_at(&configuration, &["webhooks"]).iter();
             all.extend(webhooks.map(|webhook| Arc::new(hook(webhook, phase))));
         }
     }

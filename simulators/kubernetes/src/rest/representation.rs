@@ -78,7 +78,7 @@ impl Representation {
     }
 
     /// One object. `headers` says whether a table names its columns.
-    pub(crate) fn object(&self, kind: &Kind, object: &Object, now: Timestamp, headers: bool) -> Bytes {
+    pub(crate) fn object(&self, kind: &Kind, object: &Arc<Object>, now: Timestamp, headers: bool) -> Bytes {
         match self {
             Self::Whole => object.json(),
             Self::Metadata(version) => to_bytes(&metadata_only(object, version)),
@@ -87,7 +87,7 @@ impl Representation {
                 to_bytes(&self::table(
                     kind,
                     metadata,
-                    std::iter::once(object),
+                    std::iter::once(Arc::clone(object)),
                     version,
                     *include,
                     now,
@@ -116,10 +116,10 @@ impl Representation {
                 "kind": "PartialObjectMetadataList",
                 "apiVersion": format!("meta.k8s.io/{version}"),
                 "metadata": metadata,
-                "items": page.items.iter().map(|object| metadata_only(object, version)).collect::<Vec<_>>(),
+                "items": page.items.iter().map(|object| metadata_only(&object.for_one_look(), version)).collect::<Vec<_>>(),
             })),
             Self::Table(version, include) => {
-                let rows = page.items.iter().map(AsRef::as_ref);
+                let rows = page.items.iter().map(Object::for_one_look);
                 to_bytes(&self::table(kind, metadata, rows, version, *include, now, true))
             }
         }
@@ -152,10 +152,10 @@ fn metadata_only(object: &Object, version: &str) -> Value {
     })
 }
 
-fn table<'a>(
+fn table(
     kind: &Kind,
     metadata: Value,
-    objects: impl Iterator<Item = &'a Object>,
+    objects: impl Iterator<Item = Arc<Object>>,
     version: &str,
     include: Include,
     now: Timestamp,
@@ -165,10 +165,10 @@ fn table<'a>(
         .map(|object| {
             let about = match include {
                 Include::Nothing => Value::Null,
-                Include::Metadata => metadata_only(object, version),
+                Include::Metadata => metadata_only(&object, version),
                 Include::Object => object.value().clone(),
             };
-            json!({ "cells": table::row(kind, object, now), "object": about })
+            json!({ "cells": table::row(kind, &object, now), "object": about })
         })
         .collect();
     json!({

@@ -183,7 +183,7 @@ impl Call {
         Ok(Selection { namespace: self.path.namespace.clone(), labels, fields })
     }
 
-    fn answer(&self, status: StatusCode, object: &Object) -> Response<Body> {
+    fn answer(&self, status: StatusCode, object: &Arc<Object>) -> Response<Body> {
         let bytes = self.representation.object(&self.kind, object, self.kubernetes.now(), true);
         answer::bytes(status, answer::JSON, bytes)
     }

@@ -94,7 +94,7 @@ impl State {
         rules::validate(kind, &object)?;
         let name = metadata(&object, "name").to_owned();
         let key = kind.key(namespace, &name);
-        if self.store.get(&kind.shelf, &key).is_some() {
+        if self.store.has(&kind.shelf, &key) {
             return Err(ApiError::already_exists(kind, &name));
         }
         if write.stage != Stage::Drafted {
@@ -113,7 +113,7 @@ impl State {
             return Ok(Arc::new(Object::new(object, self.store.version())));
         }
         to_stored(kind, &mut object);
-        let object = self.store.put(&kind.shelf, key.clone(), object);
+        let object = self.store.put(&kind.shelf, &key, object);
         self.definition_written(kind, &object);
         self.plan_expiry(kind, &key, &object);
         if *kind.shelf == *namespaces::SHELF {
@@ -126,7 +126,7 @@ impl State {
     fn check_namespace(&self, kind: &Kind, object: &Value, namespace: &str) -> Result<(), ApiError> {
         let name = metadata(object, "name");
         match self.store.get("namespaces", namespace) {
-            Some(found) if is_terminating(found) => {
+            Some(found) if is_terminating(&found) => {
                 Err(ApiError::namespace_terminating(kind, name, namespace))
             }
             Some(_) => Ok(()),
@@ -147,7 +147,7 @@ impl State {
         let kept: String = prefix.chars().take(58).collect();
         loop {
             let name = format!("{kept}{}", self.name_suffix());
-            if self.store.get(&kind.shelf, &kind.key(metadata(object, "namespace"), &name)).is_none() {
+            if !self.store.has(&kind.shelf, &kind.key(metadata(object, "namespace"), &name)) {
                 set_metadata(object, "name", Value::from(name));
                 return;
             }

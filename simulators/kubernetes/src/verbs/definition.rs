@@ -7,9 +7,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::{DeleteOptions, State, Write, rfc3339_seconds};
-use crate::object::{
-    Object, finalizers, is_terminating, list_at, metadata, set_finalizers, string_at, value_at,
-};
+use crate::object::{Object, finalizers, list_at, metadata, set_finalizers, string_at, value_at};
 use crate::registry::Kind;
 use crate::status::ApiError;
 
@@ -154,10 +152,10 @@ impl State {
         let mut taken = Taken::default();
         for key in self.store.keys(SHELF) {
             let Some(other) = self.store.get(SHELF, &key) else { continue };
-            if other.name() == name || string_at(other, &["spec", "group"]) != group {
+            if other.name() == name || string_at(&other, &["spec", "group"]) != group {
                 continue;
             }
-            let accepted = value_at(other, &["status", "acceptedNames"]);
+            let accepted = value_at(&other, &["status", "acceptedNames"]);
             let of = |member: &str| texts(accepted.and_then(|names| names.get(member)));
             let owned = |names: Vec<&str>| names.into_iter().map(str::to_owned).collect::<Vec<_>>();
             for member in ["plural", "singular", "shortNames"] {
@@ -200,10 +198,10 @@ impl State {
             message: "CustomResource deletion is in progress",
         };
         set_condition(&mut marked, &going, write.now);
-        self.store.put(&kind.shelf, name.to_owned(), marked);
+        self.store.put(&kind.shelf, name, marked);
         if let Some(custom) = self.registry.by_shelf(name) {
             for key in self.store.keys(&custom.shelf) {
-                let Some(object) = self.store.get(&custom.shelf, &key).cloned() else { continue };
+                let Some(object) = self.store.get(&custom.shelf, &key) else { continue };
                 // An object may have gone with its owner meanwhile; gone is what is wanted.
                 let _ =
                     self.delete(&custom, object.namespace(), object.name(), &DeleteOptions::default(), write);
@@ -215,8 +213,8 @@ impl State {
     /// Removes a definition that goes once none of its objects is left.
     pub(super) fn finish_definition(&mut self, name: &str, write: &Write<'_>) {
         let Some(definition) = self.store.get(SHELF, name) else { return };
-        let mut held = finalizers(definition);
-        let waits = is_terminating(definition) && held.iter().any(|finalizer| finalizer == CLEANUP);
+        let mut held = finalizers(&definition);
+        let waits = definition.is_terminating() && held.iter().any(|finalizer| finalizer == CLEANUP);
         if !waits || !self.store.keys(name).is_empty() {
             return;
         }
@@ -235,7 +233,7 @@ impl State {
                 message: "removed all instances",
             };
             set_condition(&mut done, &gone, write.now);
-            self.store.put(&kind.shelf, name.to_owned(), done);
+            self.store.put(&kind.shelf, name, done);
         }
     }
 
@@ -250,13 +248,13 @@ impl State {
         self.registry.forget_definition(definition);
         let group = string_at(definition, &["spec", "group"]);
         for key in self.store.keys(SHELF) {
-            let Some(other) = self.store.get(SHELF, &key).cloned() else { continue };
+            let Some(other) = self.store.get(SHELF, &key) else { continue };
             if string_at(&other, &["spec", "group"]) != group || is_true(&other, "NamesAccepted") {
                 continue;
             }
             let mut value = other.value().clone();
             self.settle_definition(kind, &mut value, write.now);
-            let other = self.store.put(&kind.shelf, key, value);
+            let other = self.store.put(&kind.shelf, &key, value);
             self.definition_written(kind, &other);
         }
     }

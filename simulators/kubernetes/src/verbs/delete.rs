@@ -134,7 +134,7 @@ impl State {
                     crate::object::metadata_value(&marked, "generation").as_u64().unwrap_or(0) + 1;
                 set_metadata(&mut marked, "generation", Value::from(generation));
             }
-            self.store.put(&kind.shelf, key.clone(), marked);
+            self.store.put(&kind.shelf, &key, marked);
         }
         // Whoever waits for it may find it gone already: the answer is how it was marked.
         let marked = self.get(kind, namespace, name)?;

@@ -55,7 +55,7 @@ impl State {
     /// Does with one object what its owners and its own deletion ask for.
     pub(super) fn collect(&mut self, uid: &str, write: &Write<'_>) {
         let Some(place) = self.store.place_of(uid).cloned() else { return };
-        let Some(object) = self.store.get(&place.0, &place.1).cloned() else { return };
+        let Some(object) = self.store.get(&place.0, &place.1) else { return };
         let Some(kind) = self.registry.by_shelf(&place.0) else { return };
         if object.is_terminating() {
             self.go_on_deleting(&kind, &place, &object, write);
@@ -107,7 +107,7 @@ impl State {
         if has(ORPHAN) {
             let uid = object.uid();
             for dependent in self.store.dependents(uid) {
-                if let Some(object) = self.store.get(&dependent.0, &dependent.1).cloned() {
+                if let Some(object) = self.store.get(&dependent.0, &dependent.1) {
                     self.keep_references(&dependent, &object, |owner| owner != uid);
                 }
             }
@@ -126,7 +126,7 @@ impl State {
 
     fn dependents(&self, uid: &str) -> Vec<std::sync::Arc<Object>> {
         let places = self.store.dependents(uid);
-        places.iter().filter_map(|place| self.store.get(&place.0, &place.1).cloned()).collect()
+        places.iter().filter_map(|place| self.store.get(&place.0, &place.1)).collect()
     }
 
     /// An owner is looked up by kind and name, in the namespace of the object: one elsewhere does not count.
@@ -140,7 +140,7 @@ impl State {
         }
         match self.store.get(&kind.shelf, &kind.key(object.namespace(), text("name"))) {
             Some(owner) if owner.uid() == text("uid") => {
-                if is_waiting(owner) {
+                if is_waiting(&owner) {
                     Owner::Waiting
                 } else {
                     Owner::There
@@ -160,7 +160,7 @@ impl State {
             .collect();
         let kept = if kept.is_empty() { Value::Null } else { Value::Array(kept) };
         set_metadata(&mut value, "ownerReferences", kept);
-        self.store.put(&place.0, place.1.clone(), value);
+        self.store.put(&place.0, &place.1, value);
     }
 
     /// Lets no owner wait for an object, so that a circle of owners comes to an end.
@@ -170,11 +170,11 @@ impl State {
         for owner in owners.into_iter().flatten().filter_map(Value::as_object_mut) {
             owner.insert("blockOwnerDeletion".to_owned(), json!(false));
         }
-        self.store.put(&place.0, place.1.clone(), value);
+        self.store.put(&place.0, &place.1, value);
     }
 
     fn drop_finalizer(&mut self, kind: &Kind, place: &Place, finalizer: &str, write: &Write<'_>) {
-        let Some(object) = self.store.get(&place.0, &place.1).cloned() else { return };
+        let Some(object) = self.store.get(&place.0, &place.1) else { return };
         let mut holds = finalizers(&object);
         holds.retain(|held| held != finalizer);
         if holds.is_empty() && *kind.shelf != *namespace::SHELF {
@@ -183,7 +183,7 @@ impl State {
         }
         let mut value = object.value().clone();
         set_finalizers(&mut value, &holds);
-        self.store.put(&place.0, place.1.clone(), value);
+        self.store.put(&place.0, &place.1, value);
         self.finish_namespace(object.name(), write);
     }
 }

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
 
 use super::State;
-use crate::object::{Object, metadata, serve};
+use crate::object::{Kept, Object, serve};
 use crate::registry::Kind;
 use crate::selector::Selection;
 use crate::status::ApiError;
@@ -100,11 +100,11 @@ impl State {
             let shelf = self.store.shelf(&kind.shelf);
             return Ok(page(kind, options, version, shelf.range(&prefix, &after)));
         }
-        let key_of = |object: &Object| kind.key(metadata(object, "namespace"), object.name());
-        let Some(snapshot) = self.store.shelf(&kind.shelf).at(version, key_of) else { return Err(expired()) };
+        let Some(snapshot) = self.store.shelf(&kind.shelf).at(version) else { return Err(expired()) };
         let items = snapshot
             .iter()
-            .filter(|(key, _)| key.starts_with(&prefix) && (after.is_empty() || **key > after));
+            .filter(|(key, _)| key.starts_with(&prefix) && (after.is_empty() || ***key > *after))
+            .map(|(_, kept)| kept);
         Ok(page(kind, options, version, items))
     }
 }
@@ -113,14 +113,14 @@ fn page<'a>(
     kind: &Kind,
     options: &ListOptions,
     version: u64,
-    candidates: impl Iterator<Item = (&'a String, &'a Arc<Object>)>,
+    candidates: impl Iterator<Item = &'a Arc<Kept>>,
 ) -> Page {
     let mut items = Vec::new();
-    let mut last_key = String::new();
+    let mut last_key = "";
     let mut left = 0_usize;
-    for (key, object) in candidates {
-        let served = serve(kind, object);
-        if !options.selection.matches(&served) {
+    for kept in candidates {
+        let served = serve(kind, &kept.open());
+        if !options.selection.matches(&served.for_one_look()) {
             continue;
         }
         if options.limit.is_some_and(|limit| items.len() >= limit) {
@@ -130,11 +130,11 @@ fn page<'a>(
             }
             continue;
         }
-        last_key.clone_from(key);
+        last_key = kept.key();
         items.push(served);
     }
     // With a selector the API server does not count what is left.
     let remaining = (left > 0 && !options.selection.is_narrowed()).then_some(left);
-    let token = (left > 0).then(|| Token::write(version, &last_key));
+    let token = (left > 0).then(|| Token::write(version, last_key));
     Page { items, version, token, remaining }
 }

@@ -136,7 +136,7 @@ impl State {
     pub(crate) fn get(&self, kind: &Kind, namespace: &str, name: &str) -> Result<Arc<Object>, ApiError> {
         self.store
             .get(&kind.shelf, &kind.key(namespace, name))
-            .map(|object| crate::object::serve(kind, object))
+            .map(|object| crate::object::serve(kind, &object))
             .ok_or_else(|| ApiError::not_found(kind, name))
     }
 

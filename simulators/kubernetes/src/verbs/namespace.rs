@@ -108,7 +108,7 @@ impl State {
             if let Some(members) = marked.as_object_mut() {
                 members.insert("status".to_owned(), json!({ "phase": "Terminating" }));
             }
-            self.store.put(&kind.shelf, name.clone(), marked);
+            self.store.put(&kind.shelf, &name, marked);
         }
         self.get(kind, "", &name).map(Deletion::Waiting)
     }
@@ -119,7 +119,7 @@ impl State {
             return;
         }
         for (shelf, key) in self.store.in_namespace(name) {
-            let Some(object) = self.store.get(&shelf, &key).cloned() else { continue };
+            let Some(object) = self.store.get(&shelf, &key) else { continue };
             let Some(kind) = self.registry.by_shelf(&shelf) else { continue };
             // A dependent may have gone with its owner meanwhile; gone is what is wanted.
             let _ = self.delete(&kind, object.namespace(), object.name(), &DeleteOptions::default(), write);
@@ -132,7 +132,7 @@ impl State {
     /// finalizer it goes.
     pub(super) fn finish_namespace(&mut self, name: &str, write: &Write<'_>) {
         let found = if name.is_empty() { None } else { self.store.get(SHELF, name) };
-        let Some(namespace) = found.filter(|namespace| namespace.is_terminating()).cloned() else { return };
+        let Some(namespace) = found.filter(|namespace| namespace.is_terminating()) else { return };
         let Some(kind) = self.registry.by_shelf(SHELF) else { return };
         let mut holds = list_at(&namespace, &["spec", "finalizers"]).to_vec();
         if self.collection != Collection::Off {
@@ -146,20 +146,20 @@ impl State {
         } else if list_at(&namespace, &["spec", "finalizers"]) != holds.as_slice() {
             let mut value = namespace.value().clone();
             value["spec"]["finalizers"] = Value::Array(holds);
-            self.store.put(&kind.shelf, name.to_owned(), value);
+            self.store.put(&kind.shelf, name, value);
         }
     }
 
     /// Says in the conditions of a terminating namespace what holds it up.
     fn tell_what_remains(&mut self, name: &str, write: &Write<'_>) {
-        let Some(namespace) = self.store.get(SHELF, name).cloned() else { return };
+        let Some(namespace) = self.store.get(SHELF, name) else { return };
         let (mut objects, mut holders) = (BTreeMap::<String, u64>::new(), BTreeMap::<String, u64>::new());
         for (shelf, key) in self.store.in_namespace(name) {
             let Some(object) = self.store.get(&shelf, &key) else { continue };
             // The API server's messages keep the dot even where the group is empty.
             let (plural, group) = shelf.split_once('.').unwrap_or((&shelf, ""));
             *objects.entry(format!("{plural}.{group}")).or_default() += 1;
-            for finalizer in finalizers(object) {
+            for finalizer in finalizers(&object) {
                 *holders.entry(finalizer).or_default() += 1;
             }
         }
@@ -215,7 +215,7 @@ impl State {
         let mut value = namespace.value().clone();
         value["status"]["conditions"] = json!(conditions);
         if value != *namespace.value() {
-            self.store.put(&SHELF.into(), name.to_owned(), value);
+            self.store.put(&SHELF.into(), name, value);
         }
     }
 }

@@ -81,7 +81,7 @@ impl State {
         conditions.push(json!({"type": "PodScheduled", "status": "True", "lastProbeTime": null,
             "lastTransitionTime": rfc3339_seconds(write.now)}));
         pod["status"]["conditions"] = conditions.into();
-        self.store.put(&kind.shelf, kind.key(namespace, name), pod);
+        self.store.put(&kind.shelf, &kind.key(namespace, name), pod);
         Ok(())
     }
 
@@ -142,7 +142,7 @@ impl State {
         if !write.dry_run {
             budget["status"]["disruptionsAllowed"] = (allowed - 1).into();
             budget["status"]["disruptedPods"][pod.name()] = rfc3339_seconds(write.now).into();
-            self.store.put(&shelf, key, budget);
+            self.store.put(&shelf, &key, budget);
         }
         Ok(())
     }

@@ -247,7 +247,7 @@ impl State {
             self.tend(write);
             return Ok(serve(kind, &Arc::new(Object::new(proposed, self.store.version()))));
         }
-        let object = self.store.put(&kind.shelf, key.clone(), proposed);
+        let object = self.store.put(&kind.shelf, &key, proposed);
         self.definition_written(kind, &object);
         self.plan_expiry(kind, &key, &object);
         let served = serve(kind, &object);
