@@ -36,7 +36,7 @@ pub fn parse(text: &str) -> Result<Limits, String> {
         })?,
     };
     let options = Options { limits, ..Options::default() };
-    options.check().map_err(|name| {
+    azure_simulator::Azure::check(&options).map_err(|name| {
         let known: Vec<String> =
             published().into_iter().map(|(name, value)| format!("{name}={value}")).collect();
         format!("there is no limit `{name}`; these are: {}", known.join(", "))

@@ -11,21 +11,25 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::Documents;
-use crate::actors::{Actor, Actors};
+use crate::engine::actors::{Actor, Actors};
 use crate::engine::budget::BudgetState;
+use crate::engine::budget::Budgets;
+use crate::engine::consistency::Consistency;
+use crate::engine::documents::Documents;
 use crate::engine::error::Refusal;
+use crate::engine::execution::Execution;
 use crate::engine::fault::Fault;
-use crate::engine::history::Consistency;
 use crate::engine::journal::Journal;
 use crate::engine::latency::LatencyProfile;
 use crate::engine::operation::{OperationEnd, OperationState};
+use crate::engine::options::MetadataAddresses;
+use crate::engine::options::Options;
+use crate::engine::overrides::{check_budgets, check_limits};
+use crate::engine::provider::AzureState;
+use crate::engine::request::Conditions;
 use crate::engine::snapshot::BadSnapshot;
-use crate::engine::state::{AzureState, Execution};
-use crate::engine::write::Conditions;
-use crate::entra::{Application, ApplicationSource, Clock, TokenVerifier};
-use crate::imds::MetadataAddresses;
-use crate::options::{Budgets, Options};
+use crate::entra::{Clock, TokenVerifier};
+use crate::resources::{ResourceManager, delete_group, put_group};
 
 /// One simulated Azure. Clones are cheap and stand for the same Azure.
 ///
@@ -50,46 +54,6 @@ pub(crate) struct Inner {
     pub(crate) revoked: RwLock<BTreeMap<String, i64>>,
 }
 
-/// The power state of a machine, as its instance view words it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PowerState {
-    /// `PowerState/starting`
-    Starting,
-    /// `PowerState/running`
-    Running,
-    /// `PowerState/stopping`
-    Stopping,
-    /// `PowerState/stopped`: off, but still on its host.
-    Stopped,
-    /// `PowerState/deallocating`
-    Deallocating,
-    /// `PowerState/deallocated`
-    Deallocated,
-}
-
-impl PowerState {
-    /// Every state.
-    pub const ALL: [Self; 6] =
-        [Self::Starting, Self::Running, Self::Stopping, Self::Stopped, Self::Deallocating, Self::Deallocated];
-
-    /// The word behind `PowerState/`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Starting => "starting",
-            Self::Running => "running",
-            Self::Stopping => "stopping",
-            Self::Stopped => "stopped",
-            Self::Deallocating => "deallocating",
-            Self::Deallocated => "deallocated",
-        }
-    }
-
-    /// Reads the word behind `PowerState/`.
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|state| state.as_str().eq_ignore_ascii_case(word))
-    }
-}
-
 impl std::fmt::Debug for Azure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Azure").field("options", &self.inner.options).finish_non_exhaustive()
@@ -100,7 +64,7 @@ impl Azure {
     /// An Azure without any resource.
     pub fn new(options: Options) -> Self {
         let options = Arc::new(options);
-        let state = AzureState::new(options.clone(), crate::providers::all());
+        let state = AzureState::new(options.clone(), &ResourceManager, crate::providers::all());
         let inner = Inner {
             state: Mutex::new(state),
             external_url: RwLock::new(options.external_url.clone()),
@@ -114,15 +78,20 @@ impl Azure {
         Self { inner: Arc::new(inner) }
     }
 
+    /// Checks what is chosen and cannot be checked by type.
+    ///
+    /// # Errors
+    ///
+    /// The name in [`Options::limits`] that no limit has, or in [`Budgets::policies`] that no policy has.
+    pub fn check(options: &Options) -> Result<(), String> {
+        let providers = crate::providers::all();
+        check_limits(&providers, &options.limits)?;
+        options.budgets.as_ref().map_or(Ok(()), |budgets| check_budgets(&providers, budgets))
+    }
+
     /// How it was set up.
     pub fn options(&self) -> &Options {
         &self.inner.options
-    }
-
-    /// The HTTP surface: Resource Manager, cloud metadata and the control API under `/_cerulean/`.
-    /// Also a tower service for callers in the same process.
-    pub fn router(&self) -> axum::Router {
-        crate::http::router(self.clone())
     }
 
     /// Lets this verifier judge bearer tokens. Also makes `Authorization` headers necessary.
@@ -171,13 +140,12 @@ impl Azure {
             if let Some(group) = id.group_name() {
                 let group_id = ResourceId::group(id.subscription_id(), group);
                 if id.namespace().is_none() {
-                    return state
-                        .put_group(id.subscription_id(), group, document)
+                    return put_group(state, id.subscription_id(), group, document)
                         .map(|a| a.body.unwrap_or_default());
                 }
                 if state.store.get(&group_id).is_none() {
                     let location = state.options.region.clone();
-                    state.put_group(id.subscription_id(), group, json!({ "location": location }))?;
+                    put_group(state, id.subscription_id(), group, json!({ "location": location }))?;
                 }
             }
             let resolved = state.resolve_id(id)?;
@@ -203,7 +171,7 @@ impl Azure {
     pub fn delete(&self, id: &ResourceId) -> Result<(), Refusal> {
         self.change(|state| {
             if let (None, Some(group)) = (id.namespace(), id.group_name()) {
-                return state.delete_group(id.subscription_id(), group, &at_once()).map(drop);
+                return delete_group(state, id.subscription_id(), group, &at_once()).map(drop);
             }
             let resolved = state.resolve_id(id)?;
             state.delete(&resolved, &Conditions::default(), &at_once()).map(drop)
@@ -402,15 +370,6 @@ impl Azure {
         self.delete(&id)
     }
 
-    /// Switches a virtual machine or a scale set instance at once.
-    ///
-    /// # Errors
-    ///
-    /// When the machine is absent, or the id is that of something else.
-    pub fn set_power_state(&self, machine: &ResourceId, state: PowerState) -> Result<(), Refusal> {
-        self.change(|azure| crate::compute::power::set(azure, machine, state.as_str()))
-    }
-
     /// Runs a change and tells subscribers.
     pub(crate) fn change<T>(&self, change: impl FnOnce(&mut AzureState) -> T) -> T {
         let (value, revision) = {
@@ -479,14 +438,6 @@ impl Inner {
             *seen = revision.max(*seen);
             newer
         });
-    }
-}
-
-impl ApplicationSource for Azure {
-    fn application(&self, client_id: &str) -> Option<Application> {
-        let mut state = self.inner.state.lock();
-        state.settle();
-        crate::identity::application(&state, client_id)
     }
 }
 

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::azure::Azure;
 use crate::engine::dispatch::Located;
 use crate::engine::error::{Extra, Refusal};
-use crate::engine::state::AzureState;
+use crate::engine::provider::AzureState;
 use crate::engine::target::Target;
 use crate::entra::{AuthFailure, Principal};
 

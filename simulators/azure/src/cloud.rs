@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 use crate::azure::Azure;
-use crate::http::base_url;
+use crate::base_url::base_url;
 
 /// Names under which clients look for the cloud they are configured for.
 const NAMES: [&str; 3] = ["AzureCloud", "AzurePublicCloud", "AzureStackCloud"];

@@ -6,7 +6,7 @@ use axum::extract::{Request, State};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use bytes::Bytes;
-use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, USER_AGENT};
+use http::header::{AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use jiff::Timestamp;
@@ -16,29 +16,35 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::azure::Azure;
+use crate::base_url::base_url;
 use crate::caller::{Caller, Credentials};
 use crate::engine::answer::{Answer, Note};
 use crate::engine::budget::{Class, Remaining};
-use crate::engine::dispatch::{Located, Request as ArmRequest};
+use crate::engine::dispatch::Located;
 use crate::engine::document::merge;
 use crate::engine::error::Refusal;
+use crate::engine::execution::Execution;
 use crate::engine::fault::{FaultAction, Struck, Subject};
 use crate::engine::journal::{JournalEntry, RequestKind};
 use crate::engine::latency::bounded;
 use crate::engine::operation::RetryAfterStyle;
-use crate::engine::state::{AzureState, Execution};
+use crate::engine::provider::AzureState;
+use crate::engine::request::Conditions;
+use crate::engine::request::Request as ArmRequest;
 use crate::engine::target::Target;
-use crate::engine::write::Conditions;
-use crate::serve::Scheme;
 
-pub(crate) fn router(azure: Azure) -> Router {
-    Router::new()
-        .route("/metadata/endpoints", get(crate::cloud::endpoints))
-        .merge(crate::control::router())
-        .merge(crate::caller::router())
-        .merge(crate::imds::control_router())
-        .fallback(answer)
-        .with_state(azure)
+impl Azure {
+    /// The HTTP surface: Resource Manager, cloud metadata and the control API under `/_cerulean/`.
+    /// Also a tower service for callers in the same process.
+    pub fn router(&self) -> Router {
+        Router::new()
+            .route("/metadata/endpoints", get(crate::cloud::endpoints))
+            .merge(crate::control::router())
+            .merge(crate::caller::router())
+            .merge(crate::imds::control_router())
+            .fallback(answer)
+            .with_state(self.clone())
+    }
 }
 
 /// What the head of a request says.
@@ -53,19 +59,6 @@ struct Head {
     user_agent: Option<String>,
     correlation: Option<String>,
     base: String,
-}
-
-/// The base URL under which a request arrived.
-pub(crate) fn base_url(azure: &Azure, request: &Request) -> String {
-    if let Some(url) = azure.external_url() {
-        return url.trim_end_matches('/').to_owned();
-    }
-    let uri = request.uri();
-    let scheme = request.extensions().get::<Scheme>().map(|scheme| scheme.as_str());
-    let scheme = scheme.or_else(|| uri.scheme_str()).unwrap_or("http");
-    let host = request.headers().get(HOST).and_then(|host| host.to_str().ok());
-    let host = host.or_else(|| uri.authority().map(|authority| authority.as_str())).unwrap_or("localhost");
-    format!("{scheme}://{host}")
 }
 
 impl Head {

@@ -5,22 +5,21 @@
 //! It shares no code with our client or planner beyond resource ids, so that it stays an independent
 //! witness of what they do.
 
-mod actors;
 mod azure;
+mod base_url;
 mod caller;
 mod cloud;
 mod compute;
 mod control;
-mod documents;
-mod edit;
+mod directory;
 mod engine;
 pub mod entra;
 mod http;
 mod identity;
 pub mod imds;
 pub mod journal;
+mod machines;
 mod network;
-mod options;
 pub mod packet;
 pub mod page;
 mod parameters;
@@ -32,18 +31,18 @@ pub mod serve;
 pub mod tunnel;
 pub mod view;
 
-pub use actors::{Actor, ActorAction, Condition, Schedule, Selection};
-pub use azure::{Azure, PowerState};
-pub use documents::Documents;
-pub use edit::{Edit, Place};
-pub use engine::budget::policy::PolicyFigures;
-pub use engine::budget::{BudgetScope, BudgetState};
+pub use azure::Azure;
+pub use engine::actors::{Actor, ActorAction, Condition, Schedule, Selection};
+pub use engine::budget::{BudgetScope, BudgetState, Budgets, PolicyFigures};
+pub use engine::consistency::Consistency;
+pub use engine::documents::Documents;
+pub use engine::edit::{Edit, Place};
 pub use engine::error::{Detail, Extra, Refusal};
 pub use engine::fault::{Fault, FaultAction};
-pub use engine::history::Consistency;
 pub use engine::journal::{Counts, Journal, JournalEntry, RequestKind};
 pub use engine::latency::{LatencyProfile, LatencyRule};
 pub use engine::operation::{OperationEnd, OperationState, OperationUrls, RetryAfterStyle};
+pub use engine::options::Options;
 pub use engine::snapshot::BadSnapshot;
-pub use options::{Budgets, Options};
+pub use machines::PowerState;
 pub use resources::{region_display_name, region_names};

@@ -1,6 +1,6 @@
 //! The resource providers of this simulated Azure. A further one is a module that is named here.
 
-use crate::engine::resource_type::Provider;
+use crate::engine::provider::Provider;
 use crate::{compute, identity, network, resources};
 
 pub(crate) fn all() -> Vec<Provider> {

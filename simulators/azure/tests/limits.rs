@@ -6,7 +6,7 @@ mod common;
 
 use std::collections::BTreeMap;
 
-use azure_simulator::Options;
+use azure_simulator::{Azure, Options};
 use common::{Client, compute_id, group_path, network_id, public_ip, scale_set};
 use serde_json::{Value, json};
 
@@ -192,8 +192,8 @@ async fn limits_are_read_and_changed_while_it_runs() {
     change(json!({ "network.unheardOf": 1 })).await.refused(400, "InvalidParameter");
     let unknown =
         Options { limits: BTreeMap::from([("network.unheardOf".to_owned(), 1)]), ..Options::default() };
-    assert_eq!(unknown.check(), Err("network.unheardOf".to_owned()));
-    assert_eq!(options(&[("network.routesPerTable", 5)]).check(), Ok(()));
+    assert_eq!(Azure::check(&unknown), Err("network.unheardOf".to_owned()));
+    assert_eq!(Azure::check(&options(&[("network.routesPerTable", 5)])), Ok(()));
 }
 
 #[tokio::test(start_paused = true)]

@@ -2,12 +2,11 @@
 
 use serde_json::{Value, json};
 
+use super::protocol::protocol;
 use super::sku;
 use crate::engine::document::{Object, fill, integer, into_object, strip, take_properties};
 use crate::engine::error::Refusal;
-use crate::engine::resource_type::{Expand, Proposal, Protocol, ResourceType};
-use crate::engine::state::AzureState;
-use crate::engine::store::Record;
+use crate::engine::provider::{AzureState, Expand, Proposal, Protocol, Record, ResourceType};
 
 pub(super) struct AvailabilitySets;
 
@@ -18,7 +17,7 @@ const PROTOCOL: Protocol = Protocol {
     synchronous_delete: true,
     create_status: 200,
     delete_status: 200,
-    ..super::protocol("Microsoft.Compute/availabilitySets", "AvailabilitySet")
+    ..protocol("Microsoft.Compute/availabilitySets", "AvailabilitySet")
 };
 
 impl ResourceType for AvailabilitySets {

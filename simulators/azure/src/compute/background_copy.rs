@@ -4,11 +4,10 @@ use azure_types::ResourceId;
 use jiff::SignedDuration;
 use serde_json::Value;
 
-use super::disk;
+use super::type_names::DISK_TYPE;
 use crate::engine::document::{at, stored_reference, text};
 use crate::engine::error::Refusal;
-use crate::engine::state::AzureState;
-use crate::engine::store::Record;
+use crate::engine::provider::{AzureState, Record};
 
 /// How long a copy takes for each GiB, in milliseconds, and at least. Our choice: Azure promises no speed.
 const COPY_MS_PER_GIB: u64 = 200;
@@ -24,7 +23,7 @@ pub(super) fn is_fast(sku: &str) -> bool {
 
 /// Whether a disk or snapshot holds the bytes of a fast disk.
 pub(super) fn is_of_fast_disk(source: &Record) -> bool {
-    let disk = source.resource_type.name() == disk::RESOURCE_TYPE;
+    let disk = source.resource_type.name() == DISK_TYPE;
     source.hidden.contains_key(HIDDEN) || (disk && text(&source.body, "sku/name").is_some_and(is_fast))
 }
 
@@ -59,7 +58,7 @@ pub(super) fn progress(azure: &AzureState, snapshot: &Record) -> Option<f64> {
 /// Refuses a disk of a snapshot that is still being copied. Those with instant access are ready for fast disks
 /// while that lasts.
 pub(super) fn check_complete(azure: &AzureState, source: &Record, sku: &str) -> Result<(), Refusal> {
-    let snapshot = source.resource_type.name() != disk::RESOURCE_TYPE;
+    let snapshot = source.resource_type.name() != DISK_TYPE;
     let Some(percent) = progress(azure, source).filter(|percent| snapshot && *percent < 100.0) else {
         return Ok(());
     };

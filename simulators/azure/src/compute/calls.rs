@@ -4,12 +4,12 @@
 use serde_json::{Value, json};
 
 use super::sku_table::SIZES;
-use super::{quota, sku, virtual_machine};
+use super::type_names::{MACHINE_TYPE, SET_TYPE};
+use super::{quota, sku};
 use crate::engine::document::text;
 use crate::engine::error::Refusal;
 use crate::engine::location::normal_location;
-use crate::engine::resource_type::{Call, Expand, ResourceType as _};
-use crate::engine::state::AzureState;
+use crate::engine::provider::{AzureState, Call, Expand};
 
 pub(super) fn answer(azure: &AzureState, call: &Call<'_>) -> Option<Result<Value, Refusal>> {
     if call.method != "GET" {
@@ -24,10 +24,8 @@ pub(super) fn answer(azure: &AzureState, call: &Call<'_>) -> Option<Result<Value
                     Some(Ok(json!({ "value": SIZES.iter().map(sku::as_vm_size).collect::<Vec<_>>() })))
                 }
                 "usages" => Some(Ok(quota::usages(azure, call.subscription, &location))),
-                "virtualmachines" => Some(Ok(all_in(azure, call, virtual_machine::RESOURCE_TYPE, &location))),
-                "virtualmachinescalesets" => {
-                    Some(Ok(all_in(azure, call, super::scale_set::ScaleSets.name(), &location)))
-                }
+                "virtualmachines" => Some(Ok(all_in(azure, call, MACHINE_TYPE, &location))),
+                "virtualmachinescalesets" => Some(Ok(all_in(azure, call, SET_TYPE, &location))),
                 _ => None,
             }
         }

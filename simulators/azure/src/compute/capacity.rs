@@ -6,12 +6,13 @@ use std::collections::BTreeMap;
 use azure_types::ResourceId;
 use serde_json::Value;
 
-use super::scale_set_instance::Instances;
-use super::{flexible, scale_set_instance};
+use super::flexible;
+use super::flexible_member;
+use super::type_names::INSTANCE_TYPE;
+use super::uniform;
 use crate::engine::document::{at, items};
-use crate::engine::resource_type::ResourceType as _;
-use crate::engine::state::AzureState;
-use crate::engine::store::{Record, State};
+use crate::engine::provider::{AzureState, Record};
+use crate::engine::store::State;
 
 /// A machine of a set.
 struct Member {
@@ -62,9 +63,9 @@ pub(super) fn reconcile(azure: &mut AzureState, id: &ResourceId) {
             *by_zone.entry(zone.clone()).or_default() += 1;
         }
         if flexible {
-            flexible::create(azure, id, zone);
+            flexible_member::create(azure, id, zone);
         } else {
-            scale_set_instance::create(azure, id, zone);
+            uniform::create(azure, id, zone);
         }
     }
 }
@@ -81,7 +82,7 @@ fn members(azure: &AzureState, id: &ResourceId, flexible: bool) -> Vec<Member> {
         let records = ids.iter().filter_map(|id| azure.store.get(id));
         return records.zip(0..).map(|(record, age)| member(age, record)).collect();
     }
-    let instances = azure.store.of_type_below(Instances.name(), id);
+    let instances = azure.store.of_type_below(INSTANCE_TYPE, id);
     instances
         .into_iter()
         .filter(|instance| instance.state != State::Deleting)

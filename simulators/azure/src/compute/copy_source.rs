@@ -4,11 +4,11 @@
 use azure_types::ResourceId;
 use serde_json::Value;
 
-use super::{disk, snapshot};
+use super::type_names::{DISK_TYPE, SNAPSHOT_TYPE};
 use crate::engine::document::{Object, at, enumeration, integer, into_object, text};
 use crate::engine::error::Refusal;
-use crate::engine::state::AzureState;
-use crate::engine::store::{Record, State};
+use crate::engine::provider::{AzureState, Record};
+use crate::engine::store::State;
 
 const GIB: u64 = 1 << 30;
 
@@ -86,7 +86,7 @@ impl Copy<'_> {
         let Some(record) = record.filter(|record| record.state != State::Deleting) else {
             return Err(Refusal::new(404, "NotFound", format!("Resource {given} is not found.")));
         };
-        if ![disk::RESOURCE_TYPE, snapshot::RESOURCE_TYPE].contains(&record.resource_type.name()) {
+        if ![DISK_TYPE, SNAPSHOT_TYPE].contains(&record.resource_type.name()) {
             return Err(self.refuse(
                 "creationData.sourceResourceId",
                 format!("Resource {given} is neither a disk nor a snapshot."),

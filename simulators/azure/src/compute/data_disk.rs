@@ -7,16 +7,17 @@ use serde_json::{Value, json};
 
 use super::background_copy::is_fast;
 use super::copy_source::USUAL_GIB;
-use super::sku_table::{self, Size};
-use super::{disk_access, zones};
+use super::disk_creation;
+use super::disk_creation::check_name_free;
+use super::sku_table::Size;
+use super::{disk_access, sku_table, zones};
 use crate::engine::document::{
     Object, at, enumeration, fill, integer, into_object, items, reference, stored_reference, text,
 };
 use crate::engine::error::Refusal;
 use crate::engine::operation::Completion;
-use crate::engine::resource_type::{Action, Proposal, Reference, ResourceType, Source};
-use crate::engine::state::AzureState;
-use crate::engine::store::{Record, State};
+use crate::engine::provider::{Action, AzureState, Proposal, Record, ResourceType, Source};
+use crate::engine::store::State;
 
 /// Largest LUN of any size.
 const MAX_LUN: i64 = 63;
@@ -126,7 +127,7 @@ fn check(azure: &AzureState, machine: &Machine<'_>, lun: i64, entry: &mut Object
         let subject = format!("{}/{lun}", machine.id);
         let unique = azure.seed.guid("data disk", &subject, incarnation).replace('-', "");
         fill(entry, "name", format!("{}_disk{}_{unique}", machine.name, lun + 2));
-        super::disk::check_name_free(azure, machine.id, entry.get("name"), "dataDisk.name")?;
+        check_name_free(azure, machine.id, entry.get("name"), "dataDisk.name")?;
         fill(&mut managed, "storageAccountType", "Standard_LRS");
     }
     let kind = managed.get("storageAccountType").and_then(Value::as_str).unwrap_or_default();
@@ -320,7 +321,7 @@ pub(super) fn create_asked_for(azure: &mut AzureState, id: &ResourceId) {
         return;
     }
     for (disk, body) in asked {
-        super::disk::create(azure, &disk, body);
+        disk_creation::create(azure, &disk, body);
     }
     if let Some(record) = azure.store.get_mut(id) {
         record.body = body;
@@ -395,13 +396,6 @@ pub(super) fn change(
     }
     azure.changed(id);
     Ok(Action { completion: Completion::Report(told), answer: None })
-}
-
-/// The disks that a storage profile points at, its system disk with them.
-pub(super) fn references(id: &ResourceId, storage: &Value) -> Vec<Reference> {
-    let system = stored_reference(storage, "osDisk/managedDisk/id");
-    let data = items(storage, "dataDisks").iter().filter_map(|disk| stored_reference(disk, "managedDisk/id"));
-    system.into_iter().chain(data).map(|to| Reference::uses(id, to)).collect()
 }
 
 fn bad(why: impl std::fmt::Display) -> Refusal {

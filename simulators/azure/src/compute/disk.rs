@@ -3,20 +3,24 @@
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-use super::copy_source::{self, Copy};
+use super::copy_source::Copy;
+use super::disk_creation::provision;
 use super::disk_rules::Wanted;
-use super::zones::{self, Span};
-use super::{background_copy, disk_access, disk_performance, disk_quota, power};
+use super::disk_sku::{SKUS, largest, tier};
+use super::machine::uses_disks;
+use super::protocol::protocol;
+use super::type_names::DISK_TYPE;
+use super::update::updated;
+use super::zones::Span;
+use super::{background_copy, copy_source, disk_access, disk_performance, disk_quota, zones};
 use crate::engine::document::{
     Object, enumeration, fill, integer, into_object, strip, take_properties, text,
 };
 use crate::engine::error::Refusal;
 use crate::engine::operation::Completion;
-use crate::engine::resource_type::{Action, Expand, Polling, Proposal, Protocol, ResourceType};
-use crate::engine::state::AzureState;
-use crate::engine::store::Record;
-
-pub(crate) const RESOURCE_TYPE: &str = "Microsoft.Compute/disks";
+use crate::engine::provider::{
+    Action, AzureState, Expand, Polling, Proposal, Protocol, Record, ResourceType,
+};
 
 /// Versions of disks and snapshots, newest first: they have their own.
 const API_VERSIONS: [&str; 8] = [
@@ -28,17 +32,6 @@ const API_VERSIONS: [&str; 8] = [
     "2021-12-01",
     "2020-12-01",
     "2019-03-01",
-];
-
-/// Kinds of disks, the default first.
-pub(super) const SKUS: [&str; 7] = [
-    "Standard_LRS",
-    "StandardSSD_LRS",
-    "StandardSSD_ZRS",
-    "Premium_LRS",
-    "Premium_ZRS",
-    "PremiumV2_LRS",
-    "UltraSSD_LRS",
 ];
 
 const CREATE_OPTIONS: [&str; 10] = [
@@ -79,11 +72,11 @@ pub(super) const fn disk_protocol(resource_type: &'static str, noun: &'static st
         update_status: 202,
         patch_status: 202,
         polling: Polling { segment: "DiskOperations", location_on_writes: true, output: true },
-        ..super::protocol(resource_type, noun)
+        ..protocol(resource_type, noun)
     }
 }
 
-const PROTOCOL: Protocol = disk_protocol(RESOURCE_TYPE, "Disk");
+const PROTOCOL: Protocol = disk_protocol(DISK_TYPE, "Disk");
 
 impl ResourceType for Disks {
     fn protocol(&self) -> &'static Protocol {
@@ -92,7 +85,7 @@ impl ResourceType for Disks {
 
     fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let given = proposal.body.get("properties").cloned().unwrap_or_default();
-        let mut body = super::updated(&mut proposal);
+        let mut body = updated(&mut proposal);
         let mut properties = take_properties(&mut body);
         strip(&mut properties, &DERIVED);
         let sku = sku(&mut body)?;
@@ -110,7 +103,7 @@ impl ResourceType for Disks {
         };
         wanted.check(azure, &mut properties)?;
         let region = body.get("location").and_then(Value::as_str).unwrap_or_default();
-        disk_quota::check(azure, &proposal, RESOURCE_TYPE, sku, region)?;
+        disk_quota::check(azure, &proposal, DISK_TYPE, sku, region)?;
         body.insert("properties".into(), Value::Object(properties));
         Ok(Value::Object(body))
     }
@@ -218,58 +211,8 @@ fn state(azure: &AzureState, record: &Record, holders: &[&ResourceId]) -> &'stat
     }
     match holders {
         [] => "Unattached",
-        holders if holders.iter().any(|holder| power::uses_disks(azure, holder)) => "Attached",
+        holders if holders.iter().any(|holder| uses_disks(azure, holder)) => "Attached",
         _ => "Reserved",
-    }
-}
-
-/// The disk is there: what was left open gets its default.
-fn provision(record: &mut Record) {
-    record.hidden.insert("provisioned".into(), true.into());
-    if let Some(body) = record.body.as_object_mut() {
-        let mut sku = body.remove("sku").map(into_object).unwrap_or_default();
-        fill(&mut sku, "name", SKUS[0]);
-        let tier = tier(sku.get("name").and_then(Value::as_str).unwrap_or_default());
-        sku.insert("tier".into(), tier.into());
-        body.insert("sku".into(), Value::Object(sku));
-    }
-}
-
-/// Refuses a name for a disk that is to be made where there is one of that name: it would have two owners.
-pub(super) fn check_name_free(
-    azure: &AzureState,
-    machine: &ResourceId,
-    name: Option<&Value>,
-    member: &str,
-) -> Result<(), Refusal> {
-    let name = name.and_then(Value::as_str).unwrap_or_default();
-    let group = machine.group_name().unwrap_or_default();
-    let id = ResourceId::group(machine.subscription_id(), group).resource("Microsoft.Compute", "disks", name);
-    if name.is_empty() || azure.store.get(&id).is_none() {
-        return Ok(());
-    }
-    Err(Refusal::new(
-        409,
-        "ConflictingUserInput",
-        format!(
-            "Disk {name} already exists in resource group {group}. Only CreateOption.Attach is supported."
-        ),
-    )
-    .at(member))
-}
-
-/// Creates a disk that comes with a machine: its system disk, or an empty data disk. Ready at once.
-pub(super) fn create(azure: &mut AzureState, id: &ResourceId, body: Value) {
-    let mut record = Record::new(&Disks, id, body, azure.now());
-    provision(&mut record);
-    azure.insert(record);
-}
-
-pub(super) fn tier(sku: &str) -> &'static str {
-    match sku {
-        name if name.starts_with("Premium") => "Premium",
-        name if name.starts_with("Ultra") => "Ultra",
-        _ => "Standard",
     }
 }
 
@@ -325,11 +268,6 @@ fn creation_data(
     let sku = body.get("sku").and_then(|sku| text(sku, "name")).unwrap_or(SKUS[0]);
     background_copy::check_complete(azure, source, sku)?;
     copy.of(azure, source, creation, properties)
-}
-
-/// The largest disk of a kind, in GiB.
-pub(super) fn largest(sku: &str) -> i64 {
-    if matches!(sku, "PremiumV2_LRS" | "UltraSSD_LRS") { 65_536 } else { 32_767 }
 }
 
 fn size(proposal: &Proposal<'_>, sku: &str, properties: &mut Object) -> Result<(), Refusal> {

@@ -4,13 +4,13 @@ use azure_types::ResourceId;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::{data_disk, power};
+use super::disk_references::references;
+use super::machine::uses_disks;
 use crate::engine::document::{at, text};
 use crate::engine::error::Refusal;
 use crate::engine::operation::Completion;
-use crate::engine::resource_type::Action;
-use crate::engine::state::AzureState;
-use crate::engine::store::{Record, Referrer};
+use crate::engine::provider::{Action, AzureState, Record};
+use crate::engine::store::Referrer;
 
 /// Where a disk keeps until when access is granted.
 const HIDDEN: &str = "accessUntil";
@@ -40,7 +40,7 @@ pub(super) fn check_none(azure: &AzureState, disk: &Record) -> Result<(), Refusa
 /// Refuses what a machine cannot do while somebody has access to one of its disks.
 pub(super) fn check_none_of(azure: &AzureState, machine: &Record) -> Result<(), Refusal> {
     let storage = at(&machine.body, "properties/storageProfile");
-    let disks = storage.into_iter().flat_map(|storage| data_disk::references(&machine.id, storage));
+    let disks = storage.into_iter().flat_map(|storage| references(&machine.id, storage));
     let mut records = disks.filter_map(|disk| azure.store.get(&disk.to));
     records.try_for_each(|disk| check_none(azure, disk))
 }
@@ -89,7 +89,7 @@ fn grant(azure: &mut AzureState, id: &ResourceId, body: &Value) -> Result<Action
             format!("{} cannot be exported: its network access policy is DenyAll.", id.name()),
         ));
     }
-    let uses = |user: &&Referrer| power::uses_disks(azure, &user.from);
+    let uses = |user: &&Referrer| uses_disks(azure, &user.from);
     if let Some(user) = azure.store.referrers(id).find(uses) {
         return Err(Refusal::new(
             409,

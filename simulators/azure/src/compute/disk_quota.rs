@@ -1,12 +1,12 @@
 //! How many disks and snapshots of each kind a region has and may have ("Managed virtual machine disks limits").
 
-use super::{disk, limits, snapshot};
+use super::limits;
+use super::limits::{DISKS, FAST_DISKS, SNAPSHOTS};
+use super::type_names::{DISK_TYPE, SNAPSHOT_TYPE};
 use crate::engine::document::text;
 use crate::engine::error::Refusal;
 use crate::engine::limits::Excess;
-use crate::engine::resource_type::Proposal;
-use crate::engine::state::AzureState;
-use crate::engine::store::Record;
+use crate::engine::provider::{AzureState, Proposal, Record};
 
 /// One kind, as the usages name it.
 struct Quota {
@@ -18,16 +18,12 @@ struct Quota {
 }
 
 const fn of_disks(name: &'static str, shown: &'static str, sku: &'static str, limit: &'static str) -> Quota {
-    Quota { name, shown, resource_type: disk::RESOURCE_TYPE, sku, limit }
+    Quota { name, shown, resource_type: DISK_TYPE, sku, limit }
 }
 
 const fn of_snapshots(name: &'static str, shown: &'static str, sku: &'static str) -> Quota {
-    Quota { name, shown, resource_type: snapshot::RESOURCE_TYPE, sku, limit: SNAPSHOTS }
+    Quota { name, shown, resource_type: SNAPSHOT_TYPE, sku, limit: SNAPSHOTS }
 }
-
-pub(super) const DISKS: &str = "compute.disksPerRegionAndKind";
-pub(super) const FAST_DISKS: &str = "compute.fastDisksPerRegionAndKind";
-pub(super) const SNAPSHOTS: &str = "compute.snapshotsPerRegionAndKind";
 
 const QUOTAS: [Quota; 10] = [
     of_disks("StandardDiskCount", "Standard Storage Managed Disks", "Standard_LRS", DISKS),

@@ -4,12 +4,12 @@
 use serde_json::Value;
 
 use super::background_copy::is_fast;
-use super::{disk_performance, power};
+use super::disk_performance;
+use super::disk_sku::SKUS;
+use super::machine::uses_disks;
 use crate::engine::document::{Object, at, integer, text};
 use crate::engine::error::Refusal;
-use crate::engine::resource_type::Proposal;
-use crate::engine::state::AzureState;
-use crate::engine::store::Record;
+use crate::engine::provider::{AzureState, Proposal, Record};
 
 /// What fast disks alone are told.
 const FIGURES: [&str; 2] = ["diskIOPSReadWrite", "diskMBpsReadWrite"];
@@ -81,7 +81,7 @@ impl Wanted<'_> {
             let text = format!("{change}. Make a snapshot, and a disk of the other kind from it.");
             return Err(Refusal::new(409, "OperationNotAllowed", text));
         }
-        let user = azure.store.referrers(self.proposal.id).find(|user| power::uses_disks(azure, &user.from));
+        let user = azure.store.referrers(self.proposal.id).find(|user| uses_disks(azure, &user.from));
         match user {
             None => Ok(()),
             Some(user) => Err(Refusal::new(
@@ -142,7 +142,7 @@ impl Wanted<'_> {
 
 /// The kind of a disk that is there.
 fn kind_of(disk: &Record) -> &str {
-    text(&disk.body, "sku/name").unwrap_or(super::disk::SKUS[0])
+    text(&disk.body, "sku/name").unwrap_or(SKUS[0])
 }
 
 /// What a disk shows of its speed.

@@ -6,8 +6,7 @@ use serde_json::Value;
 
 use super::flexible;
 use crate::engine::document::{at, stored_reference};
-use crate::engine::state::AzureState;
-use crate::engine::store::Record;
+use crate::engine::provider::{AzureState, Record};
 
 /// What the instance view calls each domain, and the member of the set that says how many there are.
 const DOMAINS: [(&str, &str); 2] = [

@@ -6,9 +6,7 @@ use serde_json::Value;
 use crate::engine::answer::Answer;
 use crate::engine::error::Refusal;
 use crate::engine::operation::Completion;
-use crate::engine::resource_type::Action;
-use crate::engine::state::AzureState;
-use crate::engine::store::Record;
+use crate::engine::provider::{Action, AzureState, Record};
 
 /// Where the machine keeps that it was.
 const HIDDEN: &str = "generalized";

@@ -6,10 +6,9 @@ use std::net::IpAddr;
 use serde_json::{Value, json};
 
 use super::network_profile;
-use super::scale_set_instance::ip_configuration_id;
+use crate::compute::instance_address::ip_configuration_id;
 use crate::engine::document::{at, name};
-use crate::engine::state::AzureState;
-use crate::engine::store::Record;
+use crate::engine::provider::{AzureState, Record};
 
 /// What an IP configuration says about its public address.
 fn configuration(ip: &Value) -> Option<&Value> {

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::scale_set_instance::{Instances, set_of};
+use super::type_names::INSTANCE_TYPE;
 use super::{fault_domain, flexible, generalize, image};
+use crate::compute::instance_address::set_of;
 use crate::engine::document::{at, items};
-use crate::engine::resource_type::ResourceType as _;
-use crate::engine::state::AzureState;
-use crate::engine::store::{Record, State};
+use crate::engine::provider::{AzureState, Record};
+use crate::engine::store::State;
 
 fn provisioning(state: State) -> (&'static str, &'static str, &'static str) {
     match state {
@@ -99,7 +99,7 @@ pub(super) fn of_machine(record: &Record) -> Value {
 /// The instance view of a scale set: how many machines are in which state.
 pub(super) fn of_set(azure: &AzureState, record: &Record) -> Value {
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
-    let instances = azure.store.of_type_below(Instances.name(), &record.id);
+    let instances = azure.store.of_type_below(INSTANCE_TYPE, &record.id);
     for instance in instances.into_iter().chain(flexible::all_members(azure, &record.id)) {
         *counts.entry(provisioning(instance.state).0.to_owned()).or_default() += 1;
         if let Some(power) = power(instance) {

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use super::network_profile;
 use crate::engine::document::{Object, at, fill, into_object, items, name, stored_reference, strip, text};
 use crate::engine::error::Refusal;
-use crate::engine::resource_type::{Reference, Role};
-use crate::engine::state::AzureState;
+use crate::engine::provider::AzureState;
+use crate::engine::reference::{Reference, Role};
 
 /// Oldest version of Network in which configurations may be written.
 const OLDEST_NETWORK: &str = "2020-11-01";

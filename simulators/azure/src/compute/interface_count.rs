@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::sku_table;
 use crate::engine::document::{items, stored_reference};
 use crate::engine::error::Refusal;
-use crate::engine::store::Record;
+use crate::engine::provider::Record;
 
 /// Refuses more interfaces than the size of a machine has room for. Of sizes outside the catalogue nobody knows.
 pub(super) fn check_machine(name: &str, size: &str, count: usize) -> Result<(), Refusal> {

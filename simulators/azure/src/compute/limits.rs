@@ -1,7 +1,6 @@
 //! Compute's limits and name rules, as published ("Virtual machine limits - Azure Resource Manager",
 //! "Naming rules and restrictions for Azure resources").
 
-use super::disk_quota;
 use crate::engine::error::Refusal;
 use crate::engine::limits::{Counts, Excess, Limit};
 use crate::engine::names::{NameRule, ordinary};
@@ -41,9 +40,9 @@ pub(super) static LIMITS: &[Limit] = &[
     Limit::of("compute.coresPerRegion", 100_000),
     Limit::of("compute.coresPerFamily", 100_000),
     Limit::of("compute.spotCoresPerRegion", 100_000),
-    Limit::of(disk_quota::DISKS, 50_000),
-    Limit::of(disk_quota::FAST_DISKS, 1_000),
-    Limit::of(disk_quota::SNAPSHOTS, 75_000),
+    Limit::of(DISKS, 50_000),
+    Limit::of(FAST_DISKS, 1_000),
+    Limit::of(SNAPSHOTS, 75_000),
     Limit::of("compute.snapshotsPerDisk", 500),
 ];
 
@@ -135,3 +134,9 @@ fn bad(entity: &str, further: usize) -> Refusal {
         ),
     )
 }
+
+pub(super) const DISKS: &str = "compute.disksPerRegionAndKind";
+
+pub(super) const FAST_DISKS: &str = "compute.fastDisksPerRegionAndKind";
+
+pub(super) const SNAPSHOTS: &str = "compute.snapshotsPerRegionAndKind";

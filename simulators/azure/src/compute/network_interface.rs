@@ -3,11 +3,10 @@
 use serde_json::{Value, json};
 
 use super::instance_public_ip;
-use super::scale_set_instance::{address, ip_configuration_id};
+use crate::compute::instance_address::{address, ip_configuration_id};
 use crate::engine::document::{at, items, name};
 use crate::engine::error::Refusal;
-use crate::engine::state::AzureState;
-use crate::engine::store::Record;
+use crate::engine::provider::{AzureState, Record};
 
 /// All NICs of an instance.
 pub(super) fn all(azure: &AzureState, record: &Record) -> Vec<Value> {

@@ -7,7 +7,7 @@ use crate::engine::document::{
     Object, fill, into_object, items, name, reference, references, stored_reference, take_properties, text,
 };
 use crate::engine::error::Refusal;
-use crate::engine::state::AzureState;
+use crate::engine::provider::AzureState;
 
 /// What an IP configuration can be a member of.
 const MEMBERSHIPS: [&str; 3] =

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::secret;
 use crate::engine::document::{Object, at, fill, into_object, text};
 use crate::engine::error::Refusal;
-use crate::engine::resource_type::{Proposal, Source};
+use crate::engine::provider::{Proposal, Source};
 
 /// Most characters of custom data: Azure documents 65,535 bytes, which Base64 makes a third longer.
 const MAX_CUSTOM_DATA: usize = 87_380;

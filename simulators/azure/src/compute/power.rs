@@ -5,15 +5,16 @@ use std::collections::BTreeSet;
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-use super::scale_set_instance::{self, is_set};
-use super::spot;
-use super::{disk_access, generalize, scale_set, virtual_machine};
+use super::set_members::instances;
+use super::type_names::MACHINE_TYPE;
+use super::uniform::apply_model;
+use super::{disk_access, generalize, spot};
+use crate::compute::instance_address::is_set;
 use crate::engine::document::items;
 use crate::engine::error::Refusal;
 use crate::engine::operation::Completion;
-use crate::engine::resource_type::Action;
-use crate::engine::state::AzureState;
-use crate::engine::store::{Record, State};
+use crate::engine::provider::{Action, AzureState, Record};
+use crate::engine::store::State;
 
 /// An action, with the power state while it runs and after it.
 struct Known {
@@ -58,9 +59,7 @@ pub(super) fn begin(
         return None;
     }
     // The disks of machines of their own are theirs to make anew.
-    if known.name == "reimageall"
-        && azure.store.get(id)?.resource_type.name() == virtual_machine::RESOURCE_TYPE
-    {
+    if known.name == "reimageall" && azure.store.get(id)?.resource_type.name() == MACHINE_TYPE {
         return None;
     }
     let targets = if set { named_instances(azure, id, known, body) } else { Ok(vec![id.clone()]) };
@@ -85,7 +84,7 @@ pub(super) fn begin(
         }
     }
     match known.name {
-        "manualupgrade" => targets.iter().for_each(|target| scale_set_instance::apply_model(azure, target)),
+        "manualupgrade" => targets.iter().for_each(|target| apply_model(azure, target)),
         "delete" => super::capacity::lower(azure, id, targets.len() as u64),
         _ => {}
     }
@@ -99,19 +98,13 @@ fn check(azure: &AzureState, machine: &Record, action: &str) -> Result<(), Refus
     if action == "start" { disk_access::check_none_of(azure, machine) } else { Ok(()) }
 }
 
-/// Whether a machine uses its disks: not while it is deallocated.
-pub(super) fn uses_disks(azure: &AzureState, machine: &ResourceId) -> bool {
-    let power = azure.store.get(machine).and_then(|machine| machine.hidden.get("power")?.as_str());
-    power != Some("deallocated")
-}
-
 fn named_instances(
     azure: &AzureState,
     id: &ResourceId,
     known: &Known,
     body: &Value,
 ) -> Result<Vec<ResourceId>, Refusal> {
-    let all = scale_set::instances(azure, id);
+    let all = instances(azure, id);
     let names = items(body, "instanceIds");
     if names.is_empty() && known.names_instances {
         return Err(Refusal::invalid_parameter(

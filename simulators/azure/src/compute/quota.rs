@@ -9,8 +9,7 @@ use super::sku_table::{SIZES, cores, family};
 use super::{disk_quota, spot};
 use crate::engine::document::text;
 use crate::engine::error::Refusal;
-use crate::engine::state::AzureState;
-use crate::engine::store::Record;
+use crate::engine::provider::{AzureState, Record};
 
 const MACHINES: &str = "Microsoft.Compute/virtualMachines";
 const INSTANCES: &str = "Microsoft.Compute/virtualMachineScaleSets/virtualMachines";

@@ -7,14 +7,14 @@ use azure_types::ResourceId;
 use jiff::Span;
 use serde_json::{Value, json};
 
-use super::scale_set;
-use super::scale_set_instance;
+use super::set_members::instances;
+use super::uniform;
+use super::uniform::{apply_model, is_latest};
 use crate::engine::document::{Object, at, fill, integer, into_object, items, text};
 use crate::engine::error::Refusal;
 use crate::engine::operation::Completion;
-use crate::engine::resource_type::Action;
-use crate::engine::state::AzureState;
-use crate::engine::store::{Record, State};
+use crate::engine::provider::{Action, AzureState, Record};
+use crate::engine::store::State;
 
 /// Where the scale set keeps the state of its upgrade, the running one or the last.
 const HIDDEN: &str = "rollingUpgrade";
@@ -79,11 +79,9 @@ pub(super) fn follow_model(azure: &mut AzureState, id: &ResourceId) {
     if !rolling {
         return;
     }
-    let behind: Vec<ResourceId> = scale_set::instances(azure, id)
+    let behind: Vec<ResourceId> = instances(azure, id)
         .into_iter()
-        .filter(|instance| {
-            azure.store.get(instance).is_some_and(|one| !scale_set_instance::is_latest(azure, one))
-        })
+        .filter(|instance| azure.store.get(instance).is_some_and(|one| !is_latest(azure, one)))
         .collect();
     if !behind.is_empty() {
         start(azure, id, &behind);
@@ -121,7 +119,7 @@ fn next_batch(azure: &mut AzureState, id: &ResourceId) {
         |upgrade: &&Value| upgrade["code"] == "RollingForward" && items(upgrade, "batch").is_empty();
     let Some(upgrade) = set.hidden.get(HIDDEN).filter(goes_on) else { return };
     let share = share(set, "maxBatchInstancePercent");
-    let most = (scale_set::instances(azure, id).len() * share).div_ceil(100).max(1);
+    let most = (instances(azure, id).len() * share).div_ceil(100).max(1);
     let mut pending = ids(&upgrade["pending"]);
     pending.retain(|one| azure.store.get(one).is_some_and(|one| one.state != State::Deleting));
     let batch: Vec<ResourceId> = pending.drain(..pending.len().min(most)).collect();
@@ -132,7 +130,7 @@ fn next_batch(azure: &mut AzureState, id: &ResourceId) {
     update(azure, id, json!({ "pending": pending, "batch": batch }));
     let Some(key) = azure.later(id, BATCH, None) else { return };
     for instance in batch {
-        scale_set_instance::apply_model(azure, &instance);
+        apply_model(azure, &instance);
         if let Some(record) = azure.store.get_mut(&instance) {
             record.state = State::Updating;
             record.operation = Some(key.clone());
@@ -149,7 +147,7 @@ pub(super) fn step(azure: &mut AzureState, id: &ResourceId, step: &str, failed: 
     }
     let batch = ids(&upgrade["batch"]);
     for instance in &batch {
-        scale_set_instance::settle(azure, instance, failed);
+        uniform::settle(azure, instance, failed);
     }
     let count = |member: &str| upgrade[member].as_u64().unwrap_or_default();
     let done = batch.len() as u64;
@@ -205,7 +203,7 @@ pub(super) fn begin(
             Some(Ok(report))
         }
         "osrollingupgrade" | "extensionrollingupgrade" => {
-            let all = scale_set::instances(azure, id);
+            let all = instances(azure, id);
             start(azure, id, &all);
             Some(Ok(report))
         }

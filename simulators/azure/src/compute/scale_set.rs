@@ -6,28 +6,34 @@ use std::collections::BTreeMap;
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-use super::scale_set_instance::{self, Instances};
+use super::disk_sku::usual_disk;
+use super::flexible_member::{check_member, check_profile};
+use super::protocol::protocol;
+use super::set_members::instances;
+use super::type_names::{INSTANCE_TYPE, SET_TYPE};
+use super::uniform::apply_model;
+use super::update::updated;
+use super::zones::Span;
 use super::{
-    capacity, flexible, instance_public_ip, instance_view, interface_configuration, interface_count,
-    network_interface, network_profile, os_profile, power, quota, rolling_upgrade, secret, sku, spot,
-    zones::{self, Span},
+    capacity, flexible, flexible_member, instance_public_ip, instance_view, interface_configuration,
+    interface_count, network_interface, network_profile, os_profile, power, quota, rolling_upgrade, secret,
+    sku, spot, uniform, zones,
 };
 use crate::engine::document::{
     Object, at, fill, integer, into_object, items, stored_reference, strip, take_properties, text,
 };
 use crate::engine::error::Refusal;
 use crate::engine::operation::Completion;
-use crate::engine::resource_type::{Action, Expand, Proposal, Protocol, Reference, ResourceType, Role};
-use crate::engine::state::AzureState;
-use crate::engine::store::{Record, State};
+use crate::engine::provider::{Action, AzureState, Expand, Proposal, Protocol, Record, ResourceType};
+use crate::engine::reference::{Reference, Role};
+use crate::engine::store::State;
 
 pub(crate) struct ScaleSets;
 
 /// Most fault domains of any region.
 const MAX_FAULT_DOMAINS: i64 = 5;
 
-const PROTOCOL: Protocol =
-    super::protocol("Microsoft.Compute/virtualMachineScaleSets", "VirtualMachineScaleSet");
+const PROTOCOL: Protocol = protocol(SET_TYPE, "VirtualMachineScaleSet");
 
 impl ResourceType for ScaleSets {
     fn protocol(&self) -> &'static Protocol {
@@ -36,7 +42,7 @@ impl ResourceType for ScaleSets {
 
     fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let id = proposal.id;
-        let mut body = super::updated(&mut proposal);
+        let mut body = updated(&mut proposal);
         zones::check(azure, id, Span::Many, &mut body)?;
         proposal.old.map_or(Ok(()), |old| zones::check_kept(old, &body))?;
         let capacity = sku(azure, id, &mut body)?;
@@ -93,7 +99,7 @@ impl ResourceType for ScaleSets {
         }
         let mut profile = properties.remove("virtualMachineProfile").map(into_object).unwrap_or_default();
         if flexible {
-            flexible::check_profile(id, &profile)?;
+            check_profile(id, &profile)?;
         }
         virtual_machine_profile(id, &body, &mut profile, &proposal)?;
         properties.insert("virtualMachineProfile".into(), Value::Object(profile));
@@ -101,7 +107,7 @@ impl ResourceType for ScaleSets {
         let body = Value::Object(body);
         check_room(azure, id, &body, capacity)?;
         if flexible && usize::try_from(capacity).is_ok_and(|wanted| wanted > instances(azure, id).len()) {
-            flexible::check_member(azure, id, &body)?;
+            check_member(azure, id, &body)?;
         }
         if let Some(profile) = at(&body, "properties/virtualMachineProfile/networkProfile") {
             network_profile::check(azure, profile, |_| id.clone())?;
@@ -136,7 +142,7 @@ impl ResourceType for ScaleSets {
             text(&record.body, "properties/upgradePolicy/mode").is_some_and(|mode| mode == "Automatic");
         if automatic && old.is_some() {
             for instance in instances(azure, id) {
-                scale_set_instance::apply_model(azure, &instance);
+                apply_model(azure, &instance);
             }
         }
         capacity::reconcile(azure, id);
@@ -159,10 +165,10 @@ impl ResourceType for ScaleSets {
             _ => {}
         }
         // What the operation brought about in instances ends with it.
-        flexible::settle(azure, id, failed);
+        flexible_member::settle(azure, id, failed);
         let pending: Vec<(ResourceId, State, bool)> = azure
             .store
-            .of_type_below(Instances.name(), id)
+            .of_type_below(INSTANCE_TYPE, id)
             .into_iter()
             .filter(|instance| instance.state != State::Succeeded)
             .filter(|instance| azure.operations.running(instance.operation.as_ref()).is_none())
@@ -171,9 +177,7 @@ impl ResourceType for ScaleSets {
         for (instance, state, failed) in pending {
             match (state, failed) {
                 (State::Deleting, false) => azure.remove(&instance),
-                (State::Creating | State::Updating, _) => {
-                    scale_set_instance::settle(azure, &instance, failed)
-                }
+                (State::Creating | State::Updating, _) => uniform::settle(azure, &instance, failed),
                 _ => {}
             }
         }
@@ -205,7 +209,7 @@ impl ResourceType for ScaleSets {
             [view] if view.eq_ignore_ascii_case("networkInterfaces") => {
                 let all: Vec<Value> = azure
                     .store
-                    .of_type_below(Instances.name(), &record.id)
+                    .of_type_below(INSTANCE_TYPE, &record.id)
                     .into_iter()
                     .flat_map(|instance| network_interface::all(azure, instance))
                     .collect();
@@ -218,7 +222,7 @@ impl ResourceType for ScaleSets {
             }
             [view] if view.eq_ignore_ascii_case("skus") => Some(Ok(sku::of_set(record))),
             [view] if view.eq_ignore_ascii_case("publicIPAddresses") => {
-                let instances = azure.store.of_type_below(Instances.name(), &record.id);
+                let instances = azure.store.of_type_below(INSTANCE_TYPE, &record.id);
                 let all: Vec<Value> = instances
                     .into_iter()
                     .flat_map(|instance| instance_public_ip::all(azure, instance))
@@ -238,20 +242,6 @@ impl ResourceType for ScaleSets {
     ) -> Option<Result<Action, Refusal>> {
         rolling_upgrade::begin(azure, id, action).or_else(|| power::begin(azure, id, action, body))
     }
-}
-
-/// The ids of all instances of a set, deleted ones left out.
-pub(super) fn instances(azure: &AzureState, id: &ResourceId) -> Vec<ResourceId> {
-    if azure.store.get(id).is_some_and(flexible::is_flexible) {
-        return flexible::members(azure, id);
-    }
-    azure
-        .store
-        .of_type_below(Instances.name(), id)
-        .into_iter()
-        .filter(|instance| instance.state != State::Deleting)
-        .map(|instance| instance.id.clone())
-        .collect()
 }
 
 /// Checks the sku; gives the capacity.
@@ -449,13 +439,6 @@ fn storage_profile(body: &Object, storage: &mut Object) -> bool {
     }
     storage.insert("osDisk".into(), Value::Object(disk));
     windows
-}
-
-/// The kind of system disk that a size gets: those with an `s` behind their number take premium disks.
-pub(super) fn usual_disk(size: &str) -> &'static str {
-    let series = size.split('_').nth(1).unwrap_or_default();
-    let premium = series.trim_start_matches(|c: char| !c.is_ascii_digit()).contains('s');
-    if premium { "Premium_LRS" } else { "Standard_LRS" }
 }
 
 /// The subnets must have room for the machines that the capacity adds.

@@ -3,14 +3,12 @@
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-use super::disk;
+use super::disk_sku::{SKUS, largest};
 use super::sku_table::{SIZES, Size, cores};
 use crate::engine::document::{items, text};
 use crate::engine::error::Refusal;
 use crate::engine::location::normal_location;
-use crate::engine::resource_type::Call;
-use crate::engine::state::AzureState;
-use crate::engine::store::Record;
+use crate::engine::provider::{AzureState, Call, Record};
 
 /// `$filter=location eq '{location}'` is the one filter that the catalogue takes.
 ///
@@ -34,7 +32,7 @@ pub(super) fn catalogue(azure: &AzureState, call: &Call<'_>) -> Result<Value, Re
         return Ok(json!({ "value": [] }));
     }
     let machines = SIZES.iter().map(|size| machine_sku(azure, size, &location));
-    let disks = disk::SKUS.iter().map(|name| disk_sku(azure, name, &location));
+    let disks = SKUS.iter().map(|name| disk_sku(azure, name, &location));
     let sets = ["Classic", "Aligned"].iter().map(|name| {
         json!({
             "resourceType": "availabilitySets",
@@ -51,7 +49,7 @@ pub(super) fn catalogue(azure: &AzureState, call: &Call<'_>) -> Result<Value, Re
 /// Whether there is a region of that name.
 fn is_region(azure: &AzureState, subscription: &str, location: &str) -> bool {
     let listed = || {
-        let regions = azure.list_locations(subscription).body.unwrap_or_default();
+        let regions = crate::resources::list_locations(azure, subscription).body.unwrap_or_default();
         items(&regions, "value").iter().any(|region| text(region, "name") == Some(location))
     };
     location == azure.options.region || listed()
@@ -119,7 +117,7 @@ fn disk_sku(azure: &AzureState, name: &str, location: &str) -> Value {
         "size": kind,
         "locations": [location],
         "locationInfo": [{ "location": location, "zones": zonal, "zoneDetails": [] }],
-        "capabilities": [{ "name": "MaxSizeGiB", "value": disk::largest(name).to_string() }],
+        "capabilities": [{ "name": "MaxSizeGiB", "value": largest(name).to_string() }],
         "restrictions": [],
     })
 }

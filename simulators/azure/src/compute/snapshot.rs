@@ -3,19 +3,18 @@
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-use super::copy_source::{self, Copy};
+use super::copy_source::Copy;
 use super::disk::disk_protocol;
-use super::{background_copy, disk, disk_access, disk_quota};
+use super::disk_sku::tier;
+use super::type_names::SNAPSHOT_TYPE;
+use super::update::updated;
+use super::{background_copy, copy_source, disk, disk_access, disk_quota};
 use crate::engine::document::{
     Object, at, enumeration, fill, integer, into_object, strip, take_properties, text,
 };
 use crate::engine::error::Refusal;
 use crate::engine::operation::Completion;
-use crate::engine::resource_type::{Action, Expand, Proposal, Protocol, ResourceType};
-use crate::engine::state::AzureState;
-use crate::engine::store::Record;
-
-pub(super) const RESOURCE_TYPE: &str = "Microsoft.Compute/snapshots";
+use crate::engine::provider::{Action, AzureState, Expand, Proposal, Protocol, Record, ResourceType};
 
 const GIB: u64 = 1 << 30;
 
@@ -40,7 +39,7 @@ const DERIVED: [&str; 9] = [
 
 pub(super) struct Snapshots;
 
-const PROTOCOL: Protocol = disk_protocol(RESOURCE_TYPE, "Snapshot");
+const PROTOCOL: Protocol = disk_protocol(SNAPSHOT_TYPE, "Snapshot");
 
 impl ResourceType for Snapshots {
     fn protocol(&self) -> &'static Protocol {
@@ -49,7 +48,7 @@ impl ResourceType for Snapshots {
 
     fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let given = copy_source::creation_data(proposal.body.get("properties"));
-        let mut body = super::updated(&mut proposal);
+        let mut body = updated(&mut proposal);
         let mut properties = take_properties(&mut body);
         strip(&mut properties, &DERIVED);
         body.insert("sku".into(), Value::Object(sku(body.get("sku"))?));
@@ -66,7 +65,7 @@ impl ResourceType for Snapshots {
         size(&proposal, &mut properties)?;
         let kind = body.get("sku").and_then(|sku| text(sku, "name")).unwrap_or(SKUS[0]);
         let region = body.get("location").and_then(Value::as_str).unwrap_or_default();
-        disk_quota::check(azure, &proposal, RESOURCE_TYPE, kind, region)?;
+        disk_quota::check(azure, &proposal, SNAPSHOT_TYPE, kind, region)?;
         body.insert("properties".into(), Value::Object(properties));
         Ok(Value::Object(body))
     }
@@ -151,7 +150,7 @@ fn sku(given: Option<&Value>) -> Result<Object, Refusal> {
         ));
     };
     sku.insert("name".into(), name.into());
-    sku.insert("tier".into(), disk::tier(name).into());
+    sku.insert("tier".into(), tier(name).into());
     Ok(sku)
 }
 
@@ -234,7 +233,7 @@ fn check_count(azure: &AzureState, disk: &ResourceId) -> Result<(), Refusal> {
         text(&snapshot.body, "properties/creationData/sourceResourceId")
             .is_some_and(|source| source.eq_ignore_ascii_case(disk.as_str()))
     };
-    let count = azure.store.of_type(Snapshots.name()).filter(of_disk).count() as u64;
+    let count = azure.store.of_type(SNAPSHOT_TYPE).filter(of_disk).count() as u64;
     if count < most {
         return Ok(());
     }

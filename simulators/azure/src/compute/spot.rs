@@ -8,9 +8,7 @@ use crate::engine::document::{Object, at, text};
 use crate::engine::error::Refusal;
 use crate::engine::inner_request::PLATFORM;
 use crate::engine::operation::Completion;
-use crate::engine::resource_type::Action;
-use crate::engine::state::AzureState;
-use crate::engine::store::Record;
+use crate::engine::provider::{Action, AzureState, Record};
 
 /// Whether that priority of a machine or a model is the one of spot machines, or what it was called before.
 pub(super) fn names_spot(priority: Option<&Value>) -> bool {

@@ -3,32 +3,37 @@
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-use super::interface_configuration::{self, Interfaces};
+use super::disk_creation;
+use super::disk_creation::check_name_free;
+use super::disk_references::references;
+use super::disk_sku::usual_disk;
+use super::interface_configuration::Interfaces;
+use super::machine;
+use super::protocol::protocol;
+use super::type_names::MACHINE_TYPE;
+use super::update::updated;
+use super::zones::Span;
 use super::{
-    data_disk, disk, fault_domain, flexible, generalize, image, instance_view, interface_count,
-    network_profile, os_profile, power, quota, sku, spot,
-    zones::{self, Span},
+    data_disk, fault_domain, flexible, generalize, image, instance_view, interface_configuration,
+    interface_count, network_profile, os_profile, power, quota, sku, spot, zones,
 };
 use crate::engine::document::{
     Object, at, fill, into_object, items, reference, stored_reference, strip, take_properties, text,
 };
 use crate::engine::error::Refusal;
 use crate::engine::operation::Completion;
-use crate::engine::resource_type::{
-    Action, Expand, Listing, Proposal, Protocol, Reference, ResourceType, Source,
+use crate::engine::options::Options;
+use crate::engine::provider::{
+    Action, AzureState, Expand, Listing, Proposal, Protocol, Record, ResourceType, Source,
 };
-use crate::engine::state::AzureState;
-use crate::engine::store::{Record, State};
-use crate::options::Options;
-
-pub(crate) const RESOURCE_TYPE: &str = "Microsoft.Compute/virtualMachines";
+use crate::engine::reference::Reference;
 
 /// What the service says about a machine.
 const DERIVED: [&str; 5] = ["provisioningState", "timeCreated", "vmId", "instanceView", "resources"];
 
 pub(super) struct VirtualMachines;
 
-const PROTOCOL: Protocol = super::protocol(RESOURCE_TYPE, "VM");
+const PROTOCOL: Protocol = protocol(MACHINE_TYPE, "VM");
 
 impl ResourceType for VirtualMachines {
     fn protocol(&self) -> &'static Protocol {
@@ -41,7 +46,7 @@ impl ResourceType for VirtualMachines {
 
     fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let id = proposal.id;
-        let mut body = super::updated(&mut proposal);
+        let mut body = updated(&mut proposal);
         zones::check(azure, id, Span::One, &mut body)?;
         let mut properties = take_properties(&mut body);
         strip(&mut properties, &DERIVED);
@@ -99,7 +104,7 @@ impl ResourceType for VirtualMachines {
         let profile = at(&record.body, "properties/networkProfile");
         nics.chain(sets.into_iter().flatten())
             .map(|to| Reference::uses(&record.id, to))
-            .chain(storage.into_iter().flat_map(|storage| data_disk::references(&record.id, storage)))
+            .chain(storage.into_iter().flat_map(|storage| references(&record.id, storage)))
             .chain(
                 profile
                     .into_iter()
@@ -127,7 +132,7 @@ impl ResourceType for VirtualMachines {
     ) {
         match completion {
             Completion::Action(action, targets) if !failed => power::finish(azure, id, action, targets),
-            Completion::Write => settle(azure, id, failed),
+            Completion::Write => machine::settle(azure, id, failed),
             _ => {}
         }
     }
@@ -237,20 +242,6 @@ impl ResourceType for VirtualMachines {
         }
         power::begin(azure, id, action, body)
     }
-}
-
-/// Ends the creation or change of a machine.
-pub(super) fn settle(azure: &mut AzureState, id: &ResourceId, failed: bool) {
-    let Some(record) = azure.store.get_mut(id).filter(|record| record.state != State::Deleting) else {
-        return;
-    };
-    record.state = if failed { State::Failed } else { State::Succeeded };
-    if !failed && record.hidden.get("power").is_none() {
-        record.hidden.insert("power".into(), "running".into());
-        // Recorded: the end of the creation is a change of its own.
-        record.version += 1;
-    }
-    azure.revision += 1;
 }
 
 fn missing(parameter: &str) -> Refusal {
@@ -370,7 +361,7 @@ fn system_disk(
     fill(&mut system, "name", format!("{}_OsDisk_1_{unique}", id.name()));
     fill(&mut system, "createOption", "FromImage");
     if proposal.old.is_none() && !attached {
-        disk::check_name_free(azure, id, system.get("name"), "osDisk.name")?;
+        check_name_free(azure, id, system.get("name"), "osDisk.name")?;
     }
     fill(&mut system, "caching", "ReadWrite");
     fill(&mut system, "deleteOption", "Detach");
@@ -379,7 +370,7 @@ fn system_disk(
     if let Some(kind) = data_disk::kind_of(azure, &managed) {
         managed.insert("storageAccountType".into(), kind.into());
     }
-    fill(&mut managed, "storageAccountType", super::scale_set::usual_disk(size));
+    fill(&mut managed, "storageAccountType", usual_disk(size));
     let kind = managed.get("storageAccountType").and_then(Value::as_str).unwrap_or_default();
     let name = system.get("name").and_then(Value::as_str).unwrap_or_default();
     data_disk::check_kind(size, kind, name, "osDisk.managedDisk.storageAccountType")?;
@@ -407,7 +398,7 @@ fn create_system_disk(azure: &mut AzureState, id: &ResourceId) {
             "diskSizeGB": system.get("diskSizeGB"),
         }),
     );
-    disk::create(azure, &disk_id, body);
+    disk_creation::create(azure, &disk_id, body);
     let managed = azure
         .store
         .get_mut(id)

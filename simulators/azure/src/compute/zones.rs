@@ -6,8 +6,7 @@ use serde_json::Value;
 use super::sku;
 use crate::engine::document::{Object, items};
 use crate::engine::error::Refusal;
-use crate::engine::state::AzureState;
-use crate::engine::store::Record;
+use crate::engine::provider::{AzureState, Record};
 
 /// How many zones a type can be in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

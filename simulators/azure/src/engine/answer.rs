@@ -1,10 +1,9 @@
 //! What the engine answers, before it becomes HTTP.
 
-use azure_types::ResourceId;
 use serde_json::Value;
 
 use super::operation::OperationStyle;
-use super::resource_type::{ResourceType, WireDialect};
+use super::protocol::WireDialect;
 
 /// The URLs of a long-running operation that an answer must carry.
 #[derive(Debug, Clone, PartialEq)]
@@ -87,18 +86,4 @@ impl Answer {
     pub(crate) fn empty(status: u16) -> Self {
         Self { status, ..Self::default() }
     }
-}
-
-/// What a path means among the known types.
-#[derive(Clone)]
-pub(crate) struct Resolved {
-    pub(crate) resource_type: &'static dyn ResourceType,
-    /// Canonical id of the resource; for a list the id of the scope that is listed.
-    pub(crate) id: ResourceId,
-    /// Whether all resources of the type below `id` are meant.
-    pub(crate) list: bool,
-    /// Segments behind the resource: children, views, actions.
-    pub(crate) below: Vec<String>,
-    /// The full type that was asked for, for the journal and for faults.
-    pub(crate) full_type: String,
 }

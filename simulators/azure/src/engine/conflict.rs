@@ -2,9 +2,8 @@
 
 use super::error::Refusal;
 use super::operation::Operation;
-use super::resource_type::{Concurrency, WireDialect};
-use super::state::AzureState;
-use super::store::{Record, State};
+use super::store::State;
+use crate::engine::provider::{AzureState, Concurrency, Record, WireDialect};
 
 /// The host that Azure names in texts, whatever host was asked.
 const HOST: &str = "https://management.azure.com";

@@ -2,14 +2,17 @@
 
 use serde_json::Value;
 
-use super::answer::{Answer, Note, OperationLinks, Resolved};
+use super::answer::{Answer, Note, OperationLinks};
 use super::document::name;
 use super::error::Refusal;
 use super::journal::differences;
 use super::operation::Completion;
-use super::state::{AzureState, Execution, Started};
 use super::store::State;
-use super::write::{Conditions, milliseconds};
+use super::write::milliseconds;
+use crate::engine::execution::{Execution, Started};
+use crate::engine::provider::AzureState;
+use crate::engine::request::Conditions;
+use crate::engine::resolve::Resolved;
 
 impl AzureState {
     /// DELETE of a resource or of a child document.

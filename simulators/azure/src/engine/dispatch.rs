@@ -1,29 +1,17 @@
 //! From a request to an answer: version rules, faults, budgets, then the target.
 
-use std::collections::BTreeMap;
-
 use azure_types::ResourceId;
 use serde_json::Value;
 
-use super::answer::{Answer, Resolved};
+use super::answer::Answer;
 use super::error::Refusal;
 use super::operation::{OperationStyle, OperationUrls};
-use super::resource_type::{Call, Extension, WireDialect};
-use super::state::{AzureState, Execution};
+use super::request::Request;
 use super::target::{BadPath, Scope, Target};
 use super::version;
-use super::write::Conditions;
-use crate::resources::group;
-
-/// A request, freed from HTTP.
-pub(crate) struct Request<'a> {
-    pub(crate) method: &'a str,
-    pub(crate) path: &'a str,
-    /// Query options by lower-case name.
-    pub(crate) query: &'a BTreeMap<String, String>,
-    pub(crate) conditions: &'a Conditions,
-    pub(crate) body: &'a [u8],
-}
+use crate::engine::execution::Execution;
+use crate::engine::provider::{AzureState, Call, Extension, WireDialect};
+use crate::engine::resolve::Resolved;
 
 /// What a request is about, found before anything is done.
 #[derive(Clone)]
@@ -52,7 +40,7 @@ impl AzureState {
     /// Finds out what a request is about.
     pub(crate) fn locate(&self, request: &Request<'_>) -> Result<Located, Refusal> {
         let version = request.query.get("api-version").map(String::as_str).unwrap_or_default();
-        let own_versions = || group::API_VERSIONS.join(",");
+        let own_versions = || self.manager.api_versions().join(",");
         let invalid_version = || {
             Refusal::new(
                 400,
@@ -89,11 +77,7 @@ impl AzureState {
                 return Err(invalid_version());
             }
             return Ok(Located {
-                resource_type: match target {
-                    Target::TenantProviders(_) => "Microsoft.Resources/providers".into(),
-                    Target::Tenants => "Microsoft.Resources/tenants".into(),
-                    _ => "Microsoft.Resources/subscriptions".into(),
-                },
+                resource_type: self.manager.type_of(&target).into(),
                 target,
                 resolved: None,
                 poll: false,
@@ -146,7 +130,7 @@ impl AzureState {
                 let name = self.provider(namespace).map_or(namespace.as_str(), |provider| provider.namespace);
                 (format!("{name}/locations/operations"), None, true)
             }
-            Scope::GroupOperation(_) => ("Microsoft.Resources/locations/operations".into(), None, true),
+            Scope::GroupOperation(_) => (self.manager.type_of(&target).into(), None, true),
             Scope::Extension(extension) => {
                 let first = extension.below.first().map_or("", String::as_str);
                 let Some(provider) = self.provider(&extension.by) else {
@@ -157,20 +141,12 @@ impl AzureState {
                 }
                 (format!("{}/{first}", provider.namespace), None, false)
             }
-            scope => {
-                let known = group::API_VERSIONS.contains(&version);
+            _ => {
+                let known = self.manager.api_versions().contains(&version);
                 if !version::known(version, self.time()) || (self.options.strict_api_versions && !known) {
                     return Err(invalid_version());
                 }
-                let name = match scope {
-                    Scope::Group(_) | Scope::Groups => group::RESOURCE_TYPE,
-                    Scope::Provider(_) | Scope::Providers | Scope::ProviderAction(..) => {
-                        "Microsoft.Resources/providers"
-                    }
-                    Scope::TagNames(_) => "Microsoft.Resources/tagNames",
-                    _ => "Microsoft.Resources/subscriptions",
-                };
-                (name.into(), None, false)
+                (self.manager.type_of(&target).into(), None, false)
             }
         };
         Ok(Located {
@@ -191,45 +167,12 @@ impl AzureState {
     ) -> Result<Answer, Refusal> {
         let method = if request.method == "HEAD" { "GET" } else { request.method };
         let Target::Within(subscription, scope) = &located.target else {
-            return match (method, &located.target) {
-                ("GET", Target::Tenants) => Ok(self.list_tenants()),
-                ("GET", Target::TenantProviders(None)) => Ok(self.list_providers(None)),
-                ("GET", Target::TenantProviders(Some(namespace))) => self.read_provider(None, namespace),
-                ("GET", _) => Ok(self.list_subscriptions()),
-                (other, _) => Err(Refusal::method_not_allowed(other)),
-            };
+            return self.manager.perform(self, request, &located.target, execution);
         };
         let body = || -> Result<Value, Refusal> {
             serde_json::from_slice(request.body).map_err(Refusal::bad_content)
         };
         match (method, scope) {
-            ("GET", Scope::Subscription) => Ok(self.read_subscription(subscription)),
-            ("GET", Scope::Locations) => Ok(self.list_locations(subscription)),
-            ("GET", Scope::Groups) => self.list_groups(subscription, request.query),
-            ("GET", Scope::Group(name)) => match request.method {
-                "HEAD" => self.read_group(subscription, name).map(|_| Answer::empty(204)),
-                _ => self.read_group(subscription, name),
-            },
-            ("PUT", Scope::Group(name)) => self.put_group(subscription, name, body()?),
-            ("PATCH", Scope::Group(name)) => self.patch_group(subscription, name, body()?),
-            ("DELETE", Scope::Group(name)) => self.delete_group(subscription, name, execution),
-            ("GET", Scope::Resources(group)) => {
-                let scope = match group {
-                    Some(group) => self.group_id(subscription, group),
-                    None => ResourceId::subscription(subscription),
-                };
-                self.require_group(&scope)?;
-                self.list_resources(&scope, request.query)
-            }
-            ("GET", Scope::Providers) => Ok(self.list_providers(Some(subscription))),
-            ("GET", Scope::Provider(namespace)) => self.read_provider(Some(subscription), namespace),
-            ("POST", Scope::ProviderAction(namespace, action)) => {
-                self.change_registration(subscription, namespace, action, execution)
-            }
-            (method, Scope::TagNames(segments)) => {
-                let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
-                self.tag_names(method, subscription, &segments)
-            }
             (method, Scope::Extension(extension)) => {
                 let group = extension.group.as_deref();
                 let on = self.resolve(subscription, group, &extension.namespace, &extension.segments, "")?;
@@ -288,7 +231,7 @@ impl AzureState {
                     });
                 };
                 if !matches!(method, "GET" | "DELETE") {
-                    self.require_registered(subscription, namespace)?;
+                    self.manager.check_registered(self, subscription, namespace)?;
                 }
                 let mut answer = match method {
                     // Whether something exists: asked by its id.
@@ -311,7 +254,10 @@ impl AzureState {
                 }
                 Ok(answer)
             }
-            (other, _) => Err(Refusal::method_not_allowed(other)),
+            (other, Scope::Operation(..) | Scope::GroupOperation(_)) => {
+                Err(Refusal::method_not_allowed(other))
+            }
+            _ => self.manager.perform(self, request, &located.target, execution),
         }
     }
 

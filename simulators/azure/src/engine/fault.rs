@@ -9,7 +9,7 @@ use super::glob::matches;
 use super::latency::bounded;
 use super::operation::{OperationEnd, OperationStyle, OperationUrls, RetryAfterStyle, Status};
 use super::seed::Seed;
-use super::state::Execution;
+use crate::engine::execution::Execution;
 
 /// A fault: which requests it strikes and what it does to them. Conditions that are left out fit
 /// everything; texts may hold `*` and `?` and are compared ignoring case.

@@ -8,46 +8,14 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
 use std::time::Duration;
 
-use azure_types::ResourceId;
-use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
-use super::latency::bounded;
-use super::state::AzureState;
-use super::store::Record;
-
-/// How far reads may lag behind writes. All zero, the default, is an Azure in which every read sees
-/// every write before it.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
-pub struct Consistency {
-    /// Most milliseconds by which a GET of one resource lags: one that was just created may be absent
-    /// for that long, one that was just deleted may be shown.
-    pub reads_ms: u64,
-    /// The same for lists.
-    pub lists_ms: u64,
-    /// The share of reads that lag at all.
-    pub share: f64,
-}
-
-impl Default for Consistency {
-    fn default() -> Self {
-        Self { reads_ms: 0, lists_ms: 0, share: 1.0 }
-    }
-}
-
-impl Consistency {
-    fn bound(&self) -> Duration {
-        bounded(self.reads_ms.max(self.lists_ms))
-    }
-}
-
 /// A state that is over.
-struct Past {
+struct Past<R> {
     /// The first moment at which it was no more.
     until: Instant,
     /// The resource; `None` where there was none.
-    record: Option<Record>,
+    record: Option<R>,
 }
 
 /// After how many new states those that no read can see any more are dropped: that reads all of them, so it
@@ -55,10 +23,9 @@ struct Past {
 const SWEEP_INTERVAL: usize = 4_096;
 
 /// The states that are over, for as long as a read may still see them.
-#[derive(Default)]
-pub(crate) struct History {
+pub(crate) struct History<R> {
     /// By lower-case id, the oldest first.
-    past: BTreeMap<String, VecDeque<Past>>,
+    past: BTreeMap<String, VecDeque<Past<R>>>,
     /// How long a state is kept; zero for not at all.
     bound: Duration,
     remembered: usize,
@@ -66,7 +33,13 @@ pub(crate) struct History {
     pub(crate) moment: Option<Instant>,
 }
 
-impl History {
+impl<R> Default for History<R> {
+    fn default() -> Self {
+        Self { past: BTreeMap::new(), bound: Duration::ZERO, remembered: 0, moment: None }
+    }
+}
+
+impl<R: Clone> History<R> {
     /// Keeps states for that long from now on.
     pub(crate) fn keep(&mut self, bound: Duration) {
         self.bound = bound;
@@ -76,7 +49,7 @@ impl History {
     }
 
     /// Keeps what a resource was like before a change that is about to be made.
-    pub(crate) fn remember(&mut self, key: &str, record: Option<&Record>) {
+    pub(crate) fn remember(&mut self, key: &str, record: Option<&R>) {
         if self.bound.is_zero() {
             return;
         }
@@ -98,7 +71,7 @@ impl History {
     }
 
     /// What a resource was like at a moment; the outer `None` where it has not changed since.
-    pub(crate) fn at(&self, key: &str, moment: Instant) -> Option<Option<&Record>> {
+    pub(crate) fn at(&self, key: &str, moment: Instant) -> Option<Option<&R>> {
         let past = self.past.get(key)?.iter().find(|past| past.until > moment)?;
         Some(past.record.as_ref())
     }
@@ -109,29 +82,5 @@ impl History {
             .range::<str, _>((Bound::Included(prefix), Bound::Unbounded))
             .map(|(key, _)| key)
             .take_while(move |key| key.starts_with(prefix))
-    }
-}
-
-impl AzureState {
-    /// Chooses how far reads lag from now on.
-    pub(crate) fn set_consistency(&mut self, consistency: Consistency) {
-        self.consistency = consistency;
-        self.store.history.keep(consistency.bound());
-    }
-
-    /// The moment whose state a read sees; `None` for the present.
-    pub(crate) fn seen_at(&self, id: &ResourceId, list: bool) -> Option<Instant> {
-        let Consistency { reads_ms, lists_ms, share } = self.consistency;
-        let most = if list { lists_ms } else { reads_ms };
-        if most == 0 {
-            return None;
-        }
-        let draw = |purpose| self.seed.number(purpose, id.as_str(), self.requests) % 1_000_000;
-        if draw("lags") as f64 >= share * 1_000_000.0 {
-            return None;
-        }
-        // From just under the bound down to a lag of one part in a million.
-        let lag = bounded(most).mul_f64((draw("lag") + 1) as f64 / 1_000_001.0);
-        Instant::now().checked_sub(lag)
     }
 }

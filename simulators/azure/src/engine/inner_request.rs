@@ -7,8 +7,9 @@ use serde_json::Value;
 use super::answer::Answer;
 use super::error::Refusal;
 use super::journal::{JournalEntry, RequestKind};
-use super::state::{AzureState, Execution};
-use super::write::Conditions;
+use crate::engine::execution::Execution;
+use crate::engine::provider::AzureState;
+use crate::engine::request::Conditions;
 
 /// Who the journal says it was, where Azure itself does something.
 pub(crate) const PLATFORM: &str = "platform";

@@ -9,9 +9,8 @@ use jiff::Timestamp;
 use super::document::Object;
 use super::error::Refusal;
 use super::operation::Completion;
-use super::resource_type::{Proposal, WireDialect};
-use super::state::{AzureState, Execution};
-use super::store::Record;
+use crate::engine::execution::Execution;
+use crate::engine::provider::{AzureState, Proposal, Record, WireDialect};
 
 impl AzureState {
     /// What a PUT would store; refused as the PUT would be. The provider is found by the id's type.
@@ -37,7 +36,7 @@ impl AzureState {
     /// Lets a resource type go on later with what it does by itself: [`ResourceType::after_operation`] gets the step when it is time.
     /// Without a time to wait, the latency of an action of that name decides. Gives the operation's key.
     ///
-    /// [`ResourceType::after_operation`]: super::resource_type::ResourceType::after_operation
+    /// [`ResourceType::after_operation`]: super::provider::ResourceType::after_operation
     pub(crate) fn later(
         &mut self,
         subject: &ResourceId,

@@ -9,7 +9,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::error::Refusal;
-use super::resource_type::WireDialect;
+use crate::engine::provider::WireDialect;
 
 /// What happens when an operation ends well.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -4,15 +4,14 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
-use super::answer::{Answer, Resolved};
+use super::answer::Answer;
 use super::document::{items, name};
 use super::error::Refusal;
 use super::operation::{Completion, Status};
 use super::paging::{page, sort};
-use super::resource_type::{Expand, Listing, WireDialect};
-use super::state::AzureState;
-use super::store::Record;
 use super::version::remove;
+use crate::engine::provider::{AzureState, Expand, Listing, Record, WireDialect};
+use crate::engine::resolve::Resolved;
 
 /// Longest pause that polls are told to make, in seconds.
 const MAX_POLL_SECONDS: u64 = 10;

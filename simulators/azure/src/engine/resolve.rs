@@ -3,11 +3,22 @@
 use azure_types::ResourceId;
 use serde_json::Value;
 
-use super::answer::Resolved;
 use super::error::Refusal;
-use super::resource_type::{ChildCollection, Expand};
-use super::state::AzureState;
-use super::store::Record;
+use crate::engine::provider::{AzureState, ChildCollection, Expand, Record, ResourceType};
+
+/// What a path means among the known types.
+#[derive(Clone)]
+pub(crate) struct Resolved {
+    pub(crate) resource_type: &'static dyn ResourceType,
+    /// Canonical id of the resource; for a list the id of the scope that is listed.
+    pub(crate) id: ResourceId,
+    /// Whether all resources of the type below `id` are meant.
+    pub(crate) list: bool,
+    /// Segments behind the resource: children, views, actions.
+    pub(crate) below: Vec<String>,
+    /// The full type that was asked for, for the journal and for faults.
+    pub(crate) full_type: String,
+}
 
 impl AzureState {
     /// What an id stands for.
@@ -135,7 +146,7 @@ impl AzureState {
 
     /// The child collection, and the child's name, that the segments below a record mean.
     pub(crate) fn child_target<'a>(
-        resource_type: &'static dyn super::resource_type::ResourceType,
+        resource_type: &'static dyn ResourceType,
         below: &'a [String],
     ) -> Option<(&'static ChildCollection, Option<&'a str>)> {
         let (first, rest) = below.split_first()?;

@@ -6,8 +6,6 @@ use serde_json::Value;
 
 use super::document::text;
 use super::error::Refusal;
-use super::glob::matches;
-use super::state::AzureState;
 
 /// What a member holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +23,7 @@ pub(crate) enum Shape {
 /// Members of documents that hold one shape.
 pub(crate) struct Members {
     /// The full type, with wildcards.
-    of: &'static str,
+    pub(super) of: &'static str,
     /// Where in the document; a step `*` is each item of a list.
     below: &'static str,
     /// With `/*`, each item of a list.
@@ -43,28 +41,12 @@ pub(crate) const fn members(
     Members { of, below, names, shape }
 }
 
-impl AzureState {
-    /// Brings the members of a written document into the shapes that their provider declares.
-    ///
-    /// # Errors
-    /// Refuses a value that cannot stand for what its member holds, naming member and value.
-    pub(super) fn shape_members(&self, resource_type: &str, document: &mut Value) -> Result<(), Refusal> {
-        let Some(provider) = self.provider(resource_type.split('/').next().unwrap_or_default()) else {
-            return Ok(());
-        };
-        if document.get("properties").is_some_and(|properties| !properties.is_object()) {
-            return Err(Refusal::bad_format(
-                "Could not convert 'properties' to an object. Path 'properties'.",
-            ));
-        }
-        for members in provider.members.iter().filter(|members| matches(members.of, resource_type)) {
-            members.visit(document, members.below, &mut String::new(), provider.namespace)?;
-        }
-        Ok(())
-    }
-}
-
 impl Members {
+    /// Brings the members of a document into the shape.
+    pub(super) fn shape_document(&self, document: &mut Value, namespace: &str) -> Result<(), Refusal> {
+        self.visit(document, self.below, &mut String::new(), namespace)
+    }
+
     /// Goes down `below` and shapes the members there; `path` is where `value` is.
     fn visit(
         &self,

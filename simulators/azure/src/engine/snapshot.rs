@@ -14,15 +14,15 @@ use tokio::time::Instant;
 
 use super::budget::SavedBucket;
 use super::fault::Declared;
-use super::history::Consistency;
 use super::journal::Journal;
 use super::latency::LatencyProfile;
 use super::operation::{Completion, Operation, OperationStyle, Status};
-use super::state::AzureState;
-use super::store::{Record, State};
-use crate::actors::{Actors, SavedActors};
-use crate::imds::scheduled_events::ScheduledEvents;
-use crate::options::Budgets;
+use super::store::State;
+use super::time_left::{after, distance};
+use crate::engine::actors::{Actors, SavedActors};
+use crate::engine::budget::Budgets;
+use crate::engine::consistency::Consistency;
+use crate::engine::provider::{AzureState, Record};
 
 /// The form of a saved state; raised when an older program could not read it.
 const FORMAT: u64 = 1;
@@ -59,8 +59,6 @@ struct Snapshot {
     consistency: Consistency,
     resources: Vec<SavedRecord>,
     incarnations: BTreeMap<String, u64>,
-    #[serde(default)]
-    scheduled_events: ScheduledEvents,
     operations: Vec<SavedOperation>,
     /// Keys of those that are over, the oldest first.
     ended: Vec<String>,
@@ -94,7 +92,7 @@ struct SavedOperation {
     number: u64,
     name: String,
     #[serde(rename = "style")]
-    dialect: super::resource_type::WireDialect,
+    dialect: super::protocol::WireDialect,
     subject: ResourceId,
     started: Timestamp,
     ended: Option<Timestamp>,
@@ -107,16 +105,6 @@ struct SavedOperation {
     operation_style: OperationStyle,
     /// Nanoseconds from the moment of saving.
     readable_for: Option<u64>,
-}
-
-/// Nanoseconds from `now` to a later time; 0 where it is past.
-pub(super) fn distance(now: Instant, then: Instant) -> u64 {
-    u64::try_from(then.saturating_duration_since(now).as_nanos()).unwrap_or(u64::MAX)
-}
-
-/// The time that many nanoseconds after `now`, as far as there are times.
-fn after(now: Instant, nanoseconds: u64) -> Instant {
-    now.checked_add(std::time::Duration::from_nanos(nanoseconds)).unwrap_or(now)
 }
 
 impl AzureState {
@@ -151,7 +139,7 @@ impl AzureState {
             operation_style: operation.operation_style,
             readable_for: operation.readable_until.map(|until| distance(now, until)),
         });
-        serde_json::to_value(Snapshot {
+        let mut saved = serde_json::to_value(Snapshot {
             format: FORMAT,
             seed: self.seed.0,
             time,
@@ -163,7 +151,6 @@ impl AzureState {
             consistency: self.consistency,
             resources: resources.collect(),
             incarnations,
-            scheduled_events: self.events.clone(),
             operations: operations.collect(),
             ended,
             operations_started: self.operations.count(),
@@ -171,7 +158,11 @@ impl AzureState {
             actors: self.actors.save(now),
             buckets: self.buckets.save(now),
             journal: self.journal.after(0),
-        })
+        })?;
+        for kept in &self.timetables {
+            saved[kept.name()] = kept.save()?;
+        }
+        Ok(saved)
     }
 
     /// Takes up a saved state in place of its own. Gives the times at which running operations end.
@@ -181,6 +172,12 @@ impl AzureState {
         if let Some(format) = format.filter(|format| *format > FORMAT) {
             return Err(BadSnapshot::Format(format));
         }
+        let timetables = self
+            .timetables
+            .iter()
+            .map(|kept| kept.read(saved.get(kept.name()).cloned().unwrap_or_else(|| serde_json::json!({}))))
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(BadSnapshot::Unreadable)?;
         let saved: Snapshot = serde_json::from_value(saved).map_err(BadSnapshot::Unreadable)?;
         let mut records = Vec::with_capacity(saved.resources.len());
         for record in saved.resources {
@@ -240,7 +237,7 @@ impl AzureState {
         let mut limits = saved.limits;
         limits.retain(|name, _| self.limits.all().contains_key(name));
         let _ = self.limits.set(limits);
-        self.events = saved.scheduled_events;
+        self.timetables = timetables;
         self.store.restore(records, saved.incarnations);
         self.operations.restore(operations, saved.ended, saved.operations_started);
         self.faults.restore(saved.faults);

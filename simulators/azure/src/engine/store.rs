@@ -15,7 +15,19 @@ use tokio::time::Instant;
 
 use super::document::Object;
 use super::history::History;
-use super::resource_type::{Reference, ResourceType, Role};
+use super::reference::{Reference, Role};
+
+/// What the store must know of a document's type.
+pub(crate) trait Indexed: 'static {
+    /// The type in Azure's spelling.
+    fn type_name(&self) -> &'static str;
+
+    /// Everything that a document points at.
+    fn references_of(&self, record: &Record<Self>) -> Vec<Reference>;
+
+    /// The public address that a document holds.
+    fn public_address_of(&self, record: &Record<Self>) -> Option<IpAddr>;
+}
 
 /// Where a resource is in its life (`properties.provisioningState`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,11 +51,10 @@ impl State {
     }
 }
 
-/// One stored resource.
-#[derive(Clone)]
-pub(crate) struct Record {
+/// One stored resource, with its type.
+pub(crate) struct Record<T: ?Sized + 'static> {
     pub(crate) id: ResourceId,
-    pub(crate) resource_type: &'static dyn ResourceType,
+    pub(crate) resource_type: &'static T,
     /// The document without what is derived on reading (etags, states, back-references).
     pub(crate) body: Value,
     /// What the service knows and never shows as such (power state, allocated NIC addresses).
@@ -58,14 +69,25 @@ pub(crate) struct Record {
     pub(crate) incarnation: u64,
 }
 
-impl Record {
+impl<T: ?Sized> Clone for Record<T> {
+    fn clone(&self) -> Self {
+        Self {
+            id: self.id.clone(),
+            resource_type: self.resource_type,
+            body: self.body.clone(),
+            hidden: self.hidden.clone(),
+            version: self.version,
+            state: self.state,
+            operation: self.operation.clone(),
+            created: self.created,
+            incarnation: self.incarnation,
+        }
+    }
+}
+
+impl<T: ?Sized> Record<T> {
     /// A resource that has just been made, and is ready.
-    pub(crate) fn new(
-        resource_type: &'static dyn ResourceType,
-        id: &ResourceId,
-        body: Value,
-        created: Timestamp,
-    ) -> Self {
+    pub(crate) fn new(resource_type: &'static T, id: &ResourceId, body: Value, created: Timestamp) -> Self {
         Self {
             id: id.clone(),
             resource_type,
@@ -88,9 +110,8 @@ pub(crate) struct Referrer {
 }
 
 /// All documents of one simulated Azure.
-#[derive(Default)]
-pub(crate) struct Store {
-    records: BTreeMap<String, Record>,
+pub(crate) struct Store<T: ?Sized + 'static> {
+    records: BTreeMap<String, Record<T>>,
     by_type: HashMap<&'static str, BTreeSet<String>>,
     /// Per referring record: what it points at.
     outgoing: HashMap<String, Vec<Reference>>,
@@ -103,26 +124,42 @@ pub(crate) struct Store {
     /// How many resources there have been of each id.
     incarnations: HashMap<String, u64>,
     /// What resources were like a short while ago.
-    pub(crate) history: History,
+    pub(crate) history: History<Record<T>>,
 }
 
-impl Store {
-    pub(crate) fn get(&self, id: &ResourceId) -> Option<&Record> {
+impl<T: ?Sized> Default for Store<T> {
+    fn default() -> Self {
+        Self {
+            records: BTreeMap::new(),
+            by_type: HashMap::new(),
+            outgoing: HashMap::new(),
+            incoming: HashMap::new(),
+            addresses: HashMap::new(),
+            public_addresses: BTreeMap::new(),
+            public_of: HashMap::new(),
+            incarnations: HashMap::new(),
+            history: History::default(),
+        }
+    }
+}
+
+impl<T: ?Sized + Indexed> Store<T> {
+    pub(crate) fn get(&self, id: &ResourceId) -> Option<&Record<T>> {
         self.records.get(&id.to_lower())
     }
 
-    pub(crate) fn get_mut(&mut self, id: &ResourceId) -> Option<&mut Record> {
+    pub(crate) fn get_mut(&mut self, id: &ResourceId) -> Option<&mut Record<T>> {
         let key = id.to_lower();
         self.history.remember(&key, self.records.get(&key));
         self.records.get_mut(&key)
     }
 
     /// A record as it was at a moment.
-    pub(crate) fn as_of(&self, id: &ResourceId, moment: Instant) -> Option<&Record> {
+    pub(crate) fn as_of(&self, id: &ResourceId, moment: Instant) -> Option<&Record<T>> {
         self.at(&id.to_lower(), moment)
     }
 
-    fn at(&self, key: &str, moment: Instant) -> Option<&Record> {
+    fn at(&self, key: &str, moment: Instant) -> Option<&Record<T>> {
         self.history.at(key, moment).unwrap_or_else(|| self.records.get(key))
     }
 
@@ -132,11 +169,11 @@ impl Store {
         resource_type: &str,
         scope: &ResourceId,
         moment: Instant,
-    ) -> Vec<&Record> {
+    ) -> Vec<&Record<T>> {
         let prefix = scope.to_lower() + "/";
         let mut keys: BTreeSet<String> = self.history.below(&prefix).cloned().collect();
         keys.extend(self.of_type_below(resource_type, scope).into_iter().map(|record| record.id.to_lower()));
-        let is = |record: &&Record| record.resource_type.name().eq_ignore_ascii_case(resource_type);
+        let is = |record: &&Record<T>| record.resource_type.type_name().eq_ignore_ascii_case(resource_type);
         keys.iter().filter_map(|key| self.at(key, moment)).filter(is).collect()
     }
 
@@ -148,7 +185,7 @@ impl Store {
     }
 
     /// The record that holds this id: itself, or the nearest one above it.
-    pub(crate) fn holder(&self, id: &ResourceId) -> Option<&Record> {
+    pub(crate) fn holder(&self, id: &ResourceId) -> Option<&Record<T>> {
         let mut key = id.to_lower();
         loop {
             if let Some(record) = self.records.get(&key) {
@@ -159,12 +196,12 @@ impl Store {
     }
 
     /// All records, ordered by lower-case id.
-    pub(crate) fn all(&self) -> impl Iterator<Item = &Record> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Record<T>> {
         self.records.values()
     }
 
     /// The records below an id, ordered by lower-case id.
-    pub(crate) fn below(&self, id: &ResourceId) -> impl Iterator<Item = &Record> {
+    pub(crate) fn below(&self, id: &ResourceId) -> impl Iterator<Item = &Record<T>> {
         let prefix = id.to_lower() + "/";
         self.records
             .range::<String, _>((Bound::Included(&prefix), Bound::Unbounded))
@@ -179,7 +216,7 @@ impl Store {
 
     /// The records of a type, in Azure's spelling, whose id begins with `scope/`, ordered by lower-case
     /// id.
-    pub(crate) fn of_type_below(&self, resource_type: &str, scope: &ResourceId) -> Vec<&Record> {
+    pub(crate) fn of_type_below(&self, resource_type: &str, scope: &ResourceId) -> Vec<&Record<T>> {
         let Some(keys) = self.by_type.get(resource_type) else { return Vec::new() };
         let prefix = scope.to_lower() + "/";
         // Below a resource there is little else: reading on costs less than looking up each one.
@@ -189,7 +226,7 @@ impl Store {
                 .range::<String, _>((Bound::Included(&prefix), Bound::Unbounded))
                 .take_while(|(key, _)| key.starts_with(&prefix))
                 .map(|(_, record)| record)
-                .filter(|record| record.resource_type.name() == resource_type)
+                .filter(|record| record.resource_type.type_name() == resource_type)
                 .collect();
         }
         keys.range::<String, _>((Bound::Included(&prefix), Bound::Unbounded))
@@ -199,7 +236,7 @@ impl Store {
     }
 
     /// All records of a type, ordered by lower-case id.
-    pub(crate) fn of_type(&self, resource_type: &str) -> impl Iterator<Item = &Record> {
+    pub(crate) fn of_type(&self, resource_type: &str) -> impl Iterator<Item = &Record<T>> {
         let keys = self.by_type.get(resource_type).into_iter().flatten();
         keys.filter_map(|key| self.records.get(key))
     }
@@ -210,7 +247,7 @@ impl Store {
     }
 
     /// Replaces everything by what was saved.
-    pub(crate) fn restore(&mut self, records: Vec<Record>, incarnations: BTreeMap<String, u64>) {
+    pub(crate) fn restore(&mut self, records: Vec<Record<T>>, incarnations: BTreeMap<String, u64>) {
         // Reads that lag see what was here before.
         let history = std::mem::take(&mut self.history);
         *self = Self { history, ..Self::default() };
@@ -235,7 +272,7 @@ impl Store {
     }
 
     /// Stores a record. Returns the targets outside the record whose referrers changed.
-    pub(crate) fn insert(&mut self, mut record: Record) -> Vec<ResourceId> {
+    pub(crate) fn insert(&mut self, mut record: Record<T>) -> Vec<ResourceId> {
         let key = record.id.to_lower();
         self.history.remember(&key, self.records.get(&key));
         let incarnation = self.incarnations.entry(key.clone()).or_default();
@@ -243,9 +280,9 @@ impl Store {
             *incarnation += 1;
         }
         record.incarnation = *incarnation;
-        let references = record.resource_type.references(&record);
-        let public = record.resource_type.public_address(&record);
-        self.by_type.entry(record.resource_type.name()).or_default().insert(key.clone());
+        let references = record.resource_type.references_of(&record);
+        let public = record.resource_type.public_address_of(&record);
+        self.by_type.entry(record.resource_type.type_name()).or_default().insert(key.clone());
         self.records.insert(key.clone(), record);
         self.hold_public(&key, public);
         self.point(&key, references)
@@ -255,18 +292,18 @@ impl Store {
     pub(crate) fn reindex(&mut self, id: &ResourceId) -> Vec<ResourceId> {
         let key = id.to_lower();
         let Some(record) = self.records.get(&key) else { return Vec::new() };
-        let references = record.resource_type.references(record);
-        let public = record.resource_type.public_address(record);
+        let references = record.resource_type.references_of(record);
+        let public = record.resource_type.public_address_of(record);
         self.hold_public(&key, public);
         self.point(&key, references)
     }
 
     /// Removes a record. Returns it and the targets whose referrers changed.
-    pub(crate) fn remove(&mut self, id: &ResourceId) -> Option<(Record, Vec<ResourceId>)> {
+    pub(crate) fn remove(&mut self, id: &ResourceId) -> Option<(Record<T>, Vec<ResourceId>)> {
         let key = id.to_lower();
         self.history.remember(&key, self.records.get(&key));
         let record = self.records.remove(&key)?;
-        if let Some(keys) = self.by_type.get_mut(record.resource_type.name()) {
+        if let Some(keys) = self.by_type.get_mut(record.resource_type.type_name()) {
             keys.remove(&key);
         }
         self.hold_public(&key, None);

@@ -4,10 +4,6 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use serde_json::Value;
 
-use super::answer::{Answer, Resolved};
-use super::glob::matches;
-use super::state::AzureState;
-
 /// The version before which Resource Manager had none.
 const FIRST: Date = jiff::civil::date(2014, 4, 1);
 
@@ -36,31 +32,6 @@ pub(crate) struct Since {
     /// Its path in the document.
     pub(crate) member: &'static str,
     pub(crate) version: &'static str,
-}
-
-impl AzureState {
-    /// Takes out of an answer with one document what its version does not have.
-    pub(super) fn shape(&self, resolved: &Resolved, version: &str, answer: &mut Answer) {
-        for member in self.newer_members(resolved.resource_type.name(), version) {
-            if let Some(document) = answer.body.as_mut() {
-                remove(document, member);
-            }
-            if member == "etag" {
-                answer.etag = None;
-            }
-        }
-    }
-
-    /// What documents of a type have only in newer versions than this one.
-    pub(super) fn newer_members(&self, resource_type: &str, version: &str) -> Vec<&'static str> {
-        let provider = self.provider(resource_type.split('/').next().unwrap_or_default());
-        let date = version.get(..10).unwrap_or(version);
-        let since = provider.map_or(&[][..], |provider| provider.since).iter();
-        since
-            .filter(|since| date < since.version && matches(since.of, resource_type))
-            .map(|since| since.member)
-            .collect()
-    }
 }
 
 /// Removes a member by path.

@@ -3,7 +3,7 @@
 use azure_types::ResourceId;
 use serde_json::Value;
 
-use super::answer::{Answer, Note, OperationLinks, Resolved};
+use super::answer::{Answer, Note, OperationLinks};
 use super::document::{Object, drop_nulls, into_object, items, merge, name};
 use super::envelope;
 use super::error::Refusal;
@@ -11,17 +11,14 @@ use super::journal::differences;
 use super::latency::CREATE;
 use super::location::location_of;
 use super::operation::{Completion, Status};
-use super::resource_type::{ChildCollection, Expand, Proposal, ResourceType, Source, WireDialect};
-use super::state::{AzureState, Execution, Started};
-use super::store::{Record, State};
-use crate::actors::Write;
-
-/// The preconditions of a request.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Conditions {
-    pub(crate) if_match: Option<String>,
-    pub(crate) if_none_match: Option<String>,
-}
+use super::request::Conditions;
+use super::store::State;
+use crate::engine::actors::Write;
+use crate::engine::execution::{Execution, Started};
+use crate::engine::provider::{
+    AzureState, ChildCollection, Expand, Proposal, Record, ResourceType, Source, WireDialect,
+};
+use crate::engine::resolve::Resolved;
 
 impl AzureState {
     /// PUT of a resource or of a child document.
@@ -473,7 +470,7 @@ impl AzureState {
     ) -> Result<(), Refusal> {
         let location = location_of(body)?;
         if old.is_none() {
-            self.check_region(&location, Some(resource_type))?;
+            self.manager.check_region(self, &location, resource_type)?;
         }
         if let Some(current) = old.and_then(|old| old.body.get("location")).and_then(Value::as_str)
             && current != location
@@ -491,7 +488,11 @@ impl AzureState {
             ));
         }
         body.insert("location".into(), location.into());
-        self.check_identity(id, body)?;
+        for member in self.providers.iter().flat_map(|provider| provider.envelope) {
+            if body.contains_key(member.name) {
+                (member.check)(self, id, body)?;
+            }
+        }
         self.check_tags(body)
     }
 }

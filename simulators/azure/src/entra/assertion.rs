@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::Entra;
 use super::application::Application;
+use super::directory::Entra;
 use super::jwt::Jwt;
 use super::refusal::Refusal;
 

@@ -7,7 +7,7 @@ use axum::response::{IntoResponse as _, Response};
 use http::{HeaderMap, Uri, header};
 use serde_json::{Value, json};
 
-use super::Entra;
+use super::directory::Entra;
 use super::refusal::Refusal;
 use crate::serve::Scheme;
 

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde_json::json;
 use uuid::Uuid;
 
-use super::Entra;
+use super::directory::Entra;
 
 /// Why a token is not issued. The numbers are Entra's `AADSTS` codes.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,8 +9,8 @@ use bytes::Bytes;
 use http::HeaderMap;
 use serde_json::{Value, json};
 
-use super::Entra;
 use super::assertion;
+use super::directory::Entra;
 use super::refusal::{Refusal, not_to_be_stored};
 use super::requested_claims::RequestedClaims;
 

@@ -1,12 +1,9 @@
 //! Checking access tokens, as Resource Manager does with every request.
 
-use std::collections::HashMap;
-
 use jiff::Timestamp;
-use parking_lot::Mutex;
-use serde::{Deserialize, Serialize};
 
-use super::Entra;
+use super::claims::{AccessClaims, TokenHash};
+use super::directory::Entra;
 use super::jwt::Jwt;
 
 /// Decides whom a bearer token stands for.
@@ -108,36 +105,6 @@ impl AuthFailure {
         )
     }
 }
-
-/// Claims of an access token for Resource Manager (version 1.0 tokens).
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct AccessClaims {
-    pub aud: String,
-    pub iss: String,
-    pub iat: i64,
-    pub nbf: i64,
-    pub exp: i64,
-    pub appid: String,
-    #[serde(default)]
-    pub idtyp: String,
-    pub oid: String,
-    pub sub: String,
-    pub tid: String,
-    #[serde(default)]
-    pub uti: String,
-    pub ver: String,
-    /// What the client is able to do.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub xms_cc: Vec<String>,
-}
-
-/// Hash of a token.
-type TokenHash = [u8; 32];
-
-/// Claims of tokens whose signature has been checked before: one client sends the same token with
-/// every request for a day, and checking a signature costs more than answering.
-#[derive(Default)]
-pub(super) struct SeenTokens(Mutex<HashMap<TokenHash, AccessClaims>>);
 
 /// Beyond this many the memory starts anew: no simulated cloud has so many live tokens.
 const MAX_SEEN_TOKENS: usize = 4096;

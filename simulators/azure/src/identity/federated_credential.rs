@@ -3,12 +3,11 @@
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-use super::own_spelling;
+use super::ids::own_spelling;
+use super::protocol::protocol;
 use crate::engine::document::{Object, into_object, items, take_properties, text};
 use crate::engine::error::Refusal;
-use crate::engine::resource_type::{Expand, Proposal, Protocol, ResourceType};
-use crate::engine::state::AzureState;
-use crate::engine::store::Record;
+use crate::engine::provider::{AzureState, Expand, Proposal, Protocol, Record, ResourceType};
 
 pub(crate) struct FederatedCredentials;
 
@@ -24,7 +23,7 @@ const PROTOCOL: Protocol = Protocol {
     synchronous: true,
     synchronous_delete: true,
     delete_status: 200,
-    ..super::protocol(
+    ..protocol(
         "Microsoft.ManagedIdentity/userAssignedIdentities/federatedIdentityCredentials",
         "FederatedIdentityCredential",
     )

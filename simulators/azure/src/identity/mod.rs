@@ -2,50 +2,44 @@
 //! resources have, and what a directory must know of either.
 
 mod assignment;
+mod directory;
 mod federated_credential;
+mod ids;
+mod protocol;
 mod user_assigned;
 
-use azure_types::ResourceId;
-use serde_json::{Value, json};
+use serde_json::json;
 
-pub(crate) use assignment::assigned;
+pub use self::assignment::ManagedIdentity;
+pub(crate) use self::assignment::assigned;
+pub(crate) use self::directory::find;
 
+use self::ids::Ids;
 use crate::engine::answer::Answer;
-use crate::engine::document::items;
 use crate::engine::error::Refusal;
 use crate::engine::limits::Limit;
 use crate::engine::names::NameRule;
-use crate::engine::resource_type::{
-    Concurrency, Extension, Protocol, Provider, ResourceType as _, WireDialect,
-};
-use crate::engine::state::AzureState;
-use crate::entra::{Application, FederatedCredential};
-
-/// Versions that clients of today use, newest first.
-const API_VERSIONS: [&str; 4] = ["2024-11-30", "2023-01-31", "2022-01-31-preview", "2018-11-30"];
-
-/// What most of the provider's types have in common.
-const fn protocol(resource_type: &'static str, noun: &'static str) -> Protocol {
-    Protocol::new(resource_type, noun, &API_VERSIONS, WireDialect::Manager, Concurrency::Conflict)
-}
+use crate::engine::provider::AzureState;
+use crate::engine::provider::{EnvelopeMember, Extension, Provider};
 
 pub(crate) fn provider() -> Provider {
     Provider {
-        namespace: "Microsoft.ManagedIdentity",
-        resource_types: vec![
-            &user_assigned::UserAssignedIdentities,
-            &federated_credential::FederatedCredentials,
-        ],
-        calls: Vec::new(),
         extensions: vec![own_identity],
-        policies: &[],
         limits: LIMITS,
-        unlimited: &[],
         names: NAMES,
-        members: &[],
-        since: &[],
+        envelope: &ENVELOPE,
+        ..Provider::new(
+            "Microsoft.ManagedIdentity",
+            vec![&user_assigned::UserAssignedIdentities, &federated_credential::FederatedCredentials],
+        )
     }
 }
+
+static ENVELOPE: [EnvelopeMember; 1] = [EnvelopeMember {
+    name: "identity",
+    check: assignment::check_identity,
+    present: assignment::present_identity,
+}];
 
 static LIMITS: &[Limit] = &[Limit::of("managedIdentity.federatedCredentialsPerIdentity", 20)];
 
@@ -75,26 +69,6 @@ fn bad_name(name: &str, shortest: usize, longest: usize) -> Refusal {
     )
 }
 
-/// The id of something of this provider in the provider's own spelling.
-fn own_spelling(id: &ResourceId) -> String {
-    id.as_str().replacen("/resourceGroups/", "/resourcegroups/", 1)
-}
-
-/// Who an identity is: the same for its whole life, another when it was deleted and made anew.
-struct Ids {
-    principal: String,
-    client: String,
-}
-
-impl Ids {
-    fn of(azure: &AzureState, id: &ResourceId, incarnation: u64) -> Self {
-        Self {
-            principal: azure.seed.guid("principal", id.as_str(), incarnation),
-            client: azure.seed.guid("client", id.as_str(), incarnation),
-        }
-    }
-}
-
 /// `{scope}/providers/Microsoft.ManagedIdentity/identities/default`: the identity of a resource itself.
 fn own_identity(azure: &mut AzureState, asked: &Extension<'_>) -> Option<Result<Answer, Refusal>> {
     let [kind, name] = asked.segments else { return None };
@@ -120,33 +94,4 @@ fn own_identity(azure: &mut AzureState, asked: &Extension<'_>) -> Option<Result<
             "clientId": ids.client,
         },
     }))))
-}
-
-/// A user-assigned identity as the directory knows it: whom its credentials let in.
-pub(crate) fn application(azure: &AzureState, client_id: &str) -> Option<Application> {
-    let mut identities = azure
-        .store
-        .all()
-        .filter(|record| record.resource_type.name() == user_assigned::UserAssignedIdentities.name());
-    let (record, ids) = identities
-        .by_ref()
-        .map(|record| (record, Ids::of(azure, &record.id, record.incarnation)))
-        .find(|(_, ids)| ids.client.eq_ignore_ascii_case(client_id))?;
-    let tenant = azure.tenant_of(record.id.subscription_id());
-    let application = Application::new(ids.client, ids.principal).in_tenant(tenant);
-    let credentials =
-        azure.store.of_type_below(federated_credential::FederatedCredentials.name(), &record.id);
-    Some(credentials.into_iter().fold(application, |application, credential| {
-        let text = |member: &str| {
-            let value = credential.body.get("properties").and_then(|properties| properties.get(member));
-            value.and_then(Value::as_str).unwrap_or_default().to_owned()
-        };
-        let audience = items(&credential.body, "properties/audiences").first().and_then(Value::as_str);
-        application.with_federated(FederatedCredential {
-            issuer: text("issuer"),
-            subject: text("subject"),
-            audience: audience.unwrap_or(FederatedCredential::AUDIENCE).to_owned(),
-            keys: Vec::new(),
-        })
-    }))
 }

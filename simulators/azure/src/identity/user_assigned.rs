@@ -3,12 +3,11 @@
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-use super::{Ids, own_spelling};
+use super::ids::{Ids, own_spelling};
+use super::protocol::protocol;
 use crate::engine::document::{Object, fill};
 use crate::engine::error::Refusal;
-use crate::engine::resource_type::{Expand, Proposal, Protocol, ResourceType};
-use crate::engine::state::AzureState;
-use crate::engine::store::Record;
+use crate::engine::provider::{AzureState, Expand, Proposal, Protocol, Record, ResourceType};
 
 pub(crate) struct UserAssignedIdentities;
 
@@ -17,7 +16,7 @@ const PROTOCOL: Protocol = Protocol {
     synchronous_delete: true,
     located: true,
     delete_status: 200,
-    ..super::protocol("Microsoft.ManagedIdentity/userAssignedIdentities", "UserAssignedIdentity")
+    ..protocol("Microsoft.ManagedIdentity/userAssignedIdentities", "UserAssignedIdentity")
 };
 
 impl ResourceType for UserAssignedIdentities {

@@ -1,51 +1,13 @@
 //! Which machine asks: by the path, by the source address, or the only one there is.
 
-use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use azure_types::ResourceId;
-use serde::{Deserialize, Serialize};
 
-use crate::azure::Azure;
+use crate::compute::machine::{is_machine, machine_name};
 use crate::engine::document::{stored_reference, text};
-use crate::engine::state::AzureState;
-use crate::engine::store::Record;
-
-/// Which machine is behind an address.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
-pub struct MetadataAddresses {
-    /// Machines by the address that their requests come from.
-    pub addresses: BTreeMap<IpAddr, ResourceId>,
-    /// The machine of all other addresses.
-    pub default: Option<ResourceId>,
-}
-
-impl Azure {
-    /// Which machine the metadata service takes a caller for.
-    pub fn metadata_addresses(&self) -> MetadataAddresses {
-        self.inner.metadata.read().clone()
-    }
-
-    /// Says which machine the metadata service takes a caller for. An address that is not named is that
-    /// of the machine that holds it in a network, then the default one, then the only one there is.
-    pub fn set_metadata_addresses(&self, addresses: MetadataAddresses) {
-        *self.inner.metadata.write() = addresses;
-    }
-}
-
-/// Whether a record is a machine.
-pub(super) fn is_machine(record: &Record) -> bool {
-    record.resource_type.name().rsplit('/').next() == Some("virtualMachines")
-}
-
-/// What a machine is called: a scale set instance by its set and number.
-pub(super) fn machine_name(id: &ResourceId) -> String {
-    match id.parent().filter(|parent| parent.namespace().is_some()) {
-        Some(set) => format!("{}_{}", set.name(), id.name()),
-        None => id.name().to_owned(),
-    }
-}
+use crate::engine::options::MetadataAddresses;
+use crate::engine::provider::{AzureState, Record};
 
 /// The names of some machines, for messages.
 pub(super) fn machine_names(state: &AzureState) -> Vec<String> {

@@ -3,9 +3,9 @@
 use azure_types::ResourceId;
 use serde_json::{Map, Value, json};
 
-use super::caller::machine_name;
-use crate::documents::Documents;
+use crate::compute::machine::machine_name;
 use crate::engine::document::{at, items, members, text};
+use crate::engine::documents::Documents;
 
 /// A machine's documents: its own, and that of the scale set it is of.
 pub(super) struct Machine {

@@ -7,32 +7,16 @@ use axum::routing::{delete, get};
 use axum::{Json, Router};
 use serde_json::{Value, json};
 
-use super::caller::MetadataAddresses;
-use super::scheduled_events::EventPlan;
 use crate::azure::Azure;
+use crate::compute::scheduled_events::{self};
 use crate::engine::error::Refusal;
+use crate::engine::options::MetadataAddresses;
 
 pub(crate) fn router() -> Router<Azure> {
     Router::new()
         .route("/_cerulean/metadata-addresses", get(addresses).put(set_addresses))
         .route("/_cerulean/scheduled-events", get(events).post(plan))
         .route("/_cerulean/scheduled-events/{id}", delete(cancel))
-}
-
-impl Azure {
-    /// Announces a scheduled event to the machines it is about and those beside them. Gives its id.
-    ///
-    /// # Errors
-    ///
-    /// When a machine is absent, or none is named.
-    pub fn plan_event(&self, plan: EventPlan) -> Result<String, Refusal> {
-        self.change(|state| state.plan_event(plan))
-    }
-
-    /// Takes a scheduled event back; `false` where there is none of that id.
-    pub fn cancel_event(&self, id: &str) -> bool {
-        self.change(|state| state.cancel_event(id))
-    }
 }
 
 async fn addresses(State(azure): State<Azure>) -> Json<MetadataAddresses> {
@@ -50,7 +34,7 @@ async fn set_addresses(State(azure): State<Azure>, Json(body): Json<Value>) -> R
 }
 
 async fn events(State(azure): State<Azure>) -> Json<Value> {
-    Json(Value::Array(azure.change(|state| state.planned_events())))
+    Json(Value::Array(azure.change(|state| scheduled_events::planned_events(state))))
 }
 
 async fn plan(State(azure): State<Azure>, Json(body): Json<Value>) -> Response {

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use super::compute::Machine;
 use super::network::{configurations, interfaces};
-use crate::documents::Documents;
 use crate::engine::document::{items, name, stored_reference, text};
+use crate::engine::documents::Documents;
 
 /// Addresses in version 6 stand in brackets.
 fn bracketed(address: &str) -> String {

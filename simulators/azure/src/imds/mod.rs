@@ -11,15 +11,13 @@ mod control;
 mod leaf;
 mod load_balancer;
 mod network;
-pub(crate) mod scheduled_events;
 mod service;
 mod token;
 mod versions;
 
-pub use caller::MetadataAddresses;
+pub use crate::compute::scheduled_events::{EventPlan, EventType};
+pub use crate::engine::options::MetadataAddresses;
+pub use crate::identity::ManagedIdentity;
 pub(crate) use control::router as control_router;
-pub use scheduled_events::{EventPlan, EventType};
 pub use service::MetadataService;
-pub use token::{
-    APP_SERVICE_PATH, IMDS_TOKEN_PATH, MachineIdentities, ManagedIdentity, app_service_router, router,
-};
+pub use token::{APP_SERVICE_PATH, IMDS_TOKEN_PATH, MachineIdentities, app_service_router, router};

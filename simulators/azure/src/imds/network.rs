@@ -5,8 +5,8 @@ use ipnet::IpNet;
 use serde_json::{Value, json};
 
 use super::compute::Machine;
-use crate::documents::Documents;
 use crate::engine::document::{items, stored_reference, text};
+use crate::engine::documents::Documents;
 
 /// The network interfaces of a machine, the primary one first.
 pub(super) fn interfaces(documents: &impl Documents, machine: &Machine) -> Vec<Value> {

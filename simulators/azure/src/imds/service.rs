@@ -20,6 +20,7 @@ use super::leaf::{Format, Found, look_up};
 use super::token::{self, MachineIdentities};
 use super::{caller, compute, load_balancer, network, versions};
 use crate::azure::Azure;
+use crate::compute::scheduled_events;
 use crate::entra::Entra;
 
 /// The metadata service of all machines of a simulated Azure: serve [`MetadataService::router`] with
@@ -222,7 +223,8 @@ impl Asked<'_> {
                 let version = self.version(&versions::SCHEDULED_EVENTS, versions::SCHEDULED_EVENTS[0])?;
                 let machine = self.machine()?;
                 let azure = &self.service.azure;
-                let document = azure.change(|state| state.events_document(&machine, version));
+                let document =
+                    azure.change(|state| scheduled_events::events_document(state, &machine, version));
                 Ok(Json(document).into_response())
             }
             ["scheduledevents"] if self.method == Method::POST => self.approve(body).await,
@@ -325,7 +327,7 @@ impl Asked<'_> {
         let approval: Approval = serde_json::from_slice(&body.to_bytes()).map_err(|_| Problem::BadBody)?;
         let machine = self.machine()?;
         let ids: Vec<String> = approval.start_requests.into_iter().map(|request| request.event_id).collect();
-        match self.service.azure.change(|state| state.approve_events(&machine, &ids)) {
+        match self.service.azure.change(|state| scheduled_events::approve_events(state, &machine, &ids)) {
             true => Ok(StatusCode::OK.into_response()),
             false => Err(Problem::UnknownEvent),
         }

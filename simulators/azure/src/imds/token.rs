@@ -8,27 +8,16 @@ use axum::extract::{RawQuery, State};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use axum::{Json, Router};
-use azure_types::ResourceId;
 use http::{HeaderMap, StatusCode};
 use serde_json::json;
 
 use crate::entra::{ClientSecret, Entra, IssuedToken};
+use crate::identity::ManagedIdentity;
 
 /// Where [`app_service_router`] serves tokens: `IDENTITY_ENDPOINT` is the listener's URL and this path.
 pub const APP_SERVICE_PATH: &str = "/msi/token";
 /// Where the instance metadata service serves tokens.
 pub const IMDS_TOKEN_PATH: &str = "/metadata/identity/oauth2/token";
-
-/// A managed identity that the machine has.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ManagedIdentity {
-    /// The client id.
-    pub client_id: String,
-    /// The object id of its service principal.
-    pub object_id: String,
-    /// The id of a user-assigned identity; `None` for the machine's own.
-    pub resource_id: Option<ResourceId>,
-}
 
 /// Who the callers on this machine may be, and the directory that issues their tokens.
 #[derive(Debug, Clone)]

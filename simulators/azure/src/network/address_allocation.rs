@@ -7,9 +7,10 @@ use azure_types::ResourceId;
 use ipnet::IpNet;
 use serde_json::Value;
 
+use super::type_names::{PUBLIC_IP_ADDRESSES, PUBLIC_IP_PREFIXES};
 use crate::engine::document::{items, text};
 use crate::engine::error::Refusal;
-use crate::engine::state::AzureState;
+use crate::engine::provider::AzureState;
 
 /// Azure keeps the network address, three addresses after it and, for IPv4, the last one.
 const RESERVED_AT_START: u128 = 4;
@@ -199,7 +200,7 @@ pub(crate) fn free_public_address(
     let size = last.saturating_sub(first) + 1;
     let start = u128::from(azure.seed.number("public address", owner.as_str(), 0)) % size;
     // No more resources hold an address than there are, so that many steps find a free one.
-    let most = azure.store.count(super::public_ip::RESOURCE_TYPE) as u128 + 1;
+    let most = azure.store.count(PUBLIC_IP_ADDRESSES) as u128 + 1;
     let prefixes = public_prefixes(azure);
     let promised: u128 =
         prefixes.iter().map(|prefix| 1 << (prefix.max_prefix_len() - prefix.prefix_len()).min(64)).sum();
@@ -221,7 +222,7 @@ pub(crate) fn free_public_address(
 fn public_prefixes(azure: &AzureState) -> Vec<IpNet> {
     azure
         .store
-        .of_type(super::public_ip_prefix::RESOURCE_TYPE)
+        .of_type(PUBLIC_IP_PREFIXES)
         .filter_map(|record| text(&record.body, "properties/ipPrefix")?.parse().ok())
         .collect()
 }
@@ -240,7 +241,7 @@ pub(super) fn free_public_prefix(
     let start = u128::from(azure.seed.number("public prefix", owner.as_str(), 0)) % blocks;
     let taken = public_prefixes(azure);
     // Each address and each range that is held spoils at most one block of its own size.
-    let most = taken.len() as u128 + azure.store.count(super::public_ip::RESOURCE_TYPE) as u128;
+    let most = taken.len() as u128 + azure.store.count(PUBLIC_IP_ADDRESSES) as u128;
     (0..=(most * 16).min(blocks - 1)).find_map(|step| {
         let first = number(space.network()) + (start + step) % blocks * size;
         let candidate = IpNet::new(address(first, v6), length).ok()?;

@@ -6,17 +6,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use azure_types::ResourceId;
 use serde_json::Value;
 
-use super::{check_unused, resource_guid};
+use super::protocol::protocol;
 use crate::engine::document::{items, known_members, name, stored_reference, strip, take_properties};
 use crate::engine::error::Refusal;
-use crate::engine::resource_type::{Proposal, Protocol, ResourceType};
-use crate::engine::state::{AzureState, is_of};
-use crate::engine::store::Record;
+use crate::engine::provider::{AzureState, Proposal, Protocol, Record, ResourceType};
+use crate::engine::reference::is_of;
+use crate::network::checks::check_unused;
+use crate::network::resource_guid::resource_guid;
 
 pub(super) struct ApplicationSecurityGroups;
 
 const PROTOCOL: Protocol =
-    super::protocol("Microsoft.Network/applicationSecurityGroups", "ApplicationSecurityGroup");
+    protocol("Microsoft.Network/applicationSecurityGroups", "ApplicationSecurityGroup");
 
 impl ResourceType for ApplicationSecurityGroups {
     fn protocol(&self) -> &'static Protocol {

@@ -7,13 +7,13 @@ use std::net::IpAddr;
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-use super::backend_pool::members;
-use super::load_balancer::Balancer;
 use crate::engine::document::{
     Object, enumeration, into_object, known_members, reference, strip, take_properties, text,
 };
 use crate::engine::error::Refusal;
-use crate::engine::state::AzureState;
+use crate::engine::provider::AzureState;
+use crate::network::balancer::Balancer;
+use crate::network::pool_members::members;
 
 const MEMBERS: [&str; 7] = [
     "adminState",

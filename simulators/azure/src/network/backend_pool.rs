@@ -8,16 +8,17 @@ use azure_types::ResourceId;
 use serde_json::{Value, json};
 
 use super::address_allocation::holder_in_network;
-use super::load_balancer::Balancer;
-use super::{backend_address, bounded, inbound_nat_rule};
+use super::pool_members::{entries, member_keys, members};
+use super::{backend_address, inbound_nat_rule};
 use crate::engine::document::{
     Object, enumeration, into_object, items, known_members, name, reference, stored_reference, strip,
     take_properties, text,
 };
 use crate::engine::error::Refusal;
-use crate::engine::resource_type::{Reference, Role};
-use crate::engine::state::{AzureState, is_of};
-use crate::engine::store::Record;
+use crate::engine::provider::{AzureState, Record};
+use crate::engine::reference::{Reference, Role, is_of};
+use crate::network::balancer::Balancer;
+use crate::network::checks::bounded;
 
 const MEMBERS: [&str; 13] = [
     "backendIPConfigurations",
@@ -146,30 +147,6 @@ fn tunnels(balancer: &Balancer<'_>, id: &ResourceId, properties: &mut Object) ->
     }
     properties.insert("tunnelInterfaces".into(), kept.into());
     Ok(())
-}
-
-/// The IP configurations that are in a pool by their own choice.
-pub(super) fn members<'a>(azure: &'a AzureState, pool: &ResourceId) -> impl Iterator<Item = &'a ResourceId> {
-    azure
-        .store
-        .referrers(pool)
-        .filter(|referrer| referrer.role == Role::Uses && is_of(&referrer.from, "/ipconfigurations/"))
-        .map(|referrer| &referrer.from)
-}
-
-/// Names by which the members of a pool are remembered: the id of an IP configuration in lower case,
-/// or the address that the pool holds.
-pub(super) fn member_keys(azure: &AzureState, balancer: &Record, pool: &ResourceId) -> Vec<String> {
-    let addresses = entries(balancer, pool).filter_map(|entry| text(entry, "properties/ipAddress"));
-    addresses.map(str::to_owned).chain(members(azure, pool).map(ResourceId::to_lower)).collect()
-}
-
-pub(super) fn entries<'a>(balancer: &'a Record, pool: &ResourceId) -> impl Iterator<Item = &'a Value> {
-    let name_of = pool.name().to_owned();
-    items(&balancer.body, "properties/backendAddressPools")
-        .iter()
-        .filter(move |item| name(item).eq_ignore_ascii_case(&name_of))
-        .flat_map(|item| items(item, "properties/loadBalancerBackendAddresses"))
 }
 
 /// What a stored pool points at.

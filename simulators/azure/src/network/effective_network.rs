@@ -6,8 +6,7 @@ use serde_json::{Value, json};
 
 use super::virtual_network_peering;
 use crate::engine::document::{at, items, name, stored_reference, text};
-use crate::engine::state::AzureState;
-use crate::engine::store::Record;
+use crate::engine::provider::{AzureState, Record};
 
 /// Private ranges that Azure drops where no network has them (RFC 1918, RFC 6598).
 const DROPPED: [&str; 4] = ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10"];

@@ -7,13 +7,14 @@ use azure_types::ResourceId;
 use serde_json::Value;
 
 use super::address_allocation::{address_taken, free_address, static_address, subnet_prefixes};
-use super::load_balancer::Balancer;
+use super::checks::check_zones;
 use crate::engine::document::{
     Object, enumeration, known_members, reference, stored_reference, strip, take_properties, text,
 };
 use crate::engine::error::Refusal;
-use crate::engine::resource_type::{Reference, Role};
-use crate::engine::state::{AzureState, is_of};
+use crate::engine::provider::AzureState;
+use crate::engine::reference::{Reference, Role, is_of};
+use crate::network::balancer::Balancer;
 
 const MEMBERS: [&str; 13] = [
     "gatewayLoadBalancer",
@@ -176,7 +177,7 @@ fn zones(
     internal: bool,
     child: &mut Object,
 ) -> Result<(), Refusal> {
-    super::check_zones(balancer.azure, id, child)?;
+    check_zones(balancer.azure, id, child)?;
     if !child.contains_key("zones") {
         return Ok(());
     }

@@ -6,15 +6,15 @@ use std::collections::BTreeSet;
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-use super::bounded;
-use super::load_balancer::Balancer;
 use super::load_balancing_rule::{MAX_IDLE_MINUTES, number, require_frontend};
 use crate::engine::document::{
     Object, at, enumeration, fill, items, known_members, name, strip, take_properties, text,
 };
 use crate::engine::error::Refusal;
-use crate::engine::resource_type::Role;
-use crate::engine::state::{AzureState, is_of};
+use crate::engine::provider::AzureState;
+use crate::engine::reference::{Role, is_of};
+use crate::network::balancer::Balancer;
+use crate::network::checks::bounded;
 
 const MEMBERS: [&str; 9] = [
     "backendPort",

@@ -6,17 +6,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-use super::backend_pool::member_keys;
-use super::load_balancer::Balancer;
 use super::load_balancing_rule::{MAX_IDLE_MINUTES, number, require_frontend};
-use super::{backend_pool, bounded};
+use super::pool_members::members;
 use crate::engine::document::{
     Object, enumeration, fill, items, known_members, name, reference, stored_reference, strip,
     take_properties, text,
 };
 use crate::engine::error::Refusal;
-use crate::engine::state::{AzureState, is_of};
-use crate::engine::store::Record;
+use crate::engine::provider::{AzureState, Record};
+use crate::engine::reference::is_of;
+use crate::network::balancer::Balancer;
+use crate::network::checks::bounded;
+use crate::network::pool_members::member_keys;
 
 const MEMBERS: [&str; 12] = [
     "backendAddressPool",
@@ -70,7 +71,7 @@ pub(super) fn normalise(balancer: &Balancer<'_>, mut child: Object) -> Result<Va
             if size < 1 {
                 return Err(refused(&id, "has a range of frontend ports that ends before it starts"));
             }
-            let members = backend_pool::members(balancer.azure, &pool).count();
+            let members = members(balancer.azure, &pool).count();
             if i64::try_from(members).is_ok_and(|members| members > size) {
                 return Err(Refusal::network(
                     400,

@@ -13,8 +13,8 @@ use crate::engine::document::{
     take_properties, text,
 };
 use crate::engine::error::Refusal;
-use crate::engine::resource_type::{Reference, Role};
-use crate::engine::state::AzureState;
+use crate::engine::provider::AzureState;
+use crate::engine::reference::{Reference, Role};
 
 const MEMBERS: [&str; 15] = [
     "applicationGatewayBackendAddressPools",

@@ -9,7 +9,7 @@ use crate::engine::document::{items, name};
 use crate::engine::error::Refusal;
 use crate::engine::limits::{Counts, Excess, Limit};
 use crate::engine::names::{NameRule, ordinary};
-use crate::engine::state::AzureState;
+use crate::engine::provider::AzureState;
 
 macro_rules! per_region {
     ($name:literal, $value:literal, $of:literal, $called:literal) => {

@@ -6,19 +6,25 @@ use azure_types::ResourceId;
 use serde_json::{Value, json};
 
 use super::backend_pool::{names, scale_set_using};
+use super::balancer::Balancer;
+use super::pool_members::members;
+use super::protocol::protocol;
+use super::sku::sku;
 use super::{
     backend_pool, frontend, inbound_nat_pool, inbound_nat_rule, load_balancing_rule, outbound_rule,
-    pool_membership, probe, resource_guid, rule_conflict, take_children,
+    pool_membership, probe, rule_conflict,
 };
 use crate::engine::document::{
-    Object, enumeration, into_object, items, known_members, name, stored_reference, strip, take_properties,
-    text,
+    Object, items, known_members, name, stored_reference, strip, take_properties, text,
 };
 use crate::engine::error::Refusal;
 use crate::engine::operation::Completion;
-use crate::engine::resource_type::{Action, ChildCollection, Proposal, Protocol, Reference, ResourceType};
-use crate::engine::state::AzureState;
-use crate::engine::store::Record;
+use crate::engine::provider::{
+    Action, AzureState, ChildCollection, Proposal, Protocol, Record, ResourceType,
+};
+use crate::engine::reference::Reference;
+use crate::network::children::take_children;
+use crate::network::resource_guid::resource_guid;
 
 /// The child collections in the order in which they are checked.
 const COLLECTIONS: [ChildCollection; 7] = [
@@ -57,42 +63,8 @@ const RESOURCE_TYPE: &str = "Microsoft.Network/loadBalancers";
 
 pub(super) struct LoadBalancers;
 
-/// The balancer whose children are being checked.
-pub(super) struct Balancer<'a> {
-    pub(super) azure: &'a AzureState,
-    pub(super) id: &'a ResourceId,
-    /// `Basic`, `Standard` or `Gateway`.
-    pub(super) sku: &'a str,
-    /// Whether it spreads over regions (tier `Global`).
-    pub(super) global: bool,
-}
-
-impl Balancer<'_> {
-    /// The id of a child that a client sent.
-    pub(super) fn child(&self, collection: &str, child: &Object) -> ResourceId {
-        self.child_named(collection, child.get("name").and_then(Value::as_str).unwrap_or_default())
-    }
-
-    fn child_named(&self, collection: &str, name: &str) -> ResourceId {
-        self.id.child(collection, name)
-    }
-}
-
-/// Reads and completes the sku of a network resource; gives its name.
-pub(super) fn sku(body: &mut Object, allowed: &[&str]) -> Result<String, Refusal> {
-    let mut sku = body.remove("sku").map(into_object).unwrap_or_default();
-    enumeration(&mut sku, "name", allowed, true)?;
-    enumeration(&mut sku, "tier", &["Regional", "Global"], true)?;
-    let name = sku.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
-    body.insert("sku".into(), Value::Object(sku));
-    Ok(name)
-}
-
-const PROTOCOL: Protocol = Protocol {
-    child_collections: &COLLECTIONS,
-    immediate: true,
-    ..super::protocol(RESOURCE_TYPE, "LoadBalancer")
-};
+const PROTOCOL: Protocol =
+    Protocol { child_collections: &COLLECTIONS, immediate: true, ..protocol(RESOURCE_TYPE, "LoadBalancer") };
 
 impl ResourceType for LoadBalancers {
     fn protocol(&self) -> &'static Protocol {
@@ -211,7 +183,7 @@ impl ResourceType for LoadBalancers {
                 let mut interfaces: Vec<ResourceId> = items(&record.body, "properties/backendAddressPools")
                     .iter()
                     .map(|pool| record.id.child("backendAddressPools", name(pool)))
-                    .flat_map(|pool| backend_pool::members(azure, &pool).cloned().collect::<Vec<_>>())
+                    .flat_map(|pool| members(azure, &pool).cloned().collect::<Vec<_>>())
                     .filter_map(|member| member.parent())
                     .collect();
                 interfaces.sort();
@@ -425,7 +397,7 @@ fn check_rules_per_interface(balancer: &Balancer<'_>, properties: &Value) -> Res
     for pool in items(properties, "backendAddressPools") {
         let id = balancer.child_named("backendAddressPools", name(pool));
         if rules.get(&id.to_lower()).is_some_and(|count| *count > most)
-            && let Some(member) = backend_pool::members(balancer.azure, &id).next()
+            && let Some(member) = members(balancer.azure, &id).next()
         {
             return Err(pool_membership::too_many_rules(member, most));
         }

@@ -3,14 +3,14 @@
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-use super::bounded;
-use super::load_balancer::Balancer;
 use crate::engine::document::{
     Object, at, enumeration, fill, items, known_members, reference, references, stored_reference, strip,
     take_properties,
 };
 use crate::engine::error::Refusal;
-use crate::engine::resource_type::Reference;
+use crate::engine::reference::Reference;
+use crate::network::balancer::Balancer;
+use crate::network::checks::bounded;
 
 /// Longest idle timeout in minutes, as Azure documents for load balancers.
 pub(super) const MAX_IDLE_MINUTES: i64 = 100;

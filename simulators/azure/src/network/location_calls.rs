@@ -8,8 +8,7 @@ use super::{private_link_target, public_ip, usage};
 use crate::engine::document::text;
 use crate::engine::error::Refusal;
 use crate::engine::location::normal_location;
-use crate::engine::resource_type::Call;
-use crate::engine::state::AzureState;
+use crate::engine::provider::{AzureState, Call};
 
 /// Answers calls below `locations/{location}`.
 pub(super) fn answer(azure: &AzureState, call: &Call<'_>) -> Option<Result<Value, Refusal>> {

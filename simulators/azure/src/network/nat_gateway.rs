@@ -1,19 +1,20 @@
 //! NAT gateways.
 
+use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-use azure_types::ResourceId;
-
-use super::{
-    bounded, check_unused, check_zones, frontend, load_balancer, public_ip, public_ip_prefix, resource_guid,
-};
+use super::checks::check_zones_unchanged;
+use super::protocol::protocol;
+use super::sku::sku;
+use super::{frontend, public_ip_prefix};
 use crate::engine::document::{
     Object, items, known_members, reference, references, stored_reference, strip, take_properties, text,
 };
 use crate::engine::error::Refusal;
-use crate::engine::resource_type::{Expand, Proposal, Protocol, Reference, ResourceType};
-use crate::engine::state::{AzureState, is_of};
-use crate::engine::store::Record;
+use crate::engine::provider::{AzureState, Expand, Proposal, Protocol, Record, ResourceType};
+use crate::engine::reference::{Reference, is_of};
+use crate::network::checks::{bounded, check_unused, check_zones};
+use crate::network::resource_guid::resource_guid;
 
 const RESOURCE_TYPE: &str = "Microsoft.Network/natGateways";
 
@@ -36,7 +37,7 @@ const MEMBERS: [&str; 11] = [
 
 pub(super) struct NatGateways;
 
-const PROTOCOL: Protocol = super::protocol(RESOURCE_TYPE, "NatGateway");
+const PROTOCOL: Protocol = protocol(RESOURCE_TYPE, "NatGateway");
 
 impl ResourceType for NatGateways {
     fn protocol(&self) -> &'static Protocol {
@@ -49,7 +50,7 @@ impl ResourceType for NatGateways {
         known_members(&mut properties, &MEMBERS, "NatGateway")?;
         strip(&mut properties, &["provisioningState", "resourceGuid", "subnets", "type"]);
         resource_guid(azure, &proposal, &mut properties);
-        let sku = load_balancer::sku(&mut proposal.body, &["Standard", "StandardV2"])?;
+        let sku = sku(&mut proposal.body, &["Standard", "StandardV2"])?;
         check_zones(azure, id, &mut proposal.body)?;
         bounded(&mut properties, "idleTimeoutInMinutes", 4..=120, Some(4), id)?;
         properties.insert("type".into(), "Public".into());
@@ -132,7 +133,7 @@ fn check_unchanged(proposal: &Proposal<'_>, sku: &str) -> Result<(), Refusal> {
             format!("The sku of NAT gateway {} cannot be changed to {sku}.", proposal.id),
         ));
     }
-    public_ip::check_zones_unchanged(proposal)
+    check_zones_unchanged(proposal)
 }
 
 fn prefix_in_use(id: &ResourceId, prefix: &ResourceId, user: &ResourceId) -> Refusal {

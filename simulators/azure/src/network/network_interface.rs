@@ -7,19 +7,21 @@ use serde_json::{Value, json};
 
 use super::frontend::public_ip_in_use;
 use super::pool_membership::check_nat_rules;
-use super::{application_security_group, effective_network};
-use super::{check_memberships, ip_configuration, resource_guid, take_children};
+use super::protocol::protocol;
+use super::{application_security_group, effective_network, ip_configuration};
 use crate::engine::document::{
     Object, at, enumeration, fill, into_object, items, known_members, name, reference, stored_reference,
     strip, take_properties,
 };
 use crate::engine::error::Refusal;
 use crate::engine::operation::Completion;
-use crate::engine::resource_type::{
-    Action, ChildCollection, Expand, Proposal, Protocol, Reference, ResourceType,
+use crate::engine::provider::{
+    Action, AzureState, ChildCollection, Expand, Proposal, Protocol, Record, ResourceType,
 };
-use crate::engine::state::{AzureState, is_of};
-use crate::engine::store::Record;
+use crate::engine::reference::{Reference, is_of};
+use crate::network::children::take_children;
+use crate::network::pool_membership::check as check_memberships;
+use crate::network::resource_guid::resource_guid;
 
 pub(crate) const RESOURCE_TYPE: &str = "Microsoft.Network/networkInterfaces";
 
@@ -78,7 +80,7 @@ pub(super) struct NetworkInterfaces;
 const PROTOCOL: Protocol = Protocol {
     child_collections: &[ChildCollection { name: "ipConfigurations", writable: false, back_references: &[] }],
     synchronous: true,
-    ..super::protocol(RESOURCE_TYPE, "NetworkInterface")
+    ..protocol(RESOURCE_TYPE, "NetworkInterface")
 };
 
 impl ResourceType for NetworkInterfaces {

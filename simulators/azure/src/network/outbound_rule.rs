@@ -4,15 +4,17 @@
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-use super::load_balancer::Balancer;
 use super::load_balancing_rule::{MAX_IDLE_MINUTES, number};
-use super::{backend_pool, bounded, public_ip_prefix};
+use super::pool_members::members;
+use super::public_ip_prefix;
 use crate::engine::document::{
     Object, at, enumeration, fill, items, known_members, name, reference, references, stored_reference,
     strip, take_properties, text,
 };
 use crate::engine::error::Refusal;
-use crate::engine::state::AzureState;
+use crate::engine::provider::AzureState;
+use crate::network::balancer::Balancer;
+use crate::network::checks::bounded;
 
 const MEMBERS: [&str; 7] = [
     "allocatedOutboundPorts",
@@ -155,7 +157,7 @@ fn check_ports(
         );
     }
     let Some(pool) = stored_reference(rule, "properties/backendAddressPool/id") else { return Ok(()) };
-    let members = backend_pool::members(balancer.azure, &pool).count();
+    let members = members(balancer.azure, &pool).count();
     let members = i64::try_from(members).unwrap_or(i64::MAX);
     if ports.saturating_mul(members) > all {
         return refuse(

@@ -2,12 +2,13 @@
 
 use azure_types::ResourceId;
 
-use super::backend_pool::{entries, holds_address, rules_by_pool, scale_set_of};
+use super::backend_pool::{holds_address, rules_by_pool, scale_set_of};
 use super::frontend::is_internal;
 use crate::engine::document::{items, text};
 use crate::engine::error::Refusal;
-use crate::engine::state::{AzureState, is_of};
-use crate::engine::store::Record;
+use crate::engine::provider::{AzureState, Record};
+use crate::engine::reference::is_of;
+use crate::network::pool_members::entries;
 
 /// What an interface behind too many rules gets.
 pub(super) fn too_many_rules(member: &ResourceId, most: u64) -> Refusal {

@@ -8,18 +8,21 @@ use serde_json::{Value, json};
 
 use super::address_allocation::check_room;
 use super::private_endpoint_connection::{AUTOMATIC, MANUAL, of_service, state, writable};
-use super::private_link_interface::{self, Wanted};
-use super::private_link_service::{self, approves, visible};
-use super::{private_link_target, resource_guid, take_children};
+use super::private_link_interface::Wanted;
+use super::private_link_service::{approves, visible};
+use super::protocol::protocol;
+use super::{private_link_interface, private_link_service, private_link_target};
 use crate::engine::document::{
     Object, fill, items, known_members, name, reference, stored_reference, strip, take_properties, text,
 };
 use crate::engine::error::Refusal;
-use crate::engine::resource_type::{
-    ChildCollection, Concurrency, Expand, Proposal, Protocol, Reference, ResourceType, Role,
+use crate::engine::provider::{
+    AzureState, ChildCollection, Concurrency, Expand, Proposal, Protocol, Record, ResourceType,
 };
-use crate::engine::state::{AzureState, is_of};
-use crate::engine::store::{Record, State};
+use crate::engine::reference::{Reference, Role, is_of};
+use crate::engine::store::State;
+use crate::network::children::take_children;
+use crate::network::resource_guid::resource_guid;
 
 const MEMBERS: [&str; 12] = [
     "applicationSecurityGroups",
@@ -48,7 +51,7 @@ const PROTOCOL: Protocol = Protocol {
         ChildCollection { name: MANUAL, writable: false, back_references: &[] },
         ChildCollection { name: "ipConfigurations", writable: false, back_references: &[] },
     ],
-    ..super::protocol("Microsoft.Network/privateEndpoints", "PrivateEndpoint")
+    ..protocol("Microsoft.Network/privateEndpoints", "PrivateEndpoint")
 };
 
 impl ResourceType for PrivateEndpoints {

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use crate::engine::document::{Object, items, name, text};
 use crate::engine::error::Refusal;
-use crate::engine::resource_type::ResourceType as _;
-use crate::engine::state::{AzureState, is_of};
+use crate::engine::provider::AzureState;
+use crate::engine::reference::is_of;
 
 /// The path segment and member on the service's side.
 pub(super) const COLLECTION: &str = "privateEndpointConnections";
@@ -122,7 +122,9 @@ pub(super) fn decide(
         }
     }
     let endpoint = connection.endpoint.clone();
-    super::private_endpoint::PrivateEndpoints.after_write(azure, &endpoint, None);
+    if let Some(endpoints) = azure.store.get(&endpoint).map(|record| record.resource_type) {
+        endpoints.after_write(azure, &endpoint, None);
+    }
     azure.changed(&endpoint);
     if let Some(service) = azure.store.get_mut(service) {
         service.version += 1;

@@ -11,8 +11,7 @@ use super::address_allocation::{address_taken, free_address, static_address};
 use super::network_interface::NetworkInterfaces;
 use crate::engine::document::{Object, items, name, stored_reference, text};
 use crate::engine::error::Refusal;
-use crate::engine::state::AzureState;
-use crate::engine::store::Record;
+use crate::engine::provider::{AzureState, Record};
 
 /// One IP configuration that the owner wants on its interface.
 pub(super) struct Wanted {

@@ -7,18 +7,20 @@ use azure_types::ResourceId;
 use serde_json::{Value, json};
 
 use super::address_allocation::check_room;
-use super::private_link_interface::{self, Wanted};
-use super::{private_endpoint_connection as connection, resource_guid, take_children};
+use super::private_link_interface::Wanted;
+use super::protocol::protocol;
+use super::{private_endpoint_connection as connection, private_link_interface};
 use crate::engine::document::{
     Object, at, enumeration, fill, into_object, items, known_members, name, reference, references,
     stored_reference, strip, take_properties, text,
 };
 use crate::engine::error::Refusal;
-use crate::engine::resource_type::{
-    ChildCollection, Concurrency, Expand, Proposal, Protocol, Reference, ResourceType, Role,
+use crate::engine::provider::{
+    AzureState, ChildCollection, Concurrency, Expand, Proposal, Protocol, Record, ResourceType,
 };
-use crate::engine::state::{AzureState, is_of};
-use crate::engine::store::Record;
+use crate::engine::reference::{Reference, Role, is_of};
+use crate::network::children::take_children;
+use crate::network::resource_guid::resource_guid;
 
 pub(super) const RESOURCE_TYPE: &str = "Microsoft.Network/privateLinkServices";
 
@@ -56,7 +58,7 @@ pub(super) struct PrivateLinkServices;
 const PROTOCOL: Protocol = Protocol {
     concurrency: Concurrency::Busy,
     child_collections: &[ChildCollection { name: CONFIGURATIONS, writable: false, back_references: &[] }],
-    ..super::protocol(RESOURCE_TYPE, "PrivateLinkService")
+    ..protocol(RESOURCE_TYPE, "PrivateLinkService")
 };
 
 impl ResourceType for PrivateLinkServices {

@@ -4,7 +4,7 @@
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-use crate::engine::state::AzureState;
+use crate::engine::provider::AzureState;
 
 /// (type, group, pattern of the name; `{name}` and `{region}` are filled in).
 const TARGETS: [(&str, &str, &[&str]); 9] = [

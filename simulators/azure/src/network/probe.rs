@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::bounded;
-use super::load_balancer::Balancer;
 use crate::engine::document::{Object, enumeration, known_members, strip, take_properties};
 use crate::engine::error::Refusal;
+use crate::network::balancer::Balancer;
+use crate::network::checks::bounded;
 
 const MEMBERS: [&str; 9] = [
     "intervalInSeconds",

@@ -6,18 +6,21 @@ use azure_types::ResourceId;
 use serde_json::{Value, json};
 
 use super::address_allocation::free_public_address;
-use super::{bounded, check_zones, count_in_region, public_ip_prefix, resource_guid};
+use super::checks::check_zones_unchanged;
+use super::protocol::protocol;
+use super::public_ip_prefix;
+use super::sku::sku;
+use super::type_names::PUBLIC_IP_ADDRESSES;
 use crate::engine::document::{
     Object, enumeration, fill, into_object, known_members, reference, stored_reference, strip,
     take_properties, text,
 };
 use crate::engine::error::Refusal;
 use crate::engine::operation::Completion;
-use crate::engine::resource_type::{Expand, Proposal, Protocol, Reference, ResourceType};
-use crate::engine::state::{AzureState, is_of};
-use crate::engine::store::Record;
-
-pub(super) const RESOURCE_TYPE: &str = "Microsoft.Network/publicIPAddresses";
+use crate::engine::provider::{AzureState, Expand, Proposal, Protocol, Record, ResourceType};
+use crate::engine::reference::{Reference, is_of};
+use crate::network::checks::{bounded, check_zones, count_in_region};
+use crate::network::resource_guid::resource_guid;
 
 const MEMBERS: [&str; 17] = [
     "ddosSettings",
@@ -44,7 +47,7 @@ const DERIVED: [&str; 5] =
 
 pub(super) struct PublicIpAddresses;
 
-const PROTOCOL: Protocol = super::protocol(RESOURCE_TYPE, "PublicIpAddress");
+const PROTOCOL: Protocol = protocol(PUBLIC_IP_ADDRESSES, "PublicIpAddress");
 
 impl ResourceType for PublicIpAddresses {
     fn protocol(&self) -> &'static Protocol {
@@ -57,7 +60,7 @@ impl ResourceType for PublicIpAddresses {
         known_members(&mut properties, &MEMBERS, "PublicIPAddress")?;
         strip(&mut properties, &DERIVED);
         resource_guid(azure, &proposal, &mut properties);
-        let sku = super::load_balancer::sku(&mut proposal.body, &["Basic", "Standard", "StandardV2"])?;
+        let sku = sku(&mut proposal.body, &["Basic", "Standard", "StandardV2"])?;
         check_zones(azure, id, &mut proposal.body)?;
         enumeration(&mut properties, "publicIPAllocationMethod", &["Dynamic", "Static"], true)?;
         enumeration(&mut properties, "publicIPAddressVersion", &["IPv4", "IPv6"], true)?;
@@ -265,7 +268,7 @@ pub(super) fn domain_name_is_free(
     location: &str,
 ) -> bool {
     let name = domain_name(label, location);
-    !azure.store.of_type(RESOURCE_TYPE).any(|record| {
+    !azure.store.of_type(PUBLIC_IP_ADDRESSES).any(|record| {
         Some(&record.id) != own && text(&record.body, "properties/dnsSettings/fqdn") == Some(&name)
     })
 }
@@ -296,7 +299,7 @@ fn check_count(azure: &AzureState, proposal: &Proposal<'_>, sku: &str) -> Result
         ));
     }
     let most = azure.limit("network.publicIpAddressesPerRegion");
-    if count_in_region(azure, RESOURCE_TYPE, proposal) < most {
+    if count_in_region(azure, PUBLIC_IP_ADDRESSES, proposal) < most {
         return Ok(());
     }
     Err(Refusal::network(
@@ -386,22 +389,4 @@ fn check_immutable(
         return refuse("PublicIPAddressPrefixCannotBeChanged", "The public IP prefix");
     }
     check_zones_unchanged(proposal)
-}
-
-/// Zones are chosen once.
-pub(super) fn check_zones_unchanged(proposal: &Proposal<'_>) -> Result<(), Refusal> {
-    let none = json!([]);
-    let zones = |value: Option<&Value>| value.cloned().unwrap_or_else(|| none.clone());
-    let old = proposal.old.map(|old| zones(old.body.get("zones")));
-    if old.is_none_or(|old| old == zones(proposal.body.get("zones"))) {
-        return Ok(());
-    }
-    Err(Refusal::network(
-        400,
-        "ResourceAvailabilityZonesCannotBeModified",
-        format!(
-            "Resource {} has an existing availability zone constraint, which cannot be changed.",
-            proposal.id
-        ),
-    ))
 }

@@ -8,17 +8,19 @@ use ipnet::IpNet;
 use serde_json::{Value, json};
 
 use super::address_allocation::free_public_prefix;
-use super::{check_unused, check_zones, count_in_region, load_balancer, public_ip, resource_guid};
+use super::checks::check_zones_unchanged;
+use super::protocol::protocol;
+use super::sku::sku;
+use super::type_names::PUBLIC_IP_PREFIXES;
 use crate::engine::document::{
     Object, at, enumeration, fill, integer, known_members, reference, strip, take_properties, text,
 };
 use crate::engine::error::Refusal;
 use crate::engine::operation::Completion;
-use crate::engine::resource_type::{Expand, Proposal, Protocol, ResourceType};
-use crate::engine::state::{AzureState, is_of};
-use crate::engine::store::Record;
-
-pub(super) const RESOURCE_TYPE: &str = "Microsoft.Network/publicIPPrefixes";
+use crate::engine::provider::{AzureState, Expand, Proposal, Protocol, Record, ResourceType};
+use crate::engine::reference::is_of;
+use crate::network::checks::{check_unused, check_zones, count_in_region};
+use crate::network::resource_guid::resource_guid;
 
 const MEMBERS: [&str; 10] = [
     "customIPPrefix",
@@ -44,7 +46,7 @@ const DERIVED: [&str; 6] = [
 
 pub(super) struct PublicIpPrefixes;
 
-const PROTOCOL: Protocol = super::protocol(RESOURCE_TYPE, "PublicIpPrefix");
+const PROTOCOL: Protocol = protocol(PUBLIC_IP_PREFIXES, "PublicIpPrefix");
 
 impl ResourceType for PublicIpPrefixes {
     fn protocol(&self) -> &'static Protocol {
@@ -57,7 +59,7 @@ impl ResourceType for PublicIpPrefixes {
         known_members(&mut properties, &MEMBERS, "PublicIPPrefix")?;
         strip(&mut properties, &DERIVED);
         resource_guid(azure, &proposal, &mut properties);
-        let sku = load_balancer::sku(&mut proposal.body, &["Standard", "StandardV2"])?;
+        let sku = sku(&mut proposal.body, &["Standard", "StandardV2"])?;
         check_zones(azure, id, &mut proposal.body)?;
         enumeration(&mut properties, "publicIPAddressVersion", &["IPv4", "IPv6"], true)?;
         fill(&mut properties, "ipTags", json!([]));
@@ -90,10 +92,10 @@ impl ResourceType for PublicIpPrefixes {
             }
         }
         if proposal.old.is_some() {
-            public_ip::check_zones_unchanged(&proposal)?;
+            check_zones_unchanged(&proposal)?;
         } else {
             let most = azure.limit("network.publicIpAddressesPerRegion");
-            if count_in_region(azure, RESOURCE_TYPE, &proposal) >= most {
+            if count_in_region(azure, PUBLIC_IP_PREFIXES, &proposal) >= most {
                 return Err(Refusal::network(
                     400,
                     "PublicIpPrefixCountLimitReached",

@@ -7,18 +7,21 @@ use azure_types::ResourceId;
 use ipnet::IpNet;
 use serde_json::{Value, json};
 
-use super::{check_unused, resource_guid, take_children};
+use super::protocol::protocol;
 use crate::engine::document::{Object, enumeration, fill, known_members, strip, take_properties};
 use crate::engine::error::Refusal;
-use crate::engine::resource_type::{ChildCollection, Expand, Proposal, Protocol, ResourceType};
-use crate::engine::state::AzureState;
-use crate::engine::store::Record;
+use crate::engine::provider::{
+    AzureState, ChildCollection, Expand, Proposal, Protocol, Record, ResourceType,
+};
+use crate::network::checks::check_unused;
+use crate::network::children::take_children;
+use crate::network::resource_guid::resource_guid;
 
 pub(super) struct RouteTables;
 
 const PROTOCOL: Protocol = Protocol {
     child_collections: &[ChildCollection { name: "routes", writable: true, back_references: &[] }],
-    ..super::protocol("Microsoft.Network/routeTables", "RouteTable")
+    ..protocol("Microsoft.Network/routeTables", "RouteTable")
 };
 
 impl ResourceType for RouteTables {

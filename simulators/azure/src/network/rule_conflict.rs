@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, HashMap};
 use azure_types::ResourceId;
 use serde_json::Value;
 
-use super::load_balancer::Balancer;
 use super::load_balancing_rule::number;
 use crate::engine::document::{at, items, name, text};
 use crate::engine::error::Refusal;
+use crate::network::balancer::Balancer;
 
 /// Claimed ranges of ports by their first port: the last one, and who claims them.
 type Ranges = BTreeMap<i64, (i64, ResourceId)>;

@@ -3,12 +3,17 @@
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-use super::{application_security_group, check_unused, resource_guid, security_rule, take_children};
+use super::protocol::protocol;
+use super::{application_security_group, security_rule};
 use crate::engine::document::{Object, items, known_members, name, strip, take_properties};
 use crate::engine::error::Refusal;
-use crate::engine::resource_type::{ChildCollection, Expand, Proposal, Protocol, Reference, ResourceType};
-use crate::engine::state::{AzureState, is_of};
-use crate::engine::store::Record;
+use crate::engine::provider::{
+    AzureState, ChildCollection, Expand, Proposal, Protocol, Record, ResourceType,
+};
+use crate::engine::reference::{Reference, is_of};
+use crate::network::checks::check_unused;
+use crate::network::children::take_children;
+use crate::network::resource_guid::resource_guid;
 
 const MEMBERS: [&str; 8] = [
     "defaultSecurityRules",
@@ -28,7 +33,7 @@ const PROTOCOL: Protocol = Protocol {
         ChildCollection { name: "securityRules", writable: true, back_references: &[] },
         ChildCollection { name: "defaultSecurityRules", writable: false, back_references: &[] },
     ],
-    ..super::protocol("Microsoft.Network/networkSecurityGroups", "NetworkSecurityGroup")
+    ..protocol("Microsoft.Network/networkSecurityGroups", "NetworkSecurityGroup")
 };
 
 impl ResourceType for SecurityGroups {

@@ -12,7 +12,7 @@ use crate::engine::document::{
     take_properties, text,
 };
 use crate::engine::error::Refusal;
-use crate::engine::resource_type::Reference;
+use crate::engine::reference::Reference;
 
 /// Members that name application security groups in the place of addresses.
 const GROUPS: [&str; 2] = ["sourceApplicationSecurityGroups", "destinationApplicationSecurityGroups"];

@@ -11,7 +11,7 @@ use crate::engine::document::{
     stored_reference, strip, take_properties,
 };
 use crate::engine::error::Refusal;
-use crate::engine::resource_type::Reference;
+use crate::engine::reference::Reference;
 
 const MEMBERS: [&str; 23] = [
     "addressPrefix",

@@ -10,8 +10,7 @@ use serde_json::{Value, json};
 use super::address_allocation::{free_address, holder_in_network, is_vacant, subnet_prefixes, subnet_size};
 use crate::engine::document::{items, name};
 use crate::engine::error::Refusal;
-use crate::engine::state::AzureState;
-use crate::engine::store::Record;
+use crate::engine::provider::{AzureState, Record};
 
 /// How many free addresses are proposed in the place of a taken one.
 const MAX_PROPOSALS: usize = 5;

@@ -3,10 +3,10 @@
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-use super::take_children;
 use crate::engine::document::{Object, items, known_members, name, take_properties, text};
 use crate::engine::error::Refusal;
-use crate::engine::state::AzureState;
+use crate::engine::provider::AzureState;
+use crate::network::children::take_children;
 
 /// Services whose endpoints serve the region alone; those of the others serve every region.
 const REGIONAL: [&str; 2] = ["Microsoft.Sql", "Microsoft.Storage"];

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::engine::document::text;
-use crate::engine::state::AzureState;
+use crate::engine::provider::AzureState;
 
 /// Azure's name of the count, in words, the type, and the limit.
 const COUNTED: [(&str, &str, &str, &str); 11] = [

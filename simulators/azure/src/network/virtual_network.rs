@@ -7,17 +7,19 @@ use ipnet::IpNet;
 use serde_json::{Value, json};
 
 use super::address_allocation::prefixes_of;
-use super::{bounded, check_unused, resource_guid, subnet, subnet_delegation, take_children};
-use super::{subnet_availability, virtual_network_peering as peering};
+use super::protocol::protocol;
+use super::{subnet, subnet_availability, subnet_delegation, virtual_network_peering as peering};
 use crate::engine::document::{
     Object, enumeration, fill, into_object, items, known_members, name, reference, strip, take_properties,
 };
 use crate::engine::error::Refusal;
-use crate::engine::resource_type::{
-    ChildCollection, Concurrency, Proposal, Protocol, Reference, ResourceType, Role,
+use crate::engine::provider::{
+    AzureState, ChildCollection, Concurrency, Proposal, Protocol, Record, ResourceType,
 };
-use crate::engine::state::{AzureState, is_of};
-use crate::engine::store::Record;
+use crate::engine::reference::{Reference, Role, is_of};
+use crate::network::checks::{bounded, check_unused};
+use crate::network::children::take_children;
+use crate::network::resource_guid::resource_guid;
 
 const MEMBERS: [&str; 16] = [
     "addressSpace",
@@ -48,7 +50,7 @@ const PROTOCOL: Protocol = Protocol {
     ],
     // Recorded: a virtual network written again is answered as created.
     update_status: 201,
-    ..super::protocol("Microsoft.Network/virtualNetworks", "VirtualNetwork")
+    ..protocol("Microsoft.Network/virtualNetworks", "VirtualNetwork")
 };
 
 impl ResourceType for VirtualNetworks {

@@ -8,9 +8,8 @@ use crate::engine::document::{
     Object, fill, items, known_members, name, reference, stored_reference, strip, take_properties,
 };
 use crate::engine::error::Refusal;
-use crate::engine::resource_type::{Proposal, Reference, Role};
-use crate::engine::state::AzureState;
-use crate::engine::store::Record;
+use crate::engine::provider::{AzureState, Proposal, Record};
+use crate::engine::reference::{Reference, Role};
 
 pub(super) const COLLECTION: &str = "virtualNetworkPeerings";
 

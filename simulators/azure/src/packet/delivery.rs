@@ -5,11 +5,12 @@ use std::net::IpAddr;
 use azure_types::ResourceId;
 
 use super::balancer::{Frontend, LoadBalancer, Rule};
+use super::flow::Flow;
 use super::machine::{Interface, Power};
+use super::packet_trace::{PacketTrace, Sender};
 use super::private_link::Endpoint;
-use super::security_group::{Direction, Flow, is_private};
+use super::security_group::{Direction, is_private};
 use super::spread::{FlowKey, choose};
-use super::trace::{PacketTrace, Sender};
 use super::verdict::{Hop, Refusal};
 
 /// The last stretch: to which machine, bearing which address, past closed doors or not.

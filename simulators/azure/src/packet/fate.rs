@@ -10,9 +10,9 @@ use std::net::IpAddr;
 use azure_types::ResourceId;
 use serde::Serialize;
 
-use super::Protocol;
 use super::health::{Health, MemberState};
 use super::network::Network;
+use super::protocol::Protocol;
 use super::verdict::{Hop, Refusal, Verdict};
 
 /// What becomes of an established flow.

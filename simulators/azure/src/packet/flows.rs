@@ -7,12 +7,14 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::fate::{Fate, fate};
+use super::first_packet::{Packet, Source};
 use super::health::Probed;
 use super::network::Network;
+use super::probe_answers::ProbeAnswers;
+use super::protocol::Protocol;
 use super::verdict::Verdict;
 use super::what_if::{Change, Silenced, changed_network};
-use super::{Packet, ProbeAnswers, Protocol, Source};
-use crate::Documents;
+use crate::engine::documents::Documents;
 
 /// Most flows of one question: enough that the shares of hundreds of machines mean something.
 pub const MAX_FLOWS: usize = 20_000;

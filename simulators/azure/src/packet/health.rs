@@ -10,10 +10,12 @@ use azure_types::ResourceId;
 use serde::Serialize;
 
 use super::balancer::{AdminState, LoadBalancer, Member, Pool, Probe, Rule};
+use super::flow::Flow;
 use super::machine::Power;
 use super::network::Network;
-use super::security_group::{Decision, Flow, PROBE_SOURCE, PROBE_SOURCE_V6};
-use super::{ProbeAnswers, Protocol};
+use super::probe_answers::ProbeAnswers;
+use super::protocol::Protocol;
+use super::security_group::{Decision, PROBE_SOURCE, PROBE_SOURCE_V6};
 
 /// Whether a member of a pool takes new flows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -200,7 +202,7 @@ impl Network {
             (AdminState::None, Some(probe)) => {
                 let flow = Flow {
                     source: if address.is_ipv4() { PROBE_SOURCE } else { PROBE_SOURCE_V6 },
-                    source_port: super::default_source_port(),
+                    source_port: super::first_packet::default_source_port(),
                     source_interface: None,
                     destination: address,
                     port: probe.port,

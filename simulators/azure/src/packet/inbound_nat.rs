@@ -1,15 +1,11 @@
 //! Inbound NAT rules: one frontend port, one machine. For NAT pools Azure shows the rules that it made for
 //! the instances.
 
-use std::net::IpAddr;
-
 use azure_types::ResourceId;
 use serde_json::Value;
 
-use super::Protocol;
-use super::balancer::{Member, Pool, carries};
-use super::json::{address_at, flag_at, id_at, id_of, items, port_at, text_at};
-use super::network::Network;
+use super::json::{flag_at, id_at, id_of, port_at, text_at};
+use super::protocol::{Protocol, carries};
 
 /// An inbound NAT rule as it works for one machine: rules for pools make one for each member.
 #[derive(Debug)]
@@ -29,7 +25,7 @@ impl NatRule {
         carries(&self.protocol, protocol) && self.frontend_port == port
     }
 
-    fn new(document: &Value, frontend_port: u16, target: Option<usize>) -> Option<Self> {
+    pub(super) fn new(document: &Value, frontend_port: u16, target: Option<usize>) -> Option<Self> {
         Some(Self {
             id: id_of(document)?,
             frontend: id_at(document, "/properties/frontendIPConfiguration/id"),
@@ -40,63 +36,4 @@ impl NatRule {
             floating_ip: flag_at(document, "/properties/enableFloatingIP"),
         })
     }
-}
-
-/// Everything that leads to one machine, from the document of a load balancer.
-pub(super) fn read(document: &Value, pools: &[Pool], network: &Network) -> Vec<NatRule> {
-    let mut rules = Vec::new();
-    for rule in items(document, "/properties/inboundNatRules") {
-        let Some(id) = id_of(rule) else { continue };
-        let pool = id_at(rule, "/properties/backendAddressPool/id");
-        match pool.and_then(|id| pools.iter().find(|pool| pool.id == id)) {
-            Some(pool) => rules.extend(of_pool(document, rule, &id, pool, network)),
-            None => {
-                let by_rule = id_at(rule, "/properties/backendIPConfiguration/id")
-                    .and_then(|target| network.interface_of(&target));
-                let target = by_rule.or_else(|| {
-                    network.interfaces.iter().position(|interface| interface.nat_rules.contains(&id))
-                });
-                let port = port_at(rule, "/properties/frontendPort");
-                rules.extend(port.and_then(|port| NatRule::new(rule, port, target)));
-            }
-        }
-    }
-    rules
-}
-
-/// A rule for a pool gives each member a port of its range: the one that the pool's entries show, or
-/// the next in order.
-fn of_pool(document: &Value, rule: &Value, id: &ResourceId, pool: &Pool, network: &Network) -> Vec<NatRule> {
-    let Some(first) = port_at(rule, "/properties/frontendPortRangeStart") else { return Vec::new() };
-    let last = port_at(rule, "/properties/frontendPortRangeEnd").unwrap_or(first);
-    let entries = items(document, "/properties/backendAddressPools")
-        .filter(|shown| id_of(shown).as_ref() == Some(&pool.id))
-        .flat_map(|shown| items(shown, "/properties/loadBalancerBackendAddresses"));
-    let shown: Vec<(Option<usize>, Option<IpAddr>, u16)> = entries
-        .filter_map(|entry| {
-            let mapping = items(entry, "/properties/inboundNatRulesPortMapping").find(|mapping| {
-                text_at(mapping, "/inboundNatRuleName")
-                    .is_some_and(|name| name.eq_ignore_ascii_case(id.name()))
-            })?;
-            // Members that joined by their interface show that in place of an address.
-            let interface = id_at(entry, "/properties/networkInterfaceIPConfiguration/id")
-                .and_then(|configuration| network.interface_of(&configuration));
-            Some((interface, address_at(entry, "/properties/ipAddress"), port_at(mapping, "/frontendPort")?))
-        })
-        .collect();
-    let shows = |member: &Member| {
-        let found = shown.iter().find(|(interface, address, _)| {
-            interface.is_some() && *interface == member.interface
-                || address.is_some() && *address == member.address
-        });
-        found.map(|(_, _, port)| *port)
-    };
-    pool.members
-        .iter()
-        .zip(first..=last)
-        .filter_map(|(member, next)| {
-            let port = if shown.is_empty() { Some(next) } else { shows(member) };
-            NatRule::new(rule, port?, member.interface)
-        })
-        .collect()
 }

@@ -8,12 +8,10 @@ use azure_types::ResourceId;
 use ipnet::IpNet;
 
 use super::balancer::{Frontend, LoadBalancer};
-use super::json::{address_at, id_at, id_of, text_at};
 use super::machine::{Interface, Machine};
 use super::private_link::{Endpoint, LinkService};
 use super::security_group::SecurityGroup;
 use super::virtual_network::{Subnet, VirtualNetwork};
-use crate::Documents;
 
 /// The simulated network at one moment. Read it once to trace many packets.
 #[derive(Debug, Default)]
@@ -47,27 +45,6 @@ pub(crate) struct PublicAddress {
 }
 
 impl Network {
-    /// Reads the network out of a simulated Azure.
-    pub fn read(documents: &dyn Documents) -> Self {
-        let mut network = Self::default();
-        network.read_virtual_networks(documents);
-        for document in documents.of_type("Microsoft.Network/networkSecurityGroups") {
-            if let Some(id) = id_of(&document) {
-                network.groups.insert(id.clone(), Arc::new(SecurityGroup::read(id, &document)));
-            }
-        }
-        network.read_public_addresses(documents);
-        network.read_endpoints(documents);
-        network.read_machines(documents);
-        for document in documents.of_type("Microsoft.Network/loadBalancers") {
-            if let Some(balancer) = LoadBalancer::read(&document, &network) {
-                network.balancers.push(balancer);
-            }
-        }
-        network.read_link_services(documents);
-        network
-    }
-
     /// Chooses another spread of flows over nodes.
     #[must_use]
     pub fn with_seed(mut self, seed: u64) -> Self {
@@ -82,26 +59,6 @@ impl Network {
     pub fn with_service_tag(mut self, tag: &str, prefixes: Vec<IpNet>) -> Self {
         self.service_tags.insert(tag.to_ascii_lowercase(), prefixes);
         self
-    }
-
-    fn read_public_addresses(&mut self, documents: &dyn Documents) {
-        for document in documents.of_type("Microsoft.Network/publicIPPrefixes") {
-            let prefix = text_at(&document, "/properties/ipPrefix").and_then(|text| text.parse().ok());
-            if let (Some(id), Some(prefix)) = (id_of(&document), prefix) {
-                self.public_prefixes.insert(id, prefix);
-            }
-        }
-        for document in documents.of_type("Microsoft.Network/publicIPAddresses") {
-            let Some(id) = id_of(&document) else { continue };
-            self.public_addresses.push(PublicAddress {
-                id,
-                address: address_at(&document, "/properties/ipAddress"),
-                region: text_at(&document, "/location").unwrap_or_default().to_owned(),
-                standard: text_at(&document, "/sku/name")
-                    .is_some_and(|sku| !sku.eq_ignore_ascii_case("Basic")),
-                used_by: id_at(&document, "/properties/ipConfiguration/id"),
-            });
-        }
     }
 
     pub(super) fn public_address(&self, id: &ResourceId) -> Option<&PublicAddress> {

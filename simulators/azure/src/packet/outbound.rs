@@ -11,10 +11,10 @@ use azure_types::ResourceId;
 use ipnet::IpNet;
 use serde::Serialize;
 
-use super::Protocol;
-use super::balancer::{LoadBalancer, Member, carries};
+use super::balancer::{LoadBalancer, Member};
 use super::machine::Interface;
 use super::network::Network;
+use super::protocol::{Protocol, carries};
 
 /// How a machine's packets leave for the internet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -102,18 +102,6 @@ const MAX_GATEWAY_ADDRESSES: usize = 16;
 /// (largest pool size, ports that each member gets by default).
 const DEFAULT_PORTS: [(usize, u32); 6] =
     [(50, 1024), (100, 512), (200, 256), (400, 128), (800, 64), (1000, 32)];
-
-/// An outbound rule of a load balancer.
-#[derive(Debug)]
-pub(crate) struct OutboundRule {
-    pub id: ResourceId,
-    pub pool: ResourceId,
-    pub frontends: Vec<ResourceId>,
-    /// `Tcp`, `Udp` or `All`, as written.
-    pub protocol: String,
-    /// Ports of each member; 0 leaves it to the size of the pool.
-    pub ports: u32,
-}
 
 impl Network {
     /// How packets of a machine's interface leave for the internet. Balancers lend addresses for the

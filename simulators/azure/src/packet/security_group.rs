@@ -7,11 +7,7 @@ use ipnet::IpNet;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::Protocol;
 use super::json::{ids_at, items, text_at};
-use super::machine::Interface;
-use super::network::Network;
-use super::service_tag;
 
 /// Where health probes come from; the service tag `AzureLoadBalancer`.
 pub(super) const PROBE_SOURCE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(168, 63, 129, 16));
@@ -23,33 +19,33 @@ pub(super) const PROBE_SOURCE_V6: IpAddr =
 pub(super) struct SecurityGroup {
     pub id: ResourceId,
     /// All rules, default ones too, by priority.
-    rules: Vec<Rule>,
+    pub(super) rules: Vec<Rule>,
 }
 
 #[derive(Debug)]
-struct Rule {
-    name: String,
-    priority: u32,
-    inbound: bool,
-    access: Access,
+pub(super) struct Rule {
+    pub(super) name: String,
+    pub(super) priority: u32,
+    pub(super) inbound: bool,
+    pub(super) access: Access,
     /// `None` for any.
-    protocol: Option<String>,
-    source: Side,
-    destination: Side,
-    is_default: bool,
+    pub(super) protocol: Option<String>,
+    pub(super) source: Side,
+    pub(super) destination: Side,
+    pub(super) is_default: bool,
 }
 
 #[derive(Debug, Default)]
-struct Side {
-    prefixes: Vec<Prefix>,
-    application_groups: Vec<ResourceId>,
+pub(super) struct Side {
+    pub(super) prefixes: Vec<Prefix>,
+    pub(super) application_groups: Vec<ResourceId>,
     /// First and last.
-    ports: Vec<(u16, u16)>,
+    pub(super) ports: Vec<(u16, u16)>,
 }
 
 /// What stands for addresses in a rule.
 #[derive(Debug)]
-enum Prefix {
+pub(super) enum Prefix {
     Any,
     Addresses(IpNet),
     Internet,
@@ -98,18 +94,6 @@ pub struct Decision {
     pub direction: Direction,
 }
 
-/// A flow as a security group sees it.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Flow<'a> {
-    pub source: IpAddr,
-    pub source_port: u16,
-    pub source_interface: Option<&'a Interface>,
-    pub destination: IpAddr,
-    pub port: u16,
-    pub destination_interface: Option<&'a Interface>,
-    pub protocol: Protocol,
-}
-
 impl SecurityGroup {
     pub fn read(id: ResourceId, document: &Value) -> Self {
         let mut rules: Vec<Rule> = items(document, "/properties/securityRules")
@@ -123,97 +107,6 @@ impl SecurityGroup {
         }
         rules.sort_by_key(|rule| rule.priority);
         Self { id, rules }
-    }
-
-    /// The first rule that matches.
-    fn decide(
-        &self,
-        network: &Network,
-        here: &Interface,
-        flow: &Flow<'_>,
-        direction: Direction,
-    ) -> Option<&Rule> {
-        self.rules.iter().filter(|rule| rule.inbound == (direction == Direction::Inbound)).find(|rule| {
-            rule.protocol
-                .as_ref()
-                .is_none_or(|protocol| protocol.eq_ignore_ascii_case(flow.protocol.as_str()))
-                && rule.destination.has_port(flow.port)
-                && rule.source.has_port(flow.source_port)
-                && rule.source.has(network, here, flow.source, flow.source_interface)
-                && rule.destination.has(network, here, flow.destination, flow.destination_interface)
-        })
-    }
-}
-
-impl Network {
-    /// The denial that a flow meets on its way in, if any.
-    pub(super) fn denial(&self, here: &Interface, flow: &Flow<'_>) -> Option<Decision> {
-        self.matching(here, flow, Direction::Inbound)
-            .find(|(_, _, rule)| rule.access == Access::Deny)
-            .map(|(attached_to, group, rule)| decision(attached_to, group, rule, Direction::Inbound))
-    }
-
-    /// What the security groups around an interface say, in the order in which they are asked: the
-    /// subnet's first on the way in, the interface's first on the way out. Ends with the first
-    /// denial. Empty when no group is attached.
-    pub(super) fn decisions(&self, here: &Interface, flow: &Flow<'_>, direction: Direction) -> Vec<Decision> {
-        let mut decisions = Vec::new();
-        for (attached_to, group, rule) in self.matching(here, flow, direction) {
-            decisions.push(decision(attached_to, group, rule, direction));
-            if rule.access == Access::Deny {
-                break;
-            }
-        }
-        decisions
-    }
-
-    /// The deciding rule of each group around an interface, in the order of asking.
-    fn matching<'a>(
-        &'a self,
-        here: &'a Interface,
-        flow: &'a Flow<'_>,
-        direction: Direction,
-    ) -> impl Iterator<Item = (&'a ResourceId, &'a SecurityGroup, &'a Rule)> {
-        let of_subnet = here.subnet.as_ref().zip(here.found.subnet_group.as_deref());
-        let of_interface = here.found.interface_group.as_deref().map(|group| (&here.interface, group));
-        let mut order = [of_subnet, of_interface];
-        if direction == Direction::Outbound {
-            order.reverse();
-        }
-        order.into_iter().flatten().filter_map(move |(attached_to, group)| {
-            Some((attached_to, group, group.decide(self, here, flow, direction)?))
-        })
-    }
-
-    /// What the tag `VirtualNetwork` stands for at an interface: its network, those connected to it,
-    /// and the prefixes of user routes in its subnet, a default route among them.
-    fn is_in_virtual_network(&self, here: &Interface, address: IpAddr) -> bool {
-        let routes = here.found.subnet.as_deref().map_or(&[] as &[_], |subnet| &subnet.routes);
-        self.is_in_address_space(here.virtual_network(), address)
-            || routes.iter().any(|route| route.is_users() && route.prefix.contains(&address))
-    }
-
-    /// Whether a tag of Azure's services has an address. Public IPs of this Azure are in its cloud.
-    fn is_in_service_tag(&self, tag: &str, address: IpAddr) -> bool {
-        let (base, region) = tag.split_once('.').map_or((tag, None), |(base, region)| (base, Some(region)));
-        let ours = || {
-            self.public_at(address)
-                .is_some_and(|public| region.is_none_or(|region| region.eq_ignore_ascii_case(&public.region)))
-        };
-        (base == "azurecloud" && !self.service_tags.contains_key(tag) && ours())
-            || service_tag::prefixes(&self.service_tags, tag).iter().any(|prefix| prefix.contains(&address))
-    }
-}
-
-fn decision(attached_to: &ResourceId, group: &SecurityGroup, rule: &Rule, direction: Direction) -> Decision {
-    Decision {
-        group: group.id.clone(),
-        attached_to: attached_to.clone(),
-        rule: rule.name.clone(),
-        priority: rule.priority,
-        is_default: rule.is_default,
-        access: rule.access,
-        direction,
     }
 }
 
@@ -255,21 +148,8 @@ impl Side {
         }
     }
 
-    fn has_port(&self, port: u16) -> bool {
+    pub(super) fn has_port(&self, port: u16) -> bool {
         self.ports.iter().any(|(first, last)| (*first..=*last).contains(&port))
-    }
-
-    fn has(
-        &self,
-        network: &Network,
-        here: &Interface,
-        address: IpAddr,
-        interface: Option<&Interface>,
-    ) -> bool {
-        self.prefixes.iter().any(|prefix| prefix.has(network, here, address))
-            || interface.is_some_and(|interface| {
-                self.application_groups.iter().any(|group| interface.application_groups.contains(group))
-            })
     }
 }
 
@@ -297,22 +177,6 @@ impl Prefix {
             "virtualnetwork" => Self::VirtualNetwork,
             "azureloadbalancer" => Self::AzureLoadBalancer,
             other => Self::Tag(other.to_owned()),
-        }
-    }
-
-    fn has(&self, network: &Network, here: &Interface, address: IpAddr) -> bool {
-        let is_probe_source = address == PROBE_SOURCE || address == PROBE_SOURCE_V6;
-        match self {
-            Self::Any => true,
-            Self::Addresses(addresses) => addresses.contains(&address),
-            Self::AzureLoadBalancer => is_probe_source,
-            Self::VirtualNetwork => !is_probe_source && network.is_in_virtual_network(here, address),
-            Self::Internet => {
-                !is_probe_source
-                    && !is_private(address)
-                    && !network.is_in_address_space(here.virtual_network(), address)
-            }
-            Self::Tag(tag) => network.is_in_service_tag(tag, address),
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
-use super::Protocol;
 use super::balancer::Distribution;
+use super::protocol::Protocol;
 
 /// What identifies a flow.
 #[derive(Debug, Clone, Copy)]

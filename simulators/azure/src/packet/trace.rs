@@ -4,14 +4,18 @@ use std::net::IpAddr;
 
 use super::balancer::{Frontend, LoadBalancer};
 use super::delivery::Delivery;
+use super::first_packet::{Packet, Source};
 use super::health::Probed;
 use super::machine::{Interface, Power};
 use super::network::Network;
+use super::packet_trace::platform_service;
+use super::packet_trace::{PacketTrace, Sender};
+use super::probe_answers::ProbeAnswers;
+use super::protocol::Protocol;
 use super::route::NextHop;
-use super::security_group::{Access, Direction, Flow, PROBE_SOURCE, is_carried, is_private};
+use super::security_group::{Direction, is_carried, is_private};
 use super::service_tag;
 use super::verdict::{Hop, Refusal, Verdict};
-use super::{Packet, ProbeAnswers, Source};
 
 impl Network {
     /// Follows a packet.
@@ -54,32 +58,12 @@ impl Network {
     pub fn outbound_of(&self, node: &str) -> Result<super::Outbound, Refusal> {
         let (first, _) = self.find_interfaces(node)?;
         let name = first.node_name().to_owned();
-        self.outbound(first, super::Protocol::Tcp).map_err(|why| Refusal::NoOutbound { node: name, why })
+        self.outbound(first, Protocol::Tcp).map_err(|why| Refusal::NoOutbound { node: name, why })
     }
 }
 
 /// The most machines that may forward a packet: firewalls in front of firewalls make a handful, so more is a loop.
 const MAX_FORWARDS: u8 = 8;
-
-pub(super) struct PacketTrace<'a> {
-    pub(super) network: &'a Network,
-    pub(super) probes: &'a dyn ProbeAnswers,
-    pub(super) probed: &'a Probed,
-    pub(super) packet: &'a Packet,
-    /// The destination: a private link service replaces the packet's own.
-    pub(super) to: IpAddr,
-    pub(super) hops: Vec<Hop>,
-    /// How many machines have passed it on.
-    passed: u8,
-    guest: Option<&'a Interface>,
-}
-
-/// Who sends, as the destination's side sees it.
-#[derive(Clone, Copy)]
-pub(super) struct Sender<'a> {
-    pub(super) address: IpAddr,
-    pub(super) interface: Option<&'a Interface>,
-}
 
 /// What has the destination address.
 enum Owner<'a> {
@@ -118,11 +102,6 @@ impl<'a> PacketTrace<'a> {
                 self.come_through(network.find_endpoint(endpoint)?, None)
             }
         }
-    }
-
-    pub(super) fn wrong_family(&self, sender: &str) -> Refusal {
-        let family = if self.to.is_ipv4() { "IPv4" } else { "IPv6" };
-        Refusal::WrongFamily { sender: sender.to_owned(), family }
     }
 
     fn leave_node(&mut self, node: &str) -> Result<(), Refusal> {
@@ -317,47 +296,5 @@ impl<'a> PacketTrace<'a> {
             return Ok(());
         }
         self.enter_from_outside(Sender { address: address.unwrap_or(unnamed), interface: None })
-    }
-
-    /// The packet as security groups see it; `receiver` is the interface that it goes to, where that is known.
-    pub(super) fn flow<'f>(&self, sender: Sender<'f>, receiver: Option<&'f Interface>) -> Flow<'f> {
-        Flow {
-            source: sender.address,
-            source_port: self.packet.source_port,
-            source_interface: sender.interface,
-            destination: self.to,
-            port: self.packet.port,
-            destination_interface: receiver,
-            protocol: self.packet.protocol,
-        }
-    }
-
-    /// Asks the security groups around an interface; `Ok(false)` when there are none.
-    pub(super) fn pass(
-        &mut self,
-        interface: &Interface,
-        flow: &Flow<'_>,
-        direction: Direction,
-    ) -> Result<bool, Refusal> {
-        let decisions = self.network.decisions(interface, flow, direction);
-        let asked = !decisions.is_empty();
-        let denied = decisions.last().filter(|decision| decision.access == Access::Deny).cloned();
-        self.hops.extend(decisions.into_iter().map(|decision| Hop::Security { decision }));
-        match denied {
-            Some(decision) => Err(Refusal::Denied { decision }),
-            None => Ok(asked),
-        }
-    }
-}
-
-/// What a machine's own host answers at addresses that are the same everywhere.
-fn platform_service(to: IpAddr) -> Option<&'static str> {
-    const METADATA: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(169, 254, 169, 254));
-    if to == METADATA {
-        Some("instance metadata")
-    } else if to == PROBE_SOURCE {
-        Some("name service and agent channel")
-    } else {
-        None
     }
 }

@@ -6,11 +6,11 @@ use std::net::IpAddr;
 use azure_types::ResourceId;
 use serde::Serialize;
 
+use super::first_packet::{Packet, Source};
 use super::health::{MemberState, Members};
 use super::outbound::{NoOutbound, OutboundMeans};
 use super::route::Route;
 use super::security_group::Decision;
-use super::{Packet, Source};
 
 /// The answer to one packet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

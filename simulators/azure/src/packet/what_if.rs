@@ -7,14 +7,13 @@ use azure_types::ResourceId;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::ProbeAnswers;
 use super::balancer::AdminState;
 use super::json::id_of;
-use super::machine::Machine;
-use super::machine::Power;
+use super::machine::{Machine, Power};
 use super::network::Network;
-use crate::Documents;
-use crate::edit::Edit;
+use super::probe_answers::ProbeAnswers;
+use crate::engine::documents::Documents;
+use crate::engine::edit::Edit;
 
 /// A change that is only thought of: nothing in the simulated Azure changes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -82,7 +81,8 @@ impl Changed<'_> {
                 Change::Edit { id, edit } if id.is_within(&own) => {
                     let path = path_within(&own, id);
                     // A child that is not there is not made by changing it.
-                    let child = crate::edit::find(&document, &path).first().map(|child| (*child).clone());
+                    let child =
+                        crate::engine::edit::find(&document, &path).first().map(|child| (*child).clone());
                     if let Some(mut child) = child {
                         edit.apply(&mut child);
                         Edit::setting(&path, child).apply(&mut document);

@@ -5,6 +5,7 @@
 
 mod of_azure;
 pub(crate) mod resources;
+mod source;
 
 use std::convert::Infallible;
 use std::net::IpAddr;
@@ -23,11 +24,11 @@ use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY};
 use serde_json::json;
 use tokio::sync::watch;
 
-use crate::packet::{FlowPlan, FlowReport, Packet, Protocol, Source, Verdict};
+use crate::packet::{FlowPlan, Packet, Protocol, Source};
 use crate::parameters::{self, Parameters};
-use crate::view::Topology;
 
 pub use of_azure::AzurePage;
+pub use source::PageSource;
 
 /// Where the page is.
 pub const PATH: &str = "/_cerulean/";
@@ -40,21 +41,6 @@ const EVENT_INTERVAL: Duration = Duration::from_millis(150);
 /// A host on the internet that packets come from unless told otherwise; set aside for documentation.
 const SOMEONE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(203, 0, 113, 7));
 const SOMEONE_V6: IpAddr = IpAddr::V6(std::net::Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 7));
-
-/// What the page is about.
-pub trait PageSource: Send + Sync + 'static {
-    /// What there is now.
-    fn topology(&self) -> Topology;
-
-    /// What becomes of a packet now.
-    fn packet(&self, packet: &Packet) -> Verdict;
-
-    /// How many flows spread now, and what would become of them.
-    fn flows(&self, plan: &FlowPlan) -> FlowReport;
-
-    /// A number that changes whenever the topology may have.
-    fn changed(&self) -> watch::Receiver<u64>;
-}
 
 /// The page at [`PATH`] (and at `/`), and `/_cerulean/topology`, `/_cerulean/packet`,
 /// `/_cerulean/flows` (POST of a [`FlowPlan`], answered with a [`FlowReport`]) and

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use tokio::sync::watch;
 
-use super::PageSource;
+use super::source::PageSource;
 use crate::Azure;
 use crate::packet::{FlowPlan, FlowReport, Packet, ProbeAnswers, Verdict, flows, trace};
 use crate::view::Topology;

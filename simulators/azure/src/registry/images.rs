@@ -1,59 +1,15 @@
 //! What is in a registry, for those who may pull it.
 
-use std::collections::BTreeMap;
-
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse as _, Response};
-use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, StatusCode};
-use serde_json::{Value, json};
+use serde_json::json;
 
+use super::answers::{unauthorized, unknown};
+use super::registries::{Registries, host};
 use super::token_service::{AccessClaims, PULL};
-use super::{Registries, host};
-
-const MANIFEST_TYPE: &str = "application/vnd.oci.image.manifest.v1+json";
-
-/// Manifests and blobs by repository; the digest is the name of each.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Images {
-    repositories: BTreeMap<String, Repository>,
-}
-
-#[derive(Debug, Clone, Default)]
-struct Repository {
-    tags: BTreeMap<String, String>,
-    manifests: BTreeMap<String, Manifest>,
-    blobs: BTreeMap<String, Bytes>,
-}
-
-#[derive(Debug, Clone)]
-struct Manifest {
-    media_type: String,
-    content: Bytes,
-}
-
-fn digest(content: &[u8]) -> String {
-    let hash = ring::digest::digest(&ring::digest::SHA256, content);
-    let hex: String = hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("sha256:{hex}")
-}
-
-impl Images {
-    pub(super) fn push(&mut self, repository: &str, tag: &str, manifest: &Value, blobs: &[&[u8]]) {
-        let repository = self.repositories.entry(repository.to_owned()).or_default();
-        for blob in blobs {
-            repository.blobs.insert(digest(blob), Bytes::copy_from_slice(blob));
-        }
-        let content = Bytes::from(manifest.to_string());
-        let media_type =
-            manifest.get("mediaType").and_then(Value::as_str).unwrap_or(MANIFEST_TYPE).to_owned();
-        let name = digest(&content);
-        repository.tags.insert(tag.to_owned(), name.clone());
-        repository.manifests.insert(name, Manifest { media_type, content });
-    }
-}
 
 /// `GET /v2/`: whether the caller is signed in.
 pub(super) async fn base(State(registries): State<Registries>, headers: HeaderMap) -> Response {
@@ -125,18 +81,4 @@ fn challenge(headers: &HeaderMap, repository: Option<&str>) -> Response {
         response.headers_mut().insert(WWW_AUTHENTICATE, text);
     }
     response
-}
-
-/// The refusal of somebody who may not.
-pub(super) fn unauthorized(message: &str) -> Response {
-    errors(StatusCode::UNAUTHORIZED, "UNAUTHORIZED", message)
-}
-
-fn unknown(code: &str) -> Response {
-    errors(StatusCode::NOT_FOUND, code, "not found in this registry")
-}
-
-/// An error as registries write it.
-pub(super) fn errors(status: StatusCode, code: &str, message: &str) -> Response {
-    (status, Json(json!({ "errors": [{ "code": code, "message": message }] }))).into_response()
 }

@@ -14,9 +14,9 @@ use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::images::{errors, unauthorized};
-use super::{Registries, Registry, host};
+use super::registries::{Registries, Registry, host};
 use crate::entra::{Jwt, REGISTRY_AUDIENCE};
+use crate::registry::answers::{errors, unauthorized};
 
 /// The action that the role AcrPull allows.
 pub(super) const PULL: &str = "pull";

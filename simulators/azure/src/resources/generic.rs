@@ -10,8 +10,7 @@ use crate::engine::answer::Answer;
 use crate::engine::document::text;
 use crate::engine::error::Refusal;
 use crate::engine::paging::{page, sort};
-use crate::engine::state::AzureState;
-use crate::engine::store::Record;
+use crate::engine::provider::{AzureState, Record};
 
 /// Most items of one page.
 const MAX_PAGE_ITEMS: usize = 1_000;
@@ -73,41 +72,39 @@ fn field_of(azure: &AzureState, record: &Record, field: &str) -> Option<String> 
     }
 }
 
-impl AzureState {
-    /// GET of every tracked resource of a group or subscription, as ARM's generic lists show them.
-    pub(crate) fn list_resources(
-        &self,
-        scope: &ResourceId,
-        query: &BTreeMap<String, String>,
-    ) -> Result<Answer, Refusal> {
-        let records = self
-            .store
-            .below(scope)
-            .filter(|record| record.resource_type.protocol().tracked && record.id.namespace().is_some())
-            .collect();
-        let expand = query.get("$expand").map(|expand| expand.to_ascii_lowercase()).unwrap_or_default();
-        listed(self, records, query, |azure, record| {
-            let shown = azure.present(record, Default::default());
-            let mut item = json!({
-                "id": shown.get("id"),
-                "name": record.id.name(),
-                "type": record.resource_type.name(),
-            });
-            for member in ["location", "tags", "sku", "zones", "kind", "identity", "plan", "managedBy"] {
-                if let Some(value) = shown.get(member) {
-                    item[member] = value.clone();
-                }
+/// GET of every tracked resource of a group or subscription, as ARM's generic lists show them.
+pub(crate) fn list_resources(
+    azure: &AzureState,
+    scope: &ResourceId,
+    query: &BTreeMap<String, String>,
+) -> Result<Answer, Refusal> {
+    let records = azure
+        .store
+        .below(scope)
+        .filter(|record| record.resource_type.protocol().tracked && record.id.namespace().is_some())
+        .collect();
+    let expand = query.get("$expand").map(|expand| expand.to_ascii_lowercase()).unwrap_or_default();
+    listed(azure, records, query, |azure, record| {
+        let shown = azure.present(record, Default::default());
+        let mut item = json!({
+            "id": shown.get("id"),
+            "name": record.id.name(),
+            "type": record.resource_type.name(),
+        });
+        for member in ["location", "tags", "sku", "zones", "kind", "identity", "plan", "managedBy"] {
+            if let Some(value) = shown.get(member) {
+                item[member] = value.clone();
             }
-            for (word, value) in [
-                ("createdTime", record.created.to_string()),
-                ("changedTime", record.created.to_string()),
-                ("provisioningState", record.state.as_str().to_owned()),
-            ] {
-                if expand.contains(&word.to_ascii_lowercase()) {
-                    item[word] = value.into();
-                }
+        }
+        for (word, value) in [
+            ("createdTime", record.created.to_string()),
+            ("changedTime", record.created.to_string()),
+            ("provisioningState", record.state.as_str().to_owned()),
+        ] {
+            if expand.contains(&word.to_ascii_lowercase()) {
+                item[word] = value.into();
             }
-            item
-        })
-    }
+        }
+        item
+    })
 }

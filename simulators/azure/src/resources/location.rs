@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::engine::answer::Answer;
 use crate::engine::error::Refusal;
-use crate::engine::state::AzureState;
+use crate::engine::provider::AzureState;
 
 /// A region that a subscription may use.
 pub(super) struct Region {
@@ -141,51 +141,53 @@ pub fn region_display_name(region: &str) -> &str {
     PLACES.iter().find(|place| place.name == region).map_or(region, |place| place.display_name)
 }
 
-impl AzureState {
-    /// Refuses a location, in its normal spelling, where there is no region. `resource_type` is `None` for groups.
-    pub(crate) fn check_region(&self, location: &str, resource_type: Option<&str>) -> Result<(), Refusal> {
-        if self.options.region == location || region_names().any(|name| name == location) {
-            return Ok(());
-        }
-        let regions: Vec<String> = self.regions().into_iter().map(|region| region.name).collect();
-        let (code, what) = match resource_type {
-            Some(kind) => ("LocationNotAvailableForResourceType", format!("resource type '{kind}'")),
-            None => ("LocationNotAvailableForResourceGroup", "resource group".to_owned()),
-        };
-        Err(Refusal::new(
-            400,
-            code,
-            format!(
-                "The provided location '{location}' is not available for {what}. List of available regions for the \
-                 resource type is '{}'.",
-                regions.join(",")
-            ),
-        ))
+/// Refuses a location, in its normal spelling, where there is no region. `resource_type` is `None` for groups.
+pub(crate) fn check_region(
+    azure: &AzureState,
+    location: &str,
+    resource_type: Option<&str>,
+) -> Result<(), Refusal> {
+    if azure.options.region == location || region_names().any(|name| name == location) {
+        return Ok(());
     }
+    let regions: Vec<String> = regions(azure).into_iter().map(|region| region.name).collect();
+    let (code, what) = match resource_type {
+        Some(kind) => ("LocationNotAvailableForResourceType", format!("resource type '{kind}'")),
+        None => ("LocationNotAvailableForResourceGroup", "resource group".to_owned()),
+    };
+    Err(Refusal::new(
+        400,
+        code,
+        format!(
+            "The provided location '{location}' is not available for {what}. List of available regions for the \
+             resource type is '{}'.",
+            regions.join(",")
+        ),
+    ))
+}
 
-    /// The regions, that of the options first, with the name and the zones that the options give it.
-    pub(super) fn regions(&self) -> Vec<Region> {
-        let options = &self.options;
-        let own = Region {
-            name: options.region.clone(),
-            display_name: options.region_display_name.clone(),
-            zones: options.zones.clone(),
-            place: PLACES.iter().find(|place| place.name == options.region),
-        };
-        let others = PLACES.iter().filter(|place| place.name != options.region).map(|place| Region {
-            name: place.name.into(),
-            display_name: place.display_name.into(),
-            zones: if place.zoned { vec!["1".into(), "2".into(), "3".into()] } else { Vec::new() },
-            place: Some(place),
-        });
-        std::iter::once(own).chain(others).collect()
-    }
+/// The regions, that of the options first, with the name and the zones that the options give it.
+pub(super) fn regions(azure: &AzureState) -> Vec<Region> {
+    let options = &azure.options;
+    let own = Region {
+        name: options.region.clone(),
+        display_name: options.region_display_name.clone(),
+        zones: options.zones.clone(),
+        place: PLACES.iter().find(|place| place.name == options.region),
+    };
+    let others = PLACES.iter().filter(|place| place.name != options.region).map(|place| Region {
+        name: place.name.into(),
+        display_name: place.display_name.into(),
+        zones: if place.zoned { vec!["1".into(), "2".into(), "3".into()] } else { Vec::new() },
+        place: Some(place),
+    });
+    std::iter::once(own).chain(others).collect()
+}
 
-    /// GET of the locations.
-    pub(crate) fn list_locations(&self, subscription: &str) -> Answer {
-        let list: Vec<Value> = self.regions().iter().map(|region| shown(region, subscription)).collect();
-        Answer::ok(json!({ "value": list }))
-    }
+/// GET of the locations.
+pub(crate) fn list_locations(azure: &AzureState, subscription: &str) -> Answer {
+    let list: Vec<Value> = regions(azure).iter().map(|region| shown(region, subscription)).collect();
+    Answer::ok(json!({ "value": list }))
 }
 
 fn shown(region: &Region, subscription: &str) -> Value {

@@ -2,32 +2,27 @@
 
 mod filter;
 mod generic;
-pub(crate) mod group;
+mod group;
 mod location;
+mod manager;
+mod protocol;
 mod registration;
 mod subscription;
+mod subscription_record;
 mod tag;
 
-use self::group::API_VERSIONS;
+pub(crate) use self::group::{delete_group, put_group};
+pub(crate) use self::location::list_locations;
 pub use self::location::{region_display_name, region_names};
-use crate::engine::resource_type::{Concurrency, Protocol, Provider, WireDialect};
-
-/// What most of the provider's types have in common.
-const fn protocol(resource_type: &'static str, noun: &'static str) -> Protocol {
-    Protocol::new(resource_type, noun, &API_VERSIONS, WireDialect::Manager, Concurrency::Conflict)
-}
+pub(crate) use self::manager::ResourceManager;
+use crate::engine::provider::Provider;
 
 pub(crate) fn provider() -> Provider {
     Provider {
-        namespace: "Microsoft.Resources",
-        resource_types: vec![&group::ResourceGroups, &subscription::Subscriptions],
-        calls: Vec::new(),
         extensions: vec![tag::answer],
-        policies: &[],
-        limits: &[],
-        unlimited: &[],
-        names: &[],
-        members: &[],
-        since: &[],
+        ..Provider::new(
+            "Microsoft.Resources",
+            vec![&group::ResourceGroups, &subscription_record::Subscriptions],
+        )
     }
 }

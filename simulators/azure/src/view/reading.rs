@@ -7,7 +7,7 @@ use super::{
     AddressView, EndpointView, InterfaceView, MAX_MEMBERS, MemberView, NatRuleView, NetworkView, NodeView,
     RuleView, SecurityGroupView, SecurityRuleView, SubnetView, Topology,
 };
-use crate::Documents;
+use crate::engine::documents::Documents;
 use crate::packet::balancer::{Frontend, LoadBalancer, Rule};
 use crate::packet::json::{id_at, id_of, ids_at, is_updating, items, text_at};
 use crate::packet::machine::{Interface, Power};

@@ -5,7 +5,7 @@
 //! bucket of the provider whose policy fits it. What ARM lets pass has cost its tokens, whatever the
 //! provider says.
 
-mod admission;
+mod figures;
 pub(crate) mod policy;
 mod state;
 
@@ -14,10 +14,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
-use self::policy::{Counted, Per, Policy, Refill};
+pub use self::figures::{Budgets, PolicyFigures};
+use self::figures::{Figures, Refill};
+use self::policy::{Counted, Per, Policy};
 pub use self::state::{BudgetScope, BudgetState};
-use super::snapshot::distance;
-use crate::options::Budgets;
+use super::time_left::distance;
 
 /// The classes in which ARM counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,13 +59,6 @@ impl Class {
             Self::Deletes => (budgets.deletes, budgets.deletes_per_second),
         }
     }
-}
-
-/// How many tokens a bucket holds, and how they come back.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Figures {
-    pub(crate) size: f64,
-    pub(crate) refill: Refill,
 }
 
 /// Whose tokens a bucket holds. Ordered, so that a list of all buckets is stable.

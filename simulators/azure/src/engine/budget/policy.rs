@@ -2,11 +2,8 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
-use super::Figures;
+use super::figures::{Budgets, Figures, PolicyFigures, Refill};
 use crate::engine::glob::matches;
-use crate::options::Budgets;
 
 /// Whose requests share a bucket. There is one for every region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,25 +19,6 @@ pub(crate) enum Wording {
     Gateway,
     /// The provider: `TooManyRequests` with the operation group, and a header for every policy.
     Provider,
-}
-
-/// How tokens come back.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub(crate) enum Refill {
-    /// That many a second.
-    Steady(f64),
-    /// All of them, when that much time has passed since the first request.
-    Window(Duration),
-}
-
-impl Refill {
-    /// The time over which requests are measured.
-    pub(crate) fn window(self) -> Duration {
-        match self {
-            Self::Steady(_) => Duration::from_secs(60),
-            Self::Window(window) => window,
-        }
-    }
 }
 
 /// One budget of a provider.
@@ -101,15 +79,4 @@ impl Policy {
         };
         Some(Figures { size: f64::from(size.max(1)), refill })
     }
-}
-
-/// Other figures for one policy of a provider.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct PolicyFigures {
-    /// Tokens in a full bucket.
-    pub size: u32,
-    /// Tokens that come back in the policy's window: a minute for Compute's. A policy of five-minute
-    /// windows ignores it: its bucket is full again at the end.
-    pub refill: u32,
 }

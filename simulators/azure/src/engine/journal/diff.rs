@@ -8,7 +8,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::{Counts, Journal, JournalEntry, RequestKind};
+use super::book::{Counts, Journal, JournalEntry, RequestKind};
 
 /// How two journals differ. `Display` says it in plain words.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -1,6 +1,6 @@
 //! A journal as text: one JSON object a line, the same for the same journal, byte for byte.
 
-use super::{Counts, Journal, JournalEntry};
+use super::book::{Counts, Journal, JournalEntry};
 
 /// A line of an exported journal that cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -46,7 +46,7 @@ impl Journal {
 impl Counts {
     /// Adds one request. Counts are of what clients ask: what actors do is left out.
     pub(super) fn count(&mut self, entry: &JournalEntry) {
-        use super::RequestKind::{Delete, Poll, Read, Write};
+        use crate::engine::journal::RequestKind::{Delete, Poll, Read, Write};
         if entry.principal.is_some() {
             return;
         }

@@ -3,14 +3,14 @@
 use serde::Deserialize;
 use tokio::time::Instant;
 
-use super::policy::{Counted, Wording};
-use super::{Asker, Buckets, Exhausted, Remaining};
-use crate::engine::dispatch::{Located, Request};
-use crate::engine::error::Refusal;
-use crate::engine::location::normal_location;
-use crate::engine::resource_type::Provider;
-use crate::engine::state::AzureState;
-use crate::engine::target::{Scope, Target};
+use super::budget::policy::{Counted, Wording};
+use super::budget::{Asker, Buckets, Exhausted, Remaining};
+use super::dispatch::Located;
+use super::error::Refusal;
+use super::location::normal_location;
+use super::target::{Scope, Target};
+use crate::engine::provider::{AzureState, Provider};
+use crate::engine::request::Request;
 
 impl AzureState {
     /// Counts a request: what is left, and whether it may pass.

@@ -6,7 +6,7 @@ use azure_types::ResourceId;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::edit::Edit;
+use crate::engine::edit::Edit;
 use crate::engine::glob::matches;
 
 /// Somebody else who works in the same Azure. What an actor does is written to the journal under the
@@ -167,7 +167,7 @@ impl Actor {
 }
 
 impl Selection {
-    pub(super) fn fits(&self, id: &ResourceId, resource_type: &str) -> bool {
+    pub(crate) fn fits(&self, id: &ResourceId, resource_type: &str) -> bool {
         let fits = |pattern: &Option<String>, text: &str| pattern.as_deref().is_none_or(|p| matches(p, text));
         fits(&self.resource_type, resource_type)
             && fits(&self.resource, id.name())
@@ -177,7 +177,7 @@ impl Selection {
 
 impl Condition {
     pub(super) fn holds(&self, document: &Value) -> bool {
-        let found = crate::edit::find(document, &self.path);
+        let found = crate::engine::edit::find(document, &self.path);
         let equal = |value: &&Value, wanted: &Value| match (value, wanted) {
             (Value::String(one), Value::String(other)) => one.eq_ignore_ascii_case(other),
             (one, other) => **one == *other,

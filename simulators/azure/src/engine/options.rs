@@ -1,12 +1,16 @@
 //! How a simulated Azure is set up.
 
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use azure_types::ResourceId;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::actors::Actor;
-use crate::engine::budget::policy::PolicyFigures;
+use crate::engine::actors::Actor;
+use crate::engine::budget::Budgets;
+use crate::engine::consistency::Consistency;
 use crate::engine::fault::Fault;
-use crate::engine::history::Consistency;
 use crate::engine::latency::LatencyProfile;
 use crate::engine::operation::RetryAfterStyle;
 
@@ -23,9 +27,9 @@ pub struct Options {
     /// The tenant's id (a GUID), named in challenges.
     pub tenant: String,
     /// The tenants of subscriptions that belong to another one than `tenant`, by subscription.
-    pub subscription_tenants: std::collections::BTreeMap<String, String>,
+    pub subscription_tenants: BTreeMap<String, String>,
     /// Which machine the metadata service takes a caller for.
-    pub metadata_addresses: crate::imds::MetadataAddresses,
+    pub metadata_addresses: MetadataAddresses,
     /// The normalised name of the region that answers subscription-level requests, such as `eastus`.
     /// Resources may be created in any region.
     pub region: String,
@@ -48,15 +52,15 @@ pub struct Options {
     pub budgets: Option<Budgets>,
     /// Sizes of machines that are not to be had in the region: in these zones, or nowhere where none is
     /// named. The catalogue shows it, and Azure's `SkuNotAvailable` answers who asks.
-    pub restricted_sizes: std::collections::BTreeMap<String, Vec<String>>,
+    pub restricted_sizes: BTreeMap<String, Vec<String>>,
     /// Limits that differ from Azure's published ones, by name, such as `network.routesPerTable`.
-    pub limits: std::collections::BTreeMap<String, u64>,
+    pub limits: BTreeMap<String, u64>,
     /// Most items of one page of a list of machines or scale set instances. Other lists are one page.
     pub page_size: usize,
     /// Wall-clock time at which the simulation starts; it goes on with tokio's time.
     pub start: Timestamp,
     /// Whether ARM requests need an `Authorization` header. Tokens are judged by the verifier given
-    /// to [`crate::Azure::set_verifier`]; without one any non-empty bearer token is accepted.
+    /// to [`azure_simulator::Azure::set_verifier`]; without one any non-empty bearer token is accepted.
     pub require_auth: bool,
     /// Refuse api-versions that the simulated types do not list. Otherwise any well-formed one is
     /// accepted, and written to the journal.
@@ -82,15 +86,14 @@ pub struct Options {
     pub journal_capacity: usize,
 }
 
-impl Options {
-    /// Checks what cannot be checked by type.
-    ///
-    /// # Errors
-    /// The name in [`Options::limits`] that no limit has, or in [`Budgets::policies`] that no policy has.
-    pub fn check(&self) -> Result<(), String> {
-        crate::engine::limits::check(&self.limits)?;
-        self.budgets.as_ref().map_or(Ok(()), Budgets::check)
-    }
+/// Which machine is behind an address.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct MetadataAddresses {
+    /// Machines by the address that their requests come from.
+    pub addresses: BTreeMap<IpAddr, ResourceId>,
+    /// The machine of all other addresses.
+    pub default: Option<ResourceId>,
 }
 
 impl Default for Options {
@@ -100,8 +103,8 @@ impl Default for Options {
             subscription: "00000000-0000-0000-0000-000000000000".into(),
             more_subscriptions: Vec::new(),
             tenant: "11111111-1111-1111-1111-111111111111".into(),
-            subscription_tenants: std::collections::BTreeMap::new(),
-            metadata_addresses: crate::imds::MetadataAddresses::default(),
+            subscription_tenants: BTreeMap::new(),
+            metadata_addresses: MetadataAddresses::default(),
             region: "eastus".into(),
             region_display_name: "East US".into(),
             zones: vec!["1".into(), "2".into(), "3".into()],
@@ -111,8 +114,8 @@ impl Default for Options {
             faults: Vec::new(),
             actors: Vec::new(),
             budgets: Some(Budgets::default()),
-            restricted_sizes: std::collections::BTreeMap::new(),
-            limits: std::collections::BTreeMap::new(),
+            restricted_sizes: BTreeMap::new(),
+            limits: BTreeMap::new(),
             page_size: 100,
             start: Timestamp::from_second(1_767_225_600).unwrap_or(Timestamp::UNIX_EPOCH),
             require_auth: false,
@@ -128,65 +131,6 @@ impl Default for Options {
                 32,
             ),
             journal_capacity: 200_000,
-        }
-    }
-}
-
-/// Token buckets of ARM for one subscription, region and principal, by class of request, and what
-/// providers count beside them. The bucket of the whole subscription ("global") has `global_factor`
-/// times the size and refill.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
-pub struct Budgets {
-    /// Tokens in a full bucket for GET and HEAD.
-    pub reads: f64,
-    /// Tokens in a full bucket for PUT, PATCH and POST.
-    pub writes: f64,
-    /// Tokens in a full bucket for DELETE.
-    pub deletes: f64,
-    /// Tokens a second that come back for reads.
-    pub reads_per_second: f64,
-    /// Tokens a second that come back for writes.
-    pub writes_per_second: f64,
-    /// Tokens a second that come back for deletes.
-    pub deletes_per_second: f64,
-    /// Size of the subscription-wide bucket relative to one principal's.
-    pub global_factor: f64,
-    /// Whether providers count, too.
-    pub providers: bool,
-    /// Other figures for providers' policies, by full name such as `Microsoft.Compute/PutVMResource`;
-    /// `null` turns one off.
-    pub policies: std::collections::BTreeMap<String, Option<PolicyFigures>>,
-}
-
-impl Budgets {
-    /// Checks that every override names a policy.
-    ///
-    /// # Errors
-    /// The name that no policy has.
-    pub fn check(&self) -> Result<(), String> {
-        let providers = crate::providers::all();
-        let known = |name: &String| {
-            providers.iter().any(|provider| {
-                provider.policies.iter().any(|policy| policy.full_name(provider.namespace) == *name)
-            })
-        };
-        self.policies.keys().find(|name| !known(name)).map_or(Ok(()), |name| Err(name.clone()))
-    }
-}
-
-impl Default for Budgets {
-    fn default() -> Self {
-        Self {
-            reads: 250.0,
-            writes: 200.0,
-            deletes: 200.0,
-            reads_per_second: 25.0,
-            writes_per_second: 10.0,
-            deletes_per_second: 10.0,
-            global_factor: 15.0,
-            providers: true,
-            policies: std::collections::BTreeMap::new(),
         }
     }
 }

@@ -6,7 +6,6 @@
 //! however often anybody looks.
 
 mod declaration;
-mod due_action;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -51,14 +50,14 @@ struct Declared {
 
 /// A write that an actor owes to one resource.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-struct PendingWrite {
-    actor: String,
-    id: ResourceId,
-    tries: u32,
+pub(crate) struct PendingWrite {
+    pub(super) actor: String,
+    pub(super) id: ResourceId,
+    pub(super) tries: u32,
 }
 
 /// What is to be done now.
-enum DueAction {
+pub(super) enum DueAction {
     /// Number `count` of an actor with a schedule.
     Scheduled(Actor, u64),
     Write(Actor, PendingWrite),
@@ -146,7 +145,7 @@ impl Actors {
         }
     }
 
-    fn add_pending(&mut self, due: Instant, pending: PendingWrite) {
+    pub(super) fn add_pending(&mut self, due: Instant, pending: PendingWrite) {
         self.numbered += 1;
         self.pending_writes.insert((due, self.numbered, pending));
     }
@@ -174,7 +173,7 @@ impl Actors {
     }
 
     /// Takes what is due at `now`, and settles when its actor acts again.
-    fn take(&mut self, now: Instant, seed: Seed) -> Option<DueAction> {
+    pub(super) fn take(&mut self, now: Instant, seed: Seed) -> Option<DueAction> {
         let first = self
             .declared
             .iter_mut()
@@ -244,7 +243,7 @@ impl Actors {
 }
 
 /// The tags that a document lacks.
-fn missing(
+pub(super) fn missing(
     tags: &std::collections::BTreeMap<String, String>,
     replace: bool,
     present: &Object,

@@ -1,0 +1,20 @@
+//! User-assigned identities as the directory knows them.
+
+use crate::azure::Azure;
+use crate::entra::{Application, ApplicationSource, FederatedCredential};
+use crate::identity;
+
+impl ApplicationSource for Azure {
+    fn application(&self, client_id: &str) -> Option<Application> {
+        let identity = self.change(|state| identity::find(state, client_id))?;
+        let application = Application::new(identity.client, identity.principal).in_tenant(&identity.tenant);
+        Some(identity.trusts.into_iter().fold(application, |application, trusted| {
+            application.with_federated(FederatedCredential {
+                issuer: trusted.issuer,
+                subject: trusted.subject,
+                audience: trusted.audience.unwrap_or_else(|| FederatedCredential::AUDIENCE.to_owned()),
+                keys: Vec::new(),
+            })
+        }))
+    }
+}

@@ -1,0 +1,34 @@
+//! How far reads may lag behind writes, as it is chosen.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::latency::bounded;
+
+/// How far reads may lag behind writes. All zero, the default, is an Azure in which every read sees
+/// every write before it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct Consistency {
+    /// Most milliseconds by which a GET of one resource lags: one that was just created may be absent
+    /// for that long, one that was just deleted may be shown.
+    pub reads_ms: u64,
+    /// The same for lists.
+    pub lists_ms: u64,
+    /// The share of reads that lag at all.
+    pub share: f64,
+}
+
+impl Default for Consistency {
+    fn default() -> Self {
+        Self { reads_ms: 0, lists_ms: 0, share: 1.0 }
+    }
+}
+
+impl Consistency {
+    /// The longest lag there can be.
+    pub(super) fn bound(&self) -> Duration {
+        bounded(self.reads_ms.max(self.lists_ms))
+    }
+}

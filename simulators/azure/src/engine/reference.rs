@@ -1,0 +1,39 @@
+//! Pointers from one document to another.
+
+use std::net::IpAddr;
+
+use azure_types::ResourceId;
+
+/// Why one document points at another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// A configuration uses it: a rule its probe, a subnet its security group, an IP configuration its
+    /// subnet or pool.
+    Uses,
+    /// A scale set's model names it: blocks deletion, but shows in no back-reference.
+    Model,
+    /// It is named, may be anywhere and may be absent: the type that names it checks what it must be.
+    Names,
+}
+
+/// A pointer from one document (or child document) to another.
+#[derive(Debug, Clone)]
+pub(crate) struct Reference {
+    pub(crate) from: ResourceId,
+    pub(crate) to: ResourceId,
+    pub(crate) role: Role,
+    /// The address that `from` holds in the subnet `to`.
+    pub(crate) address: Option<IpAddr>,
+}
+
+impl Reference {
+    pub(crate) fn uses(from: &ResourceId, to: ResourceId) -> Self {
+        Self { from: from.clone(), to, role: Role::Uses, address: None }
+    }
+}
+
+/// Whether the last (type, name) pair of an id is of a type, given as `/type/` in lower case.
+pub(crate) fn is_of(id: &ResourceId, wanted: &str) -> bool {
+    let text = id.to_lower();
+    text.rfind('/').is_some_and(|at| text[..=at].ends_with(wanted))
+}

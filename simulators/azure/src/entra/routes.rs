@@ -1,0 +1,27 @@
+//! Where a directory is asked over HTTP.
+
+use axum::Router;
+use axum::routing::{get, post};
+
+use super::directory::Entra;
+use super::{discovery, token_endpoint};
+
+impl Entra {
+    /// The HTTP endpoints, all under `/{tenant}/`.
+    pub fn router(&self) -> Router {
+        Router::new()
+            .route("/{tenant}/discovery/instance", get(discovery::instance))
+            .route("/{tenant}/v2.0/.well-known/openid-configuration", get(discovery::openid_v2))
+            .route("/{tenant}/.well-known/openid-configuration", get(discovery::openid_v1))
+            .route("/{tenant}/discovery/v2.0/keys", get(discovery::keys))
+            .route("/{tenant}/discovery/keys", get(discovery::keys))
+            .route("/{tenant}/oauth2/v2.0/token", post(token_endpoint::token))
+            .route("/{tenant}/oauth2/token", post(token_endpoint::token))
+            .with_state(self.clone())
+    }
+
+    /// The endpoint of a cluster's identity binding: it exchanges tokens of service accounts in the home tenant.
+    pub fn binding_router(&self) -> Router {
+        Router::new().route("/", post(token_endpoint::binding)).with_state(self.clone())
+    }
+}

@@ -1,0 +1,86 @@
+//! What the handle does with machines: their power, who is behind which address, what will happen to them.
+
+use azure_types::ResourceId;
+
+use crate::azure::Azure;
+use crate::compute::scheduled_events::{EventPlan, cancel_event, plan_event};
+use crate::engine::error::Refusal;
+use crate::engine::options::MetadataAddresses;
+
+/// The power state of a machine, as its instance view words it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PowerState {
+    /// `PowerState/starting`
+    Starting,
+    /// `PowerState/running`
+    Running,
+    /// `PowerState/stopping`
+    Stopping,
+    /// `PowerState/stopped`: off, but still on its host.
+    Stopped,
+    /// `PowerState/deallocating`
+    Deallocating,
+    /// `PowerState/deallocated`
+    Deallocated,
+}
+
+impl PowerState {
+    /// Every state.
+    pub const ALL: [Self; 6] =
+        [Self::Starting, Self::Running, Self::Stopping, Self::Stopped, Self::Deallocating, Self::Deallocated];
+
+    /// The word behind `PowerState/`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Starting => "starting",
+            Self::Running => "running",
+            Self::Stopping => "stopping",
+            Self::Stopped => "stopped",
+            Self::Deallocating => "deallocating",
+            Self::Deallocated => "deallocated",
+        }
+    }
+
+    /// Reads the word behind `PowerState/`.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.as_str().eq_ignore_ascii_case(word))
+    }
+}
+
+impl Azure {
+    /// Which machine the metadata service takes a caller for.
+    pub fn metadata_addresses(&self) -> MetadataAddresses {
+        self.inner.metadata.read().clone()
+    }
+
+    /// Says which machine the metadata service takes a caller for. An address that is not named is that
+    /// of the machine that holds it in a network, then the default one, then the only one there is.
+    pub fn set_metadata_addresses(&self, addresses: MetadataAddresses) {
+        *self.inner.metadata.write() = addresses;
+    }
+}
+
+impl Azure {
+    /// Announces a scheduled event to the machines it is about and those beside them. Gives its id.
+    ///
+    /// # Errors
+    ///
+    /// When a machine is absent, or none is named.
+    pub fn plan_event(&self, plan: EventPlan) -> Result<String, Refusal> {
+        self.change(|state| plan_event(state, plan))
+    }
+
+    /// Takes a scheduled event back; `false` where there is none of that id.
+    pub fn cancel_event(&self, id: &str) -> bool {
+        self.change(|state| cancel_event(state, id))
+    }
+
+    /// Switches a virtual machine or a scale set instance at once.
+    ///
+    /// # Errors
+    ///
+    /// When the machine is absent, or the id is that of something else.
+    pub fn set_power_state(&self, machine: &ResourceId, state: PowerState) -> Result<(), Refusal> {
+        self.change(|azure| crate::compute::power::set(azure, machine, state.as_str()))
+    }
+}

@@ -1,0 +1,142 @@
+//! Registries: who may pull from them, what was asked.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt;
+use std::sync::Arc;
+
+use http::HeaderMap;
+use http::header::HOST;
+use parking_lot::Mutex;
+use serde_json::Value;
+
+use super::image_store::Images;
+use crate::entra::{Entra, KeyError, SigningKey};
+
+/// One registry.
+#[derive(Debug, Clone)]
+pub struct Registry {
+    pub(super) login_server: String,
+    /// Object ids of those who have the role AcrPull, in lower case.
+    pub(super) pullers: BTreeSet<String>,
+    pub(super) is_anonymous: bool,
+    pub(super) images: Images,
+}
+
+impl Registry {
+    /// A registry without images, which nobody may pull from.
+    pub fn new(login_server: &str) -> Self {
+        Self {
+            login_server: login_server.to_ascii_lowercase(),
+            pullers: BTreeSet::new(),
+            is_anonymous: false,
+            images: Images::default(),
+        }
+    }
+
+    /// Its host.
+    pub fn login_server(&self) -> &str {
+        &self.login_server
+    }
+
+    /// Assigns the role AcrPull to the principal with this object id.
+    #[must_use]
+    pub fn with_puller(mut self, object_id: &str) -> Self {
+        self.pullers.insert(object_id.to_ascii_lowercase());
+        self
+    }
+
+    /// Lets everybody pull without signing in.
+    #[must_use]
+    pub fn with_anonymous_pull(mut self) -> Self {
+        self.is_anonymous = true;
+        self
+    }
+
+    /// Pushes an image: its manifest and the blobs that it refers to.
+    #[must_use]
+    pub fn with_image(mut self, repository: &str, tag: &str, manifest: &Value, blobs: &[&[u8]]) -> Self {
+        self.images.push(repository, tag, manifest, blobs);
+        self
+    }
+}
+
+/// All registries of a simulated Azure. Cheap to clone; clones are the same registries.
+#[derive(Clone)]
+pub struct Registries {
+    pub(super) shared: Arc<Shared>,
+}
+
+pub(super) struct Shared {
+    pub(super) entra: Entra,
+    /// Signs refresh and access tokens.
+    pub(super) key: SigningKey,
+    pub(super) registries: Mutex<BTreeMap<String, Registry>>,
+    pub(super) journal: Mutex<Vec<RegistryRequest>>,
+    /// The statuses of the next answers, instead of what they would be.
+    pub(super) faults: Mutex<VecDeque<u16>>,
+}
+
+/// One request that a registry has answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RegistryRequest {
+    /// The HTTP method.
+    pub method: String,
+    /// The login server, as the client named it.
+    pub host: String,
+    /// Path without query.
+    pub path: String,
+    /// The client's `User-Agent`.
+    pub user_agent: String,
+    /// The status of the answer.
+    pub status: u16,
+}
+
+impl Registries {
+    /// None yet. Entra's tokens are accepted, and passwords of its applications.
+    ///
+    /// # Errors
+    ///
+    /// When the system's random source gives no key.
+    pub fn new(entra: Entra) -> Result<Self, KeyError> {
+        let shared = Shared {
+            entra,
+            key: SigningKey::generate()?,
+            registries: Mutex::default(),
+            journal: Mutex::default(),
+            faults: Mutex::default(),
+        };
+        Ok(Self { shared: Arc::new(shared) })
+    }
+
+    /// Adds a registry, or replaces the one with the same login server.
+    pub fn add(&self, registry: Registry) {
+        self.shared.registries.lock().insert(registry.login_server.clone(), registry);
+    }
+
+    /// What was asked so far.
+    pub fn requests(&self) -> Vec<RegistryRequest> {
+        self.shared.journal.lock().clone()
+    }
+
+    /// Answers the next requests with these statuses, one each, and does nothing else about them.
+    pub fn answer_next_with(&self, statuses: &[u16]) {
+        self.shared.faults.lock().extend(statuses);
+    }
+
+    /// The registry that a request is for.
+    pub(super) fn of(&self, headers: &HeaderMap) -> Option<Registry> {
+        self.shared.registries.lock().get(&host(headers)).cloned()
+    }
+}
+
+impl fmt::Debug for Registries {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Registries").finish_non_exhaustive()
+    }
+}
+
+/// The host that a request names, in lower case and without the port of HTTPS.
+pub(super) fn host(headers: &HeaderMap) -> String {
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    host.strip_suffix(":443").unwrap_or(host).to_ascii_lowercase()
+}

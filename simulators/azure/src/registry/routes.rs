@@ -1,0 +1,52 @@
+//! Where registries are asked over HTTP.
+
+use axum::Router;
+use axum::routing::{get, post};
+use http::StatusCode;
+use http::header::HOST;
+
+use super::answers::errors;
+use super::registries::{Registries, RegistryRequest, host};
+use super::{images, token_service};
+
+impl Registries {
+    /// The HTTP surface of all registries: the `Host` of a request says which one is meant.
+    pub fn router(&self) -> Router {
+        Router::new()
+            .route("/v2/", get(images::base))
+            .route("/v2/{*below}", get(images::pull))
+            .route("/oauth2/exchange", post(token_service::exchange))
+            .route("/oauth2/token", post(token_service::token_by_form).get(token_service::token_by_query))
+            .layer(axum::middleware::from_fn_with_state(self.clone(), note))
+            .with_state(self.clone())
+    }
+}
+
+/// Writes each request into the journal. HTTP/2 names the host in the URI.
+async fn note(
+    axum::extract::State(registries): axum::extract::State<Registries>,
+    mut request: axum::extract::Request,
+    next: axum::middleware::Next,
+) -> axum::response::Response {
+    let authority =
+        request.uri().authority().and_then(|host| http::HeaderValue::from_str(host.as_str()).ok());
+    if let Some(authority) = authority {
+        request.headers_mut().entry(HOST).or_insert(authority);
+    }
+    let agent = request.headers().get(http::header::USER_AGENT).and_then(|agent| agent.to_str().ok());
+    let mut noted = RegistryRequest {
+        method: request.method().to_string(),
+        host: host(request.headers()),
+        path: request.uri().path().to_owned(),
+        user_agent: agent.unwrap_or_default().to_owned(),
+        status: 0,
+    };
+    let fault = registries.shared.faults.lock().pop_front();
+    let response = match fault.and_then(|status| StatusCode::from_u16(status).ok()) {
+        Some(status) => errors(status, "UNAVAILABLE", "the registry is told to fail"),
+        None => next.run(request).await,
+    };
+    noted.status = response.status().as_u16();
+    registries.shared.journal.lock().push(noted);
+    response
+}
