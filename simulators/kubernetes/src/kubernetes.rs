@@ -192,6 +192,9 @@ impl Kubernetes {
         Arc::new(move || since(start, created))
     }
 
+    // Nobody waits in what follows, so that no conversion webhook can be asked: objects that one converts are read as they
+    // are stored, and written in the version that is stored.
+
     /// Creates an object, as a client would; its `apiVersion` and `kind` say what it is. Objects of
     /// namespaced kinds without a namespace go to `default`.
     ///
@@ -211,7 +214,7 @@ impl Kubernetes {
     #[must_use]
     pub fn get(&self, kind: &str, namespace: &str, name: &str) -> Option<Arc<Object>> {
         let state = self.shared.state.lock();
-        let kind = state.registry.by_name(kind)?;
+        let kind = state.registry.by_name_at_once(kind)?;
         state.get(&kind, namespace, name).ok()
     }
 
@@ -225,7 +228,7 @@ impl Kubernetes {
     #[must_use]
     pub fn list_in(&self, kind: &str, namespace: &str) -> Vec<Arc<Object>> {
         let mut state = self.shared.state.lock();
-        let Some(kind) = state.registry.by_name(kind) else { return Vec::new() };
+        let Some(kind) = state.registry.by_name_at_once(kind) else { return Vec::new() };
         let selection = Selection { namespace: namespace.to_owned(), ..Selection::default() };
         state
             .list(&kind, &ListOptions { selection, ..ListOptions::default() })
@@ -245,7 +248,7 @@ impl Kubernetes {
     ) -> Result<T, ApiError> {
         let mut changed = {
             let mut state = self.shared.state.lock();
-            let kind = state.registry.by_name(kind).ok_or_else(ApiError::no_such_resource)?;
+            let kind = state.registry.by_name_at_once(kind).ok_or_else(ApiError::no_such_resource)?;
             state.store.shelf(&kind.shelf).subscribe()
         };
         let mut objects: Vec<Arc<Object>> = Vec::new();
@@ -320,18 +323,16 @@ impl Kubernetes {
     }
 
     /// Merges members into the object that a request is about, as somebody else would.
-    pub(crate) fn merge_at(
+    pub(crate) async fn merge_at(
         &self,
-        resource: &str,
+        kind: &Kind,
         namespace: &str,
         name: &str,
         patch: &Value,
-    ) -> Result<Arc<Object>, ApiError> {
-        let shelf = resource.split('/').next().unwrap_or_default();
-        let mut state = self.shared.state.lock();
-        let kind = state.registry.by_shelf(shelf).ok_or_else(ApiError::no_such_resource)?;
-        let merge = (patch, &PatchType::Merge);
-        state.patch(&kind, namespace, name, Part::Main, merge, &self.direct()).map(|(object, _)| object)
+    ) -> Result<(), ApiError> {
+        let (merge, write) = ((patch, &PatchType::Merge), self.direct());
+        self.settled(kind, |state| state.patch(kind, namespace, name, Part::Main, merge, &write).map(drop))
+            .await
     }
 
     fn patch(
@@ -343,7 +344,7 @@ impl Kubernetes {
         part: Part,
     ) -> Result<Arc<Object>, ApiError> {
         let mut state = self.shared.state.lock();
-        let kind = state.registry.by_name(kind).ok_or_else(ApiError::no_such_resource)?;
+        let kind = state.registry.by_name_at_once(kind).ok_or_else(ApiError::no_such_resource)?;
         let merge = (patch, &PatchType::Merge);
         let patched = state.patch(&kind, namespace, name, part, merge, &self.direct());
         drop(state);
@@ -358,7 +359,7 @@ impl Kubernetes {
     /// 404 when there is no such object.
     pub fn delete(&self, kind: &str, namespace: &str, name: &str) -> Result<(), ApiError> {
         let mut state = self.shared.state.lock();
-        let kind = state.registry.by_name(kind).ok_or_else(ApiError::no_such_resource)?;
+        let kind = state.registry.by_name_at_once(kind).ok_or_else(ApiError::no_such_resource)?;
         state.delete(&kind, namespace, name, &DeleteOptions::default(), &self.direct())?;
         if *kind.shelf == *namespaces::SHELF {
             state.plan_emptying(name, true, &self.direct());

@@ -6,10 +6,6 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
-use crate::admission::custom;
-use crate::conversion;
-use crate::registry::Kind;
-
 /// One version of one object, immutable and shared between those who answer with it.
 ///
 /// Dereferences to its JSON value, which is read from the stored text when somebody first asks for it, and goes with
@@ -71,7 +67,8 @@ impl Object {
         metadata(self.value(), "uid")
     }
 
-    fn api_version(&self) -> &str {
+    /// `apiVersion`, without a look at the value.
+    pub(crate) fn api_version(&self) -> &str {
         match &self.kept {
             Some(kept) => &kept.api_version,
             None => string_at(self.value(), &["apiVersion"]).unwrap_or_default(),
@@ -233,52 +230,8 @@ pub(crate) fn owner_uids(object: &Value) -> impl Iterator<Item = &str> {
     list_at(object, &["metadata", "ownerReferences"]).iter().filter_map(|owner| string_at(owner, &["uid"]))
 }
 
-/// The object as `kind` serves it. The same object where its stored form is that already.
-pub(crate) fn serve(kind: &Kind, object: &Arc<Object>) -> Arc<Object> {
-    let same = kind.has_api_version(object.api_version());
-    if same && !kind.revised {
-        return Arc::clone(object);
-    }
-    let mut value = object.value().clone();
-    conversion::from_stored(kind, &mut value);
-    set_api_version(&mut value, &kind.api_version());
-    if kind.custom {
-        custom::settle(kind.tree(), &mut value);
-    }
-    if same && value == *object.value() {
-        return Arc::clone(object);
-    }
-    Arc::new(Object::new(value, object.version))
-}
-
-/// Turns an object as a client wrote it into the form that is stored.
-pub(crate) fn to_stored(kind: &Kind, value: &mut Value) {
-    if let Some(api_version) = conversion::to_stored(kind, value) {
-        set_api_version(value, api_version);
-    }
-    if let Some((api_version, tree)) = &kind.stored_as
-        && !kind.has_api_version(api_version)
-    {
-        set_api_version(value, api_version);
-        if let Some(tree) = tree {
-            custom::settle(tree, value);
-        }
-    }
-}
-
-/// An object of one version in the form of another one of its kind.
-pub(crate) fn reshape(from: &Kind, to: &Kind, value: &Value) -> Value {
-    let mut value = value.clone();
-    to_stored(from, &mut value);
-    conversion::from_stored(to, &mut value);
-    set_api_version(&mut value, &to.api_version());
-    if to.custom {
-        custom::settle(to.tree(), &mut value);
-    }
-    value
-}
-
-fn set_api_version(value: &mut Value, api_version: &str) {
+/// Says in which version an object is.
+pub(crate) fn set_api_version(value: &mut Value, api_version: &str) {
     if let Some(members) = value.as_object_mut() {
         members.insert("apiVersion".to_owned(), Value::from(api_version));
     }

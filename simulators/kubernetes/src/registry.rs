@@ -12,7 +12,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::object::reshape;
+use crate::conversion::{self, reshape};
+use crate::object::string_at;
 use crate::patch::{Scope, Subject, Versioned, Versions};
 use crate::schema::{self, ANYTHING, Schema};
 use crate::status::ApiError;
@@ -99,10 +100,10 @@ pub struct Kind {
     pub(crate) schema: Option<Value>,
     /// The same as a tree.
     pub(crate) tree: Option<Arc<Schema>>,
-    /// The `apiVersion` in which objects of a custom kind are stored, and the tree of that version.
-    pub(crate) stored_as: Option<(String, Option<Arc<Schema>>)>,
-    /// Whether the definition has changed since it was made: then what is stored may lack defaults.
-    pub(crate) revised: bool,
+    /// What all versions of a custom kind have in common.
+    pub(crate) versions: Option<Arc<conversion::Versions>>,
+    /// Whether objects are shown as they lie in the store, in whichever version that is.
+    pub(crate) as_stored: bool,
     /// What tables of a custom kind show (`additionalPrinterColumns`).
     pub(crate) columns: Vec<Column>,
     /// Where the numbers of a custom kind's `scale` subresource are.
@@ -135,8 +136,8 @@ impl Kind {
             custom: false,
             schema: None,
             tree: None,
-            stored_as: None,
-            revised: false,
+            versions: None,
+            as_stored: false,
             columns: Vec::new(),
             scale_paths: None,
             review: false,
@@ -272,6 +273,11 @@ impl Kind {
         }
     }
 
+    /// Whether a webhook may have to be asked to show an object of this kind.
+    pub(crate) fn is_converted(&self) -> bool {
+        !self.as_stored && self.versions.as_ref().is_some_and(|versions| versions.webhook.is_some())
+    }
+
     /// Where the `scale` subresource finds its numbers.
     pub(crate) fn scale_paths(&self) -> ScalePaths {
         let path = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
@@ -319,7 +325,10 @@ impl Versions for Siblings<'_> {
     }
 
     fn at<'v>(&self, object: &'v Value, api_version: &str) -> Result<Versioned<'v, '_>, ApiError> {
-        Ok(self.row(api_version).map(|row| (Cow::Owned(reshape(self.kind, row, object)), row.tree())))
+        let Some(row) = self.row(api_version) else { return Ok(None) };
+        let own = string_at(object, &["apiVersion"]).and_then(|own| self.row(own));
+        let from = own.map_or(self.kind, AsRef::as_ref);
+        Ok(Some((Cow::Owned(reshape(from, row, object)?), row.tree())))
     }
 }
 
@@ -328,11 +337,13 @@ impl Versions for Siblings<'_> {
 pub(crate) struct Registry {
     kinds: Vec<Arc<Kind>>,
     by_path: BTreeMap<(String, String, String), Arc<Kind>>,
+    /// Of custom kinds, a row that shows objects as they lie in the store, by shelf.
+    as_stored: BTreeMap<Arc<str>, Arc<Kind>>,
 }
 
 impl Default for Registry {
     fn default() -> Self {
-        let mut registry = Self { kinds: Vec::new(), by_path: BTreeMap::new() };
+        let mut registry = Self { kinds: Vec::new(), by_path: BTreeMap::new(), as_stored: BTreeMap::new() };
         registry.extend(builtin::kinds());
         registry
     }
@@ -378,9 +389,17 @@ impl Registry {
         self.kinds.iter().find(matches).cloned()
     }
 
-    /// The kind whose form is the stored one on this shelf.
+    /// The kind that shows what lies on this shelf in its stored form: no webhook is ever needed for it.
     pub(crate) fn by_shelf(&self, shelf: &str) -> Option<Arc<Kind>> {
-        self.kinds.iter().find(|row| *row.shelf == *shelf && row.conversion == Conversion::None).cloned()
+        let stored =
+            || self.kinds.iter().find(|row| *row.shelf == *shelf && row.conversion == Conversion::None);
+        self.as_stored.get(shelf).or_else(stored).cloned()
+    }
+
+    /// The kind of this name as those see it who cannot wait for a webhook: in its stored form where one converts.
+    pub(crate) fn by_name_at_once(&self, name: &str) -> Option<Arc<Kind>> {
+        let kind = self.by_name(name)?;
+        if kind.is_converted() { self.by_shelf(&kind.shelf) } else { Some(kind) }
     }
 
     /// A part of a kind's objects, for patches and for owners of fields.

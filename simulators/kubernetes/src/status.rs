@@ -6,6 +6,7 @@
 use serde_json::{Value, json};
 
 use crate::admission::Invalid;
+use crate::conversion::Pending;
 use crate::patch::PatchError;
 use crate::registry::Kind;
 
@@ -23,6 +24,8 @@ pub struct ApiError {
     pub details: Value,
     /// Token with which an expired list can be continued without consistency.
     pub continue_token: Option<String>,
+    /// What a conversion webhook must be asked before the request can be decided: it is tried again then.
+    pub(crate) pending: Option<Box<Pending>>,
 }
 
 impl ApiError {
@@ -33,7 +36,13 @@ impl ApiError {
             message: message.into(),
             details: Value::Null,
             continue_token: None,
+            pending: None,
         }
+    }
+
+    /// Nothing was done, because a conversion webhook must be asked first.
+    pub(crate) fn pending(why: &str, pending: Pending) -> Self {
+        Self { pending: Some(Box::new(pending)), ..Self::internal(why) }
     }
 
     pub(crate) fn about(mut self, kind: &Kind, name: &str) -> Self {

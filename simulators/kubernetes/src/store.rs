@@ -389,6 +389,11 @@ impl Store {
         });
     }
 
+    /// How many objects there are on a shelf.
+    pub(crate) fn len(&self, shelf: &str) -> usize {
+        self.shelves.get(shelf).map_or(0, |shelf| shelf.objects.len())
+    }
+
     /// Every object on a shelf.
     pub(crate) fn keys(&self, shelf: &str) -> Vec<Arc<str>> {
         self.shelves.get(shelf).map(|shelf| shelf.objects.keys().cloned().collect()).unwrap_or_default()

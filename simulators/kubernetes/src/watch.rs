@@ -11,14 +11,15 @@ use futures::Stream;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use crate::conversion::{Pending, serve};
 use crate::kubernetes::Kubernetes;
-use crate::object::{Object, serve, to_bytes};
+use crate::object::{Object, to_bytes};
 use crate::registry::Kind;
 use crate::rest::{Representation, bookmark, watch_line};
 use crate::selector::Selection;
 use crate::status::ApiError;
 use crate::store::{Change, Entry, with_version};
-use crate::verbs::{ListOptions, VersionMatch};
+use crate::verbs::{ListOptions, State, VersionMatch};
 
 /// Where a watch begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,7 +77,7 @@ enum Woken {
 }
 
 impl Watch {
-    pub(crate) fn new(
+    pub(crate) async fn new(
         kubernetes: Kubernetes,
         kind: Arc<Kind>,
         representation: Representation,
@@ -84,35 +85,37 @@ impl Watch {
     ) -> Result<Self, ApiError> {
         let WatchOptions { selection, start, stale, bookmarks, timeout_seconds } = options;
         let dropped = kubernetes.shared.watch_generation.subscribe();
-        let mut state = kubernetes.shared.state.lock();
-        let current = state.store.version();
-        let mut initial = VecDeque::new();
-        let cursor = match start {
-            Start::After(version) if version > current => {
-                return Err(ApiError::version_too_large(version, current));
-            }
-            Start::After(version) => version,
-            Start::InitialEvents { not_older_than } if not_older_than > current => {
-                return Err(ApiError::version_too_large(not_older_than, current));
-            }
-            Start::Newest | Start::InitialEvents { .. } => {
-                let version_match = stale.map(|_| VersionMatch::Exact);
-                let selection = selection.clone();
-                let options =
-                    ListOptions { selection, version: stale, version_match, ..ListOptions::default() };
-                initial.extend(state.list(&kind, &options)?.items);
-                stale.unwrap_or(current)
-            }
+        let begin = |state: &mut State| {
+            let current = state.store.version();
+            let mut initial = VecDeque::new();
+            let cursor = match start {
+                Start::After(version) if version > current => {
+                    return Err(ApiError::version_too_large(version, current));
+                }
+                Start::After(version) => version,
+                Start::InitialEvents { not_older_than } if not_older_than > current => {
+                    return Err(ApiError::version_too_large(not_older_than, current));
+                }
+                Start::Newest | Start::InitialEvents { .. } => {
+                    let version_match = stale.map(|_| VersionMatch::Exact);
+                    let selection = selection.clone();
+                    let options =
+                        ListOptions { selection, version: stale, version_match, ..ListOptions::default() };
+                    initial.extend(state.list(&kind, &options)?.items);
+                    stale.unwrap_or(current)
+                }
+            };
+            let seconds = timeout_seconds.unwrap_or_else(|| state.watch_seconds());
+            let changed = state.store.shelf(&kind.shelf).subscribe();
+            let refusal = match start {
+                Start::After(version) if version < state.store.compacted() => {
+                    Some(ApiError::expired(version, current))
+                }
+                _ => None,
+            };
+            Ok((initial, cursor, seconds, changed, refusal))
         };
-        let seconds = timeout_seconds.unwrap_or_else(|| state.watch_seconds());
-        let changed = state.store.shelf(&kind.shelf).subscribe();
-        let refusal = match start {
-            Start::After(version) if version < state.store.compacted() => {
-                Some(ApiError::expired(version, current))
-            }
-            _ => None,
-        };
-        drop(state);
+        let (initial, cursor, seconds, changed, refusal) = kubernetes.settled(&kind, begin).await?;
         let now = Instant::now();
         let mut this = Self {
             kubernetes,
@@ -159,20 +162,20 @@ impl Watch {
         loop {
             match self.wait().await {
                 Woken::Changed => {
-                    self.changed_lines(&mut lines);
+                    self.changed_lines(&mut lines).await;
                     if !lines.is_empty() {
                         return Some(lines.freeze());
                     }
                 }
                 Woken::Bookmark => {
-                    self.changed_lines(&mut lines);
+                    self.changed_lines(&mut lines).await;
                     if !self.finished {
                         self.bookmark_line(&mut lines, false);
                     }
                     return Some(lines.freeze());
                 }
                 Woken::Deadline => {
-                    self.changed_lines(&mut lines);
+                    self.changed_lines(&mut lines).await;
                     if self.bookmarks && !self.finished {
                         // A last word on the version reached spares the client the changes of other kinds.
                         self.bookmark_line(&mut lines, false);
@@ -211,12 +214,16 @@ impl Watch {
     }
 
     /// Tells what the log says after the cursor.
-    fn changed_lines(&mut self, lines: &mut BytesMut) {
+    async fn changed_lines(&mut self, lines: &mut BytesMut) {
         loop {
             self.changed.borrow_and_update();
             let (entries, reached) = {
                 let mut state = self.kubernetes.shared.state.lock();
                 let version = state.store.version();
+                // A custom kind goes on as it is defined now.
+                if let Some(newest) = redefined(&state, &self.kind) {
+                    self.kind = newest;
+                }
                 (state.store.shelf(&self.kind.shelf).changes_after(self.cursor, MAX_BATCH), version)
             };
             let entries = match entries {
@@ -227,7 +234,13 @@ impl Watch {
                 }
             };
             for entry in &entries {
-                self.entry_line(entry, lines);
+                match self.served(entry).await {
+                    Ok((object, previous)) => self.entry_line(entry, &object, previous.as_ref(), lines),
+                    Err(error) => {
+                        self.error_line(&error, lines);
+                        return;
+                    }
+                }
             }
             if entries.len() < MAX_BATCH {
                 self.cursor = reached;
@@ -242,20 +255,40 @@ impl Watch {
         }
     }
 
+    /// An entry's object, and what it was before, as the kind serves them.
+    async fn served(&self, entry: &Entry) -> Result<(Arc<Object>, Option<Arc<Object>>), ApiError> {
+        let kind = &self.kind;
+        let both = || {
+            let mut pending = Pending::default();
+            let object = pending.note(serve(kind, &entry.object.open()))?;
+            let previous = entry.previous.as_ref().map(|previous| serve(kind, &previous.open())).transpose();
+            let previous = pending.note(previous)?;
+            pending.settle()?;
+            Ok((object, previous))
+        };
+        let (object, previous) =
+            if kind.is_converted() { self.kubernetes.settled(kind, |_| both()).await? } else { both()? };
+        Ok((object.unwrap_or_else(|| entry.object.open()), previous.flatten()))
+    }
+
     /// A change as this selection sees it: objects enter and leave it by changing.
-    fn entry_line(&mut self, entry: &Entry, lines: &mut BytesMut) {
-        let object = serve(&self.kind, &entry.object.open());
-        let previous = entry.previous.as_ref().map(|previous| serve(&self.kind, &previous.open()));
-        let was = previous.as_ref().is_some_and(|previous| self.selection.matches(previous));
-        let is = entry.change != Change::Deleted && self.selection.matches(&object);
+    fn entry_line(
+        &mut self,
+        entry: &Entry,
+        object: &Arc<Object>,
+        previous: Option<&Arc<Object>>,
+        lines: &mut BytesMut,
+    ) {
+        let was = previous.is_some_and(|previous| self.selection.matches(previous));
+        let is = entry.change != Change::Deleted && self.selection.matches(object);
         match (was, is) {
-            (false, true) => self.line("ADDED", &object, lines),
-            (true, true) => self.line("MODIFIED", &object, lines),
-            (true, false) if entry.change == Change::Deleted => self.line("DELETED", &object, lines),
+            (false, true) => self.line("ADDED", object, lines),
+            (true, true) => self.line("MODIFIED", object, lines),
+            (true, false) if entry.change == Change::Deleted => self.line("DELETED", object, lines),
             (true, false) => {
                 // What leaves the selection is told as it last looked inside it.
                 let Some(previous) = previous else { return };
-                self.line("DELETED", &Arc::new(with_version(&previous, entry.version)), lines);
+                self.line("DELETED", &Arc::new(with_version(previous, entry.version)), lines);
             }
             (false, false) => {}
         }
@@ -276,4 +309,10 @@ impl Watch {
         let object = bookmark(&self.kind, &self.representation, self.cursor, initial_events_end);
         watch_line("BOOKMARK", &object, lines);
     }
+}
+
+/// A custom kind as its definition makes it now.
+fn redefined(state: &State, kind: &Kind) -> Option<Arc<Kind>> {
+    let find = || state.registry.by_path(&kind.group, &kind.version, &kind.plural);
+    kind.custom.then(find).flatten()
 }

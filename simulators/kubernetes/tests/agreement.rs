@@ -15,6 +15,8 @@ mod caller;
 mod changes;
 #[path = "agreement/collections.rs"]
 mod collections;
+#[path = "agreement/conversions.rs"]
+mod conversions;
 #[path = "agreement/custom.rs"]
 mod custom;
 #[path = "agreement/documents.rs"]
@@ -27,6 +29,8 @@ mod kinds;
 mod kubelets;
 #[path = "agreement/lifecycle.rs"]
 mod lifecycle;
+#[path = "agreement/listening.rs"]
+mod listening;
 #[path = "agreement/objects.rs"]
 mod objects;
 #[path = "agreement/patches.rs"]
@@ -140,6 +144,12 @@ behaviours! {
         columns_are_those_of_the_definition, strategic_patches_are_for_built_in_kinds,
         apply_knows_lists_and_maps_of_custom_kinds, several_versions_show_one_object, definitions_must_be_sound,
         a_name_in_use_is_not_granted, a_definition_takes_its_objects_along;
+    conversions:
+        a_webhook_shows_objects_in_every_version, a_webhook_is_asked_for_one_object_at_a_time,
+        a_webhook_changes_labels_and_annotations_alone, a_webhook_that_fails, a_webhook_of_the_older_review,
+        watches_and_tables_show_converted_objects, the_storage_version_changes_under_a_webhook,
+        defaults_are_those_of_the_stored_version, fields_have_owners_in_every_version,
+        admission_sees_what_the_conversion_made, a_conversion_webhook_that_is_down;
     kubelets:
         a_machine_becomes_a_node, a_silent_node_is_unknown, pretend_pods_answer;
 }

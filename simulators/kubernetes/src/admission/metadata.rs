@@ -75,7 +75,7 @@ pub(super) fn validate(kind: &Kind, object: &Value, causes: &mut Causes) {
         causes.note(rule.map_err(|why| Invalid::text("metadata.name", name, &why)));
     }
     labels(object, "metadata.labels", causes);
-    annotations(object, causes);
+    annotations(object, "metadata.annotations", causes);
     for (index, finalizer) in list_at(object, "/metadata/finalizers").iter().enumerate() {
         let finalizer = finalizer.as_str().unwrap_or_default();
         let field = format!("metadata.finalizers[{index}]");
@@ -99,16 +99,16 @@ pub(super) fn labels(object: &Value, field: &str, causes: &mut Causes) {
     }
 }
 
-fn annotations(object: &Value, causes: &mut Causes) {
+pub(super) fn annotations(object: &Value, field: &str, causes: &mut Causes) {
     let mut size = 0;
     for (key, value) in members(object, "/metadata/annotations") {
         let rule = qualified_name(&key.to_lowercase());
-        causes.note(rule.map_err(|why| Invalid::text("metadata.annotations", key, &why)));
+        causes.note(rule.map_err(|why| Invalid::text(field, key, &why)));
         size += key.len() + value.as_str().unwrap_or_default().len();
     }
     if size > MAX_ANNOTATION_BYTES {
         let why = format!("Too long: must have at most {MAX_ANNOTATION_BYTES} bytes");
-        causes.push(Invalid::new("metadata.annotations", why));
+        causes.push(Invalid::new(field, why));
     }
 }
 

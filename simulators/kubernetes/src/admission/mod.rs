@@ -104,6 +104,14 @@ impl Causes {
     }
 }
 
+/// What is wrong with labels and annotations that a conversion webhook gave, as kube-apiserver names them there.
+pub(crate) fn metadata_causes(object: &Value) -> Vec<String> {
+    let mut causes = Causes::default();
+    metadata::labels(object, "metadata.labels", &mut causes);
+    metadata::annotations(object, "metadata.annotation", &mut causes);
+    causes.0.iter().map(ToString::to_string).collect()
+}
+
 /// Makes members agree that say the same in two ways, as a server does where it reads an object: before it looks whose
 /// members have changed.
 pub fn convert(kind: &Kind, object: &mut Value) {

@@ -7,8 +7,9 @@ use futures::future::join_all;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::review::{Asked, Said, Trouble};
+use super::review::{Asked, Trouble};
 use super::{Hook, Operation, Phase, Subject};
+use crate::conversion::reshape;
 use crate::kubernetes::Kubernetes;
 use crate::object::Object;
 use crate::registry::Kind;
@@ -46,7 +47,7 @@ impl Admission<'_> {
         let operations = [Operation::Create, Operation::Update];
         let hooks = self.kubernetes.hooks_for(self.kind, self.subresource, self.namespace, &operations);
         if hooks.is_empty() {
-            return attempt(&mut self.kubernetes.shared.state.lock(), write);
+            return self.kubernetes.settled(self.kind, |state| attempt(state, write)).await;
         }
         for _ in 0..ATTEMPTS {
             if let Some(outcome) = self.admitted(&hooks, write, &attempt).await? {
@@ -63,14 +64,12 @@ impl Admission<'_> {
         write: &Write<'_>,
         attempt: &impl Fn(&mut State, &Write<'_>) -> Result<Outcome, ApiError>,
     ) -> Result<Option<Outcome>, ApiError> {
-        let state = || self.kubernetes.shared.state.lock();
-        let (proposal, old) = {
-            let mut state = state();
-            let (proposal, created) =
-                attempt(&mut state, &Write { stage: Stage::Proposal, ..write.clone() })?;
+        let propose = |state: &mut State| {
+            let (proposal, created) = attempt(state, &Write { stage: Stage::Proposal, ..write.clone() })?;
             let old = if created { None } else { Some(state.get(self.kind, self.namespace, self.name)?) };
-            (proposal, old)
+            Ok((proposal, old))
         };
+        let (proposal, old) = self.kubernetes.settled(self.kind, propose).await?;
         let operation = if old.is_some() { Operation::Update } else { Operation::Create };
         let mut subject = Subject {
             kind: self.kind,
@@ -83,8 +82,8 @@ impl Admission<'_> {
         };
         self.mutate(hooks, &mut subject, write).await?;
         let mutated = subject.object.take().unwrap_or_default();
-        let settle = |object: Value, write: &Write<'_>| -> Result<Option<Outcome>, ApiError> {
-            let mut state = state();
+        let settle = |state: &mut State, object: &Value, write: &Write<'_>| {
+            let object = object.clone();
             let Some(old) = &old else {
                 return state
                     .settle_new(self.kind, self.namespace, object, write)
@@ -100,17 +99,18 @@ impl Admission<'_> {
             };
             state.settle_replacement(self.kind, old, object, part, write).map(|now| Some((now, false)))
         };
-        let Some((draft, created)) = settle(mutated, &Write { dry_run: true, ..write.clone() })? else {
-            return Ok(None);
-        };
+        let drafting = Write { stage: Stage::Draft, ..write.clone() };
+        let draft = self.kubernetes.settled(self.kind, |state| settle(state, &mutated, &drafting)).await?;
+        let Some((draft, created)) = draft else { return Ok(None) };
         subject.object = Some(draft.value().clone());
         let name = draft.name().to_owned();
         subject.name = &name;
         self.validate(hooks, &subject, write).await?;
-        if write.dry_run {
+        if write.dry_run && !self.kind.is_converted() {
             return Ok(Some((draft, created)));
         }
-        settle(draft.value().clone(), &Write { stage: Stage::Drafted, ..write.clone() })
+        let drafted = Write { stage: Stage::Drafted, ..write.clone() };
+        self.kubernetes.settled(self.kind, |state| settle(state, draft.value(), &drafted)).await
     }
 
     /// Asks about the deletion of an object.
@@ -171,8 +171,8 @@ impl Admission<'_> {
         subject: &mut Subject<'_>,
         write: &Write<'_>,
     ) -> Result<bool, ApiError> {
-        let Some(said) = self.ask(hook, subject, write).await? else { return Ok(false) };
-        let Some(mut object) = said.object.filter(|object| subject.object.as_ref() != Some(object)) else {
+        let said = self.ask(hook, subject, write).await?;
+        let Some(mut object) = said.filter(|object| subject.object.as_ref() != Some(object)) else {
             return Ok(false);
         };
         decode_changed(self.kind, &mut object)?;
@@ -192,13 +192,27 @@ impl Admission<'_> {
         answers.into_iter().find_map(Result::err).map_or(Ok(()), Err)
     }
 
-    /// Asks one hook, if it is for this request; the request goes on where an optional one fails.
+    /// An object of one kind in the form of another that shows the same objects.
+    async fn reshaped(
+        &self,
+        from: &Arc<Kind>,
+        to: &Arc<Kind>,
+        object: Option<&Value>,
+    ) -> Result<Option<Value>, ApiError> {
+        let Some(object) = object.filter(|_| !Arc::ptr_eq(from, to)) else { return Ok(object.cloned()) };
+        let reshaped = self.kubernetes.settled(to, |_| reshape(from, to, object)).await;
+        // Also a hook that may fail does not help here.
+        reshaped.map(Some).map_err(|error| ApiError::internal(&error.message))
+    }
+
+    /// Asks one hook, if it is for this request; the request goes on where an optional one fails. Answers the object that
+    /// the hook wants instead.
     async fn ask(
         &self,
         hook: &Hook,
         subject: &Subject<'_>,
         write: &Write<'_>,
-    ) -> Result<Option<Said>, ApiError> {
+    ) -> Result<Option<Value>, ApiError> {
         let equivalents = self.kubernetes.equivalents(self.kind);
         let form = hook.matching_kind(
             subject.kind,
@@ -216,6 +230,8 @@ impl Admission<'_> {
             kubernetes: self.kubernetes,
             subject,
             form: &form,
+            object: self.reshaped(self.kind, &form, subject.object.as_ref()).await?,
+            old_object: self.reshaped(self.kind, &form, subject.old.as_deref().map(Object::value)).await?,
             user: self.user,
             options: &options(subject.operation, write),
             dry_run: write.dry_run,
@@ -229,8 +245,8 @@ impl Admission<'_> {
         }
         match asked.ask(hook).await {
             Ok(said) => {
-                self.warnings.lock().extend(said.warnings.iter().cloned());
-                Ok(Some(said))
+                self.warnings.lock().extend(said.warnings);
+                self.reshaped(&form, self.kind, said.object.as_ref()).await
             }
             Err(Trouble::Refused(error)) => Err(error),
             Err(Trouble::Failed(why)) if hook.optional => {

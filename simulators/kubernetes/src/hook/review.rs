@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::function::{AdmissionRequest, Decision, Function};
 use super::{Call, Hook, Phase, Subject, condition};
 use crate::kubernetes::Kubernetes;
-use crate::object::{Object, serve, string_at, to_stored};
+use crate::object::string_at;
 use crate::registry::Kind;
 use crate::status::ApiError;
 use crate::webhook::ClientConfig;
@@ -22,6 +22,10 @@ pub(super) struct Asked<'a> {
     pub(super) subject: &'a Subject<'a>,
     /// The kind in whose form the hook wants to see it.
     pub(super) form: &'a Arc<Kind>,
+    /// The new object in that form.
+    pub(super) object: Option<Value>,
+    /// The old object in that form.
+    pub(super) old_object: Option<Value>,
     pub(super) user: &'a Value,
     pub(super) options: &'a Value,
     pub(super) dry_run: bool,
@@ -32,7 +36,7 @@ pub(super) struct Asked<'a> {
 /// What a hook said.
 #[derive(Debug, Default)]
 pub(super) struct Said {
-    /// The object that it wants instead.
+    /// The object that it wants instead, in the form in which it was asked.
     pub(super) object: Option<Value>,
     pub(super) warnings: Vec<String>,
 }
@@ -72,14 +76,6 @@ impl Asked<'_> {
         }
     }
 
-    fn object(&self) -> Option<Value> {
-        self.subject.object.as_ref().map(|object| converted(self.subject.kind, self.form, object))
-    }
-
-    fn old_object(&self) -> Option<Value> {
-        self.subject.old.as_ref().map(|old| converted(self.subject.kind, self.form, old.value()))
-    }
-
     async fn ask_function(&self, hook: &Hook, function: &Function) -> Result<Said, Trouble> {
         let subject = self.subject;
         let Decision { object, refusal, warnings } = function(AdmissionRequest {
@@ -88,8 +84,8 @@ impl Asked<'_> {
             subresource: subject.subresource.to_owned(),
             namespace: subject.namespace.to_owned(),
             name: subject.name.to_owned(),
-            object: self.object(),
-            old_object: self.old_object(),
+            object: self.object.clone(),
+            old_object: self.old_object.clone(),
             dry_run: self.dry_run,
             user: self.user.clone(),
         })
@@ -130,8 +126,8 @@ impl Asked<'_> {
             "requestResource": resource(subject.kind),
             "operation": subject.operation.as_str(),
             "userInfo": self.user,
-            "object": self.object(),
-            "oldObject": self.old_object(),
+            "object": self.object,
+            "oldObject": self.old_object,
             "dryRun": self.dry_run,
             "options": self.options,
         });
@@ -164,7 +160,7 @@ impl Asked<'_> {
             return Ok(None);
         }
         let internal = |message: String| Trouble::Refused(ApiError::internal(&message));
-        let Some(mut object) = self.object() else {
+        let Some(mut object) = self.object.clone() else {
             return Err(internal(format!(
                 "admission webhook {:?} attempted to modify the object, which is not supported for this operation",
                 hook.name
@@ -175,7 +171,7 @@ impl Asked<'_> {
             return Err(Trouble::Failed(format!("unsupported patch type {kind}")));
         }
         json_patch::patch(&mut object, &patch).map_err(|error| internal(error.to_string()))?;
-        Ok(Some(converted(self.form, self.subject.kind, &object)))
+        Ok(Some(object))
     }
 }
 
@@ -207,14 +203,4 @@ fn response<'a>(answer: &'a Value, uid: &str, phase: Phase) -> Result<&'a Value,
         _ => return Ok(response),
     };
     Err(problem.to_owned())
-}
-
-/// An object of one kind in the form of another that shows the same objects.
-fn converted(from: &Arc<Kind>, to: &Arc<Kind>, object: &Value) -> Value {
-    if Arc::ptr_eq(from, to) {
-        return object.clone();
-    }
-    let mut value = object.clone();
-    to_stored(from, &mut value);
-    serve(to, &Arc::new(Object::new(value, 0))).value().clone()
 }

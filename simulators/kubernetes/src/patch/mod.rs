@@ -15,6 +15,7 @@ use serde_json::Value;
 
 pub(crate) use managed_fields::track_update;
 
+use crate::object::string_at;
 use crate::schema::Schema;
 use crate::status::ApiError;
 
@@ -129,8 +130,8 @@ impl Subject<'_> {
     }
 
     fn at_version<'v>(&self, object: &'v Value, api_version: &str) -> Result<Versioned<'v, '_>, PatchError> {
-        if api_version == self.api_version {
-            return Ok(Some((Cow::Borrowed(object), self.schema)));
+        if api_version == string_at(object, &["apiVersion"]).unwrap_or(self.api_version) {
+            return Ok(self.schema_at(api_version).map(|schema| (Cow::Borrowed(object), schema)));
         }
         self.versions.at(object, api_version).map_err(|error| PatchError::Conversion(Box::new(error)))
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{Column, Kind, Registry, ScalePaths, StatusRule, priority};
+use crate::conversion::{ConversionWebhook, Versions};
 use crate::object::{list_at, string_at, value_at};
 use crate::schema::Schema;
 
@@ -13,8 +14,15 @@ impl Registry {
     /// granted.
     pub(crate) fn register_definition(&mut self, definition: &Value) {
         self.forget_definition(definition);
-        let mut rows = rows(definition);
+        let versions = Arc::new(versions(definition));
+        let mut rows = rows(definition, &versions);
         rows.sort_by_key(|kind| priority(&kind.version));
+        // Whoever looks at metadata alone needs no version that is served.
+        let stored = rows.iter().find(|row| row.has_api_version(&versions.storage)).or(rows.first());
+        if let Some(stored) = stored {
+            let stored = Kind { as_stored: true, ..stored.clone() };
+            self.as_stored.insert(Arc::clone(&stored.shelf), Arc::new(stored));
+        }
         self.extend(rows);
     }
 
@@ -25,6 +33,7 @@ impl Registry {
         let stays = |row: &Kind| !(row.custom && row.group == group && row.plural == plural);
         self.kinds.retain(|row| stays(row));
         self.by_path.retain(|_, row| stays(row));
+        self.as_stored.retain(|_, row| stays(row));
     }
 }
 
@@ -36,18 +45,26 @@ fn tree(version: &Value) -> Option<Arc<Schema>> {
     version.pointer("/schema/openAPIV3Schema").map(|schema| Arc::new(Schema::custom(schema)))
 }
 
-fn rows(definition: &Value) -> Vec<Kind> {
+fn versions(definition: &Value) -> Versions {
+    let group = string_at(definition, &["spec", "group"]).unwrap_or_default();
+    let all = list_at(definition, &["spec", "versions"]);
+    let api_version =
+        |version: &Value| format!("{group}/{}", string_at(version, &["name"]).unwrap_or_default());
+    Versions {
+        storage: all.iter().find(|version| flag(version, "storage")).map(api_version).unwrap_or_default(),
+        trees: all.iter().filter_map(|version| Some((api_version(version), tree(version)?))).collect(),
+        revised: value_at(definition, &["metadata", "generation"]).and_then(Value::as_u64) > Some(1),
+        webhook: ConversionWebhook::of_definition(definition).map(Arc::new),
+    }
+}
+
+fn rows(definition: &Value, versions: &Arc<Versions>) -> Vec<Kind> {
     let text = |path: &[&str]| string_at(definition, path).unwrap_or_default();
-    let versions = list_at(definition, &["spec", "versions"]);
     let name = |version: &Value| string_at(version, &["name"]).unwrap_or_default().to_owned();
     let group = text(&["spec", "group"]);
-    let stored_as = versions
-        .iter()
-        .find(|version| flag(version, "storage"))
-        .map(|version| (format!("{group}/{}", name(version)), tree(version)));
-    let revised = value_at(definition, &["metadata", "generation"]).and_then(Value::as_u64) > Some(1);
     let mut rows = Vec::new();
-    for version in versions.iter().filter(|version| flag(version, "served")) {
+    let all = list_at(definition, &["spec", "versions"]);
+    for version in all.iter().filter(|version| flag(version, "served")) {
         let mut kind = Kind::new(
             group,
             &name(version),
@@ -65,9 +82,8 @@ fn rows(definition: &Value) -> Vec<Kind> {
         kind.unconditional_update = false;
         kind.custom = true;
         kind.schema = version.pointer("/schema/openAPIV3Schema").cloned();
-        kind.tree = tree(version);
-        kind.stored_as.clone_from(&stored_as);
-        kind.revised = revised;
+        kind.tree = versions.trees.get(&kind.api_version()).cloned();
+        kind.versions = Some(Arc::clone(versions));
         kind.columns = list_at(version, &["additionalPrinterColumns"]).iter().map(column).collect();
         kind.fields = list_at(version, &["selectableFields"])
             .iter()

@@ -136,8 +136,11 @@ async fn conduct(
         FaultAction::Delay { ms } => tokio::time::sleep(Duration::from_millis(*ms)).await,
         FaultAction::DropRequest => return Ok(Answer { response: broken(), lost: true }),
         FaultAction::Interfere { patch } => {
-            // What is not there, or may not be changed like this, stays as it is.
-            let _ = kubernetes.merge_at(&entry.resource_type, &entry.namespace, &entry.resource, patch);
+            let kind = asked.as_ref().and_then(|(target, ..)| target.kind(kubernetes));
+            if let Some(kind) = kind {
+                // What is not there, or may not be changed like this, stays as it is.
+                let _ = kubernetes.merge_at(&kind, &entry.namespace, &entry.resource, patch).await;
+            }
         }
         _ => {}
     }

@@ -1,5 +1,10 @@
 //! What a path addresses.
 
+use std::sync::Arc;
+
+use crate::kubernetes::Kubernetes;
+use crate::registry::Kind;
+
 /// A path below `/api/v1` or `/apis/group/version`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct ResourcePath {
@@ -15,6 +20,11 @@ pub(super) struct ResourcePath {
 }
 
 impl ResourcePath {
+    /// The kind that is served there.
+    pub(super) fn kind(&self, kubernetes: &Kubernetes) -> Option<Arc<Kind>> {
+        kubernetes.shared.state.lock().registry.by_path(&self.group, &self.version, &self.plural)
+    }
+
     /// `services` or `services/status`.
     pub(super) fn resource(&self) -> String {
         self.with_subresource(self.plural.clone())

@@ -52,8 +52,7 @@ pub(super) async fn serve(
     request: Request,
     warnings: Warnings,
 ) -> Result<Response<Body>, ApiError> {
-    let kind = kubernetes.shared.state.lock().registry.by_path(&path.group, &path.version, &path.plural);
-    let kind = kind.ok_or_else(ApiError::no_such_resource)?;
+    let kind = path.kind(&kubernetes).ok_or_else(ApiError::no_such_resource)?;
     // Paths in a namespace exist for namespaced kinds alone, and names of those need one.
     if !kind.namespaced && !path.namespace.is_empty() {
         return Err(ApiError::no_such_resource());
@@ -93,9 +92,9 @@ fn user_agent(headers: &HeaderMap) -> String {
 impl Call {
     async fn serve(self, verb: &str, request_body: Body) -> Result<Response<Body>, ApiError> {
         match (self.path.subresource.as_str(), verb) {
-            ("" | "status", "get") => self.check_subresource()?.get(),
-            ("", "list") => self.list(),
-            ("", "watch") => self.watch(),
+            ("" | "status", "get") => self.check_subresource()?.get().await,
+            ("", "list") => self.list().await,
+            ("", "watch") => self.watch().await,
             ("", "create") => self.create(&body::read(request_body).await?).await,
             ("" | "status", "update") => {
                 self.check_subresource()?.update(&body::read(request_body).await?).await
@@ -188,28 +187,33 @@ impl Call {
         answer::bytes(status, answer::JSON, bytes)
     }
 
-    fn get(&self) -> Result<Response<Body>, ApiError> {
-        let object = {
-            let state = self.kubernetes.shared.state.lock();
-            state.get(&self.kind, &self.path.namespace, &self.path.name)?
-        };
-        Ok(self.answer(StatusCode::OK, &object))
+    /// The object that the path names.
+    async fn current(&self) -> Result<Arc<Object>, ApiError> {
+        let (namespace, name) = (&self.path.namespace, &self.path.name);
+        self.kubernetes.settled(&self.kind, |state| state.get(&self.kind, namespace, name)).await
     }
 
-    fn page(&self) -> Result<Page, ApiError> {
-        let mut options = ListOptions {
+    async fn get(&self) -> Result<Response<Body>, ApiError> {
+        Ok(self.answer(StatusCode::OK, &self.current().await?))
+    }
+
+    async fn page(&self) -> Result<Page, ApiError> {
+        let options = ListOptions {
             selection: self.selection()?,
             limit: self.query.limit,
             token: self.query.token.clone(),
             version: self.query.resource_version,
             version_match: self.query.version_match,
         };
-        let mut state = self.kubernetes.shared.state.lock();
-        if let Some(version) = self.stale_version(&mut state) {
-            options.version = Some(version);
-            options.version_match = Some(VersionMatch::Exact);
-        }
-        state.list(&self.kind, &options)
+        let list = |state: &mut State| {
+            let mut options = options.clone();
+            if let Some(version) = self.stale_version(state) {
+                options.version = Some(version);
+                options.version_match = Some(VersionMatch::Exact);
+            }
+            state.list(&self.kind, &options)
+        };
+        self.kubernetes.settled(&self.kind, list).await
     }
 
     /// The version that a cache has reached that a fault lets lag, where the client is content with it.
@@ -221,13 +225,13 @@ impl Call {
         (known && !exact).then_some(version)
     }
 
-    fn list(&self) -> Result<Response<Body>, ApiError> {
-        let page = self.page()?;
+    async fn list(&self) -> Result<Response<Body>, ApiError> {
+        let page = self.page().await?;
         let bytes = self.representation.list(&self.kind, &page, self.kubernetes.now());
         Ok(answer::bytes(StatusCode::OK, answer::JSON, bytes))
     }
 
-    fn watch(self) -> Result<Response<Body>, ApiError> {
+    async fn watch(self) -> Result<Response<Body>, ApiError> {
         let selection = self.selection()?;
         let start = match (self.query.send_initial_events, self.query.resource_version) {
             (true, version) => Start::InitialEvents { not_older_than: version.unwrap_or(0) },
@@ -242,7 +246,7 @@ impl Call {
         };
         let (bookmarks, timeout_seconds) = (self.query.bookmarks, self.query.timeout_seconds);
         let options = WatchOptions { selection, start, stale, bookmarks, timeout_seconds };
-        let watch = Watch::new(self.kubernetes, self.kind, self.representation, options)?;
+        let watch = Watch::new(self.kubernetes, self.kind, self.representation, options).await?;
         let body = Body::from_stream(watch.into_stream());
         Ok(answer::stream(StatusCode::OK, answer::JSON, body))
     }
@@ -286,18 +290,17 @@ impl Call {
     async fn delete(&self, bytes: &Bytes) -> Result<Response<Body>, ApiError> {
         let (options, dry_run) = body::delete_options(&self.headers, &self.query, bytes)?;
         let write = Write { dry_run, ..self.write() };
-        let current =
-            self.kubernetes.shared.state.lock().get(&self.kind, &self.path.namespace, &self.path.name)?;
+        let current = self.current().await?;
         self.admission().delete(&current, &write).await?;
-        let deletion = {
-            let mut state = self.kubernetes.shared.state.lock();
+        let delete = |state: &mut State| {
             let deletion =
                 state.delete(&self.kind, &self.path.namespace, &self.path.name, &options, &write)?;
             if !dry_run && *self.kind.shelf == *namespace::SHELF {
                 state.plan_emptying(&self.path.name, false, &write);
             }
-            deletion
+            Ok(deletion)
         };
+        let deletion = self.kubernetes.settled(&self.kind, delete).await?;
         if options.propagation == Propagation::Default && orphans_by_default(&self.kind) {
             self.warnings.lock().push(format!(
                 "child pods are preserved by default when {} are deleted; set propagationPolicy=Background to remove \
@@ -341,16 +344,19 @@ impl Call {
     async fn delete_collection(&self, bytes: &Bytes) -> Result<Response<Body>, ApiError> {
         let (options, dry_run) = body::delete_options(&self.headers, &self.query, bytes)?;
         let write = Write { dry_run, ..self.write() };
-        let page = self.page()?;
+        let page = self.page().await?;
         // One after the other, as kube-apiserver does: what is refused keeps those that follow.
         for object in &page.items {
             self.admission().delete(object, &write).await?;
-            let mut state = self.kubernetes.shared.state.lock();
-            match state.delete(&self.kind, object.namespace(), object.name(), &options, &write) {
-                Ok(_) if !dry_run && *self.kind.shelf == *namespace::SHELF => {
+            let delete = |state: &mut State| {
+                state.delete(&self.kind, object.namespace(), object.name(), &options, &write)?;
+                if !dry_run && *self.kind.shelf == *namespace::SHELF {
                     state.plan_emptying(object.name(), false, &write);
                 }
-                Ok(_) => {}
+                Ok(())
+            };
+            match self.kubernetes.settled(&self.kind, delete).await {
+                Ok(()) => {}
                 // It went with its owner, earlier in this collection.
                 Err(error) if error.code == 404 => {}
                 Err(error) => return Err(error),
@@ -364,7 +370,7 @@ impl Call {
     async fn scale(&self, verb: &str, bytes: &Bytes) -> Result<Response<Body>, ApiError> {
         let (namespace, name) = (&self.path.namespace, &self.path.name);
         let object = if verb == "get" {
-            self.kubernetes.shared.state.lock().get(&self.kind, namespace, name)?
+            self.current().await?
         } else {
             let wanted = |current: &Object| -> Result<Value, ApiError> {
                 if verb == "update" {

@@ -9,7 +9,8 @@ use super::{
     rfc3339_seconds,
 };
 use crate::admission;
-use crate::object::{Object, is_terminating, metadata, serve, set_metadata, to_stored};
+use crate::conversion::{answer, read_back, to_stored};
+use crate::object::{Object, is_terminating, metadata, set_metadata};
 use crate::patch;
 use crate::registry::{Kind, StatusRule};
 use crate::status::ApiError;
@@ -108,11 +109,13 @@ impl State {
         rules::drop_empty(&mut object);
         wire::complete(kind, &mut object);
         self.settle_definition(kind, &mut object, write.now);
-        if write.dry_run {
+        let drafts = write.stage == Stage::Draft;
+        let shown = if drafts { None } else { read_back(kind, &object)? };
+        if write.dry_run || drafts {
             admission::on_delete(kind, &object, &mut self.allocators);
-            return Ok(Arc::new(Object::new(object, self.store.version())));
+            return Ok(Arc::new(Object::new(shown.unwrap_or(object), self.store.version())));
         }
-        to_stored(kind, &mut object);
+        to_stored(kind, &mut object)?;
         let object = self.store.put(&kind.shelf, &key, object);
         self.definition_written(kind, &object);
         self.plan_expiry(kind, &key, &object);
@@ -120,7 +123,7 @@ impl State {
             self.furnish_namespace(&key, write);
         }
         self.tend(write);
-        Ok(serve(kind, &object))
+        answer(kind, &object, shown)
     }
 
     fn check_namespace(&self, kind: &Kind, object: &Value, namespace: &str) -> Result<(), ApiError> {

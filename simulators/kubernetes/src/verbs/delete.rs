@@ -7,7 +7,8 @@ use serde_json::Value;
 use super::garbage::{FOREGROUND, ORPHAN};
 use super::{State, Write, definition, namespace, pod};
 use crate::admission;
-use crate::object::{Object, finalizers, metadata, serve, set_finalizers, set_metadata};
+use crate::conversion::{answer, read_back, serve, to_stored};
+use crate::object::{Object, finalizers, metadata, set_finalizers, set_metadata};
 use crate::registry::Kind;
 use crate::status::ApiError;
 
@@ -119,25 +120,33 @@ impl State {
         if holds.is_empty() && grace == 0 {
             let last = self.remove(kind, &key, write);
             self.tend(write);
-            return Ok(Deletion::Removed(last.map_or(current, |last| serve(kind, &last))));
+            return Ok(Deletion::Removed(match last {
+                Some(last) => serve(kind, &last)?,
+                None => current,
+            }));
         }
         let shorter = pod::remaining(&current).is_some_and(|before| grace < before);
-        if first || shorter || finalizers(&current) != holds {
-            let mut marked =
-                self.store.get(&kind.shelf, &key).map_or(Value::Null, |object| object.value().clone());
-            set_finalizers(&mut marked, &holds);
+        let mut marked = current;
+        if first || shorter || finalizers(&marked) != holds {
+            // What a webhook converts is written in the version that is stored now; all else stays as it lies.
+            let lies = if kind.is_converted() { None } else { self.store.get(&kind.shelf, &key) };
+            let mut value = lies.as_ref().unwrap_or(&marked).value().clone();
+            set_finalizers(&mut value, &holds);
             if first || shorter {
-                pod::mark(&mut marked, grace, write);
+                pod::mark(&mut value, grace, write);
             }
             if kind.generation && first {
                 let generation =
-                    crate::object::metadata_value(&marked, "generation").as_u64().unwrap_or(0) + 1;
-                set_metadata(&mut marked, "generation", Value::from(generation));
+                    crate::object::metadata_value(&value, "generation").as_u64().unwrap_or(0) + 1;
+                set_metadata(&mut value, "generation", Value::from(generation));
             }
-            self.store.put(&kind.shelf, &key, marked);
+            let shown = read_back(kind, &value)?;
+            if shown.is_some() {
+                to_stored(kind, &mut value)?;
+            }
+            // Whoever waits for it may find it gone already: the answer is how it was marked.
+            marked = answer(kind, &self.store.put(&kind.shelf, &key, value), shown)?;
         }
-        // Whoever waits for it may find it gone already: the answer is how it was marked.
-        let marked = self.get(kind, namespace, name)?;
         if defines && first {
             self.clean_definition(kind, name, write);
         }

@@ -7,7 +7,8 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
 
 use super::State;
-use crate::object::{Kept, Object, serve};
+use crate::conversion::{Pending, serve};
+use crate::object::{Kept, Object};
 use crate::registry::Kind;
 use crate::selector::Selection;
 use crate::status::ApiError;
@@ -86,7 +87,7 @@ impl State {
         };
         let shelf = self.store.shelf(&kind.shelf);
         if !exact {
-            return Ok(page(kind, options, current, shelf.range(&prefix, &after)));
+            return page(kind, options, current, shelf.range(&prefix, &after));
         }
         let unchanged = shelf.newest() <= version;
         let expired = || match &options.token {
@@ -98,14 +99,14 @@ impl State {
         }
         if unchanged {
             let shelf = self.store.shelf(&kind.shelf);
-            return Ok(page(kind, options, version, shelf.range(&prefix, &after)));
+            return page(kind, options, version, shelf.range(&prefix, &after));
         }
         let Some(snapshot) = self.store.shelf(&kind.shelf).at(version) else { return Err(expired()) };
         let items = snapshot
             .iter()
             .filter(|(key, _)| key.starts_with(&prefix) && (after.is_empty() || ***key > *after))
             .map(|(_, kept)| kept);
-        Ok(page(kind, options, version, items))
+        page(kind, options, version, items)
     }
 }
 
@@ -114,27 +115,31 @@ fn page<'a>(
     options: &ListOptions,
     version: u64,
     candidates: impl Iterator<Item = &'a Arc<Kept>>,
-) -> Page {
+) -> Result<Page, ApiError> {
     let mut items = Vec::new();
+    let mut pending = Pending::default();
     let mut last_key = "";
     let mut left = 0_usize;
     for kept in candidates {
-        let served = serve(kind, &kept.open());
+        let full = options.limit.is_some_and(|limit| items.len() + pending.len() >= limit);
+        if full && !options.selection.is_narrowed() {
+            left += 1;
+            continue;
+        }
+        let Some(served) = pending.note(serve(kind, &kept.open()))? else { continue };
         if !options.selection.matches(&served.for_one_look()) {
             continue;
         }
-        if options.limit.is_some_and(|limit| items.len() >= limit) {
+        if full {
             left += 1;
-            if options.selection.is_narrowed() {
-                break;
-            }
-            continue;
+            break;
         }
         last_key = kept.key();
         items.push(served);
     }
+    pending.settle()?;
     // With a selector the API server does not count what is left.
     let remaining = (left > 0 && !options.selection.is_narrowed()).then_some(left);
     let token = (left > 0).then(|| Token::write(version, last_key));
-    Page { items, version, token, remaining }
+    Ok(Page { items, version, token, remaining })
 }

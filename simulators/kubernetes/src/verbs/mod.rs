@@ -21,6 +21,7 @@ use rand::{Rng, SeedableRng};
 use serde_json::Value;
 
 use crate::admission::{self, Allocators};
+use crate::conversion::serve;
 use crate::kubernetes::Options;
 use crate::object::Object;
 use crate::registry::{Kind, Registry};
@@ -74,7 +75,9 @@ pub(crate) enum Stage {
     Whole,
     /// Up to the object that the client wants; it is answered and not stored.
     Proposal,
-    /// From an object on that was completed in a dry run and seen by hooks: it keeps its uid and time.
+    /// Up to the object that would be stored, as hooks that validate see it.
+    Draft,
+    /// From a draft on that hooks have seen: it keeps its uid and time.
     Drafted,
 }
 
@@ -136,8 +139,21 @@ impl State {
     pub(crate) fn get(&self, kind: &Kind, namespace: &str, name: &str) -> Result<Arc<Object>, ApiError> {
         self.store
             .get(&kind.shelf, &kind.key(namespace, name))
-            .map(|object| crate::object::serve(kind, &object))
             .ok_or_else(|| ApiError::not_found(kind, name))
+            .and_then(|object| serve(kind, &object))
+    }
+
+    /// A seed that nobody else gets.
+    pub(crate) fn new_seed(&mut self) -> [u8; 32] {
+        self.random.random()
+    }
+
+    /// Runs a verb that draws its random numbers from this seed: the same ones each time that it is run.
+    pub(crate) fn seeded<T>(&mut self, seed: [u8; 32], verb: impl FnOnce(&mut Self) -> T) -> T {
+        let others = std::mem::replace(&mut self.random, StdRng::from_seed(seed));
+        let outcome = verb(self);
+        self.random = others;
+        outcome
     }
 
     pub(crate) fn new_uid(&mut self) -> String {

@@ -6,9 +6,8 @@ use serde_json::{Map, Value};
 
 use super::{Stage, State, Tracking, Write, date_managed_fields, decode, metadata as rules, namespace, pod};
 use crate::admission;
-use crate::object::{
-    Object, finalizers, is_terminating, metadata, metadata_value, serve, set_metadata, string_at, to_stored,
-};
+use crate::conversion::{answer, read_back, to_stored};
+use crate::object::{Object, finalizers, is_terminating, metadata, metadata_value, set_metadata, string_at};
 use crate::patch::{self, PatchType};
 use crate::registry::Kind;
 use crate::status::ApiError;
@@ -100,7 +99,7 @@ impl State {
         let current = self.get(kind, namespace, name);
         let current = match current {
             Ok(current) => Some(current),
-            Err(_) if applies && part == Part::Main => None,
+            Err(error) if applies && part == Part::Main && error.code == 404 => None,
             Err(error) => return Err(error),
         };
         let proposed = self.registry.subject(kind, part.subresource(), |subject| {
@@ -225,32 +224,37 @@ impl State {
             let generation = metadata_value(current, "generation").as_u64().unwrap_or(0) + 1;
             set_metadata(&mut proposed, "generation", Value::from(generation));
         }
-        if write.dry_run {
+        let drafts = write.stage == Stage::Draft;
+        let shown = if drafts { None } else { read_back(kind, &proposed)? };
+        if write.dry_run || drafts {
             // What the proposed object took goes back, and the current one holds again what it held:
             // every address and port in it is named and was free a moment ago.
             admission::on_delete(kind, &proposed, &mut self.allocators);
             let _ = admission::on_create(kind, &mut current.value().clone(), &mut self.allocators);
-            return Ok(Arc::new(Object::new(proposed, current.version())));
+            return Ok(Arc::new(Object::new(shown.unwrap_or(proposed), current.version())));
         }
         let finishes = is_terminating(&proposed)
             && finalizers(&proposed).is_empty()
             && pod::remaining(&proposed).unwrap_or_default() == 0;
-        if !finishes && same(current, &proposed) {
+        let key = kind.key(current.namespace(), &name);
+        // A custom object that lies in another version, or without new defaults, is written anew by any update.
+        let lies = if kind.custom { self.store.get(&kind.shelf, &key) } else { None };
+        let as_shown = lies.is_none() && same(current, &proposed);
+        to_stored(kind, &mut proposed)?;
+        if !finishes && (as_shown || lies.is_some_and(|lies| same(&lies, &proposed))) {
             return Ok(Arc::clone(current));
         }
-        let key = kind.key(current.namespace(), &name);
-        to_stored(kind, &mut proposed);
         if finishes && *kind.shelf != *namespace::SHELF {
             // The last finalizer's removal is itself no change that watchers see: they see the deletion.
             self.store.replace_unseen(&kind.shelf, &key, proposed.clone());
             self.remove(kind, &key, write);
             self.tend(write);
-            return Ok(serve(kind, &Arc::new(Object::new(proposed, self.store.version()))));
+            return answer(kind, &Arc::new(Object::new(proposed, self.store.version())), shown);
         }
         let object = self.store.put(&kind.shelf, &key, proposed);
         self.definition_written(kind, &object);
         self.plan_expiry(kind, &key, &object);
-        let served = serve(kind, &object);
+        let served = answer(kind, &object, shown)?;
         self.finish_namespace(&name_of_namespace(kind, &object), write);
         self.tend(write);
         Ok(served)

@@ -1,75 +1,31 @@
 //! Admission webhooks over TLS, as registered. They listen in this process; both servers ask them over a socket.
 
-use std::net::SocketAddr;
-use std::sync::Arc;
-use std::time::Duration;
-
-use axum::extract::State;
-use axum::routing::post;
-use axum::{Json, Router};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use certificate_authority::CertificateAuthority;
-use hyper_util::rt::{TokioExecutor, TokioIo};
-use hyper_util::service::TowerToHyperService;
-use parking_lot::Mutex;
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
-use tokio_rustls::TlsAcceptor;
 
 use crate::caller::{Caller, MERGE, config_map, names};
-
-/// A webhook that listens, and what it was asked.
-struct Listening {
-    address: SocketAddr,
-    authority: CertificateAuthority,
-    asked: Arc<Mutex<Vec<Value>>>,
-    /// Sockets do not follow tokio's clock. While this blocks a thread, a paused clock stands still.
-    _clock: std::sync::mpsc::Sender<()>,
-}
+use crate::listening::{Listening, pause};
 
 impl Listening {
-    /// Answers every question with what `decide` makes of its `request`.
-    async fn start(decide: fn(&Value) -> Value) -> Listening {
-        let (clock, until) = std::sync::mpsc::channel::<()>();
-        tokio::task::spawn_blocking(move || until.recv());
-        let authority = CertificateAuthority::generate().unwrap();
-        let acceptor = TlsAcceptor::from(authority.server_config(&["127.0.0.1"]).unwrap());
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let asked = Arc::new(Mutex::new(Vec::new()));
-        let answer = async move |State(asked): State<Arc<Mutex<Vec<Value>>>>, Json(review): Json<Value>| {
-            let request = &review["request"];
-            let mut response = decide(request);
+    /// Answers every AdmissionReview with what `decide` makes of its `request`, and notes those.
+    pub async fn admits(decide: fn(&Value) -> Value) -> Listening {
+        Listening::start(move |review| {
+            let request = review["request"].clone();
+            let mut response = decide(&request);
             response["uid"] = request["uid"].clone();
-            asked.lock().push(request.clone());
-            Json(
-                json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}),
-            )
-        };
-        let router = Router::new().route("/admit", post(answer)).with_state(Arc::clone(&asked));
-        tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                let (acceptor, service) = (acceptor.clone(), TowerToHyperService::new(router.clone()));
-                tokio::spawn(async move {
-                    let Ok(stream) = acceptor.accept(stream).await else { return };
-                    let _ = hyper_util::server::conn::auto::Builder::new(TokioExecutor::new())
-                        .serve_connection(TokioIo::new(stream), service)
-                        .await;
-                });
-            }
-        });
-        Listening { address, authority, asked, _clock: clock }
+            let answer =
+                json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response});
+            (answer, request)
+        })
+        .await
     }
 
     /// One webhook of a configuration, for ConfigMaps with the caller's own label.
-    fn webhook(&self, caller: &Caller, operations: &[&str]) -> Value {
+    pub fn webhook(&self, caller: &Caller, operations: &[&str]) -> Value {
         json!({
             "name": "hook.example.com",
-            "clientConfig": {
-                "url": format!("https://{}/admit", self.address),
-                "caBundle": BASE64_STANDARD.encode(self.authority.certificate_pem()),
-            },
+            "clientConfig": self.client_config(),
             "rules": [{"operations": operations, "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}],
             "objectSelector": {"matchLabels": {"hooked": caller.namespace}},
             "sideEffects": "None",
@@ -79,13 +35,6 @@ impl Listening {
     }
 }
 
-/// Waits a moment of the system's time: tokio's clock may be paused.
-async fn pause() {
-    let (_held, nothing) = std::sync::mpsc::channel::<()>();
-    let wait = move || nothing.recv_timeout(Duration::from_millis(100));
-    tokio::task::spawn_blocking(wait).await.unwrap().unwrap_err();
-}
-
 fn hooked(caller: &Caller, name: &str) -> Value {
     let mut object = config_map(name, json!({"a": "1"}));
     object["metadata"]["labels"] = json!({"hooked": caller.namespace});
@@ -93,7 +42,7 @@ fn hooked(caller: &Caller, name: &str) -> Value {
 }
 
 /// Registers the webhook, waits until the server asks it, and forgets what it was asked so far.
-async fn register(caller: &Caller, kind: &str, listening: &Listening, webhook: Value) {
+pub async fn register(caller: &Caller, kind: &str, listening: &Listening, webhook: Value) {
     let plural = format!("{}s", kind.to_lowercase());
     let configuration = json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind,
         "metadata": {"name": caller.namespace}, "webhooks": [webhook]});
@@ -112,7 +61,7 @@ async fn register(caller: &Caller, kind: &str, listening: &Listening, webhook: V
 }
 
 pub async fn a_mutating_webhook_changes_objects(caller: Caller) {
-    let listening = Listening::start(|_| {
+    let listening = Listening::admits(|_| {
         let patch = json!([{"op": "add", "path": "/data/hook", "value": "was here"}]);
         json!({"allowed": true, "patchType": "JSONPatch", "patch": BASE64_STANDARD.encode(patch.to_string())})
     })
@@ -148,7 +97,7 @@ pub async fn a_mutating_webhook_changes_objects(caller: Caller) {
 }
 
 pub async fn a_mutating_webhook_makes_a_mistake(caller: Caller) {
-    let listening = Listening::start(|request| {
+    let listening = Listening::admits(|request| {
         let (path, value) = match request["object"]["metadata"]["name"].as_str().unwrap_or_default() {
             "type" => ("/data/hook", json!(5)),
             "member" => ("/unknown", json!("dropped")),
@@ -175,7 +124,7 @@ pub async fn a_mutating_webhook_makes_a_mistake(caller: Caller) {
 }
 
 pub async fn a_validating_webhook_refuses(caller: Caller) {
-    let listening = Listening::start(|request| {
+    let listening = Listening::admits(|request| {
         let object = if request["object"].is_null() { &request["oldObject"] } else { &request["object"] };
         match object["metadata"]["name"].as_str().unwrap_or_default() {
             "said" => {
@@ -216,7 +165,7 @@ pub async fn a_validating_webhook_refuses(caller: Caller) {
 }
 
 pub async fn a_collection_is_deleted_up_to_what_is_refused(caller: Caller) {
-    let listening = Listening::start(|request| {
+    let listening = Listening::admits(|request| {
         json!({"allowed": request["operation"] != "DELETE" || request["oldObject"]["metadata"]["name"] != "b"})
     })
     .await;
@@ -248,7 +197,7 @@ pub async fn webhooks_see_custom_resources_in_their_version(caller: Caller) {
             ]},
     });
     caller.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &definition).await.ok(201);
-    let listening = Listening::start(|_| {
+    let listening = Listening::admits(|_| {
         let patch = json!([{"op": "add", "path": "/spec/hook", "value": "was here"}]);
         json!({"allowed": true, "patchType": "JSONPatch", "patch": BASE64_STANDARD.encode(patch.to_string())})
     })
@@ -285,7 +234,7 @@ pub async fn webhooks_see_custom_resources_in_their_version(caller: Caller) {
 }
 
 pub async fn a_webhook_that_is_down(caller: Caller) {
-    let listening = Listening::start(|_| json!({"allowed": true})).await;
+    let listening = Listening::admits(|_| json!({"allowed": true})).await;
     // It answers at first, so that one knows when it is in force.
     let mut webhook = listening.webhook(&caller, &["CREATE"]);
     register(&caller, "ValidatingWebhookConfiguration", &listening, webhook.clone()).await;

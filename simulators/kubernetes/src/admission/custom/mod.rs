@@ -24,9 +24,14 @@ pub(crate) use cel::compile;
 /// Brings an object into the form in which it is stored: what the schema does not know is taken out, what it has a default
 /// for and is not there is put in.
 pub(crate) fn settle(tree: &Schema, object: &mut Value) {
+    prune(tree, object);
+    defaults::apply(tree, object);
+}
+
+/// Takes out what the schema does not know, and nulls that it does not allow.
+pub(crate) fn prune(tree: &Schema, object: &mut Value) {
     remove_unknown(tree, object);
     defaults::drop_nulls(tree, object);
-    defaults::apply(tree, object);
 }
 
 /// Checks an object that is to be created, or to replace `old`.

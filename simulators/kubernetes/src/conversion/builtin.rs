@@ -22,7 +22,7 @@ const BEHAVIOR: &str = "autoscaling.alpha.kubernetes.io/behavior";
 pub(crate) const DEFAULT_UTILIZATION: u64 = 80;
 
 /// Turns the stored shape into the one of `kind`.
-pub(crate) fn from_stored(kind: &Kind, value: &mut Value) {
+pub(super) fn from_stored(kind: &Kind, value: &mut Value) {
     match kind.conversion {
         Conversion::None => {}
         Conversion::Events => {
@@ -33,7 +33,7 @@ pub(crate) fn from_stored(kind: &Kind, value: &mut Value) {
 }
 
 /// Turns the shape of `kind` into the stored one, and answers its `apiVersion`; `None` where they are the same.
-pub(crate) fn to_stored(kind: &Kind, value: &mut Value) -> Option<&'static str> {
+pub(super) fn to_stored(kind: &Kind, value: &mut Value) -> Option<&'static str> {
     match kind.conversion {
         Conversion::None => None,
         Conversion::Events => {

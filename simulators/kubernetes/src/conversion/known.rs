@@ -1,0 +1,92 @@
+//! What a webhook made of objects, by their content.
+
+use std::collections::HashMap;
+
+use bytes::Bytes;
+use ring::digest::{SHA256, digest};
+use serde_json::Value;
+
+use crate::object::to_bytes;
+
+/// An object and the version that it is wanted in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Key([u8; 32]);
+
+impl Key {
+    pub(super) fn of(object: &Value, to: &str) -> Self {
+        let text = format!("{to}\n{object}");
+        let mut key = [0; 32];
+        key.copy_from_slice(digest(&SHA256, text.as_bytes()).as_ref());
+        Self(key)
+    }
+}
+
+/// As many answers as are kept at least.
+const CAPACITY: usize = 10_000;
+
+/// The answers that were used last.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    /// As text, which takes an eighth of the room.
+    answers: HashMap<Key, (Bytes, u64)>,
+    uses: u64,
+}
+
+impl Known {
+    pub(super) fn get(&mut self, key: Key) -> Option<Value> {
+        self.uses += 1;
+        let (answer, used) = self.answers.get_mut(&key)?;
+        *used = self.uses;
+        serde_json::from_slice(answer).ok()
+    }
+
+    /// Keeps an answer. Beyond the capacity a quarter goes, of those that were not used for longest. `objects` is how many
+    /// of the kind there are: a list needs an answer for each of them at once.
+    pub(super) fn insert(&mut self, key: Key, answer: &Value, objects: usize) {
+        self.uses += 1;
+        self.answers.insert(key, (to_bytes(answer), self.uses));
+        let capacity = CAPACITY.max(objects.saturating_mul(4));
+        if self.answers.len() > capacity {
+            let mut uses: Vec<u64> = self.answers.values().map(|(_, used)| *used).collect();
+            let (_, oldest, _) = uses.select_nth_unstable(capacity / 4);
+            let oldest = *oldest;
+            self.answers.retain(|_, (_, used)| *used >= oldest);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn key(number: usize) -> Key {
+        Key::of(&json!(number), "example.com/v1")
+    }
+
+    #[test]
+    fn content_and_version_tell_answers_apart() {
+        let mut known = Known::default();
+        known.insert(key(1), &json!("one"), 0);
+        assert_eq!(known.get(key(1)), Some(json!("one")));
+        assert_eq!(known.get(key(2)), None);
+        assert_eq!(known.get(Key::of(&json!(1), "example.com/v2")), None);
+    }
+
+    #[test]
+    fn what_is_used_stays_and_there_is_an_end() {
+        let mut known = Known::default();
+        for number in 0..3 * CAPACITY {
+            known.insert(key(number), &json!(number), 0);
+            known.get(key(0));
+            assert!(known.answers.len() <= CAPACITY);
+        }
+        assert_eq!(known.get(key(0)), Some(json!(0)));
+        assert_eq!(known.get(key(1)), None);
+        // A list of more objects than that needs them all at once.
+        let mut known = Known::default();
+        (0..2 * CAPACITY).for_each(|number| known.insert(key(number), &json!(number), 2 * CAPACITY));
+        assert!((0..2 * CAPACITY).all(|number| known.get(key(number)).is_some()));
+    }
+}

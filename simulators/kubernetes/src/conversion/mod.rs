@@ -1,0 +1,179 @@
+//! Objects in the versions of their kind: the one in which they lie in the store, and those in which they are served.
+//!
+//! Built-in kinds convert by code, custom ones by their schemas alone or by a webhook. What a webhook makes of an object
+//! is remembered; what it has not been asked yet makes a verb fail with an error that says what to ask
+//! ([`Pending`]), before the verb has changed anything. [`crate::Kubernetes::settled`] asks, outside of the lock, and runs the
+//! verb again.
+
+mod builtin;
+mod known;
+mod review;
+mod settle;
+mod webhook;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+pub(crate) use builtin::{DEFAULT_UTILIZATION, cpu_metric};
+pub(crate) use settle::Pending;
+pub(crate) use webhook::ConversionWebhook;
+
+use crate::admission::custom;
+use crate::object::{Object, set_api_version, set_metadata, string_at};
+use crate::registry::Kind;
+use crate::schema::Schema;
+use crate::status::ApiError;
+
+/// What the versions of a custom kind have in common.
+#[derive(Debug)]
+pub(crate) struct Versions {
+    /// The `apiVersion` in which objects are stored from now on.
+    pub(crate) storage: String,
+    /// What objects may hold, by `apiVersion`; of versions that are not served, too, because objects may lie in them.
+    pub(crate) trees: BTreeMap<String, Arc<Schema>>,
+    /// Whether the definition has changed since it was made: then what is stored may lack defaults.
+    pub(crate) revised: bool,
+    /// Who converts. Without a webhook the schemas alone make the difference.
+    pub(crate) webhook: Option<Arc<ConversionWebhook>>,
+}
+
+impl Versions {
+    /// Takes out what a version does not know.
+    fn prune(&self, api_version: &str, value: &mut Value) {
+        if let Some(tree) = self.trees.get(api_version) {
+            custom::prune(tree, value);
+        }
+    }
+
+    /// Brings an object into the form of its own version, with that one's defaults.
+    fn settle(&self, value: &mut Value) {
+        let tree = string_at(value, &["apiVersion"]).and_then(|own| self.trees.get(own));
+        if let Some(tree) = tree {
+            custom::settle(tree, value);
+        }
+    }
+
+    /// An object in another version, without that one's defaults.
+    fn convert(&self, mut value: Value, to: &str) -> Result<Value, ApiError> {
+        if string_at(&value, &["apiVersion"]) == Some(to) {
+            return Ok(value);
+        }
+        match &self.webhook {
+            Some(webhook) => value = ConversionWebhook::converted(webhook, value, to)?,
+            None => set_api_version(&mut value, to),
+        }
+        self.prune(to, &mut value);
+        Ok(value)
+    }
+}
+
+/// The object as `kind` serves it. The same object where its stored form is that already.
+///
+/// # Errors
+/// A webhook must be asked first.
+pub(crate) fn serve(kind: &Kind, object: &Arc<Object>) -> Result<Arc<Object>, ApiError> {
+    if lies_as_served(kind, object.api_version()) {
+        return Ok(Arc::clone(object));
+    }
+    Ok(match served(kind, object)? {
+        Some(value) => Arc::new(Object::new(value, object.version())),
+        None => Arc::clone(object),
+    })
+}
+
+/// Whether all that is stored in a version is served as it lies.
+fn lies_as_served(kind: &Kind, api_version: &str) -> bool {
+    let revised = kind.versions.as_ref().is_some_and(|versions| versions.revised);
+    kind.as_stored || (!revised && kind.has_api_version(api_version))
+}
+
+/// The served form of a stored object; `None` where it is the stored one.
+fn served(kind: &Kind, object: &Value) -> Result<Option<Value>, ApiError> {
+    let api_version = string_at(object, &["apiVersion"]).unwrap_or_default();
+    if lies_as_served(kind, api_version) {
+        return Ok(None);
+    }
+    let same = kind.has_api_version(api_version);
+    let Some(versions) = &kind.versions else {
+        let mut value = object.clone();
+        builtin::from_stored(kind, &mut value);
+        set_api_version(&mut value, &kind.api_version());
+        return Ok(Some(value));
+    };
+    let mut value = object.clone();
+    versions.settle(&mut value);
+    let value = versions.convert(value, &kind.api_version())?;
+    Ok((!same || value != *object).then_some(value))
+}
+
+/// Turns an object as a client wrote it into the form that is stored.
+///
+/// # Errors
+/// A webhook must be asked first.
+pub(crate) fn to_stored(kind: &Kind, value: &mut Value) -> Result<(), ApiError> {
+    if kind.as_stored {
+        return Ok(());
+    }
+    let Some(versions) = &kind.versions else {
+        if let Some(api_version) = builtin::to_stored(kind, value) {
+            set_api_version(value, api_version);
+        }
+        return Ok(());
+    };
+    if !kind.has_api_version(&versions.storage) {
+        *value = versions.convert(value.take(), &versions.storage)?;
+        versions.settle(value);
+    }
+    Ok(())
+}
+
+/// An object of one version in the form of another one of its kind.
+///
+/// # Errors
+/// A webhook must be asked first.
+pub(crate) fn reshape(from: &Kind, to: &Kind, value: &Value) -> Result<Value, ApiError> {
+    let mut value = value.clone();
+    if let Some(versions) = &to.versions {
+        if string_at(&value, &["apiVersion"]).is_none() {
+            set_api_version(&mut value, &from.api_version());
+        }
+        let mut value = versions.convert(value, &to.api_version())?;
+        versions.settle(&mut value);
+        return Ok(value);
+    }
+    to_stored(from, &mut value)?;
+    builtin::from_stored(to, &mut value);
+    set_api_version(&mut value, &to.api_version());
+    Ok(value)
+}
+
+/// What an object that is about to be stored looks like when it is read again; `None` where nobody has to be asked to
+/// know.
+///
+/// # Errors
+/// A webhook must be asked first.
+pub(crate) fn read_back(kind: &Kind, value: &Value) -> Result<Option<Value>, ApiError> {
+    if !kind.is_converted() {
+        return Ok(None);
+    }
+    let mut stored = value.clone();
+    to_stored(kind, &mut stored)?;
+    let shown = served(kind, &stored)?;
+    Ok(Some(shown.unwrap_or(stored)))
+}
+
+/// The answer to a write: what was read back, in the version under which it was stored.
+///
+/// # Errors
+/// A webhook must be asked first, and nothing was read back.
+pub(crate) fn answer(
+    kind: &Kind,
+    stored: &Arc<Object>,
+    shown: Option<Value>,
+) -> Result<Arc<Object>, ApiError> {
+    let Some(mut shown) = shown else { return serve(kind, stored) };
+    set_metadata(&mut shown, "resourceVersion", stored.version().to_string().into());
+    Ok(Arc::new(Object::new(shown, stored.version())))
+}

@@ -1,0 +1,124 @@
+//! The webhook that converts the objects of a custom kind: `spec.conversion` of its definition.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use serde_json::Value;
+
+use super::known::{Key, Known};
+use super::review::{self, ReviewVersion};
+use super::settle::{Pending, Wanted};
+use crate::kubernetes::Kubernetes;
+use crate::object::{list_at, metadata_value, set_api_version, set_metadata, string_at, value_at};
+use crate::status::ApiError;
+use crate::webhook::{CallError, ClientConfig};
+
+/// How long a webhook may take, as kube-apiserver waits.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A conversion webhook as registered, and what it said so far. A definition that is written again has a new one.
+pub(crate) struct ConversionWebhook {
+    /// Name of the definition, and of the shelf of its objects.
+    definition: String,
+    config: Result<ClientConfig, CallError>,
+    review: Option<ReviewVersion>,
+    known: Mutex<Known>,
+}
+
+impl fmt::Debug for ConversionWebhook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ConversionWebhook").field("definition", &self.definition).finish_non_exhaustive()
+    }
+}
+
+impl ConversionWebhook {
+    /// The webhook of a definition, where it has one.
+    pub(crate) fn of_definition(definition: &Value) -> Option<Self> {
+        let conversion = value_at(definition, &["spec", "conversion"])?;
+        if string_at(conversion, &["strategy"]) != Some("Webhook") {
+            return None;
+        }
+        let config = value_at(conversion, &["webhook", "clientConfig"]).unwrap_or(&Value::Null);
+        let versions = list_at(conversion, &["webhook", "conversionReviewVersions"]).iter();
+        Some(Self {
+            definition: string_at(definition, &["metadata", "name"]).unwrap_or_default().to_owned(),
+            config: ClientConfig::parse(config),
+            review: versions.filter_map(Value::as_str).find_map(ReviewVersion::named),
+            known: Mutex::default(),
+        })
+    }
+
+    /// What is said where nobody can wait for the webhook.
+    pub(super) fn unasked(&self) -> String {
+        format!("conversion webhook for {} must be asked first", self.definition)
+    }
+
+    /// What the webhook made of an object. Versions of objects say nothing to it, and are not shown to it.
+    pub(super) fn converted(this: &Arc<Self>, mut object: Value, to: &str) -> Result<Value, ApiError> {
+        // An object that says nothing says nothing in any version.
+        if is_empty(&object) {
+            set_api_version(&mut object, to);
+            return Ok(object);
+        }
+        let version = metadata_value(&object, "resourceVersion");
+        set_metadata(&mut object, "resourceVersion", Value::Null);
+        let key = Key::of(&object, to);
+        if let Some(mut answer) = this.known.lock().get(key) {
+            set_metadata(&mut answer, "resourceVersion", version);
+            return Ok(answer);
+        }
+        let wanted = Wanted { webhook: Arc::clone(this), key, object, to: to.to_owned() };
+        Err(ApiError::pending(&this.unasked(), Pending::one(wanted)))
+    }
+
+    /// Asks for objects in another version, and remembers the answers.
+    ///
+    /// # Errors
+    /// 500 without a reason, in the API server's words: the webhook cannot be reached, fails, or answers with something
+    /// else.
+    pub(super) async fn ask(
+        &self,
+        kubernetes: &Kubernetes,
+        to: &str,
+        wanted: Vec<Wanted>,
+    ) -> Result<(), ApiError> {
+        for wanted in wanted {
+            let converted = self.ask_one(kubernetes, to, &wanted.object).await;
+            let converted = converted.map_err(|why| ApiError::new(500, "", why))?;
+            let objects = kubernetes.shared.state.lock().store.len(&self.definition);
+            self.known.lock().insert(wanted.key, &converted, objects);
+        }
+        Ok(())
+    }
+
+    async fn ask_one(&self, kubernetes: &Kubernetes, to: &str, object: &Value) -> Result<Value, String> {
+        let subject = review::group_version_kind(object);
+        let failed = |why: String| format!("conversion webhook for {subject} failed: {why}");
+        let config = self.config.as_ref().map_err(|error| format!("could not get REST client: {error}"))?;
+        let version = self.review.ok_or("no supported conversion review versions")?;
+        let uid = kubernetes.shared.state.lock().new_uid();
+        let question = review::question(version, &uid, to, object);
+        let answer = kubernetes.call_webhook(config, &question, TIMEOUT).await;
+        let answer = answer.map_err(|error| failed(error.to_string()))?;
+        let converted = review::converted_objects(version, &uid, &answer).map_err(failed)?;
+        let [converted] = converted else {
+            return Err(format!(
+                "conversion webhook for {subject} returned {} objects, expected 1",
+                converted.len()
+            ));
+        };
+        review::check(object, converted, to)
+    }
+}
+
+fn is_empty(object: &Value) -> bool {
+    object.as_object().is_none_or(|members| {
+        members.iter().all(|(name, value)| match name.as_str() {
+            "apiVersion" | "kind" => true,
+            "metadata" => value.as_object().is_some_and(serde_json::Map::is_empty),
+            _ => false,
+        })
+    })
+}
